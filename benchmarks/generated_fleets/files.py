@@ -87,7 +87,7 @@ def files_of(machine: Machine) -> dict[str, str]:
 
 
 def counters_of(machine: Machine) -> dict[str, str]:
-    """Counters. `@{C0}` is one that grows while it is looked at, errors are 0."""
+    """Counters. `@{C0}` is one that grows during the snapshot, errors are 0."""
     found = tuning_counters_of(machine)
     grown = iter(range(10**6))
     for name in ("eno1", *(rail.interface for rail in machine.rails)):

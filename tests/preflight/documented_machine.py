@@ -209,7 +209,7 @@ class Machine:
         for option, text in (("k", f"Features for {name}:\n{FEATURES}"), ("g", f"Ring parameters for {name}:\n{RINGS}"),
                              ("c", f"Coalesce parameters for {name}:\n{COALESCING}"), ("a", f"Pause parameters for {name}:\n{PAUSE}")):  # fmt: skip
             self.commands[f"ethtool-{option}/{name}"] = text
-        counts = "".join(f"     {way}_prio{one}_pause: 0\n" for way in ("rx", "tx") for one in range(8))
+        counts = "".join(f"     {side}_prio{one}_pause: 0\n" for side in ("rx", "tx") for one in range(8))
         for when in ("S", "S-later"):
             self.commands[f"ethtool-{when}/{name}"] = (
                 f"NIC statistics:\n     rx_packets: 1000\n{counts}     rx_pause_ctrl_phy: 0\n"

@@ -115,13 +115,13 @@ def simulated(tree: Tree, folder: Path) -> Iterator[Simulator]:
         _wait_for_routes(folder / "bin/ibqueryerrors", environ, tree)
         yield Simulator(ibsim, opensm, environ)
     finally:
-        for process in reversed(started):  # opensm hangs once the simulator is gone
+        for process in reversed(started):  # opensm does not end after the simulator
             process.kill()
             process.wait()
 
 
 def _wait_for_routes(ibqueryerrors: Path, environ: Mapping[str, str], tree: Tree) -> None:
-    """Till every node answers by the address that the subnet manager gave it."""
+    """Wait until every node answers at the address of the subnet manager."""
     nodes = tree.leaves * (1 + tree.hosts_of_leaf) + tree.spines
     end, said = time.monotonic() + _READY_S, ""
     while f"Summary: {nodes} nodes checked" not in said:

@@ -87,7 +87,7 @@ def test_hosts_whose_counters_stand_still_are_not_named(monkeypatch: pytest.Monk
     assert (list(found.findings), list(found.notes)) == ([], [])
 
 
-def test_a_switch_that_was_restarted_accuses_no_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_restarted_switch_is_no_fault_of_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     asked_again(monkeypatch, {key: {f"{AT}/carrier_changes": "4"} for key in NAMES})
     assert list(HostCounters(System(), ALLOCATION, snapshots()).recount(RUN, NAMES).findings) == []
 
@@ -164,7 +164,7 @@ def fitness_of(*results: Result, **components: ComponentKind) -> Fitness:
 
 def test_a_route_without_an_answer_is_a_suspect_and_a_setting_a_note() -> None:
     results = [
-        Result("net.ping.route", "n1", "hsn0=n2/hsn0", Outcome.WARN, "no answer, though both reach others"),
+        Result("net.ping.route", "n1", "hsn0=n2/hsn0", Outcome.WARN, "no answer, although both reach others"),
         Result("cpu.governor", "n1", "", Outcome.WARN, "governor powersave"),
         Result("cpu.governor", "n2", "", Outcome.WARN, "governor powersave"),
         Result("cpu.governor", "n3", "", Outcome.WARN, "governor ondemand"),

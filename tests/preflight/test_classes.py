@@ -30,9 +30,9 @@ FLEETS: list[Mapping[str, int]] = [
 def test_no_healthy_host_is_unfit_and_none_is_warned_of(kinds: Mapping[str, int]) -> None:
     fitness = judged(fleet(kinds))
     assert fitness.unfit == {}
-    told = said(fitness)
-    told.pop("ib.psid", None)  # cards of two makes in one machine may be said
-    assert told == {}
+    reported = said(fitness)
+    reported.pop("ib.psid", None)  # cards of two makes in one machine may be said
+    assert reported == {}
 
 
 @pytest.mark.parametrize("fault", [*FAULTS, *GPU_FAULTS])
@@ -42,10 +42,10 @@ def test_no_healthy_host_is_unfit_and_none_is_warned_of(kinds: Mapping[str, int]
 def test_one_faulty_host_is_found_and_no_other(kinds: Mapping[str, int], fault: str) -> None:
     change, check = {**FAULTS, **GPU_FAULTS}[fault]
     fitness = judged(fleet(kinds, {"gpu2": change}))
-    told = said(fitness)
-    assert "gpu2" in told[check]
+    reported = said(fitness)
+    assert "gpu2" in reported[check]
     shared = {"ib.psid"}  # both kinds of cards share a name
-    assert all(hosts == {"gpu2"} for name, hosts in told.items() if name not in shared), told
+    assert all(hosts == {"gpu2"} for name, hosts in reported.items() if name not in shared), reported
     assert set(fitness.unfit) <= {"gpu2"}
 
 
@@ -53,9 +53,9 @@ def test_one_faulty_host_is_found_and_no_other(kinds: Mapping[str, int], fault: 
 @pytest.mark.parametrize("kinds", [{"ndr": 3}, {"ndr": 200}, {"ndr": 60, "hdr": 40}, {"gpu": 20, "ndr": 4}], ids=str)
 def test_one_faulty_host_of_one_card_is_found(kinds: Mapping[str, int], fault: str) -> None:
     change, check = FAULTS[fault]
-    told = said(judged(fleet(kinds, {"ndr2": change})))
-    assert "ndr2" in told[check]
-    assert all(hosts == {"ndr2"} for name, hosts in told.items() if name != "ib.psid"), told
+    reported = said(judged(fleet(kinds, {"ndr2": change})))
+    assert "ndr2" in reported[check]
+    assert all(hosts == {"ndr2"} for name, hosts in reported.items() if name != "ib.psid"), reported
 
 
 def test_a_clear_majority_makes_a_host_unfit_and_few_others_only_warn() -> None:
@@ -117,7 +117,7 @@ def test_a_setting_that_all_hosts_share_is_a_warning_of_each_class() -> None:
     half = rewritten("32.0", "16.0", "mlx5_0/device/current_link_speed")
     hosts = [made(f"{kind}{number}", kind, half) for kind in ("ndr", "hdr") for number in range(6)]
     fitness = judged(hosts)
-    message = "16 GT/s on all like it, could be 32 GT/s: a setting, or the slot?"
+    message = "16 GT/s on all similar hosts, supported 32 GT/s: check settings and slot"
     found = [one for one in fitness.results if one.outcome is Outcome.WARN and one.check == "pcie.speed"]
     assert {one.message for one in found} == {message} and len(found) == 12
     assert (

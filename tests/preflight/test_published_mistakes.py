@@ -1,4 +1,4 @@
-"""Mistakes of published scripts that let sick nodes pass. Each has a test here that fablint does not make it.
+"""Mistakes of published scripts that let faulty nodes pass. Each has a test here that fablint does not make it.
 
 The numbers are those of the list that these scripts were read for: eight mistakes in scripts that sites run.
 """
@@ -25,7 +25,7 @@ def said(check: str, *hosts: Host) -> list[Result]:
     return list(judge(Fleet(list(hosts)), wanted).results)
 
 
-def accused(results: list[Result]) -> list[str]:
+def detections(results: list[Result]) -> list[str]:
     return [one.name for one in results if one.outcome in WRONG]
 
 
@@ -58,8 +58,8 @@ def test_2_a_log_that_was_not_collected_passes_no_check(log: Output | None) -> N
 
 
 def test_2_a_log_with_a_fatal_error_makes_a_host_unfit() -> None:
-    sick = host("n1", kernel_log=Output(sample("misc/dmesg-hardware.txt"), status=0))
-    assert "n1" in judge(Fleet([sick])).unfit
+    faulty = host("n1", kernel_log=Output(sample("misc/dmesg-hardware.txt"), status=0))
+    assert "n1" in judge(Fleet([faulty])).unfit
 
 
 # 3. A loopback bandwidth passes if its text begins with ` 18`: 190 Gb/s fails, and so does a NIC of 400 Gb/s, while a
@@ -83,7 +83,7 @@ def test_3_a_good_loopback_passes_whatever_its_digits(gigabits: str, speed: str)
 def test_3_a_slow_loopback_fails_though_its_digits_look_good(gigabits: str, speed: str) -> None:
     usual = "372.10" if speed == "CK_400G" else "186.37"
     hosts = [loopback("n1", usual, speed), loopback("n2", gigabits, speed), loopback("n3", usual, speed)]
-    assert accused(said("tool.cxi.loopback", *hosts)) == ["n2/cxi0"]
+    assert detections(said("tool.cxi.loopback", *hosts)) == ["n2/cxi0"]
 
 
 def test_3_a_loopback_without_output_is_no_pass() -> None:
@@ -103,7 +103,7 @@ def test_4_counters_of_every_nic_of_every_host_are_read_and_may_wrap() -> None:
     assert path in good
     wrapped = host("n2", {**good, path: f"{(1 << 56) - 3}@{NOW:.9f}"}, later={path: f"500@{NOW + 4:.9f}"})
     results = said("cxi.ber.ucw", host("n1", good), wrapped, host("n3", good))
-    assert accused(results) == ["n2/cxi1"]
+    assert detections(results) == ["n2/cxi1"]
     assert {one.name for one in results} >= {f"n{index}/cxi{device}" for index in (1, 2, 3) for device in (0, 1)}
 
 
@@ -114,18 +114,18 @@ def test_5_warnings_count_though_the_program_ended_well() -> None:
     files = sysroot("cxi-2rail-good")
     text = sample("slingshot/slingshot-diag-aer.txt")
     warned = host("n1", files, commands={"slingshot-diag/hsn0": Output(text, status=0)}, root=True)
-    assert accused(said("tool.ss.diag", warned)) == ["n1/hsn0"]
+    assert detections(said("tool.ss.diag", warned)) == ["n1/hsn0"]
 
 
 # 6. One active port is enough for a node with several, and the message does not say what was wrong.
 
 
-def test_6_every_port_counts_and_its_state_is_told() -> None:
+def test_6_every_port_counts_and_its_state_is_reported() -> None:
     good = sysroot("mlx5-2rail-good")
     port = f"{MLX5}/mlx5_1/ports/1"
     down = {**good, f"{port}/state": "1: DOWN", f"{port}/phys_state": "2: Polling"}
     results = said("ib.port.state", host("n1", good), host("n2", down), host("n3", good))
-    assert accused(results) == ["n2/mlx5_1/1"]
+    assert detections(results) == ["n2/mlx5_1/1"]
     (message,) = [one.message for one in results if one.outcome in WRONG]
     assert "DOWN" in message
     assert "Polling" in message
@@ -138,14 +138,14 @@ def test_6_every_port_counts_and_its_state_is_told() -> None:
 def test_7_flaps_are_seen_without_any_log(log: Output) -> None:
     times = {f"{CXI}/cxi0/device/link_restarts/time_{index}": f"{NOW - 300 * index - 60:.0f}" for index in range(6)}
     flapping = host("n1", {**sysroot("cxi-2rail-good"), **times}, kernel_log=log)
-    assert accused(said("cxi.flaps", flapping)) == ["n1/cxi0"]
+    assert detections(said("cxi.flaps", flapping)) == ["n1/cxi0"]
 
 
 def test_7_a_carrier_that_was_lost_is_counted() -> None:
     count = "/sys/class/net/hsn0/carrier_down_count"
     files = nic("hsn0", carrier_down_count="1")
-    assert accused(said("net.link.flaps", host("n1", files, later={count: "9"}))) == ["n1/hsn0"]
-    assert accused(said("net.link.flaps", host("n1", files))) == []
+    assert detections(said("net.link.flaps", host("n1", files, later={count: "9"}))) == ["n1/hsn0"]
+    assert detections(said("net.link.flaps", host("n1", files))) == []
 
 
 # 8. Totals since the driver was loaded: one old error warns for ever.
@@ -154,8 +154,8 @@ def test_7_a_carrier_that_was_lost_is_counted() -> None:
 def test_8_old_errors_are_no_news_and_new_ones_are() -> None:
     path = f"{MLX5}/mlx5_0/ports/1/counters/symbol_error"
     files = {**sysroot("mlx5-2rail-good"), path: "4000"}
-    assert accused(said("ib.errors", host("n1", files))) == []
-    assert accused(said("ib.errors", host("n1", files, later={path: "4600"}))) == ["n1/mlx5_0/1"]
+    assert detections(said("ib.errors", host("n1", files))) == []
+    assert detections(said("ib.errors", host("n1", files, later={path: "4600"}))) == ["n1/mlx5_0/1"]
 
 
 def test_8_errors_since_the_last_time_count_too() -> None:
@@ -163,4 +163,4 @@ def test_8_errors_since_the_last_time_count_too() -> None:
     files = {**sysroot("mlx5-2rail-good"), path: "4000"}
     now, kept = host("n1", files), host("n1", {**files, path: "1000"})
     now.before = {"time": NOW - 3600, "counters": kept.snapshot.counters}
-    assert accused(said("ib.errors", now)) == ["n1/mlx5_0/1"]
+    assert detections(said("ib.errors", now)) == ["n1/mlx5_0/1"]

@@ -19,7 +19,7 @@ FAMILIES = {"net", "lldp", "ss", "cxi", "ib", "opa", "pcie", "host", "log", "gpu
 COMPONENTS = {"host", "nic", "cable", "link", "switch", "route", "config"}
 
 
-def told(fitness: Fitness, *outcomes: Outcome) -> list[tuple[str, str, str]]:
+def reported(fitness: Fitness, *outcomes: Outcome) -> list[tuple[str, str, str]]:
     return [(one.check, one.target, one.message) for one in fitness.results if one.outcome in outcomes]
 
 
@@ -56,7 +56,7 @@ def test_no_host_no_result() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_plain_virtual_machine_is_accused_of_nothing(count: int) -> None:
+def test_a_plain_virtual_machine_has_no_finding(count: int) -> None:
     text = sample("host/snapshot-plain-vm.json")
     hosts = []
     for index in range(count):  # with addresses of its own
@@ -67,7 +67,7 @@ def test_a_plain_virtual_machine_is_accused_of_nothing(count: int) -> None:
         own = own.replace('"hostname": "vm"', f'"hostname": "n{index}"')
         hosts.append(Host(snapshot_of({**json.loads(own), "host": f"n{index}"})))
     fitness = judge(Fleet(hosts))
-    assert told(fitness, Outcome.WARN, Outcome.FAIL, Outcome.ERROR) == []
+    assert reported(fitness, Outcome.WARN, Outcome.FAIL, Outcome.ERROR) == []
     assert all(one.message for one in fitness.results if one.outcome is Outcome.SKIP)
 
 
@@ -79,11 +79,11 @@ def test_every_check_understands_this_machine() -> None:
     taken = unpack(done.stdout)
     assert taken is not None
     fitness = judge(Fleet([Host(snapshot_of(taken))]))
-    assert told(fitness, Outcome.ERROR) == []
+    assert reported(fitness, Outcome.ERROR) == []
     assert all(one.message for one in fitness.results if one.outcome is not Outcome.PASS)
 
 
-def test_a_thousand_hosts_are_judged_and_the_sick_one_is_found() -> None:
+def test_a_thousand_hosts_are_judged_and_the_faulty_one_is_found() -> None:
     files = [sysroot("cxi-2rail-good"), sysroot("mlx5-2rail-good")]
     hosts = [host(f"nid{index:04d}", files[index % 2]) for index in range(1000)]
     hosts[501] = host("nid0501", sysroot("mlx5-2rail-bad"))

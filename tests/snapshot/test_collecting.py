@@ -123,11 +123,11 @@ LINE = json.dumps(DOCUMENT).encode()
     [
         (b"", "is empty"),
         (b"\n \n", "is empty"),
-        (b"\x7fELF\x00\xff\xfe\n", "line 1: is no snapshot"),
-        (LINE + b"\n" + LINE[:-5], "line 2: is no snapshot"),
-        (b'{"format": 1}', "line 1: is no snapshot"),
-        (b'{"fablint_snapshot": 1, "host": "\\n"}', "line 1: is no snapshot"),
-        (b"[" * 100_000, "line 1: is no snapshot"),
+        (b"\x7fELF\x00\xff\xfe\n", "line 1: not a snapshot"),
+        (LINE + b"\n" + LINE[:-5], "line 2: not a snapshot"),
+        (b'{"format": 1}', "line 1: not a snapshot"),
+        (b'{"fablint_snapshot": 1, "host": "\\n"}', "line 1: not a snapshot"),
+        (b"[" * 100_000, "line 1: not a snapshot"),
         (gzip.compress(LINE * 100, mtime=0)[:-20], "cannot be read: Compressed file ended"),
         (gzip.compress(LINE, mtime=0)[:12] + b"\xff" * 40, "cannot be read: "),
         (b"\x1f\x8b", "cannot be read: "),
@@ -152,7 +152,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
             load_snapshots(path)
 
 
-# ------------------------------------------------------------------------------------------------ who may read them
+# ------------------------------------------------------------------------------------------------ permissions
 
 
 @pytest.fixture

@@ -153,10 +153,10 @@ def test_a_list_of_processors(text: str, found: set[int]) -> None:
     assert the_program.numbers(text) == found
 
 
-# ------------------------------------------------------------------------------------------------ what hangs
+# ------------------------------------------------------------------------------------------------ stalls
 
 
-def test_a_program_that_hangs_costs_its_own_answer(tmp_path: Path) -> None:
+def test_a_stalled_program_costs_only_its_own_output(tmp_path: Path) -> None:
     for name, script in (("lldpcli", "sleep 1000"), ("chronyc", "exec yes"), ("ip", "echo '[]'")):
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / name).chmod(0o755)
@@ -175,7 +175,7 @@ def test_a_program_that_hangs_costs_its_own_answer(tmp_path: Path) -> None:
         ("/sys/class/net/hsn0/carrier_changes", False),  # already where counters are read first
     ],
 )
-def test_a_file_that_hangs_is_named_and_the_rest_told(path: str, kept: bool, tmp_path: Path) -> None:
+def test_a_stalled_file_is_named_and_the_rest_is_read(path: str, kept: bool, tmp_path: Path) -> None:
     root = unfold(tmp_path, "discover/sysroot/cxi-2rail-good")
     at = root / path.lstrip("/")
     at.unlink(missing_ok=True)
@@ -276,11 +276,11 @@ def _rails(root: Path) -> dict[str, str]:
 
 
 def _log(lines: int, chance: random.Random) -> str:
-    """As when a host is booted: alike lines with other numbers."""
+    """As when a host is booted: similar lines with other numbers."""
     words = ["pci", "cxi_core", "nvme", "numa", "mapped", "resource", "assigned", "BAR", "bridge", "window", "enabled"]
-    told = ""
+    text_of_log = ""
     for number in range(lines):
         place = f"0000:{chance.randrange(256):02x}:{chance.randrange(32):02x}.0"
         text = " ".join(chance.choices(words, k=5))
-        told += f"<6>[{number / 300:12.6f}] pci {place}: {text} [mem 0x{chance.getrandbits(40):010x}]\n"
-    return told
+        text_of_log += f"<6>[{number / 300:12.6f}] pci {place}: {text} [mem 0x{chance.getrandbits(40):010x}]\n"
+    return text_of_log

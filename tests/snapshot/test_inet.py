@@ -1,4 +1,4 @@
-"""What `ip -j` prints, and which way packets take by it."""
+"""What `ip -j` prints, and the routes of packets that follow from it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_rules_that_look_at_more_than_addresses_are_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "source, destination, way",
+    "source, destination, route_text",
     [
         (None, "10.100.0.13", "10.100.0.13 via 10.99.0.13 dev mgmt0"),
         ("10.100.0.11", "10.100.0.14", "10.100.0.0/16 dev hsn0"),
@@ -68,17 +68,17 @@ def test_rules_that_look_at_more_than_addresses_are_left_out() -> None:
         (None, "192.0.2.1", "default via 10.99.0.1 dev mgmt0"),
     ],
 )
-def test_the_way_of_a_packet(source: str | None, destination: str, way: str) -> None:
-    route = RouteLookup(REAL).way(number(destination), number_of(source))
-    assert str(route) == way
+def test_the_route_of_a_packet(source: str | None, destination: str, route_text: str) -> None:
+    route = RouteLookup(REAL).find_route(number(destination), number_of(source))
+    assert str(route) == route_text
 
 
 def test_a_table_that_hands_on_to_the_next() -> None:
     routes = [{"type": "throw", "dst": "default", "table": "7"}, {"dst": "10.0.0.0/8", "dev": "hsn0"}]
     rules = [{"priority": 1, "src": "all", "table": "7"}, {"priority": 2, "src": "all", "table": "main"}]
     lookup = RouteLookup(inet(route=json.dumps(routes), rule=json.dumps(rules)))
-    assert str(lookup.way(number("10.0.0.1"))) == "10.0.0.0/8 dev hsn0"
-    assert lookup.way(number("11.0.0.1")) is None
+    assert str(lookup.find_route(number("10.0.0.1"))) == "10.0.0.0/8 dev hsn0"
+    assert lookup.find_route(number("11.0.0.1")) is None
 
 
 def test_routes_of_ipv6_are_no_routes_of_ipv4() -> None:
@@ -86,10 +86,10 @@ def test_routes_of_ipv6_are_no_routes_of_ipv4() -> None:
         {"dst": "default", "dev": "tun0", "metric": 1, "pref": "medium"},
         {"dst": "default", "dev": "e0", "metric": 9},
     ]
-    assert str(RouteLookup(inet(route=json.dumps(routes))).way(number("10.0.0.1"))) == "default dev e0"
+    assert str(RouteLookup(inet(route=json.dumps(routes))).find_route(number("10.0.0.1"))) == "default dev e0"
 
 
-def test_all_of_a_section_go_the_same_way() -> None:
+def test_all_addresses_of_a_section_have_the_same_route() -> None:
     """Of thousands of addresses a few are looked up; the others must have the same route."""
     dice = random.Random(3)
     octets = [(dice.randrange(4), dice.randrange(256), dice.randrange(256), dice.randrange(9, 33)) for _ in range(200)]
@@ -104,7 +104,7 @@ def test_all_of_a_section_go_the_same_way() -> None:
     sections = list(lookup.sections(addresses, range(100, 4000)))
     assert [at for section in sections for at in section] == list(range(100, 4000))
     for section in sections:
-        assert len({lookup.way(addresses[at]) for at in section}) == 1
+        assert len({lookup.find_route(addresses[at]) for at in section}) == 1
     assert len(sections) < 500
 
 

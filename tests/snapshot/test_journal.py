@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fablint.snapshot.agent import collector
 from fablint.snapshot.agent.journal import MOST_RECORDS
-from fablint.snapshot.agent.machine import LOG_LETTERS
+from fablint.snapshot.agent.log_records import LOG_LETTERS
 from fablint.snapshot.collecting import snapshot_of
 from fablint.snapshot.host_snapshot import Snapshot
 
@@ -54,7 +54,7 @@ def test_the_journal_is_read_where_the_log_cannot_be(tmp_path: Path) -> None:
 
 
 def test_an_empty_journal_is_no_log(tmp_path: Path) -> None:
-    """As for users who may read no journal: journalctl prints nothing, and does not fail."""
+    """A user without access to the journal: journalctl prints nothing and does not fail."""
     log = taken(tmp_path, **{"commands/journalctl": ""}).kernel_log
     assert not log.ran
     assert log.error

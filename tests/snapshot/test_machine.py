@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from fablint.snapshot.agent import machine
-from fablint.snapshot.agent.machine import Late, Machine, output, output_of_client, records, stop
+from fablint.snapshot.agent.log_records import LOG_LETTERS, records
+from fablint.snapshot.agent.machine import Late, Machine, output, output_of_client, stop
 
 FOREVER = 3600.0
 
@@ -46,7 +47,7 @@ def test_the_folder_of_a_tree_may_have_any_name(tmp_path: Path) -> None:
     assert filled(odd, "/etc/{hostname,os-release}") == {"etc": {"hostname": "n1"}}
 
 
-def test_why_a_file_is_not_there_is_told(tmp_path: Path) -> None:
+def test_the_reason_for_a_missing_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     assert Machine(str(tmp_path), FOREVER).read("/none") == ["No such file or directory"]
     assert filled(tmp_path, "/*") == {"loop": ["Too many levels of symbolic links"]}
@@ -136,7 +137,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def _wait_till_gone(pid: int) -> None:
+def _wait_until_gone(pid: int) -> None:
     for _ in range(1000):
         if not is_running(pid):
             return
@@ -160,17 +161,17 @@ def test_a_program_that_cannot_be_started_says_so(program: Callable[[str], list[
     assert output(words, 30.0) == {"error": "Exec format error"}
 
 
-def test_one_that_hangs_is_ended_with_what_it_started(program: Callable[[str], list[str]], tmp_path: Path) -> None:
+def test_a_stalled_program_is_ended_with_its_children(program: Callable[[str], list[str]], tmp_path: Path) -> None:
     said = output(program(f"sleep 1000 & echo $! >{tmp_path}/pid; echo beginning; wait"), 1.0)
     assert said == {"error": "no answer in time"}
-    _wait_till_gone(int((tmp_path / "pid").read_text()))
+    _wait_until_gone(int((tmp_path / "pid").read_text()))
 
 
 def test_one_that_hears_no_signal_is_ended_as_well(program: Callable[[str], list[str]]) -> None:
     assert output(program("trap '' TERM INT HUP; exec sleep 1000"), 0.5) == {"error": "no answer in time"}
 
 
-def test_one_that_leaves_somebody_behind_has_answered(program: Callable[[str], list[str]]) -> None:
+def test_a_program_that_leaves_a_child_behind_has_answered(program: Callable[[str], list[str]]) -> None:
     assert output(program("sleep 5 & echo done"), 1.0) == {"status": 0, "output": "done\n"}
 
 
@@ -227,7 +228,7 @@ print(" ".join(sys.argv[1:3]), peer.recv(9).decode())
 
 @pytest.fixture
 def pair(program: Callable[[str], list[str]], tmp_path: Path) -> Callable[..., list[str]]:
-    """Makes a program that is a server, or a client if it is told a host."""
+    """Makes a program that is a server, or a client if it has a host argument."""
 
     def make(server: str = "peer.send(b'hello')", client: str = "") -> list[str]:
         (tmp_path / "server.py").write_text(SERVER.format(folder=str(tmp_path), then=server))
@@ -243,23 +244,23 @@ def test_of_a_client_and_its_server_the_client_is_heard(pair: Callable[..., list
     assert said == {"status": 0, "output": "-d rxe0 hello\n"}
 
 
-@pytest.mark.parametrize("hangs", [{"server": "import time; time.sleep(1000)"}, {"client": "peer.recv(9); input()"}])
+@pytest.mark.parametrize("stalled", [{"server": "import time; time.sleep(1000)"}, {"client": "peer.recv(9); input()"}])
 def test_neither_outlives_the_other(
-    hangs: dict[str, str], pair: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stalled: dict[str, str], pair: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "RUNNING", [])
-    output_of_client(pair(**hangs), 3.0)
+    output_of_client(pair(**stalled), 3.0)
     assert len(machine.RUNNING) == 2
     assert all(one.poll() is not None for one in machine.RUNNING)
-    _wait_till_gone(int((tmp_path / "server").read_text()))
+    _wait_until_gone(int((tmp_path / "server").read_text()))
 
 
-def test_a_client_that_hangs_has_not_answered_and_its_server_is_ended(
+def test_a_stalled_client_has_not_answered_and_its_server_is_ended(
     pair: Callable[..., list[str]], tmp_path: Path
 ) -> None:
     words = pair("import time; peer.send(b'x'); time.sleep(1000)", "import time; time.sleep(1000)")
     assert output_of_client(words, 2.0) == {"error": "no answer in time"}
-    _wait_till_gone(int((tmp_path / "server").read_text()))
+    _wait_until_gone(int((tmp_path / "server").read_text()))
 
 
 def test_a_server_that_does_not_start_says_why(program: Callable[[str], list[str]]) -> None:
@@ -269,12 +270,12 @@ def test_a_server_that_does_not_start_says_why(program: Callable[[str], list[str
     assert output_of_client(["no-such-program"], 30.0) == {"error": "not installed"}
 
 
-def test_a_server_ends_even_if_nobody_is_left_to_end_it(
+def test_a_server_ends_even_without_its_collector(
     pair: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(machine, "kill", lambda _: None)
     output_of_client(pair("import time; time.sleep(1000)", "sys.exit(1)"), 1.0)
-    _wait_till_gone(int((tmp_path / "server").read_text()))
+    _wait_until_gone(int((tmp_path / "server").read_text()))
 
 
 def test_below_a_root_outputs_are_files(tmp_path: Path) -> None:
@@ -287,9 +288,9 @@ def test_below_a_root_outputs_are_files(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------ kernel log
 
 
-def kmsg(*told: bytes | OSError) -> Callable[[], bytes]:
+def kmsg(*reads: bytes | OSError) -> Callable[[], bytes]:
     """Reads of /dev/kmsg, one after the other; then there is nothing more."""
-    left = list(told)
+    left = list(reads)
 
     def read() -> bytes:
         one = left.pop(0) if left else BlockingIOError()
@@ -325,7 +326,7 @@ def test_a_log_without_an_end_is_given_up_and_is_no_log() -> None:
     said = records(lambda: b"3,1,1,-;again\n", time.monotonic() + 0.2)
     assert said["error"] == "it did not end in time"
     assert "again" in said["output"]
-    assert len(said["output"]) <= machine.LOG_LETTERS
+    assert len(said["output"]) <= LOG_LETTERS
     assert records(lambda: b"", time.monotonic() - 1) == {"output": "", "error": "it did not end in time"}
 
 

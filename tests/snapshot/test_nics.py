@@ -7,7 +7,7 @@ import pytest
 from fablint.snapshot import nics_of, rails, snapshot_of
 from fablint.snapshot.host_snapshot import Snapshot
 from fablint.snapshot.neighbours import neighbours_of
-from fablint.snapshot.parsers.slingshot_tlv import Requested, requested
+from fablint.snapshot.parsers.slingshot_tlv import RequestedSettings, requested
 from snapshot_trees import FIXTURES, nested
 
 NET = "/sys/class/net"
@@ -54,9 +54,9 @@ def test_the_tlv_of_a_slingshot_switch_says_how_the_nic_should_be_set(command: s
     text = (FIXTURES / "discover" / name).read_text()
     first = neighbours_of(read({}, commands={command: {"output": text, "status": 0}}))[0]
     address = "10.253.0.21/16" if command == "lldpcli" else "10.253.0.34/16"
-    assert (first.port, requested(first.tlv)) == ("hsn0", Requested(address, 9000))
+    assert (first.port, requested(first.tlv)) == ("hsn0", RequestedSettings(address, 9000))
 
 
 @pytest.mark.parametrize("digits", ["", "7", "zz", "5b5d", "7b226d7475223a747275657d"])
 def test_another_tlv_asks_for_nothing(digits: str) -> None:
-    assert requested(digits) in (None, Requested())
+    assert requested(digits) in (None, RequestedSettings())

@@ -1,4 +1,4 @@
-"""Is every host fit to be measured? Pure functions over snapshots: nothing is asked here."""
+"""Preflight: judge from snapshots whether every host is fit to be measured. Pure functions."""
 
 from __future__ import annotations
 

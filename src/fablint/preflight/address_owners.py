@@ -1,4 +1,4 @@
-"""Addresses of the fabric's NICs, and whose they are."""
+"""Addresses of the fabric's NICs and their owners."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fablint.preflight.host import NET, Host
 from fablint.snapshot import NicFact
 from fablint.snapshot.parsers.inet import Address, Listed, number_of
 
-_GUID = -23  # letters of a 20-octet address of IPoIB: the rest changes with the queue pair
+_GUID = -23  # characters of a 20-octet IPoIB address; the rest depends on the queue pair
 
 
 class Owner(NamedTuple):
@@ -26,11 +26,12 @@ class Owner(NamedTuple):
 
     @property
     def name(self) -> str:
+        """`HOST/NIC`."""
         return f"{self.host.name}/{self.nic}"
 
 
 def of_rails(host: Host) -> Mapping[str, Sequence[Address]]:
-    """The addresses of each network interface of the fabric that has any."""
+    """Return the addresses of each network interface of the fabric with an address."""
     found = defaultdict(list)
     names = {nic.name for nic in host.interfaces}
     for address in host.inet.addresses.items:
@@ -39,25 +40,26 @@ def of_rails(host: Host) -> Mapping[str, Sequence[Address]]:
     return found
 
 
-def unseen(check: Check, host: Host, said: Listed[Any]) -> Result:
-    """What a check says where an output of `ip` is missing."""
-    say = check.unclear if said.garbled else check.skipped
-    return say(host.name, "", said.missing)
+def unseen(check: Check, host: Host, output: Listed[Any]) -> Result:
+    """Return the result of a check whose output of `ip` is missing: an error if it is malformed, else a skip."""
+    make = check.unclear if output.garbled else check.skipped
+    return make(host.name, "", output.missing)
 
 
 def siblings(host: Host) -> Mapping[str, Address]:
-    """Rails that share a subnet with another of the same make: `hsn1` and `hsn0`, not `wlan0` and `eth0`."""
+    """Return rails that share a subnet with a rail of the same prefix: `hsn1` and `hsn0`, not `wlan0` and `eth0`."""
     every = sorted((_make(address.nic), address.first, address.prefix, address) for address in _first_of_each(host))
     together = (list(group) for _, group in groupby(every, key=lambda one: one[:3]))
     return {address.nic: address for group in together if len(group) > 1 for *_, address in group}
 
 
 def same_make(a: str, b: str) -> bool:
+    """Tell whether two NIC names have the same prefix."""
     return _make(a) == _make(b)
 
 
 def _make(nic: str) -> str:
-    """`hsn` of `hsn0`."""
+    """Return the letters before the number: `hsn` of `hsn0`."""
     return nic[: next((at for at, letter in enumerate(nic) if not letter.isalpha()), len(nic))]
 
 
@@ -67,12 +69,13 @@ def _first_of_each(host: Host) -> list[Address]:
 
 @dataclass(frozen=True)
 class Owners:
-    """Of addresses and of MACs, among hosts."""
+    """Owners of IP addresses and of MACs among hosts."""
 
     hosts: Sequence[Host]
 
     @cached_property
     def by_address(self) -> Mapping[int, Sequence[Owner]]:
+        """Owners of each IPv4 address on the fabric."""
         found: dict[int, list[Owner]] = defaultdict(list)
         for host in self.hosts:
             for nic, addresses in of_rails(host).items():
@@ -82,7 +85,7 @@ class Owners:
 
     @cached_property
     def by_mac(self) -> Mapping[str, Sequence[Owner]]:
-        """Of all network interfaces, not only those of the fabric."""
+        """Owners of each MAC, among all network interfaces of the hosts."""
         found: dict[str, list[Owner]] = defaultdict(list)
         for host in self.hosts:
             for nic in host.nics:
@@ -91,13 +94,13 @@ class Owners:
         return found
 
     def answers_for_others(self, mac: str) -> bool:
-        """Is it a router's, or that of a cloud which answers for everybody?"""
+        """Tell whether a MAC belongs to a router or to a cloud network that answers for all addresses."""
         answered = self._answered.get(mac, set())
         return bool(answered & self._gateways) or len(answered & self.by_address.keys()) > 1
 
     @cached_property
     def _answered(self) -> Mapping[str, set[int]]:
-        """Addresses that a MAC is taken for."""
+        """Addresses of each MAC in the neighbour tables."""
         found: dict[str, set[int]] = defaultdict(set)
         for host in self.hosts:
             for entry in host.inet.entries.items:
@@ -110,17 +113,18 @@ class Owners:
 
 
 def mac_of(owner: Owner) -> str:
+    """Return the MAC of a NIC in comparable form; '' if unknown."""
     nic: NicFact | None = next((nic for nic in owner.host.interfaces if nic.name == owner.nic), None)
     return comparable(nic.mac) if nic else ""
 
 
 def comparable(mac: str) -> str:
-    """What stays the same of a hardware address: of IPoIB's the port's GUID."""
+    """Return the constant part of a hardware address: for IPoIB the GUID of the port."""
     return mac[_GUID:] if len(mac) > 2 * -_GUID else mac
 
 
 def bonded(host: Host, a: str, b: str) -> bool:
-    """Do both belong to one bond, or one to the other?"""
+    """Tell whether two NICs belong to one bond, or one is the bond of the other."""
     for master in (a, b, *(nic.name for nic in host.nics)):
         slaves = (host.read(f"{NET}/{master}/bonding/slaves") or "").split()
         if slaves and {a, b} <= {master, *slaves}:

@@ -1,4 +1,4 @@
-"""What happened to hosts while they were measured: counters that grew, links that are no longer as they were."""
+"""Changes of hosts during a measurement: growth of counters, changed states of links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fablint.preflight.checks.slingshot import cxi, cxi_counters
 from fablint.snapshot import Snapshot
 from fablint.snapshot.host_snapshot import BOOT
 
-# Checks of counters and of the state of links. Load, memory and the like differ after a measurement anyway.
+# Checks of counters and of link states. Load and memory always differ after a measurement.
 GROWTH: tuple[type[Check], ...] = (
     links.LinkUp,
     links.LinkSpeed,
@@ -35,9 +35,9 @@ GROWTH: tuple[type[Check], ...] = (
 
 
 def spanning(before: Snapshot, after: Snapshot) -> Snapshot | None:
-    """One snapshot whose counters were first read before a measurement, and again after it.
+    """Return one snapshot with the counters before and after a measurement as its two readings.
 
-    None where they do not belong together: the host was booted in between, or its clock was set back.
+    None if the host was booted in between, or its clock was set back.
     """
     seconds = after.time + after.window_s - before.time
     if seconds <= 0 or before.read(BOOT) != after.read(BOOT):

@@ -1,4 +1,4 @@
-"""What a check is: a small class that looks at hosts and says what it saw. A new one is a class and a table row."""
+"""Base classes of checks. A new check is a class and a row of the table in check_registry."""
 
 from __future__ import annotations
 
@@ -19,80 +19,82 @@ _WRONG = {Severity.FAIL: Outcome.FAIL, Severity.WARN: Outcome.WARN, Severity.INF
 
 
 class Check(ABC):
-    """A check. `id` begins with the family and has at most 20 letters: so much of a reason `sinfo -R` shows."""
+    """A check. `id` begins with its subject and has at most 20 characters, the length of a reason in `sinfo -R`."""
 
     id: ClassVar[str]
-    what: ClassVar[str]  # is looked at
+    what: ClassVar[str]  # examined property
     source: ClassVar[str]  # where it is read
-    rule: ClassVar[str]  # when it holds
-    severity: ClassVar[Severity]  # of what does not hold
-    component: ClassVar[ComponentKind]  # what is at fault then
-    root: ClassVar[bool] = False  # is it seen by root only?
-    remedy: ClassVar[str]  # what to do
-    compares: ClassVar[bool] = True  # hosts with each other: takes no part of what a host was not able to say in time
+    rule: ClassVar[str]  # condition of a pass
+    severity: ClassVar[Severity]  # of a violation
+    component: ClassVar[ComponentKind]  # faulty component of a violation
+    root: ClassVar[bool] = False  # visible to root only
+    remedy: ClassVar[str]  # what to do about a violation
+    compares: ClassVar[bool] = True  # compares hosts; hosts with an incomplete snapshot are excluded
 
-    reads: ClassVar[str] = ""  # a long text of each host that other checks read as well
-    far_end: ClassVar[bool] = False  # the switch decides it as well: seen on all of its hosts, it is no fault of these
+    reads: ClassVar[str] = ""  # a long text that other checks read as well
+    far_end: ClassVar[bool] = False  # also depends on the switch: a violation on all its hosts is no fault of these
     expects: ClassVar[bool] = False  # a site file can give the values of `site_values`
-    numeric: ClassVar[bool] = False  # these are figures, not words
-    named: ClassVar[bool] = False  # every target is a setting of its own: no value holds for all of them
+    numeric: ClassVar[bool] = False  # these are numbers, not texts
+    named: ClassVar[bool] = False  # every target is another setting, without a common value
 
     @abstractmethod
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        """What is seen on all hosts: something of every host, and of each of its parts."""
+        """Yield at least one result for every host, and one for each of its components."""
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
-        """The values of a host that a site file can expect, by target; None where a value cannot be seen.
+        """Return the values that a site file can expect, by target; None for values that are not visible.
 
-        Called after `judge`, of hosts of the same fleet.
+        Called after `judge` for hosts of the same fleet.
         """
         return {}
 
     def lacking(self, host: Host, expected: Collection[str]) -> Mapping[str, Value]:
-        """Values of targets that a site file expects and `site_values` does not have, where it can be seen."""
+        """Return values of expected targets that are missing from `site_values`, if that is visible."""
         return {}
 
     def alias(self, target: str) -> str:
-        """Another name by which a site file can expect the value of a target."""
+        """Return another name of a target in a site file."""
         return target
 
     def typical(self, values: Sequence[Value]) -> Value:
-        """The value that a site file should expect of hosts with these; None where they do not agree clearly."""
+        """Return the value that a site file should expect of hosts with these values; None without clear agreement."""
         agreed = Agreement.of(values)
         (value, count), *others = agreed.values
         return value if not others or is_clear(count, agreed.total) else None
 
     def is_met(self, value: Value, expected: Value) -> bool:
-        """Is a value what the site file expects?"""
+        """Tell whether a value meets the expectation of a site file."""
         return value == expected
 
     def worded(self, target: str, value: Value) -> str:
-        """`MTU 1500`."""
+        """Format a value: `MTU 1500`."""
         return f"{value:g}" if isinstance(value, float) else str(value)
 
     def against(self, host: str, target: str, value: Value, expected: Value, site: str) -> Result:
-        """What a value comes to beside that of the site file, which takes the place of what other hosts have."""
+        """Return the result of comparing a value with the site file instead of with other hosts."""
         if self.is_met(value, expected):
             return self.passed(host, target, value=value)
-        wanted = f"{expected:g}" if isinstance(expected, float) else expected
-        message = f"{self.worded(target, value)}, {wanted} in {site}"
+        text = f"{expected:g}" if isinstance(expected, float) else expected
+        message = f"{self.worded(target, value)}, {text} in {site}"
         return self.wrong(host, target, message, value, expected)
 
     @classmethod
     def described(cls) -> Rule:
+        """Return the description of the check for reports."""
         return Rule(cls.id, cls.what, cls.source, cls.rule, cls.severity, cls.component, cls.root, cls.remedy)
 
     def passed(self, host: str, target: str = "", message: str = "", value: Value = None, unit: str = "") -> Result:
+        """Return a pass."""
         return Result(self.id, host, target, Outcome.PASS, message, value, None, unit)
 
     def wrong(
         self, host: str, target: str, message: str, value: Value = None, expected: Value = None, unit: str = ""
     ) -> Result:
-        """It does not hold; how bad that is, is the check's severity."""
+        """Return a violation with the severity of the check."""
         return Result(self.id, host, target, _WRONG[self.severity], message, value, expected, unit)
 
     def warned(self, host: str, target: str, message: str, value: Value = None, expected: Value = None) -> Result:
-        """Less bad than the check's severity says."""
+        """Return a warning, whatever the severity of the check."""
         return Result(self.id, host, target, Outcome.WARN, message, value, expected)
 
     def differs(
@@ -105,24 +107,24 @@ class Check(ABC):
         expected: Value = None,
         unit: str = "",
     ) -> Result:
-        """It is not as others have it. Without a clear majority of others that is a warning at most."""
+        """Return a violation for a difference from other hosts; without a clear majority a warning."""
         if clear:
             return self.wrong(host, target, message, value, expected, unit)
         return self.warned(host, target, message, value, expected)
 
     def skipped(self, host: str, target: str, why: str) -> Result:
-        """It cannot be seen. Never a pass."""
+        """Return a skip for a property that is not visible. Never a pass."""
         return Result(self.id, host, target, Outcome.SKIP, why)
 
     def unclear(self, host: str, target: str, message: str) -> Result:
-        """What was read cannot be parsed."""
+        """Return an error for data that cannot be parsed."""
         return Result(self.id, host, target, Outcome.ERROR, message)
 
 
 class HostCheck(Check):
-    """One that needs no other host."""
+    """Base of checks that judge each host on its own."""
 
-    absent: ClassVar[str] = "there is none"  # why a host has nothing to look at
+    absent: ClassVar[str] = "there is none"  # reason for a skip without any result
     compares = False
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
@@ -132,26 +134,26 @@ class HostCheck(Check):
 
     @abstractmethod
     def look(self, host: Host) -> Iterable[Result]:
-        """What is seen on a host; nothing where it has no such part."""
+        """Return the results for a host; nothing if it has no such component."""
 
 
 class UniformCheck(Check):
-    """A property that similar hosts have alike: who differs from most of them is named with what they have.
+    """Base of checks of a property that must be equal on similar hosts.
 
-    Like are hosts of one class (`Host.kind`), and of parts those with the same part number. Where the majority is not
-    clear, nobody in particular is wrong: all hosts of the class share one warning that counts the kinds. A value that
-    is poor by itself is a warning of all hosts that have it, however many; who differs from it is not wrong.
+    Similar hosts are those of one class (`Host.kind`); similar components have the same part number. Without a clear
+    majority all hosts of the class have one warning that counts the values. A poor value is a warning for all hosts
+    that have it, however many; a host that differs from a poor value is not wrong.
     """
 
     words: ClassVar[str]  # with {} for the value: `MTU {}`
-    absent: ClassVar[str] = "cannot be seen"
-    below: ClassVar[bool] = False  # only what is less than the others' is wrong
-    by_class: ClassVar[bool] = False  # compares part numbers as well: all parts of this name of a class
+    absent: ClassVar[str] = "not visible"
+    below: ClassVar[bool] = False  # only a lower value than on other hosts is wrong
+    by_class: ClassVar[bool] = False  # compares components by name within a class, also those with another part number
     expects = True
 
     @abstractmethod
     def values(self, host: Host) -> Mapping[str, Any]:
-        """The value of each target; None where it cannot be seen."""
+        """Return the value of each target; None if it is not visible."""
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[tuple[str, ...], list[tuple[str, Any]]] = defaultdict(list)
@@ -198,7 +200,7 @@ class UniformCheck(Check):
         return self.words.format(value)
 
     def is_poor(self, value: Any) -> bool:
-        """Does it slow messages down even where all hosts have it so?"""
+        """Tell whether a value slows down messages even if all hosts have it."""
         return False
 
     def _is_wrong(self, value: Any, usual: Any) -> bool:
@@ -206,11 +208,11 @@ class UniformCheck(Check):
 
 
 def among(agreed: Agreement, value: Any) -> str:
-    """` on 6 of 8 similar hosts`; empty where there is one host."""
+    """Return ` on 6 of 8 similar hosts`; '' for a single host."""
     count = next((count for one, count in agreed.values if one == value), 0)
     return f" on {count} of {agreed.total} similar hosts" if agreed.total > 1 else ""
 
 
 def majority(values: Sequence[Any]) -> tuple[Any, int]:
-    """The value that more than half share, of which at least two, and how many; (None, 0) where there is none."""
+    """Return the value of more than half, at least two, with its count; (None, 0) if there is none."""
     return majority_of(Counter(values).most_common())

@@ -1,7 +1,7 @@
-"""Results of a check on their way from one process to another.
+"""Compact pickling of the results of a check.
 
-Results of a fleet repeat: most hosts have the same outcome, message and value. What is pickled is each different result
-once, without its host, and for every result which of them it is and of which host.
+Most hosts of a fleet have the same outcome, message and value. Each different result is pickled once, without its host,
+and every result as two indices: of the different result and of the host.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Batch:
         hosts: dict[str, int] = {}
         kind_of, host_of = array(_NUMBERS), array(_NUMBERS)
         for one in self.results:
-            # 1, 1.0 and True are equal, and are not written alike
+            # 1, 1.0 and True are equal, but have different texts
             kind = (one[:_HOST], one[_HOST + 1 :], type(one.value), type(one.expected))
             kind_of.append(kinds.setdefault(kind, len(kinds)))
             host_of.append(hosts.setdefault(one.host, len(hosts)))

@@ -1,4 +1,4 @@
-"""The cards of a host that decide which hosts it is compared with: network and fabric NICs, GPUs and accelerators."""
+"""Cards that decide the class of a host: network and fabric NICs, GPUs and accelerators."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _CPU = re.compile(r"^(?:model name|CPU part|cpu)\s*:\s*(\S.*)$", re.MULTILINE)
 
 
 class Card(NamedTuple):
-    """A PCI function with a network port, or a GPU."""
+    """A NIC (PCI function with a network port) or a GPU."""
 
     kind: str  # NIC or GPU
     vendor: str  # `0x15b3`
     device: str  # `0x1021`
-    board: str = ""  # PSID or other board id, where the driver reports one
+    board: str = ""  # PSID or other board id, if the driver reports one
 
     @property
     def number(self) -> str:
-        """The part number: `15b3:1021 MT_0000000838`."""
+        """Part number: `15b3:1021 MT_0000000838`."""
         return f"{self.vendor[2:]}:{self.device[2:]} {self.board}".strip() if self.vendor else self.board
 
 
 def cards_of(snapshot: Snapshot) -> Mapping[str, Card]:
-    """All cards by PCI address; a device that the bus does not list has the path of its own folder as address."""
+    """Return all cards by PCI address; a device that is not on the bus has the path of its folder as address."""
     found = dict(_on_bus(snapshot.folder(_PCI)))
     for name, folder in _devices(snapshot):
         address = snapshot.link(folder) or folder
@@ -50,7 +50,7 @@ def cards_of(snapshot: Snapshot) -> Mapping[str, Card]:
 
 @once_per_folder
 def _on_bus(devices: Tree) -> Mapping[str, Card]:
-    """The cards that the bus lists, by address."""
+    """Return the cards on the PCI bus by address."""
     found = {}
     for address, one in devices.items():
         kind = _kind(one.get("class")) if isinstance(one, dict) else ""
@@ -61,24 +61,24 @@ def _on_bus(devices: Tree) -> Mapping[str, Card]:
 
 @once_per_folder
 def accelerators_on(devices: Tree) -> Mapping[str, str]:
-    """PCI devices that compute, by address, with their class."""
+    """Return the class of each GPU and accelerator on the PCI bus, by address."""
     found = {address: one.get("class") for address, one in devices.items() if isinstance(one, dict)}
     return {key: kind for key, kind in found.items() if isinstance(kind, str) and kind.startswith(COMPUTE)}
 
 
 def addresses_of(snapshot: Snapshot) -> Mapping[str, str]:
-    """The PCI address of each network interface and fabric device, by name; see `cards_of`."""
+    """Return the PCI address of each network interface and fabric device, by name; see `cards_of`."""
     return {name: snapshot.link(folder) or folder for name, folder in _devices(snapshot)}
 
 
 def cpu_model(snapshot: Snapshot) -> str:
-    """`Intel(R) Xeon(R) Platinum 8480+`; empty where /proc/cpuinfo does not say."""
+    """Return the CPU model, such as `Intel(R) Xeon(R) Platinum 8480+`; '' if /proc/cpuinfo lacks it."""
     found = _CPU.search(snapshot.read("/proc/cpuinfo") or "")
     return " ".join(found[1].split())[:80] if found else ""
 
 
 def _devices(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
-    """Names and folders of PCI devices behind network interfaces and fabric devices."""
+    """Yield name and folder of the PCI device of each network interface and fabric device."""
     for group in _CLASSES:
         for name in snapshot.names(f"/sys/class/{group}"):
             if _NAME.fullmatch(name):
@@ -86,6 +86,6 @@ def _devices(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _kind(code: object) -> str:
-    """What a PCI class stands for; empty for all others."""
+    """Return NIC or GPU for a PCI class; '' for other classes."""
     text = code if isinstance(code, str) else ""
     return NIC if text.startswith(_NETWORK) else GPU if text.startswith(COMPUTE) else ""

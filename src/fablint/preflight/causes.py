@@ -1,7 +1,7 @@
-"""One cause behind what is wrong on many hosts: their switch, their image, their name server or their rack.
+"""Common causes of results on many hosts: a switch, an image, a name server or a rack.
 
-Results of a check are put down to a cause where the hosts with them are, nearly, those that share something which the
-other hosts of the check do not have. Such results make one finding, about the cause.
+The results of a check have a common cause if the affected hosts are nearly the hosts that share a property, and the
+other hosts of the check do not have it. Such results become one finding about the cause.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from fablint.snapshot.parsers.ama import decode
 from fablint.text.names import switch_name
 from fablint.text.sanitise import shortened
 
-LEAST_HOSTS = 3  # with the same result, and as many without it
-_OVERLAP = 0.8  # of the hosts with the result, and of those that share the cause
+LEAST_HOSTS = 3  # with the result, and at least as many without it
+_OVERLAP = 0.8  # share of the hosts with the result, and of the hosts with the property
 _WRONG = (Outcome.FAIL, Outcome.WARN)
 _JUDGED = (*_WRONG, Outcome.PASS)
 _XNAME = re.compile(r"(x\d{1,4}c\d)s\d+b\d+n\d+")
@@ -27,11 +27,11 @@ _LAST_NUMBER = re.compile(r"(.*\d)(?:[^\d]+)\d+")
 _PRETTY = re.compile(r"^PRETTY_NAME=\"?([^\"\n]*)", re.MULTILINE)
 _BOOTED = re.compile(r"(?:^|\s)(?:BOOT_IMAGE|root)=(\S+)")
 _SERVER = re.compile(r"^\s*nameserver\s+(\S+)", re.MULTILINE)
-_LETTERS = 60
+_MAX_NAME = 60
 
 
 def with_causes(results: Sequence[Result], fleet: Fleet, checks: Sequence[type[Check]]) -> list[Result]:
-    """The same results; those with a common cause name it. What the far end of a cable decides is a warning then."""
+    """Return the results with their common causes. A failure that the far end of a cable causes becomes a warning."""
     rules = {check.id: check for check in checks}
     hosts: dict[str, set[str]] = defaultdict(set)
     for one in results:
@@ -44,10 +44,10 @@ def with_causes(results: Sequence[Result], fleet: Fleet, checks: Sequence[type[C
     many = [check for check, names in judged.items() if len(hosts[check]) <= len(names) - LEAST_HOSTS]
     shared = {kind: _shared(fleet, find) for kind, find in _KINDS.items()} if many else {}
     found = {check: cause for check in many if (cause := _cause(rules[check], hosts[check], judged[check], shared))}
-    return [_put_down(one, rules[one.check], found) for one in results] if found else list(results)
+    return [_with_cause(one, rules[one.check], found) for one in results] if found else list(results)
 
 
-def _put_down(one: Result, check: type[Check], causes: Mapping[str, tuple[str, frozenset[str]]]) -> Result:
+def _with_cause(one: Result, check: type[Check], causes: Mapping[str, tuple[str, frozenset[str]]]) -> Result:
     cause, hosts = causes.get(one.check, ("", frozenset()))
     if one.outcome not in _WRONG or one.host not in hosts:
         return one
@@ -58,7 +58,7 @@ def _put_down(one: Result, check: type[Check], causes: Mapping[str, tuple[str, f
 def _cause(
     check: type[Check], wrong: set[str], judged: set[str], shared: Mapping[str, Mapping[str, set[str]]]
 ) -> tuple[str, frozenset[str]] | None:
-    """What the hosts with a result share, and which of them do."""
+    """Return what the hosts with a result share, and the hosts that share it."""
     of_cables = check.component in ("cable", "nic", "link", "route")
     for kind in _OF_CABLES if of_cables else _OF_SETTINGS:
         for name, having in shared[kind].items():
@@ -70,26 +70,26 @@ def _cause(
 
 
 def _shared(fleet: Fleet, find: Callable[[Fleet, Host], Iterator[str]]) -> Mapping[str, set[str]]:
-    """Hosts by what they share."""
+    """Group hosts by a shared property."""
     found: dict[str, set[str]] = defaultdict(set)
     for host in fleet.hosts:
         for name in find(fleet, host):
             if name:
-                found[shortened(name, _LETTERS)].add(host.name)
+                found[shortened(name, _MAX_NAME)].add(host.name)
     return {name: hosts for name, hosts in found.items() if len(hosts) >= LEAST_HOSTS}
 
 
 def _switches(fleet: Fleet, host: Host) -> Iterator[str]:
-    """Those that the site names, that LLDP names, or that are in Slingshot's algorithmic addresses."""
+    """Yield the switches of a host from the topology, from LLDP, or from Slingshot's algorithmic addresses."""
     yield from {fleet.topology.host_switch.get(host.name, "")} if fleet.topology and not fleet.topology.inferred else ()
     rails = {nic.name for nic in host.interfaces}
-    heard = {switch_name(one.name) for one in host.neighbours if one.port in rails}
+    neighbours = {switch_name(one.name) for one in host.neighbours if one.port in rails}
     places = {place.switch_name for nic in host.interfaces if (place := decode(nic.mac))}
-    yield from heard or places
+    yield from neighbours or places
 
 
 def _images(_: Fleet, host: Host) -> Iterator[str]:
-    """Kernel, operating system and what was booted."""
+    """Yield kernel, operating system and boot image, and the kernel alone."""
     kernel = host.snapshot.kernel or host.read("/proc/sys/kernel/osrelease") or ""
     system = _PRETTY.search(host.read("/etc/os-release") or "")
     booted = _BOOTED.findall(host.read("/proc/cmdline") or "")
@@ -103,7 +103,7 @@ def _name_servers(_: Fleet, host: Host) -> Iterator[str]:
 
 
 def _racks(_: Fleet, host: Host) -> Iterator[str]:
-    """What a name has before its last number: `r12` of `r12n03`, `x1000c0` of an xname."""
+    """Yield the name before its last number: `r12` of `r12n03`, `x1000c0` of an xname."""
     short = host.name.partition(".")[0]
     found = _XNAME.fullmatch(short) or _LAST_NUMBER.fullmatch(short)
     yield found[1] if found else ""

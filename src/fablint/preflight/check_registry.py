@@ -1,4 +1,4 @@
-"""All checks, in the order in which they are told: what is nearest to the wire first."""
+"""Table of checks in the order of the report: links first, then addresses, devices, hosts and tools."""
 
 from __future__ import annotations
 

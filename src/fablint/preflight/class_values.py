@@ -1,6 +1,6 @@
-"""What hosts of a class agree on: the usual value, and whether so many have it that others are wrong.
+"""Agreement of the hosts of a class on a value: the usual value, and whether deviating hosts are at fault.
 
-Every host of a class asks the same agreement: what follows from its values is computed once.
+All hosts of a class share one agreement, whose derived values are computed once.
 """
 
 from __future__ import annotations
@@ -11,30 +11,32 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-LEAST_OTHERS = 2  # that agree, and more than half of all: the usual value
-CLEAR_SHARE = 0.8  # of all hosts, those that differ included: below that a difference is no fault of a host
-CLEAR_OTHERS = 4  # that agree, at least
-_MOST_KINDS = 3  # that are listed
+LEAST_OTHERS = 2  # hosts with the usual value, which must be more than half of all
+CLEAR_SHARE = 0.8  # of all hosts with the usual value, for a difference to be a fault
+CLEAR_OTHERS = 4  # hosts with the usual value, for a difference to be a fault
+_MAX_KINDS = 3  # in a message
 _NUMBERS = {2: "two", 3: "three"}
 
 
 def is_clear(count: int, of: int) -> bool:
-    """Do so many of all hosts agree that one that differs is at fault?"""
+    """Tell whether enough hosts agree for a deviating host to be at fault."""
     return count >= CLEAR_OTHERS and count >= CLEAR_SHARE * of
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Values of a class of hosts, with how many hosts have each; the most frequent first."""
+    """Values of a class of hosts with the number of hosts, the most frequent first."""
 
     values: tuple[tuple[Any, int], ...] = ()
 
     @classmethod
     def of(cls, values: Sequence[Any]) -> Agreement:
+        """Count the values."""
         return cls(tuple(Counter(values).most_common()))
 
     @cached_property
     def total(self) -> int:
+        """Number of hosts."""
         return sum(count for _, count in self.values)
 
     @cached_property
@@ -43,17 +45,17 @@ class Agreement:
 
     @property
     def usual(self) -> Any:
-        """The value of more than half, at least two hosts; None where there is none."""
+        """Value of more than half of the hosts, at least two; None if there is none."""
         return self._majority[0]
 
     @property
     def count(self) -> int:
-        """How many hosts have the usual value; 0 where there is none."""
+        """Number of hosts with the usual value; 0 if there is none."""
         return self._majority[1]
 
     @cached_property
     def with_more_as_usual(self) -> Agreement:
-        """The same where more than the usual value is no difference: a faster link than most others have."""
+        """Agreement in which values above the usual value count as the usual value, such as faster links."""
         usual = self.usual
         if usual is None:
             return self
@@ -64,11 +66,12 @@ class Agreement:
 
     @property
     def is_clear(self) -> bool:
+        """True if deviating hosts are at fault."""
         return is_clear(self.count, self.total)
 
     @cached_property
     def is_divided(self) -> bool:
-        """Do hosts differ of which it cannot be said who is right? A single one that differs is named by itself."""
+        """True if several hosts differ without a clear majority; a single deviating host is reported on its own."""
         return len(self.values) > 1 and not self.is_clear and self.values[0][1] >= LEAST_OTHERS and self._others > 1
 
     @property
@@ -77,20 +80,20 @@ class Agreement:
 
     @cached_property
     def most(self) -> Any:
-        """The largest value."""
+        """Largest value."""
         return max(value for value, _ in self.values)
 
     def kinds(self, words: str) -> str:
-        """`two kinds: 11 x MTU 9000, 9 x 1500`; `words` holds {} for the value."""
-        (first, most), *others = self.values[:_MOST_KINDS]
-        told = [f"{most} x {words.format(first)}", *(f"{count} x {value}" for value, count in others)]
+        """Describe the values: `two kinds: 11 x MTU 9000, 9 x 1500`; `words` has {} for the value."""
+        (first, most), *others = self.values[:_MAX_KINDS]
+        parts = [f"{most} x {words.format(first)}", *(f"{count} x {value}" for value, count in others)]
         kinds = len(self.values)
-        more = f" and {kinds - _MOST_KINDS} more" if kinds > _MOST_KINDS else ""
-        return f"{_NUMBERS.get(kinds, str(kinds))} kinds: {', '.join(told)}{more}"
+        more = f" and {kinds - _MAX_KINDS} more" if kinds > _MAX_KINDS else ""
+        return f"{_NUMBERS.get(kinds, str(kinds))} kinds: {', '.join(parts)}{more}"
 
 
 def majority_of(counted: Sequence[tuple[Any, int]]) -> tuple[Any, int]:
-    """The value that more than half share, of which at least two, and how many; (None, 0) where there is none."""
+    """Return the value of more than half, at least two, with its count; (None, 0) if there is none."""
     if not counted:
         return None, 0
     value, count = counted[0]

@@ -1,8 +1,8 @@
-"""How much a counter grew between two readings, whatever its width.
+"""Growth of counters between two readings, for counters of any width.
 
-Raw totals say nothing: they begin when the driver was loaded or somebody reset them. InfiniBand's classic counters stop
-at their largest value (InfiniBand Architecture Specification, PortCounters); those of Slingshot NICs have 56 bits and
-start again at 0; those of Linux have 64 and are taken not to.
+Raw totals are not meaningful: they begin when the driver was loaded or the counter was reset. InfiniBand's classic
+counters stop at their largest value (InfiniBand Architecture Specification, PortCounters); those of Slingshot NICs have
+56 bits and wrap to 0; those of Linux have 64 bits and are assumed not to wrap.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import NamedTuple
 
 from fablint.snapshot.counter_widths import CXI_BITS, OLD_BITS
 
-_WIDTHS = {**OLD_BITS, "port_xmit_wait": 32}  # bits, of those that stop at their largest value
+_WIDTHS = {**OLD_BITS, "port_xmit_wait": 32}  # bits of counters that stop at their largest value
 _WRAPS_AT = 1 << CXI_BITS
 _NO_COUNTER = 1 << 64
 _AER = "aer_dev_"  # a file with a line for each kind of error, and one with their sum
 
 
 class Delta(NamedTuple):
-    """What was counted within a time."""
+    """Growth of a counter within a time."""
 
     growth: int
     seconds: float
-    at_least: bool = False  # the counter is full: it may be more
+    at_least: bool = False  # the counter is saturated
 
     @property
     def rate(self) -> float:
-        """Per second."""
+        """Growth per second."""
         return self.growth / self.seconds if self.seconds > 0 else 0.0
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class Delta(NamedTuple):
 
 
 def figure(text: str | None) -> str:
-    """The figure of a counter without the moment of its reading."""
+    """Return the value of a counter without the time of its reading."""
     return text.partition("@")[0] if text else ""
 
 
@@ -54,7 +54,7 @@ def _kind(path: str) -> _CounterKind:
 
 
 def saturated(path: str, text: str | None) -> bool:
-    """Is a counter at the largest value that it can have? What is beyond that is a wider counter of the same name."""
+    """Tell whether a counter has its largest value. A larger value is that of a wider counter of the same name."""
     largest = _kind(path).largest
     return largest is not None and text is not None and _number(figure(text)) == largest
 
@@ -67,10 +67,10 @@ def total(file: str, text: str | None) -> int | None:
 
 
 def delta(path: str, before: str | None, after: str | None, seconds: float) -> Delta | None:
-    """The growth of the counter at a path from one reading to the next; None where it cannot be told.
+    """Return the growth of the counter at a path between two readings; None if it is unknown.
 
-    Slingshot's telemetry (`VALUE@SECONDS`) carries the moments of its readings, which are then used; a value that was
-    not read anew tells nothing.
+    Slingshot's telemetry (`VALUE@SECONDS`) contains the times of its readings, which replace `seconds`; without a new
+    reading the growth is unknown.
     """
     if before is None or after is None:
         return None
@@ -109,7 +109,7 @@ def _none(seconds: float) -> Delta:
 
 
 def _number(text: str) -> int | None:
-    """What a counter of at most 64 bits counted; None where it is no such figure."""
+    """Parse the value of a counter of at most 64 bits; None for other texts."""
     try:
         value = int(text)
     except ValueError:
@@ -119,7 +119,7 @@ def _number(text: str) -> int | None:
 
 @lru_cache(maxsize=1 << 12)
 def _total(text: str) -> str:
-    """The sum of `aer_dev_correctable` and its like: `TOTAL_ERR_COR 514`."""
+    """Return the sum in a file such as `aer_dev_correctable`: `TOTAL_ERR_COR 514`."""
     return next((line.split()[-1] for line in text.splitlines() if line.startswith("TOTAL_")), "")
 
 

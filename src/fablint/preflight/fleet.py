@@ -15,13 +15,13 @@ from fablint.snapshot import Snapshot
 
 @dataclass(eq=False)
 class Fleet:
-    """All hosts that gave a snapshot, and what is known besides. Gives every host its class."""
+    """All hosts with a snapshot, and additional facts. Assigns a class to every host."""
 
     hosts: Sequence[Host]
     silent: Mapping[str, str] = field(default_factory=dict)
-    topology: Topology | None = None  # what the site says hangs where
-    fabric: Snapshot | None = None  # outputs of the fabric's own tools, asked on one machine
-    fabric_before: Sequence[Snapshot] = ()  # the same of the last time, of an hour and a day ago, where they were kept
+    topology: Topology | None = None  # expected topology
+    fabric: Snapshot | None = None  # outputs of fabric tools on one machine
+    fabric_before: Sequence[Snapshot] = ()  # earlier outputs: the last, of an hour ago, of a day ago
 
     def __post_init__(self) -> None:
         boards = usual_boards(host.built for host in self.hosts)
@@ -37,10 +37,10 @@ class Fleet:
 
     @cached_property
     def classes(self) -> Sequence[HostClass]:
-        """The largest first; a host whose snapshot is not complete has none."""
+        """Host classes, the largest first, without hosts with an incomplete snapshot."""
         return classes_of({host.name: host.built for host in self.hosts if not host.snapshot.incomplete})
 
     @cached_property
     def reach(self) -> Reach | None:
-        """What the hosts say of each other; None where they were not asked."""
+        """Results of the pings between hosts; None if there were none."""
         return reach_of(self.hosts)

@@ -1,4 +1,4 @@
-"""A host as checks see it: its snapshot, and what is read from it once."""
+"""A host in checks: its snapshot, and cached facts from it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fablint.snapshot.parsers.lldp import Neighbour
 from fablint.snapshot.parsers.nvidia_smi import QUERY, Gpu, gpus_of
 
 PCI = "/sys/bus/pci/devices"
-Part = Callable[[str | None], str | None]  # of a file's text: the figure that is wanted
+Part = Callable[[str | None], str | None]  # extracts a value from the text of a file
 
 
 def _whole(text: str | None) -> str | None:
@@ -28,15 +28,18 @@ def _whole(text: str | None) -> str | None:
 
 @dataclass
 class Host:
-    """One host. `before` is the last reading of its counters since the same boot, where one was kept; `older` gives
-    those of about an hour and a day ago.
+    """A host with its snapshot and stored readings of its counters since the same boot.
+
+    `before` is the last stored reading; `older` returns those of about an hour and a day ago.
     """
 
     snapshot: Snapshot
     before: Mapping[str, object] | None = None  # `time`: seconds since 1970, `counters`: a tree
-    older: Callable[[], Sequence[Mapping[str, object]]] = tuple  # read where they are needed, which is rare
+    older: Callable[[], Sequence[Mapping[str, object]]] = tuple  # read on demand, which is rare
     kind: str = field(default="", init=False, compare=False)  # its class, see `Fleet`: only similar hosts are compared
-    boards: Boards = field(default_factory=dict, init=False, repr=False, compare=False)  # the usual ones of the fleet
+    boards: Boards = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )  # most frequent board ids of the fleet
 
     @cached_property
     def name(self) -> str:
@@ -53,12 +56,12 @@ class Host:
 
     @cached_property
     def interfaces(self) -> Sequence[NicFact]:
-        """Those of the rails that are network interfaces."""
+        """Rails that are network interfaces."""
         return [nic for nic in self.rails if self.read(f"{NET}/{nic.name}/address") is not None]
 
     @cached_property
     def neighbours(self) -> Sequence[Neighbour]:
-        """Who is heard by LLDP."""
+        """LLDP neighbours."""
         return neighbours_of(self.snapshot)
 
     @cached_property
@@ -90,18 +93,18 @@ class Host:
 
     @cached_property
     def accelerators(self) -> Mapping[str, str]:
-        """PCI devices that compute, mostly GPUs: address and class."""
+        """PCI class of each GPU and accelerator, by address."""
         return accelerators_on(self.snapshot.folder(PCI))
 
     @cached_property
     def nvidia_gpus(self) -> Sequence[Gpu]:
-        """The GPUs that nvidia-smi reports; none where it was not asked or is not understood."""
+        """GPUs in the output of nvidia-smi; none if it did not run or cannot be parsed."""
         said = self.command(QUERY)
         return (gpus_of(said.text) if said.status == 0 else None) or ()
 
     @cached_property
     def machine(self) -> str:
-        """Vendor and product, as the firmware names them."""
+        """Vendor and product in the firmware."""
         vendor = self.read("/sys/devices/virtual/dmi/id/sys_vendor") or ""
         return f"{vendor} {self.read('/sys/devices/virtual/dmi/id/product_name') or ''}".strip()
 
@@ -112,7 +115,7 @@ class Host:
 
     @cached_property
     def built(self) -> Built:
-        """What decides the class of the host."""
+        """Machine, CPU and cards, which determine the class of the host."""
         return Built((self.machine, cpu_model(self.snapshot)), tuple(sorted(self.cards.values())))
 
     @cached_property
@@ -122,10 +125,10 @@ class Host:
         return {**numbers, **{name: numbers[at] for name, at in addresses_of(self.snapshot).items() if at in numbers}}
 
     def like(self, target: str) -> tuple[str, str]:
-        """With what a part is compared: those of the same class of hosts that have the same part number.
+        """Return class and part number of a component; components with both equal are compared.
 
-        `target` is `hsn0`, `mlx5_0/1`, `mlx5_0-1`, `GPU 0000:3b:00.0`; a part without a number is compared by its
-        class and name alone.
+        `target` is `hsn0`, `mlx5_0/1`, `mlx5_0-1`, `GPU 0000:3b:00.0`; a component without a part number
+        is compared by its class and name only.
         """
         name = target.rpartition(" ")[2].partition("/")[0]
         number = self._numbers.get(name) or self._numbers.get(name.rpartition("-")[0])
@@ -141,17 +144,17 @@ class Host:
         return self.snapshot.command(name)
 
     def grown(self, path: str, part: Part = _whole) -> Delta | None:
-        """How much a counter grew: since the reading that was kept, else within the snapshot's own window.
+        """Return the growth of a counter since the stored reading, else within the window of the snapshot.
 
-        `part` finds it in a file that has several. None where it cannot be read, or was reset in between.
+        `part` extracts the counter from a file with several. None if it cannot be read, or was reset in between.
         """
         since = self._grown_since(self.before, path, part) if self.before is not None else None
         return since or self.grown_now(path, part)
 
     def growths(self, path: str, least: int = 0) -> Sequence[Delta]:
-        """How much a counter grew since each reading that was kept.
+        """Return the growth of a counter since each stored reading.
 
-        Older ones than the last are left alone where the counter is below `least`: it cannot have grown so much.
+        Readings before the last are not read if the counter is below `least`, since it cannot have grown as much.
         """
         if self.before is None:
             return []
@@ -172,12 +175,12 @@ class Host:
         return delta(path, kept, last, passed) if passed > 0 else None
 
     def has_moved(self, path: str) -> bool:
-        """Is the figure of a counter another one at its second reading?"""
+        """Tell whether a counter has another value at its second reading."""
         first, last = self.snapshot.readings(path)
         return first != last and figure(first) != figure(last)
 
     def grown_now(self, path: str, part: Part = _whole) -> Delta | None:
-        """How much a counter grew within the snapshot's own window."""
+        """Return the growth of a counter within the window of the snapshot."""
         first, last = self.snapshot.readings(path)
         if part is _whole:
             return delta(path, first, last, self.snapshot.window_s)
@@ -185,7 +188,7 @@ class Host:
         return delta(path, begun, begun if last == first else part(last), self.snapshot.window_s)
 
     def all_grown_now(self, folder: str, names: Iterable[str]) -> dict[str, Delta]:
-        """How much counters of a folder grew within the snapshot's own window, of those that were read twice."""
+        """Return the growth of the counters in a folder that were read twice, within the window of the snapshot."""
         first, last = self.snapshot.readings_in(folder)
         found = {}
         for name in names:
@@ -198,5 +201,5 @@ class Host:
 
 
 def counters_of(snapshot: Snapshot) -> Tree:
-    """The last reading of all counters, to be kept."""
+    """Return the last reading of all counters, to be stored."""
     return snapshot.later or snapshot.counters

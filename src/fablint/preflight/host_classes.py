@@ -1,4 +1,4 @@
-"""Classes of hosts: only hosts that are built alike are compared with each other.
+"""Classes of hosts: only hosts with the same build are compared with each other.
 
 A class is a machine (vendor and product), a CPU model and the cards of the host: NICs and GPUs with their PCI ids and
 board ids. A card that failed is missing from the bus, so the cards of a faulty host differ as well. A small group of
@@ -15,15 +15,15 @@ from typing import NamedTuple
 from fablint.preflight.cards import Card
 from fablint.preflight.class_values import is_clear
 
-OWN_CLASS = 4  # hosts with the same cards are a class of their own, however they differ from others
-_SHARE = 0.5  # of a larger class: more hosts than that do not join it
+OWN_CLASS = 4  # hosts with the same cards: so many always form a class
+_SHARE = 0.5  # of a larger class: a larger group does not join it
 
 Build = tuple[str, str]  # machine and CPU model
 Boards = Mapping[tuple[str, str, str], str]  # board ids by kind, vendor and device of the card
 
 
 class Built(NamedTuple):
-    """How a host is built."""
+    """Machine, CPU model and cards of a host."""
 
     build: Build
     cards: tuple[Card, ...]  # sorted
@@ -32,7 +32,7 @@ class Built(NamedTuple):
 class HostClass(NamedTuple):
     """Hosts that are compared with each other."""
 
-    key: str  # differs between classes
+    key: str  # unique
     built: Built  # of most of its hosts
     hosts: Sequence[str]
 
@@ -43,7 +43,7 @@ class HostClass(NamedTuple):
 
 
 class Lack(NamedTuple):
-    """A class that is built like another, but with fewer cards of a kind, on too few hosts to be a design."""
+    """Class with fewer cards of a kind than a much larger class of the same machine and CPU."""
 
     less: HostClass
     than: HostClass
@@ -51,7 +51,7 @@ class Lack(NamedTuple):
 
 
 def classes_of(hosts: Mapping[str, Built]) -> list[HostClass]:
-    """The classes of hosts, the largest first. Each host is in exactly one."""
+    """Return the classes of hosts, the largest first. Each host is in exactly one class."""
     groups: dict[Built, list[str]] = defaultdict(list)
     boards = usual_boards(hosts.values())
     for host, built in hosts.items():
@@ -70,7 +70,7 @@ def classes_of(hosts: Mapping[str, Built]) -> list[HostClass]:
 
 
 def lacking(classes: Sequence[HostClass]) -> list[Lack]:
-    """Classes that look as if the same card failed on all of their hosts."""
+    """Find classes in which the same card may have failed on all hosts."""
     found = []
     for less in classes:
         for than in classes:
@@ -86,30 +86,30 @@ def lacking(classes: Sequence[HostClass]) -> list[Lack]:
 
 
 def _joins(built: Built, count: int, other: HostClass, of: int) -> bool:
-    """Does a small group of hosts differ from a class only as faulty hosts do?"""
+    """Tell whether a small group of hosts differs from a class only as faulty hosts do."""
     if built.build != other.built.build or count >= OWN_CLASS or count > _SHARE * of:
         return False
     own, usual = _coarse(built.cards), _coarse(other.built.cards)
     missing, extra = usual - own, own - usual
     if (missing and extra) or any(part not in usual for part in extra):
-        return False  # cards of a kind that no other host has were built in: no card comes by itself
+        return False  # additional cards are not the result of a failure
     one_kind = len({kind for kind, _ in missing}) <= 1
     return one_kind or 2 * missing.total() <= usual.total()
 
 
 def _distance(cards: Iterable[Card], others: Iterable[Card]) -> tuple[int, int]:
-    """Cards that others have not, and those that only they have: cards fail, and do not come by themselves."""
+    """Count additional cards, then missing cards; additional ones weigh more, since a failure adds no card."""
     own, usual = _coarse(cards), _coarse(others)
     return (own - usual).total(), (usual - own).total()
 
 
 def _coarse(cards: Iterable[Card]) -> Counter[tuple[str, str]]:
-    """Cards by kind and vendor: a spare part of another model, and a NIC in recovery mode, are in the same place."""
+    """Count cards by kind and vendor; a spare part of another model and a NIC in recovery mode make no difference."""
     return Counter((card.kind, card.vendor) for card in cards)
 
 
 def usual_boards(hosts: Iterable[Built]) -> Boards:
-    """The most frequent board id of each PCI id."""
+    """Return the most frequent board id of each PCI id."""
     found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for built in hosts:
         for card in built.cards:
@@ -119,7 +119,7 @@ def usual_boards(hosts: Iterable[Built]) -> Boards:
 
 
 def completed(card: Card, boards: Boards) -> Card:
-    """A card whose driver reports no board id is taken for the usual one of its PCI id."""
+    """Give a card without a board id the most frequent board id of its PCI id."""
     return card if card.board else card._replace(board=boards.get(card[:3], ""))
 
 
@@ -133,7 +133,7 @@ def _counted(pair: tuple[Card, int]) -> str:
 
 
 def _fewer(cards: Iterable[Card], usual: Iterable[Card]) -> str:
-    """`7 instead of 8 GPUs` where some cards of a kind are missing, and not all of them; else empty."""
+    """Return `7 instead of 8 GPUs` if some, but not all, cards of a kind are missing; else ''."""
     own, others = _coarse(cards), _coarse(usual)
     missing = others - own
     if not missing or own - others or any(own[part] == 0 for part in missing):

@@ -1,4 +1,4 @@
-"""Which way a host sends a packet: its rules and routing tables, as the kernel goes through them."""
+"""Route lookup of a host: its rules and routing tables, in the order in which the kernel uses them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NEXT_TABLE = "throw"
 
 
 class RouteLookup:
-    """Rules that depend on more than addresses (marks, ports) and those of other tables are not followed."""
+    """Route lookup by addresses. Rules with marks or ports, and rules of unknown tables, are ignored."""
 
     def __init__(self, inet: Inet) -> None:
         self._rules = inet.rules.items or list(_USUAL)
@@ -31,8 +31,8 @@ class RouteLookup:
         self._tables = {table: sorted(found.items(), reverse=True) for table, found in routes.items()}
         self._ends = sorted(ends)
 
-    def way(self, destination: int, source: int | None = None) -> Route | None:
-        """The route for an address, from an address of the host or from none that is chosen yet."""
+    def find_route(self, destination: int, source: int | None = None) -> Route | None:
+        """Return the route to an address; `source` is the address of the host, None if not chosen yet."""
         for rule in self._rules:
             if _covers(rule.destination, destination) and _covers(rule.source, source):
                 route = self._best(rule.table, destination)
@@ -41,9 +41,9 @@ class RouteLookup:
         return None
 
     def sections(self, addresses: Sequence[int], inside: range) -> Iterator[range]:
-        """Places `inside` sorted addresses, cut where a route begins or ends: all of a section go the same way.
+        """Split a range of indices of sorted addresses so that all addresses of a section have the same route.
 
-        Places and not addresses: every host asks, and a copy of all addresses for each would be quadratic.
+        Sections are ranges of indices, since a copy of all addresses for each host would be quadratic.
         """
         start = inside.start
         while start < inside.stop:

@@ -1,4 +1,4 @@
-"""All checks over all hosts."""
+"""Run all checks on all hosts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Each = Callable[[Callable[[Group], list[Batch]], Sequence[Group]], Iterable[list
 
 
 def judge(fleet: Fleet, checks: Sequence[type[Check]] = CHECKS, site: Site | None = None, each: Each = map) -> Fitness:
-    """What the checks say of a fleet. With `site` hosts are compared with the values of a site file, where it has any.
+    """Judge a fleet with the checks. Values of `site` replace the comparison with other hosts.
 
-    `each` is `map`, or does the same in several processes.
+    `each` is `map`, or an equivalent that uses several processes.
 
-    What a host was not able to say in its time is unknown: it takes no part in comparisons, where it would seem to
-    lack what the others have. What it did say of itself alone is judged.
+    A host with an incomplete snapshot is excluded from comparisons, because missing facts would look like differences.
+    Checks that judge each host on its own include it.
     """
     results: list[Result] = []
     late = {host.name: host.snapshot.incomplete for host in fleet.hosts if host.snapshot.incomplete}
@@ -34,9 +34,9 @@ def judge(fleet: Fleet, checks: Sequence[type[Check]] = CHECKS, site: Site | Non
     site = site or Site("")
     checks = [with_severity(check, site) for check in checks]
     with no_collection():
-        court = _Comparison(fleet, whole, late, site, membership(whole, site))
+        comparison = _Comparison(fleet, whole, late, site, membership(whole, site))
         groups = _groups(checks)
-        batches = dict(zip(itertools.chain(*groups), itertools.chain(*each(court.results, groups)), strict=True))
+        batches = dict(zip(itertools.chain(*groups), itertools.chain(*each(comparison.results, groups)), strict=True))
         for check in checks:
             results += batches[check].results
         results = with_suppressions(with_causes(results, fleet, checks), site.suppressions)

@@ -1,4 +1,4 @@
-"""What hosts say of themselves: taken on each of them by one program, judged by others elsewhere and later."""
+"""Snapshots of hosts: taken on each host by one program, stored, and judged elsewhere or later."""
 
 from __future__ import annotations
 

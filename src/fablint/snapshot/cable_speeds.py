@@ -1,4 +1,4 @@
-"""Cables that run at less than their like: narrower, or at a lower speed."""
+"""Detection of cables with a lower width or speed than comparable cables."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 LEAST_OTHERS = 2
-_LEAST_DESIGN, _DESIGN = 3, 0.2  # cables at one rate, and their share, that are a design and no faults
+_LEAST_DESIGN, _DESIGN = 3, 0.2  # number and share of cables at one rate that are a design, not faults
 _WHOLE = 0.8  # of a class of hosts
 _STEM = re.compile(r"[\d/]")
 
 
 @dataclass(frozen=True)
 class TrainedCable:
-    """What a cable runs at. `a` and `b` are switches or `HOST/NIC`s."""
+    """A cable with its trained rate. `a` and `b` are switches or `HOST/NIC`."""
 
     a: str
     b: str
-    rate: str  # as people write it: `4xEDR`
+    rate: str  # `4xEDR`
     bytes_per_second: float
     a_port: str = ""
     b_port: str = ""
@@ -28,7 +28,7 @@ class TrainedCable:
 
     @property
     def kind(self) -> str:
-        """The class of the host at the other end, which is what its name begins with; empty: it is a switch."""
+        """Class of the host at the other end: the beginning of its name; '' for a switch."""
         return f"{_STEM.split(self.b, maxsplit=1)[0]}*" if self.to_host else ""
 
     @property
@@ -38,19 +38,19 @@ class TrainedCable:
 
 
 class SlowCable(NamedTuple):
-    """A cable below its like."""
+    """A cable below the rate of comparable cables."""
 
     cable: TrainedCable
-    usual: float  # bytes per second of its like
+    usual: float  # bytes per second of comparable cables
     others: str  # `5 other cables of leaf2 at 4xEDR`
     is_certain: bool  # compared at one of its ends, not only with the whole fabric
 
 
 def slow_cables(trained: Iterable[TrainedCable]) -> list[SlowCable]:
-    """Cables below what most of their like run at: the other cables of the kind at either end, else in the fabric.
+    """Find cables below the rate of most comparable cables: of the same kind at either end, else in the fabric.
 
-    At an end the others are of the same make, so that it is sure; in the whole fabric there may be older parts. The
-    rate of a whole class of hosts is a design, such as half the width on splitter cables, and is never slow.
+    The cables at one end are of the same generation, so that the result is certain; the whole fabric may have older
+    components. The rate of a class of hosts is a design, such as half the width on splitter cables, and not slow.
     """
     every = list(trained)
     like = _Like.of(every)
@@ -58,11 +58,13 @@ def slow_cables(trained: Iterable[TrainedCable]) -> list[SlowCable]:
     for cable in every:
         if cable.rate in like.designs[cable.kind] or cable.rate in like.designs_at[cable.a, cable.kind]:
             continue
-        around = [(f"cables of {end}", like.usual_at(end, cable)) for end in (cable.a, cable.b)]
-        sure = any(usual for _, (usual, _) in around)
+        references = [(f"cables of {end}", like.usual_at(end, cable)) for end in (cable.a, cable.b)]
+        sure = any(usual for _, (usual, _) in references)
         if not sure:
-            around = [("cables of the fabric", _usual(cable, like.fabric[cable.to_host]))]
-        less = [(words, *usual) for words, usual in around if cable.bytes_per_second < like.speed.get(usual[0], 0.0)]
+            references = [("cables of the fabric", _usual(cable, like.fabric[cable.to_host]))]
+        less = [
+            (words, *usual) for words, usual in references if cable.bytes_per_second < like.speed.get(usual[0], 0.0)
+        ]
         if less:
             words, usual, count = less[0]
             found.append(SlowCable(cable, like.speed[usual], f"{count} other {words} at {usual}", sure))
@@ -71,7 +73,7 @@ def slow_cables(trained: Iterable[TrainedCable]) -> list[SlowCable]:
 
 @dataclass(frozen=True)
 class _Like:
-    """How many cables run at which rate. A kind is a class of hosts; empty: both ends are switches."""
+    """Number of cables by rate. A kind is a class of hosts; '' for cables between switches."""
 
     speed: Mapping[str, float]
     fabric: Mapping[bool, Counter[str]]
@@ -95,21 +97,21 @@ class _Like:
         widest = max(map(_width, fabric[True]), default=0)
         designs = {kind: _designs(rates, widest, whole=len(kinds) > 1) for kind, rates in kinds.items()}
         designs_at = {key: _designs(rates, widest) for key, rates in of_kind.items()}
-        designs[""] = set()  # between switches every cable is to carry the same
+        designs[""] = set()  # all cables between switches should have the same rate
         designs_at |= {key: set() for key in designs_at if not key[1]}
         speed = {cable.rate: cable.bytes_per_second for cable in every}
         return cls(speed, fabric, at_end, of_kind, designs, designs_at)
 
     def usual_at(self, end: str, cable: TrainedCable) -> tuple[str, int]:
-        """What the other cables at an end run at: those of the kind where there are enough."""
+        """Return rate and number of the other cables at an end, of the same kind if there are enough."""
         same = self.of_kind[end, cable.kind]
         return _usual(cable, same if same.total() > LEAST_OTHERS else self.at_end[end, cable.to_host])
 
 
 def _designs(rates: Counter[str], widest: int, *, whole: bool = False) -> set[str]:
-    """Rates that so many hosts share that it is no fault of each: a fifth, or with `whole` nearly all of a class.
+    """Return rates that are a design: shared by a fifth of the hosts, or with `whole` by nearly all of a class.
 
-    A cable that lost lanes may be left with one of four: less than half of the width is never a design.
+    Less than half of the width is never a design, since a faulty cable may have one of four lanes.
     """
     total = rates.total()
     able = {rate: count for rate, count in rates.items() if 2 * _width(rate) >= widest}
@@ -120,9 +122,9 @@ def _designs(rates: Counter[str], widest: int, *, whole: bool = False) -> set[st
 
 
 def _usual(cable: TrainedCable, rates: Counter[str]) -> tuple[str, int]:
-    """What most of the others run at, and how many they are; an empty name without a clear majority.
+    """Return the rate of most other cables and their number; ('', 0) without a clear majority.
 
-    Others that are wider count together: one lane is too few beside two and beside four.
+    All wider cables count together: one lane is too few compared with both two and four.
     """
     others = rates - Counter([cable.rate])
     if not others:
@@ -134,7 +136,7 @@ def _usual(cable: TrainedCable, rates: Counter[str]) -> tuple[str, int]:
 
 
 def _width(rate: str) -> int:
-    """Lanes of `4xEDR`; 0 where it is not said."""
+    """Return the lanes of `4xEDR`; 0 if unknown."""
     lanes = rate.partition("x")[0]
     return int(lanes) if lanes.isdecimal() and len(lanes) < 3 else 0
 

@@ -1,4 +1,4 @@
-"""Snapshots: how they are taken on hosts, read from what the hosts print, kept in files."""
+"""Collection of snapshots: the command for hosts, the parser of its output, and files of snapshots."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from fablint.snapshot.sharing import Sharing, parsed, written
 from fablint.system import no_collection, private_file
 from fablint.text.names import plain
 
-AIMS_S = {"quick": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level: programs are waited for no longer
-LIMITS_S = {"quick": 10.0, "full": 100.0, "fabric": 90.0}  # then it ends, whatever was not read
-MORE = 3.0  # times as long, for a host that was not read as a whole
+AIMS_S = {"quick": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level: time limit for programs
+LIMITS_S = {"quick": 10.0, "full": 100.0, "fabric": 90.0}  # time limit of the collector
+RETRY_FACTOR = 3.0  # of the time limits, for a host with an incomplete snapshot
 WINDOWS_S = {"quick": 0.5, "full": 5.0, "fabric": 0.0}  # between two readings of its counters
 
 # Isolated: without -I, `python3 -` imports modules from the current folder and from PYTHONPATH before its own, so that
-# root would execute the base64.py of the user in whose folder it stands.
-PYTHON = ("python3", "-I", "-")  # a program on its stdin
+# root would execute a base64.py of another user in the current folder.
+PYTHON = ("python3", "-I", "-")  # executes stdin
 
 _OWN_IMPORTS = re.compile(r"^from fablint\.[^(\n]*(?:\([^)]*\))?\n", re.MULTILINE)
-_BELOW = {
-    "collector": ("machine", "tuning", "speed_probe", "journal"),
+_PREFIXES = {
+    "collector": ("machine", "log_records", "tuning", "speed_probe", "journal"),
     "pinger": ("machine",),
-}  # what a program builds on, in order
-_HINT = "give a file that fablint preflight --save wrote"
-_LONGEST = 100  # letters of what a host said instead
+}  # modules that precede a program, in order
+_HINT = "use a file written by fablint preflight --save"
+_LONGEST = 100  # characters of an unexpected output
 _PIECE = re.compile(r"fablint:(.*)\.\s*$")
 _LARGEST = 1 << 26  # bytes of one snapshot
 _REPLACE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _MOST_SECONDS = 1e12
-_MOST_BYTES = 1 << 36  # of a file of snapshots: more than 100,000 hosts have
-_PACKED = 1  # gzip's level: six times as fast as the usual one, and a fifth larger
+_MOST_BYTES = 1 << 36  # of a file of snapshots: more than for 100,000 hosts
+_PACKED = 1  # gzip level: six times as fast as the default, and a fifth larger
 
 
 @dataclass(frozen=True)
 class CollectedSnapshots:
-    """What came back from hosts: their snapshots, as documents and understood, and why others are silent."""
+    """Snapshots of hosts, as documents and parsed, and the reasons why other hosts are silent."""
 
     documents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     snapshots: Mapping[str, Snapshot] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class CollectedSnapshots:
 
 
 def read_answers(answers: Iterable[Answer]) -> CollectedSnapshots:
-    """The snapshots in the answers of hosts."""
+    """Parse the snapshots in the answers of hosts."""
     documents: dict[str, Mapping[str, Any]] = {}
     silent: dict[str, str] = {}
     sharing = Sharing()
@@ -73,25 +73,25 @@ def read_answers(answers: Iterable[Answer]) -> CollectedSnapshots:
 
 
 def with_nics(known: CollectedSnapshots, names: Sequence[str]) -> CollectedSnapshots:
-    """The same snapshots, of whose hosts the NICs with these `names` are the fabric's."""
+    """Return the snapshots with the NICs `names` marked as the NICs of the fabric."""
     documents = {host: {**document, "nics": list(names)} for host, document in known.documents.items()}
     snapshots = {host: replace(one, nics=tuple(names)) for host, one in known.snapshots.items()}
     return CollectedSnapshots(documents, snapshots, known.silent)
 
 
 def _instead(output: str) -> str:
-    """What a host printed instead of an answer."""
+    """Describe the output of a host without a snapshot."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return f"it printed no facts, but {lines[-1][:_LONGEST]!r}" if lines else "it printed nothing"
+    return f"no snapshot in its output: {lines[-1][:_LONGEST]!r}" if lines else "no output"
 
 
 def command_to_collect(
     level: str, sysroot: Path | None = None, nids: str = "", times: float = 1.0
 ) -> tuple[list[str], str]:
-    """The command that takes a snapshot on a host, and what it wants on its stdin: the program itself.
+    """Return the command that takes a snapshot on a host, and its stdin: the program itself.
 
-    With `times` it may take so many times as long as usual.
-    At level `fabric` the Slingshot fabric manager is asked about the NIDs, as in `1001-1016`.
+    `times` multiplies the time limits. At level `fabric` the Slingshot fabric manager is queried about the NIDs, such
+    as `1001-1016`.
     """
     where = [str(sysroot or "/"), *filter(None, [nids])] if sysroot or nids else []
     limits = f"{times * AIMS_S[level]:g}:{times * LIMITS_S[level]:g}"
@@ -99,27 +99,27 @@ def command_to_collect(
 
 
 def program(name: str) -> str:
-    """A program for hosts, behind what it builds on: hosts need no fablint."""
+    """Return the text of a program for hosts, with the modules that it uses, since hosts have no fablint."""
     texts = [
-        (Path(__file__).parent / "agent" / f"{one}.py").read_text(encoding="utf-8") for one in (*_BELOW[name], name)
+        (Path(__file__).parent / "agent" / f"{one}.py").read_text(encoding="utf-8") for one in (*_PREFIXES[name], name)
     ]
     return "".join(_OWN_IMPORTS.sub("", text) for text in texts)
 
 
 def unpack(printed: str, mark: str = "fablint_snapshot") -> Mapping[str, Any] | None:
-    """The document in what a host printed that bears the mark; what others print around it is left out."""
+    """Return the document with the mark in an output of a host; other lines are skipped. None if there is none."""
     packed = "".join(piece for line in printed.splitlines() for piece in _PIECE.findall(line))
     try:
         inflate = zlib.decompressobj()
         text = inflate.decompress(base64.b64decode(packed, validate=True), _LARGEST)
-        document = parsed(text) if inflate.eof else None  # else it was cut off, or is far too large
+        document = parsed(text) if inflate.eof else None  # otherwise truncated, or too large
     except (binascii.Error, zlib.error, ValueError, RecursionError):
         return None
     return document if _is_marked(document, mark) else None
 
 
 def snapshot_of(document: Mapping[str, Any]) -> Snapshot:
-    """A document as a snapshot. What is not as it should be is left out."""
+    """Convert a document to a snapshot. Malformed values are skipped."""
     names = _mapping(document.get("names"))
     log = _mapping(document.get("kernel_log"))
     return Snapshot(
@@ -138,7 +138,7 @@ def snapshot_of(document: Mapping[str, Any]) -> Snapshot:
             for key, value in _mapping(document.get("folders")).items()
             if isinstance(value, list)
         },
-        commands={name: _output(said) for name, said in _mapping(document.get("commands")).items()},
+        commands={name: _output(value) for name, value in _mapping(document.get("commands")).items()},
         kernel_log=_output(log if "error" in log else {**log, "status": 0}),
         names_of={key: value if isinstance(value, str) else None for key, value in _mapping(names.get("of")).items()},
         addresses_of={
@@ -156,14 +156,14 @@ def snapshot_of(document: Mapping[str, Any]) -> Snapshot:
 
 
 def save_snapshots(documents: Iterable[Mapping[str, Any]], path: Path, *, private: bool = False) -> None:
-    """One document a line; packed where the name ends with `.gz`.
+    """Write one document per line, compressed if the name ends with `.gz`.
 
-    With `private`, or where one of them was taken by root, only the owner can read the file: it holds what a host shows
-    to root alone, such as the log of its kernel. Otherwise the umask decides.
+    With `private`, or if a snapshot was taken by root, only the owner can read the file, since it contains facts that
+    are visible to root only, such as the kernel log. Otherwise the umask decides.
     """
     documents = list(documents)
     private = private or any(document.get("root") is True for document in documents)
-    if private and not _is_passage(path):
+    if private and not _is_special_file(path):
         opened: AbstractContextManager[IO[bytes]] = private_file(path)
     else:
         opened = os.fdopen(os.open(path, _REPLACE, 0o600 if private else 0o666), "wb")
@@ -181,8 +181,8 @@ def _write(documents: Iterable[Mapping[str, Any]], stream: IO[bytes] | gzip.Gzip
         stream.write(b"\n")
 
 
-def _is_passage(path: Path) -> bool:
-    """Is it to be written into and not to be replaced: a pipe, /dev/stdout? Not where another user has put it there."""
+def _is_special_file(path: Path) -> bool:
+    """Tell whether a path is a pipe or device, such as /dev/stdout, of this user or root, and must not be replaced."""
     try:
         status = path.lstat()
     except OSError:
@@ -191,7 +191,7 @@ def _is_passage(path: Path) -> bool:
 
 
 def load_snapshots(path: Path) -> list[Mapping[str, Any]]:
-    """The documents in a file. Raises UsageError where it holds none."""
+    """Read the documents in a file. Raises UsageError for an unreadable or empty file."""
     found: list[Mapping[str, Any]] = []
     sharing = Sharing()
     try:
@@ -202,23 +202,23 @@ def load_snapshots(path: Path) -> list[Mapping[str, Any]]:
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}", _HINT) from error
     if not found:
-        raise UsageError(f"{path}: is empty", _HINT)
+        raise UsageError(f"{path}: the file is empty", _HINT)
     return found
 
 
 def _document(line: bytes, where: str) -> dict[str, Any]:
-    """A snapshot with the name of its host. Raises UsageError."""
+    """Parse a snapshot with the name of its host. Raises UsageError for other lines."""
     try:
         document = parsed(line)
     except (ValueError, RecursionError):
         document = None
     if not _is_marked(document, "fablint_snapshot") or not plain(document.get("host", "")):
-        raise UsageError(f"{where}: is no snapshot", _HINT)
+        raise UsageError(f"{where}: not a snapshot", _HINT)
     return document
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file, packed or not. Raises UsageError where there is more than anybody saves."""
+    """Yield the lines of a file, compressed or not. Raises UsageError for a file that is too large."""
     with path.open("rb") as stream:
         packed = stream.read(2) == b"\x1f\x8b"
     read = 0
@@ -241,7 +241,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def _figure(value: object) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool):
         return 0.0
-    return float(value) if abs(value) < _MOST_SECONDS else 0.0  # nor what is no number
+    return float(value) if abs(value) < _MOST_SECONDS else 0.0  # also 0 for NaN
 
 
 def _text(value: object) -> str:
@@ -249,15 +249,15 @@ def _text(value: object) -> str:
 
 
 def _texts(value: object) -> Mapping[str, str]:
-    """A mapping without what is no text; itself where all of it is, since many snapshots share it."""
+    """Drop values that are not texts; return the same object if all are texts, since snapshots share it."""
     found = _mapping(value)
     if all(isinstance(one, str) for one in found.values()):
         return found
     return {key: one for key, one in found.items() if isinstance(one, str)}
 
 
-def _output(said: object) -> Output:
-    if not isinstance(said, dict):
-        return Output(error="is no output")
-    text, error, status = said.get("output"), said.get("error"), said.get("status")
+def _output(value: object) -> Output:
+    if not isinstance(value, dict):
+        return Output(error="malformed output")
+    text, error, status = value.get("output"), value.get("error"), value.get("status")
     return Output(_text(text), _text(error), status if isinstance(status, int) else None)

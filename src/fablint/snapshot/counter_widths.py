@@ -1,10 +1,10 @@
-"""How wide counters of ports are that are not 64 bits."""
+"""Widths of port counters with fewer than 64 bits."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-CXI_BITS = 56  # of a Slingshot NIC's telemetry; then they wrap
+CXI_BITS = 56  # of a Slingshot NIC's telemetry counters, which wrap
 CODE_WORD_BITS = 5440  # of the Reed-Solomon code of a lane group
 # Old InfiniBand counters stop at their maximum (InfiniBand specification, volume 1, 16.1.3.5).
 OLD_BITS: Mapping[str, int] = {

@@ -1,14 +1,14 @@
-"""Which of a host's NICs belong to the fabric, and which only manage it.
+"""Selection of the NICs that belong to the fabric, and not to the management network.
 
-The first of these that holds:
+The first rule that selects a NIC is used:
 
 1. NICs that the user named.
-2. NICs with the name or of the kind of a fabric's (`hsn0`, `ib0`, `cxi0`), and ports of InfiniBand devices.
-3. Interfaces of RDMA devices on Ethernet (RoCE), whatever they are called, and the bonds and VLANs above them.
-4. Interfaces of the default route, and those that are faster and have an address.
-5. Interfaces that are not called like a management network's; of these, where speeds are known, the fastest.
+2. NICs with the name or of the kind of a fabric (`hsn0`, `ib0`, `cxi0`), and ports of InfiniBand devices.
+3. Interfaces of RDMA devices on Ethernet (RoCE), whatever their names, and the bonds and VLANs above them.
+4. Interfaces of the default route, and faster interfaces with an address.
+5. Interfaces without the name of a management interface; of these the fastest, if speeds are known.
 
-In 3, 4 and 5 a slower port of the same make as the fastest stays, where it is set up: it may be at fault.
+In 3, 4 and 5 a slower port of the same model as the fastest is included if it is configured: it may be faulty.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Known = Mapping[str, NicFact]
 
 
 def fabric_nics(named: Iterable[str], known: _Known) -> set[str]:
-    """Those of the NICs `named` that belong to the fabric. `known` are all NICs of the host, by name."""
+    """Return the NICs among `named` that belong to the fabric. `known`: all NICs of the host by name."""
     named = set(named)
     if any(nic.is_chosen is not None for nic in known.values()):
         return {name for name in named if name in known and known[name].is_chosen}
@@ -39,19 +39,19 @@ def fabric_nics(named: Iterable[str], known: _Known) -> set[str]:
 
 
 def is_fabric(name: str, nic: NicFact | None) -> bool:
-    """Is it a fabric's by its name, or by what it is?"""
+    """Tell whether a NIC belongs to a fabric by its name or its kind."""
     return bool(_FABRIC.match(name)) or (nic is not None and nic.kind in ("infiniband", "cxi"))
 
 
 def rails(nics: Sequence[NicFact]) -> list[NicFact]:
-    """Those of a host's NICs that belong to the fabric."""
+    """Return the NICs of a host that belong to the fabric."""
     known = {nic.name: nic for nic in nics if nic.kind != "virtual"}
     wanted = fabric_nics(known, known)
     return [nic for nic in nics if nic.name in wanted]
 
 
 def adapters(nics: Sequence[NicFact]) -> list[NicFact]:
-    """NICs of the fabric, each once: ports of InfiniBand devices, else of RoCE devices, else network interfaces."""
+    """Return the adapters of the fabric: ports of InfiniBand devices, else of RoCE devices, else network interfaces."""
     found = rails(nics)
     ports = [nic for nic in found if nic.is_port]
     special = [nic for nic in ports if nic.kind == "infiniband"]
@@ -68,10 +68,10 @@ def _is_roce_port(nic: NicFact) -> bool:
 
 
 def _over_rdma(known: _Known) -> tuple[set[str], set[str]]:
-    """RoCE ports of the fabric, and the interfaces that their messages take.
+    """Return the RoCE ports of the fabric, and the interfaces of their messages.
 
-    A slower card of another make is one for management or storage. A port below its own card's speed stays: it may be
-    at fault. VLANs belong to the fabric where what is below them has no address.
+    A slower card of another model is used for management or storage. A port below the speed of its card is included,
+    since it may be faulty. VLANs belong to the fabric if their parent has no address.
     """
     ports = _fastest_makes([nic for nic in known.values() if _is_roce_port(nic)])
     base = {name for name, nic in known.items() if nic.device in ports}
@@ -85,7 +85,7 @@ def _over_rdma(known: _Known) -> tuple[set[str], set[str]]:
 
 
 def _fastest_makes(ports: Sequence[NicFact]) -> set[str]:
-    """Ports of the makes that the fastest active ports are of; ports of a make that is nowhere active are kept."""
+    """Return the ports of the models of the fastest active ports, and of models without an active port."""
     speeds: dict[str, int] = defaultdict(int)
     for port in ports:
         if port.state == "up":
@@ -95,7 +95,7 @@ def _fastest_makes(ports: Sequence[NicFact]) -> set[str]:
 
 
 def _has_address(nic: NicFact) -> bool:
-    """Has it an IPv4 address?"""
+    """Tell whether a NIC has an IPv4 address."""
     return any(":" not in address for address in nic.addresses)
 
 
@@ -103,7 +103,7 @@ def _has_address(nic: NicFact) -> bool:
 
 
 def _of_ethernet(every: Set[str], known: _Known) -> set[str]:
-    """Interfaces that MPI would use where there is no RDMA device."""
+    """Return the interfaces that MPI uses without an RDMA device."""
     routed = {name for name in every if name in known and known[name].is_routed and not _MANAGES.match(name)}
     able = {name for name in every if not _MANAGEMENT.match(name)} or set(every)
     if not routed:
@@ -114,9 +114,9 @@ def _of_ethernet(every: Set[str], known: _Known) -> set[str]:
 
 
 def _fastest(names: Collection[str], known: _Known, others: Iterable[str] = ()) -> set[str]:
-    """The fastest, and those whose speed is not known; with them slower ones and `others` of the same make as these.
+    """Return the fastest NICs and those of unknown speed, with slower NICs and `others` of the same model.
 
-    These have an address: ports that nobody set up are none of the fabric, whatever card they are on.
+    The slower NICs must have an address: unconfigured ports do not belong to the fabric, whatever their card.
     """
     speeds = {name: nic.speed for name in names if (nic := known.get(name)) and nic.speed}
     top = max(speeds.values(), default=None)
@@ -131,7 +131,7 @@ def _is_in_use(nic: NicFact) -> bool:
 
 
 def _with_parts(names: Collection[str], known: _Known) -> set[str]:
-    """These interfaces, the members of bonds and bridges among them, and what VLANs among them are built on."""
+    """Return the interfaces with the members of their bonds and bridges and the parents of their VLANs."""
     found: set[str] = set()
     left = [name for name in names if name in known]
     while left:

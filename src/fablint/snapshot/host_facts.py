@@ -1,4 +1,4 @@
-"""What is the same on all hosts of a homogeneous fabric: the facts that may separate a population of slower hosts."""
+"""Facts that are equal on all hosts of a homogeneous fabric, and may distinguish a population of slower hosts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MODULES = ("mlx5_core", "mlx4_core", "hfi1", "cxi_ss1", "bnxt_re", "irdma")
 
 
 def host_facts(snapshot: Snapshot) -> dict[str, str]:
-    """Facts of one host by name, in the order in which they are looked at; those that it does not give are missing."""
+    """Return the facts of a host by name, in the order of their comparison, without unknown facts."""
     facts = {
         "NIC firmware": _firmware(snapshot),
         "NIC driver": _driver(snapshot),
@@ -33,14 +33,14 @@ def _match(pattern: re.Pattern[str], text: str | None) -> str:
 
 
 def _firmware(snapshot: Snapshot) -> str:
-    """Of the InfiniBand devices; where there are none, of the Ethernet NICs that report one."""
+    """Return the firmware of the InfiniBand devices, else of the Ethernet NICs."""
     devices = snapshot.folder(INFINIBAND)
     own = [snapshot.read(f"{INFINIBAND}/{device}/fw_ver") or "" for device in sorted(devices)]
     return _distinct(own) or _distinct(info.get("firmware-version", "") for info in _ethtool(snapshot))
 
 
 def _driver(snapshot: Snapshot) -> str:
-    """Modules with a version of their own; where there are none, the drivers of the NICs."""
+    """Return the modules with their own version, else the drivers of the NICs."""
     modules = ((name, snapshot.read(f"/sys/module/{name}/version")) for name in _MODULES)
     known = _distinct(f"{name} {version}" for name, version in modules if version)
     drivers = ((info.get("driver", ""), info.get("version", "")) for info in _ethtool(snapshot))
@@ -53,5 +53,5 @@ def _ethtool(snapshot: Snapshot) -> list[Mapping[str, str]]:
 
 
 def _distinct(values: Iterable[str]) -> str:
-    """The different values that are not empty, joined."""
+    """Join the distinct values that are not empty."""
     return ", ".join(sorted({value.strip() for value in values if value.strip()}))

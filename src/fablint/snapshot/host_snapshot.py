@@ -1,6 +1,6 @@
-"""What a host says of itself: a tree of files, counters read twice, and outputs of programs.
+"""Snapshot of a host: a tree of files, counters read twice, and outputs of programs.
 
-Everything that judges a host does so from its snapshot alone, so that it can be judged elsewhere and later.
+Checks use the snapshot only, so that a host can be judged elsewhere and later.
 """
 
 from __future__ import annotations
@@ -13,35 +13,36 @@ from typing import Any
 
 NET, INFINIBAND, CXI = "/sys/class/net", "/sys/class/infiniband", "/sys/class/cxi"  # folders of devices
 BOOT = "/proc/sys/kernel/random/boot_id"
-_MOST_DIGITS = 40  # of a number
+_MOST_DIGITS = 40  # of an integer
 Tree = Mapping[str, Any]  # a folder: name -> folder, text, or [reason why it could not be read]
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What a program printed, or why there is nothing."""
+    """Output of a program, or the reason why there is none."""
 
     text: str = ""
     error: str = ""  # `not installed`, `no answer in time`, or its first line on stderr
-    status: int | None = None  # None: it did not run to its end
+    status: int | None = None  # None: it did not run to completion
 
     @property
     def ran(self) -> bool:
+        """True if the program ran to completion."""
         return self.status is not None
 
 
-NOT_ASKED = Output(error="was not asked for at this level")
+NOT_RUN = Output(error="not run at this level")
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One host at one time. Paths are absolute, as on the host."""
+    """State of one host at one time. Paths are absolute, as on the host."""
 
     host: str
-    time: float = 0.0  # seconds since 1970, when the counters were read first
-    window_s: float = 0.0  # till they were read again
+    time: float = 0.0  # seconds since 1970 of the first reading of the counters
+    window_s: float = 0.0  # until their second reading
     level: str = "quick"
-    root: bool = False  # was it taken by root?
+    root: bool = False  # taken by root
     kernel: str = ""
     files: Tree = field(default_factory=dict)
     counters: Tree = field(default_factory=dict)
@@ -49,19 +50,19 @@ class Snapshot:
     links: Mapping[str, str] = field(default_factory=dict)
     folders: Mapping[str, Sequence[str]] = field(default_factory=dict)
     commands: Mapping[str, Output] = field(default_factory=dict)
-    kernel_log: Output = NOT_ASKED
-    names_of: Mapping[str, str | None] = field(default_factory=dict)  # own address -> name, None: it has none
-    addresses_of: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by name, as this host finds them
+    kernel_log: Output = NOT_RUN
+    names_of: Mapping[str, str | None] = field(default_factory=dict)  # own address -> name, None without a name
+    addresses_of: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by name, as this host resolves it
     shared_memory: Mapping[str, int] = field(default_factory=dict)  # bytes: `size`, `free`
-    nics: Sequence[str] = ()  # those that the user says are the fabric's; none: it is found out
-    reach: Mapping[str, Any] = field(default_factory=dict)  # what its pinger said, if one was run; see pinger.py
-    _listed: dict[str, Sequence[str]] = field(default_factory=dict, repr=False, compare=False)  # many ask for the same
+    nics: Sequence[str] = ()  # NICs of the fabric named by the user; empty: detected
+    reach: Mapping[str, Any] = field(default_factory=dict)  # output of the pinger, if it ran; see pinger.py
+    _listed: dict[str, Sequence[str]] = field(default_factory=dict, repr=False, compare=False)  # cache of `names`
     _read: _Folders = field(default_factory=lambda: _Folders(), repr=False, compare=False)  # `files`, `counters`
     _counted: _Folders = field(default_factory=lambda: _Folders(), repr=False, compare=False)  # `counters`, `later`
-    incomplete: str = ""  # what the host was doing when its time was up; not all of it is there then
+    incomplete: str = ""  # activity at the time limit; empty for a complete snapshot
 
     def read(self, path: str) -> str | None:
-        """The text of a file, of a counter at its first reading; None where there is none."""
+        """Return the text of a file, or of a counter at its first reading; None if there is none."""
         folder, name = _split(path)
         at = self._read
         if folder is not at.folder:
@@ -72,7 +73,7 @@ class Snapshot:
         return found if isinstance(found, str) else None
 
     def readings(self, path: str) -> tuple[str | None, str | None]:
-        """The texts of a counter at its first and at its second reading."""
+        """Return the texts of a counter at both readings."""
         folder, name = _split(path)
         at = self._counted
         if folder is not at.folder:
@@ -81,31 +82,31 @@ class Snapshot:
         return first if isinstance(first, str) else None, last if isinstance(last, str) else None
 
     def readings_in(self, path: str) -> tuple[Tree, Tree]:
-        """A folder of counters at its first and at its second reading; faster than `readings` where it holds many."""
+        """Return a folder of counters at both readings; faster than `readings` for many counters."""
         names = _names(path)
         return _folder(self.counters, names), _folder(self.later, names)
 
     def read_first(self, path: str) -> str | None:
-        """The text of a counter at its first reading."""
+        """Return the text of a counter at its first reading."""
         return self.readings(path)[0]
 
     def read_later(self, path: str) -> str | None:
-        """The text of a counter at its second reading."""
+        """Return the text of a counter at its second reading."""
         return self.readings(path)[1]
 
     def why_not(self, path: str) -> str:
-        """Why a file could not be read."""
+        """Return why a file could not be read."""
         found = _at(self.files, path)
         if found is None:
             found = _at(self.counters, path)
         return str(found[0]) if isinstance(found, list) and found else "there is no such file"
 
     def number(self, path: str) -> int | None:
-        """A file that holds one integer, decimal or `0x...`; None where it does not."""
+        """Return the integer in a file, decimal or `0x...`; None for other texts."""
         return integer(self.read(path))
 
     def names(self, folder: str) -> Sequence[str]:
-        """What is in a folder, as far as it was read."""
+        """Return the names in a folder, as far as it was read."""
         listed = self.folders.get(folder)
         if listed is None:
             listed = self._listed.get(folder)
@@ -117,26 +118,26 @@ class Snapshot:
         return listed
 
     def folder(self, path: str) -> Tree:
-        """What was read of a folder of files; faster than `read` where it holds many."""
+        """Return a folder of files; faster than `read` for many files."""
         found = _at(self.files, path)
         return found if isinstance(found, dict) else {}
 
     def link(self, path: str) -> str:
-        """The last part of what a symbolic link points to; empty where there is none."""
+        """Return the last component of a symbolic link's target; '' if there is no link."""
         return self.links.get(path, "").rstrip("/").rpartition("/")[2]
 
     def command(self, name: str) -> Output:
-        """What a program printed, by the collector's name for it: `ip-addr`, `ethtool-i/hsn0`."""
-        return self.commands.get(name, NOT_ASKED)
+        """Return the output with the collector's name, such as `ip-addr` or `ethtool-i/hsn0`."""
+        return self.commands.get(name, NOT_RUN)
 
     def commands_like(self, name: str) -> Mapping[str, Output]:
-        """Outputs of a program that was asked for several parts, by part: `hsn0` of `ethtool-i/hsn0`."""
+        """Return the outputs of a program for several devices, by device: `hsn0` for `ethtool-i/hsn0`."""
         start = f"{name}/"
         return {key.removeprefix(start): value for key, value in self.commands.items() if key.startswith(start)}
 
 
 def integer(text: str | None) -> int | None:
-    """A number as files of /sys have it."""
+    """Parse an integer in a file of /sys, decimal or `0x...`; None for other texts."""
     if text is None or len(text) > _MOST_DIGITS:
         return None
     try:
@@ -149,7 +150,7 @@ def integer(text: str | None) -> int | None:
 
 
 class _Folders:
-    """The folder in two trees that was last asked for: files that are read one after the other are in the same."""
+    """Cache of the last folder in two trees, since consecutive reads are mostly in one folder."""
 
     __slots__ = ("_second", "first", "folder")
 
@@ -185,7 +186,7 @@ def _folder(tree: Tree, names: tuple[str, ...]) -> Tree:
 
 
 def _at(tree: Tree, path: str) -> Any:
-    """What is at a path: a folder, a text, a list with a reason, or None."""
+    """Return the entry at a path: a folder, a text, a list with a reason, or None."""
     folder, name = _split(path)
     return _down(tree, (*folder, name))
 
@@ -193,13 +194,13 @@ def _at(tree: Tree, path: str) -> Any:
 def _down(tree: Tree, names: tuple[str, ...]) -> Any:
     try:
         return reduce(getitem, names, tree)
-    except (KeyError, TypeError):  # a text and a reason have no names
+    except (KeyError, TypeError):  # texts and reasons have no entries
         return None
 
 
-@lru_cache(maxsize=1 << 17)  # a fleet has the same paths a thousand times
+@lru_cache(maxsize=1 << 17)  # the hosts of a fleet have the same paths
 def _split(path: str) -> tuple[tuple[str, ...], str]:
-    """The names of the folders above, the same object for all paths of a folder, and the last name."""
+    """Split a path into its folders (one object for all paths of a folder) and its last name."""
     *folders, name = path.strip("/").split("/")
     return _same(tuple(folders)), name
 

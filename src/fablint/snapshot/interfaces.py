@@ -1,4 +1,4 @@
-"""How the network interfaces of a host belong together: bonds, VLANs, RDMA devices, the default route."""
+"""Relations between the network interfaces of a host: bonds, VLANs, RDMA devices, the default route."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _REPRESENTOR = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")  # phys_port_name of a port
 
 
 def port_name(device: str, port: str, *, several: bool) -> str:
-    """The name of a port of an RDMA device: that of the device, with its number where the device has several."""
+    """Return the name of a port of an RDMA device: the name of the device, with a number if it has several ports."""
     return plain(f"{device}-{port}" if several else device)
 
 
 def stacked(
     snapshot: Snapshot, links: Iterable[Mapping[str, Any]]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
-    """Members of each bond or bridge, and the interface below each VLAN. `links` is what `ip -j addr` printed."""
+    """Return the members of each bond or bridge, and the parent of each VLAN. `links`: output of `ip -j addr`."""
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for name in snapshot.names(NET):
         for member in (snapshot.read(f"{NET}/{name}/bonding/slaves") or "").split():
@@ -39,11 +39,11 @@ def stacked(
 
 
 def devices_of_interfaces(snapshot: Snapshot, upper: Collection[str]) -> dict[str, str]:
-    """The port of an RDMA device that carries an interface's messages, by the interface's name.
+    """Return by interface the port of the RDMA device that carries its messages.
 
     Sources are `device/net`, which holds the interfaces of the same PCI function, and `gid_attrs/ndevs`, the interface
     of each GID (Documentation/ABI/stable/sysfs-class-infiniband). GIDs name VLANs and bonds as well; these `upper`
-    interfaces are left out, and so are representors of virtual functions.
+    interfaces and representors of virtual functions are excluded.
     """
     found: dict[str, str] = {}
     for device in snapshot.names(INFINIBAND):
@@ -60,7 +60,7 @@ def devices_of_interfaces(snapshot: Snapshot, upper: Collection[str]) -> dict[st
 
 
 def default_route(inet: Inet) -> frozenset[str]:
-    """Interfaces by which the default route of IPv4 leaves: those of the lowest metric."""
+    """Return the interfaces of the IPv4 default route with the lowest metric."""
     routes = [
         one
         for one in inet.routes.items

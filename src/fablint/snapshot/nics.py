@@ -1,4 +1,4 @@
-"""The network interfaces of a host and the ports of its fabric devices, as the host itself sees them."""
+"""Network interfaces of a host and ports of its fabric devices, from its snapshot."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class NicFact:
     mac: str = ""
     mtu: int | None = None
     speed: int | None = None  # Mbit/s
-    state: str = ""  # `up`, `down`; empty where it cannot be told
+    state: str = ""  # `up`, `down`; empty if unknown
     kind: str = ""  # `ethernet`, `infiniband`, `cxi`, `virtual`
     addresses: tuple[str, ...] = ()
-    is_port: bool = False  # a port of an RDMA device, no network interface
+    is_port: bool = False  # a port of an RDMA device, not a network interface
     make: str = ""  # of a port: the PSID of its card, else its type; of an interface the PCI ids of its card
-    device: str = ""  # of an interface: the port of an RDMA device that it belongs to (RoCE)
+    device: str = ""  # of an interface: the port of its RDMA device (RoCE)
     members: tuple[str, ...] = ()  # of a bond or a bridge
     parent: str = ""  # of a VLAN: the interface below
-    is_routed: bool = False  # the default route leaves by it
-    is_chosen: bool | None = None  # named by the user; None where the user named no NIC
+    is_routed: bool = False  # has the default route
+    is_chosen: bool | None = None  # named by the user; None if the user named no NIC
 
 
 def nics_of(snapshot: Snapshot, inet: Inet | None = None) -> list[NicFact]:
-    """Network interfaces but the loopback, then ports of fabric devices. `inet` is the host's, where it is known."""
-    around = _Around.of(snapshot, inet or Inet(snapshot))
-    found = [_interface(snapshot, name, around) for name in snapshot.names(NET)]
+    """Return network interfaces except the loopback, then ports of fabric devices. `inet`: the host's, if parsed."""
+    context = _Context.of(snapshot, inet or Inet(snapshot))
+    found = [_interface(snapshot, name, context) for name in snapshot.names(NET)]
     for device in snapshot.names(INFINIBAND):
         ports = snapshot.names(f"{INFINIBAND}/{device}/ports")
         found += [_port(snapshot, device, port, several=len(ports) > 1) for port in ports]
@@ -51,7 +51,7 @@ def nics_of(snapshot: Snapshot, inet: Inet | None = None) -> list[NicFact]:
 
 
 def _marked(nics: list[NicFact], names: Sequence[str]) -> list[NicFact]:
-    """With a mark on those that the user named: interfaces, RDMA devices, and what belongs to them."""
+    """Mark the NICs that the user named: interfaces, RDMA devices, and the NICs that belong to them."""
     if not names:
         return nics
     ports = {nic.name for nic in nics if nic.is_port and (nic.name in names or nic.name.rpartition("-")[0] in names)}
@@ -63,15 +63,15 @@ def _marked(nics: list[NicFact], names: Sequence[str]) -> list[NicFact]:
 
 
 def ip_documents(snapshot: Snapshot, command: str) -> list[dict[str, Any]]:
-    """What `ip -j` printed."""
+    """Parse an output of `ip -j`; [] if it is malformed."""
     try:
         return dicts(parsed((snapshot.command(command).text or "[]").encode()))
     except (ValueError, RecursionError):
         return []
 
 
-class _Around(NamedTuple):
-    """What an interface is said to be by others than itself, by its name."""
+class _Context(NamedTuple):
+    """Relations of interfaces to other devices and routes, by the name of the interface."""
 
     slingshot: Collection[str]
     device: Mapping[str, str]
@@ -81,7 +81,7 @@ class _Around(NamedTuple):
     routed: Collection[str]
 
     @classmethod
-    def of(cls, snapshot: Snapshot, inet: Inet) -> _Around:
+    def of(cls, snapshot: Snapshot, inet: Inet) -> _Context:
         documents = ip_documents(snapshot, "ip-addr")
         slingshot = {name for device in snapshot.names(CXI) for name in snapshot.names(f"{CXI}/{device}/device/net")}
         members, parent = stacked(snapshot, documents)
@@ -89,7 +89,7 @@ class _Around(NamedTuple):
         return cls(slingshot, device, _addresses(documents), members, parent, default_route(inet))
 
 
-def _interface(snapshot: Snapshot, name: str, around: _Around) -> NicFact | None:
+def _interface(snapshot: Snapshot, name: str, context: _Context) -> NicFact | None:
     at = f"{NET}/{name}"
     hardware = snapshot.number(f"{at}/type")
     if hardware == _LOOPBACK or snapshot.read(f"{at}/address") is None:
@@ -104,18 +104,18 @@ def _interface(snapshot: Snapshot, name: str, around: _Around) -> NicFact | None
         mtu=_above_zero(snapshot.read(f"{at}/mtu"), integer),
         speed=_above_zero(snapshot.read(f"{at}/speed"), integer),
         state=_state(snapshot.read(f"{at}/operstate") or "", snapshot.read(f"{at}/carrier") or ""),
-        kind="cxi" if name in around.slingshot else kind,
-        addresses=around.addresses.get(name, ()),
-        device=around.device.get(name, ""),
-        members=around.members.get(name, ()),
-        parent=around.parent.get(name, ""),
-        is_routed=name in around.routed,
+        kind="cxi" if name in context.slingshot else kind,
+        addresses=context.addresses.get(name, ()),
+        device=context.device.get(name, ""),
+        members=context.members.get(name, ()),
+        parent=context.parent.get(name, ""),
+        is_routed=name in context.routed,
         make=f"{vendor}:{device}" if vendor and device else "",
     )
 
 
 def _addresses(documents: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
-    """Addresses with their prefix, by interface."""
+    """Return the addresses with their prefix by interface."""
     found = {}
     for nic in documents:
         every = [f"{one.get('local')}/{one.get('prefixlen')}" for one in dicts(nic.get("addr_info")) if "local" in one]
@@ -124,7 +124,7 @@ def _addresses(documents: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, .
 
 
 def _port(snapshot: Snapshot, device: str, port: str, *, several: bool) -> NicFact:
-    """A port of an RDMA device; those of one device that has several are told apart by their number."""
+    """Return a port of an RDMA device; if the device has several ports, the name contains the number."""
     at = f"{INFINIBAND}/{device}/ports/{port}"
     rate = (snapshot.read(f"{at}/rate") or "").partition(" ")[0]
     state = (snapshot.read(f"{at}/state") or "").partition(":")[2].strip().lower()
@@ -140,7 +140,7 @@ def _port(snapshot: Snapshot, device: str, port: str, *, several: bool) -> NicFa
 
 
 def _above_zero(text: str | None, of: Callable[[str], _Number | None]) -> _Number | None:
-    """A figure above 0; drivers that do not know write -1."""
+    """Parse a positive number; None for others (-1: unknown to the driver)."""
     try:
         figure = of(text or "")
     except (ValueError, OverflowError):
@@ -149,7 +149,7 @@ def _above_zero(text: str | None, of: Callable[[str], _Number | None]) -> _Numbe
 
 
 def _state(operstate: str, carrier: str) -> str:
-    """Drivers that tell no state (`unknown`) tell the carrier."""
+    """Return the state of a link; drivers with the state `unknown` report the carrier."""
     if operstate in ("up", "down", "lowerlayerdown", "dormant"):
         return "up" if operstate == "up" else "down"
     return {"1": "up", "0": "down"}.get(carrier, "")

@@ -55,7 +55,7 @@ class Sharing:
 
 
 def _kind(document: dict[str, Any]) -> tuple[str, ...]:
-    """Documents with the same product name and the same programs are alike in most of the rest."""
+    """Return product name and programs of a document; documents of one kind are mostly equal."""
     found: Any = document.get("files")
     for name in ("sys", "devices", "virtual", "dmi", "id", "product_name"):
         found = found.get(name) if isinstance(found, dict) else None

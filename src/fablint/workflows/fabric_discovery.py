@@ -98,13 +98,13 @@ def restrict_to_nics(collected: CollectedSnapshots, names: Sequence[str], *, ref
 
 def collect_snapshots(system: System, allocation: Allocation, level: str = "quick") -> CollectedSnapshots:
     """Collect snapshots of all hosts in parallel. Hosts whose time ran out are asked once more, with more time."""
-    from fablint.snapshot.collecting import MORE
+    from fablint.snapshot.collecting import RETRY_FACTOR
 
     first = _ask(system, allocation, level)
     incomplete = tuple(host for host, snapshot in first.snapshots.items() if snapshot.incomplete)
     if not incomplete:
         return first
-    second = _ask(system, replace(allocation, hosts=incomplete), level, MORE)
+    second = _ask(system, replace(allocation, hosts=incomplete), level, RETRY_FACTOR)
     documents, snapshots = {**first.documents, **second.documents}, {**first.snapshots, **second.snapshots}
     return replace(first, documents=documents, snapshots=snapshots)
 

@@ -101,7 +101,7 @@ def test_the_next_generation_has_its_files_elsewhere(check: type[Check]) -> None
     assert outcomes(of(check, host(files={**files, **broken})))[0] in (Outcome.FAIL, Outcome.SKIP)
 
 
-def test_of_a_link_that_is_down_only_the_link_is_told() -> None:
+def test_of_a_link_that_is_down_only_the_link_is_reported() -> None:
     files = {**GOOD, f"{DEVICE}/port/link": "down", f"{DEVICE}/port/link_layer_retry": "off"}
     assert outcomes(of(cxi.CxiRetry, host(files=files))) == [Outcome.SKIP, Outcome.PASS]
     assert outcomes(of(cxi_counters.CxiGood, host(files=files))) == [Outcome.SKIP, Outcome.SKIP]
@@ -251,6 +251,6 @@ def test_a_service_has_to_be_enabled() -> None:
 def test_a_nid_that_is_not_that_of_the_address() -> None:
     files = {**GOOD, f"{DEVICE}/properties/nid": "0x8b4"}
     assert wrong(of(cxi.CxiNid, host(files=files))) == [
-        ("n1", "cxi0", Outcome.FAIL, "NID 0x008b4, but the address 02:00:00:00:08:b3 means 0x008b3")
+        ("n1", "cxi0", Outcome.FAIL, "NID 0x008b4, but 0x008b3 according to its address 02:00:00:00:08:b3")
     ]
     assert outcomes(of(cxi.CxiNid, host(files={**GOOD, f"{DEVICE}/properties/nid": "2227"})))[0] is Outcome.PASS

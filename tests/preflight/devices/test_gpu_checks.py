@@ -64,7 +64,7 @@ def test_links_that_no_host_uses_are_no_fault() -> None:
 def test_no_link_at_all() -> None:
     down = STATE.replace("26.562 GB/s", "<inactive>")
     hosts = [host(f"n{index}", commands={"nvidia-smi-nvlink": down if index == 1 else STATE}) for index in range(3)]
-    assert [(name, told) for name, _, _, told in wrong(of(NvLinks, *hosts))] == [
+    assert [(name, reported) for name, _, _, reported in wrong(of(NvLinks, *hosts))] == [
         ("n1", "no active link, 2 others 2 links of 26.562 GB/s")
     ]
 

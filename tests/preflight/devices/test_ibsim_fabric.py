@@ -85,8 +85,8 @@ def test_degraded_cables_and_swapped_hosts_are_named(bad: Simulator) -> None:
     }
     placed = wrong(of(FabricLinks, fabric=fabric, topology=planned()))
     assert [one for one in placed if one[0] in ("node004", "node009")] == [
-        ("node004", "", Outcome.FAIL, "on leaf3, should be on leaf1: node004 and node009 swapped"),
-        ("node009", "", Outcome.FAIL, "on leaf1, should be on leaf3: node004 and node009 swapped"),
+        ("node004", "", Outcome.FAIL, "connected to leaf3, expected leaf1: node004 and node009 swapped"),
+        ("node009", "", Outcome.FAIL, "connected to leaf1, expected leaf3: node004 and node009 swapped"),
     ]
     assert len(placed) == 4
 
@@ -99,13 +99,13 @@ def test_error_counters_are_named_with_their_growth(bad: Simulator) -> None:
     after = seen(bad)
     first = [
         ("leaf2", "port 21", Outcome.WARN, "symbol_error 4711 since it was cleared"),
-        ("node006", "mlx5_0/1", Outcome.WARN, "local_link_integrity_errors is full: >= 15 since it was cleared"),
+        ("node006", "mlx5_0/1", Outcome.WARN, "local_link_integrity_errors is saturated: >= 15 since it was cleared"),
         ("spine1", "port 3", Outcome.WARN, "port_xmit_discards 812 since it was cleared"),
     ]
     assert sorted(wrong(of(FabricErrors, fabric=after))) == first
     grown = sorted(wrong(of(FabricErrors, fabric=after, fabric_before=[before])))
     assert [one[:2] for one in grown] == [("leaf2", "port 21"), ("node006", "mlx5_0/1")], (
-        "what is old is not told again"
+        "old errors are not reported again"
     )
     assert grown[0][3].startswith("symbol_error 4711 in ")
 

@@ -138,7 +138,7 @@ def test_link_errors_that_are_counted_now_fail() -> None:
 def test_old_errors_say_nothing_but_a_full_counter_has_to_be_cleared() -> None:
     """link_downed 7, link_error_recovery 12 and port_xmit_discards 812 were there before anybody looked."""
     assert wrong(of(port_counters.IbErrors, host(files=BAD))) == [
-        ("n1", "mlx5_0/1", Outcome.WARN, "symbol_error is full: at least 65535 since it was cleared")
+        ("n1", "mlx5_0/1", Outcome.WARN, "symbol_error is saturated: at least 65535 since it was cleared")
     ]
 
 
@@ -153,7 +153,7 @@ def test_errors_since_the_last_time_warn() -> None:
     assert wrong(of(port_counters.IbErrors, one)) == [("n1", "mlx5_0/1", Outcome.WARN, message)]
 
 
-def test_waiting_is_told_and_not_judged() -> None:
+def test_waiting_is_reported_and_not_judged() -> None:
     (first, _) = of(port_counters.IbCongestion, counting(port_xmit_wait="4000000"))
     assert (first.outcome, first.message) == (Outcome.PASS, "waited 1e+06 ticks/s")
 
@@ -183,7 +183,7 @@ def test_alone_fewer_lanes_than_there_could_be_are_a_warning() -> None:
 def test_hosts_that_are_all_slower_than_their_cards_share_a_warning() -> None:
     """A card that could do more than its slot, or a setting of the BIOS, on all of them."""
     hosts = [good(f"n{number}", pci_current_link_speed="16.0 GT/s PCIe") for number in range(3)]
-    message = "16 GT/s on all like it, could be 32 GT/s: a setting, or the slot?"
+    message = "16 GT/s on all similar hosts, supported 32 GT/s: check settings and slot"
     assert wrong(of(pcie.PcieSpeed, *hosts)) == [(f"n{n}", "mlx5_0", Outcome.WARN, message) for n in range(3)]
 
 
@@ -193,7 +193,7 @@ def test_a_driver_that_does_not_know_is_skipped(text: str) -> None:
     assert outcomes(results) == [Outcome.SKIP, Outcome.PASS]
 
 
-def test_a_virtual_machine_is_not_accused_of_its_virtual_slots() -> None:
+def test_virtual_slots_of_a_virtual_machine_are_no_fault() -> None:
     vendor = {"/sys/devices/virtual/dmi/id/sys_vendor": "QEMU"}
     assert not wrong(of(pcie.PcieWidth, host(files={**BAD, **vendor})))
 
@@ -210,12 +210,12 @@ def test_a_gpu_with_fewer_lanes_than_the_other_gpus() -> None:
 
     five = {**gpu(11, "16"), **gpu(12, "16"), **gpu(13, "8"), **gpu(14, "16"), **gpu(15, "16")}
     results = wrong(of(pcie.PcieWidth, host(files=five)))
-    assert results == [("n1", "GPU 0000:13:00.0", Outcome.FAIL, "x8, 4 like parts of this host x16")]
+    assert results == [("n1", "GPU 0000:13:00.0", Outcome.FAIL, "x8, 4 similar parts of this host x16")]
     two = {**gpu(11, "16"), **gpu(12, "8")}
     assert not wrong(of(pcie.PcieWidth, host(files=two))), "a workstation's second slot"
 
 
-def test_one_device_by_several_names_is_told_once() -> None:
+def test_one_device_by_several_names_is_reported_once() -> None:
     interface = {"type": "1", "speed": "400000", "address": "b8:59:9f:00:00:01", "device/vendor": "0x15b3"}
     files = {**GOOD, **{f"/sys/class/net/ens1/{key}": text for key, text in interface.items()}}
     links = {**LINKS, "/sys/class/net/ens1/device": "../../../0000:3b:00.0"}
@@ -241,7 +241,7 @@ def test_errors_of_pci_express(kind: str, count: int, outcome: Outcome) -> None:
     assert not found.message or found.message == f"{kind} PCI Express errors: {count} in 4.0 s"
 
 
-def test_errors_of_last_year_are_not_told() -> None:
+def test_errors_of_last_year_are_not_reported() -> None:
     assert not wrong(of(pcie.PcieErrors, host(files=SLINGSHOT)))  # 514 corrected ones, since the driver was loaded
 
 

@@ -47,8 +47,8 @@ def test_a_good_fabric_is_silent(check: type[Check]) -> None:
 @pytest.mark.parametrize("check", [FabricLinks, FabricErrors, FabricBalance, FabricSm])
 def test_what_was_not_seen_never_passes(check: type[Check]) -> None:
     silent = printed("good", ibnetdiscover=NOTHING, ibqueryerrors=NOTHING, sminfo=NOTHING)
-    hung = Output(error="no answer in time")
-    late = printed("good", ibnetdiscover=hung, ibqueryerrors=hung, sminfo=hung)
+    timed_out = Output(error="no answer in time")
+    late = printed("good", ibnetdiscover=timed_out, ibqueryerrors=timed_out, sminfo=timed_out)
     odd = printed("good", ibnetdiscover="odd", ibqueryerrors="odd", sminfo="odd")
     assert outcomes(of(check)) == [Outcome.SKIP]
     assert outcomes(of(check, fabric=silent)) == [Outcome.SKIP], "this machine has no InfiniBand"
@@ -59,7 +59,7 @@ def test_what_was_not_seen_never_passes(check: type[Check]) -> None:
 def test_missing_parts_of_the_bad_fabric_are_named() -> None:
     found = {one[0]: one[2:] for one in wrong(of(FabricLinks, fabric=printed("bad"), topology=planned()))}
     assert found.keys() == {"leaf2", "leaf3", "node006", "node015"}
-    assert found["node015"] == (Outcome.FAIL, "not on the fabric, should be on leaf4")
+    assert found["node015"] == (Outcome.FAIL, "not on the fabric, expected on leaf4")
     assert found["leaf3"] == (Outcome.FAIL, "1 of 2 cables to spine2")
     assert wrong(of(FabricBalance, fabric=printed("bad"))) == [
         ("leaf3", "", Outcome.WARN, "3 uplinks, 3 others 4"),
@@ -74,20 +74,20 @@ def placed(*hosts: str, **known: str) -> list[tuple[str, str, Outcome, str]]:
 
 def test_hosts_elsewhere_than_planned() -> None:
     assert placed(node004="leaf2", node005="leaf1") == [
-        ("node004", "", Outcome.FAIL, "on leaf1, should be on leaf2: node004 and node005 swapped"),
-        ("node005", "", Outcome.FAIL, "on leaf2, should be on leaf1: node004 and node005 swapped"),
+        ("node004", "", Outcome.FAIL, "connected to leaf1, expected leaf2: node004 and node005 swapped"),
+        ("node005", "", Outcome.FAIL, "connected to leaf2, expected leaf1: node004 and node005 swapped"),
     ]
-    assert placed(node004="leaf2") == [("node004", "", Outcome.FAIL, "on leaf1, should be on leaf2")]
+    assert placed(node004="leaf2") == [("node004", "", Outcome.FAIL, "connected to leaf1, expected leaf2")]
 
 
-def test_of_hosts_that_nobody_asked_about_it_is_a_warning() -> None:
-    assert placed("node001", node004="leaf2") == [("node004", "", Outcome.WARN, "on leaf1, should be on leaf2")]
+def test_faults_of_other_hosts_are_warnings() -> None:
+    assert placed("node001", node004="leaf2") == [("node004", "", Outcome.WARN, "connected to leaf1, expected leaf2")]
     assert placed("node004", node004="leaf2")[0][2] is Outcome.FAIL
     bad = {one[0]: one[2] for one in wrong(of(FabricLinks, host("node001"), fabric=printed("bad")))}
     assert bad == {"node006": Outcome.WARN, "leaf2": Outcome.FAIL}
 
 
-def test_names_that_do_not_fit_accuse_nobody() -> None:
+def test_names_that_do_not_fit_have_no_finding() -> None:
     other = Topology({"leaf1": Switch("leaf1")}, {f"nid{number:06d}": "leaf1" for number in range(4)})
     assert not wrong(of(FabricLinks, fabric=printed("good"), topology=other))
     blocks = Topology({"block1": Switch("block1")}, {"node001": "block1", "node009": "block1"})
@@ -107,7 +107,7 @@ def test_a_host_that_the_topology_does_not_know() -> None:
     hosts = {name: leaf for name, leaf in topology.host_switch.items() if name != "node007"}
     topology = Topology(topology.switches, hosts, topology.cables)
     found = wrong(of(FabricLinks, host("node007"), fabric=printed("good"), topology=topology))
-    assert found == [("node007", "", Outcome.WARN, "on leaf2, but the topology does not know it")]
+    assert found == [("node007", "", Outcome.WARN, "connected to leaf2, but not in the topology")]
 
 
 def errors(text: str, before: str | None = None) -> list[tuple[str, str, Outcome, str]]:
@@ -125,11 +125,11 @@ def test_errors_by_port_without_the_sums_of_switches() -> None:
         ("leaf2", "port 21", Outcome.WARN),
         ("spine1", "port 3", Outcome.WARN),  # and not `port ALL`, which says 255 for 812
     ]
-    assert first[0][3].startswith("symbol_error is full: >= 65535")
+    assert first[0][3].startswith("symbol_error is saturated: >= 65535")
     assert "port_xmit_discards 812 since it was cleared" in first[2][3]
 
 
-def test_old_errors_are_told_once() -> None:
+def test_old_errors_are_reported_once() -> None:
     text = sample("ibsim/fattree16-bad/ibqueryerrors.txt")
     assert [one[0] for one in errors(text, text)] == ["node006"], "only what is full, and has to be cleared"
     more = text.replace("SymbolErrorCounter == 4711", "SymbolErrorCounter == 4721")

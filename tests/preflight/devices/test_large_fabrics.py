@@ -16,7 +16,8 @@ from fablint.preflight.checks.fabric.infiniband_fabric import FabricBalance, Fab
 from fablint.snapshot import Snapshot, snapshot_of
 from fablint.snapshot.agent import collector
 from fablint.snapshot.agent.collector import fewer_neighbours
-from fablint.snapshot.agent.machine import LOG_LETTERS, MOST_LETTERS
+from fablint.snapshot.agent.log_records import LOG_LETTERS
+from fablint.snapshot.agent.machine import MOST_LETTERS
 from fablint.snapshot.host_snapshot import Output
 from fablint.snapshot.parsers.ibnetdiscover import why_incomplete
 

@@ -32,7 +32,7 @@ KINDS = [  # a check, the file of a counter, and its text for a figure at a time
 
 
 def snapshot(files: dict[str, str], path: str, text: str, figure: int, moment: float, name: str = "n1") -> Snapshot:
-    """A host whose counter stands still at a figure while it is looked at."""
+    """A host whose counter stands still at a figure during the snapshot."""
     first = nested({**files, path: text.format(figure, moment)})
     later = nested({**files, path: text.format(figure, moment + 4)})
     return Snapshot(name, time=moment, window_s=4.0, files=first, counters=first, later=later)
@@ -64,7 +64,7 @@ def test_it_is_the_rate_that_counts(check, files, path, text, case, tmp_path):
     assert bool(wrong(results)) is bad
 
 
-def test_a_fatal_error_is_told_for_days_and_corrected_ones_are_not(tmp_path):
+def test_a_fatal_error_is_reported_for_days_and_corrected_ones_are_not(tmp_path):
     at = "/sys/class/infiniband/mlx5_0/device/aer_dev_fatal"
     for count, days in ((0, 0), (1, 3)):
         taken = snapshot(MLX5, at, "Undefined {0}\nTOTAL_ERR_FATAL {0}", count, NOW + days * 24 * HOUR)
@@ -103,7 +103,7 @@ def test_a_reading_that_is_spoilt_is_left_alone(octets, tmp_path):
     looked(CounterHistory(tmp_path), IbErrors, later)
 
 
-# ------------------------------------------------------------------------------------------------ the first look
+# ------------------------------------------------------------------------------------------------ the first reading
 
 
 def fleet(figures: Iterable[int], days: float = 1.0, **more: str) -> list[Host]:

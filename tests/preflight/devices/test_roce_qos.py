@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""How RoCE NICs treat priorities, on the hosts of documented_hosts.py: who differs is named, a class that agrees is not.
+"""How RoCE NICs treat priorities, on the hosts of documented_hosts.py: deviating hosts are named, a class that agrees is not.
 
 Outputs have the formats of iproute2 (dcb/dcb_pfc.c, dcb_ets.c, dcb_app.c, dcb_apptrust.c with -j), of NVIDIA's manual of
 mlnx_qos, and of the files that MLNX_OFED and the kernel's rdma_cm have (Documentation/ABI/testing/configfs-rdma_cm).
@@ -97,11 +97,11 @@ def results(tmp_path: Path, basis: Change, changes: dict[str, Change], count: in
 
 
 def wrong(found: Sequence[Result]) -> dict[tuple[str, str], set[str]]:
-    told: dict[tuple[str, str], set[str]] = defaultdict(set)
+    reported: dict[tuple[str, str], set[str]] = defaultdict(set)
     for one in found:
         if one.outcome not in (Outcome.PASS, Outcome.SKIP):
-            told[one.target, one.message].add(one.host)
-    return dict(told)
+            reported[one.target, one.message].add(one.host)
+    return dict(reported)
 
 
 @pytest.mark.parametrize("basis", [with_dcb, with_mlnx_qos, with_files])
@@ -137,7 +137,7 @@ FAULTS = [
     (with_mlnx_qos, on(NICS[0], "mlnx_qos", MLNX_QOS.format(trust="pcp", enabled=LOSSLESS)), "trust pcp, 5 others trust dscp"),
     (with_mlnx_qos, on(NICS[0], "mlnx_qos", MLNX_QOS.format(trust="dscp", enabled=LOSSY)), "PFC off, 5 others PFC priority 3"),
     (with_files, at("/sys/class/infiniband/mlx5_0/tc/1/traffic_class", ""),
-     "traffic class of port 1 as programs ask for, 5 others traffic class of port 1 106"),
+     "traffic class of port 1 as programs request, 5 others traffic class of port 1 106"),
     (with_files, at("/sys/kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos", "0"), "ToS of rdma_cm 0, 5 others ToS of rdma_cm 106"),
     (with_files, at(f"/sys/class/net/{NICS[0]}/ecn/roce_rp/enable/3", "0"),
      "ECN as sender priorities 0 1 2 4 5 6 7, 5 others ECN as sender priorities 0 1 2 3 4 5 6 7"),
@@ -148,8 +148,8 @@ FAULTS = [
 def test_a_host_that_differs_is_named_with_its_nic(tmp_path: Path, basis: Change, change: Change, message: str) -> None:
     found = wrong(results(tmp_path, basis, {"roce-03": change}))
     setting = message.partition(", 5 others ")[2]
-    ((target, told), hosts) = next(iter(found.items()))
-    assert (hosts, told, len(found)) == ({"roce-03"}, message, 1)
+    ((target, reported), hosts) = next(iter(found.items()))
+    assert (hosts, reported, len(found)) == ({"roce-03"}, message, 1)
     assert target.startswith(f"{NICS[0]} ")
     assert setting.startswith(target.removeprefix(f"{NICS[0]} "))
 

@@ -16,7 +16,7 @@ from fablint.snapshot import Output, Snapshot
 
 SLINGSHOT = sysroot("cxi-2rail-good")
 ABSENT = Output(error="not installed")
-HUNG = Output(error="no answer in time")
+TIMED_OUT = Output(error="no answer in time")
 
 
 def asked(**commands: str | Output) -> Host:
@@ -52,14 +52,14 @@ def test_a_health_check_that_was_cut_off_never_passes() -> None:
         assert Outcome.ERROR in outcomes(results), f"after {end} letters"
     (_, second) = of(tools.CxiHealth, asked(cxi_healthcheck=text.partition("cxi1")[0]))
     assert (second.target, second.outcome) == ("cxi1", Outcome.ERROR)
-    assert second.message == "no summary: cxi_healthcheck did not come to its end"
+    assert second.message == "no summary: the output of cxi_healthcheck is incomplete"
 
 
 @pytest.mark.parametrize(
     ("said", "outcome"),
     [
         (ABSENT, Outcome.SKIP),
-        (HUNG, Outcome.ERROR),
+        (TIMED_OUT, Outcome.ERROR),
         (Output("", "cxi_healthcheck: must be run as root", 1), Outcome.SKIP),
         (Output("", "Traceback (most recent call last):", 1), Outcome.ERROR),
         (Output("", "", 0), Outcome.ERROR),
@@ -179,7 +179,7 @@ def write_bw(*rates: float, **changed: str) -> list[Result]:
     return of(tools.IbLoopbackRate, *hosts)
 
 
-def test_the_average_of_a_real_output_is_told() -> None:
+def test_the_average_of_a_real_output_is_reported() -> None:
     one = host("n1", ROCE, commands={"ib_write_bw/mlx5_0": WRITE_BW})
     average = float(MEASURED.split()[3])
     (result,) = of(tools.IbLoopbackRate, one)
@@ -242,8 +242,8 @@ def test_soft_roce_is_not_judged() -> None:
     [
         (ABSENT, Outcome.SKIP, "not installed"),
         (Output(error="no access to /dev/infiniband/uverbs0"), Outcome.SKIP, "no access to /dev/infiniband/uverbs0"),
-        (HUNG, Outcome.ERROR, "no answer in time"),
-        (Output("", "Couldn't allocate MR", 1), Outcome.ERROR, "it printed nothing, but Couldn't allocate MR"),
+        (TIMED_OUT, Outcome.ERROR, "no answer in time"),
+        (Output("", "Couldn't allocate MR", 1), Outcome.ERROR, "no output, but Couldn't allocate MR"),
         (
             Output(WRITE_BW.replace(MEASURED, ""), " Completion with error at client", 1),
             Outcome.ERROR,
@@ -318,13 +318,13 @@ def test_failures_that_the_fabric_manager_names_and_those_that_it_only_counts() 
         ("fabric", "", Outcome.ERROR),
     ]
     assert results[0][3] == "Compute node HSN NIC NO-CARRIER."
-    assert results[3][3] == "4 hosts fail, but 3 are named"
+    assert results[3][3] == "4 hosts fail, but only 3 are named"
 
 
 def test_a_host_that_is_not_named_passes_only_if_all_failures_are() -> None:
     results = manager(fabric_manager.FmnHealth, HEALTH, "nid001003", "nid001004")
     assert [one.outcome for one in results if one.host == "nid001004"] == [Outcome.SKIP]
-    assert not any(one.host == "nid001007" for one in results), "nobody asked about it"
+    assert not any(one.host == "nid001007" for one in results), "not a requested host"
     whole = HEALTH.replace("failure_computes:4", "failure_computes:3")
     results = manager(fabric_manager.FmnHealth, whole, "nid001003", "nid001004")
     assert {one.host: one.outcome for one in results} == {"nid001003": Outcome.FAIL, "nid001004": Outcome.PASS}
@@ -332,7 +332,7 @@ def test_a_host_that_is_not_named_passes_only_if_all_failures_are() -> None:
 
 def test_without_a_summary_no_host_passes() -> None:
     assert outcomes(manager(fabric_manager.FmnHealth, "Compute Health test", "nid001003")) == [Outcome.ERROR]
-    assert outcomes(manager(fabric_manager.FmnHealth, HUNG, "nid001003")) == [Outcome.ERROR]
+    assert outcomes(manager(fabric_manager.FmnHealth, TIMED_OUT, "nid001003")) == [Outcome.ERROR]
     assert outcomes(manager(fabric_manager.FmnHealth, ABSENT, "nid001003")) == [Outcome.SKIP]
 
 

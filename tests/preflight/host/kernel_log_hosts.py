@@ -26,7 +26,7 @@ def logged(*lines: str, hours: float = 1.0, files: dict[str, str] | None = None,
     return host("n1", known, kernel_log=Output(text, status=0), commands=more)
 
 
-def told(check: type[Check], *lines: str, hours: float = 1.0, files: dict[str, str] | None = None) -> list[str]:
+def reported(check: type[Check], *lines: str, hours: float = 1.0, files: dict[str, str] | None = None) -> list[str]:
     """`OUTCOME TARGET` of all results."""
     results = of(check, logged(*lines, hours=hours, files=files))
     return [f"{one.outcome.name} {one.target}".strip() for one in results]

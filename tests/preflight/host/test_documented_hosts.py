@@ -1,4 +1,4 @@
-"""Hosts as manuals describe them: healthy ones are quiet; settings that slow messages down are told on all of them."""
+"""Hosts as in manuals: healthy ones have no finding; settings that slow down messages are reported on all hosts."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ RAILS = {
     "ethernet-bond": {"bond0", "eno49np0", "eno50np1"},
 }
 WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
-Told = dict[tuple[str, str], set[str]]
+Messages = dict[tuple[str, str], set[str]]
 
 
-def told(documents: Sequence[dict[str, Any]]) -> Told:
+def reported(documents: Sequence[dict[str, Any]]) -> Messages:
     """Hosts by check and message of what is not as it should be."""
-    found: Told = defaultdict(set)
+    found: Messages = defaultdict(set)
     for one in judge(Fleet([Host(snapshot_of(document)) for document in documents])).results:
         if one.outcome in WRONG:
             found[one.check, one.message].add(one.host)
@@ -41,20 +41,20 @@ def told(documents: Sequence[dict[str, Any]]) -> Told:
 @pytest.mark.parametrize("kind", KINDS)
 def test_healthy_hosts_are_quiet_and_their_network_is_looked_at(tmp_path: Path, kind: str) -> None:
     documents = collected(tmp_path, {kind: 3})
-    assert told(documents) == {}
+    assert reported(documents) == {}
     for document in documents:
         assert {nic.name for nic in Host(snapshot_of(document)).interfaces} == RAILS.get(kind, {"ib0"})
 
 
 def test_cards_of_two_generations_in_one_machine_are_two_classes(tmp_path: Path) -> None:
-    assert told(collected(tmp_path, {"ndr": 5, "hdr100": 4})) == {}
+    assert reported(collected(tmp_path, {"ndr": 5, "hdr100": 4})) == {}
 
 
-def test_a_card_of_another_make_among_like_hosts_is_told(tmp_path: Path) -> None:
+def test_a_card_of_another_make_among_like_hosts_is_reported(tmp_path: Path) -> None:
     def spare(host: Machine) -> None:
         host.files["/sys/class/infiniband/mlx5_0/board_id"] = "MT_0000000999"
 
-    found = told(collected(tmp_path, {"ndr": 5}, {"ndr-03": spare}))
+    found = reported(collected(tmp_path, {"ndr": 5}, {"ndr-03": spare}))
     assert found == {("ib.psid", "board MT_0000000999, 4 others MT_0000000838"): {"ndr-03"}}
 
 
@@ -70,7 +70,7 @@ def switched_off(host: Machine) -> None:
 
 
 def test_what_follows_from_a_setting_is_no_finding_of_its_own(tmp_path: Path) -> None:
-    found = told(collected(tmp_path, {"roce": 5}, {"roce-02": switched_off}))
+    found = reported(collected(tmp_path, {"roce": 5}, {"roce-02": switched_off}))
     assert found == {
         ("net.offload", "tcp-segmentation-offload off, 4 others tcp-segmentation-offload on"): {"roce-02"},
         ("net.coalesce", "adaptive-rx off, 4 others adaptive-rx on"): {"roce-02"},
@@ -87,7 +87,7 @@ def test_what_is_off_but_requested_follows_from_what_was_switched_off(tmp_path: 
                 text = text.replace(f"{name}: on", f"{name}: off [requested on]")
             host.commands[f"ethtool-k/{nic}"] = text
 
-    found = told(collected(tmp_path, {"roce": 5}, {"roce-02": change}))
+    found = reported(collected(tmp_path, {"roce": 5}, {"roce-02": change}))
     assert found == {("net.offload", "tx-checksumming off, 4 others tx-checksumming on"): {"roce-02"}}
 
 
@@ -114,16 +114,19 @@ def slow_everywhere(host: Machine) -> None:
 
 def test_a_setting_that_is_poor_on_a_whole_class_is_one_warning(tmp_path: Path) -> None:
     hosts = {f"roce-{number:02d}" for number in range(1, 5)}
-    found = told(collected(tmp_path, {"roce": 4, "ndr": 4}, dict.fromkeys(hosts, slow_everywhere)))
+    found = reported(collected(tmp_path, {"roce": 4, "ndr": 4}, dict.fromkeys(hosts, slow_everywhere)))
     assert found == {
-        ("host.turbo", "turbo off on 4 of 4 like hosts"): hosts,
-        ("host.cpu.cap", "CPUs capped at 53 % of their highest frequency on 4 of 4 like hosts"): hosts,
-        ("host.throttle", "throttled more than 10,000 times a day since boot, as like hosts are"): hosts,
-        ("host.irq", "interrupts all on one CPU on 4 of 4 like hosts"): hosts,
-        ("ib.gid", "RoCE v2 over IPv4 nowhere, only RoCE v1 on 4 of 4 like hosts"): hosts,
-        ("net.offload", "generic-receive-offload off on all 4 like hosts"): hosts,
-        ("net.coalesce", "rx-usecs 500 on all 4 like hosts"): hosts,
-        ("net.pause.frames", "it asked for more than 4,000 pauses in some seconds, as NICs of like hosts did"): hosts,
+        ("host.turbo", "turbo off on 4 of 4 similar hosts"): hosts,
+        ("host.cpu.cap", "CPUs capped at 53 % of their highest frequency on 4 of 4 similar hosts"): hosts,
+        ("host.throttle", "throttled more than 10,000 times a day since boot, as similar hosts are"): hosts,
+        ("host.irq", "interrupts all on one CPU on 4 of 4 similar hosts"): hosts,
+        ("ib.gid", "RoCE v2 over IPv4 nowhere, only RoCE v1 on 4 of 4 similar hosts"): hosts,
+        ("net.offload", "generic-receive-offload off on all 4 similar hosts"): hosts,
+        ("net.coalesce", "rx-usecs 500 on all 4 similar hosts"): hosts,
+        (
+            "net.pause.frames",
+            "sent more than 4,000 pause frames in some seconds, as NICs of similar hosts did",
+        ): hosts,
     }
 
 
@@ -133,18 +136,18 @@ def test_the_one_host_that_is_well_set_is_not_the_one_that_is_wrong(tmp_path: Pa
     def change(host: Machine) -> None:
         host.files[f"{CPU}/intel_pstate/no_turbo"] = "1"
 
-    found = told(collected(tmp_path, {"roce": 6}, dict.fromkeys(others, change)))
-    assert found == {("host.turbo", "turbo off on 5 of 6 like hosts"): others}
+    found = reported(collected(tmp_path, {"roce": 6}, dict.fromkeys(others, change)))
+    assert found == {("host.turbo", "turbo off on 5 of 6 similar hosts"): others}
 
 
-def test_a_nic_that_its_switch_pauses_far_more_than_others_is_told(tmp_path: Path) -> None:
+def test_a_nic_that_its_switch_pauses_far_more_than_others_is_reported(tmp_path: Path) -> None:
     def change(host: Machine) -> None:
         text = host.commands["ethtool-S-later/eth2"]
         host.commands["ethtool-S-later/eth2"] = text.replace("rx_prio3_pause: 0", "rx_prio3_pause: 90000")
 
-    ((key, hosts),) = told(collected(tmp_path, {"ethernet": 5}, {"ethernet-04": change})).items()
+    ((key, hosts),) = reported(collected(tmp_path, {"ethernet": 5}, {"ethernet-04": change})).items()
     assert key[0] == "net.pause.frames" and hosts == {"ethernet-04"}
-    assert key[1].startswith("its switch paused it 90,000 times in some seconds, median of 5 hosts 0")
+    assert key[1].startswith("paused by its switch 90,000 times in some seconds, median of 5 hosts 0")
 
 
 def test_a_port_without_an_address_lacks_no_type_of_it(tmp_path: Path) -> None:
@@ -155,15 +158,15 @@ def test_a_port_without_an_address_lacks_no_type_of_it(tmp_path: Path) -> None:
                   hca="MT4125", gids=roce_gids("10.1.0.1", "ens3f0np0", 1)[:2])  # fmt: skip
         host.links[f"{PCI}/0000:b1:00.0/driver"] = "../../../bus/pci/drivers/mlx5_core"
 
-    assert told(collected(tmp_path, {"roce": 3}, {"*": change})) == {}
+    assert reported(collected(tmp_path, {"roce": 3}, {"*": change})) == {}
 
 
-def test_a_host_with_another_cpu_is_told_and_a_group_of_such_hosts_is_a_class(tmp_path: Path) -> None:
+def test_a_host_with_another_cpu_is_reported_and_a_group_of_such_hosts_is_a_class(tmp_path: Path) -> None:
     def change(host: Machine) -> None:
         host.files["/proc/cpuinfo"] = host.files["/proc/cpuinfo"].replace("8360Y", "8358Y")
 
-    found = told(collected(tmp_path / "one", {"roce": 5}, {"roce-02": change}))
+    found = reported(collected(tmp_path / "one", {"roce": 5}, {"roce-02": change}))
     message = "Intel Xeon Platinum 8358Y, 4 others of this machine and cards Intel Xeon Platinum 8360Y"
     assert found == {("host.cpu.model", message): {"roce-02"}}
     half = {f"roce-{number:02d}": change for number in range(1, 5)}
-    assert told(collected(tmp_path / "half", {"roce": 8}, half)) == {}
+    assert reported(collected(tmp_path / "half", {"roce": 8}, half)) == {}

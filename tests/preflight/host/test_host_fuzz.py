@@ -219,7 +219,7 @@ def test_no_record_parser_raises(log: str) -> None:
 
 @settings(max_examples=150)
 @given(st.text(max_size=300))
-def test_text_that_is_no_kernel_log_accuses_nobody(log: str) -> None:
+def test_text_that_is_no_kernel_log_has_no_finding(log: str) -> None:
     host = Host(snapshot_of({"host": "n1", "kernel_log": {"output": log}}))
     results = judge(Fleet([host]), [check for check in OWN if check.id.startswith("log.")]).results
     assert {one.outcome for one in results} <= {Outcome.PASS, Outcome.SKIP}

@@ -56,7 +56,7 @@ def test_locked_memory_of_a_host_with_rdma(limit: str, outcome: Outcome) -> None
 
 def test_locked_memory_in_samples_of_trees() -> None:
     bad = of(Memlock, host("n1", sysroot("mlx5-2rail-bad")))
-    assert wrong(bad) == [("n1", "", Outcome.FAIL, "only 0.0625 MiB can be locked")]
+    assert wrong(bad) == [("n1", "", Outcome.FAIL, "limit of locked memory 0.0625 MiB")]
     assert outcomes(of(Memlock, host("n1", sysroot("mlx5-2rail-good")))) == [Outcome.PASS]
 
 
@@ -104,7 +104,7 @@ def test_a_tenth_of_a_small_memory_is_enough_shared_memory() -> None:
         (NumaBalancing, "/proc/sys/kernel/numa_balancing", "0", "1", "numa_balancing 1, 3 others 0"),
     ],
 )
-def test_who_is_set_unlike_the_others(check: type[Check], path: str, usual: str, odd: str, message: str) -> None:
+def test_a_deviating_setting_is_reported(check: type[Check], path: str, usual: str, odd: str, message: str) -> None:
     hosts = [host(f"n{index}", {path: odd if index == 2 else usual}) for index in range(4)]
     assert wrong(of(check, *hosts)) == [("n2", "", Outcome.WARN, message)]
 

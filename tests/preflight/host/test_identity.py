@@ -1,4 +1,4 @@
-"""Hosts that are not who they seem to be, clocks that are off, cables of a host that are swapped."""
+"""Hosts with a wrong identity, clocks that are off, cables of a host that are swapped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_containers_of_one_machine_are_hosts_of_their_own():
 
 def test_a_host_that_has_the_name_of_another():
     hosts = [*fleet(), machine(9, own="n3.site.org")]
-    assert wrong(of(HostIdentity, *hosts)) == [("n9", "", Outcome.WARN, "calls itself n3, as n3 does")]
+    assert wrong(of(HostIdentity, *hosts)) == [("n9", "", Outcome.WARN, "has the host name n3, the same as n3")]
 
 
 @pytest.mark.parametrize(("what", "words"), [("id", "machine id"), ("serial", "serial number")])
@@ -138,7 +138,7 @@ def test_two_hosts_that_agree_are_enough_to_warn():
         [["leaf1", "leaf1"]] * 8,  # both rails on one switch
         [["planeA", "planeB"]] * 4 + [["planeB", "planeA"]] * 4,  # no majority
         [["planeA", "planeB"]] * 7 + [["planeA", ""]],
-        [["planeA", "planeB"], ["planeB", "planeA"]],  # nobody can say who is right
+        [["planeA", "planeB"], ["planeB", "planeA"]],  # neither host is known to be right
         [[f"leaf{index}a", f"leaf{index}b"] for index in range(8)],  # a host alone on its switches
     ],
 )

@@ -9,7 +9,7 @@ fs/btrfs/messages.c, drivers/pci/pcie/err.c, kernel/rcu/tree_stall.h, arch/*/ker
 from __future__ import annotations
 
 import pytest
-from kernel_log_hosts import FAIL, HOUR, MLX5, PASS, ROOT, WARN, logged, told
+from kernel_log_hosts import FAIL, HOUR, MLX5, PASS, ROOT, WARN, logged, reported
 from preflight_help import NOW, host, nic, of, wrong
 
 from fablint.model.preflight_results import Outcome
@@ -45,17 +45,17 @@ def test_no_age_is_printed_where_the_uptime_is_not_known() -> None:
 
 @pytest.mark.parametrize(("hours", "outcome"), [(1, "FAIL"), (167, "FAIL"), (169, "PASS"), (2000, "PASS")])
 def test_an_event_of_a_week_ago_says_nothing_about_today(hours: float, outcome: str) -> None:
-    assert told(LogNic, FATAL, hours=hours) == [f"{outcome} 0000:d2:00.0"]
+    assert reported(LogNic, FATAL, hours=hours) == [f"{outcome} 0000:d2:00.0"]
 
 
 @pytest.mark.parametrize(
     "event", [FATAL, COMPROMISED, MLX5 + "wait_func:1144: ACCESS_REG(0x805) timeout. Will cause a leak"]
 )
 def test_a_nic_that_recovered_is_in_order_and_one_that_failed_again_is_not(event: str) -> None:
-    assert told(LogNic, event) == ["FAIL 0000:d2:00.0"]
-    assert told(LogNic, event, RECOVERED) == ["PASS 0000:d2:00.0"]
-    assert told(LogNic, event, RECOVERED, event) == ["FAIL 0000:d2:00.0"]
-    assert told(LogNic, event, RECOVERED.replace("d2:", "d3:")) == ["FAIL 0000:d2:00.0"], "another NIC recovered"
+    assert reported(LogNic, event) == ["FAIL 0000:d2:00.0"]
+    assert reported(LogNic, event, RECOVERED) == ["PASS 0000:d2:00.0"]
+    assert reported(LogNic, event, RECOVERED, event) == ["FAIL 0000:d2:00.0"]
+    assert reported(LogNic, event, RECOVERED.replace("d2:", "d3:")) == ["FAIL 0000:d2:00.0"], "another NIC recovered"
     (result,) = of(LogNic, logged(event, RECOVERED))
     assert " (recovered); last 60 min ago: " in result.message
 
@@ -65,10 +65,10 @@ def test_a_recovery_ends_only_what_it_is_about() -> None:
     enough = MLX5 + "mlx5_pcie_event:304:(pid 448): PCIe slot advertised sufficient power (75W)."
     hot = MLX5 + "Port module event[error]: module 0, Cable error, High Temperature"
     plugged = MLX5 + "Port module event: module 0, Cable plugged"
-    assert told(LogNic, power, enough) == ["PASS 0000:d2:00.0"]
-    assert told(LogNic, enough, power) == ["WARN 0000:d2:00.0"]
-    assert told(LogNic, hot, plugged) == ["PASS 0000:d2:00.0"]
-    assert told(LogNic, FATAL, plugged, enough) == ["FAIL 0000:d2:00.0"]
+    assert reported(LogNic, power, enough) == ["PASS 0000:d2:00.0"]
+    assert reported(LogNic, enough, power) == ["WARN 0000:d2:00.0"]
+    assert reported(LogNic, hot, plugged) == ["PASS 0000:d2:00.0"]
+    assert reported(LogNic, FATAL, plugged, enough) == ["FAIL 0000:d2:00.0"]
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_dates_are_ages_by_the_time_of_the_snapshot() -> None:
     ],
 )
 def test_health_of_mlx5(line: str, outcome: str) -> None:
-    assert told(LogNic, MLX5 + line) == [f"{outcome} 0000:d2:00.0" if outcome else "PASS"]
+    assert reported(LogNic, MLX5 + line) == [f"{outcome} 0000:d2:00.0" if outcome else "PASS"]
 
 
 def test_a_fatal_error_of_a_nic_that_is_not_the_fabrics_only_warns() -> None:
@@ -146,15 +146,15 @@ def test_a_gpu_that_the_driver_could_not_initialise_fails() -> None:
     )
     assert (result.target, result.outcome) == ("0000:3b:00", FAIL)
     assert result.message.startswith("the driver could not initialise the GPU (0x62:0xffff:2477); last 2 h ago: NVRM: ")
-    assert told(LogGpu, "NVRM: RmInitAdapter failed! (0x24:0x38:1157)") == ["FAIL"]
+    assert reported(LogGpu, "NVRM: RmInitAdapter failed! (0x24:0x38:1157)") == ["FAIL"]
 
 
 def test_a_driver_that_was_loaded_again_had_success_unless_it_says_otherwise() -> None:
     loaded = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build"
-    assert told(LogGpu, INIT, loaded) == ["PASS 0000:3b:00"]
-    assert told(LogGpu, INIT, loaded, INIT) == ["FAIL 0000:3b:00"]
-    assert told(LogGpu, loaded, INIT) == ["FAIL 0000:3b:00"]
-    assert told(LogGpu, XID + "79, GPU has fallen off the bus.", loaded) == ["FAIL 0000:3b:00"], "needs a repair"
+    assert reported(LogGpu, INIT, loaded) == ["PASS 0000:3b:00"]
+    assert reported(LogGpu, INIT, loaded, INIT) == ["FAIL 0000:3b:00"]
+    assert reported(LogGpu, loaded, INIT) == ["FAIL 0000:3b:00"]
+    assert reported(LogGpu, XID + "79, GPU has fallen off the bus.", loaded) == ["FAIL 0000:3b:00"], "needs a repair"
 
 
 @pytest.mark.parametrize(
@@ -171,13 +171,13 @@ def test_a_driver_that_was_loaded_again_had_success_unless_it_says_otherwise() -
     ],
 )
 def test_xids(line: str, outcome: str) -> None:
-    assert told(LogGpu, line) == [f"{outcome} 0000:3b:00"]
+    assert reported(LogGpu, line) == [f"{outcome} 0000:3b:00"]
 
 
 def test_a_gpu_that_requires_no_recovery_any_more_is_in_order() -> None:
     fallen = XID + "79, GPU has fallen off the bus."
-    assert told(LogGpu, fallen, ACTION.format(NONE, REBOOT), ACTION.format(REBOOT, NONE)) == ["PASS 0000:3b:00"]
-    assert told(LogGpu, ACTION.format(REBOOT, NONE), fallen, ACTION.format(NONE, REBOOT)) == ["FAIL 0000:3b:00"]
+    assert reported(LogGpu, fallen, ACTION.format(NONE, REBOOT), ACTION.format(REBOOT, NONE)) == ["PASS 0000:3b:00"]
+    assert reported(LogGpu, ACTION.format(REBOOT, NONE), fallen, ACTION.format(NONE, REBOOT)) == ["FAIL 0000:3b:00"]
     (result,) = of(LogGpu, logged(fallen, ACTION.format(NONE, REBOOT)))
     assert result.message.startswith(
         "Xid 79; Xid 154, recovery action Node Reboot Required; last 60 min ago: NVRM: Xid"
@@ -232,7 +232,7 @@ def test_what_nvidia_smi_lists_now_was_initialised() -> None:
     ],
 )
 def test_a_kernel_in_trouble(line: str, outcome: str) -> None:
-    assert told(LogKernel, line) == [outcome]
+    assert reported(LogKernel, line) == [outcome]
 
 
 def test_a_stall_that_ended_is_a_note_and_a_later_one_is_not() -> None:
@@ -240,22 +240,22 @@ def test_a_stall_that_ended_is_a_note_and_a_later_one_is_not() -> None:
         "rcu: INFO: rcu_sched detected stalls on CPUs/tasks:",
         "rcu: INFO: Stall ended before state dump start",
     )
-    assert told(LogKernel, stall, ended) == ["PASS"]
-    assert told(LogKernel, stall, ended, stall) == ["WARN"]
+    assert reported(LogKernel, stall, ended) == ["PASS"]
+    assert reported(LogKernel, stall, ended, stall) == ["WARN"]
 
 
 def test_pci_express_errors_that_the_device_recovered_from() -> None:
     received = "pcieport 0000:c0:01.4: AER: Multiple Uncorrected ({}) error received: 0000:c1:00.0"
     recovered = "pcieport 0000:c0:01.4: AER: device recovery successful"
     fatal, other = received.format("Fatal"), received.format("Non-Fatal")
-    assert told(LogAer, fatal) == ["FAIL 0000:c1:00.0"]
-    assert told(LogAer, fatal, recovered) == ["PASS 0000:c1:00.0"]
-    assert told(LogAer, fatal, recovered.replace("01.4", "01.5")) == ["FAIL 0000:c1:00.0"], "another port"
-    assert told(LogAer, fatal, "pcieport 0000:c0:01.4: AER: device recovery failed") == ["FAIL 0000:c1:00.0"]
-    assert told(LogAer, *[other, recovered] * 4) == ["PASS 0000:c1:00.0"]
-    assert told(LogAer, *[other, recovered] * 5) == ["WARN 0000:c1:00.0"], "5 within a day"
-    assert told(LogAer, *[other, recovered] * 5, hours=30) == ["PASS 0000:c1:00.0"]
-    assert told(LogAer, "mlx5_core 0000:c1:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=x") == [
+    assert reported(LogAer, fatal) == ["FAIL 0000:c1:00.0"]
+    assert reported(LogAer, fatal, recovered) == ["PASS 0000:c1:00.0"]
+    assert reported(LogAer, fatal, recovered.replace("01.4", "01.5")) == ["FAIL 0000:c1:00.0"], "another port"
+    assert reported(LogAer, fatal, "pcieport 0000:c0:01.4: AER: device recovery failed") == ["FAIL 0000:c1:00.0"]
+    assert reported(LogAer, *[other, recovered] * 4) == ["PASS 0000:c1:00.0"]
+    assert reported(LogAer, *[other, recovered] * 5) == ["WARN 0000:c1:00.0"], "5 within a day"
+    assert reported(LogAer, *[other, recovered] * 5, hours=30) == ["PASS 0000:c1:00.0"]
+    assert reported(LogAer, "mlx5_core 0000:c1:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=x") == [
         "FAIL 0000:c1:00.0"
     ]
 

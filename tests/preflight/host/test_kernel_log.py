@@ -47,8 +47,8 @@ def test_lines_of_one_number_are_one_record_though_others_come_between() -> None
     log = sample("misc/dmesg-hardware.txt").splitlines()
     mixed = [line for pair in zip(log[:5], log[7:12], strict=True) for line in pair] + log[5:7]
     records = hardware_errors(KernelLog("\n".join(mixed)).lines_with(["[Hardware Error]"]))
-    told = [(record.number, record.severity, record.section, record.device) for record in records]
-    assert told == [("1", "corrected", "PCIe error", "0000:60:03.1"), ("2", "fatal", "memory error", "")]
+    reported = [(record.number, record.severity, record.section, record.device) for record in records]
+    assert reported == [("1", "corrected", "PCIe error", "0000:60:03.1"), ("2", "fatal", "memory error", "")]
 
 
 def test_a_fatal_record_fails_and_a_corrected_one_is_a_note() -> None:

@@ -98,13 +98,13 @@ def test_on_a_healthy_fleet_every_check_has_seen_something() -> None:
 
 
 @pytest.mark.parametrize("counts", [(11, 9), (12, 8), (15, 1), (2, 1), (60, 40)])
-def test_two_cpu_models_in_one_chassis_accuse_nobody(counts: tuple[int, int]) -> None:
+def test_two_cpu_models_in_one_chassis_have_no_finding(counts: tuple[int, int]) -> None:
     makers = [intel] * counts[0] + [amd] * counts[1]
     random.Random(1).shuffle(makers)
     assert bad(judge(Fleet([maker(index) for index, maker in enumerate(makers)]), OWN).results) == []
 
 
-def test_three_kinds_and_a_login_node_accuse_nobody() -> None:
+def test_three_kinds_and_a_login_node_have_no_finding() -> None:
     hosts = [intel(n) for n in range(6)] + [amd(n) for n in range(6, 12)] + [gpu(n) for n in range(12, 18)]
     login = intel(
         18, files={"/sys/devices/virtual/dmi/id/product_name": "Login", "/proc/loadavg": "90.0 90.0 90.0 5/9 7"}
@@ -162,7 +162,7 @@ CASES: list[tuple[str, dict[str, Any], Outcome, str]] = [
     ("host.irq", {"files": {f"{IB}/device/msi_irqs/*": "8 1\n8 2"}}, W, "interrupts all on another NUMA node"),
     ("host.edac", {"files": {f"{EDAC}/mc1/ue_count": "1", f"{EDAC}/mc1/dimm3/dimm_ue_count": "1",
                              f"{EDAC}/mc1/dimm3/dimm_label": "CPU1_DIMM_D1"}}, F,
-     "1 uncorrected errors since its driver was loaded: CPU1_DIMM_D1 1"),
+     "1 uncorrected errors since the driver was loaded: CPU1_DIMM_D1 1"),
     ("host.edac", {"later": {f"{EDAC}/mc1/ce_count": "40"}}, W, "corrected errors: "),
     ("host.edac", {"files": {f"{EDAC}/mc1/ce_count": "4000"}}, W, "4,000 corrected errors since boot, 400 a"),
     ("host.memory", {"files": {"/proc/meminfo": meminfo(ONE_DIMM, 0.97)}}, W, "495.4 GiB, median of 8 hosts"),
@@ -186,7 +186,7 @@ CASES: list[tuple[str, dict[str, Any], Outcome, str]] = [
      "adaptive-rx off"),
     ("net.pause.frames", {"commands": {"ethtool-S/ib0": COUNTERS.format(rx=1, tx=1, storms=0),
                                        "ethtool-S-later/ib0": COUNTERS.format(rx=1, tx=90_001, storms=0)}}, W,
-     "it asked for 90,000 pauses in some seconds, median of 8"),
+     "sent 90,000 pause frames in some seconds, median of 8"),
     ("net.pause.frames", {"commands": {"ethtool-S/ib0": COUNTERS.format(rx=1, tx=1, storms=0),
                                        "ethtool-S-later/ib0": COUNTERS.format(rx=1, tx=1, storms=2)}}, W,
      "2 pause storms"),
@@ -291,15 +291,15 @@ def test_part_of_a_process_on_a_small_host_is_no_load() -> None:
         (probe(350e9, 95e9, cores=112), Outcome.PASS, ""),
         (Output(error="too little free memory for it"), Outcome.SKIP, "too little free memory"),
         (Output(error="no answer in time"), Outcome.ERROR, "no answer in time"),
-        ("{}", Outcome.ERROR, "cannot be understood"),
-        (None, Outcome.SKIP, "was not asked for at this level"),
+        ("{}", Outcome.ERROR, "cannot be parsed"),
+        (None, Outcome.SKIP, "not run at this level"),
     ],
 )
 def test_a_host_is_slow_only_if_it_was_idle_and_steady(answer: Any, outcome: Outcome, message: str) -> None:
     hosts = [intel(n, commands={"probe": answer} if n == 3 else {}) for n in range(8)]
-    ((found, told),) = outcome_of(probe_speed.MemorySpeed, hosts, "n3")
+    ((found, reported),) = outcome_of(probe_speed.MemorySpeed, hosts, "n3")
     assert found is outcome
-    assert message in told
+    assert message in reported
     assert {one.outcome for one in of(probe_speed.MemorySpeed, *hosts) if one.host != "n3"} == {Outcome.PASS}
 
 
@@ -371,8 +371,8 @@ def test_what_only_root_sees_is_skipped_for_others() -> None:
 )
 def test_why_there_is_nothing_to_judge(check: Any, name: str, answer: str, outcome: Outcome, message: str) -> None:
     hosts = [gpu(n, commands={name: Output(error=answer)} if n == 1 else {}) for n in range(4)]
-    ((found, told),) = outcome_of(check, hosts, "n1")
-    assert (found, message in told) == (outcome, True)
+    ((found, reported),) = outcome_of(check, hosts, "n1")
+    assert (found, message in reported) == (outcome, True)
     assert {one.outcome for one in of(check, *hosts) if one.host != "n1"} == {Outcome.PASS}
 
 
@@ -384,7 +384,7 @@ def test_settings_that_each_host_has_for_itself_are_not_compared() -> None:
     assert {(one.target, one.outcome) for one in results} == {("Intel Xeon Platinum 8480+", Outcome.PASS)}
 
 
-def test_two_hosts_that_differ_are_not_called_alike() -> None:
+def test_two_hosts_that_differ_are_not_compared_as_similar() -> None:
     hosts = [intel(0), intel(1, files={"/proc/cmdline": boot(1, "intel_iommu=off")})]
     results = [one for one in of(boot_checks.CommandLine, *hosts) if "passthrough" in one.target]
     assert {one.outcome for one in results} == {Outcome.SKIP}

@@ -1,4 +1,4 @@
-"""What like hosts should have alike."""
+"""Properties that similar hosts share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fablint.preflight.checks.host.software import (
     NumaNodes,
     OperatingSystem,
     Smt,
-    listed,
+    count_listed,
 )
 from fablint.preflight.host import Host
 
@@ -49,12 +49,12 @@ def fleet(path: str, values: Sequence[str]) -> list[Host]:
         (Modules, "/sys/module/mlx5_core/version", "24.04-0.6.6", "23.10-1.1.9", "23.10-1.1.9, 3 others 24.04-0.6.6"),
     ],
 )
-def test_who_differs_is_named_with_the_majority(
+def test_a_deviating_host_is_named_with_the_majority(
     check: type[Check], path: str, usual: str, odd: str, message: str | None
 ) -> None:
-    ((name, _, outcome, told),) = wrong(of(check, *fleet(path, [usual, odd, usual, usual])))
+    ((name, _, outcome, reported),) = wrong(of(check, *fleet(path, [usual, odd, usual, usual])))
     assert (name, outcome) == ("n1", Outcome.WARN)
-    assert ", 3 others " in told if message is None else told == message
+    assert ", 3 others " in reported if message is None else reported == message
 
 
 def test_other_machines_may_differ() -> None:
@@ -88,11 +88,11 @@ def test_a_busy_host_is_named_where_the_others_are_idle() -> None:
 
 def test_a_load_that_all_like_hosts_have_is_one_warning() -> None:
     busy = wrong(of(Load, *loaded("9.00", "9.20", "8.80", "0.20")))
-    message = "all cores have work, as on like hosts: 2.23 processes for each CPU is their median"
+    message = "all cores are busy, the same as on similar hosts: median 2.23 processes per CPU"
     assert busy == [(f"n{number}", "", Outcome.WARN, message) for number in range(3)]
     assert wrong(of(Load, *loaded("3.90", "3.90", "3.90"))) == []
     ((name, _, outcome, message),) = wrong(of(Load, *loaded("4.00", "0.10")))
-    assert (name, outcome, message) == ("n0", Outcome.WARN, "1.00 processes for each CPU: all cores have work")
+    assert (name, outcome, message) == ("n0", Outcome.WARN, "1.00 processes per CPU: all cores are busy")
 
 
 @pytest.mark.parametrize(("threads", "count"), [("0", 0), ("1", 3)])
@@ -108,11 +108,11 @@ def test_containers_of_one_machine_have_no_load_of_their_own() -> None:
 
 
 def test_driver_and_firmware_of_a_nic() -> None:
-    def told(version: str, firmware: str) -> dict[str, str]:
+    def reported(version: str, firmware: str) -> dict[str, str]:
         return {"ethtool-i/hsn0": ETHTOOL.format(version, firmware)}
 
-    hosts = [host(f"n{index}", nic("hsn0"), commands=told("24.04", "28.41.1000")) for index in range(3)]
-    odd = host("n3", nic("hsn0"), commands=told("23.10", "28.39.1002"))
+    hosts = [host(f"n{index}", nic("hsn0"), commands=reported("24.04", "28.41.1000")) for index in range(3)]
+    odd = host("n3", nic("hsn0"), commands=reported("23.10", "28.39.1002"))
     assert [one[:3] for one in wrong(of(Driver, *hosts, odd))] == [("n3", "hsn0", Outcome.WARN)]
     assert wrong(of(NicFirmware, *hosts, odd))[0][3] == (
         "firmware 28.39.1002 (MT_0000000838), 3 others 28.41.1000 (MT_0000000838)"
@@ -140,16 +140,16 @@ def test_a_module_that_is_loaded_elsewhere_is_missed() -> None:
 )
 def test_another_mpi_library(usual: str, odd: str, message: str | None) -> None:
     hosts = [host(f"n{index}", commands={"mpiexec": odd if index == 2 else usual}) for index in range(4)]
-    ((name, _, outcome, told),) = wrong(of(Mpi, *hosts))
+    ((name, _, outcome, reported),) = wrong(of(Mpi, *hosts))
     assert (name, outcome) == ("n2", Outcome.WARN)
-    assert " ".join(told.split()).startswith(message or "mpiexec (OpenRTE) 4.1.2, 3 others mpiexec (OpenRTE) 4.1.4")
+    assert " ".join(reported.split()).startswith(message or "mpiexec (OpenRTE) 4.1.2, 3 others mpiexec (OpenRTE) 4.1.4")
 
 
 @pytest.mark.parametrize(
     ("text", "count"), [("0", 1), ("0-3", 4), ("0-1,4,6-7", 5), ("", None), ("x", None), ("3-1", 0), (None, None)]
 )
 def test_how_many_numbers_a_list_stands_for(text: str | None, count: int | None) -> None:
-    assert listed(text) == count
+    assert count_listed(text) == count
 
 
 @pytest.mark.parametrize("check", ALL)

@@ -93,7 +93,7 @@ def test_an_address_with_another_hosts_name() -> None:
     assert not wrong(of(DnsReverse, *hosts[3:], named(3), named(1, "n30-hsn0")))  # which is not n3's
 
 
-def test_a_site_without_names_for_its_fabric_is_not_accused() -> None:
+def test_a_site_without_names_for_its_fabric_has_no_finding() -> None:
     hosts = [named(index, None) for index in range(1, 9)]
     assert not wrong([*of(DnsReverse, *hosts), *of(DnsForward, *hosts)])
     assert outcomes(of(DnsReverse, named(1, None))) == [Outcome.SKIP]

@@ -27,19 +27,19 @@ def test_hosts_that_know_each_other_are_fine() -> None:
 
 
 def test_an_address_that_two_hosts_have() -> None:
-    """n2 has that of n5 besides its own, and half of the others believe it."""
+    """n2 has the address of n5 in addition to its own, and half of the others map it to n2."""
     both = [{"family": "inet", "local": f"10.1.0.{last}", "prefixlen": 16, "scope": "global"} for last in (2, 5)]
     thief = wired(2, commands={"ip-addr": json.dumps([{"ifname": "hsn0", "addr_info": both}])})
     deceived = wired(9, neighbours=[("10.1.0.5", mac(2), "REACHABLE")])
     assert wrong(of(IpDuplicate, *healthy(2), thief, deceived)) == [
-        ("n5", "hsn0", Outcome.FAIL, "10.1.0.5 is the address of n2/hsn0 too"),
-        ("n2", "hsn0", Outcome.FAIL, "10.1.0.5 besides 10.1.0.2 is the address of n5/hsn0 too"),
+        ("n5", "hsn0", Outcome.FAIL, "address 10.1.0.5 is also assigned to n2/hsn0"),
+        ("n2", "hsn0", Outcome.FAIL, "address 10.1.0.5 (in addition to 10.1.0.2) is also assigned to n5/hsn0"),
     ]
 
 
 def test_an_address_that_another_host_answers_for() -> None:
     hearing = wired(9, neighbours=[("10.1.0.5", mac(2), "REACHABLE")])
-    message = "10.1.0.5 of n5/hsn0 is answered by n2/hsn0 too, say n9"
+    message = "10.1.0.5 of n5/hsn0 is also answered by n2/hsn0, according to n9"
     assert wrong(of(IpDuplicate, *healthy(), hearing)) == [
         ("n2", "hsn0", Outcome.FAIL, message),
         ("n5", "hsn0", Outcome.FAIL, message),
@@ -54,7 +54,7 @@ def test_what_is_only_remembered_may_be_over() -> None:
 def test_a_stranger() -> None:
     """Its MAC is no host's of these."""
     hearing = wired(9, neighbours=[("10.1.0.5", STRANGER, "DELAY")])
-    message = f"10.1.0.5 is answered by {STRANGER} too, which is no host's here, say n9"
+    message = f"10.1.0.5 is also answered by {STRANGER}, which belongs to no known host, according to n9"
     assert wrong(of(IpDuplicate, *healthy(), hearing)) == [("n5", "hsn0", Outcome.FAIL, message)]
 
 
@@ -71,7 +71,7 @@ def test_two_macs_of_one_host_are_arp_flux() -> None:
     """As `arping` shows it in tests/fixtures/preflight/host/arp-flux.txt: hsn0 answers for the address of hsn1."""
     two = [wired(index, {"hsn0": f"10.1.0.{index}/16", "hsn1": f"10.1.1.{index}/16"}) for index in (1, 2)]
     hearing = wired(9, neighbours=[("10.1.1.2", mac(2, 0), "REACHABLE"), ("10.1.0.2", mac(2, 0), "REACHABLE")])
-    message = "10.1.1.2 is answered by hsn0 too, say n9 (ARP flux)"
+    message = "10.1.1.2 is also answered by hsn0, according to n9 (ARP flux)"
     assert wrong(of(IpDuplicate, *two, hearing)) == [("n2", "hsn1", Outcome.WARN, message)]
 
 
@@ -117,7 +117,7 @@ def asking(index: int, *silent: int, state: str = "FAILED") -> Host:
     )
 
 
-def test_a_host_that_answers_nobody() -> None:
+def test_a_host_that_answers_no_host() -> None:
     hosts = [asking(1, 3), asking(2, 3, state="INCOMPLETE"), asking(3, 1, 2, 4), asking(4, 3)]
     assert wrong(of(ArpFailed, *hosts)) == [
         ("n3", "hsn0", Outcome.WARN, "does not answer n[1-2,4]"),

@@ -68,7 +68,7 @@ def test_flags_that_a_make_of_modules_always_has_are_no_fault() -> None:
     assert outcomes(of(LinkOptics, copper)) == [Outcome.SKIP]
 
 
-def test_what_cannot_be_seen_is_skipped_and_what_cannot_be_understood_is_told() -> None:
+def test_what_cannot_be_seen_is_skipped_and_what_cannot_be_understood_is_reported() -> None:
     refused = Output(error=sample("host/ethtool-m-veth.err").strip(), status=1)
     checks: dict[str, type[Check]] = {"ethtool-fec": LinkFec, "ethtool-a": LinkPause, "ethtool-m": LinkOptics}
     for command, check in checks.items():

@@ -30,7 +30,7 @@ HFI1_UP_613 = "hfi1 0000:05:00.0 hfi1_0: Port: 1 Link ACTIVE"
 CXI = "cxi_ss1 0000:21:00.0: cxi0[hsn0]"
 DEGRADED = CXI + ": C_EC_DEGRD_NS: C1_HNI_PML error: pcs_rx_degrade_failure (49) (was first error at 1767594045:1)"
 CXI_UP = CXI + " CXI_EVENT_LINK_UP"
-HUNG = "NETDEV WATCHDOG: enp65s0np0 (bnxt_en): transmit queue 3 timed out"
+TIMED_OUT = "NETDEV WATCHDOG: enp65s0np0 (bnxt_en): transmit queue 3 timed out"
 
 
 def logged(*lines: str) -> Host:
@@ -39,7 +39,7 @@ def logged(*lines: str) -> Host:
     return host("n1", files, kernel_log=Output(text, status=0))
 
 
-def told(check: type[Check], *lines: str) -> list[str]:
+def reported(check: type[Check], *lines: str) -> list[str]:
     """`OUTCOME TARGET` of all results."""
     return [f"{one.outcome.name} {one.target}".strip() for one in of(check, logged(*lines))]
 
@@ -59,7 +59,7 @@ def told(check: type[Check], *lines: str) -> list[str]:
         ),
         (ICE + " rocep177s0: HMC Error", "WARN 0000:b1:00.0"),
         (HFI1 + "Critical temperature reached! Forcing device into freeze mode!", "FAIL 0000:05:00.0"),
-        (HUNG, "WARN enp65s0np0"),
+        (TIMED_OUT, "WARN enp65s0np0"),
         (ICE + " ens801f0np0: NETDEV WATCHDOG: CPU: 3: transmit queue 0 timed out 5010 ms", "WARN ens801f0np0"),
         (BNXT_UP, "PASS"),
         (ICE_UP, "PASS"),
@@ -67,13 +67,13 @@ def told(check: type[Check], *lines: str) -> list[str]:
     ],
 )
 def test_failures_of_drivers(line: str, outcome: str) -> None:
-    assert told(LogNic, line) == [outcome]
+    assert reported(LogNic, line) == [outcome]
 
 
 RECOVERIES = [
     (BNXT + "Detected firmware fatal condition, initiating reset", BNXT_UP, ICE_UP),
     (BNXT + "Firmware reset aborted, rc = -110", BNXT_UP, HFI1_UP),
-    (HUNG, BNXT_UP, ICE_UP),
+    (TIMED_OUT, BNXT_UP, ICE_UP),
     (ICE + ": Rebuild failed, unload and reload driver", ICE_UP, BNXT_UP),
     (ICE + " rocep177s0: HMC Error", ICE_UP, ICE_UP.replace("b1:00.0", "b1:00.1")),
     (HFI1 + "Critical temperature reached! Forcing device into freeze mode!", HFI1_UP, HFI1_UP.replace("ACTIVE", "INIT")),
@@ -91,19 +91,19 @@ def test_a_link_that_is_up_again_ends_the_failure_of_its_nic_alone(event: str, e
     (ended,) = of(LogNic, logged(event, end))
     assert ended.outcome.name == "PASS"
     assert "(recovered)" in ended.message
-    assert told(LogNic, event, other)[0].split()[0] in ("WARN", "FAIL")
-    assert told(LogNic, end, event)[0].split()[0] in ("WARN", "FAIL")
+    assert reported(LogNic, event, other)[0].split()[0] in ("WARN", "FAIL")
+    assert reported(LogNic, end, event)[0].split()[0] in ("WARN", "FAIL")
 
 
 def test_a_slingshot_link_that_is_up_again_is_degraded_no_longer() -> None:
-    assert told(LogCxi, DEGRADED) == ["WARN cxi0"]
-    assert told(LogCxi, DEGRADED, CXI_UP) == ["PASS cxi0"]
-    assert told(LogCxi, DEGRADED, CXI_UP.replace("cxi0[hsn0]", "cxi1[hsn1]")) == ["WARN cxi0"]
-    assert told(LogCxi, CXI_UP, DEGRADED) == ["WARN cxi0"]
+    assert reported(LogCxi, DEGRADED) == ["WARN cxi0"]
+    assert reported(LogCxi, DEGRADED, CXI_UP) == ["PASS cxi0"]
+    assert reported(LogCxi, DEGRADED, CXI_UP.replace("cxi0[hsn0]", "cxi1[hsn1]")) == ["WARN cxi0"]
+    assert reported(LogCxi, CXI_UP, DEGRADED) == ["WARN cxi0"]
 
 
 def test_a_link_that_is_up_ends_nothing_that_is_not_of_the_link() -> None:
     uncorrected = CXI + ": C_EC_UNCOR_NS: C_IXE error: port_dfa_mismatch (37)"
     elsewhere = CXI + ": C_EC_DEGRD_NS: C_MB error: sbe_threshold (3)"
-    assert told(LogCxi, uncorrected, DEGRADED, CXI_UP) == ["FAIL cxi0"]
-    assert told(LogCxi, elsewhere, DEGRADED, CXI_UP) == ["WARN cxi0"]
+    assert reported(LogCxi, uncorrected, DEGRADED, CXI_UP) == ["FAIL cxi0"]
+    assert reported(LogCxi, elsewhere, DEGRADED, CXI_UP) == ["WARN cxi0"]

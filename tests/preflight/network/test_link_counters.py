@@ -59,7 +59,7 @@ def test_a_switch_that_was_restarted_flaps_for_all() -> None:
     assert outcomes(of(LinkFlaps, *(flapping(f"n{index}", 1, 2) for index in range(8)))) == [Outcome.PASS] * 8
 
 
-def test_a_link_that_flapped_before_anybody_looked_is_told_by_the_others() -> None:
+def test_a_link_that_flapped_before_anybody_looked_is_reported_by_the_others() -> None:
     others = [flapping(f"n{index}", 1, 1) for index in range(2, 9)]
     assert wrong(of(LinkFlaps, after_three_flaps(), *others)) == [
         ("n1", "hsn0", Outcome.WARN, "link went down 4 times since boot, 1 on most others")
@@ -95,7 +95,7 @@ def test_packets_that_are_dropped_for_want_of_room() -> None:
     assert not wrong(of(LinkDrops, counting(rx_packets=10**9, rx_missed_errors=50)))
 
 
-def test_frames_that_nobody_wants_are_dropped_on_every_idle_host() -> None:
+def test_unwanted_frames_are_dropped_on_every_idle_host() -> None:
     idle = [counting(f"n{index}", rx_packets=1000, rx_dropped=50 + index % 3) for index in range(8)]
     assert not wrong(of(LinkDrops, *idle))
     assert not wrong(of(LinkDrops, counting(rx_packets=100, rx_dropped=90)))

@@ -62,14 +62,14 @@ def test_modes_of_both_ends() -> None:
 
 def test_a_whole_class_that_runs_slower_than_it_could_is_one_warning() -> None:
     hosts = [connected(f"n{number}", settings(25_000, ALL)) for number in range(8)]
-    told = wrong(of(LinkModes, *hosts))
-    message = "25000 Mbit/s, card and link partner both could do 100000"
-    assert told == [(f"n{number}", "ens1f0np0", Outcome.WARN, message) for number in range(8)]
+    reported = wrong(of(LinkModes, *hosts))
+    message = "25000 Mbit/s, both ends support 100000"
+    assert reported == [(f"n{number}", "ens1f0np0", Outcome.WARN, message) for number in range(8)]
 
 
-def test_a_host_that_offers_less_is_told_so() -> None:
+def test_a_host_that_offers_less_is_reported_so() -> None:
     ((*_, message),) = wrong(of(LinkModes, connected("n1", settings(10_000, ALL, (1000, 10_000)), 10_000)))
-    assert message == "10000 Mbit/s, card and link partner both could do 100000: the host offers no more"
+    assert message == "10000 Mbit/s, both ends support 100000: the host does not advertise it"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def test_a_link_that_is_down_on_one_host_alone() -> None:
     assert wrong(of(LinkUp, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "link down, 15 others up")]
 
 
-def test_a_link_that_nobody_set_up_where_others_have() -> None:
+def test_a_link_that_is_configured_on_other_hosts_only() -> None:
     down = nic(operstate="down", carrier="0", flags="0x1002")
     hosts = [host(f"n{index}", down if index == 3 else nic()) for index in range(4)]
     assert wrong(of(LinkUp, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "not set up, 3 others up")]
@@ -69,7 +69,7 @@ def test_half_duplex() -> None:
 def test_a_missing_nic_is_named() -> None:
     two = {**nic("hsn0"), **nic("hsn1")}
     hosts = [host(f"n{index}", nic("hsn0") if index == 3 else two) for index in range(8)]
-    assert wrong(of(RailsCount, *hosts)) == [("n3", "hsn1", Outcome.FAIL, "there is no hsn1, 7 others have it")]
+    assert wrong(of(RailsCount, *hosts)) == [("n3", "hsn1", Outcome.FAIL, "hsn1 is missing, 7 others have it")]
 
 
 def test_nics_that_are_called_otherwise_are_not_missing() -> None:

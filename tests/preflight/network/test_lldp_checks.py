@@ -1,4 +1,4 @@
-"""Who is at the other end of each cable; with real outputs of lldpcli and lldptool."""
+"""LLDP neighbours of NICs; with real outputs of lldpcli and lldptool."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def lldp(switch: str, port: str, rail: str = "hsn0") -> dict[str, object]:
     return {"name": rail, "via": "LLDP", "chassis": [chassis], "port": [its]}
 
 
-def hangs(name: str, *entries: dict[str, object], rails: tuple[str, ...] = ("hsn0",), **values: str) -> Host:
+def connected(name: str, *entries: dict[str, object], rails: tuple[str, ...] = ("hsn0",), **values: str) -> Host:
     text = json.dumps({"lldp": [{"interface": list(entries)}]})
     files = {path: content for rail in rails for path, content in nic(rail, **values).items()}
     return host(name, files, commands={"lldpcli": text})
@@ -40,7 +40,7 @@ def hangs(name: str, *entries: dict[str, object], rails: tuple[str, ...] = ("hsn
 def cluster(count: int = 8, *but: Host) -> list[Host]:
     """n0, n1, ... on s0 and s1, half of them on each, but for some."""
     other = {one.name: one for one in but}
-    usual = [hangs(f"n{index}", lldp(f"s{2 * index // count}", f"p{index}")) for index in range(count)]
+    usual = [connected(f"n{index}", lldp(f"s{2 * index // count}", f"p{index}")) for index in range(count)]
     return [other.get(one.name, one) for one in usual]
 
 
@@ -65,29 +65,31 @@ def test_a_host_that_has_just_booted_may_not_have_heard_anybody_yet() -> None:
     assert [one[2] for one in wrong(of(LldpNeighbor, *cluster(8, booted("90.00 300.50\n"))))] == [Outcome.FAIL]
 
 
-def test_where_nobody_hears_anybody_nothing_is_said() -> None:
+def test_without_any_neighbour_there_is_no_finding() -> None:
     assert outcomes(of(LldpNeighbor, *(says(sample(NONE), f"n{index}") for index in range(4)))) == [Outcome.SKIP] * 4
     assert outcomes(of(LldpNeighbor, says(NOT_INSTALLED), host("n2"))) == [Outcome.SKIP] * 2
 
 
 def silences(*hosts: Host) -> set[tuple[str, str]]:
-    """Target and message of NICs of which it is not known who is at the other end."""
+    """Target and message of NICs without a known neighbour."""
     return {(one.target, one.message) for one in of(LldpNeighbor, *hosts) if one.outcome is Outcome.SKIP}
 
 
 def test_a_silent_switch_is_not_a_daemon_that_does_not_run() -> None:
-    runs = "LLDP runs on the host and hears "
-    nobody = f"{runs}no neighbour: the switch does not send LLDP, or the firmware of the NIC keeps it"
+    runs = "LLDP runs on the host"
+    no_neighbour = (
+        f"{runs}, but there is no neighbour: the switch does not send LLDP, or the NIC's firmware consumes it"
+    )
     silent = [says(sample(NONE), f"n{index}") for index in range(4)]
-    assert silences(*silent) == {("hsn0", f"{nobody}; so it is on most others")}
-    assert silences(silent[0]) == {("hsn0", f"{nobody}; there is no like host to compare with")}
+    assert silences(*silent) == {("hsn0", f"{no_neighbour}; the same on most others")}
+    assert silences(silent[0]) == {("hsn0", f"{no_neighbour}; there is no similar host to compare with")}
     stopped = [says(REFUSED, f"n{index}") for index in range(4)]
     assert silences(*stopped) == {("hsn0", f"lldpcli: {NO_SOCKET}")}
 
 
 def test_a_rail_of_which_the_switch_is_silent() -> None:
-    two = [hangs(f"n{index}", lldp("s1", f"p{index}", "hsn1"), rails=("hsn0", "hsn1")) for index in range(4)]
-    message = "LLDP runs on the host and hears a neighbour on hsn1, but none on hsn0; so it is on most others"
+    two = [connected(f"n{index}", lldp("s1", f"p{index}", "hsn1"), rails=("hsn0", "hsn1")) for index in range(4)]
+    message = "LLDP runs on the host and has a neighbour on hsn1, but none on hsn0; the same on most others"
     assert silences(*two) == {("hsn0", message)}
 
 
@@ -98,9 +100,8 @@ def test_the_switch_of_the_management_network_is_no_neighbour_of_the_fabric() ->
         return host(name, {**nic("hsn0"), **nic("eno1", speed="1000")}, commands={"lldpcli": text})
 
     only = [managed(f"n{index}") for index in range(4)]
-    message = (
-        "LLDP runs on the host and hears only mgmt1 on eno1, which is no NIC of the fabric; so it is on most others"
-    )
+    runs = "LLDP runs on the host, but its only neighbours are mgmt1 on eno1, not on a NIC of the fabric"
+    message = f"{runs}; the same on most others"
     assert silences(*only) == {("hsn0", message)}
     assert outcomes(of(LldpSeveral, *only)) == [Outcome.SKIP] * 4
     assert outcomes(of(LldpPort, *only)) == [Outcome.SKIP] * 4
@@ -115,7 +116,7 @@ def test_a_host_that_cannot_see() -> None:
     absent = of(LldpNeighbor, *cluster(8, says(NOT_INSTALLED)))
     assert not wrong(absent)
     assert [one.message for one in absent if one.host == "n3"] == [
-        "lldpcli: not installed; lldptool: was not asked for at this level"
+        "lldpcli: not installed; lldptool: not run at this level"
     ]
     ((_, _, outcome, message),) = wrong(of(LldpNeighbor, *cluster(8, says(REFUSED))))
     assert outcome is Outcome.WARN
@@ -123,7 +124,7 @@ def test_a_host_that_cannot_see() -> None:
     assert outcomes(of(LldpNeighbor, says('{"lldp": [')))[0] is Outcome.ERROR
 
 
-def test_a_link_that_is_down_has_no_neighbour_and_is_told_elsewhere() -> None:
+def test_a_link_that_is_down_has_no_neighbour_and_is_reported_elsewhere() -> None:
     down = host("n3", nic(operstate="down"), commands={"lldpcli": sample(NONE)})
     assert not wrong(of(LldpNeighbor, *cluster(8, down)))
 
@@ -150,7 +151,7 @@ def test_several_neighbours() -> None:
 
 
 def test_a_neighbour_that_announces_itself_twice_is_one() -> None:
-    twice = hangs("n3", lldp("s0", "p3"), lldp("s0", "p3"))
+    twice = connected("n3", lldp("s0", "p3"), lldp("s0", "p3"))
     assert not wrong(of(LldpSeveral, *cluster(8, twice)))
 
 
@@ -162,19 +163,19 @@ def topology(**changed: str) -> Topology:
     return Topology({name: Switch(name) for name in {*attached.values(), "s2"}}, attached)
 
 
-def test_a_host_that_hangs_on_another_switch() -> None:
-    moved = cluster(8, hangs("n3", lldp("s2", "p9")))
-    message = "hangs on s2 port p9, the topology says s0"
+def test_a_host_that_is_connected_to_another_switch() -> None:
+    moved = cluster(8, connected("n3", lldp("s2", "p9")))
+    message = "connected to s2 port p9, expected s0"
     assert wrong(of(LldpPlacement, *moved, topology=topology())) == [("n3", "hsn0", Outcome.FAIL, message)]
-    unknown = cluster(8, hangs("n3", lldp("new", "p9")))
+    unknown = cluster(8, connected("n3", lldp("new", "p9")))
     assert len(wrong(of(LldpPlacement, *unknown, topology=topology()))) == 1
 
 
 def test_two_cables_that_are_swapped() -> None:
-    swapped = cluster(8, hangs("n3", lldp("s1", "p7")), hangs("n7", lldp("s0", "p3")))
+    swapped = cluster(8, connected("n3", lldp("s1", "p7")), connected("n7", lldp("s0", "p3")))
     assert wrong(of(LldpPlacement, *swapped, topology=topology())) == [
-        ("n3", "hsn0", Outcome.FAIL, "hangs on s1 port p7, the topology says s0: cables swapped with n7/hsn0"),
-        ("n7", "hsn0", Outcome.FAIL, "hangs on s0 port p3, the topology says s1: cables swapped with n3/hsn0"),
+        ("n3", "hsn0", Outcome.FAIL, "connected to s1 port p7, expected s0: cables swapped with n7/hsn0"),
+        ("n7", "hsn0", Outcome.FAIL, "connected to s0 port p3, expected s1: cables swapped with n3/hsn0"),
     ]
 
 
@@ -186,7 +187,7 @@ def test_rails_that_are_swapped() -> None:
 
     def both(index: int, first: int) -> Host:
         entries = [lldp(f"s{first}", f"a{index}", "hsn0"), lldp(f"s{1 - first}", f"b{index}", "hsn1")]
-        return hangs(f"n{index}", *entries, rails=("hsn0", "hsn1"))
+        return connected(f"n{index}", *entries, rails=("hsn0", "hsn1"))
 
     found = wrong(of(LldpPlacement, *(both(index, int(index == 3)) for index in range(4)), topology=wiring))
     assert [(name, target, message.partition(": ")[2]) for name, target, _, message in found] == [
@@ -201,10 +202,12 @@ def test_names_may_be_spelled_otherwise() -> None:
     xname = Topology({"x3000c0r42": Switch("x3000c0r42")}, {"n1": "x3000c0r42"})
     one = host("n1", nic(), commands={"lldpcli": sample("lldpcli-json0-one-port.json")})
     assert outcomes(of(LldpPlacement, one, topology=xname)) == [Outcome.PASS]
-    assert outcomes(of(LldpPlacement, hangs("n1", lldp("S0.site.org", "p1")), topology=topology())) == [Outcome.PASS]
+    assert outcomes(of(LldpPlacement, connected("n1", lldp("S0.site.org", "p1")), topology=topology())) == [
+        Outcome.PASS
+    ]
 
 
-def test_a_topology_with_names_of_its_own_accuses_nobody() -> None:
+def test_a_topology_with_names_of_its_own_has_no_finding() -> None:
     own = Topology({"leaf1": Switch("leaf1")}, {f"n{index}": "leaf1" for index in range(8)})
     assert outcomes(of(LldpPlacement, *cluster(), topology=own)) == [Outcome.SKIP] * 8
     assert outcomes(of(LldpPlacement, *cluster())) == [Outcome.SKIP] * 8
@@ -213,17 +216,17 @@ def test_a_topology_with_names_of_its_own_accuses_nobody() -> None:
 
 
 def test_two_hosts_on_one_port() -> None:
-    both = cluster(8, hangs("n3", lldp("s0", "p2")))
+    both = cluster(8, connected("n3", lldp("s0", "p2")))
     assert wrong(of(LldpPort, *both)) == [
-        ("n2", "hsn0", Outcome.WARN, "s0 port p2 is also where n3/hsn0 hangs"),
-        ("n3", "hsn0", Outcome.WARN, "s0 port p2 is also where n2/hsn0 hangs"),
+        ("n2", "hsn0", Outcome.WARN, "s0 port p2 is also the port of n3/hsn0"),
+        ("n3", "hsn0", Outcome.WARN, "s0 port p2 is also the port of n2/hsn0"),
     ]
     assert outcomes(of(LldpPort, *cluster())) == [Outcome.PASS] * 8
 
 
 def test_hosts_that_share_their_ports_by_design() -> None:
     """As those of a chassis with one NIC for several."""
-    shared = [hangs(f"n{index}", lldp("s0", f"p{index // 2}")) for index in range(8)]
+    shared = [connected(f"n{index}", lldp("s0", f"p{index // 2}")) for index in range(8)]
     assert outcomes(of(LldpPort, *shared)) == [Outcome.SKIP] * 8
     assert outcomes(of(LldpPort, host("n1", nic()))) == [Outcome.SKIP]
 
@@ -237,16 +240,16 @@ def slingshot(name: str, first: str, second: str, lldpcli: str = MISMATCH) -> Ho
 
 
 def test_a_mac_that_is_not_its_ports() -> None:
-    """The sample was taken where hsn1, whose MAC ends in 16, hung on the port whose MAC ends in 1b."""
+    """The sample was taken where hsn1, whose MAC ends in 16, was connected to the port whose MAC ends in 1b."""
     found = of(AmaMatch, slingshot("n1", "02:00:00:00:00:15", "02:00:00:00:00:16"))
-    message = "02:00:00:00:00:16 hangs on x3000c0r42b0 port ros0p27, whose MAC is 02:fe:00:00:00:1b"
+    message = "02:00:00:00:00:16 is connected to x3000c0r42b0 port ros0p27, whose MAC is 02:fe:00:00:00:1b"
     assert outcomes(found) == [Outcome.PASS, Outcome.FAIL]
     assert wrong(found) == [("n1", "hsn1", Outcome.FAIL, message)]
     assert outcomes(of(AmaMatch, slingshot("n1", "06:00:00:00:00:15", "0a:00:00:00:00:16", TWO))) == [Outcome.PASS] * 2
-    assert outcomes(of(AmaMatch, hangs("n1", lldp("s0", "p0")))) == [Outcome.SKIP]
+    assert outcomes(of(AmaMatch, connected("n1", lldp("s0", "p0")))) == [Outcome.SKIP]
 
 
-def test_an_address_that_nobody_assigned() -> None:
+def test_an_unassigned_address() -> None:
     burnt_in = "00:40:a6:82:f6:23"
     cassini = host("n1", sysroot("cxi-2rail-good"))
     assert outcomes(of(AmaValid, cassini)) == [Outcome.PASS] * 2

@@ -1,4 +1,4 @@
-"""Rails that share a subnet, and the ways that packets take."""
+"""Rails that share a subnet, and the routes of packets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rails(addresses: dict[str, str], *names: str, index: int = 1, rules: bool = 
 
 def test_a_strict_filter_drops_what_is_for_the_second_rail() -> None:
     """As rp-filter-multirail.txt shows it: 100 % loss with 1, none with 0 and 2."""
-    message = "strict: drops what others send to 10.253.0.22, as 10.253.0.0/16 leaves elsewhere"
+    message = "strict: drops packets to 10.253.0.22; the route to 10.253.0.0/16 leaves by another NIC"
     for names in (("all",), ("hsn1",), ("all", "hsn1")):
         assert wrong(of(RpFilter, rails(SHARED, *names, rp_filter=1))) == [("n1", "hsn1", Outcome.FAIL, message)]
     assert outcomes(of(RpFilter, rails(SHARED, "all", rp_filter=2))) == [Outcome.PASS] * 2
@@ -150,7 +150,7 @@ def test_rails_in_one_subnet_without_rules_leave_by_the_first() -> None:
         own = [{"priority": 100, "src": f"10.253.0.{2 * index + 1}", "table": "201"}] if rules else []
         return wired(index, addresses, routes=SOURCE_RULES["routes"], rules=own)
 
-    message = "leaves by hsn0: both are in 10.253.0.0/16, and no rule tells them apart"
+    message = "leaves by hsn0: both are in 10.253.0.0/16, and no rule separates them"
     assert wrong(of(RouteRails, pair(1, False), pair(2, True))) == [("n1", "hsn1", Outcome.WARN, message)]
     docked = wired(2, {"wlan0": "192.168.1.30/24", "eth0": "192.168.1.31/24"})
     assert not wrong(of(RouteRails, wired(1, DOCKED), docked))
@@ -166,8 +166,8 @@ def test_a_nic_without_the_route_of_its_network() -> None:
     assert wrong(of(RouteRails, *cluster(wired(3, routes=hole))))[0][3].startswith("n5 not reached: route blackhole")
 
 
-def test_several_ways_and_metrics() -> None:
-    """Of two routes for the same the one with the smaller metric is taken; one with several ways takes each."""
+def test_several_next_hops_and_metrics() -> None:
+    """Of two routes for the same the one with the smaller metric is taken; one with several next hops uses each."""
     worse = [{"dst": "10.1.0.0/16", "dev": "mgmt0", "metric": 100}]
     assert not wrong(of(RouteRails, *cluster(wired(3, routes=worse))))
     hops = [{"dst": "10.1.0.5", "nexthops": [{"dev": "hsn0"}, {"dev": "hsn1"}]}]
@@ -185,4 +185,4 @@ def test_what_cannot_be_followed_is_skipped() -> None:
     old = wired(3, routes=over_management(5), commands={"ip-rule": Output(error="Operation not supported", status=2)})
     assert len(wrong(of(RouteRails, *cluster(old)))) == 1
     garbled = wired(3, commands={"ip-route": "RTNETLINK answers"})
-    assert wrong(of(RouteRails, *cluster(garbled))) == [("n3", "", Outcome.ERROR, "what ip route printed is no JSON")]
+    assert wrong(of(RouteRails, *cluster(garbled))) == [("n3", "", Outcome.ERROR, "the output of ip route is not JSON")]

@@ -98,7 +98,7 @@ def odd(index: int, commands: Mapping[str, str], files: Mapping[str, str]) -> Ho
     return one
 
 
-def assert_told(hosts: list[Host]) -> None:
+def assert_reported(hosts: list[Host]) -> None:
     """Every check says something of every host, and all of it can be written."""
     found = judge(Fleet(hosts, topology=TOPOLOGY), MINE)
     assert {(one.check, one.host) for one in found.results} >= {(check.id, one.name) for check in MINE for one in hosts}
@@ -110,20 +110,20 @@ def assert_told(hosts: list[Host]) -> None:
 @given(st.lists(HOSTS, min_size=1, max_size=3))
 def test_no_check_breaks(every: list[tuple[Mapping[str, str], Mapping[str, str]]]) -> None:
     odd_ones = [odd(index, *one) for index, one in enumerate(every, 1)]
-    assert_told([*odd_ones, wired(8), wired(9)])
+    assert_reported([*odd_ones, wired(8), wired(9)])
 
 
 @settings(max_examples=100)
 @given(st.dictionaries(st.sampled_from(["files", "counters", "later", "names", "commands", "folders"]), JSON), ROWS)
 def test_no_document_breaks(document: dict[str, Any], rows: list[Any]) -> None:
     commands = {name: {"output": json.dumps(rows), "status": 0} for name in COMMANDS}
-    assert_told([Host(snapshot_of({"commands": commands, **document, "host": "n1"})), wired(2), wired(3)])
+    assert_reported([Host(snapshot_of({"commands": commands, **document, "host": "n1"})), wired(2), wired(3)])
 
 
 @pytest.mark.parametrize("text", ["[" * 99999, '{"lldp":' * 9999, "\n" * 400_000, " " * 400_000, "alarm : " * 50_000])
 def test_hostile_texts(text: str) -> None:
     files = {path: text[:16384] for path in FILES}
-    assert_told([odd(1, dict.fromkeys(COMMANDS, text), files), wired(2)])
+    assert_reported([odd(1, dict.fromkeys(COMMANDS, text), files), wired(2)])
 
 
 def test_all_checks_of_the_network_are_in_the_table() -> None:

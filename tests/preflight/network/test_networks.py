@@ -87,7 +87,7 @@ def test_a_roce_fleet_is_looked_at_whatever_its_interfaces_are_called(tmp_path: 
     assert set(bad.unfit) == {"n002"}
 
 
-def test_a_bond_is_pinged_and_its_members_are_heard(tmp_path: Path) -> None:
+def test_a_bond_is_pinged_and_its_members_are_lldp_reasons(tmp_path: Path) -> None:
     snapshots = fleet(tmp_path, bond)
     good = judged(snapshots)
     assert wrong(good) == set()
@@ -116,7 +116,7 @@ def test_hosts_without_a_network_are_not_fit_and_the_summary_begins_with_them() 
     assert set(fitness.not_examined) == {"n0", "n1"}
     assert (fitness.exit_code, dict(fitness.unfit)) == (3, {})
     lines = fitness_table(fitness, 200).splitlines()
-    assert lines[0] == ("network: not examined: n[0-1]: no network interface but the loopback and virtual ones")
+    assert lines[0] == ("network: not examined: n[0-1]: no network interface except loopback and virtual ones")
     assert any(line.startswith("4 hosts: 2 fit, 2 not examined; ") for line in lines)
     facts = json.loads("".join(fitness_json("quick", fitness)))
     assert set(facts["not_examined"]) == {"n0", "n1"}
@@ -135,12 +135,12 @@ def test_roce_ports_without_an_interface_are_not_examined_and_infiniband_is() ->
     several = judge(Fleet([host(f"n{index}", ports("InfiniBand")) for index in range(3)]))
     assert (several.not_examined, several.exit_code) == ({}, 0)
     first = fitness_table(several, 200).splitlines()[0]
-    assert first == "network: not pinged: the hosts were not asked to ping each other"
+    assert first == "network: not pinged: the hosts did not ping each other"
 
 
 def test_a_snapshot_that_ended_early_says_so() -> None:
     fitness = judge(Fleet([host("n1", incomplete="looking for /sys/class/net/*")]))
-    assert dict(fitness.not_examined) == {"n1": "time was up before its interfaces were read"}
+    assert dict(fitness.not_examined) == {"n1": "the time limit was reached before its interfaces were read"}
 
 
 # ------------------------------------------------------------------------------------------------ --nic
@@ -167,8 +167,8 @@ def test_a_host_without_the_nic_that_was_named(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------ what LLDP says
 
 
-def heard(folder: Path, fabric: bool, management: bool, running: bool = True) -> tuple[set[str], str]:
-    """Why no switch is heard, as preflight and discover say it, of hosts that hear these switches."""
+def lldp_reasons(folder: Path, fabric: bool, management: bool, running: bool = True) -> tuple[set[str], str]:
+    """Return why hosts have no LLDP neighbour, as reported by preflight and by discover."""
     snapshots = {}
     for index in range(3):
         ends = Nic("eth2", f"10.1.0.{index + 1}/24", "mlx5_0"), Nic("eno1", f"10.9.0.{index + 1}/24", speed=1000)
@@ -185,17 +185,17 @@ def heard(folder: Path, fabric: bool, management: bool, running: bool = True) ->
 
 
 def test_lldp_tells_a_silent_switch_from_a_daemon_that_does_not_run(tmp_path: Path) -> None:
-    like = "; so it is on most others"
-    nobody = "hears no neighbour: the switch does not send LLDP, or the firmware of the NIC keeps it"
-    silent = f"LLDP runs on the host and {nobody}"
-    assert heard(tmp_path / "silent", fabric=False, management=False) == ({silent + like}, f"{silent} (n[0-2])")
-    only = "LLDP runs on the host and hears only mgmt1 on eno1, which is no NIC of the fabric"
-    assert heard(tmp_path / "mgmt", fabric=False, management=True) == ({only + like}, f"{only} (n[0-2])")
-    messages, report = heard(tmp_path / "none", fabric=True, management=True, running=False)
-    assert messages == {"lldpcli: not installed; lldptool: was not asked for at this level"}
+    like = "; the same on most others"
+    no_neighbour = "there is no neighbour: the switch does not send LLDP, or the NIC's firmware consumes it"
+    silent = f"LLDP runs on the host, but {no_neighbour}"
+    assert lldp_reasons(tmp_path / "silent", fabric=False, management=False) == ({silent + like}, f"{silent} (n[0-2])")
+    only = "LLDP runs on the host, but its only neighbours are mgmt1 on eno1, not on a NIC of the fabric"
+    assert lldp_reasons(tmp_path / "mgmt", fabric=False, management=True) == ({only + like}, f"{only} (n[0-2])")
+    messages, report = lldp_reasons(tmp_path / "none", fabric=True, management=True, running=False)
+    assert messages == {"lldpcli: not installed; lldptool: not run at this level"}
     assert report == "not installed (n[0-2])"
 
 
 def test_lldp_does_not_count_the_management_switch(tmp_path: Path) -> None:
-    _, report = heard(tmp_path, fabric=True, management=True)
+    _, report = lldp_reasons(tmp_path, fabric=True, management=True)
     assert report == "{'host': 3, 'switch': 2}"

@@ -50,9 +50,9 @@ def test_healthy_nics_are_quiet_and_were_looked_at() -> None:
     ],
 )
 def test_a_nic_that_finds_symbols_damaged_is_named(first: dict[str, int], last: dict[str, int], message: str) -> None:
-    ((name, target, outcome, told),) = wrong(of(NicCounters, *fleet(counted("n1", first, last))))
+    ((name, target, outcome, reported),) = wrong(of(NicCounters, *fleet(counted("n1", first, last))))
     assert (name, target, outcome) == ("n1", NIC, Outcome.WARN)
-    assert told.startswith(message)
+    assert reported.startswith(message)
 
 
 def test_totals_that_all_like_nics_have_are_no_fault_of_one() -> None:

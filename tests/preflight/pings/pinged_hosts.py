@@ -62,7 +62,7 @@ def pinged(
     level: str = "quick",
     say: Callable[[int, list[int]], Mapping[str, Any]] = lambda number, peers: {},
 ) -> list[Host]:
-    """Hosts that pinged each other as they are told to; `say` is what else a host says, which pinged these peers."""
+    """Hosts that pinged each other with the given results; `say` gives additional output of a host."""
     found = []
     for number in range(count):
         peers = [(number + offset) % count for offset in offsets(count, level)]
@@ -76,7 +76,7 @@ def pinged(
     return found
 
 
-def accused(hosts: Iterable[Host], **known: Any) -> list[tuple[str, str, str, Outcome, str]]:
+def detections(hosts: Iterable[Host], **known: Any) -> list[tuple[str, str, str, Outcome, str]]:
     """Check, host, target, outcome and message of all that the family finds wrong."""
     found = []
     for check in FAMILY:

@@ -22,9 +22,9 @@ MORE = 9  # pings, and of that many each of two smaller sizes where none of full
 Share = Callable[[int, int], float]  # of the pings between two hosts, that come back
 
 
-def at_host(lossy: int, percent: float, ways: int = 1) -> Share:
-    """What a host loses of what crosses its cable, on the way there and back (2), or on one of both."""
-    return lambda one, other: (1 - percent / 100) ** ways if lossy in (one, other) else 1.0
+def at_host(lossy: int, percent: float, crossings: int = 1) -> Share:
+    """Share of pings that survive the cable of a host, crossed once or twice."""
+    return lambda one, other: (1 - percent / 100) ** crossings if lossy in (one, other) else 1.0
 
 
 def drawn(count: int, level: str, share: Share, seed: int = 1) -> list[list[list[object]]]:
@@ -65,21 +65,21 @@ def fleet(count: int, level: str, share: Share, seed: int = 1) -> list[Host]:
     return found
 
 
-def accused(hosts: list[Host]) -> list[tuple[str, str, Outcome]]:
+def detections(hosts: list[Host]) -> list[tuple[str, str, Outcome]]:
     return [(check.id, name, outcome) for check in FAMILY for name, _, outcome, _ in wrong(of(check, *hosts))]
 
 
 @pytest.mark.parametrize("level", ["quick", "full"])
 @pytest.mark.parametrize("count", [3, 4, 8, 16, 100])
-@pytest.mark.parametrize(("percent", "ways"), [(40, 1), (30, 2), (60, 1), (60, 2)])
-def test_a_host_that_loses_much_fails_and_no_other_is_named(count, level, percent, ways):
-    found = accused(fleet(count, level, at_host(2, percent, ways)))
+@pytest.mark.parametrize(("percent", "crossings"), [(40, 1), (30, 2), (60, 1), (60, 2)])
+def test_a_host_that_loses_much_fails_and_no_other_is_named(count, level, percent, crossings):
+    found = detections(fleet(count, level, at_host(2, percent, crossings)))
     assert found == [("net.ping.loss", "n2", Outcome.FAIL)]
 
 
 @pytest.mark.parametrize("count", [3, 4, 8, 16, 60])
 def test_five_percent_are_seen_at_level_full(count):
-    assert accused(fleet(count, "full", at_host(1, 5))) == [("net.ping.loss", "n1", Outcome.WARN)]
+    assert detections(fleet(count, "full", at_host(1, 5))) == [("net.ping.loss", "n1", Outcome.WARN)]
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 8, 30, 67, 500])
@@ -93,7 +93,7 @@ def test_the_pings_of_level_full_suffice_for_five_percent_and_end_in_time(count)
 def test_several_lossy_hosts_are_all_named():
     lossy = {2, 5, 11}
     hosts = fleet(16, "full", lambda one, other: 0.9 ** len({one, other} & lossy))
-    assert set(accused(hosts)) == {("net.ping.loss", f"n{number}", Outcome.WARN) for number in lossy}
+    assert set(detections(hosts)) == {("net.ping.loss", f"n{number}", Outcome.WARN) for number in lossy}
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -109,31 +109,31 @@ def test_a_single_lossy_pair_is_a_route():
     hosts = fleet(8, "full", lambda one, other: 0.8 if {one, other} == {3, 6} else 1.0)
     ((name, target, outcome, message),) = wrong(of(PingRoutes, *hosts))
     assert (name, target, outcome) == ("n3", "hsn0=n6/hsn0", Outcome.WARN)
-    assert message.endswith("pings lost, though both lose none with others")
-    assert accused(hosts) == [("net.ping.route", "n3", Outcome.WARN)]
+    assert message.endswith("pings lost, although neither loses pings with others")
+    assert detections(hosts) == [("net.ping.route", "n3", Outcome.WARN)]
 
 
 def test_of_two_hosts_neither_is_named():
-    assert accused(fleet(2, "full", at_host(1, 30))) == [("net.ping.route", "n0", Outcome.WARN)]
+    assert detections(fleet(2, "full", at_host(1, 30))) == [("net.ping.route", "n0", Outcome.WARN)]
 
 
 @pytest.mark.parametrize("lost", [0, 1])
-def test_a_single_lost_ping_is_not_told(lost):
+def test_a_single_lost_ping_is_not_reported(lost):
     hosts = fleet(8, "quick", lambda one, other: 1.0)
     hosts[3].snapshot.reach["pings"][0][7] -= lost
-    assert accused(hosts) == []
+    assert detections(hosts) == []
     hosts[3].snapshot.reach["pings"][1][7] -= 1
-    assert accused(hosts) == ([("net.ping.loss", "n3", Outcome.WARN)] if lost else [])
+    assert detections(hosts) == ([("net.ping.loss", "n3", Outcome.WARN)] if lost else [])
 
 
-def test_black_holes_of_pairs_that_lose_short_frames_too_are_not_told():
+def test_black_holes_of_pairs_that_lose_short_frames_too_are_not_reported():
     """With bit errors, long frames are lost before short ones: here all of three pairs'."""
     hosts = fleet(8, "full", at_host(2, 60))
     for one in hosts:
         for row in one.snapshot.reach["pings"]:
             if {one.name, row[0]} in ({"n2", "n1"}, {"n2", "n4"}, {"n2", "n5"}):
                 row[2:] = ["mtu", None, 1500, "", 12, 0]
-    assert accused(hosts) == [("net.ping.loss", "n2", Outcome.FAIL)]
+    assert detections(hosts) == [("net.ping.loss", "n2", Outcome.FAIL)]
 
 
 def test_false_names_are_rare_where_loss_is_the_same_everywhere():

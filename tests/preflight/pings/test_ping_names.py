@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hypothesis import given, settings, strategies as st
-from pinged_hosts import FAMILY, accused, address, bare, pinged, without
+from pinged_hosts import FAMILY, address, bare, detections, pinged, without
 from preflight_help import of, outcomes
 
 from fablint.model.preflight_results import Outcome
@@ -22,31 +22,31 @@ def test_the_host_that_does_not_find_a_name_is_named():
     def names(one: int, other: int) -> tuple[str, list[str]]:
         return ("", []) if (one, other) == (1, 3) else (f"n{other}-hsn0", [address(other)])
 
-    assert accused(pinged(4, say=found_by(names))) == [
+    assert detections(pinged(4, say=found_by(names))) == [
         ("net.dns.peers", "n1", "n3/hsn0", Outcome.WARN, f"does not find n3-hsn0 ({address(3)}), which others do")
     ]
 
 
-def test_a_name_that_nobody_finds_is_its_owners():
+def test_a_name_that_no_host_finds_is_a_fault_of_its_owner():
     def names(one: int, other: int) -> tuple[str, list[str]]:
         return ("", []) if other == 3 else (f"n{other}-hsn0", [address(other)])
 
-    assert [one[1:] for one in accused(pinged(4, say=found_by(names)))] == [
-        ("n3", "hsn0", Outcome.WARN, f"nobody finds a name of its address {address(3)}")
+    assert [one[1:] for one in detections(pinged(4, say=found_by(names)))] == [
+        ("n3", "hsn0", Outcome.WARN, f"no host finds a name of its address {address(3)}")
     ]
 
 
-def test_a_name_that_is_somebody_elses():
+def test_a_name_of_another_host():
     def names(one: int, other: int) -> tuple[str, list[str]]:
         return f"n{other}-hsn0", ["10.9.9.9" if (one, other) == (1, 3) else address(other)]
 
-    ((_, name, target, _, message),) = accused(pinged(4, say=found_by(names)))
+    ((_, name, target, _, message),) = detections(pinged(4, say=found_by(names)))
     assert (name, target, message) == ("n1", "n3/hsn0", f"n3-hsn0 is 10.9.9.9, not {address(3)}")
 
 
-def test_where_nics_have_no_names_nobody_misses_them():
+def test_a_fabric_without_names_has_no_finding():
     hosts = pinged(8, say=found_by(lambda one, other: ("", [])))
-    assert accused(hosts) == []
+    assert detections(hosts) == []
     assert outcomes(of(checks.PeerNames, *hosts)) == [Outcome.SKIP] * 8
 
 
@@ -82,4 +82,6 @@ def test_a_row_that_is_spoilt_does_not_either(row, key, number, place):
 def test_one_dead_host_in_any_fleet(count, data):
     dead = data.draw(st.integers(0, count - 1))
     level = data.draw(st.sampled_from(["quick", "full"]))
-    assert [one[:3] for one in accused(pinged(count, without(dead), level=level))] == [("net.ping", f"n{dead}", "hsn0")]
+    assert [one[:3] for one in detections(pinged(count, without(dead), level=level))] == [
+        ("net.ping", f"n{dead}", "hsn0")
+    ]

@@ -151,7 +151,7 @@ def probed(monkeypatch: pytest.MonkeyPatch, wire: Wire, mtu: int, count: int = 3
         (Wire(65535), 65536, "", 0),
     ],
 )
-def test_black_hole_and_silence_are_told_apart(monkeypatch, wire, mtu, kind, passes):
+def test_black_hole_and_silence_are_reported_apart(monkeypatch, wire, mtu, kind, passes):
     found = probed(monkeypatch, wire, mtu)
     assert (found[0], found[2]) == (kind, passes)
     assert max(wire.sizes) == min(mtu, 65535)
@@ -206,7 +206,7 @@ def test_all_peers_of_a_rail_are_pinged_once_more_where_one_is_lossy(monkeypatch
     assert [one[6:] for one in said["pings"]] == [[12, 10], [12, 12], [12, 12]]
 
 
-# ------------------------------------------------------------------------------------------------ who it is
+# ------------------------------------------------------------------------------------------------ own row
 
 
 def row(name: str, own: str, *rails: str, mtu: int = 9000) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def test_it_finds_itself_by_address_where_names_do_not_tell():
     assert program.place([row("a", own, "192.0.2.77"), row("b", own, "127.0.0.9")]) == 1
 
 
-def test_it_says_so_where_it_is_nobody():
+def test_a_host_without_a_row_is_an_error():
     said = program.reach({"hosts": [row("a", "x", "192.0.2.77")], "offsets": [1], "count": 3, "limit_s": 5.0})
     assert "cannot find itself" in said["error"]
 
@@ -367,7 +367,7 @@ def test_what_was_said_is_kept_with_the_snapshot():
     )
     found = with_reach(collected, [Answer("a", "", "no end after 23 s"), Answer("b", "hello")])
     assert found.snapshots["a"].reach == {"error": "no end after 23 s"}
-    assert found.snapshots["b"].reach == {"error": "it printed nothing that can be understood"}
+    assert found.snapshots["b"].reach == {"error": "its output cannot be parsed"}
     assert not found.snapshots["c"].reach
     assert found.silent == collected.silent
     again = {name: snapshot_of(one) for name, one in found.documents.items()}

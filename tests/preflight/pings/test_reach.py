@@ -1,4 +1,4 @@
-"""Who is named when hosts do not reach each other: every kind of fault, and nobody where there is none."""
+"""Localisation of failed pings: every kind of fault, and no finding without a fault."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from pinged_hosts import FAMILY, FINE, LOST, SHORT, Row, accused, address, bare, entry, mac, named, pinged, without
+from pinged_hosts import FAMILY, FINE, LOST, SHORT, Row, address, bare, detections, entry, mac, named, pinged, without
 from preflight_help import host, nic, of, outcomes, wrong
 
 from fablint.model import Switch, Topology
@@ -15,7 +15,7 @@ from fablint.preflight import Fleet, judge, offsets, table
 from fablint.preflight.checks.network import reachability as checks
 from fablint.snapshot.host_snapshot import Output
 
-# ------------------------------------------------------------------------------------------------ who pings whom
+# ------------------------------------------------------------------------------------------------ pairs
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 8, 9, 16, 100, 1000])
@@ -60,7 +60,7 @@ def test_single_rails_ping_each_other_whatever_their_names():
         (["nonsense/24"], {}, "it has no IPv4 address"),
     ],
 )
-def test_who_cannot_be_pinged_is_left_out_with_the_reason(local, values, why):
+def test_ends_that_cannot_be_pinged_are_skipped_with_the_reason(local, values, why):
     odd = host("n4", nic("hsn0", **values), commands={"ip-addr": json.dumps([entry("hsn0", *local)])})
     assert table([odd]) == []
     results = of(checks.PingAnswers, *pinged(4), odd)
@@ -75,7 +75,7 @@ def test_who_cannot_be_pinged_is_left_out_with_the_reason(local, values, why):
 @pytest.mark.parametrize("count", [2, 3, 4, 16, 33])
 def test_a_clean_cluster_is_silent(count, level):
     hosts = pinged(count, rails=2, level=level)
-    assert accused(hosts) == []
+    assert detections(hosts) == []
     assert outcomes(of(checks.PingAnswers, *hosts)) == [Outcome.PASS] * 2 * count
 
 
@@ -89,7 +89,7 @@ def test_without_pings_everything_is_skipped():
 @pytest.mark.parametrize("count", [3, 4, 7, 16, 40])
 def test_a_dead_host_is_named_and_not_its_victims(count, level):
     hosts = pinged(count, without(2), level=level)
-    ((check, name, target, outcome, message),) = accused(hosts)
+    ((check, name, target, outcome, message),) = detections(hosts)
     assert (check, name, target, outcome) == ("net.ping", "n2", "hsn0", Outcome.FAIL)
     partners = len({(2 + s) % count for s in offsets(count, level)} | {(2 - s) % count for s in offsets(count, level)})
     assert message == f"no answer from {partners} of {partners} others, which reach each other"
@@ -108,12 +108,12 @@ def test_one_rail_of_a_host_is_dead():
         for row in one.snapshot.reach["pings"]:
             if row[1] == "hsn1" and "n5" in (one.name, row[0]):
                 row[2:] = LOST
-    assert [one[:3] for one in accused(hosts)] == [("net.ping", "n5", "hsn1")]
+    assert [one[:3] for one in detections(hosts)] == [("net.ping", "n5", "hsn1")]
 
 
 def test_no_route_is_said():
     hosts = pinged(4, lambda one, other: ("no route", None, 0, "x", 3, 0) if one == 1 else LOST if other == 1 else FINE)
-    ((_, name, _, _, message),) = accused(hosts)
+    ((_, name, _, _, message),) = detections(hosts)
     assert name == "n1"
     assert "no route to 3 of 3 others" in message or "no answer from 3 of 3 others" in message
 
@@ -121,13 +121,13 @@ def test_no_route_is_said():
 @pytest.mark.parametrize("count", [4, 8])
 def test_a_single_pair_is_a_route(count):
     hosts = pinged(count, lambda one, other: LOST if {one, other} == {0, 1} else FINE, level="full")
-    ((check, name, target, outcome, message),) = accused(hosts)
+    ((check, name, target, outcome, message),) = detections(hosts)
     assert (check, name, target, outcome) == ("net.ping.route", "n0", "hsn0=n1/hsn0", Outcome.WARN)
-    assert message == "no answer, though both reach others"
+    assert message == "no answer, although both reach others"
 
 
 def test_of_two_hosts_neither_is_named():
-    ((check, name, target, outcome, message),) = accused(pinged(2, without(1)))
+    ((check, name, target, outcome, message),) = detections(pinged(2, without(1)))
     assert (check, name, target, outcome, message) == (
         "net.ping.route",
         "n0",
@@ -137,36 +137,38 @@ def test_of_two_hosts_neither_is_named():
     )
 
 
-def test_where_nobody_answers_pings_may_be_filtered():
+def test_without_any_answer_pings_may_be_filtered():
     hosts = pinged(8, lambda one, other: LOST)
-    found = accused(hosts)
+    found = detections(hosts)
     assert [one[:4] for one in found] == [("net.ping", f"n{n}", "hsn0", Outcome.WARN) for n in range(8)]
-    assert {one[4] for one in found} == {"none of 8 answers another: is ICMP filtered, or the whole rail down?"}
+    assert {one[4] for one in found} == {
+        "none of 8 NICs answers another: check whether ICMP is filtered or the rail is down"
+    }
     assert not judge(Fleet(hosts), FAMILY).unfit
 
 
 def test_a_host_that_only_filters_pings_is_fit():
     hosts = pinged(8, lambda one, other: LOST if other == 3 else FINE)
-    ((check, name, _, outcome, message),) = accused(hosts)
+    ((check, name, _, outcome, message),) = detections(hosts)
     assert (check, name, outcome) == ("net.ping", "n3", Outcome.WARN)
     assert "is ICMP filtered" in message
 
 
 def test_a_host_whose_own_pings_fail():
-    ((_, name, _, outcome, message),) = accused(pinged(8, lambda one, other: LOST if one == 3 else FINE))
+    ((_, name, _, outcome, message),) = detections(pinged(8, lambda one, other: LOST if one == 3 else FINE))
     assert (name, outcome, message) == ("n3", Outcome.WARN, "no answer from 3 of 3 others, though it answers theirs")
 
 
-def test_a_switch_that_is_cut_off_is_told_as_one():
+def test_a_switch_that_is_cut_off_is_reported_as_one():
     hosts = pinged(16, lambda one, other: LOST if (one < 4) != (other < 4) else FINE, level="full")
-    found = accused(hosts)
+    found = detections(hosts)
     assert [one[1:4] for one in found] == [(f"n{n}", "hsn0", Outcome.FAIL) for n in range(4)]
     assert {one[4] for one in found} == {"n[0-3] reach each other, but none of the other 12"}
 
 
 def test_of_two_halves_neither_is_unfit():
     hosts = pinged(8, lambda one, other: LOST if (one < 4) != (other < 4) else FINE, level="full")
-    assert {(one[0], one[3]) for one in accused(hosts)} == {("net.ping", Outcome.WARN)}
+    assert {(one[0], one[3]) for one in detections(hosts)} == {("net.ping", Outcome.WARN)}
     assert not judge(Fleet(hosts), FAMILY).unfit
 
 
@@ -198,33 +200,33 @@ def test_a_host_that_cannot_ping(text, outcome):
 
 @pytest.mark.parametrize("count", [3, 4, 16])
 def test_a_black_hole_for_long_frames_is_named(count):
-    ((check, name, target, outcome, message),) = accused(pinged(count, without(1, kind=SHORT)))
+    ((check, name, target, outcome, message),) = detections(pinged(count, without(1, kind=SHORT)))
     assert (check, name, target, outcome) == ("net.ping.mtu", "n1", "hsn0", Outcome.FAIL)
     assert message.startswith("frames of 9000 bytes are lost, of 1500 pass: from or to ")
 
 
 def test_long_frames_to_a_host_only():
-    ((check, name, _, outcome, message),) = accused(pinged(8, lambda one, other: SHORT if other == 1 else FINE))
+    ((check, name, _, outcome, message),) = detections(pinged(8, lambda one, other: SHORT if other == 1 else FINE))
     assert (check, name, outcome) == ("net.ping.mtu", "n1", Outcome.FAIL)
     assert message == "frames of 9000 bytes are lost, of 1500 pass: from 3 of 3 others to it"
 
 
 def test_a_host_that_refuses_long_frames_itself():
     refused = ("too long", None, 1500, "ping: local error: message too long, mtu=1500", 12, 0)
-    ((check, name, _, _, message),) = accused(pinged(4, lambda one, other: refused if one == 1 else FINE))
+    ((check, name, _, _, message),) = detections(pinged(4, lambda one, other: refused if one == 1 else FINE))
     assert (check, name) == ("net.ping.mtu", "n1")
-    assert message == "its host refuses frames of full size to n[2-3]: mtu=1500"
+    assert message == "the host refuses full-size frames to n[2-3]: mtu=1500"
 
 
 def test_a_cable_between_switches_for_short_frames_only():
-    found = accused(pinged(4, lambda one, other: SHORT if {one, other} == {0, 2} else FINE))
+    found = detections(pinged(4, lambda one, other: SHORT if {one, other} == {0, 2} else FINE))
     ((check, name, target, outcome, message),) = found
     assert (check, name, target, outcome) == ("net.ping.route", "n0", "hsn0=n2/hsn0", Outcome.WARN)
-    assert message == "frames of 9000 bytes are lost, of 1500 pass, though both reach others"
+    assert message == "frames of 9000 bytes are lost, of 1500 pass, although both reach others"
 
 
 def test_long_frames_nowhere():
-    found = accused(pinged(8, lambda one, other: SHORT))
+    found = detections(pinged(8, lambda one, other: SHORT))
     assert {one[0] for one in found} == {"net.ping.mtu"}
     assert {one[3:] for one in found} == {
         (Outcome.WARN, "frames of 9000 bytes are lost, of 1500 pass, on the whole rail")
@@ -232,7 +234,7 @@ def test_long_frames_nowhere():
 
 
 def test_a_dead_host_has_no_black_hole():
-    assert {one[0] for one in accused(pinged(8, without(3)))} == {"net.ping"}
+    assert {one[0] for one in detections(pinged(8, without(3)))} == {"net.ping"}
 
 
 # ------------------------------------------------------------------------------------------------ times
@@ -243,19 +245,20 @@ def slow(number: int, factor: int = 60) -> Callable[[int, int], Row]:
 
 
 def test_a_slow_host_is_named():
-    ((check, name, target, outcome, message),) = accused(pinged(8, slow(3)))
+    ((check, name, target, outcome, message),) = detections(pinged(8, slow(3)))
     assert (check, name, target, outcome) == ("net.ping.rtt", "n3", "hsn0", Outcome.WARN)
     assert message == "round trip 12 ms with 5 of 5 others, 0.2 ms among these"
 
 
 @pytest.mark.parametrize("factor", [1, 4])
-def test_times_below_the_limit_are_not_told(factor):
-    assert accused(pinged(8, slow(3, factor))) == []
+def test_times_below_the_limit_are_not_reported(factor):
+    assert detections(pinged(8, slow(3, factor))) == []
 
 
 def test_a_few_slow_pings_are_noise():
     assert (
-        accused(pinged(16, lambda one, other: ("", 90_000 if (one * 7 + other) % 5 == 0 else 200, 0, "", 3, 3))) == []
+        detections(pinged(16, lambda one, other: ("", 90_000 if (one * 7 + other) % 5 == 0 else 200, 0, "", 3, 3)))
+        == []
     )
 
 
@@ -263,18 +266,18 @@ def test_far_pairs_are_compared_with_far_ones():
     switches = {f"s{n}": Switch(f"s{n}", f"g{n}") for n in range(4)}
     topology = Topology(switches, {f"n{n}": f"s{n // 4}" for n in range(16)})
     hosts = pinged(16, lambda one, other: ("", 50 if one // 4 == other // 4 else 5000, 0, "", 3, 3), level="full")
-    assert accused(hosts, topology=topology) == []
+    assert detections(hosts, topology=topology) == []
 
 
 # ------------------------------------------------------------------------------------------------ addresses
 
 
-def test_who_shares_its_address_is_not_said_to_be_dead():
+def test_a_host_with_a_shared_address_is_not_reported_as_dead():
     """Answers to its pings go to the other one."""
     taken = [{"dst": address(3), "dev": "hsn0", "lladdr": mac(1), "state": ["REACHABLE"]}]
     hosts = pinged(4, lambda one, other: LOST if one == 3 else FINE)
     hosts[2].snapshot.commands["ip-neigh"] = Output(json.dumps(taken), status=0)
-    assert accused(hosts) == []
+    assert detections(hosts) == []
     assert [(one.host, one.outcome) for one in of(checks.PingAnswers, *hosts) if one.outcome is not Outcome.PASS] == [
         ("n1", Outcome.SKIP),
         ("n3", Outcome.SKIP),

@@ -24,7 +24,7 @@ FAMILY = (
 )
 HOSTS = [f"nid00100{number}" for number in range(4)]
 BAD = ("WARN", "FAIL", "ERROR")
-Told = list[tuple[str, str, str, str]]
+Messages = list[tuple[str, str, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +33,8 @@ def bed(virtual_cluster: StartCluster) -> Iterator[Cluster]:
         yield made
 
 
-def told(bed: Cluster, home: Path, *words: str) -> Told:
-    """Check, host, outcome and message of what the family finds, run on the login node; times are not told."""
+def reported(bed: Cluster, home: Path, *words: str) -> Messages:
+    """Check, host, outcome and message of what the family finds, run on the login node; times are not reported."""
     argv = [*FABLINT, "preflight", "-w", ",".join(HOSTS), "--json", *words]
     done = bed.run(argv, timeout=180, FABLINT_HOME=str(home))
     assert done.returncode in (0, 1, 3), done.stderr
@@ -46,13 +46,13 @@ def told(bed: Cluster, home: Path, *words: str) -> Told:
 
 @pytest.mark.parametrize("level", ["quick", "full"])
 def test_a_clean_cluster_is_silent(bed: Cluster, tmp_path: Path, level: str) -> None:
-    assert told(bed, tmp_path, "--level", level) == []
+    assert reported(bed, tmp_path, "--level", level) == []
 
 
 def test_a_black_hole_for_long_frames(bed: Cluster, tmp_path: Path) -> None:
     bed.fault("mtu", "nid001002", "--mtu", "1500", "--dir", "rx")
     try:
-        found = told(bed, tmp_path)
+        found = reported(bed, tmp_path)
     finally:
         bed.heal()
     message = "frames of 9000 bytes are lost, of 1500 pass: from or to 3 of 3 others"
@@ -60,7 +60,7 @@ def test_a_black_hole_for_long_frames(bed: Cluster, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("percent", "way", "level", "outcome"),
+    ("percent", "side", "level", "outcome"),
     [
         ("5", "both", "full", "WARN"),
         ("30", "both", "quick", "FAIL"),
@@ -69,12 +69,12 @@ def test_a_black_hole_for_long_frames(bed: Cluster, tmp_path: Path) -> None:
     ],
 )
 def test_a_cable_that_loses_frames(
-    bed: Cluster, tmp_path: Path, percent: str, way: str, level: str, outcome: str
+    bed: Cluster, tmp_path: Path, percent: str, side: str, level: str, outcome: str
 ) -> None:
-    """The kernel has no netem here: nftables drops at random, frames of every size alike."""
-    bed.fault("loss", "nid001002", "--percent", percent, "--dir", way)
+    """The kernel has no netem here: nftables drops at random, frames of every size equally."""
+    bed.fault("loss", "nid001002", "--percent", percent, "--dir", side)
     try:
-        found = told(bed, tmp_path, "--level", level)
+        found = reported(bed, tmp_path, "--level", level)
     finally:
         bed.heal()
     assert [one[:3] for one in found] == [("net.ping.loss", "nid001002", outcome)]
@@ -84,7 +84,7 @@ def test_a_switch_that_drops_the_traffic_of_a_host(bed: Cluster, tmp_path: Path)
     for switch in [name for name in bed.topology()["switches"] if not name.startswith("sw-")]:
         bed.fault("misroute", switch, "--host", "nid001001", "--via", "none")
     try:
-        found = told(bed, tmp_path)
+        found = reported(bed, tmp_path)
     finally:
         bed.heal()
     message = "no answer from 3 of 3 others, which reach each other"
@@ -94,7 +94,7 @@ def test_a_switch_that_drops_the_traffic_of_a_host(bed: Cluster, tmp_path: Path)
 def test_an_address_that_two_hosts_use(bed: Cluster, tmp_path: Path) -> None:
     bed.fault("dup-ip", "nid001001", "--of", "nid001003")
     try:
-        found = told(bed, tmp_path)
+        found = reported(bed, tmp_path)
     finally:
         bed.heal()
     assert {one[:3] for one in found} == {
@@ -106,7 +106,7 @@ def test_an_address_that_two_hosts_use(bed: Cluster, tmp_path: Path) -> None:
 def test_traffic_that_leaves_by_the_management_network(bed: Cluster, tmp_path: Path) -> None:
     bed.fault("wrong-route", "nid001001")
     try:
-        found = told(bed, tmp_path)
+        found = reported(bed, tmp_path)
     finally:
         bed.heal()
     assert {one[:3] for one in found} == {
@@ -124,13 +124,13 @@ def without_name(bed: Cluster, name: str, folder: Path) -> Path:
     return path
 
 
-def missing_on(bed: Cluster, nodes: Sequence[str], folder: Path) -> Told:
-    """What is told while these nodes do not find nid001002-hsn0."""
+def missing_on(bed: Cluster, nodes: Sequence[str], folder: Path) -> Messages:
+    """Findings while these nodes do not find nid001002-hsn0."""
     path = without_name(bed, "nid001002-hsn0", folder)
     for node in nodes:
         assert bed.run(["mount", "--bind", path, "/etc/hosts"], node=node).returncode == 0
     try:
-        return told(bed, folder)
+        return reported(bed, folder)
     finally:
         for node in nodes:
             bed.run(["umount", "/etc/hosts"], node=node)
@@ -142,7 +142,7 @@ def test_a_host_that_misses_a_name(bed: Cluster, tmp_path: Path) -> None:
     ]
 
 
-def test_a_name_that_nobody_finds(bed: Cluster, tmp_path: Path) -> None:
+def test_a_name_that_no_host_finds(bed: Cluster, tmp_path: Path) -> None:
     assert missing_on(bed, HOSTS, tmp_path) == [
-        ("net.dns.peers", "nid001002", "WARN", "nobody finds a name of its address 10.150.0.13")
+        ("net.dns.peers", "nid001002", "WARN", "no host finds a name of its address 10.150.0.13")
     ]

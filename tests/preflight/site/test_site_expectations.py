@@ -109,7 +109,7 @@ BREAKS = st.lists(st.tuples(st.integers(0, 40), st.sampled_from([*FAULTS, *GPU_F
 
 @settings(max_examples=40, deadline=None)
 @given(KINDS, BREAKS)
-def test_a_file_that_was_learned_of_a_faulty_fleet_accuses_no_other_host(
+def test_a_file_that_was_learned_of_a_faulty_fleet_has_no_finding_on_other_hosts(
     kinds: Mapping[str, int], breaks: list[tuple[int, str]]
 ) -> None:
     """Nor does it make a warning a failure: what was divided or doubtful then is no expectation now."""
@@ -199,8 +199,8 @@ def test_what_changed_on_all_hosts_is_found(change: str) -> None:
     alter, check = SETTINGS[change]
     site = site_of(fleet({"gpu": 8}))
     altered = [made(f"gpu{number}", "gpu", alter) for number in range(1, 9)]
-    told = said(against(altered, site))
-    assert told[check] == {one.name for one in altered}
+    reported = said(against(altered, site))
+    assert reported[check] == {one.name for one in altered}
     assert check not in said(judged(altered)) or check in ("pcie.speed", "pcie.width", "ib.port.state")
 
 
@@ -234,10 +234,10 @@ def test_settings_by_name_are_learned_and_compared() -> None:
 
     features = {"ethtool-k/ib0": FEATURES.replace("tcp-segmentation-offload: on", "tcp-segmentation-offload: off")}
     fitness = against([gpu(number, files=files, commands=features) for number in range(6)], site)
-    told = {one.check: one.message for one in fitness.results if one.outcome in WRONG and one.host == "n0"}
-    assert told["net.offload"] == "tcp-segmentation-offload off, tcp-segmentation-offload on in site.toml"
-    assert "no " in told["host.cmdline"] and "in site.toml" in told["host.cmdline"]
-    assert told["host.module"] == "560.28, 550.54.15 in site.toml"
+    reported = {one.check: one.message for one in fitness.results if one.outcome in WRONG and one.host == "n0"}
+    assert reported["net.offload"] == "tcp-segmentation-offload off, tcp-segmentation-offload on in site.toml"
+    assert "no " in reported["host.cmdline"] and "in site.toml" in reported["host.cmdline"]
+    assert reported["host.module"] == "560.28, 550.54.15 in site.toml"
 
 
 # ------------------------------------------------------------------------------------------------ classes
@@ -246,9 +246,9 @@ def test_settings_by_name_are_learned_and_compared() -> None:
 def test_a_host_that_is_built_otherwise_than_its_class_is_said() -> None:
     site = site_of(fleet({"gpu": 8, "login": 1}))
     fitness = against([made("gpu3", "gpu", without("0000:43:00.0")), made("new", "ndr")], site)
-    told = {one.host: one.message for one in fitness.results if one.check == "host.class"}
-    assert told["gpu3"] == "7 instead of 8 GPU 10de:2330, class class1 of site.toml"
-    assert told["new"] == "built like no class of site.toml: compared with other hosts only"
+    reported = {one.host: one.message for one in fitness.results if one.check == "host.class"}
+    assert reported["gpu3"] == "7 instead of 8 GPU 10de:2330, class class1 of site.toml"
+    assert reported["new"] == "built like no class of site.toml: compared with other hosts only"
 
 
 def test_a_new_host_that_is_built_like_a_class_belongs_to_it() -> None:
@@ -267,7 +267,8 @@ def test_values_that_hosts_do_not_share_are_not_learned() -> None:
 def test_a_value_that_a_check_warns_of_has_a_remark() -> None:
     learned = learn(Fleet(half_speed("ndr")), "x")
     assert (
-        '"pcie.speed" = 16 # mlx5_0: 16 GT/s on all like it, could be 32 GT/s: a setting, or the slot?' in learned.text
+        '"pcie.speed" = 16 # mlx5_0: 16 GT/s on all similar hosts, supported 32 GT/s: check settings and slot'
+        in learned.text
     )
     assert learned.doubtful == 1
 
@@ -305,9 +306,11 @@ def test_a_file_that_is_written_by_hand() -> None:
     found = said(against(fleet({"gpu": 1, "hdr": 1}), site))
     assert found["net.link.mtu"] == {"gpu1", "hdr1"}
     hosts = [governed("a", "powersave", 133), governed("b", "performance", 300)]
-    told = {(one.host, one.check): one.message for one in against(hosts, site).results if one.outcome is Outcome.WARN}
-    assert told["b", "host.governor"] == "governor performance, powersave in site.toml"
-    assert told["b", "host.cstates"] == "waking up takes 300 us, 200 in site.toml"
-    assert not {key for key in told if key[0] == "a"}
+    reported = {
+        (one.host, one.check): one.message for one in against(hosts, site).results if one.outcome is Outcome.WARN
+    }
+    assert reported["b", "host.governor"] == "governor performance, powersave in site.toml"
+    assert reported["b", "host.cstates"] == "exit latency 300 us, 200 in site.toml"
+    assert not {key for key in reported if key[0] == "a"}
     alone = {(one.host, one.check) for one in judge(Fleet(hosts)).results if one.outcome is Outcome.WARN}
     assert ("a", "host.governor") in alone and ("a", "host.cstates") in alone

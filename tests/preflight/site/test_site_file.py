@@ -129,7 +129,7 @@ def test_it_covers_what_it_names(old: str, new: str, left: set[str]) -> None:
     assert set(seen(replaced(old, new)).unfit) == left
 
 
-def test_drained_is_who_is_not_suppressed() -> None:
+def test_hosts_without_a_suppression_are_drained() -> None:
     facts = json.loads("".join(fitness_json("quick", seen(replaced('hosts = "ndr[2-3]"', 'hosts = "ndr2"')))))
     source = parse_source(json.dumps(facts), "preflight.json")
     assert [list(drain.hosts) for drain in drains(source)] == [["ndr3"]]

@@ -310,7 +310,7 @@ def test_a_level_without_pairs_is_left_out(cluster: FakeCluster, tmp_path: Path)
 # ------------------------------------------------------------------------------------------------ what it took
 
 
-def test_the_time_is_told_with_what_it_went_into(healthy: Done) -> None:
+def test_the_time_is_reported_with_what_it_went_into(healthy: Done) -> None:
     note = healthy.checked.diagnosis.verdict.notes[-1]
     found = re.fullmatch(
         r"(\d+) s in all: (\d+) s measuring, (\d+) s for (\d+) launches, asking hosts, planning and judging", note

@@ -23,7 +23,7 @@ from fablint.workflows.context import Context
 from fablint_command import Fablint
 
 HOSTS = tuple(f"h{at:02d}" for at in range(6))
-WHY = "no network interface but the loopback and virtual ones"
+WHY = "no network interface except loopback and virtual ones"
 UNSEEN = (f"not examined: h[01-02]: {WHY}", "not pinged: no ping is installed")
 WARNED = "preflight warns: cpu.governor: powersave, 5 others performance (h03)"
 NOT_UNDERSTOOD = "preflight does not understand: lldp.neighbour: no JSON (h04)"

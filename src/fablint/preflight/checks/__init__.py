@@ -1,1 +1,1 @@
-"""The checks, a file for each family. `fablint.preflight.check_registry` has them all."""
+"""Checks in folders by subject; `fablint.preflight.check_registry` is the table of all checks."""

@@ -1,7 +1,7 @@
-"""Counters that should hardly grow: judged by what they grow in an hour, and at the first reading by what others counted.
+"""Base of checks of error counters: growth per hour, and at the first reading totals compared with those of peers.
 
-A rate needs a time: growth since the last look says nothing where hosts are looked at every ten minutes. So it is taken
-from the last reading, from one of about an hour ago and from one of about a day ago.
+Growth since the last reading alone says little if hosts are checked every ten minutes. It is therefore computed from
+the last reading, from one of about an hour ago and from one of about a day ago.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import text_in
 
 _HOUR = 3600.0
-_FEWEST_PEERS = 4  # parts of other hosts, for totals to be compared
-_TIMES = 10.0  # as many as most peers, and as are too many in an hour
-_RARE = 0.1  # of what is too many in an hour, on average since the boot: less is old
+_FEWEST_PEERS = 4  # components of other hosts, for a comparison of totals
+_TIMES = 10.0  # factor above most peers, and above the limit per hour
+_RARE = 0.1  # share of the limit per hour, on average since boot: less is old
 
 
 class Limit(NamedTuple):
-    """How much growth is too much."""
+    """Limits of the growth of a counter."""
 
     now: int  # within the snapshot's own window
-    hour: int  # in an hour, since a reading that was kept; in less than an hour as many
-    most: float = inf  # since any reading that was kept
+    hour: int  # per hour since a stored reading, at least for one hour
+    most: float = inf  # since any stored reading
 
 
-class Counted(NamedTuple):
+class CountedPart(NamedTuple):
     """A part of a host and its counters, which are files of one folder."""
 
     target: str
     folder: str
     files: Mapping[str, str]  # by the counters' names
-    why_not: str = ""  # it cannot be judged
+    why_not: str = ""  # reason why it cannot be judged
 
     def path(self, name: str) -> str:
         return f"{self.folder}/{self.files[name]}"
@@ -51,23 +51,25 @@ class Counted(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """What is too much at a part."""
+    """Counters of a component that exceed their limits."""
 
     grown: Mapping[str, Delta]
-    totals: Mapping[str, str]  # at the first reading: what to say of counters that are far above those of peers
+    totals: Mapping[str, str]  # at the first reading: texts about counters far above those of peers
 
     def words(self, form: str = "{} {}") -> list[str]:
-        said = [form.format(name, grown) for name, grown in self.grown.items()]
-        return said + [form.format(name, text) for name, text in self.totals.items()]
+        """Describe each counter with its growth or total."""
+        growths = [form.format(name, grown) for name, grown in self.grown.items()]
+        return growths + [form.format(name, text) for name, text in self.totals.items()]
 
     @property
     def most(self) -> int:
+        """Largest growth."""
         return max((one.growth for one in self.grown.values()), default=0)
 
 
 def excess(host: Host, path: str, limit: Limit) -> Delta | None:
-    """Growth that is too much: within the snapshot's own window, or the fastest since a reading that was kept."""
-    if host.before is None and not host.has_moved(path):  # so it is of most counters
+    """Return growth above a limit: within the window of the snapshot, or the fastest since a stored reading."""
+    if host.before is None and not host.has_moved(path):  # most counters
         return None
     within = host.grown_now(path)
     if within and within.growth >= limit.now:
@@ -82,18 +84,18 @@ def _hours(one: Delta) -> float:
 
 
 class GrowthCheck(Check):
-    """One that judges counters of parts of each host."""
+    """Base of checks that judge counters of each component of a host."""
 
     absent: ClassVar[str]
     limits: ClassVar[Mapping[str, Limit]]  # by the counters' names
 
     @abstractmethod
-    def parts(self, host: Host) -> Iterable[Counted]:
-        """What is counted on a host."""
+    def parts(self, host: Host) -> Iterable[CountedPart]:
+        """Return the components of a host with their counters."""
 
     @abstractmethod
-    def judged(self, host: Host, part: Counted, found: Excess) -> Result:
-        """What is said of a part, of which something may be too much."""
+    def judged(self, host: Host, part: CountedPart, found: Excess) -> Result:
+        """Return the result for a component, whose counters may exceed limits."""
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         every = [(host, list(self.parts(host))) for host in fleet.hosts]
@@ -113,13 +115,13 @@ class GrowthCheck(Check):
 
 
 class _Peers:
-    """Totals of similar hosts by counter. Most are 0: only those that may be too much are kept with host and part."""
+    """Totals of similar hosts by counter. Only totals that may exceed a limit are stored with host and component."""
 
-    def __init__(self, every: Sequence[tuple[Host, Sequence[Counted]]], limits: Mapping[str, Limit]) -> None:
+    def __init__(self, every: Sequence[tuple[Host, Sequence[CountedPart]]], limits: Mapping[str, Limit]) -> None:
         self.limits = limits
         self.moved: dict[tuple[str, str], list[str]] = defaultdict(list)  # host and part: read twice, and not the same
-        self.high: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)  # host and part: what may be too much
-        self.own: Counter[tuple[str, str]] = Counter()  # host and counter: parts that have it, where some are high
+        self.high: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)  # host and component: high totals
+        self.own: Counter[tuple[str, str]] = Counter()  # host and counter: components with it, if some totals are high
         totals: dict[tuple[str, str], list[int]] = defaultdict(list)
         for host, parts in every:
             kind = host.kind
@@ -135,10 +137,10 @@ class _Peers:
                             self.high[host.name, part.target][name] = value
             self.own.update(self._counts(host, parts))
         self.counts = {key: len(values) for key, values in totals.items()}
-        self.usual = {key: _most_have(values) for key, values in totals.items()}
+        self.usual = {key: _third_quartile(values) for key, values in totals.items()}
 
-    def _counts(self, host: Host, parts: Sequence[Counted]) -> Iterator[tuple[str, str]]:
-        """A host and the counters that are high on one of its parts, once for each part that has it."""
+    def _counts(self, host: Host, parts: Sequence[CountedPart]) -> Iterator[tuple[str, str]]:
+        """Yield host and counter for each component with a counter that is high on one of the host's components."""
         names = {name for part in parts for name in self.high.get((host.name, part.target), ())}
         for part in parts if names else ():
             for name in names & part.files.keys() if not part.why_not else ():
@@ -146,8 +148,8 @@ class _Peers:
                 if total(path, host.snapshot.read_later(path) or host.read(path)) is not None:
                     yield host.name, name
 
-    def above(self, host: Host, part: Counted, grown: Mapping[str, Delta]) -> Mapping[str, str]:
-        """Counters of a part that are far above the others', and above what grows in so long a time."""
+    def above(self, host: Host, part: CountedPart, grown: Mapping[str, Delta]) -> Mapping[str, str]:
+        """Return counters of a component that are far above those of peers, and not explained by the uptime."""
         found = {}
         for name, value in self.high.get((host.name, part.target), {}).items():
             key, limit = (host.kind, name), self.limits[name].hour
@@ -160,6 +162,6 @@ class _Peers:
         return dict(sorted(found.items()))
 
 
-def _most_have(values: Sequence[int]) -> float:
-    """What three of four are at most."""
+def _third_quartile(values: Sequence[int]) -> float:
+    """Return the third quartile."""
     return quantiles(values, n=4, method="inclusive")[2] if len(values) > 1 else float(values[0])

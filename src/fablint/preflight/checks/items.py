@@ -1,4 +1,4 @@
-"""Settings of which a host has many: a result for each that differs among similar hosts, and one for all the others."""
+"""Base of checks of many settings per host: a result for each setting that differs, and one for all others."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from fablint.text.sanitise import shortened
 
 Items = Mapping[str, str]  # name of a setting -> its value
 _ABSENT, _ANY = "absent", "* "
-Texts = Counter[tuple[tuple[str, str], ...]]  # the settings of hosts, and how many have just these
+Texts = Counter[tuple[tuple[str, str], ...]]  # sets of settings with the number of hosts
 
 
 class ItemsCheck(UniformCheck):
-    """Settings in groups, such as those of a NIC or of hosts with one CPU; the target of a result is `GROUP NAME`.
+    """Base of checks of settings in groups, such as those of a NIC; the target of a result is `GROUP NAME`.
 
-    A setting of which most hosts have a value of their own (an address, a serial number) is not compared. A setting
-    that a host lacks is `no NAME`. A setting that follows from another one that differs as well is no result of its
-    own, and one that is poor by itself is a warning of the group where all hosts have it so.
+    A setting with a different value on most hosts (an address, a serial number) is not compared. A missing setting is
+    `no NAME`. A difference that follows from another difference has no result. A setting that is poor on all hosts is a
+    warning for the group.
     """
 
     words = "{}"
@@ -32,19 +32,19 @@ class ItemsCheck(UniformCheck):
 
     @abstractmethod
     def items(self, host: Host) -> Mapping[str, Items]:
-        """The settings of each group."""
+        """Return the settings of each group."""
 
     def causes(self, host: Host, group: str, name: str) -> Iterable[str]:
-        """Names of settings from which one follows: where one of them differs as well, it alone is told."""
+        """Return the settings that a setting follows from; if one of these differs, only that one is reported."""
         return ()
 
     def poor(self, host: Host, group: str) -> Iterable[str]:
-        """Names of settings that slow messages down even where all hosts have them so."""
+        """Return the settings that slow down messages, even if all hosts have them."""
         return ()
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         self._items = {id(host): self.items(host) for host in fleet.hosts}
-        self._names: dict[str, str] = {}  # settings of targets, where a site file is compared with
+        self._names: dict[str, str] = {}  # setting of each target, for the comparison with a site file
         texts: dict[tuple[str, str], Texts] = defaultdict(Counter)
         for host in fleet.hosts:
             for group, items in self._items[id(host)].items():
@@ -56,14 +56,14 @@ class ItemsCheck(UniformCheck):
                 known.add(host.name)
                 poor = [name for name in self.poor(host, group) if name not in self._differing[host.kind, group]]
                 if poor:
-                    told = ", ".join(self._written(name, items[name]) for name in poor)
+                    message = ", ".join(self._written(name, items[name]) for name in poor)
                     total = texts[host.kind, group].total()
                     where = f" on all {total} similar hosts" if total > 1 else ""
-                    yield self.warned(host.name, group, told + where, told)
+                    yield self.warned(host.name, group, message + where, message)
                 elif texts[host.kind, group].total() > 1:
                     yield self.passed(host.name, group, value=len(items))
                 else:
-                    yield self.skipped(host.name, group, "no other host has such settings to compare with")
+                    yield self.skipped(host.name, group, "no other host has these settings to compare with")
         compared = list(super().judge(fleet))
         wrong = {(one.host, one.target) for one in compared if one.outcome in (Outcome.WARN, Outcome.FAIL)}
         follows = {
@@ -88,7 +88,7 @@ class ItemsCheck(UniformCheck):
         return found
 
     def lacking(self, host: Host, expected: Collection[str]) -> Mapping[str, Value]:
-        """Settings that the host does not have, of groups that it has."""
+        """Return expected settings that a host lacks, in groups that it has."""
         found: dict[str, Value] = {}
         for group, items in self._items[id(host)].items():
             heads = (f"{group} ", _ANY)
@@ -99,7 +99,7 @@ class ItemsCheck(UniformCheck):
         return found
 
     def alias(self, target: str) -> str:
-        """The setting of any group: `* rx-checksumming`."""
+        """Return the name of a setting in any group: `* rx-checksumming`."""
         return f"{_ANY}{self._names.get(target, target)}"
 
     def is_met(self, value: Value, expected: Value) -> bool:
@@ -124,7 +124,7 @@ class ItemsCheck(UniformCheck):
 
 
 def _differing(texts: Texts) -> list[str]:
-    """Names of settings that hosts have differently, and not each in its own way."""
+    """Return settings that differ between hosts, except those that differ on most hosts."""
     if len(texts) < 2:
         return []
     total = texts.total()

@@ -1,4 +1,4 @@
-"""What checks of the kernel log share: how events are found, graded, counted and dated."""
+"""Base of checks of the kernel log: search, grades, counts and ages of events."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ BDF = r"(?P<device>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"
 GPUS = "/proc/driver/nvidia/gpus"
 
 
-MANY = 100  # corrected errors of a part within a day
+MANY = 100  # corrected errors of a device within a day
 
 
 class _Judged(NamedTuple):
-    """An event with its grade of now."""
+    """An event with its present grade."""
 
     event: Event
     grade: Grade
     ended: bool  # the device recovered
     recent: bool
-    age: float | None  # seconds; None: how long the host is up is not known
+    age: float | None  # seconds; None: the uptime is unknown
 
 
 class LogCheck(HostCheck):
-    """Looks for lines of the kernel log that hold some words."""
+    """Base of checks of kernel log lines with certain words."""
 
     source = "the kernel log (/dev/kmsg, else dmesg, else the journal)"
     reads = "kernel log"
-    words: ClassVar[tuple[str, ...]]  # a line that reports an event has one of them
-    ending_words: ClassVar[tuple[str, ...]] = ()  # and one that reports the end of an event, one of these
+    words: ClassVar[tuple[str, ...]]  # words of lines that report events
+    ending_words: ClassVar[tuple[str, ...]] = ()  # words of lines that report recoveries
 
     def __init_subclass__(cls) -> None:
         watch(getattr(cls, "words", ()))
@@ -74,18 +74,18 @@ class LogCheck(HostCheck):
 
     @abstractmethod
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
-        """What the lines tell of."""
+        """Yield the events that the lines report."""
 
     def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
-        """The ends of such events; `lines` are those with `ending_words`, or the same where there are none."""
+        """Yield recoveries; `lines` are those with `ending_words`, or the lines of the events if there are none."""
         return iter(())
 
     def lacks(self, host: Host) -> str:
-        """Why there is nothing that the log could report; empty where there is."""
+        """Return why the log cannot contain such events; '' if it can."""
         return ""
 
     def _judged(self, host: str, device: str, found: Sequence[_Judged]) -> Result:
-        """The worst of what is reported of a part."""
+        """Return the result for the worst events of a device."""
         worst = max(one.grade for one in found)
         many = _many(found)
         if many and worst is Grade.NOTE:
@@ -104,7 +104,7 @@ class LogCheck(HostCheck):
 
 
 class PatternCheck(LogCheck):
-    """One for which a table of patterns is enough."""
+    """Base of checks with a table of patterns."""
 
     patterns: ClassVar[tuple[Pattern, ...]]
     endings: ClassVar[tuple[RecoveryPattern, ...]] = ()
@@ -126,7 +126,7 @@ class PatternCheck(LogCheck):
 
 
 def _many(found: Sequence[_Judged]) -> Counter[str]:
-    """Notes of which there were more than there should be within the last day."""
+    """Count the notes within a day that exceed their limits."""
     counts: Counter[str] = Counter()
     for one in found:
         if one.event.many and one.grade is Grade.NOTE and one.recent:
@@ -136,7 +136,7 @@ def _many(found: Sequence[_Judged]) -> Counter[str]:
 
 
 def _last(one: _Judged) -> str:
-    """`last 3 h ago: TEXT`."""
+    """Describe the last event: `last 3 h ago: TEXT`."""
     when = "last" if one.age is None else f"last {ago(one.age)}"
     return f"{when}: {shortened(one.event.line.text)}"
 

@@ -1,4 +1,4 @@
-"""A figure that should be no less than what similar hosts have, or else similar parts of the same host."""
+"""Base of checks of a figure that must not be lower than on similar hosts, or on similar components of the host."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from fablint.preflight.host import Host
 
 
 class Part(NamedTuple):
-    """A part of a host and its figure."""
+    """A component of a host and its figure."""
 
     target: str
-    value: float | None  # None: it cannot be seen
-    make: str = ""  # parts of a host that should be alike
-    most: float | None = None  # what it could have; None where nobody knows
-    why: str = ""  # it cannot be seen
+    value: float | None  # None: not visible
+    make: str = ""  # equal for comparable components of a host
+    most: float | None = None  # largest possible figure; None if unknown
+    why: str = ""  # reason why it is not visible
 
 
 class PeerCheck(Check):
-    """Less than most similar hosts have is wrong; else less than most similar parts of the host have.
+    """Base of checks of a figure: lower than on most similar hosts is wrong, or else than on similar components.
 
-    Where there is no majority, less than the part itself could have is a warning: the host may be built so. An
-    `absolute` figure that is less on most similar hosts is a warning of all of these: a setting of the BIOS.
+    Without a majority a figure below the component's own maximum is a warning, since the host may be built so. An
+    `absolute` figure below the maximum on most similar hosts is a warning for all of them: a BIOS setting.
     """
 
     words: ClassVar[str]  # with {:g} for the value: `x{:g}`
     absent: ClassVar[str]
     expects = True
     numeric = True
-    absolute: ClassVar[bool] = False  # less than the part could have is a warning, even if all similar hosts have it so
+    absolute: ClassVar[bool] = False  # a figure below the maximum is a warning, even on all similar hosts
 
     @abstractmethod
     def parts(self, host: Host) -> Iterable[Part]:
-        """The parts of a host that have such a figure."""
+        """Return the components of a host with this figure."""
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         every = [(host, list(self.parts(host))) for host in fleet.hosts]
@@ -80,9 +80,9 @@ class PeerCheck(Check):
             message = f"{said}, {agreed.count} {others} {self.words.format(usual)}"
             return self.differs(agreed.with_more_as_usual.is_clear, host.name, part.target, message, value, usual)
         if self.absolute and part.most is not None and usual is not None and value == usual < part.most:
-            message = f"{said} on all like it, could be {self.words.format(part.most)}: a setting, or the slot?"
+            message = f"{said} on all similar hosts, supported {self.words.format(part.most)}: check settings and slot"
             return self.warned(host.name, part.target, message, value, part.most)
         if usual is None and part.most is not None and value < part.most:
-            message = f"{said}, could be {self.words.format(part.most)}"
+            message = f"{said}, supported {self.words.format(part.most)}"
             return self.warned(host.name, part.target, message, value, part.most)
         return self.passed(host.name, part.target, value=value)

@@ -173,13 +173,10 @@ def _name_ends(rail: _Rail, found: Losses) -> None:
     """Name lossy ends repeatedly, the clearest first: partners of a named end lose less without it."""
     count = len(rail.sums)
     while True:
-        seen = sorted(
-            ((rail.log_likelihood_ratio(loss), end) for end, loss in rail.sums.items() if loss.is_reportable),
-            reverse=True,
-        )
+        sums = [(rail.log_likelihood_ratio(loss), end) for end, loss in rail.sums.items() if loss.is_reportable]
         named: list[End] = []
         touched: set[End] = set()
-        for _, end in seen:
+        for _, end in sorted(sums, reverse=True):
             loss = rail.end_loss(end)
             if end not in touched and rail.is_cause(end, loss) and rail.stands_out(loss.all, count):
                 found.ends[end] = loss

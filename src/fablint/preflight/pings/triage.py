@@ -50,9 +50,7 @@ def _rail(pings: Sequence[Ping]) -> Rail:
         for one in pings
         if _is_answered(one)
         and not (one.kind == TOO_LONG and one.source in refused)
-        and not (
-            one.kind == MTU and not lost.ends.keys().isdisjoint(one[:2])
-        )  # high loss affects full-size frames first
+        and not (one.kind == MTU and not lost.ends.keys().isdisjoint(one[:2]))  # loss hits long frames first
     ]
     sizes = localise_failures([Attempt(one.source, one.target, not one.kind) for one in through])
     return Rail(pings, answers, refused, sizes, lost)

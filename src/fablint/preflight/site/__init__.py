@@ -1,1 +1,1 @@
-"""What a site expects of its hosts: read from a site file, learned from hosts, compared with results of checks."""
+"""Site files: values that a site expects of its hosts; read, learned from hosts, and compared with snapshots."""

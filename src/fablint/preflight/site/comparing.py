@@ -1,4 +1,4 @@
-"""Results of checks, with the values of a site file in the place of what other hosts have, and with suppressions."""
+"""Comparison of hosts with a site file: expected values instead of values of other hosts, and suppressions."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ Membership = Mapping[str, SiteClass | None]  # by host
 
 
 def membership(fleet: Fleet, site: Site) -> Membership:
-    """The class of the site file that each host belongs to."""
+    """Return the class of the site file for each host."""
     return {host.name: site.class_of(host) for host in fleet.hosts}
 
 
 def with_severity(check: type[Check], site: Site) -> type[Check]:
-    """The check with the severity of the site file, where that gives one."""
+    """Return the check with the severity of the site file, if there is one."""
     severity = site.severities.get(check.id)
     return check if severity is None else type(check.__name__, (check,), {"severity": severity})
 
 
 def compared(check: Check, fleet: Fleet, results: Sequence[Result], site: Site, of: Membership) -> Sequence[Result]:
-    """Results of a check that has judged `fleet`: where the file has a value, it decides and not what others have."""
+    """Return the results of a check of `fleet`; values in the site file replace the comparison with other hosts."""
     if isinstance(check, HostClasses):
         found = list(_of_classes(check, fleet, results, site, of))
     elif check.expects:
@@ -41,7 +41,7 @@ def compared(check: Check, fleet: Fleet, results: Sequence[Result], site: Site, 
 
 
 def _at_most(one: Result, severity: Severity) -> Result:
-    """A result that is no worse than the severity of its check."""
+    """Reduce a result to the severity of its check."""
     if severity is Severity.INFO and one.outcome in _WRONG:
         return one._replace(outcome=Outcome.PASS)
     if severity is Severity.WARN and one.outcome is Outcome.FAIL:
@@ -81,14 +81,14 @@ def _of_host(check: Check, host: Host, known: SiteClass, label: str) -> Iterator
 def _of_classes(
     check: HostClasses, fleet: Fleet, results: Sequence[Result], site: Site, of: Membership
 ) -> Iterator[Result]:
-    """Is each host built as the file says?"""
+    """Yield whether each host has the build of its class."""
     hosts = {host.name: host for host in fleet.hosts}
     for one in results:
         host, known = hosts[one.host], of.get(one.host)
         if not site.classes:
             yield one
         elif known is None:
-            message = f"built like no class of {site.label}: compared with other hosts only"
+            message = f"not the build of any class of {site.label}: compared with other hosts only"
             yield check.warned(host.name, "", message, one.value)
         elif not known.is_built:
             yield one
@@ -97,19 +97,19 @@ def _of_classes(
 
 
 def _of_class(check: HostClasses, host: Host, known: SiteClass, label: str) -> Result:
-    said = [
+    differences = [
         f"{shortened(own, _LETTERS) or 'unknown'} instead of {wanted}"
         for own, wanted in zip(host.built.build, (known.machine, known.cpu), strict=True)
         if own != wanted
     ]
-    said += [cards] if (cards := difference(cards_of(host), known.cards)) else []
-    if said:
-        return check.wrong(host.name, "", f"{'; '.join(said)}, class {known.name} of {label}", None, known.name)
+    differences += [cards] if (cards := difference(cards_of(host), known.cards)) else []
+    if differences:
+        return check.wrong(host.name, "", f"{'; '.join(differences)}, class {known.name} of {label}", None, known.name)
     return check.passed(host.name, value=known.name)
 
 
 def with_suppressions(results: Sequence[Result], suppressions: Sequence[Suppression]) -> list[Result]:
-    """The same results; warnings and failures that the site file suppresses are no longer such."""
+    """Return the results with suppressed warnings and failures marked."""
     if not suppressions:
         return list(results)
     by_check: dict[str, list[Suppression]] = {}
@@ -127,5 +127,5 @@ def _suppressed(one: Result, rules: Sequence[Suppression]) -> Result:
 
 
 def notes(site: Site) -> list[str]:
-    """What to do about suppressions that have expired."""
+    """Return a note for each expired suppression."""
     return [f"{one.where} expired on {one.until}: its findings count again; renew or remove it" for one in site.expired]

@@ -1,4 +1,4 @@
-"""The part of a site file that is about hosts: classes with their values, severities of checks, suppressions."""
+"""Expectations of a site file: host classes with their values, severities of checks, suppressions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from fablint.preflight.cards import Card
 from fablint.preflight.host import Host
 from fablint.preflight.host_classes import Built, completed
 
-ALL = "*"  # hosts: of any name
+ALL = "*"  # all hosts
 Cards = Counter[str]  # `NIC 15b3:1021 MT_0000000838` -> how many
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a check should find: a value for every target, and values for single ones."""
+    """Expected values of a check: one for every target, and values for single targets."""
 
     every: Value = None
     targets: Mapping[str, Value] = field(default_factory=dict)
 
     def of(self, target: str, alias: str) -> Value:
-        """The value that is expected of a target; None where none is."""
+        """Return the expected value of a target; None if there is none."""
         for name in (target, alias):
             if name in self.targets:
                 return self.targets[name]
@@ -36,26 +36,26 @@ class Expected:
 
 @dataclass(frozen=True)
 class SiteClass:
-    """Hosts that are built alike, and what checks should find on them.
+    """Hosts with the same build, and the values that checks expect of them.
 
-    A host belongs to it if it is named in `hosts`, or if it is built like it.
+    A host belongs to the class if `hosts` contains it, or if it has this build.
     """
 
     name: str
     machine: str = ""
     cpu: str = ""
     cards: Cards = field(default_factory=Counter)
-    hosts: frozenset[str] = frozenset()  # `ALL` among them: every host that no other class has
+    hosts: frozenset[str] = frozenset()  # with `ALL`: every host without another class
     expect: Mapping[str, Expected] = field(default_factory=dict)  # by the id of the check
 
     @property
     def is_built(self) -> bool:
-        """Does the file say how its hosts are built?"""
+        """True if the class has a machine, a CPU or cards."""
         return bool(self.machine or self.cpu or self.cards)
 
 
 class Suppression(NamedTuple):
-    """Findings that do not count until a date."""
+    """Findings that are suppressed until a date."""
 
     check: str
     hosts: frozenset[str]
@@ -65,7 +65,7 @@ class Suppression(NamedTuple):
     where: str  # `site.toml: suppress 2 (host.cstates)`
 
     def covers(self, check: str, host: str, target: str) -> bool:
-        """Is a result of this check, host and target suppressed?"""
+        """Tell whether a result of this check, host and target is suppressed."""
         return (
             check == self.check
             and (host in self.hosts or ALL in self.hosts)
@@ -75,12 +75,12 @@ class Suppression(NamedTuple):
 
 @dataclass(frozen=True)
 class Site:
-    """What a site file says about hosts."""
+    """Expectations of a site file."""
 
-    label: str  # its name without the folder, for messages of checks
+    label: str  # name without the folder, for messages
     classes: Sequence[SiteClass] = ()
     severities: Mapping[str, Severity] = field(default_factory=dict)  # by the id of the check
-    suppressions: Sequence[Suppression] = ()  # that hold today
+    suppressions: Sequence[Suppression] = ()  # valid today
     expired: Sequence[Suppression] = ()
 
     @cached_property
@@ -88,35 +88,35 @@ class Site:
         return {host: one for one in self.classes for host in one.hosts}
 
     def class_of(self, host: Host) -> SiteClass | None:
-        """The class that names the host, else the one that is built like it, else that of all other hosts."""
+        """Return the class with the host's name, else the class with its build, else the class of all other hosts."""
         if host.name in self._named:
             return self._named[host.name]
         cards = cards_of(host)
-        alike = [one for one in self.classes if one.is_built and (one.machine, one.cpu) == host.built.build]
-        alike = [one for one in alike if is_near(cards, one.cards)]
-        if alike:
-            return min(alike, key=lambda one: distance(cards, one.cards))
+        same_machine = [kind for kind in self.classes if kind.is_built and (kind.machine, kind.cpu) == host.built.build]
+        near = [kind for kind in same_machine if is_near(cards, kind.cards)]
+        if near:
+            return min(near, key=lambda kind: distance(cards, kind.cards))
         return self._named.get(ALL)
 
 
 def cards_of(host: Host) -> Cards:
-    """The cards of a host as a site file counts them."""
+    """Count the cards of a host in the format of a site file."""
     return counted(completed(card, host.boards) for card in host.cards.values())
 
 
 def counted(cards: Iterable[Card]) -> Cards:
-    """Cards by kind and part number."""
+    """Count cards by kind and part number."""
     return Counter(f"{card.kind} {card.number}" for card in cards)
 
 
 def has_part(host: Host, target: str, cards: Cards) -> bool:
-    """Is a part of a host one of these cards? A card of another model has other values; what is no card is one."""
+    """Tell whether a component is one of these cards, or no card. A card of another model has other values."""
     number = host.like(target)[1]
     return not number or not cards or any(name.partition(" ")[2] == number for name in cards)
 
 
 def is_near(own: Cards, usual: Cards) -> bool:
-    """Do cards differ from those of a class at most as a faulty host does (preflight/host_classes.py)?"""
+    """Tell whether cards differ from those of a class only as on a faulty host (preflight/host_classes.py)."""
     mine, others = _coarse(own), _coarse(usual)
     missing, extra = others - mine, mine - others
     if missing and extra:
@@ -125,12 +125,12 @@ def is_near(own: Cards, usual: Cards) -> bool:
 
 
 def distance(own: Cards, usual: Cards) -> tuple[int, int]:
-    """Cards that are missing, and those that are in excess."""
+    """Count missing and additional cards."""
     return (usual - own).total(), (own - usual).total()
 
 
 def _coarse(cards: Cards) -> Cards:
-    """Cards by kind and vendor: `NIC 15b3`."""
+    """Count cards by kind and vendor: `NIC 15b3`."""
     found: Cards = Counter()
     for name, count in cards.items():
         found[name.partition(":")[0]] += count
@@ -138,11 +138,11 @@ def _coarse(cards: Cards) -> Cards:
 
 
 def difference(own: Cards, usual: Cards) -> str:
-    """`7 instead of 8 GPU 10de:2330`; empty where there is none."""
+    """Return `7 instead of 8 GPU 10de:2330`; '' without a difference."""
     names = sorted(name for name in own.keys() | usual.keys() if own[name] != usual[name])
     return ", ".join(f"{own[name]} instead of {usual[name]} {name}" for name in names)
 
 
 def built_of(one: Built) -> tuple[str, str, Cards]:
-    """Machine, CPU and cards of a class of hosts."""
+    """Return machine, CPU and cards of a class of hosts."""
     return *one.build, counted(one.cards)

@@ -1,4 +1,4 @@
-"""A site file that says what hosts have now: a table for each class, a row for each check that compares."""
+"""Learning of a site file from the present hosts: a table for each class, a row for each check that compares."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fablint.text.names import fold
 from fablint.text.sanitise import shortened
 from fablint.text.site_tables import FORMAT
 
-_PLAIN = re.compile(r"[A-Za-z0-9._:/-]+")  # means itself in a folded list
+_PLAIN = re.compile(r"[A-Za-z0-9._:/-]+")  # stands for itself in a folded list
 _MOST_TEXT = 100  # letters of a remark
 _WRONG = (Outcome.FAIL, Outcome.WARN)
 _HEAD = """Classes of hosts and what they have, for fablint preflight --site and fablint check --site.
@@ -34,30 +34,30 @@ Further tables: [severity], [[suppress]], [[threshold]], see docs/reference/site
 
 
 class Learned(NamedTuple):
-    """A site file and how much is in it."""
+    """Text of a site file and the number of its entries."""
 
     text: str
     classes: int
     values: int
-    doubtful: int  # values that a check warned of
-    divided: int  # checks of a class whose hosts do not agree
+    doubtful: int  # values with a warning
+    divided: int  # checks of classes without agreement
 
 
 @dataclass(frozen=True)
 class _ClassValues:
-    """What a check found on the hosts of a class."""
+    """Values of a check on the hosts of a class."""
 
     check: str
-    values: Mapping[str, Value]  # of targets on which the hosts agree clearly
-    is_same: bool  # one value on all targets that there are
-    remark: str = ""  # what the check said of these values
-    divided: str = ""  # targets on which hosts do not agree
+    values: Mapping[str, Value]  # of targets with a clear agreement
+    is_same: bool  # all targets have one value
+    remark: str = ""  # message of the check about these values
+    divided: str = ""  # targets without an agreement
 
 
 def learn(fleet: Fleet, remark: str, checks: Sequence[type[Check]] = CHECKS) -> Learned:
-    """What the classes of a fleet have, as the text of a site file. `remark` is its first line.
+    """Write the values of the classes of a fleet as a site file. `remark` is its first line.
 
-    A value is learned where all hosts of the class have it, or a clear majority (`Agreement.is_clear`).
+    A value is learned if all hosts of the class have it, or a clear majority (`Agreement.is_clear`).
     """
     hosts = {host.name: host for host in fleet.hosts if not host.snapshot.incomplete}
     classes = [one for one in fleet.classes if one.hosts]
@@ -76,7 +76,7 @@ def learn(fleet: Fleet, remark: str, checks: Sequence[type[Check]] = CHECKS) -> 
 
 
 def _row(check: Check, of: HostClass, hosts: Sequence[Host], results: Sequence[Result]) -> _ClassValues | None:
-    """What a check finds on the hosts of a class; None where it finds nothing."""
+    """Return the values of a check on the hosts of a class; None if there are none."""
     found: dict[str, dict[str, Value]] = defaultdict(dict)
     cards = counted(of.built.cards)
     for host in hosts:
@@ -102,7 +102,7 @@ def _row(check: Check, of: HostClass, hosts: Sequence[Host], results: Sequence[R
 
 
 def _shortest(check: Check, learned: Mapping[str, Value], found: Collection[str]) -> Mapping[str, Value]:
-    """The same values, those of a setting that is the same in all groups once."""
+    """Return the values; a setting with one value in all groups appears once."""
     kinds: dict[str, set[Value]] = defaultdict(set)
     for target in found:
         kinds[check.alias(target)].add(learned.get(target))
@@ -118,7 +118,7 @@ def _is_usual(count: int, of: int) -> bool:
 def _doubts(
     check: Check, learned: Mapping[str, Value], found: Mapping[str, Mapping[str, Value]], results: Sequence[Result]
 ) -> str:
-    """What the check warns of on hosts that have the learned values."""
+    """Return the first warning of the check about a learned value."""
     said = [
         f"{one.target}: {one.message}".removeprefix(": ")
         for one in results
@@ -131,7 +131,7 @@ def _doubts(
 
 
 def _plain(value: Value) -> Value:
-    """Whole figures without a fraction."""
+    """Convert integral floats to integers."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -174,7 +174,7 @@ def _class_table(number: int, one: HostClass, rows: Sequence[_ClassValues]) -> T
 
 
 def _targets_table(row: _ClassValues) -> Table:
-    """Values by target; targets of one value are folded."""
+    """Return the table of values by target; targets with one value are folded."""
     table = tomlkit.table()
     if row.remark:
         table.comment(row.remark)

@@ -173,7 +173,7 @@ def _suppression(entry: Mapping[str, Any], where: str) -> Suppression:
     )
     reason = _text(entry["reason"], f"{where}: reason")
     if not reason:
-        raise UsageError(f"{where}: reason is empty", "say why, for those who read it later")
+        raise UsageError(f"{where}: reason is empty", "give the reason for later readers")
     until = _date(entry["until"], f"{where}: until")
     return Suppression(check, hosts, targets, until, reason, f"{where} ({check}, {short(str(entry['hosts']))})")
 

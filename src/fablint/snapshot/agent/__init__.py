@@ -1,1 +1,1 @@
-"""Programs that run on other hosts, sent there as text: Python 3.6, the standard library only."""
+"""Programs that are sent to other hosts as text: Python 3.6, standard library only."""

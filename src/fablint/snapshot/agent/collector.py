@@ -20,6 +20,7 @@ from contextlib import suppress
 from typing import Any, Dict, Iterator, List, Set, Tuple
 
 from fablint.snapshot.agent.journal import with_journal
+from fablint.snapshot.agent.log_records import read_kernel_log
 from fablint.snapshot.agent.machine import (
     MOST_LETTERS,
     Late,
@@ -232,7 +233,7 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
         machine.look_up(taken["names"], said, last - time.monotonic())
 
     def read_log() -> None:
-        log = machine.kernel_log(last - time.monotonic())
+        log = read_kernel_log(machine, last - time.monotonic())
         log = with_journal(machine, log, last - time.monotonic())
         taken["kernel_log"] = {key: text_without_secrets(text) for key, text in log.items()}
 

@@ -8,7 +8,8 @@ library only, Python 3.6, nothing is written.
 import json
 from typing import Any, Dict
 
-from fablint.snapshot.agent.machine import Log, Machine
+from fablint.snapshot.agent.log_records import Log
+from fablint.snapshot.agent.machine import Machine
 
 JOURNAL = "journalctl"
 MOST_RECORDS = 20000  # the last ones

@@ -21,9 +21,8 @@ import sys
 import threading
 import time
 import zlib
-from collections import deque
 from contextlib import suppress
-from typing import Any, Callable, Deque, Dict, Iterable, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List
 
 LETTERS = 16384  # of a file
 MOST_LETTERS = 400000  # of a program's output
@@ -40,8 +39,6 @@ LARGE = {  # of those that grow with the fabric, with the time since boot, with 
     "ethtool-S-later": 1 << 22,
     "nvidia-smi-q": 1 << 22,
 }
-LOG_LETTERS = 200000  # of the kernel log
-NEWS = 6  # priority of what is no error and no warning, and of all behind it
 MOST_NICS = 32  # that are looked at; a host with hundreds of containers has hundreds
 MOST_ADDRESSES = 16  # whose names are looked up
 VIRTUAL = ("veth", "docker", "virbr", "br-", "tap", "tun", "dummy", "ifb", "cni", "flannel", "cali")
@@ -160,24 +157,7 @@ class Machine:
             return {"output": text, "status": 0} if isinstance(text, str) else {"error": "no such output in the tree"}
         return output(argv, min(limit_s, self.left()), most)
 
-    # -------------------------------------------------------------------------------------------- log and names
-
-    def kernel_log(self, limit_s: float) -> Dict[str, str]:
-        """Records of the kernel since it was booted; `<PRIORITY>[SECONDS] text` each. Of a long log the end is kept."""
-        if self.root:
-            text = self.read("/var/log/dmesg", LARGE["dmesg"])
-            return {"output": last_records(text)} if isinstance(text, str) else {"error": text[0]}
-        try:
-            device = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
-        except OSError as error:
-            said = self.ask("dmesg", ["dmesg", "--raw"], limit_s)
-            if said.get("status") == 0:
-                return {"output": last_records(said["output"])}
-            return {"error": str(error.strerror)}
-        try:
-            return records(lambda: os.read(device, 8192), time.monotonic() + limit_s)
-        finally:
-            os.close(device)
+    # -------------------------------------------------------------------------------------------- names
 
     def look_up(self, found: Dict[str, Any], addresses: str, limit_s: float) -> None:
         """Put into `found` what name each own address has, and what addresses these names have."""
@@ -346,72 +326,6 @@ def kill(running: Any) -> None:
         os.killpg(running.pid, signal.SIGKILL)
     with suppress(subprocess.TimeoutExpired):  # one that waits for a driver does not end
         running.wait(0.1)
-
-
-def records(read: Callable[[], bytes], end: float) -> Dict[str, str]:
-    """Records of /dev/kmsg. Where there are too many: the last of those that are news, and the last of the worse."""
-    log = Log()
-    while time.monotonic() < end:
-        try:
-            record = read()
-            head, _, text = record.decode("utf-8", "replace").partition(";")
-            priority, _, moment = head.split(",")[:3]
-            log.add(int(priority) & 7, int(moment) / 1e6, text.partition("\n")[0])
-        except (BrokenPipeError, ValueError):
-            continue  # it was overwritten, or is no record: the next is there
-        except BlockingIOError:
-            return {"output": log.text()}
-        except OSError as error:
-            return {"error": str(error.strerror)}
-    return {"output": log.text(), "error": "it did not end in time"}
-
-
-class Log:
-    """Lines of two kinds, so many of each: floods of news do not wash errors away."""
-
-    def __init__(self) -> None:
-        self.kept: Dict[bool, Deque[Tuple[int, str]]] = {True: deque(), False: deque()}
-        self.letters = {True: 0, False: 0}
-        self.count = 0
-
-    def add(self, priority: int, moment: float, text: str) -> None:
-        news, line = priority >= NEWS, "<%d>[%12.6f] %s" % (priority, moment, text)
-        self.count += 1
-        self.kept[news].append((self.count, line))
-        self.letters[news] += len(line) + 1
-        while self.letters[news] > LOG_LETTERS / 2:
-            self.letters[news] -= len(self.kept[news].popleft()[1]) + 1
-
-    def text(self) -> str:
-        return "\n".join(line for _, line in sorted(self.kept[True] + self.kept[False]))
-
-
-def last_records(text: str) -> str:
-    """The end of a log that `dmesg --raw` printed: up to half of it for what is worse than news, the rest for news."""
-    if len(text) <= LOG_LETTERS:
-        return text
-    lines = text.splitlines()
-    worse = [index for index, line in enumerate(lines) if not _is_news(line)]
-    kept = _last(lines, worse, LOG_LETTERS // 2)
-    room = LOG_LETTERS - sum(len(lines[index]) + 1 for index in kept)
-    kept |= _last(lines, sorted(set(range(len(lines))) - set(worse)), room)
-    return "\n".join(lines[index] for index in sorted(kept))
-
-
-def _is_news(line: str) -> bool:
-    found = re.match(r"<(\d+)>", line)
-    return found is None or int(found.group(1)) & 7 >= NEWS
-
-
-def _last(lines: List[str], among: List[int], letters: int) -> Set[int]:
-    """The last of these lines that have room in so many letters."""
-    kept = set()
-    for index in reversed(among):
-        letters -= len(lines[index]) + 1
-        if letters < 0:
-            break
-        kept.add(index)
-    return kept
 
 
 def say(document: Dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """Kernel log: lines, the events that they report, and hardware errors of several lines.
 
-Lines have the format `<3>[  100.000001] text` of /dev/kmsg and `dmesg --raw`; priority and time may be missing. Files of
-syslog and of the journal have `[  100.000001] HOST kernel: text`, or an ISO 8601 date instead of seconds since the
+Lines are `<3>[  100.000001] text`, as in /dev/kmsg and `dmesg --raw`; priority and time may be missing. Files of syslog
+and of the journal have `[  100.000001] HOST kernel: text`, or an ISO 8601 date instead of seconds since the
 boot. Few lines are relevant, and a fleet has thousands of logs: a search for words selects lines first.
 """
 

@@ -56,8 +56,9 @@ def _failures(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield host, NIC and message of each failure."""
     for match in map(_FAILURE.match, text.splitlines()):
         if match:
-            text = _TEXT.match(match[2])
-            yield match[1].removesuffix("-nmn"), text[1] if text else "", shortened(text[2] if text else match[2], 120)
+            detail = _TEXT.match(match[2])
+            nic, message = (detail[1], detail[2]) if detail else ("", match[2])
+            yield match[1].removesuffix("-nmn"), nic, shortened(message, 120)
 
 
 class FmnStatus(FabricCheck):

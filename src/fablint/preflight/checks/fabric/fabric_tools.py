@@ -36,7 +36,7 @@ class FabricCheck(Check):
             yield self.without(fleet, shortened(failed[1] if failed else said.error) or "the tool printed nothing")
 
     def without(self, fleet: Fleet, why: str) -> Result:
-        """Return the result if the tool printed nothing: not installed, or no access to the fabric from this machine."""
+        """Return the result if the tool printed nothing: it is not installed, or cannot access the fabric."""
         return self.unclear(FABRIC, "", why) if was_ended(why) else self.skipped(FABRIC, "", why)
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The kernel log: what NVIDIA's driver reports of GPUs and NVLink switches."""
+"""Check of the kernel log for errors of NVIDIA GPUs and NVLink switches."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LogGpu(LogCheck):
         r"(?: (?P<code>\([\w:]{1,40}\)))?"
     )
     # NVIDIA's catalogue of Xids: 140 is an ECC error that the driver could not handle, 143 a GPU that was not
-    # initialised, 158 a GPU that does not answer; each requires a reset. 154 says what recovery others require.
+    # initialised, 158 a GPU that does not answer; each requires a reset. 154 reports the recovery that others require.
     _HARD = frozenset({48, 56, 57, 58, 62, 63, 64, 65, 68, 69, 73, 74, 79, 80, 81, 92, 95, 119, 120, 140, 143, 158})
     _PROGRAMS = frozenset({13, 31, 43, 45})
 
@@ -54,7 +54,7 @@ class LogGpu(LogCheck):
                 yield Event(Grade.FAIL, what, (found["device"] or "").lower(), line)
 
     def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
-        """The driver reports that a GPU requires no recovery, or was loaded again; nvidia-smi lists the GPU now."""
+        """Yield recoveries: Xid 154 without an action, a reload of the driver, a GPU that nvidia-smi lists now."""
         for line in lines:
             xid, changed = self._XID.search(line.text), self._CHANGED.search(line.text)
             if xid and changed and changed["action"] == _NO_ACTION:

@@ -1,4 +1,4 @@
-"""GPUs of NVIDIA: services and modules that they need, worn memory, lowered clocks, power limits, modes."""
+"""Checks of NVIDIA GPUs: required services and modules, memory errors, lowered clocks, power limits, modes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem")
 
 
 def gpus(host: Host) -> Sequence[Gpu]:
-    """The GPUs that nvidia-smi tells; none where it was not asked or is not understood."""
+    """Return the GPUs in the output of nvidia-smi; none if it did not run or cannot be parsed."""
     return host.nvidia_gpus
 
 
 def reasons(fleet: Fleet) -> Mapping[str, str]:
-    """Why nvidia-smi reports no GPU, by host."""
+    """Return by host why nvidia-smi reports no GPU."""
     return {
         host.name: f"nvidia-smi: {without_answer(host.command(QUERY))}" if host.snapshot.names(GPUS) else _NO_GPU
         for host in fleet.hosts
@@ -36,7 +36,7 @@ def reasons(fleet: Fleet) -> Mapping[str, str]:
 
 
 class GpuCheck(HostCheck):
-    """One property of each GPU that needs no other host."""
+    """Base of checks of one property of each GPU, without comparison of hosts."""
 
     source = "nvidia-smi -q -x, at level full"
     reads = QUERY
@@ -52,29 +52,29 @@ class GpuCheck(HostCheck):
         if without is not None:
             yield without
         elif not gpus(host):
-            told = without_answer(said) if said.status else "what it printed cannot be parsed"
-            yield self.unclear(host.name, "", f"nvidia-smi: {told}")
+            why = without_answer(said) if said.status else "the output cannot be parsed"
+            yield self.unclear(host.name, "", f"nvidia-smi: {why}")
         for gpu in gpus(host):
             yield self.judged(host.name, gpu)
 
     @abstractmethod
     def judged(self, host: str, gpu: Gpu) -> Result:
-        """What is said of a GPU."""
+        """Return the result for a GPU."""
 
 
 class GpuMemory(GpuCheck):
     id = "gpu.remap"
-    what = "worn memory of every GPU: rows that were remapped, uncorrectable errors"
-    rule = "no remapping that failed; one that waits for a reset, and uncorrectable errors, warn"
-    remedy = "reset the GPU where a remapping is pending; replace it where one failed"
+    what = "memory errors of every GPU: remapped rows, uncorrectable errors"
+    rule = "no failed remapping; a pending remapping and uncorrectable errors warn"
+    remedy = "reset the GPU if a remapping is pending; replace it if a remapping failed"
 
     def judged(self, host: str, gpu: Gpu) -> Result:
         failed, pending = (gpu.text(f"remapped_rows/remapped_row_{kind}") for kind in ("failure", "pending"))
         pending = pending or gpu.text("retired_pages/pending_retirement", "retired_pages/pending_blacklist")
         if failed == "Yes":
-            return self.wrong(host, gpu.name, "remapping of a row of its memory failed", failed, "No")
+            return self.wrong(host, gpu.name, "remapping of a memory row failed", failed, "No")
         if pending == "Yes":
-            return self.warned(host, gpu.name, "a remapping of its memory waits for a reset", pending, "No")
+            return self.warned(host, gpu.name, "a memory remapping is pending until a reset", pending, "No")
         if gpu.uncorrectable:
             message = f"{gpu.uncorrectable} uncorrectable memory errors since the driver was loaded"
             return self.warned(host, gpu.name, message, gpu.uncorrectable, 0)
@@ -86,8 +86,8 @@ class GpuMemory(GpuCheck):
 
 class GpuThrottling(GpuCheck):
     id = "gpu.throttle"
-    what = "why clocks of every GPU are lowered"
-    rule = "not because of heat, the power supply or the hardware"
+    what = "the reasons for lowered clocks of every GPU"
+    rule = "not temperature, power supply or hardware"
     severity = Severity.WARN
     remedy = "check cooling, power supplies and power cables of the host; nvidia-smi -q -d PERFORMANCE"
 
@@ -108,10 +108,10 @@ class GpuPower(UniformCheck):
     what = "the power limit of every GPU"
     source = "nvidia-smi -q -x, at level full"
     reads = QUERY
-    rule = "not below that of most similar hosts"
+    rule = "not lower than on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "nvidia-smi -pl WATTS, the same everywhere; look for a limit that a job or the BMC has left"
+    remedy = "set the same limit on all hosts (nvidia-smi -pl WATTS); check for a limit of a job or the BMC"
     words = "power limit {} W"
     numeric = True
     absent = _NO_GPU
@@ -131,10 +131,10 @@ class GpuPower(UniformCheck):
 
 class GpuModes(ItemsCheck):
     id = "gpu.modes"
-    what = "how every GPU is set: ECC, MIG, persistence, compute mode"
+    what = "the settings of every GPU: ECC, MIG, persistence, compute mode"
     source = "nvidia-smi -q -x, at level full"
     reads = QUERY
-    rule = "as on most similar hosts"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
     remedy = "use the same setting on all hosts: nvidia-smi -e, -mig, -pm, -c"
@@ -162,13 +162,13 @@ class GpuModes(ItemsCheck):
 
 class FabricManager(HostCheck):
     id = "gpu.fabricmanager"
-    what = "the service that sets up NVLink switches, and whether GPUs joined their fabric"
+    what = "the service that configures NVLink switches, and the GPUs' membership in their fabric"
     source = f"systemctl is-active nvidia-fabricmanager; {NVSWITCHES}; nvidia-smi -q -x, fabric"
     reads = QUERY
-    rule = "active where there are NVLink switches; every GPU that has a fabric has joined it"
+    rule = "active if there are NVLink switches; every GPU with a fabric has joined it"
     severity = Severity.FAIL
     component = "host"
-    remedy = "start nvidia-fabricmanager in the version of the driver, and check its log; CUDA fails without it"
+    remedy = "start nvidia-fabricmanager in the driver's version, and check its log; CUDA fails without it"
     absent = "no NVLink switch"
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -193,12 +193,12 @@ class FabricManager(HostCheck):
 
 class PeerMemory(UniformCheck):
     id = "gpu.peermem"
-    what = "the module by which RDMA NICs reach memory of GPUs"
+    what = "the module that gives RDMA NICs access to GPU memory"
     source = "/sys/module/nvidia_peermem, nv_peer_mem: initstate"
-    rule = "as on most similar hosts that have GPUs and RDMA devices; newer drivers need none (dma-buf)"
+    rule = "the same as on most similar hosts that have GPUs and RDMA devices; newer drivers need none (dma-buf)"
     severity = Severity.WARN
     component = "config"
-    remedy = "modprobe nvidia-peermem, and have it loaded at boot after the drivers of GPUs and NICs"
+    remedy = "modprobe nvidia-peermem, and load it at boot after the drivers of GPUs and NICs"
     words = "{}"
     absent = "no host with GPUs of NVIDIA and RDMA devices"
 

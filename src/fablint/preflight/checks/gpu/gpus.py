@@ -1,4 +1,4 @@
-"""GPUs: how many there are, and the links between them."""
+"""Checks of the number of GPUs and of the links between them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _GPU = re.compile(r"^GPU (\d{1,3}):", re.MULTILINE)
 class GpuCount(UniformCheck):
     id = "gpu.count"
     what = "the number of GPUs"
-    source = f"{GPUS}, and the PCI devices that compute"
-    rule = "not fewer than most similar hosts have"
+    source = f"{GPUS}, and the PCI devices of GPUs and accelerators"
+    rule = "not fewer than on most similar hosts"
     severity = Severity.FAIL
     component = "host"
     remedy = "check the kernel log for Xid errors and PCIe errors; reseat or replace the GPU"
@@ -32,7 +32,7 @@ class GpuCount(UniformCheck):
     below = True
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        """Where similar hosts have the driver, one without it has no GPUs."""
+        """Judge all hosts; a host without the driver has 0 GPUs if similar hosts have the driver."""
         self._driven = {host.kind for host in fleet.hosts if host.snapshot.names(GPUS)}
         self._some = {host.kind for host in fleet.hosts if host.accelerators} | self._driven
         self._built_without = {host.name for host in fleet.hosts if not host.accelerators}
@@ -41,7 +41,7 @@ class GpuCount(UniformCheck):
     def wrong(
         self, host: str, target: str, message: str, value: Value = None, expected: Value = None, unit: str = ""
     ) -> Result:
-        """A host that has none on its bus either may be built so."""
+        """Return a warning for a host without GPUs on its bus, since it may be built without them."""
         if value == 0 and host in self._built_without:
             return self.warned(host, target, message, value, expected)
         return super().wrong(host, target, message, value, expected, unit)
@@ -62,12 +62,12 @@ class NvLinks(UniformCheck):
     id = "gpu.nvlink"
     what = "the NVLinks of every GPU, and their speed"
     source = "nvidia-smi nvlink -s"
-    rule = "as many and as fast as on most similar hosts"
+    rule = "the same number and speed as on most similar hosts"
     severity = Severity.FAIL
     component = "host"
     remedy = "check the kernel log for Xid 74 and SXid; reset the GPUs, have the board inspected"
     words = "{}"
-    absent = "nvidia-smi, asked at level full, reports no NVLinks"
+    absent = "nvidia-smi, run at level full, reports no NVLinks"
 
     _LINK = re.compile(r"^\s+Link \d{1,3}: (?:([\d.]{1,12} [KMGT]B/s)|<?inactive>?)", re.MULTILINE)
 
@@ -87,11 +87,11 @@ class NvLinkErrors(HostCheck):
     id = "gpu.nvlink.errors"
     what = "errors of NVLinks during the snapshot"
     source = "nvidia-smi nvlink -e, twice"
-    rule = "none within some seconds; totals are a note"
+    rule = "none within 4 s; totals are a note"
     severity = Severity.WARN
     component = "host"
     remedy = "check the kernel log for Xid 74 and SXid; have the board inspected if they grow"
-    absent = "nvidia-smi, asked at level full, reports no errors of NVLinks"
+    absent = "nvidia-smi, run at level full, reports no errors of NVLinks"
 
     def look(self, host: Host) -> Iterable[Result]:
         said = host.command("nvidia-smi-nvlink-errors")
@@ -103,21 +103,21 @@ class NvLinkErrors(HostCheck):
             grown = {key: counts[-1] - counts[0] for key, counts in own.items() if counts[-1] > counts[0]}
             total = sum(counts[-1] for counts in own.values())
             if grown:
-                told = ", ".join(f"link {link} {kind} +{count}" for (link, kind), count in list(grown.items())[:4])
-                yield self.wrong(host.name, f"gpu{gpu}", told, sum(grown.values()), 0)
+                message = ", ".join(f"link {link} {kind} +{count}" for (link, kind), count in list(grown.items())[:4])
+                yield self.wrong(host.name, f"gpu{gpu}", message, sum(grown.values()), 0)
             elif all(len(counts) < 2 for counts in own.values()):
                 yield self.skipped(host.name, f"gpu{gpu}", f"read once: {total} since the driver was loaded")
             else:
                 yield self.passed(host.name, f"gpu{gpu}", f"{total} before" if total else "", total)
 
 
-@lru_cache(maxsize=1024)  # most GPUs of a fleet count the same: nothing
+@lru_cache(maxsize=1024)  # equal texts: most GPUs of a fleet count nothing
 def _link_errors(text: str) -> Sequence[tuple[str, str, int]]:
-    """Link, kind and count of each line of a GPU."""
+    """Parse link, kind and count of each line about a GPU."""
     return [(link, kind, int(count)) for link, kind, count in _ERRORS.findall(text)]
 
 
 def _by_gpu(text: str) -> Iterator[tuple[str, str]]:
-    """The number of each GPU, and what is told of it."""
+    """Yield the number of each GPU and the text about it."""
     parts = _GPU.split(text)
     yield from zip(parts[1::2], parts[2::2], strict=True)

@@ -1,4 +1,4 @@
-"""The options that the kernel was booted with."""
+"""Check of the kernel's boot options."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fablint.preflight.checks.items import Items, ItemsCheck
 from fablint.preflight.host import Host
 
 _OPTION = re.compile(r'([^\s=]+)(?:=("[^"]*"|\S*))?')
-_TOLD_ELSEWHERE = frozenset({"BOOT_IMAGE", "initrd"})  # host.kernel tells of another kernel
-_OWN = re.compile(  # what every host has for itself: UUIDs, addresses of NICs and of IP, Cray's names of places
+_IGNORED = frozenset({"BOOT_IMAGE", "initrd"})  # host.kernel compares kernels
+_OWN = re.compile(  # values of a single host: UUIDs, MAC and IP addresses, Cray's xnames
     r"[0-9a-f]{8}-[0-9a-f]{4}-|(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}|\d+\.\d+\.\d+\.\d+|\bx\d+c\d+s\d+b\d+n\d+",
     re.IGNORECASE,
 )
@@ -22,12 +22,12 @@ _OWN = re.compile(  # what every host has for itself: UUIDs, addresses of NICs a
 
 class CommandLine(ItemsCheck):
     id = "host.cmdline"
-    what = "the options that the kernel was booted with on hosts with the same CPU"
+    what = "the kernel's boot options on hosts with the same CPU"
     source = "/proc/cmdline, without secrets"
-    rule = "as most similar hosts have them; values that each host has for itself are not compared"
+    rule = "the same as on most similar hosts; values that differ on every host are not compared"
     severity = Severity.WARN
     component = "config"
-    remedy = "boot every host with the same options; write the boot loader's configuration anew"
+    remedy = "boot every host with the same options; regenerate the boot loader's configuration"
     absent = "no /proc/cmdline"
     written = "{}{}"
 
@@ -38,9 +38,9 @@ class CommandLine(ItemsCheck):
 
 @lru_cache(maxsize=4096)
 def _options(text: str) -> Items:
-    """Options with their values; of one that comes several times all of them."""
+    """Return options with their values; all values of a repeated option."""
     found: dict[str, list[str]] = defaultdict(list)
     for name, value in _OPTION.findall(text):
-        if name not in _TOLD_ELSEWHERE:
+        if name not in _IGNORED:
             found[name].append("=..." if _OWN.search(value) else f"={value}" if value else "")
     return {name: ",".join(values) for name, values in found.items()}

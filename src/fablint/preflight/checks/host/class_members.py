@@ -1,4 +1,4 @@
-"""Which hosts are compared with each other, and hosts that look like another class with a card missing."""
+"""Check of host classes: hosts without a class, and classes that may be another class with a failed card."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from fablint.preflight.host_classes import lacking
 from fablint.text.names import plural
 from fablint.text.sanitise import shortened
 
-_LETTERS = 160  # of how a host is built
+_MAX_LABEL = 160  # characters of the description of a class
 
 
 class HostClasses(Check):
     id = "host.class"
-    what = "the class of every host: the hosts that it is compared with"
+    what = "the class of every host, which are the hosts it is compared with"
     source = "DMI vendor and product, CPU model, PCI ids and board ids of NICs and GPUs"
-    rule = "others are built alike; no group of hosts has fewer cards than a much larger one of the same machine"
+    rule = "other hosts have the same build; no group of hosts has fewer cards than a much larger group of its machine"
     severity = Severity.WARN
     component = "host"
-    remedy = "check whether cards failed on all of these hosts; a host without a class is judged by itself only"
+    remedy = "check whether cards failed on all of these hosts; a host without a class is not compared"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         short = {one.less.key: one for one in lacking(fleet.classes)}
         for one in fleet.classes:
-            label = shortened(one.label, _LETTERS)
+            label = shortened(one.label, _MAX_LABEL)
             for host in one.hosts:
                 if not label:
-                    yield self.skipped(host, "", "neither machine, CPU nor cards are known")
+                    yield self.skipped(host, "", "machine, CPU and cards are unknown")
                 elif one.key in short:
                     lack = short[one.key]
                     few, many = plural(len(one.hosts), "host"), len(lack.than.hosts)
-                    message = f"{lack.words} on {few}, {many} others have all"
-                    yield self.wrong(host, "", message, label, shortened(lack.than.label, _LETTERS))
+                    message = f"{lack.words} on {few}, {many} others have all of them"
+                    yield self.wrong(host, "", message, label, shortened(lack.than.label, _MAX_LABEL))
                 elif len(one.hosts) > 1:
                     yield self.passed(host, value=label)
                 else:
-                    yield self.skipped(host, "", "no other host is built like it: judged by itself")
+                    yield self.skipped(host, "", "no other host has the same build: not compared")

@@ -1,4 +1,4 @@
-"""The clock that times are taken with."""
+"""Checks of the clock source that measurements use."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _FLAGS = re.compile(r"^flags\s*:(.*)$", re.MULTILINE)
 
 
 def cpu_flags(host: Host) -> frozenset[str]:
-    """Flags of an x86 CPU that concern its clock; none where it is another CPU."""
+    """Return the clock flags of an x86 CPU; empty for other CPUs."""
     found = _FLAGS.search(host.read("/proc/cpuinfo") or "")
     return frozenset(found[1].split()) if found else frozenset()
 
 
 class ClockSource(HostCheck):
     id = "host.clocksource"
-    what = "the clock that the kernel reads"
+    what = "the clock source of the kernel"
     source = f"{CLOCKS}/current_clocksource"
-    rule = "one that is read within the CPU: not hpet, acpi_pm, pit or jiffies"
+    rule = "a clock inside the CPU: not hpet, acpi_pm, pit or jiffies"
     severity = Severity.WARN
     component = "config"
-    remedy = "check the kernel log why the TSC was given up; reboot; tsc=reliable where the vendor says so"
+    remedy = "check the kernel log for why the TSC was rejected; reboot; tsc=reliable if the vendor recommends it"
     absent = f"no {CLOCKS}/current_clocksource"
 
     expects = True
@@ -45,7 +45,7 @@ class ClockSource(HostCheck):
             return
         if current in self._SLOW:
             others = shortened(host.read(f"{CLOCKS}/available_clocksource") or "unknown", 60)
-            message = f"{current}, which takes about a microsecond to read; available: {others}"
+            message = f"{current}, whose reading takes about a microsecond; available: {others}"
             yield self.wrong(host.name, "", message, current, "tsc")
         else:
             yield self.passed(host.name, value=shortened(current, 30))
@@ -53,12 +53,12 @@ class ClockSource(HostCheck):
 
 class TscFlags(HostCheck):
     id = "host.tsc"
-    what = "whether the TSC of an x86 CPU counts at one rate, also while the CPU sleeps"
+    what = "whether the TSC of an x86 CPU counts at a constant rate, also in idle states"
     source = "/proc/cpuinfo, flags constant_tsc and nonstop_tsc"
     rule = "both flags; virtual machines are not judged"
     severity = Severity.WARN
     component = "config"
-    remedy = "check the BIOS and at boot options such as notsc"
+    remedy = "check the BIOS and boot options such as notsc"
     absent = "no x86 CPU, or a virtual machine"
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -74,11 +74,11 @@ class TscFlags(HostCheck):
 
 class LogClock(PatternCheck):
     id = "log.clock"
-    what = "signs that the TSC cannot be relied on"
-    rule = "not given up as a clock within a day; virtual machines are not judged"
+    what = "reports of an unreliable TSC"
+    rule = "not rejected as a clock source within a day; virtual machines are not judged"
     severity = Severity.WARN
     component = "host"
-    remedy = "check host.clocksource; update the BIOS; tsc=reliable where the vendor says so"
+    remedy = "check host.clocksource; update the BIOS; tsc=reliable if the vendor recommends it"
     patterns = (
         Pattern(
             "Marking clocksource 'tsc' as unstable",
@@ -91,7 +91,7 @@ class LogClock(PatternCheck):
         ),
         Pattern(
             "Marking TSC unstable due to",
-            re.compile("Marking TSC unstable due to (?!clocksource watchdog)"),  # that one is told by another line
+            re.compile("Marking TSC unstable due to (?!clocksource watchdog)"),  # also reported by another line
             Grade.WARN,
             "TSC marked as unstable",
         ),

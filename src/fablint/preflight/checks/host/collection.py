@@ -1,4 +1,4 @@
-"""Was the snapshot taken as a whole?"""
+"""Check of the completeness of a snapshot."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from fablint.preflight.host import CXI, INFINIBAND, NET, Host
 
 class HostSnapshot(HostCheck):
     id = "host.snapshot"
-    what = "whether the host let itself be read, in its time"
+    what = "the completeness of the snapshot"
     source = "the snapshot itself"
-    rule = "all of it was read, and there is a network interface or a fabric device in it"
+    rule = "read completely within the time limit, with at least one network interface or fabric device"
     severity = Severity.FAIL
     component = "host"
     absent = "nothing was read"
-    remedy = "check what keeps files of the host from being read: a driver that hangs, load, a wrong --sysroot"
+    remedy = "check why files of the host cannot be read: a stalled driver, high load, a wrong --sysroot"
 
     def look(self, host: Host) -> Iterable[Result]:
         late = host.snapshot.incomplete
         if late:
-            yield self.unclear(host.name, "", f"time was up while {late}; what came after was not seen")
+            yield self.unclear(host.name, "", f"the time limit was reached while {late}; later files were not read")
         elif not any(map(host.snapshot.names, (NET, INFINIBAND, CXI))):
-            yield self.unclear(host.name, "", "no NIC was seen at all: nothing can be judged")
+            yield self.unclear(host.name, "", "no NIC was found: the host cannot be judged")
         else:
             yield self.passed(host.name)

@@ -1,4 +1,4 @@
-"""How fast the CPUs may run, and whether they do."""
+"""Checks of CPU frequencies: turbo, caps, throttling."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot.parsers.kernel_log import DAY_S, Grade, Pattern
 
-LEAST_LIKE = 3  # hosts, for one of them to be compared with the others
+LEAST_LIKE = 3  # hosts, for a comparison
 
 
 class Turbo(UniformCheck):
     id = "host.turbo"
     what = "whether CPUs may run above their nominal frequency"
     source = f"{CPUS}/intel_pstate/no_turbo, {CPUS}/cpufreq/boost"
-    rule = "on; where most similar hosts have it off, one warning of all of these"
+    rule = "on; if it is off on most similar hosts, one warning for all of them"
     severity = Severity.WARN
     component = "config"
     remedy = "set turbo or boost identically in the BIOS and in the boot options"
@@ -33,7 +33,7 @@ class Turbo(UniformCheck):
     absent = "the frequency driver does not report it"
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        """`no_turbo` is 1 where turbo is off, `boost` where it is on."""
+        """Return on or off: `no_turbo` is 1 if turbo is off, `boost` is 1 if it is on."""
         no_turbo, boost = host.number(f"{CPUS}/intel_pstate/no_turbo"), host.number(f"{CPUS}/cpufreq/boost")
         if no_turbo in (0, 1):
             return {"": "off" if no_turbo else "on"}
@@ -45,16 +45,16 @@ class Turbo(UniformCheck):
 
 class FrequencyCap(UniformCheck):
     id = "host.cpu.cap"
-    what = "how far the frequency of the CPUs is capped, at the CPU that is capped most"
+    what = "the frequency cap of the CPUs, as a share of the highest frequency of the most capped CPU"
     source = f"{CPUS}/cpu*/cpufreq/scaling_max_freq, cpuinfo_max_freq; {CPUS}/intel_pstate/max_perf_pct"
-    rule = "not more than on most similar hosts, and nowhere below 95 %"
+    rule = "not lower than on most similar hosts, and at least 95 %"
     severity = Severity.WARN
     component = "config"
-    remedy = "cpupower frequency-set -u MAX; look for a power cap that a job or the BMC has left"
+    remedy = "cpupower frequency-set -u MAX; check for a power cap of a job or the BMC"
     words = "CPUs capped at {} % of their highest frequency"
     numeric = True
-    _LEAST = 95  # percent, even where all hosts have it so
-    absent = "no choice of frequencies (cpufreq)"
+    _LEAST = 95  # percent, even if all hosts are equal
+    absent = "no frequency scaling (cpufreq)"
     below = True
 
     def values(self, host: Host) -> Mapping[str, Any]:
@@ -69,12 +69,12 @@ class FrequencyCap(UniformCheck):
         return bool(value < self._LEAST)
 
 
-@lru_cache(maxsize=4096)  # similar hosts say the same
+@lru_cache(maxsize=4096)  # equal for similar hosts
 def _slowest_share(allowed: str | None, possible: str | None) -> float | None:
-    """The share of its highest frequency that the CPU which is capped most may run at.
+    """Return the allowed share of its highest frequency of the most capped CPU.
 
-    The tallies do not say which CPU has which value. CPUs with higher ones of both are taken for the same, since some
-    cores reach more than others. None where the tallies are of different CPUs.
+    The tallies do not contain the CPU of each value. Both tallies are matched in ascending order, since some cores have
+    a higher maximum than others. None if the tallies are of different numbers of CPUs.
     """
     now, most = numbers(allowed), numbers(possible)
     if not now or 0 in most or sum(now.values()) != sum(most.values()):
@@ -93,7 +93,7 @@ def _slowest_share(allowed: str | None, possible: str | None) -> float | None:
 
 
 class _Throttled(NamedTuple):
-    """What was counted of one kind."""
+    """Throttling events of one kind."""
 
     kind: str  # `core`, `package`
     total: int
@@ -102,18 +102,18 @@ class _Throttled(NamedTuple):
 
 class Throttling(Check):
     id = "host.throttle"
-    what = "how often Intel's CPUs slowed down because they were hot"
+    what = "thermal throttling of Intel CPUs"
     source = f"{CPUS}/cpu*/thermal_throttle/core_throttle_count, package_throttle_count"
     rule = (
-        "not during the snapshot; since boot not 10 times as often as on similar hosts and 100 times a day; nowhere "
-        "10,000 times a day"
+        "none during the snapshot; since boot fewer than 100 per day or 10 times those of similar hosts; always fewer "
+        "than 10,000 per day"
     )
     severity = Severity.WARN
     component = "host"
     remedy = "check fans, heat sinks, coolant and the power limits of the BIOS; compare with log.throttle"
 
     _MOST_A_DAY, _TIMES_OTHERS = 100, 10
-    _ALL = 10_000  # times a day: every ninth second, and so no matter of a few hot hours
+    _ALL = 10_000  # per day: one every nine seconds, more than a few hot hours explain
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[str, list[float]] = defaultdict(list)
@@ -133,8 +133,8 @@ class Throttling(Check):
     def _judged(self, host: Host, found: list[_Throttled], usual: float | None) -> Result:
         now = [one for one in found if one.grown]
         if now:
-            said = ", ".join(f"{one.kind} throttled {one.grown} times" for one in now)
-            message = f"{said} in {host.snapshot.window_s:.1f} s"
+            events = ", ".join(f"{one.kind} throttled {one.grown} times" for one in now)
+            message = f"{events} in {host.snapshot.window_s:.1f} s"
             return self.wrong(host.name, "", message, max(one.grown for one in now), 0)
         rate = _a_day(host, found)
         if usual is not None and rate > max(self._MOST_A_DAY, self._TIMES_OTHERS * usual):
@@ -156,7 +156,7 @@ def _throttled(host: Host) -> Iterator[_Throttled]:
 
 
 def _events(kind: str, text: str | None) -> int | None:
-    """All CPUs of a package say what the package counted: it is taken once."""
+    """Sum the events; all CPUs of a package report the count of the package, which is added once."""
     found = numbers(text)
     if not found:
         return None
@@ -164,13 +164,13 @@ def _events(kind: str, text: str | None) -> int | None:
 
 
 def _a_day(host: Host, found: list[_Throttled]) -> float:
-    """Times a day since boot; a host that was booted within a day is taken to be a day old."""
+    """Return the events per day since boot; an uptime below a day counts as a day."""
     return sum(one.total for one in found) * DAY_S / max(host.uptime_s or DAY_S, DAY_S)
 
 
 class LogThrottle(PatternCheck):
     id = "log.throttle"
-    what = "CPUs that slowed down because they were hot"
+    what = "reports of thermal throttling of CPUs"
     rule = "none within a day"
     severity = Severity.WARN
     component = "host"

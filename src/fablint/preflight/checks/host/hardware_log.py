@@ -1,7 +1,7 @@
-"""The kernel log: hardware, memory and the kernel itself. See `network_log`, `gpu_log`, `storage_log`.
+"""Checks of the kernel log for errors of hardware, memory and the kernel. See `network_log`, `gpu_log`, `storage_log`.
 
-An event that shows a broken host counts for a week, one that only warns for a day, and neither after the log reports
-that the same device recovered. Corrected errors are a note, and a warning where there are many within a day.
+A failure counts for a week, a warning for a day, and neither after the log reports a recovery of the device. Corrected
+errors are a note; many within a day are a warning.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _UNCORRECTED = ("fatal PCIe", "non-fatal PCIe")
 
 class LogHardware(LogCheck):
     id = "log.hw"
-    what = "hardware errors that the platform's firmware reported"
-    rule = "none that was recoverable or fatal; corrected ones are a note"
+    what = "hardware errors reported by the platform's firmware"
+    rule = "no recoverable or fatal error; corrected errors are a note"
     severity = Severity.FAIL
     component = "host"
-    remedy = "drain the host and have the part replaced; check the log of its BMC"
+    remedy = "drain the host and replace the component; check the log of its BMC"
     words = (ERROR,)
 
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
@@ -51,15 +51,15 @@ class LogAer(LogCheck):
     id = "log.aer"
     what = "errors of PCI Express (Advanced Error Reporting)"
     rule = (
-        "none fatal that the device did not recover from, fewer than 5 non-fatal within a week; "
-        "corrected ones are a note, more than 100 a day a warning"
+        "no fatal error without a recovery, fewer than 5 non-fatal errors within a week; "
+        "corrected errors are a note, more than 100 per day a warning"
     )
     severity = Severity.FAIL
     component = "host"
     remedy = "reseat the card or its riser; check the device's PCIe width and speed"
     words = (ERROR, "evice recovery successful")
 
-    _MOST = 4  # uncorrected, non-fatal: programs that look for devices cause some
+    _MOST = 4  # uncorrected, non-fatal: device scans cause some
     _KIND = r"(?P<kind>Corrected|Correctable|Uncorrected|Uncorrectable)(?: \((?P<fatal>Fatal)\)| \([\w-]+\))?"
     _RECEIVED = re.compile(rf"AER: (?:Multiple )?{_KIND} error (?:message )?received(?::| from) *{BDF}")
     _ON_BUS = re.compile(rf"{BDF}: (?:AER: )?PCIe Bus Error: severity={_KIND}")
@@ -67,15 +67,15 @@ class LogAer(LogCheck):
     _RECOVERED = re.compile(rf"{BDF}: (?:AER: )?[Dd]evice recovery successful")
 
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
-        """A port and its device report the same error: it is counted once."""
-        told: dict[tuple[str, str], dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
+        """Yield PCIe errors; an error that both a port and its device report is counted once."""
+        reports: dict[tuple[str, str], dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
         for line in lines:
-            for way in (self._RECEIVED, self._ON_BUS):
-                if found := way.search(line.text):
+            for pattern in (self._RECEIVED, self._ON_BUS):
+                if found := pattern.search(line.text):
                     kind = "corrected" if found["kind"].startswith("C") else "fatal" if found["fatal"] else "non-fatal"
-                    told[found["device"], kind][way.pattern].append(line)
-        for (device, kind), ways in told.items():
-            errors = max(ways.values(), key=len)
+                    reports[found["device"], kind][pattern.pattern].append(line)
+        for (device, kind), by_pattern in reports.items():
+            errors = max(by_pattern.values(), key=len)
             bad = Grade.FAIL if kind == "fatal" or len(errors) > self._MOST else Grade.WARN
             grade = Grade.NOTE if kind == "corrected" else bad
             many = MANY if kind == "corrected" else self._MOST
@@ -83,7 +83,7 @@ class LogAer(LogCheck):
                 yield Event(grade, f"{kind} PCIe error", device, line, many=many)
 
     def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
-        """The port above a device reports that the device recovered; older kernels name the device."""
+        """Yield recoveries, which the port above a device reports; older kernels report the device itself."""
         below: dict[str, dict[str, None]] = defaultdict(dict)
         for line in lines:
             received, port = self._RECEIVED.search(line.text), self._PORT.search(line.text)
@@ -96,11 +96,11 @@ class LogAer(LogCheck):
 
 class LogEdac(LogCheck):
     id = "log.edac"
-    what = "errors of the memory (EDAC)"
-    rule = "none uncorrected; corrected ones are a note, more than 100 a day a warning"
+    what = "memory errors (EDAC)"
+    rule = "no uncorrected error; corrected errors are a note, more than 100 per day a warning"
     severity = Severity.FAIL
     component = "host"
-    remedy = "have the DIMM replaced that the log names"
+    remedy = "replace the DIMM that the log names"
     words = ("EDAC MC",)
 
     _ERROR = re.compile(r"EDAC (?P<device>\w{1,20})\b.*?: (?P<count>\d{1,9}) (?P<kind>CE|UE)\b")
@@ -117,11 +117,11 @@ class LogEdac(LogCheck):
 
 class LogMce(LogCheck):
     id = "log.mce"
-    what = "machine checks of the processors"
-    rule = "none uncorrected; corrected ones are a note, more than 100 a day a warning"
+    what = "machine check exceptions"
+    rule = "no uncorrected error; corrected errors are a note, more than 100 per day a warning"
     severity = Severity.FAIL
     component = "host"
-    remedy = "drain the host; have processor or memory replaced if it comes again"
+    remedy = "drain the host; replace processor or memory if the error recurs"
     words = (ERROR,)
 
     _CHECK = re.compile(
@@ -134,7 +134,7 @@ class LogMce(LogCheck):
 
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
         for line in lines:
-            if line.text.startswith("{"):  # the firmware's, see log.hw
+            if line.text.startswith("{"):  # from the firmware, see log.hw
                 continue
             if found := self._CHECK.search(line.text):
                 bad = bool(found["exception"]) or bool(int(found["status"], 16) & self._UNCORRECTED)
@@ -153,11 +153,11 @@ class LogMce(LogCheck):
 
 class LogKernel(PatternCheck):
     id = "log.kernel"
-    what = "signs that the kernel is damaged, stuck or short of something"
-    rule = "no oops within a week; no stall, lockup, hung task, lack of memory or full connection table within a day"
+    what = "kernel faults: oopses, stalls, lockups, lack of memory or connection entries"
+    rule = "no oops within a week; no stall, lockup, blocked task, lack of memory or full connection table within a day"
     severity = Severity.FAIL
     component = "host"
-    remedy = "reboot the host after an oops; else check what it does during the measurement, and reboot it if it stays"
+    remedy = "reboot the host after an oops; otherwise check its processes, and reboot it if the fault persists"
     patterns = (
         # of every architecture: `Oops: 0000 [#1] SMP`, `general protection fault: 0000 [#1]`, `Oops: Kernel access of
         # bad area, sig: 11 [#1]`; lines about programs have no such number
@@ -192,7 +192,7 @@ class LogKernel(PatternCheck):
             Grade.WARN,
             "hard lockup of a CPU",
         ),
-        Pattern("blocked for more than ", re.compile(r"task .*blocked for more than \d+"), Grade.WARN, "hung task"),
+        Pattern("blocked for more than ", re.compile(r"task .*blocked for more than \d+"), Grade.WARN, "blocked task"),
         Pattern(
             "oom-kill:constraint=CONSTRAINT_",
             re.compile(r"oom-kill:constraint=CONSTRAINT_NONE"),
@@ -205,7 +205,9 @@ class LogKernel(PatternCheck):
             Grade.NOTE,
             "a job out of memory",
         ),
-        Pattern("Out of memory: Kill ", re.compile(r"Out of memory: Kill "), Grade.WARN, "out of memory"),  # till 4.19
+        Pattern(
+            "Out of memory: Kill ", re.compile(r"Out of memory: Kill "), Grade.WARN, "out of memory"
+        ),  # until Linux 4.19
         Pattern(
             "table full, dropping packet", re.compile(r"nf_conntrack: table full"), Grade.WARN, "connection table full"
         ),

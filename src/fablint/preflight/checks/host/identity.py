@@ -1,4 +1,4 @@
-"""Who a host is: a machine of its own, under its own name, in the same time as the others, on the same planes."""
+"""Checks of host identity: unique machine and name, own addresses, clock, and plane of each rail."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from fablint.text.names import fold
 
 _HOSTNAME = "/proc/sys/kernel/hostname"
 _MACHINE, _SERIAL = "/etc/machine-id", "/sys/devices/virtual/dmi/id/product_serial"
-_FEWEST_LETTERS, _MOST_HOSTS = 5, 2  # of a serial; hosts that share one by mistake: more have a vendor's default
-_PEERS = 4  # other hosts, for clocks to be compared
-_CLOCK_S = 60.0  # all hosts are asked at once, and answer within 20 s
+_FEWEST_LETTERS, _MOST_HOSTS = 5, 2  # of a serial number; hosts with the same number: more have a vendor's default
+_PEERS = 4  # other hosts, for a comparison of clocks
+_CLOCK_S = 60.0  # all hosts are queried at once, and answer within 20 s
 _PLANE, _CLEAR = 2, 0.8  # other hosts' NICs of a rail, and their share, for a switch to belong to it
 _SURE = 3  # NICs of a rail on a switch, for a failure
 
 
 class HostIdentity(Check):
     id = "host.identity"
-    what = "whether every name is a machine of its own"
+    what = "whether every name is a different machine"
     source = f"{_HOSTNAME}, {BOOT}, {_MACHINE}, {_SERIAL} (root), MAC addresses of the fabric's NICs"
-    rule = "no two names of one machine; no host name, machine id or serial number that two machines have"
+    rule = "no machine with two names; no host name, machine id or serial number of two machines"
     severity = Severity.FAIL
     component = "config"
-    remedy = "name every machine once in the list of hosts; give every machine its own name and its own machine id"
+    remedy = "list every machine once; give every machine a unique name and machine id"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         twice = dict(_twice(fleet.hosts))
@@ -44,7 +44,7 @@ class HostIdentity(Check):
             elif host.name in doubtful:
                 yield self.warned(host.name, "", doubtful[host.name])
             elif not host.read(_HOSTNAME) and not host.read(BOOT):
-                yield self.skipped(host.name, "", "neither its name nor its boot can be read")
+                yield self.skipped(host.name, "", "neither its name nor its boot id can be read")
             else:
                 yield self.passed(host.name)
 
@@ -54,7 +54,7 @@ def _own(host: Host) -> str:
 
 
 def _twice(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
-    """Further names of a machine: those that it does not call itself."""
+    """Yield additional names of a machine: those that are not its own host name."""
     for group in _groups(hosts, _machine):
         right = next((host for host in group if _own(host) == _short(host.name)), group[0])
         for host in group:
@@ -63,32 +63,32 @@ def _twice(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
 
 
 def _called(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
-    """Machines that call themselves by the name of another one."""
+    """Yield machines with the host name of another machine."""
     for group in _groups(hosts, _own):
         same = len({_short(host.name) for host in group}) == 1
         for host in group:
             if same or _own(host) != _short(host.name):
-                yield host.name, f"calls itself {_own(host)}, as {_others(group, host)} does"
+                yield host.name, f"has the host name {_own(host)}, the same as {_others(group, host)}"
 
 
 def _ids(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
-    """Machines that have the id or the serial number of another one; containers of one machine are none."""
+    """Yield machines with the id or serial number of another machine, except containers of one machine."""
     for words, path in (("serial number", _SERIAL), ("machine id", _MACHINE)):
         for group in _groups(hosts, partial(_figure, path=path)):
             containers = len({host.read(BOOT) for host in group}) < len(group)
             if not containers and (path == _MACHINE or len(group) <= _MOST_HOSTS):
                 for host in group:
-                    yield host.name, f"has the {words} of {_others(group, host)} too"
+                    yield host.name, f"has the same {words} as {_others(group, host)}"
 
 
 class OwnName(Check):
     id = "host.name"
-    what = "where a host's own name leads to, as it finds it itself"
+    what = "the addresses that a host finds for its own name"
     source = "getaddrinfo of the host's name; ip -j addr of all hosts"
-    rule = "to none of the other hosts"
+    rule = "not an address of another host"
     severity = Severity.FAIL
     component = "config"
-    remedy = "correct the entry in /etc/hosts or DNS: programs that wait at their own name wait at another host's"
+    remedy = "correct the entry in /etc/hosts or DNS; programs that listen on their own name use another host's address"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         owners: dict[str, set[str]] = defaultdict(set)
@@ -101,19 +101,20 @@ class OwnName(Check):
             mine = {address.text for address in host.inet.addresses.items}
             away = [one for one in found or () if len(owners.get(one, ())) == 1 and host.name not in owners[one]]
             if not found or not mine:
-                yield self.skipped(host.name, "", "its own name was not looked up, or leads to no address")
+                yield self.skipped(host.name, "", "its own name was not looked up, or has no address")
             elif away and not mine & set(found):
                 (other,) = owners[away[0]]
-                yield self.wrong(host.name, "", f"its own name {name} leads to {away[0]}, which is {other}'s", away[0])
+                message = f"its own name {name} resolves to {away[0]}, an address of {other}"
+                yield self.wrong(host.name, "", message, away[0])
             else:
                 yield self.passed(host.name)
 
 
 class ClockPeers(Check):
     id = "host.time.peers"
-    what = "the clock, compared with those of the other hosts"
-    source = "time(), when the snapshot is taken"
-    rule = f"within {_CLOCK_S:g} s of the median, which is as near as hosts that are asked at once can tell"
+    what = "the clock, compared with the clocks of the other hosts"
+    source = "time() at the start of the snapshot"
+    rule = f"within {_CLOCK_S:g} s of the median, the accuracy of snapshots that are taken at the same time"
     severity = Severity.WARN
     component = "config"
     remedy = "start a time service (chronyd), and check its sources"
@@ -126,7 +127,7 @@ class ClockPeers(Check):
         for host in fleet.hosts:
             off = host.snapshot.time - middle
             if not enough or not host.snapshot.time:
-                yield self.skipped(host.name, "", "too few hosts were asked at the same time")
+                yield self.skipped(host.name, "", "too few snapshots were taken at the same time")
             elif abs(off) > _CLOCK_S:
                 message = f"clock {abs(off):,.0f} s {'ahead of' if off > 0 else 'behind'} that of {near} others"
                 yield self.wrong(host.name, "", message, off, 0.0, "s")
@@ -136,13 +137,13 @@ class ClockPeers(Check):
 
 class Planes(Check):
     id = "lldp.planes"
-    what = "the plane of switches that every rail is connected to"
+    what = "the switch plane that every rail is connected to"
     source = "lldpcli show neighbors, lldptool -t -n -i NIC"
-    rule = "that of the same rail of the other hosts: no two cables of a host are swapped; seen from two hosts it warns"
+    rule = "the plane of the same rail on other hosts (no swapped cables); a warning if fewer than 3 hosts show it"
     severity = Severity.FAIL
     component = "cable"
     root = True
-    remedy = "swap the two cables of the host"
+    remedy = "exchange the two cables of the host"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         ends = {host.name: {nic: every[0].switch for nic, every in switch_ports(host).items() if len(every) == 1}
@@ -154,14 +155,14 @@ class Planes(Check):
         for host in fleet.hosts:
             of_nics = ends[host.name]
             if len(of_nics) <= 1:
-                yield self.skipped(host.name, "", "fewer than two rails hear a neighbour")
+                yield self.skipped(host.name, "", "fewer than two rails have a neighbour")
                 continue
             wrong = {nic: plane for nic, switch in of_nics.items() if (plane := _plane(rails[switch], nic))}
             for nic, switch in of_nics.items():
                 other = wrong.get(nic, "")
                 if other and wrong.get(other) == nic:
                     message = (
-                        f"is connected to {switch}, where {rails[switch][other]} others have {other}: the cables of "
+                        f"connected to {switch}, where {rails[switch][other]} other hosts have {other}: the cables of "
                         f"{nic} and {other} are swapped"
                     )
                     clear = min(rails[switch][other], rails[of_nics[other]][nic]) >= _SURE
@@ -171,28 +172,28 @@ class Planes(Check):
 
 
 def _plane(others: Mapping[str, int], nic: str) -> str:
-    """The rail that a switch belongs to, where that is not the NIC's: most NICs there are of it, this is alone."""
+    """Return the rail of nearly all other NICs on a switch, if it is not the rail of this single NIC; else ''."""
     most = max(others, key=lambda one: others[one])
-    alone = others[nic] == 1 and others[most] >= _PLANE
-    return most if alone and most != nic and others[most] >= _CLEAR * (sum(others.values()) - 1) else ""
+    single = others[nic] == 1 and others[most] >= _PLANE
+    return most if single and most != nic and others[most] >= _CLEAR * (sum(others.values()) - 1) else ""
 
 
 def _machine(host: Host) -> tuple[str, ...] | None:
-    """What only one machine has: its boot, and the MACs of its fabric. Containers of a machine share the first."""
+    """Return the boot id and the MACs of the fabric, which identify a machine; containers share the boot id."""
     boot = host.read(BOOT)
     macs = sorted(comparable(nic.mac) for nic in host.interfaces if nic.mac)
     return (boot, *macs) if boot and macs else None
 
 
 def _figure(host: Host, path: str) -> str | None:
-    """An id, unless it is a vendor's way to say that there is none."""
+    """Return an id or serial number; None for a vendor's default value."""
     text = (host.read(path) or "").strip()
     default = len(set(text)) < _FEWEST_LETTERS or not any(letter.isdigit() for letter in text)
     return None if default or text.startswith(("0123456789", "123456789")) else text
 
 
 def _groups(hosts: Sequence[Host], key: Callable[[Host], Hashable]) -> list[list[Host]]:
-    """Hosts that have the same, where several do."""
+    """Group hosts by a key; return the groups of several hosts."""
     found: dict[Hashable, list[Host]] = defaultdict(list)
     for host in hosts:
         if value := key(host):

@@ -1,4 +1,4 @@
-"""Which CPUs serve the interrupts of NICs."""
+"""Check of the CPUs that serve the interrupts of NICs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from fablint.preflight.checks.tallies import cpu_set, tallied
 from fablint.preflight.host import Host
 
 _SPREAD = "on several CPUs"
-_LEAST = 4  # interrupts of a NIC, for their places to mean something
+_LEAST = 4  # interrupts of a NIC, for a result
 
 
 class NicInterrupts(UniformCheck):
     id = "host.irq"
     what = "the CPUs that serve interrupts of every fabric device"
     source = "DEVICE/msi_irqs, /proc/irq/*/effective_affinity_list, DEVICE/local_cpulist"
-    rule = "on several CPUs, and not all on another NUMA node: one warning of all hosts where most have it so"
+    rule = "on several CPUs, and not all on another NUMA node; one warning for all hosts if most have this setting"
     severity = Severity.WARN
     component = "config"
-    remedy = "start irqbalance, or run the driver's script that sets the affinity, such as set_irq_affinity.sh"
+    remedy = "start irqbalance, or run the affinity script of the driver, such as set_irq_affinity.sh"
     words = "interrupts {}"
     absent = NO_DEVICE
 
@@ -39,7 +39,7 @@ class NicInterrupts(UniformCheck):
 
 @lru_cache(maxsize=4096)
 def _place(text: str | None, near: str | None) -> str | None:
-    """Where interrupts are served; None where there are too few, or it cannot be seen."""
+    """Describe the CPUs that serve the interrupts; None if there are too few interrupts or no data."""
     served = tallied(text)
     if sum(served.values()) < _LEAST:
         return None

@@ -1,4 +1,4 @@
-"""The memory of a host: its size, what of it is free, its parts on NUMA nodes, and its errors."""
+"""Checks of memory: size, available memory, shares of NUMA nodes, errors."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from fablint.text.sanitise import shortened
 
 EDAC = "/sys/devices/system/edac/mc"
 NODES = "/sys/devices/system/node"
-# One DIMM of 64 is 1.56 % of the memory. What firmware and kernel keep for themselves differs by about 1 % at most.
-LACKING = 0.986
+# One DIMM of 64 is 1.56 % of the memory. The memory reserved by firmware and kernel differs by at most about 1 %.
+MIN_SHARE = 0.986
 _LABEL = re.compile(r"\w[\w #/.-]{0,40}")
 
 
@@ -29,7 +29,7 @@ class Memory(Check):
     id = "host.memory"
     what = "the size of the memory"
     source = "/proc/meminfo, MemTotal"
-    rule = "not 1.4 % below the median of similar hosts, which is less than one DIMM of 64; half of it is a failure"
+    rule = "at most 1.4 % below the median of similar hosts (one DIMM of 64 is 1.56 %); half of it is a failure"
     severity = Severity.FAIL
     component = "host"
     remedy = "look for a DIMM that failed or was mapped out: host.numa.memory says on which NUMA node"
@@ -38,8 +38,8 @@ class Memory(Check):
     numeric = True
 
     _HALF = 0.55
-    _KIND_SHARE, _KIND_LEAST = 0.2, 3  # hosts of one size that are a kind, and no fault
-    _CLEAR, _OTHERS = 0.8, 4  # of similar hosts have the usual size, for a failure
+    _KIND_SHARE, _KIND_LEAST = 0.2, 3  # share and number of hosts with one size that are a kind, not faults
+    _CLEAR, _OTHERS = 0.8, 4  # similar hosts with the usual size, for a failure
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
         """GiB."""
@@ -47,17 +47,17 @@ class Memory(Check):
         return {"": None if memory is None else memory / GIB}
 
     def typical(self, values: Sequence[Value]) -> Value:
-        """The median, where a clear majority is near it."""
+        """Return the median if a clear majority is near it; else None."""
         sizes = [value for value in values if isinstance(value, float)]
         usual = median(sizes)
-        near = sum(LACKING * usual <= size <= usual / LACKING for size in sizes)
+        near = sum(MIN_SHARE * usual <= size <= usual / MIN_SHARE for size in sizes)
         return round(usual, 1) if near == len(sizes) or is_clear(near, len(sizes)) else None
 
     def is_met(self, value: Value, expected: Value) -> bool:
-        return isinstance(value, float) and isinstance(expected, int | float) and value >= LACKING * expected
+        return isinstance(value, float) and isinstance(expected, int | float) and value >= MIN_SHARE * expected
 
     def against(self, host: str, target: str, value: Value, expected: Value, site: str) -> Result:
-        """Less than one DIMM of 64 is no difference; half of the memory gone is worse than one DIMM."""
+        """Compare with the site value: half of the memory missing is a failure, less is a warning."""
         found = super().against(host, target, value, expected, site)
         is_half = isinstance(value, float) and isinstance(expected, int | float) and value <= self._HALF * expected
         few = found.outcome is not Outcome.PASS and not is_half
@@ -84,12 +84,14 @@ class Memory(Check):
                     yield self._judged(name, size, every, usual)
 
     def _judged(self, host: str, size: float, every: list[float], usual: float) -> Result:
-        """`every` size of similar hosts is sorted."""
-        if size >= LACKING * usual:
+        """Return the result for a size; `every` is the sorted sizes of similar hosts."""
+        if size >= MIN_SHARE * usual:
             return self.passed(host, value=size, unit="GiB")
-        same, most = (bisect_right(every, one / LACKING) - bisect_left(every, LACKING * one) for one in (size, usual))
+        same, most = (
+            bisect_right(every, one / MIN_SHARE) - bisect_left(every, MIN_SHARE * one) for one in (size, usual)
+        )
         if same >= max(self._KIND_LEAST, self._KIND_SHARE * len(every)):
-            why = f"{size:.1f} GiB, as {same - 1} other hosts; median {usual:.1f}: hosts of several kinds"
+            why = f"{size:.1f} GiB, the same as {same - 1} other hosts; median {usual:.1f}: hosts of several kinds"
             return self.skipped(host, "", why)
         message = f"{size:.1f} GiB, median of {len(every)} hosts {usual:.1f}"
         is_clear = most >= self._CLEAR * len(every) and most >= self._OTHERS
@@ -99,12 +101,12 @@ class Memory(Check):
 
 class AvailableMemory(MeasuredCheck):
     id = "host.memory.free"
-    what = "how much of the memory can be used"
+    what = "the available share of the memory"
     source = "/proc/meminfo, MemAvailable of MemTotal"
-    rule = "at least 80 % of the median of similar hosts, where these are idle"
+    rule = "at least 80 % of the median of similar hosts, if these are idle"
     severity = Severity.WARN
     component = "host"
-    remedy = "look for processes, files in /dev/shm and huge pages that an earlier job left behind"
+    remedy = "remove processes, files in /dev/shm and huge pages of earlier jobs"
     absent = "no MemAvailable in /proc/meminfo"
 
     _LEAST, _IDLE = 0.8, 0.5
@@ -117,7 +119,7 @@ class AvailableMemory(MeasuredCheck):
 
     def compared(self, host: str, figure: float, usual: float, others: int) -> Result:
         if usual < self._IDLE:
-            return self.skipped(host, "", f"similar hosts use their memory too: median {usual:.0%} available")
+            return self.skipped(host, "", f"similar hosts are not idle: median {usual:.0%} available")
         if figure >= self._LEAST * usual:
             return self.passed(host, value=figure)
         message = f"{figure:.0%} of the memory available, median of {others + 1} hosts {usual:.0%}"
@@ -126,9 +128,9 @@ class AvailableMemory(MeasuredCheck):
 
 class NumaMemory(Check):
     id = "host.numa.memory"
-    what = "the share of the memory that each NUMA node has"
+    what = "the share of the memory of each NUMA node"
     source = f"{NODES}/node*/meminfo, MemTotal"
-    rule = "not 1.4 % below the median of this node of similar hosts"
+    rule = "at most 1.4 % below the median of this node on similar hosts"
     severity = Severity.WARN
     component = "host"
     remedy = "look for a DIMM that failed or was mapped out at this socket"
@@ -139,7 +141,7 @@ class NumaMemory(Check):
             sizes = _nodes(host)
             total = sum(sizes.values())
             if len(sizes) < 2 or not total:
-                yield self.skipped(host.name, "", "one NUMA node" if sizes else "memory of NUMA nodes cannot be seen")
+                yield self.skipped(host.name, "", "one NUMA node" if sizes else "memory of NUMA nodes is not visible")
             for node, size in sizes.items() if len(sizes) > 1 and total else ():
                 like[host.kind, len(sizes), node][host.name] = size / total
         for (_, _, node), shares in like.items():
@@ -150,14 +152,14 @@ class NumaMemory(Check):
     def _judged(self, host: str, node: str, share: float, usual: float, count: int) -> Result:
         if count < LEAST_LIKE:
             return self.skipped(host, node, "too few similar hosts to compare with")
-        if share >= LACKING * usual:
+        if share >= MIN_SHARE * usual:
             return self.passed(host, node, value=share)
         message = f"{share:.1%} of the host's memory, median of {count} hosts {usual:.1%}"
         return self.wrong(host, node, message, share, usual)
 
 
 def _nodes(host: Host) -> Mapping[str, int]:
-    """KiB of each NUMA node that has CPUs or memory."""
+    """Return the memory in KiB of each NUMA node."""
     found = {}
     for name in host.snapshot.names(NODES):
         size = re.match(r"Node \d{1,5} MemTotal: +(\d{1,15}) kB", host.read(f"{NODES}/{name}/meminfo") or "")
@@ -168,13 +170,13 @@ def _nodes(host: Host) -> Mapping[str, int]:
 
 class MemoryErrors(HostCheck):
     id = "host.edac"
-    what = "errors that memory controllers counted"
+    what = "errors counted by memory controllers"
     source = f"{EDAC}/mc*/ue_count, ce_count; dimm*/dimm_label"
-    rule = "none uncorrected; corrected ones fewer than 10 during the snapshot and 100 a day since boot"
+    rule = "no uncorrected error; corrected errors below 10 during the snapshot and 100 per day since boot"
     severity = Severity.FAIL
     component = "host"
-    remedy = "have the DIMM replaced that is named"
-    absent = "errors of the memory are not counted (no EDAC)"
+    remedy = "replace the named DIMM"
+    absent = "memory errors are not counted (no EDAC)"
 
     _MOST_NOW, _MOST_A_DAY = 10, 100
 
@@ -189,7 +191,7 @@ class MemoryErrors(HostCheck):
             where = _dimms(host, at) if bad or corrected else ""
             if bad:
                 yield self.wrong(
-                    host.name, controller, f"{bad} uncorrected errors since its driver was loaded{where}", bad, 0
+                    host.name, controller, f"{bad} uncorrected errors since the driver was loaded{where}", bad, 0
                 )
             elif now and now.growth >= self._MOST_NOW:
                 yield self.warned(host.name, controller, f"corrected errors: {now}{where}", now.growth, 0)
@@ -201,13 +203,13 @@ class MemoryErrors(HostCheck):
 
 
 def _last(host: Host, path: str) -> int | None:
-    """A counter at its last reading."""
+    """Return a counter at its last reading; None if it is not a number."""
     text = host.snapshot.read_later(path) or host.snapshot.read_first(path) or ""
     return int(text) if text.isdecimal() and len(text) <= 18 else None
 
 
 def _dimms(host: Host, controller: str) -> str:
-    """`: DIMM_A1 12` for each DIMM that has errors, as far as it is told."""
+    """Return `: DIMM_A1 12` for the DIMMs with errors; '' if the kernel does not report them."""
     found = []
     for name in host.snapshot.names(controller):
         counts = [host.number(f"{controller}/{name}/dimm_{kind}_count") or 0 for kind in ("ue", "ce")]

@@ -1,4 +1,4 @@
-"""What is behind PCI Express: fabric devices and GPUs, their links, errors and NUMA nodes."""
+"""Checks of PCI Express: links, errors and NUMA nodes of fabric devices and GPUs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import UniformCheck
-from fablint.preflight.checks.growth import Counted, Excess, GrowthCheck, Limit
+from fablint.preflight.checks.growth import CountedPart, Excess, GrowthCheck, Limit
 from fablint.preflight.checks.peers import Part, PeerCheck
 from fablint.preflight.host import CXI, INFINIBAND, NET, Host
 
-NO_DEVICE = "no fabric device behind PCI Express"
-_FAST_MBIT = 10_000  # a slower network interface has lanes to spare
+NO_DEVICE = "no fabric device on PCI Express"
+_FAST_MBIT = 10_000  # slower network interfaces do not need all lanes
 _PCI = "/sys/bus/pci/devices"
 _GPU_CLASSES = ("0x0302", "0x1200")  # 3D controller, processing accelerator
 _VIRTUAL = re.compile(r"QEMU|KVM|VMware|Xen|VirtualBox|Virtual Machine|EC2|Google|OpenStack|Bochs", re.IGNORECASE)
@@ -22,7 +22,7 @@ _FIGURE = re.compile(r"\d{1,4}(?:\.\d{1,3})?")
 
 
 def fabric_devices(host: Host) -> Mapping[str, str]:
-    """The folders of the fabric's PCI devices, by name; of one that has several names the first."""
+    """Return the folders of the fabric's PCI devices by name; a device with several names has the first."""
     named = [(device, f"{CXI}/{device}/device") for device in host.cxi]
     named += [(device, f"{INFINIBAND}/{device}/device") for device in host.snapshot.names(INFINIBAND)]
     of_devices = {nic for _, folder in named for nic in host.snapshot.names(f"{folder}/net")}
@@ -35,14 +35,14 @@ def fabric_devices(host: Host) -> Mapping[str, str]:
 
 
 def gpus(host: Host) -> Iterator[str]:
-    """PCI addresses of GPUs and accelerators."""
+    """Yield the PCI addresses of GPUs and accelerators."""
     for address, kind in sorted(host.accelerators.items()):
         if kind.startswith(_GPU_CLASSES):
             yield address
 
 
 class _PcieLink(PeerCheck):
-    """What a device's PCI Express link has, of what it could have."""
+    """Base of checks that compare a property of PCI Express links with its maximum and with similar hosts."""
 
     severity = Severity.FAIL
     absent = NO_DEVICE
@@ -56,16 +56,16 @@ class _PcieLink(PeerCheck):
     def part(self, host: Host, name: str, folder: str, make: str) -> Part:
         now, most = (_figure(host.read(f"{folder}/{when}_link_{self.file}")) for when in ("current", "max"))
         if most is None:
-            now = None  # a driver or a virtual machine that knows neither
+            now = None  # neither is known in some drivers and virtual machines
         alone = None if _is_virtual(host.machine) else most
-        return Part(name, now, f"{make} {most}", alone, "its PCI Express link cannot be seen")
+        return Part(name, now, f"{make} {most}", alone, "its PCI Express link is not visible")
 
 
 class PcieWidth(_PcieLink):
     id = "pcie.width"
     what = "PCI Express lanes of fabric devices and GPUs"
     source = f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_width, max_link_width; {_PCI}"
-    rule = "no fewer than most similar hosts have; a warning of all where most have fewer than the device could have"
+    rule = "not fewer than on most similar hosts; a warning for all if most have fewer than the device supports"
     component = "nic"
     remedy = "reseat the card or its riser; check bifurcation in the BIOS"
     words = "x{:g}"
@@ -73,15 +73,15 @@ class PcieWidth(_PcieLink):
 
     def parts(self, host: Host) -> Iterable[Part]:
         yield from super().parts(host)
-        for address in gpus(host):  # in a workstation's second slot a GPU has fewer for good
+        for address in gpus(host):  # the second slot of a workstation has fewer lanes by design
             yield self.part(host, f"GPU {address}", f"{_PCI}/{address}", "GPU")._replace(most=None)
 
 
 class PcieSpeed(_PcieLink):
     id = "pcie.speed"
-    what = "PCI Express speed of fabric devices; idle GPUs lower theirs"
+    what = "PCI Express speed of fabric devices (not of GPUs, which reduce it when idle)"
     source = f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_speed, max_link_speed"
-    rule = "no less than most similar hosts have; a warning of all where most have less than the device could have"
+    rule = "not lower than on most similar hosts; a warning for all if most have less than the device supports"
     component = "nic"
     remedy = "reseat the card or its riser; check the slot's speed in the BIOS"
     words = "{:g} GT/s"
@@ -93,9 +93,9 @@ def _is_virtual(kind: str) -> bool:
     return _VIRTUAL.search(kind) is not None
 
 
-@lru_cache(maxsize=1024)  # a fleet has thousands of links, and few figures
+@lru_cache(maxsize=1024)  # a fleet has many links but few values
 def _figure(text: str | None) -> float | None:
-    """`16.0 GT/s PCIe` as 16; None where the driver says 0, 255 or `Unknown`."""
+    """Parse `16.0 GT/s PCIe` as 16; None for 0, 255 and `Unknown`."""
     match = _FIGURE.match((text or "").strip())
     figure = float(match[0]) if match else 0.0
     return figure if 0 < figure < 255 else None
@@ -106,8 +106,8 @@ class PcieErrors(GrowthCheck):
     what = "PCI Express errors of fabric devices"
     source = f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/aer_dev_correctable, _nonfatal, _fatal"
     rule = (
-        "no fatal one and fewer than 5 others within a week; 10 corrected ones in an hour warn, at the first reading "
-        "totals far above those of similar hosts"
+        "no fatal and fewer than 5 non-fatal errors within a week; 10 corrected errors in an hour warn, at the first "
+        "reading totals far above those of similar hosts"
     )
     severity = Severity.FAIL
     component = "nic"
@@ -118,12 +118,12 @@ class PcieErrors(GrowthCheck):
 
     _FILES: ClassVar = {kind: f"aer_dev_{kind}" for kind in limits}
 
-    def parts(self, host: Host) -> Iterable[Counted]:
+    def parts(self, host: Host) -> Iterable[CountedPart]:
         for name, folder in fabric_devices(host).items():
-            part = Counted(name, folder, self._FILES)
+            part = CountedPart(name, folder, self._FILES)
             yield part if part.grows(host) else part._replace(why_not="its errors are not counted (no AER)")
 
-    def judged(self, host: Host, part: Counted, found: Excess) -> Result:
+    def judged(self, host: Host, part: CountedPart, found: Excess) -> Result:
         words = found.words("{} PCI Express errors: {}")
         if not words:
             return self.passed(host.name, part.target)
@@ -135,10 +135,10 @@ class PcieNuma(UniformCheck):
     id = "pcie.numa"
     what = "the NUMA node of every fabric device"
     source = f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/numa_node"
-    rule = "known where there are several, and as most similar hosts have it"
+    rule = "known if the host has several, and the same as on most similar hosts"
     severity = Severity.WARN
     component = "host"
-    remedy = "check the slot that the card is in, and at NUMA settings in the BIOS"
+    remedy = "check the slot of the card, and the NUMA settings in the BIOS"
     words = "NUMA node {}"
     numeric = True
     absent = NO_DEVICE
@@ -146,6 +146,6 @@ class PcieNuma(UniformCheck):
     def values(self, host: Host) -> Mapping[str, Any]:
         online = (host.read("/sys/devices/system/node/online") or "0").strip()
         known = {name: host.number(f"{folder}/numa_node") for name, folder in fabric_devices(host).items()}
-        if online == "0":  # all is on one node; some drivers then say -1
+        if online == "0":  # with a single node some drivers report -1
             return {name: 0 if node == -1 else node for name, node in known.items()}
         return {name: "unknown" if node == -1 else node for name, node in known.items()}

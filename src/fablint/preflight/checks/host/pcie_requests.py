@@ -1,4 +1,4 @@
-"""How large the pieces are in which a device moves data over PCI Express."""
+"""Check of the payload and read request sizes of PCI Express devices."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class PcieRequests(UniformCheck):
     id = "pcie.requests"
     what = "the largest payload and the largest read request of every fabric device"
     source = "lspci -vvv, DevCtl: MaxPayload, MaxReadReq"
-    rule = "as on most similar hosts"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
     root = True
-    remedy = "set the same in the BIOS (PCIe maximum payload), or let the driver set MaxReadReq; setpci for a trial"
+    remedy = "use the same BIOS setting (PCIe maximum payload), or set MaxReadReq in the driver; setpci for a test"
     words = "{}"
     absent = "lspci does not show it"
 
@@ -35,7 +35,7 @@ class PcieRequests(UniformCheck):
         return with_reasons(super().judge(fleet), self.absent, reasons)
 
     def _why_not(self, host: Host) -> str:
-        """Why there is nothing for a host."""
+        """Return why a host has no values."""
         said = host.command("lspci")
         if not fabric_devices(host):
             return NO_DEVICE
@@ -50,7 +50,7 @@ class PcieRequests(UniformCheck):
 
 @lru_cache(maxsize=64)
 def _sizes(text: str) -> Mapping[str, str]:
-    """`MaxPayload 256, MaxReadReq 4096` by PCI address with its domain."""
+    """Return `MaxPayload 256, MaxReadReq 4096` by PCI address with domain."""
     found = {}
     for part in re.split(r"\n\s*\n", text):
         head, sizes = _HEAD.match(part), _SIZES.search(part)

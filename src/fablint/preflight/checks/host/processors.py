@@ -1,4 +1,4 @@
-"""Which CPUs a host has, and what their microcode and the kernel do against their flaws."""
+"""Checks of CPU model, microcode, and mitigations of CPU vulnerabilities."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _fields(text: str) -> Mapping[str, str]:
 
 
 def cpu_model(host: Host) -> str | None:
-    """`Intel Xeon Platinum 8480+`; on Arm the number of the part; None where it cannot be seen."""
+    """Return the CPU model, such as `Intel Xeon Platinum 8480+`; on Arm the part number; None if unknown."""
     fields = _fields(host.read("/proc/cpuinfo") or "")
     name = fields.get("model name") or (f"CPU part {fields['CPU part']}" if "CPU part" in fields else "")
     return shortened(_NOISE.sub(" ", name), 40) or None
@@ -38,12 +38,10 @@ class CpuModel(Check):
     id = "host.cpu.model"
     what = "the CPU of the host"
     source = "/proc/cpuinfo, model name"
-    rule = (
-        f"that of most hosts of the same machine and cards; {OWN_CLASS} hosts with another CPU are a class of their own"
-    )
+    rule = f"the model of most hosts with the same machine and cards; {OWN_CLASS} hosts with another CPU are a class"
     severity = Severity.WARN
     component = "host"
-    remedy = "check whether the host was meant to be built so; it is compared with no other host"
+    remedy = "check whether the CPU is intended; the host is not compared with other hosts"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[Hashable, list[tuple[str, str]]] = defaultdict(list)
@@ -52,7 +50,7 @@ class CpuModel(Check):
             if model is None:
                 yield self.skipped(host.name, "", "/proc/cpuinfo does not report it")
             else:
-                maker = model.partition(" ")[0]  # a CPU of another maker needs another board: a machine of its own
+                maker = model.partition(" ")[0]  # a CPU of another vendor needs another board
                 like[host.machine, maker, host.built.cards].append((host.name, model))
         for known in like.values():
             agreed = Agreement.of([model for _, model in known])
@@ -67,12 +65,12 @@ class CpuModel(Check):
 
 class Microcode(UniformCheck):
     id = "host.microcode"
-    what = "the microcode of CPUs of the same model"
+    what = "the microcode version of the CPUs"
     source = "/proc/cpuinfo, microcode"
-    rule = "as on most similar hosts with this CPU"
+    rule = "the same as on most similar hosts with this CPU"
     severity = Severity.WARN
     component = "config"
-    remedy = "install the same BIOS and the same microcode package, and reboot"
+    remedy = "install the same BIOS and microcode package, and reboot"
     words = "microcode {}"
     absent = "/proc/cpuinfo reports no microcode"
 
@@ -83,12 +81,12 @@ class Microcode(UniformCheck):
 
 class Mitigations(ItemsCheck):
     id = "host.mitigations"
-    what = "what the kernel does against flaws of CPUs of the same model"
+    what = "the kernel's mitigations of CPU vulnerabilities"
     source = f"{CPUS}/vulnerabilities/*"
-    rule = "as on most similar hosts with this CPU"
+    rule = "the same as on most similar hosts with this CPU"
     severity = Severity.WARN
     component = "config"
-    remedy = "boot with the same mitigations= everywhere, with the same kernel and microcode"
+    remedy = "boot with the same mitigations= option, kernel and microcode on all hosts"
     words = "{}"
     absent = "the kernel does not report it"
 

@@ -1,4 +1,4 @@
-"""How a host is set: what slows messages down, or lets them fail."""
+"""Checks of host settings that slow down messages or let them fail."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 class Memlock(HostCheck):
     id = "host.memlock"
-    what = "how much memory a program may lock, where this was started"
+    what = "the limit of locked memory for programs of the launcher"
     source = "/proc/self/limits"
     rule = "unlimited or at least 1 GiB; RDMA fails with 64 MiB or less"
     severity = Severity.FAIL
@@ -44,18 +44,18 @@ class Memlock(HostCheck):
         elif found[1] == "unlimited" or len(found[1]) > 18 or int(found[1]) >= self._ENOUGH:
             yield self.passed(host.name)
         elif host.snapshot.root:
-            yield self.skipped(host.name, "", "looked at as root, who may lock all memory")
+            yield self.skipped(host.name, "", "read as root, which has no limit")
         else:
             limit = int(found[1])
             say = self.wrong if limit <= self._TOO_LITTLE else self.warned
-            yield say(host.name, "", f"only {limit / MIB:g} MiB can be locked", limit, "unlimited")
+            yield say(host.name, "", f"limit of locked memory {limit / MIB:g} MiB", limit, "unlimited")
 
 
 class SharedMemory(HostCheck):
     id = "host.shm"
-    what = "the file system for shared memory, /dev/shm"
+    what = "the shared memory file system /dev/shm"
     source = "statvfs of /dev/shm"
-    rule = "at least 256 MiB or a tenth of the memory, less than 90 % of it used"
+    rule = "at least 256 MiB or a tenth of the memory, less than 90 % used"
     severity = Severity.WARN
     component = "host"
     remedy = "remove files of ended jobs from /dev/shm; mount it with a larger size"
@@ -66,10 +66,10 @@ class SharedMemory(HostCheck):
         if not size or free is None or size < 0:
             return
         memory = memory_of(host)
-        wanted = min(256 * MIB, memory // 10) if memory else 256 * MIB  # containers have 64 MiB, and NCCL fails there
+        required = min(256 * MIB, memory // 10) if memory else 256 * MIB  # NCCL fails with the 64 MiB of containers
         used = 1 - free / size
-        if size < wanted:
-            yield self.wrong(host.name, "", f"only {size / MIB:.0f} MiB", size, wanted)
+        if size < required:
+            yield self.wrong(host.name, "", f"only {size / MIB:.0f} MiB", size, required)
         elif used > 0.9:
             yield self.wrong(host.name, "", f"{used:.0%} of {size / GIB:.1f} GiB used", used, 0.9)
         else:
@@ -78,9 +78,9 @@ class SharedMemory(HostCheck):
 
 class Hugepages(UniformCheck):
     id = "host.hugepages"
-    what = "huge pages that are set aside"
+    what = "the number of reserved huge pages"
     source = "/proc/meminfo, HugePages_Total and Hugepagesize"
-    rule = "as most similar hosts have them"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
     remedy = "set vm.nr_hugepages to the same value on all hosts"
@@ -96,13 +96,13 @@ class Hugepages(UniformCheck):
 
 class Governor(HostCheck):
     id = "host.governor"
-    what = "how the frequency of the CPUs is chosen"
+    what = "the frequency governor of the CPUs"
     source = f"{CPUS}/cpu*/cpufreq/scaling_governor"
     rule = "`performance` on every CPU"
     severity = Severity.WARN
     component = "config"
     remedy = "cpupower frequency-set -g performance"
-    absent = "no choice of frequencies (cpufreq)"
+    absent = "no frequency scaling (cpufreq)"
     expects = True
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
@@ -115,15 +115,15 @@ class Governor(HostCheck):
         known = _governors(host.snapshot.folder(CPUS))
         others = {name: count for name, count in known.items() if name != "performance"}
         if others:
-            told = ", ".join(f"{shortened(name, 20)} on {count}" for name, count in sorted(others.items()))
-            yield self.wrong(host.name, "", f"{told} of {known.total()} CPUs", told, "performance")
+            found = ", ".join(f"{shortened(name, 20)} on {count}" for name, count in sorted(others.items()))
+            yield self.wrong(host.name, "", f"{found} of {known.total()} CPUs", found, "performance")
         elif known:
             yield self.passed(host.name)
 
 
 @once_per_folder
 def _governors(folder: Tree) -> Counter[str]:
-    """How many CPUs have each governor."""
+    """Count the CPUs of each governor."""
     cpus = [cpu.get("cpufreq") for cpu in folder.values() if isinstance(cpu, dict)]
     chosen = [frequency.get("scaling_governor") for frequency in cpus if isinstance(frequency, dict)]
     return Counter(governor for governor in chosen if governor and isinstance(governor, str))
@@ -131,9 +131,9 @@ def _governors(folder: Tree) -> Counter[str]:
 
 class IdleStates(HostCheck):
     id = "host.cstates"
-    what = "how deep CPUs may sleep"
+    what = "the enabled idle states of the CPUs"
     source = f"{CPUS}/cpu0/cpuidle/state*/latency, disable"
-    rule = "no state from which waking up takes more than 50 us"
+    rule = "no state with an exit latency above 50 us"
     severity = Severity.WARN
     component = "config"
     remedy = "disable deep states: cpupower idle-set -D 50, or a tuned profile for latency"
@@ -146,14 +146,14 @@ class IdleStates(HostCheck):
     _MOST_US = 50
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
-        """Microseconds to wake up from the deepest state that is enabled."""
+        """Return the exit latency of the deepest enabled state in microseconds."""
         return {"": max(known.values()) if (known := self._enabled(host)) else None}
 
     def is_met(self, value: Value, expected: Value) -> bool:
         return isinstance(value, int) and isinstance(expected, int | float) and value <= expected
 
     def worded(self, target: str, value: Value) -> str:
-        return f"waking up takes {value} us"
+        return f"exit latency {value} us"
 
     def _latencies(self, host: Host) -> Mapping[str, int]:
         states = host.snapshot.names(self._AT)
@@ -172,24 +172,24 @@ class IdleStates(HostCheck):
             if latency > self._MOST_US
         ]
         if deep:
-            told = ", ".join(f"{name} ({latency} us)" for latency, name in sorted(deep))
-            yield self.wrong(host.name, "", f"deep states enabled: {told}", max(deep)[0], self._MOST_US)
+            states = ", ".join(f"{name} ({latency} us)" for latency, name in sorted(deep))
+            yield self.wrong(host.name, "", f"deep states enabled: {states}", max(deep)[0], self._MOST_US)
         elif known:
             yield self.passed(host.name)
 
 
 class Iommu(HostCheck):
     id = "host.iommu"
-    what = "whether memory accesses of RDMA devices are translated"
+    what = "IOMMU translation of RDMA devices"
     source = "/sys/class/DEVICE/device/iommu_group, /sys/kernel/iommu_groups/*/type"
-    rule = "no IOMMU, or passed through (identity)"
+    rule = "no IOMMU, or pass-through (identity)"
     severity = Severity.WARN
     component = "config"
     remedy = "boot with iommu=pt"
     absent = "no RDMA device"
     expects = True
 
-    _NONE = "none"  # of a device that is in no group: nothing translates
+    _NONE = "none"  # no group, hence no translation
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
         return {device: self._kind(host, at) for device, at in rdma_devices(host).items()}
@@ -198,7 +198,7 @@ class Iommu(HostCheck):
         return f"IOMMU: {value}"
 
     def _kind(self, host: Host, at: str) -> str | None:
-        """The type of the IOMMU group of a device; None where it cannot be seen."""
+        """Return the type of the IOMMU group of a device; None if it is not visible."""
         group = host.snapshot.link(f"{at}/device/iommu_group")
         if not group:
             return self._NONE if host.snapshot.link(f"{at}/device") else None
@@ -219,10 +219,10 @@ class HugepagesOnDemand(UniformCheck):
     id = "host.thp"
     what = "transparent huge pages"
     source = "/sys/kernel/mm/transparent_hugepage/enabled"
-    rule = "as most similar hosts have it"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "set the same everywhere"
+    remedy = "use the same setting on all hosts"
     words = "transparent huge pages: {}"
 
     _CHOSEN = re.compile(r"\[(\w{1,20})\]")
@@ -234,9 +234,9 @@ class HugepagesOnDemand(UniformCheck):
 
 class NumaBalancing(UniformCheck):
     id = "host.numa.balancing"
-    what = "whether the kernel moves memory between NUMA nodes"
+    what = "automatic NUMA balancing"
     source = "/proc/sys/kernel/numa_balancing"
-    rule = "as most similar hosts have it"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
     remedy = "set kernel.numa_balancing to the same value on all hosts; 0 disturbs measurements least"
@@ -249,9 +249,9 @@ class NumaBalancing(UniformCheck):
 
 class ClockSync(HostCheck):
     id = "host.time"
-    what = "whether the clock is kept right"
+    what = "clock synchronisation"
     source = "chronyc tracking, else timedatectl"
-    rule = "synchronised, off by less than 1 ms"
+    rule = "synchronised, with an offset below 1 ms"
     severity = Severity.WARN
     component = "config"
     remedy = "start chronyd and check its sources (chronyc sources)"
@@ -291,13 +291,13 @@ class ClockSync(HostCheck):
 
 class AccessControl(HostCheck):
     id = "host.acs"
-    what = "whether PCIe bridges let GPUs and NICs talk directly"
+    what = "Access Control Services (ACS) of PCIe bridges between GPUs and NICs"
     source = "lspci -vvv, ACSCtl of the bridges above GPUs and NICs"
-    rule = "Access Control Services off on hosts with GPUs"
+    rule = "off on hosts with GPUs, so that GPUs and NICs communicate directly"
     severity = Severity.WARN
     component = "config"
     root = True
-    remedy = "switch ACS off on these bridges (BIOS, or setpci at boot)"
+    remedy = "disable ACS on these bridges (BIOS, or setpci at boot)"
 
     _HEAD = re.compile(r"^((?:[0-9a-f]{4,8}:)?)([0-9a-f]{2}):[0-9a-f]{2}\.[0-7] (?P<kind>[^:\n]{1,80}): ", re.MULTILINE)
     _BUSES = re.compile(r"secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})")
@@ -316,7 +316,7 @@ class AccessControl(HostCheck):
             if (head := self._HEAD.search(part))
         ]
         if not any(kind.startswith(self._GPU) and not kind.startswith("VGA") for _, _, kind, _ in devices):
-            return [self.skipped(host.name, "", "no GPU that a NIC could read from")]
+            return [self.skipped(host.name, "", "no GPU")]
         ends = {(domain, bus) for domain, bus, kind, _ in devices if kind.startswith(self._GPU + self._NIC)}
         on = [part.split(" ", 1)[0].strip() for domain, _, _, part in devices if self._redirects(domain, part, ends)]
         if not on:
@@ -325,7 +325,7 @@ class AccessControl(HostCheck):
         return [self.wrong(host.name, "", f"ACS on: bridge {', '.join(on[:4])}{more}", len(on), 0)]
 
     def _redirects(self, domain: str, part: str, ends: set[tuple[str, int]]) -> bool:
-        """Is it a bridge above one of these buses that sends messages between devices through the root?"""
+        """Tell whether a bridge above one of these buses redirects peer-to-peer traffic to the root complex."""
         buses = self._BUSES.search(part)
         control = re.search(r"ACSCtl:(.*)", part)
         if buses is None or control is None or "+" not in control[1]:
@@ -335,12 +335,12 @@ class AccessControl(HostCheck):
 
 
 def rdma_devices(host: Host) -> dict[str, str]:
-    """RDMA devices and their folders."""
+    """Return the folders of RDMA devices by name."""
     found = {device: f"{INFINIBAND}/{device}" for device in host.snapshot.names(INFINIBAND)}
     return {**found, **{device: f"{CXI}/{device}" for device in host.cxi}}
 
 
 def memory_of(host: Host) -> int | None:
-    """Bytes of memory that the kernel has."""
+    """Return the kernel's memory in bytes; None if unknown."""
     found = re.match(r"MemTotal: +(\d{1,15}) kB", host.read("/proc/meminfo") or "")
     return 1024 * int(found[1]) if found and int(found[1]) else None

@@ -1,4 +1,4 @@
-"""What similar hosts should have alike: CPUs, memory, load, and versions of what runs on them."""
+"""Checks of properties that similar hosts share: CPUs, NUMA nodes, load, software versions."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from fablint.snapshot.memo import once_per_folder
 from fablint.text.sanitise import shortened
 
 MODULES = "/sys/module"
-LEAST_LIKE = 3  # hosts, for one of them to be compared with the others
+LEAST_LIKE = 3  # hosts, for a comparison
 
 
 class MeasuredCheck(Check):
-    """A figure of each host that is compared with the median of similar hosts."""
+    """Base of checks that compare a figure of each host with the median of similar hosts."""
 
-    absent = "cannot be seen"
+    absent = "not visible"
 
     @abstractmethod
     def figure(self, host: Host) -> float | None:
-        """None where it cannot be seen."""
+        """Return the figure of a host; None if it is not visible."""
 
     @abstractmethod
     def compared(self, host: str, figure: float, usual: float, others: int) -> Result:
-        """What is said of a host. `usual` is the median."""
+        """Return the result for a host; `usual` is the median of `others` similar hosts and the host."""
 
     def alone(self, host: str, figure: float) -> Result:
-        """What is said of a host that has too few similar hosts."""
+        """Return the result for a host with too few similar hosts."""
         return self.skipped(host, "", "too few similar hosts to compare with")
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
@@ -58,19 +58,19 @@ class MeasuredCheck(Check):
 
 class Load(MeasuredCheck):
     id = "host.load"
-    what = "what runs on the host already"
-    source = "/proc/loadavg, of 1 min, for each CPU"
+    what = "the load of the host before the measurement"
+    source = "/proc/loadavg, 1 min, per CPU"
     rule = (
-        "at most 1 for each CPU where similar hosts are idle, 0.1 where their median is below 0.05; nowhere a process for "
-        "each core, also where all similar hosts are as busy"
+        "at most 1 per CPU, or 0.1 if the median of similar hosts is below 0.05; always below one process per "
+        "core, even if all similar hosts are busy"
     )
     severity = Severity.WARN
     component = "host"
-    remedy = "look for processes that an earlier job left behind"
-    absent = "no load average or number of CPUs, or a container: its machine's load is that of all containers"
+    remedy = "end processes of earlier jobs"
+    absent = "no load average or number of CPUs, or a container, whose load is that of all containers"
 
-    _IDLE, _STALE, _BUSY = 0.05, 0.1, 0.5  # of medians, of one host among idle ones, of medians
-    _PROCESS = 0.9  # less than a process that runs all the time is no load
+    _IDLE, _STALE, _BUSY = 0.05, 0.1, 0.5  # median of idle hosts, limit among idle hosts, median of busy hosts
+    _PROCESS = 0.9  # less than a permanently running process is ignored
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         boots = Counter(host.read(BOOT) for host in fleet.hosts)
@@ -91,23 +91,21 @@ class Load(MeasuredCheck):
         if usual >= self._BUSY:
             if figure < self._busy[host]:
                 return self.passed(host, value=figure)
-            message = f"all cores have work, as on similar hosts: {usual:.2f} processes for each CPU is their median"
+            message = f"all cores are busy, the same as on similar hosts: median {usual:.2f} processes per CPU"
             return self.wrong(host, "", message, figure, self._busy[host])
         if figure <= most or figure * self._cpus[host] < self._PROCESS:
             return self.passed(host, value=figure)
-        message = f"{figure:.2f} processes for each CPU, median of {others + 1} hosts {usual:.2f}"
+        message = f"{figure:.2f} processes per CPU, median of {others + 1} hosts {usual:.2f}"
         return self.wrong(host, "", message, figure, usual)
 
     def alone(self, host: str, figure: float) -> Result:
         if figure < self._busy[host]:
             return super().alone(host, figure)
-        return self.wrong(
-            host, "", f"{figure:.2f} processes for each CPU: all cores have work", figure, self._busy[host]
-        )
+        return self.wrong(host, "", f"{figure:.2f} processes per CPU: all cores are busy", figure, self._busy[host])
 
 
 def _has_threads(host: Host) -> bool:
-    """Are two CPUs one core?"""
+    """Tell whether cores have two hardware threads."""
     return host.read(f"{CPUS}/smt/active") == "1"
 
 
@@ -115,10 +113,10 @@ class Cpus(UniformCheck):
     id = "host.cpus"
     what = "the number of CPUs"
     source = f"{CPUS}/online"
-    rule = "as most similar hosts have"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "host"
-    remedy = "look for CPUs that were switched off, or a differing BIOS setting"
+    remedy = "check for disabled CPUs or a different BIOS setting"
     words = "{} CPUs online"
     numeric = True
 
@@ -128,12 +126,12 @@ class Cpus(UniformCheck):
 
 class Smt(UniformCheck):
     id = "host.smt"
-    what = "whether cores have several hardware threads"
+    what = "simultaneous multithreading (SMT)"
     source = f"{CPUS}/smt/active"
-    rule = "as most similar hosts have it"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "set the same in the BIOS or with the boot option nosmt"
+    remedy = "use the same setting in the BIOS or the boot option nosmt"
     words = "SMT {}"
 
     def values(self, host: Host) -> Mapping[str, Any]:
@@ -144,39 +142,39 @@ class NumaNodes(UniformCheck):
     id = "host.numa.nodes"
     what = "the number of NUMA nodes"
     source = "/sys/devices/system/node/online"
-    rule = "as most similar hosts have"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "set the same in the BIOS (NPS, sub-NUMA clustering)"
+    remedy = "use the same setting in the BIOS (NPS, sub-NUMA clustering)"
     words = "{} NUMA nodes"
     numeric = True
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        return {"": listed(host.read("/sys/devices/system/node/online"))}
+        return {"": count_listed(host.read("/sys/devices/system/node/online"))}
 
 
 class KernelRelease(UniformCheck):
     id = "host.kernel"
     what = "the version of the kernel"
     source = "uname"
-    rule = "as most similar hosts have"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "boot the same image everywhere"
+    remedy = "boot the same image on all hosts"
     words = "kernel {}"
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        return {"": _told(host.snapshot.kernel or host.read("/proc/sys/kernel/osrelease"))}
+        return {"": _version(host.snapshot.kernel or host.read("/proc/sys/kernel/osrelease"))}
 
 
 class OperatingSystem(UniformCheck):
     id = "host.os"
     what = "the operating system"
     source = "/etc/os-release"
-    rule = "as most similar hosts have"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "install the same image everywhere"
+    remedy = "install the same image on all hosts"
     words = "{}"
     absent = "no PRETTY_NAME in /etc/os-release"
 
@@ -184,53 +182,53 @@ class OperatingSystem(UniformCheck):
 
     def values(self, host: Host) -> Mapping[str, Any]:
         found = self._NAME.search(host.read("/etc/os-release") or "")
-        return {"": _told(found[1]) if found else None}
+        return {"": _version(found[1]) if found else None}
 
 
 class Bios(UniformCheck):
     id = "host.bios"
     what = "the version of the BIOS"
     source = "/sys/devices/virtual/dmi/id/bios_version"
-    rule = "as most similar hosts have"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "install the same BIOS everywhere"
+    remedy = "install the same BIOS on all hosts"
     words = "BIOS {}"
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        return {"": _told(host.read("/sys/devices/virtual/dmi/id/bios_version"))}
+        return {"": _version(host.read("/sys/devices/virtual/dmi/id/bios_version"))}
 
 
 class Driver(UniformCheck):
     id = "host.driver"
-    what = "the driver of every NIC of the fabric, and its version"
+    what = "the driver and driver version of every NIC of the fabric"
     source = "ethtool -i"
-    rule = "as most similar hosts have"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "install the same driver everywhere"
+    remedy = "install the same driver on all hosts"
     words = "driver {}"
     absent = "ethtool -i does not report it"
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        told = {nic: [facts.get("driver"), facts.get("version")] for nic, facts in _driver_facts(host).items()}
-        return {nic: _told(" ".join(filter(None, words))) if words[0] else None for nic, words in told.items()}
+        drivers = {nic: [facts.get("driver"), facts.get("version")] for nic, facts in _driver_facts(host).items()}
+        return {nic: _version(" ".join(filter(None, words))) if words[0] else None for nic, words in drivers.items()}
 
 
 class NicFirmware(UniformCheck):
     id = "host.nic.fw"
     what = "the firmware of every NIC of the fabric"
     source = "ethtool -i"
-    rule = "as most similar hosts have"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "nic"
-    remedy = "install the same firmware everywhere"
+    remedy = "install the same firmware on all hosts"
     words = "firmware {}"
     absent = "ethtool -i does not report it"
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        told = {nic: facts.get("firmware-version") for nic, facts in _driver_facts(host).items()}
-        return {nic: None if firmware in (None, "N/A") else _told(firmware) for nic, firmware in told.items()}
+        versions = {nic: facts.get("firmware-version") for nic, facts in _driver_facts(host).items()}
+        return {nic: None if firmware in (None, "N/A") else _version(firmware) for nic, firmware in versions.items()}
 
 
 class Modules(UniformCheck):
@@ -240,7 +238,7 @@ class Modules(UniformCheck):
     rule = "loaded in the same version as on most similar hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "install the same driver everywhere; check the kernel log why it was not loaded"
+    remedy = "install the same driver on all hosts; check the kernel log for why it was not loaded"
     words = "{}"
     absent = "no such module is loaded"
     named = True
@@ -264,30 +262,31 @@ class Modules(UniformCheck):
 
 class Mpi(UniformCheck):
     id = "host.mpi"
-    what = "the MPI library that is found first"
+    what = "the version of the first mpiexec in PATH"
     source = "mpiexec --version"
-    rule = "the same everywhere"
+    rule = "the same on all hosts"
     severity = Severity.WARN
     component = "config"
-    remedy = "load the same modules on every host; check PATH of shells that are no logins"
+    remedy = "load the same modules on every host; check PATH in non-login shells"
     words = "{}"
     absent = "mpiexec was not found, or does not report its version"
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        """The first line; that of Hydra is a heading, and the version follows."""
+        """Return the first line; after Hydra's heading also the line with the version."""
         said = host.command("mpiexec")
         lines = [line.strip() for line in said.text.splitlines() if line.strip()] if said.status == 0 else []
         if lines and not re.search(r"\d", lines[0]):
             lines = [f"{lines[0]} {line}" for line in lines if line.startswith("Version:")][:1]
-        return {"": _told(lines[0]) if lines else None}
+        return {"": _version(lines[0]) if lines else None}
 
 
 def cpus_online(host: Host) -> int | None:
-    return listed(host.read(f"{CPUS}/online"))
+    """Return the number of CPUs online; None if unknown."""
+    return count_listed(host.read(f"{CPUS}/online"))
 
 
-def listed(text: str | None) -> int | None:
-    """How many numbers `0-3,8` stands for."""
+def count_listed(text: str | None) -> int | None:
+    """Count the numbers in a list such as `0-3,8`; None for other texts."""
     if not text or not re.fullmatch(r"\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*", text):
         return None
     ranges = [part.split("-") for part in text.split(",")]
@@ -295,7 +294,7 @@ def listed(text: str | None) -> int | None:
 
 
 def _modules(host: Host) -> Mapping[str, str]:
-    """Versions of modules; those of the kernel itself have none."""
+    """Return the versions of loaded modules; modules of the kernel itself have no version."""
     return _versions(host.snapshot.folder(MODULES))
 
 
@@ -306,14 +305,14 @@ def _versions(folder: Tree) -> Mapping[str, str]:
 
 
 def _driver_facts(host: Host) -> Mapping[str, Mapping[str, str]]:
-    """What `ethtool -i` says of NICs of the fabric."""
-    said = {nic.name: host.command(f"ethtool-i/{nic.name}") for nic in host.interfaces}
+    """Parse `ethtool -i` of the fabric's NICs."""
+    outputs = {nic.name: host.command(f"ethtool-i/{nic.name}") for nic in host.interfaces}
     return {
         nic: {key: value.strip() for key, _, value in (line.partition(":") for line in one.text.splitlines())}
-        for nic, one in said.items()
+        for nic, one in outputs.items()
         if one.status == 0
     }
 
 
-def _told(text: str | None) -> str | None:
+def _version(text: str | None) -> str | None:
     return shortened(text, 60) or None if text else None

@@ -1,7 +1,7 @@
-"""The kernel log: disks, file systems of the host, and Lustre.
+"""Checks of the kernel log for errors of disks, local file systems and Lustre.
 
-What is measured does not depend on storage: such events warn. Only the file system that the host runs from is an
-exception, since nothing can be written there any more.
+Measurements do not depend on storage, so most events are warnings. A read-only root file system is a failure, because
+nothing can be written on the host.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ BLOCK = "/sys/class/block"
 _DISK = r"(?P<device>[\w!-]{1,40})"
 _READ_ONLY = "file system made read-only"
 _SHUT_DOWN = "file system shut down"
-_NVME = ("NVMe command without answer", "NVMe controller down", "NVMe controller given up")
+_NVME = ("NVMe command without an answer", "NVMe controller down", "NVMe controller disabled")
 _GIVEN_UP = ("Removing after probe failure", "Disabling device after reset failure", "Device not ready; aborting")
-_LUSTRE = "Lustre"  # begins all of its lines
-_EVICTIONS = 4  # within a day, although the connection was restored
-# Floppies, optical and virtual drives have no medium most of the time, loop devices and RAM disks are files.
+_LUSTRE = "Lustre"  # in all of its lines
+_EVICTIONS = 4  # within a day, each with a restored connection
+# Floppies, optical and virtual drives often have no medium; loop devices and RAM disks are not disks.
 _NO_DISKS = re.compile(r"(?:fd|sr|loop|ram|zram|nbd)\d")
 _REMOVABLE = re.compile(r"\[(sd[a-z]{1,4})\] Attached SCSI removable disk")
 _ROOT = re.compile(r"^\d+ \d+ (\d+:\d+) \S+ / ", re.MULTILINE)
@@ -33,14 +33,14 @@ class LogStorage(PatternCheck):
     id = "log.storage"
     what = "errors of disks and local file systems"
     rule = (
-        "no I/O error, no hung NVMe controller, no file system made read-only within a day; "
+        "no I/O error, no stalled NVMe controller, no file system made read-only within a day; "
         "the root file system not made read-only within a week"
     )
     severity = Severity.FAIL
     component = "host"
     remedy = "check the disk with smartctl or nvme smart-log; check the file system; replace the disk"
     patterns = (
-        # commands that a disk does not know (discard, write zeroes) fail as well, and harm nothing
+        # unsupported commands (discard, write zeroes) fail as well, without damage
         Pattern(
             "I/O error, dev ",
             re.compile(rf"I/O error, dev {_DISK}, sector \d+(?!\d| op 0x\w+:\((?:DISCARD|WRITE_ZEROES|WRITE_SAME))"),
@@ -132,7 +132,7 @@ class LogStorage(PatternCheck):
             return
         attached = host.kernel_log.lines_with(["Attached SCSI removable disk"])
         removable = {match[1] for line in attached if (match := _REMOVABLE.search(line.text))}
-        root = root_disk(host)
+        root = _root_disk(host)
         for event in found:
             disk = event.device
             if _NO_DISKS.match(disk) or disk.rstrip("0123456789") in removable:
@@ -147,11 +147,11 @@ class LogStorage(PatternCheck):
 
 class LogLustre(PatternCheck):
     id = "log.lustre"
-    what = "servers of Lustre that evicted the host or do not answer"
-    rule = f"no connection lost within a day that was not restored, no more than {_EVICTIONS} evictions that ended"
+    what = "Lustre servers that evicted the host or do not answer"
+    rule = f"no lost connection within a day without a recovery, at most {_EVICTIONS} evictions with one"
     severity = Severity.WARN
     component = "host"
-    remedy = "check the network between the host and the servers (lctl ping), and at the log of the server"
+    remedy = "check the network between the host and the servers (lctl ping), and the log of the server"
     patterns = (
         Pattern(
             "client was evicted by ",
@@ -175,11 +175,11 @@ class LogLustre(PatternCheck):
     )
 
     def lacks(self, host: Host) -> str:
-        return "" if host.kernel_log.lines_with([_LUSTRE]) else "no sign of Lustre in the log"
+        return "" if host.kernel_log.lines_with([_LUSTRE]) else "no line of Lustre in the log"
 
 
-def root_disk(host: Host) -> str:
-    """The block device of the root file system, as the kernel names it; empty where it has none of its own."""
+def _root_disk(host: Host) -> str:
+    """Return the kernel's name of the block device of the root file system; '' if it has none."""
     root = _ROOT.search(host.read(MOUNTS) or "")
     for disk in host.snapshot.names(BLOCK) if root else ():
         if root and host.read(f"{BLOCK}/{disk}/dev") == root[1]:

@@ -1,4 +1,4 @@
-"""Tools of vendors that look at a host themselves: what they found must reach the result."""
+"""Checks of the results of vendors' diagnostic tools on each host."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _WARNING = re.compile(r"(?:\*{3}\s*Warning|ACTION):\s*(\S.*)")
 
 @dataclass
 class _Summary:
-    """What cxi_healthcheck says of a NIC."""
+    """Results and warnings of cxi_healthcheck for a NIC."""
 
     results: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -50,13 +50,13 @@ class _Summary:
 
 class CxiHealth(HostCheck):
     id = "tool.cxi.health"
-    what = "what cxi_healthcheck finds"
+    what = "the results of cxi_healthcheck"
     source = "cxi_healthcheck"
     rule = "none of its checks fails, and each has a result"
     severity = Severity.FAIL
     component = "nic"
     root = True
-    remedy = "run cxi_healthcheck -v on the host, and do what it recommends"
+    remedy = "run cxi_healthcheck -v on the host, and follow its recommendations"
     absent = NO_NIC
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -78,14 +78,14 @@ class CxiHealth(HostCheck):
             return self.wrong(host, device, f"{', '.join(failed)} failed{quoted}", len(failed), 0)
         if missing:
             none = "no summary" if len(missing) == len(HEALTH_CHECKS) else f"no result of {', '.join(missing)}"
-            return self.unclear(host, device, f"{none}: cxi_healthcheck did not come to its end")
+            return self.unclear(host, device, f"{none}: the output of cxi_healthcheck is incomplete")
         if quoted:
             return self.warned(host, device, quoted.removeprefix("; "))
         return self.passed(host, device)
 
 
 def _summaries(text: str) -> Mapping[str, _Summary]:
-    """Results and warnings, by device; of one that is not named under the empty name."""
+    """Return results and warnings by device; '' for a device without a name."""
     found: dict[str, _Summary] = {}
     device = ""
     for line in map(str.strip, text.splitlines()):
@@ -104,14 +104,14 @@ def _summaries(text: str) -> Mapping[str, _Summary]:
 
 class SlingshotDiag(HostCheck):
     id = "tool.ss.diag"
-    what = "what slingshot-diag finds"
+    what = "the results of slingshot-diag"
     source = "slingshot-diag -i NIC"
-    rule = "neither WARN nor ERROR, and it ends with status 0"
+    rule = "neither WARN nor ERROR, and exit status 0"
     severity = Severity.FAIL
     component = "nic"
     root = True
-    remedy = "run slingshot-diag -v on the host, and do what it recommends"
-    absent = "no Slingshot NIC that it was asked about"
+    remedy = "run slingshot-diag -v on the host, and follow its recommendations"
+    absent = "no Slingshot NIC was examined"
 
     def look(self, host: Host) -> Iterable[Result]:
         for nic, said in sorted(host.snapshot.commands_like("slingshot-diag").items()):
@@ -119,13 +119,13 @@ class SlingshotDiag(HostCheck):
 
     def _judged(self, host: Host, nic: str, text: str, status: int) -> Result:
         lines = [line.partition(":") for line in text.splitlines()]
-        told = {word: [shortened(rest) for head, _, rest in lines if head == word] for word in ("WARN", "ERROR")}
-        words = "; ".join([*told["ERROR"], *told["WARN"]][:3])
+        lines_of = {word: [shortened(rest) for head, _, rest in lines if head == word] for word in ("WARN", "ERROR")}
+        words = "; ".join([*lines_of["ERROR"], *lines_of["WARN"]][:3])
         if "root" in words and not host.snapshot.root:
             return self.skipped(host.name, nic, words)
-        if told["ERROR"] or status > 1:
+        if lines_of["ERROR"] or status > 1:
             return self.wrong(host.name, nic, words or f"exit status {status}")
-        if told["WARN"] or status:
+        if lines_of["WARN"] or status:
             return self.warned(host.name, nic, words or f"exit status {status}")
         if not any(head.strip() == "Device" for head, _, _ in lines):
             return self.unclear(host.name, nic, "slingshot-diag describes no device")
@@ -134,44 +134,44 @@ class SlingshotDiag(HostCheck):
 
 # ------------------------------------------------------------------------------------------------ loopback
 
-_LEAST_ALIKE = 3
+_LEAST_SIMILAR = 3
 _FIGURE = r"\d{1,9}(?:\.\d{1,9})?"
 _Key = tuple[object, ...]
 
 
 @dataclass(frozen=True)
 class _Loop:
-    """What a NIC reached."""
+    """Loopback rate of a NIC."""
 
     host: str
     device: str
     gbit: float
     speed: float | None
-    key: _Key | None  # of NICs like it
+    key: _Key | None  # equal for similar NICs
 
 
 class _LoopbackRate(Check):
-    """What NICs reach when they send to themselves, against their own speed and against similar NICs."""
+    """Base of checks of loopback rates, compared with the speed of the NIC and with similar NICs."""
 
     component: ClassVar[ComponentKind] = "nic"
-    tool: ClassVar[str]  # that is asked of each NIC
-    row: ClassVar[re.Pattern[str]]  # that it prints, the last one counts; with a group for Gb/s
-    of_speed: ClassVar[float]  # is the least
-    of_median: ClassVar[float]
-    below_speed: ClassVar[Severity] = Severity.FAIL  # of less than `of_speed`
+    tool: ClassVar[str]  # run for each NIC
+    row: ClassVar[re.Pattern[str]]  # row of its output with a group for Gb/s; the last row counts
+    of_speed: ClassVar[float]  # minimum, relative to the speed
+    of_median: ClassVar[float]  # minimum, relative to the median
+    below_speed: ClassVar[Severity] = Severity.FAIL  # of a rate below `of_speed`
     absent: ClassVar[str]  # why a host has nothing to look at
 
     @abstractmethod
     def devices(self, host: Host) -> Sequence[str]:
-        """Those that were asked."""
+        """Return the examined devices of a host."""
 
     @abstractmethod
     def speed(self, host: Host, device: str) -> float | None:
-        """Gb/s that it should reach; None where nobody can tell."""
+        """Return the nominal speed in Gb/s; None if unknown."""
 
     @abstractmethod
     def kind(self, host: Host, device: str) -> tuple[str, ...] | None:
-        """What similar NICs share; None where none is like it."""
+        """Return the properties of similar NICs; None if a NIC is not compared."""
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         measured: list[_Loop] = []
@@ -193,22 +193,22 @@ class _LoopbackRate(Check):
         like: dict[_Key | None, list[float]] = defaultdict(list)
         for one in measured:
             like[one.key].append(one.gbit)
-        alike: dict[_Key | None, list[float]] = {
-            key: rates for key, rates in like.items() if key is not None and len(rates) >= _LEAST_ALIKE
+        peers: dict[_Key | None, list[float]] = {
+            key: rates for key, rates in like.items() if key is not None and len(rates) >= _LEAST_SIMILAR
         }
-        yield from (self._judged(one, alike.get(one.key, ())) for one in measured)
+        yield from (self._judged(one, peers.get(one.key, ())) for one in measured)
 
-    def _judged(self, one: _Loop, alike: Sequence[float]) -> Result:
-        """Below the median of few NICs it warns."""
+    def _judged(self, one: _Loop, peers: Sequence[float]) -> Result:
+        """Return the result for a NIC; below the median of few NICs it is a warning."""
         floors: list[tuple[Severity, float, str]] = []
         if one.speed:
             floors.append((self.below_speed, self.of_speed * one.speed, f"{self.of_speed:.0%} of {one.speed:g}"))
-        if alike:
-            usual = median(alike)
-            grade = Severity.FAIL if len(alike) > CLEAR_OTHERS else Severity.WARN
+        if peers:
+            usual = median(peers)
+            grade = Severity.FAIL if len(peers) > CLEAR_OTHERS else Severity.WARN
             floors.append((grade, self.of_median * usual, f"{self.of_median:.0%} of the median {usual:g}"))
         if not floors:
-            return self.skipped(one.host, one.device, f"{one.gbit:g} Gb/s, with nothing to compare it with")
+            return self.skipped(one.host, one.device, f"{one.gbit:g} Gb/s, no speed or similar NIC to compare with")
         missed = [floor for floor in floors if one.gbit < floor[1]]
         if not missed:
             return self.passed(one.host, one.device, value=one.gbit, unit="Gb/s")
@@ -221,10 +221,10 @@ class _LoopbackRate(Check):
 
 class CxiLoopbackRate(_LoopbackRate):
     id = "tool.cxi.loopback"
-    what = "bandwidth from every Slingshot NIC to its switch and back"
+    what = "loopback bandwidth of every Slingshot NIC through its switch"
     source = "cxi_gpu_loopback_bw -d CXI"
     of_speed, of_median = 0.9, 0.95
-    rule = f"at least {of_speed:.0%} of the NIC's speed, and {of_median:.0%} of the median of NICs of this speed"
+    rule = f"at least {of_speed:.0%} of the NIC's speed, and {of_median:.0%} of the median of NICs with this speed"
     severity = Severity.FAIL
     remedy = "check pcie.width, pcie.speed, cxi.replay and the IOMMU of this host"
     tool = "cxi_gpu_loopback_bw"
@@ -242,16 +242,16 @@ class CxiLoopbackRate(_LoopbackRate):
 
 
 class IbLoopbackRate(_LoopbackRate):
-    """Within the NIC: what passes is up to PCI Express as much as to the port, so that its rate proves little."""
+    """Loopback within the NIC, whose rate depends on PCI Express as well; the speed of the port only warns."""
 
     id = "tool.ib.loopback"
-    what = "bandwidth of every InfiniBand and RoCE device to itself"
+    what = "loopback bandwidth of every InfiniBand and RoCE device"
     source = "ib_write_bw -d DEVICE --report_gbits -D 2, both ends on the host"
     of_speed, of_median = 0.5, 0.8
-    rule = f"at least {of_median:.0%} of the median of this device on similar hosts; below {of_speed:.0%} of its rate warns"
+    rule = f"at least {of_median:.0%} of the median of this device on similar hosts; {of_speed:.0%} of its rate warns"
     severity = Severity.FAIL
     below_speed = Severity.WARN
-    remedy = "check pcie.width, pcie.speed, host.iommu and host.acs, and at what else ran on this host"
+    remedy = "check pcie.width, pcie.speed, host.iommu, host.acs, and other load of this host"
     tool = "ib_write_bw"
     row = re.compile(rf"\s*\d{{1,15}}\s+\d{{1,15}}\s+{_FIGURE}\s+({_FIGURE})\s+{_FIGURE}\s*$")
     absent = "no active InfiniBand or RoCE device"
@@ -273,7 +273,7 @@ class IbLoopbackRate(_LoopbackRate):
 
 class GpuDiag(HostCheck):
     id = "tool.dcgmi"
-    what = "what NVIDIA's short diagnostic of GPUs finds"
+    what = "the results of NVIDIA's short GPU diagnostic"
     source = "dcgmi diag -r 1 -j"
     rule = "no test fails"
     severity = Severity.WARN
@@ -291,12 +291,12 @@ class GpuDiag(HostCheck):
             yield self.unclear(host.name, "", "dcgmi printed no results")
         else:
             bad = [words for words, status in tests if status in ("fail", "warn")]
-            told = "; ".join(list(dict.fromkeys(bad))[:3])
-            yield self.wrong(host.name, "", told, len(bad), 0) if bad else self.passed(host.name)
+            message = "; ".join(list(dict.fromkeys(bad))[:3])
+            yield self.wrong(host.name, "", message, len(bad), 0) if bad else self.passed(host.name)
 
 
 def _tests(text: str) -> Iterator[tuple[str, str]]:
-    """What each result says, and its status in lower case."""
+    """Yield the text of each result with its status in lower case."""
     for document in (whole for one in documents(text) for whole in dicts(one)):
         for diagnostic in (part for value in document.values() for part in dicts(value)):
             for test in _below(dicts(diagnostic.get("test_categories")), "tests"):
@@ -312,9 +312,9 @@ def _below(parents: Sequence[dict[str, Any]], name: str) -> Iterator[dict[str, A
 
 
 def _why(result: Mapping[str, Any]) -> str:
-    """Its warnings: a text, or a list of texts or of documents that hold one."""
+    """Return the warnings of a result: a text, a list of texts, or a list of documents with a text."""
     warnings = result.get("warnings")
     every = warnings if isinstance(warnings, list) else [warnings]
     texts = [one.get("warning") if isinstance(one, dict) else one for one in every]
-    told = [text for text in texts if isinstance(text, str)]
-    return f" ({'; '.join(told)})" if told else ""
+    known = [text for text in texts if isinstance(text, str)]
+    return f" ({'; '.join(known)})" if known else ""

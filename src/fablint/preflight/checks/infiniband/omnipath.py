@@ -1,4 +1,4 @@
-"""Omni-Path: what `opainfo` says of the ports of a host."""
+"""Check of Omni-Path ports from the output of `opainfo`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OmniPathPort(HostCheck):
     id = "opa.port"
     what = "the ports of Omni-Path adapters"
     source = "opainfo"
-    rule = f"Active, with the speed, width and lanes that are enabled, quality of at least {_LEAST_QUALITY}"
+    rule = f"Active, with the enabled speed, width and lanes, and a quality of at least {_LEAST_QUALITY}"
     severity = Severity.FAIL
     component = "cable"
     remedy = "clean and reseat the cable, then replace it"
@@ -45,20 +45,20 @@ class OmniPathPort(HostCheck):
     def _judged(self, host: str, target: str, lines: list[str]) -> Result:
         state = next((match[1].strip() for match in map(_STATE.match, lines) if match), "")
         if not state:
-            return self.unclear(host, target, "opainfo reports no state of it")
+            return self.unclear(host, target, "opainfo does not report its state")
         if state != "Active":
             return self.wrong(host, target, f"state {shortened(state)}", shortened(state), "Active")
         below = list(_below(lines))
         quality = next((match for match in map(_QUALITY.match, lines) if match), None)
         if quality is None or not any(map(_LANES.match, lines)):
-            return self.unclear(host, target, "what opainfo says of it is not complete")
+            return self.unclear(host, target, "the output of opainfo about it is incomplete")
         if int(quality[1]) < _LEAST_QUALITY:
             below.append(f"link quality {quality[1]}{f' ({quality[2]})' if quality[2] else ''}")
         return self.wrong(host, target, ", ".join(below)) if below else self.passed(host, target)
 
 
 def _ports(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Lines of each port, by its name: `hfi1_0/1`."""
+    """Yield the lines of each port with the name of the port, such as `hfi1_0/1`."""
     found: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():
@@ -69,7 +69,7 @@ def _ports(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _below(lines: Iterable[str]) -> Iterator[str]:
-    """What is active and less than what is enabled."""
+    """Yield a message for each property whose active value is below the enabled value."""
     words: Mapping[str, str] = {"LinkSpeed": "{} Gb/s of {}", "LinkWidth": "width {} of {}"}
     for line in lines:
         if (pair := _PAIR.match(line)) and int(pair[2]) < (most := _most(pair[3])):
@@ -77,10 +77,10 @@ def _below(lines: Iterable[str]) -> Iterator[str]:
         if lanes := _LANES.match(line):
             most = _most(lanes[3])
             yield from (
-                f"{way} lanes {n} of {most}" for way, n in (("tx", lanes[1]), ("rx", lanes[2])) if int(n) < most
+                f"{side} lanes {n} of {most}" for side, n in (("tx", lanes[1]), ("rx", lanes[2])) if int(n) < most
             )
 
 
 def _most(enabled: str) -> int:
-    """The largest of `3,4`, `25Gb`."""
+    """Return the largest number in a list such as `3,4` or `25Gb`."""
     return max((int(figure) for figure in re.findall(r"\d{1,4}", enabled)), default=0)

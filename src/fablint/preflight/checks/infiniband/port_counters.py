@@ -1,4 +1,4 @@
-"""Ports of RDMA devices: what their counters say."""
+"""Checks of the counters of RDMA ports."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import ClassVar
 
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import HostCheck
-from fablint.preflight.checks.growth import Counted, Excess, GrowthCheck, Limit
+from fablint.preflight.checks.growth import CountedPart, Excess, GrowthCheck, Limit
 from fablint.preflight.checks.infiniband.ports import NO_PORT
 from fablint.preflight.counter_deltas import saturated
 from fablint.preflight.host import INFINIBAND, Host
 
 _COUNTERS = f"{INFINIBAND}/DEVICE/ports/PORT"
-LIMITS = {  # as infiniband-diags ships them; of the link
+LIMITS = {  # defaults of infiniband-diags; errors of the link
     "symbol_error": 10,
     "link_error_recovery": 10,
     "link_downed": 10,
@@ -27,7 +27,7 @@ LIMITS = {  # as infiniband-diags ships them; of the link
     "port_rcv_constraint_errors": 100,
     "VL15_dropped": 100,
 }
-_OF_LINK = 10  # counters with this limit tell of the link, the others of what goes through it
+_OF_LINK = 10  # limit of counters of the link; the others count packets
 
 
 _FILES = {name: name for name in LIMITS}
@@ -38,19 +38,19 @@ class IbErrors(GrowthCheck):
     what = "error counters of every port of an RDMA device"
     source = f"{_COUNTERS}/counters"
     rule = (
-        "in an hour less than infiniband-diags' limits; that much during the snapshot is a failure. At the first "
-        "look totals not far above those of similar hosts"
+        "growth per hour below the limits of infiniband-diags; as much during the snapshot is a failure. At the first "
+        "reading totals not far above those of similar hosts"
     )
     severity = Severity.FAIL
     component = "cable"
-    remedy = "clean and reseat the cable, then replace it; clear counters that are full with perfquery -R"
+    remedy = "clean and reseat the cable, then replace it; clear saturated counters with perfquery -R"
     absent = NO_PORT
     limits: ClassVar = {name: Limit(limit, limit) for name, limit in LIMITS.items()}
 
-    def parts(self, host: Host) -> Iterable[Counted]:
+    def parts(self, host: Host) -> Iterable[CountedPart]:
         return _ports(host, "counters", _FILES, "its counters cannot be read twice")
 
-    def judged(self, host: Host, part: Counted, found: Excess) -> Result:
+    def judged(self, host: Host, part: CountedPart, found: Excess) -> Result:
         full = {
             name: text
             for name in part.files
@@ -59,7 +59,7 @@ class IbErrors(GrowthCheck):
         }
         totals = {name: text for name, text in found.totals.items() if name not in full}
         words = Excess(found.grown, totals).words()
-        words += [f"{name} is full: at least {text} since it was cleared" for name, text in full.items()]
+        words += [f"{name} is saturated: at least {text} since it was cleared" for name, text in full.items()]
         if not words:
             return self.passed(host.name, part.target)
         failing = any(
@@ -69,21 +69,21 @@ class IbErrors(GrowthCheck):
         return say(host.name, part.target, "; ".join(words[:3]), found.most)
 
 
-def _ports(host: Host, folder: str, files: Mapping[str, str], why_not: str) -> Iterable[Counted]:
-    """Counters of every port, where any of them can be read twice; else with the reason."""
+def _ports(host: Host, folder: str, files: Mapping[str, str], why_not: str) -> Iterable[CountedPart]:
+    """Yield the counters of every port, or the reason why none was read twice."""
     for device, port in host.ports:
-        part = Counted(f"{device}/{port}", f"{INFINIBAND}/{device}/ports/{port}/{folder}", files)
+        part = CountedPart(f"{device}/{port}", f"{INFINIBAND}/{device}/ports/{port}/{folder}", files)
         yield part if part.grows(host) else part._replace(why_not=why_not)
 
 
 class IbCongestion(HostCheck):
     id = "ib.congestion"
-    what = "how long every port had something to send and could not"
+    what = "the time for which every port had data to send but no credits"
     source = f"{_COUNTERS}/counters/port_xmit_wait"
-    rule = "told, not judged: it is congestion, no error"
+    rule = "reported, not judged: congestion is not an error"
     severity = Severity.INFO
     component = "route"
-    remedy = "compare with slow pairs: many senders to one host, or a route that many share"
+    remedy = "compare with slow pairs: many senders to one host, or a route with many pairs"
     absent = NO_PORT
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -98,21 +98,23 @@ class IbCongestion(HostCheck):
 
 class IbLoss(GrowthCheck):
     id = "ib.roce.loss"
-    what = "packets that were sent again, because they or their answers were lost"
+    what = "packets that were retransmitted after a loss"
     source = f"{_COUNTERS}/hw_counters/packet_seq_err, out_of_sequence, local_ack_timeout_err"
-    rule = "none during the snapshot, fewer than 10 in an hour; at the first reading totals not far above the others'"
+    rule = (
+        "none during the snapshot, fewer than 10 in an hour; at the first reading totals not far above those of peers"
+    )
     severity = Severity.WARN
     component = "config"
-    remedy = "RoCE: check PFC, ECN and buffers along the way; InfiniBand: check link errors"
-    absent = "no RDMA device that counts them"
+    remedy = "RoCE: check PFC, ECN and buffers along the path; InfiniBand: check link errors"
+    absent = "no RDMA device with these counters"
 
     limits: ClassVar = dict.fromkeys(("packet_seq_err", "out_of_sequence", "local_ack_timeout_err"), Limit(1, 10))
     _FILES: ClassVar = {name: name for name in limits}
 
-    def parts(self, host: Host) -> Iterable[Counted]:
+    def parts(self, host: Host) -> Iterable[CountedPart]:
         return [one for one in _ports(host, "hw_counters", self._FILES, "none") if not one.why_not]
 
-    def judged(self, host: Host, part: Counted, found: Excess) -> Result:
+    def judged(self, host: Host, part: CountedPart, found: Excess) -> Result:
         if words := found.words():
             return self.wrong(host.name, part.target, ", ".join(words), found.most, 0)
         return self.passed(host.name, part.target)

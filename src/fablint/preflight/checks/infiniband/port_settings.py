@@ -1,4 +1,4 @@
-"""How RDMA ports are set: partitions, types of addresses, the mode of IP over InfiniBand."""
+"""Checks of the settings of RDMA ports: partitions, types of addresses, mode of IP over InfiniBand."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from fablint.preflight.checks.infiniband.ports import is_active, said
 from fablint.preflight.checks.tallies import tallied
 from fablint.preflight.host import INFINIBAND, NET, Host
 
-_ONLY_V1 = "nowhere, only RoCE v1"  # which is not routed and knows no ECN
-_IPV4 = ":0000:ffff:"  # in the text of an address that stands for one of IPv4
+_ONLY_V1 = "nowhere, only RoCE v1"  # not routed, without ECN
+_IPV4 = ":0000:ffff:"  # in a GID of an IPv4 address
 
 
 class PartitionKeys(UniformCheck):
     id = "ib.pkey"
     what = "the partitions of every active InfiniBand port"
     source = f"{INFINIBAND}/DEVICE/ports/PORT/pkeys/*"
-    rule = "as on most similar hosts"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
     remedy = "check partitions.conf of the subnet manager; hosts of different partitions do not reach each other"
@@ -34,11 +34,11 @@ class PartitionKeys(UniformCheck):
 
 class GidTypes(UniformCheck):
     id = "ib.gid"
-    what = "at which indices an active RoCE port has addresses of RoCE v2 over IPv4"
+    what = "the indices of RoCE v2 over IPv4 addresses of every active RoCE port"
     source = f"{INFINIBAND}/DEVICE/ports/PORT/gids/*, gid_attrs/types/*"
     rule = (
-        "as on most similar hosts: programs are told an index (NCCL_IB_GID_INDEX, UCX_IB_GID_INDEX); somewhere, where the "
-        "port has an IPv4 address"
+        "the same as on most similar hosts, since programs are configured with an index (NCCL_IB_GID_INDEX, "
+        "UCX_IB_GID_INDEX); at least one if the port has an IPv4 address"
     )
     severity = Severity.WARN
     component = "config"
@@ -80,7 +80,7 @@ class IpoibMode(UniformCheck):
     id = "net.ipoib.mode"
     what = "the mode of IP over InfiniBand"
     source = f"{NET}/NIC/mode"
-    rule = "as on most similar hosts: it sets the largest MTU"
+    rule = "the same as on most similar hosts, since it limits the MTU"
     severity = Severity.WARN
     component = "config"
     remedy = "set datagram or connected to the same value on all hosts; newer cards and drivers have datagram only"

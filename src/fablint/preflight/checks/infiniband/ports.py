@@ -1,4 +1,4 @@
-"""Ports of RDMA devices: state, rate, addresses, firmware."""
+"""Checks of RDMA ports: state, rate, addresses, firmware."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ _ACTIVE, _LINK_UP = "ACTIVE", "LinkUp"
 
 
 def said(host: Host, device: str, port: str, name: str) -> str:
-    """A file of a port; of `4: ACTIVE` the word."""
+    """Return the text of a file of a port; for `4: ACTIVE` the word."""
     text = host.read(f"{INFINIBAND}/{device}/ports/{port}/{name}") or ""
     return shortened(text.rpartition(": ")[2] if name in ("state", "phys_state") else text)
 
 
 def is_active(host: Host, device: str, port: str) -> bool:
+    """Tell whether the state of a port is ACTIVE."""
     return said(host, device, port, "state") == _ACTIVE
 
 
 def rate_gbit(host: Host, device: str, port: str) -> float | None:
+    """Return the rate of a port in Gbit/s; None if the driver does not report it."""
     rate = _RATE.search(said(host, device, port, "rate"))
     return float(rate[1]) if rate else None
 
 
 def is_software(host: Host, device: str, port: str) -> bool:
-    """Does the CPU move the data? Soft-RoCE has no PCI device; Omni-Path's verbs copy what stays on the host."""
+    """Tell whether the CPU moves the data: Soft-RoCE has no PCI device, and Omni-Path's verbs copy local data."""
     vendor = host.read(f"{INFINIBAND}/{device}/device/vendor")
     return vendor is None or (vendor == "0x8086" and said(host, device, port, "link_layer") == "InfiniBand")
 
@@ -46,7 +48,7 @@ class IbPortState(Check):
     id = "ib.port.state"
     what = "the state of every port of an RDMA device"
     source = f"{_PORTS}/state, phys_state"
-    rule = "ACTIVE, LinkUp; a port may be without a cable where most similar hosts have it so"
+    rule = "ACTIVE, LinkUp; a port may be without a cable if it is on most similar hosts"
     severity = Severity.FAIL
     component = "nic"
     remedy = "down: check cable and switch port; INIT: start the subnet manager"
@@ -85,25 +87,25 @@ class IbPortState(Check):
             message = f"{words}, {count} other{'s' if count > 1 else ''} {_ACTIVE}"
             return self.differs(agreed.is_clear or none, name, target, message, state, _ACTIVE)
         if usual is not None:
-            return self.skipped(name, target, f"{words}, as {count - 1} other{'s' if count > 2 else ''}")
+            return self.skipped(name, target, f"{words}, the same as {count - 1} other{'s' if count > 2 else ''}")
         if any(is_active(host, *other) for other in host.ports if _card(host, other[0]) == _card(host, device)):
             return self.skipped(name, target, f"{words}; another port of the card is in use")
         return self.warned(name, target, words, state, _ACTIVE)
 
 
 def _card(host: Host, device: str) -> str:
-    """The PCI slot of a device: the ports of a card can be devices of their own."""
+    """Return the PCI slot of a device, since each port of a card can be a device."""
     return host.snapshot.link(f"{INFINIBAND}/{device}/device").rpartition(".")[0] or device
 
 
 class IbPortRate(PeerCheck):
     id = "ib.port.rate"
-    what = "the rate of every port of an RDMA device, which is its width by its speed"
+    what = "the rate of every port of an RDMA device (width times speed)"
     source = f"{_PORTS}/rate"
-    rule = "no less than on most similar hosts; not narrower than ports of the same make"
+    rule = "not lower than on most similar hosts; not narrower than ports of the same model"
     severity = Severity.FAIL
     component = "cable"
-    remedy = "clean and reseat the cable, then replace it: lanes are lost, or the speed was not reached"
+    remedy = "clean and reseat the cable, then replace it; lanes have failed, or the speed was not reached"
     words = "rate {:g} Gb/s"
     far_end = True
     absent = NO_PORT
@@ -126,7 +128,7 @@ class IbPortRate(PeerCheck):
 
 
 def make(host: Host, device: str) -> str:
-    """What card it is, as far as its driver tells."""
+    """Return the model of the card of a device: board id, type, or the name of the device."""
     return host.read(f"{INFINIBAND}/{device}/board_id") or host.read(f"{INFINIBAND}/{device}/hca_type") or device
 
 
@@ -156,7 +158,7 @@ class IbPortLid(HostCheck):
 
 
 class _DeviceCheck(UniformCheck):
-    """One property of each device."""
+    """Base of checks of one property of each RDMA device."""
 
     severity = Severity.WARN
     component = "nic"
@@ -172,16 +174,16 @@ class IbFirmware(_DeviceCheck):
     id = "ib.fw"
     what = "the firmware of every RDMA device"
     source = f"{INFINIBAND}/DEVICE/fw_ver"
-    rule = "as most similar hosts have it"
-    remedy = "flash the same firmware everywhere"
+    rule = "the same as on most similar hosts"
+    remedy = "install the same firmware on all hosts"
     file, words = "fw_ver", "firmware {}"
 
 
 class IbBoard(_DeviceCheck):
     id = "ib.psid"
-    what = "the make of every RDMA device (PSID)"
+    what = "the model of every RDMA device (PSID)"
     source = f"{INFINIBAND}/DEVICE/board_id"
-    rule = "as most similar hosts have it"
-    remedy = "check whether a spare part of another make was built in: its firmware and speed can differ"
+    rule = "the same as on most similar hosts"
+    remedy = "check for a spare part of another model: its firmware and speed can differ"
     file, words = "board_id", "board {}"
     by_class = True

@@ -1,4 +1,4 @@
-"""How RoCE NICs treat priorities: flow control (PFC), trust, traffic classes, congestion notification (ECN)."""
+"""Check of the QoS settings of RoCE NICs: flow control (PFC), trust, traffic classes, congestion notification (ECN)."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _CLASS = re.compile(
     r"^tc: (\d{1,2}) ratelimit: ([^,\n]{1,40}), tsa: ([^\n]{1,60})\n\s+priority:([ \t\d]*)$", re.MULTILINE
 )
 _TCLASS = re.compile(r"tclass *= *(\d{1,3})")
-_NO_ANSWER = "neither dcb nor mlnx_qos nor the driver tells it"
+_NO_ANSWER = "neither dcb nor mlnx_qos nor the driver reports it"
 
 
 class RoceQos(ItemsCheck):
     id = "ib.roce.qos"
-    what = "how every RoCE NIC of the fabric treats priorities: flow control (PFC), trust, traffic classes, ECN"
+    what = "the QoS settings of every RoCE NIC of the fabric: flow control (PFC), trust, traffic classes, ECN"
     source = (
         "dcb pfc, ets, app and apptrust show dev NIC; mlnx_qos -i NIC (level full); "
         f"{INFINIBAND}/DEVICE/tc/*/traffic_class, {NET}/NIC/ecn, {CONFIGFS}"
     )
-    rule = "as on most similar hosts"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "config"
     remedy = (
-        "set it alike on all hosts and on the switches (dcb, mlnx_qos): packets of a priority without PFC are dropped"
+        "use the same settings on all hosts and switches (dcb, mlnx_qos); packets of a priority without PFC are dropped"
     )
     absent = "no RoCE NIC"
 
@@ -51,14 +51,14 @@ class RoceQos(ItemsCheck):
         return {nic: settings for nic, settings in found.items() if settings}
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        """A setting that a host does not tell is none that it lacks: its tools are others, or older."""
+        """Return the settings; an unreported setting is not compared, since the tools of a host may be older."""
         items = self._items[id(host)]
         every = super().values(host)
         known = {f"{group} {name}" for group, settings in items.items() for name in settings}
         return {target: value if target in known else None for target, value in every.items()}
 
     def _why_not(self, host: Host) -> str:
-        """Why there is nothing for a host, or for a setting of it."""
+        """Return why a host has no settings, or lacks a setting."""
         nics = _over_rdma(host)
         if not nics:
             return self.absent
@@ -71,7 +71,7 @@ def _over_rdma(host: Host) -> list[NicFact]:
 
 
 def settings_of(host: Host, nic: NicFact) -> Items:
-    """The settings of a NIC by their names; those that are told twice are the kernel's (dcb)."""
+    """Return the settings of a NIC by name; the kernel's report (dcb) has precedence."""
     said = [host.command(f"{name}/{nic.name}") for name in (_MLNX_QOS, *_DCB)]
     texts = tuple(one.text if one.status == 0 else "" for one in said)
     return {**_of_driver(host, nic), **_of_texts(*texts)}
@@ -87,7 +87,7 @@ def _of_texts(mlnx_qos: str, *dcb: str) -> Items:
 
 
 def _of_dcb(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The settings in what `dcb -j` printed of one part; what it counts or could do is none."""
+    """Yield the settings in an output of `dcb -j`, without counters and capabilities."""
     enabled = document.get("prio_pfc")
     if isinstance(enabled, list) and len(enabled) == 8:
         yield "PFC", _priorities([str(number) for number, state in enumerate(enabled) if state in (True, 1, "on")])
@@ -118,14 +118,14 @@ def _of_mlnx_qos(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_driver(host: Host, nic: NicFact) -> Items:
-    """What files of the driver and of the connection manager say."""
+    """Return the settings in files of the driver and of the connection manager."""
     device = nic.device.rpartition("-")[0] or nic.device
     found = {}
     for number in host.snapshot.names(f"{INFINIBAND}/{device}/tc"):
         text = host.read(f"{INFINIBAND}/{device}/tc/{number}/traffic_class")
         if text is not None:
             forced = _TCLASS.search(text)
-            found[f"traffic class of port {number}"] = forced[1] if forced else "as programs ask for"
+            found[f"traffic class of port {number}"] = forced[1] if forced else "as programs request"
     for port in host.snapshot.names(f"{CONFIGFS}/{device}/ports"):
         for file, name in (("default_roce_tos", "ToS of rdma_cm"), ("default_roce_mode", "RoCE mode of rdma_cm")):
             text = host.read(f"{CONFIGFS}/{device}/ports/{port}/{file}")
@@ -140,7 +140,7 @@ def _of_driver(host: Host, nic: NicFact) -> Items:
 
 
 def _priorities(numbers: list[str]) -> str:
-    """`priority 3`, `priorities 3 4`, `off`."""
+    """Format priorities: `priority 3`, `priorities 3 4`, `off`."""
     if not numbers:
         return "off"
     return f"{'priority' if len(numbers) == 1 else 'priorities'} {' '.join(numbers)}"

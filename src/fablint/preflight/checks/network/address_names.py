@@ -44,19 +44,17 @@ class NameCheck(Check):
             found = list(self.look(host, known))
             if not found:
                 yield self.skipped(host.name, "", "the name service was not queried, or did not answer in time")
-            for target, said in found:
-                seen[host.kind, target].append(said)
+            for target, answer in found:
+                seen[host.kind, target].append(answer)
         for (_, target), like in seen.items():
-            usual, count = majority([said.good for said in like])
-            for said in like:
-                if said.good:
-                    yield self.passed(said.host, target, said.message, said.value)
+            usual, count = majority([answer.good for answer in like])
+            for answer in like:
+                if answer.good:
+                    yield self.passed(answer.host, target, answer.message, answer.value)
                 elif usual:
-                    yield self.wrong(said.host, target, f"{said.message}; {count} others {self.others}")
+                    yield self.wrong(answer.host, target, f"{answer.message}; {count} others {self.others}")
                 else:
-                    yield self.skipped(
-                        said.host, target, f"{said.message}; the same holds for most others, or there are no others"
-                    )
+                    yield self.skipped(answer.host, target, f"{answer.message}; the same on most others, or no others")
 
 
 class DnsReverse(NameCheck):

@@ -71,7 +71,7 @@ class IpPrefix(Check):
             yield from self._compared(nic, like)
 
     def _compared(self, nic: str, like: Sequence[tuple[str, Address]]) -> Iterator[Result]:
-        """Compare networks: several hosts, such as those of a rack, may have a network of their own; one host may not."""
+        """Compare networks: several hosts, such as those of a rack, may have their own network; one host may not."""
         networks = [address.network for _, address in like]
         usual, count = majority(networks)
         counted = Counter(networks)

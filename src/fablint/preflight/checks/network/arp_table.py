@@ -23,7 +23,9 @@ class ArpSize(Check):
     id = "net.arp.size"
     what = "the size of the neighbour table"
     source = f"{_AT}/gc_thresh*, ip -j addr"
-    rule = f"gc_thresh3 at least the number of addresses in the host's networks, better {_SPARE:g} times; gc_thresh1 not less"
+    rule = (
+        f"gc_thresh3 at least the number of addresses in the host's networks, better {_SPARE:g} times; gc_thresh1 too"
+    )
     severity = Severity.FAIL
     component = "config"
     remedy = "raise net.ipv4.neigh.default.gc_thresh1, 2 and 3; PERMANENT entries do not count"

@@ -102,9 +102,7 @@ def _answered(
     address, observers = dotted(number), fold(host.name for host, _ in entries)
     lasting = [(host, entry) for host, entry in entries if entry.state == "PERMANENT"]
     for host, entry in lasting:
-        message = (
-            f"permanent entry: {address} of {owner.name} has the MAC {entry.mac}, which is not the MAC of {owner.nic}"
-        )
+        message = f"permanent entry: {address} of {owner.name} has the MAC {entry.mac}, which is not its own"
         yield Owner(host, entry.nic), _AddressFault(Outcome.WARN, message, entry.mac)
     if len(lasting) == len(entries):
         return

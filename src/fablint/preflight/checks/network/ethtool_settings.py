@@ -13,7 +13,7 @@ from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import Check
 from fablint.preflight.checks.items import Items, ItemsCheck
 from fablint.preflight.checks.network.links import ABSENT
-from fablint.preflight.checks.outputs import HUNG, with_reasons, without_answer
+from fablint.preflight.checks.outputs import TIMED_OUT, with_reasons, without_answer
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot import Output
@@ -62,7 +62,7 @@ class Offloads(_EthtoolItems):
     id = "net.offload"
     what = "offloads of every NIC of the fabric"
     source = "ethtool -k NIC"
-    rule = f"as on most similar hosts; {', '.join(_NEEDED)} on, where the driver has them"
+    rule = f"the same as on most similar hosts; {', '.join(_NEEDED)} on, where the driver has them"
     remedy = "use the same setting on all hosts (ethtool -K); without offloads TCP is slower by several times"
     command = "ethtool-k"
 
@@ -96,7 +96,7 @@ class Rings(_EthtoolItems):
     id = "net.ring"
     what = "the ring sizes of every NIC of the fabric"
     source = "ethtool -g NIC, current hardware settings"
-    rule = "as on most similar hosts"
+    rule = "the same as on most similar hosts"
     remedy = "use the same setting on all hosts (ethtool -G); short rings lose packets of bursts"
     command = "ethtool-g"
 
@@ -112,7 +112,7 @@ class Coalescing(_EthtoolItems):
     what = "the interrupt coalescing of every NIC of the fabric"
     source = "ethtool -c NIC"
     rule = (
-        f"as on most similar hosts, and nowhere {_SLOW_US} us or more; times and numbers of adaptive coalescing are not "
+        f"the same as on most similar hosts, and below {_SLOW_US} us; times and numbers of adaptive coalescing are not "
         "compared"
     )
     remedy = "use the same setting on all hosts (ethtool -C); long waits are added to every latency of TCP"
@@ -179,8 +179,8 @@ class PauseFrames(Check):
                 yield self._judged(host.name, target, grown, usual, len(found))
 
     def _without(self, host: str, nic: str, said: Output) -> Result:
-        if said.error == HUNG:
-            return self.unclear(host, nic, f"ethtool: {HUNG}")
+        if said.error == TIMED_OUT:
+            return self.unclear(host, nic, f"ethtool: {TIMED_OUT}")
         return self.skipped(host, nic, f"ethtool: {shortened(said.error) or 'its driver does not count pauses'}")
 
     def _judged(self, host: str, nic: str, grown: _Pauses, usual: _Pauses, count: int) -> Result:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import HostCheck
 from fablint.preflight.checks.network.links import ABSENT
-from fablint.preflight.checks.outputs import HUNG, without_answer
+from fablint.preflight.checks.outputs import TIMED_OUT, without_answer
 from fablint.preflight.host import Host
 from fablint.snapshot import NicFact
 
@@ -37,7 +37,9 @@ class LinkModes(HostCheck):
     rule = "the highest that both ends support, even if all similar hosts run slower"
     severity = Severity.WARN
     component = "config"
-    remedy = "look at the speed that is set on the host (ethtool -s) and on the port of the switch, and the rate of the cable"
+    remedy = (
+        "check the speed that is set on the host (ethtool -s) and on the port of the switch, and the rate of the cable"
+    )
     absent = ABSENT
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -49,8 +51,8 @@ class LinkModes(HostCheck):
         said = host.command(f"ethtool/{nic.name}")
         ends = ends_of(said.text)  # also if ethtool fails: some facts need root
         speed = ends.now or nic.speed
-        if said.error == HUNG:
-            return self.unclear(host.name, nic.name, f"ethtool: {HUNG}")
+        if said.error == TIMED_OUT:
+            return self.unclear(host.name, nic.name, f"ethtool: {TIMED_OUT}")
         if nic.state != "up":
             return self.skipped(host.name, nic.name, "the link is down")
         if not ends.own or speed is None:

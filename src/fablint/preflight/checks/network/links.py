@@ -164,9 +164,7 @@ class RailsCount(Check):
         own = rails - usual.keys()
         additional = {name for name in own if 2 * known[name] <= of}  # on few hosts: another name of the same NIC
         if not usual:
-            yield self.skipped(
-                host.name, "", "no similar hosts to compare with, or the NICs have other names on each host"
-            )
+            yield self.skipped(host.name, "", "no similar hosts to compare with, or NICs have other names on each")
         elif not missing and not unused:
             yield self.passed(host.name, "", value=len(host.rails))
         elif missing and len(additional) >= len(missing):

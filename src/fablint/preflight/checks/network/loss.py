@@ -19,8 +19,8 @@ class PingLoss(ReachCheck):
     what = "the ping loss of every NIC of the fabric that answers some pings"
     source = "ping between all hosts, in rounds; more pings after a loss"
     rule = (
-        f"fewer than 2 lost, or no more than elsewhere on the rail; more than {_MAX_WARN:.0%} is a failure. Round trips "
-        "do not show the direction"
+        f"fewer than 2 lost, or no more than elsewhere on the rail; more than {_MAX_WARN:.0%} fails. Round trips do "
+        "not show the direction"
     )
     severity = Severity.FAIL
     component = "nic"
@@ -41,7 +41,7 @@ class PingLoss(ReachCheck):
             yield say(*end, _words(loss), round(loss.all.share, 4), 0)
         if found.among:
             message = (
-                f"{found.rest} pings between these NICs are lost, {found.rest.share:.1%}, and no NIC loses clearly more "
+                f"{found.rest} pings between these are lost, {found.rest.share:.1%}, and no NIC loses clearly more "
                 "than the others: check the switches and cables between them"
             )
             yield from (self.warned(*end, message, round(found.rest.share, 4), 0) for end in found.among)

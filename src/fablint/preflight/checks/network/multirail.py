@@ -40,7 +40,9 @@ class RpFilter(HostCheck):
             elif value != _STRICT or _answers_by(host, address):
                 yield self.passed(host.name, nic, value=value)
             else:
-                message = f"strict: drops packets to {address.text}, because the route to {address.network} leaves by another NIC"
+                message = (
+                    f"strict: drops packets to {address.text}; the route to {address.network} leaves by another NIC"
+                )
                 yield self.wrong(host.name, nic, message, value, 2)
 
 

@@ -24,9 +24,9 @@ class LogNic(PatternCheck):
     id = "log.nic"
     what = "errors that drivers of NICs reported"
     rule = (
-        "no failed health, no command without an answer, no failed reset within a week without a later recovery (reported "
-        "by the driver, or a link that is up again); heat, cables, power and stalled queues warn for a day; NICs outside "
-        "the fabric only warn"
+        "no failed health, no command without an answer, no failed reset within a week without a later recovery "
+        "(reported by the driver, or a link that is up again); heat, cables, power and stalled queues warn for a day; "
+        "NICs outside the fabric only warn"
     )
     severity = Severity.FAIL
     component = "nic"
@@ -130,7 +130,7 @@ class LogCxi(LogCheck):
                 yield Event(Grade.NOTE, "link down", found["device"], line, many=_FLAPS)
 
     def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
-        """Yield a recovery from degraded errors of link blocks (HNI) for each link that came up again with all lanes."""
+        """Yield a recovery from degraded errors of link blocks (HNI) for each link that came up again."""
         found = [error for line in lines if (error := self._ERROR.search(line.text))]
         degraded = tuple({one["name"] for one in found if one["grade"] == "DEGRD" and "HNI" in one["block"]})
         for line in lines if degraded else ():

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import Check
 from fablint.preflight.checks.network.links import ABSENT
-from fablint.preflight.checks.outputs import HUNG, without_answer
+from fablint.preflight.checks.outputs import TIMED_OUT, without_answer
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot.parsers.kernel_log import DAY_S
@@ -59,8 +59,8 @@ class NicCounters(Check):
             for nic in host.interfaces:
                 first, last = (host.command(f"{name}/{nic.name}") for name in ("ethtool-S", "ethtool-S-later"))
                 before, after = _counters(first.text), _counters(last.text)
-                if HUNG in (first.error, last.error):
-                    yield self.unclear(host.name, nic.name, f"ethtool: {HUNG}")
+                if TIMED_OUT in (first.error, last.error):
+                    yield self.unclear(host.name, nic.name, f"ethtool: {TIMED_OUT}")
                 elif not after or first.status or last.status:
                     why = without_answer(last) if last.status != 0 else "its driver does not count these errors"
                     yield self.skipped(host.name, nic.name, f"ethtool: {why}")
@@ -73,12 +73,8 @@ class NicCounters(Check):
             yield from self._compared(nic_name, found)
 
     def _compared(self, nic: str, like: Sequence[_Counted]) -> Iterator[Result]:
-        usual = {
-            name: _third_quartile([one.totals.get(name, 0) for one in like]) for one in like for name in one.totals
-        }
-        growing = {
-            name: _third_quartile([one.grown.get(name, 0) for one in like]) for one in like for name in one.grown
-        }
+        usual = {name: _quartile([one.totals.get(name, 0) for one in like]) for one in like for name in one.totals}
+        growing = {name: _quartile([one.grown.get(name, 0) for one in like]) for one in like for name in one.grown}
         for one in like:
             days = (one.host.uptime_s or 0.0) / DAY_S
             messages = [
@@ -105,6 +101,6 @@ def _counters(text: str) -> Mapping[str, int]:
     return {name: value for name, value in found.items() if not _QUEUE.match(name)}
 
 
-def _third_quartile(values: Sequence[int]) -> float:
+def _quartile(values: Sequence[int]) -> float:
     """Return the third quartile."""
     return quantiles(values, n=4, method="inclusive")[2] if len(values) > 1 else float(values[0])

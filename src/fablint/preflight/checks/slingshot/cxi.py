@@ -1,4 +1,4 @@
-"""Slingshot NICs: link, speed, retry, pause, firmware, services. Cassini-2 has its files elsewhere than Cassini-1."""
+"""Checks of Slingshot NICs: link, speed, retry, pause, firmware, services. Cassini-1 and Cassini-2 differ in files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fablint.snapshot.parsers.ama import decode
 from fablint.text.sanitise import shortened
 
 NO_NIC = "no Slingshot NIC"
-LINE_RATES = {  # bits per second on the wire, with the coding
+LINE_RATES = {  # bits per second on the wire, including the coding
     "CK_400G": 425e9,
     "BS_200G": 212.5e9,
     "CD_100G": 106.25e9,
@@ -33,28 +33,29 @@ _CASSINI_2 = {
 }
 _FLAPS_1H, _FLAPS_10H = 5, 10
 _NO_TIME = 1 << 40
-_RING = 10  # restarts that a NIC remembers
+_RING = 10  # restarts that a NIC stores
 
 
 def port(host: Host, device: str, name: str) -> str | None:
-    """A property of the port of a Slingshot NIC."""
+    """Return a property of the port of a Slingshot NIC; None if the driver does not report it."""
     folder = f"{CXI}/{device}/device/port"
     text = host.read(f"{folder}/{name}") or host.read(f"{folder}/{_CASSINI_2[name]}")
     return shortened(text) if text else None
 
 
 def is_up(host: Host, device: str) -> bool:
+    """Tell whether the link of a Slingshot NIC is up."""
     return port(host, device, "link") == "up"
 
 
 def nominal_gbit(host: Host, device: str) -> float | None:
-    """Gbit/s that the NIC's speed is sold as: 200 of `BS_200G`."""
+    """Return the nominal speed of a NIC in Gbit/s: 200 for `BS_200G`; None if unknown."""
     speed = re.fullmatch(r"[A-Z]+_(\d{1,4})G", port(host, device, "speed") or "")
     return float(speed[1]) if speed else None
 
 
 class _PortCheck(HostCheck):
-    """One property of each port. Of a port without a link only the link is told."""
+    """Base of checks of one property of each port. A port without a link is only reported by the link check."""
 
     component: ClassVar[ComponentKind] = "nic"
     absent = NO_NIC
@@ -92,7 +93,7 @@ class CxiLink(_PortCheck):
     what = "the link of every Slingshot NIC"
     source = f"{CXI}/CXI/device/port/link"
     rule = "up"
-    remedy = "check the cable and the port of the switch; slingshot-diag reports details"
+    remedy = "check the cable and the switch port; slingshot-diag reports details"
     file, words, expected = "link", "link", "up"
 
 
@@ -100,10 +101,10 @@ class CxiSpeed(UniformCheck):
     id = "cxi.speed"
     what = "the speed of every Slingshot NIC"
     source = f"{CXI}/CXI/device/port/speed"
-    rule = "as most similar hosts have it"
+    rule = "the same as on most similar hosts"
     severity = Severity.FAIL
     component = "cable"
-    remedy = "reseat the cable, then replace it; compare the port's policy on the switch"
+    remedy = "reseat the cable, then replace it; compare the port policy of the switch"
     words = "speed {}"
     far_end = True
     absent = "no Slingshot NIC with a link"
@@ -116,16 +117,16 @@ class CxiRetry(_PortCheck):
     id = "cxi.llr"
     what = "link layer retry of every Slingshot NIC"
     source = f"{CXI}/CXI/device/port/link_layer_retry"
-    rule = "on: without it every bit error is a lost packet"
-    remedy = "set the private flag llr with ethtool, and the same on the switch's port"
+    rule = "on; without it every bit error loses a packet"
+    remedy = "set the private flag llr with ethtool, and the same on the switch port"
     file, words, expected = "link_layer_retry", "link layer retry", "on"
 
 
 class CxiLoopback(_PortCheck):
     id = "cxi.loopback"
-    what = "is a Slingshot NIC in loopback?"
+    what = "the loopback mode of every Slingshot NIC"
     source = f"{CXI}/CXI/device/port/loopback"
-    rule = "off: else it hears nobody but itself"
+    rule = "off; in loopback a NIC receives only its own packets"
     remedy = "clear the private flags internal-loopback and external-loopback with ethtool"
     file, words, expected = "loopback", "loopback", "off"
 
@@ -136,21 +137,21 @@ class CxiPause(_PortCheck):
     source = f"{CXI}/CXI/device/port/pause"
     rule = "pfc/802.1qbb"
     component = "config"
-    remedy = "set PFC on the port, as the switch has it"
+    remedy = "enable PFC on the port with the settings of the switch"
     file, words, expected = "pause", "pause", "pfc/802.1qbb"
 
     def holds(self, text: str) -> bool:
-        return text.startswith("pfc") or bool(integer(text))  # or a map of the classes that have it
+        return text.startswith("pfc") or bool(integer(text))  # or a bit map of the classes with PFC
 
 
 class CxiFlaps(HostCheck):
     id = "cxi.flaps"
-    what = "how often the link of a Slingshot NIC was restarted"
+    what = "the link restarts of every Slingshot NIC"
     source = f"{CXI}/CXI/device/link_restarts/time_0 to time_9"
     rule = f"fewer than {_FLAPS_1H} in an hour; {_FLAPS_10H} in ten hours warn"
     severity = Severity.FAIL
     component = "cable"
-    remedy = "clean and reseat the cable, then replace it; show-flaps on the fabric manager tells which end"
+    remedy = "clean and reseat the cable, then replace it; show-flaps on the fabric manager shows which end"
     absent = NO_NIC
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -159,7 +160,7 @@ class CxiFlaps(HostCheck):
             times = [host.number(f"{folder}/{name}") for name in host.snapshot.names(folder)]
             known = [moment for moment in times if moment is not None and moment < _NO_TIME]
             if not known:
-                yield self.skipped(host.name, device, "the driver reports no restarts")
+                yield self.skipped(host.name, device, "the driver does not report restarts")
                 continue
             ages = [host.snapshot.time - moment for moment in known if 0 < moment <= host.snapshot.time]
             yield self._judged(host.name, device, ages)
@@ -181,10 +182,10 @@ class CxiFirmware(UniformCheck):
     id = "cxi.fw"
     what = "the firmware of every Slingshot NIC"
     source = f"{CXI}/CXI/device/uc/version"
-    rule = "as most similar hosts have it"
+    rule = "the same as on most similar hosts"
     severity = Severity.WARN
     component = "nic"
-    remedy = "flash the same firmware everywhere"
+    remedy = "install the same firmware on all hosts"
     words = "firmware {}"
     absent = NO_NIC
 
@@ -197,10 +198,10 @@ class CxiRetryHandler(HostCheck):
     id = "cxi.rh"
     what = "the retry handler of every Slingshot NIC"
     source = "systemctl is-active cxi_rh@CXI; /run/cxi/CXI"
-    rule = "active; it gave up no packet and no connection within a week, and saw fewer than 10 timeouts in an hour"
+    rule = "active; no cancelled packet or connection within a week, and fewer than 10 timeouts in an hour"
     severity = Severity.FAIL
     component = "host"
-    remedy = "systemctl restart cxi_rh@CXI; what was given up tells of a peer or a path that did not answer"
+    remedy = "systemctl restart cxi_rh@CXI; cancelled packets indicate a peer or a path without an answer"
     absent = NO_NIC
 
     _GIVEN_UP = ("connections_cancelled", "pkts_cancelled_o", "pkts_cancelled_u")
@@ -219,10 +220,10 @@ class CxiRetryHandler(HostCheck):
             elif state == "active" or host.snapshot.names(f"/run/cxi/{device}"):
                 yield self.passed(host.name, device)
             else:
-                yield self.skipped(host.name, device, said.error or "systemd says nothing of it")
+                yield self.skipped(host.name, device, said.error or "systemd does not report its state")
 
     def _grown(self, host: Host, device: str) -> list[str]:
-        """What it gave up; and timeouts if there are many, for a few are usual."""
+        """Describe cancelled packets and connections, and timeouts above a limit, since a few are normal."""
         found = []
         for name in (*self._GIVEN_UP, *self._TIMEOUTS):
             limit = Limit(1, 1, 1) if name in self._GIVEN_UP else Limit(10, 10)
@@ -233,12 +234,12 @@ class CxiRetryHandler(HostCheck):
 
 class CxiService(HostCheck):
     id = "cxi.service"
-    what = "services of Slingshot NICs, by which programs use them"
+    what = "the services through which programs use Slingshot NICs"
     source = "cxi_service list"
-    rule = "one is enabled on every NIC"
+    rule = "at least one is enabled on every NIC"
     severity = Severity.WARN
     component = "config"
-    remedy = "cxi_service enable -s 1, or let the scheduler make one for each job"
+    remedy = "cxi_service enable -s 1, or let the scheduler create one for each job"
     absent = NO_NIC
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -259,7 +260,7 @@ class CxiService(HostCheck):
 
 
 def _services(text: str) -> Iterator[tuple[str, bool]]:
-    """Devices, and whether a service of theirs is enabled; later ones of a device go on from earlier."""
+    """Yield each device with whether one of its services is enabled."""
     device, found = "", dict[str, bool]()
     for line in text.splitlines():
         if head := re.match(r"\s*(?:Device\s*:\s*)?(cxi\d{1,3})\b", line):
@@ -276,7 +277,7 @@ class CxiNid(HostCheck):
     rule = "the NID is the low 20 bits of the algorithmic MAC address"
     severity = Severity.FAIL
     component = "config"
-    remedy = "set the algorithmic MAC address anew (slingshot-network-config), then restart the retry handler"
+    remedy = "set the algorithmic MAC address again (slingshot-network-config), then restart the retry handler"
     absent = NO_NIC
 
     def look(self, host: Host) -> Iterable[Result]:
@@ -288,11 +289,11 @@ class CxiNid(HostCheck):
             elif nid == (expected := int(mac.replace(":", ""), 16) & 0xFFFFF):
                 yield self.passed(host.name, device, value=f"{nid:#x}")
             else:
-                message = f"NID {nid:#07x}, but the address {mac} means {expected:#07x}"
+                message = f"NID {nid:#07x}, but {expected:#07x} according to its address {mac}"
                 yield self.wrong(host.name, device, message, f"{nid:#x}", f"{expected:#x}")
 
 
 def _interface(host: Host, device: str) -> str:
-    """The network interface of a NIC; where the driver does not report it, the one with its number."""
+    """Return the network interface of a NIC; by default the one with the same number."""
     named = host.snapshot.names(f"{CXI}/{device}/device/net")
     return named[0] if named else device.replace("cxi", "hsn")

@@ -1,4 +1,4 @@
-"""Slingshot NICs: codewords, replays, pauses and errors. Rates are those of the snapshot's own window."""
+"""Checks of the counters of Slingshot NICs: codewords, replays, pauses, errors. Rates are of the snapshot's window."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import ClassVar
 from fablint.model import ComponentKind
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import HostCheck
-from fablint.preflight.checks.growth import Counted, Excess, GrowthCheck, Limit
+from fablint.preflight.checks.growth import CountedPart, Excess, GrowthCheck, Limit
 from fablint.preflight.checks.slingshot.cxi import LINE_RATES, NO_NIC, is_up, port
 from fablint.preflight.counter_deltas import Delta
 from fablint.preflight.host import CXI, Host
@@ -22,7 +22,7 @@ _CLASSES = range(8)
 
 
 class _TelemetryCheck(HostCheck):
-    """A judgement of the telemetry of each NIC that has a link."""
+    """Base of checks of the telemetry of each NIC with a link."""
 
     component: ClassVar[ComponentKind] = "cable"
     severity = Severity.WARN
@@ -42,12 +42,12 @@ class _TelemetryCheck(HostCheck):
 
     @abstractmethod
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
-        """What its counters below `at` say, and how much they grew within the snapshot's window."""
+        """Return the result for the counters below `at`; `counted` is their growth in the snapshot's window."""
 
 
 class CxiUncorrected(_TelemetryCheck):
     id = "cxi.ber.ucw"
-    what = "codewords that error correction could not mend"
+    what = "codewords that error correction could not correct"
     source = f"{_TELEMETRY}/hni_pcs_uncorrected_cw"
     rule = "none during the snapshot; some since the last reading warn"
     severity = Severity.FAIL
@@ -97,7 +97,7 @@ class CxiGood(_TelemetryCheck):
         if not line:
             return self.skipped(host.name, device, "the line rate of its speed is not known")
         if "@" not in (host.read(at + self.counters[0]) or ""):
-            return self.skipped(host.name, device, "the moments of its readings are not told")
+            return self.skipped(host.name, device, "the times of its readings are unknown")
         expected = line / CODE_WORD_BITS
         if abs(grown.rate / expected - 1) <= 0.01:
             return self.passed(host.name, device, value=grown.rate, unit="1/s")
@@ -107,10 +107,10 @@ class CxiGood(_TelemetryCheck):
 
 class CxiReplay(_TelemetryCheck):
     id = "cxi.replay"
-    what = "how often link layer retry sends again"
+    what = "the replays of link layer retry"
     source = f"{_TELEMETRY}/hni_llr_tx_replay_event, hni_llr_rx_replay_event"
-    rule = "less than once a second"
-    remedy = "clean and reseat the cable: every replay delays all that is behind it"
+    rule = "less than one per second"
+    remedy = "clean and reseat the cable; every replay delays the packets behind it"
     counters = ("hni_llr_tx_replay_event", "hni_llr_rx_replay_event")
 
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
@@ -122,20 +122,20 @@ class CxiReplay(_TelemetryCheck):
 
 class CxiPaused(_TelemetryCheck):
     id = "cxi.paused"
-    what = "for how much of the time a Slingshot NIC is paused"
+    what = "the share of time for which every Slingshot NIC is paused"
     source = f"{_TELEMETRY}/hni_rx_paused_0 to 7, hni_tx_paused_0 to 7"
-    rule = "less than 1 % of the time, while nothing runs"
+    rule = "less than 1 % of the time on an idle host"
     component = "host"
-    remedy = "look for a job that still sends; a host that pauses its peers is too slow to receive"
-    counters = tuple(f"hni_{way}_paused_{number}" for way in ("rx", "tx") for number in _CLASSES)
+    remedy = "look for a job that still sends; a host that pauses its peers receives too slowly"
+    counters = tuple(f"hni_{side}_paused_{number}" for side in ("rx", "tx") for number in _CLASSES)
 
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
         name, share = max(((name, grown.rate * 1e-9) for name, grown in counted.items()), key=lambda one: one[1])
         if share < 0.01:
             return self.passed(host.name, device, value=share)
-        _, way, _, number = name.split("_")
+        _, side, _, number = name.split("_")
         return self.wrong(
-            host.name, device, f"{way} class {number} paused {min(share, 1):.0%} of the time", share, 0.01
+            host.name, device, f"{side} class {number} paused {min(share, 1):.0%} of the time", share, 0.01
         )
 
 
@@ -143,7 +143,9 @@ class CxiErrors(GrowthCheck):
     id = "cxi.errors"
     what = "bad, poisoned and discarded packets"
     source = f"{_TELEMETRY}/hni_rx_bad_*, hni_tx_poisoned_*, hni_discard_cntr_*, hni_pfc_fifo_oflw_cntr_*"
-    rule = "none during the snapshot, fewer than 10 in an hour; at the first reading totals not far above the others'"
+    rule = (
+        "none during the snapshot, fewer than 10 in an hour; at the first reading totals not far above those of peers"
+    )
     severity = Severity.WARN
     component = "nic"
     remedy = (
@@ -161,17 +163,17 @@ class CxiErrors(GrowthCheck):
         Limit(1, 10),
     )
 
-    def parts(self, host: Host) -> Iterable[Counted]:
+    def parts(self, host: Host) -> Iterable[CountedPart]:
         for device in host.cxi:
             folder = f"{CXI}/{device}/device/telemetry"
             readings = host.snapshot.readings_in(folder)
             missed = {file for reading in readings for file in _FILES.values() if text_in(reading, file) is None}
             files = {name: file for name, file in _FILES.items() if file not in missed} if missed else _FILES
-            part = Counted(device, folder, files)
+            part = CountedPart(device, folder, files)
             missing = "" if part.grows(host) else "its telemetry was not read twice"
             yield part._replace(why_not=missing if is_up(host, device) else "the link is not up")
 
-    def judged(self, host: Host, part: Counted, found: Excess) -> Result:
+    def judged(self, host: Host, part: CountedPart, found: Excess) -> Result:
         if words := found.words():
             return self.wrong(host.name, part.target, ", ".join(words[:3]), found.most, 0)
         return self.passed(host.name, part.target)

@@ -1,4 +1,4 @@
-"""Slingshot's algorithmic MAC addresses (AMA): they say to which port of which switch a NIC belongs."""
+"""Checks of Slingshot's algorithmic MAC addresses (AMA), which contain the switch port of a NIC."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from fablint.preflight.host import NET, Host
 from fablint.snapshot import NicFact
 from fablint.snapshot.parsers.ama import decode
 
-_SWITCH = "fe"  # the second octet of the switch's side
+_SWITCH = "fe"  # second octet of addresses of switch ports
 _NOT_SLINGSHOT = "no NIC on Slingshot"
 _SOURCE = f"{NET}/hsn*/address"
 
 
 def _nics(host: Host) -> list[NicFact]:
-    """Those that may be on Slingshot."""
+    """Return the NICs that may be on Slingshot."""
     return [nic for nic in host.interfaces if nic.mac and (nic.kind == "cxi" or nic.name.startswith("hsn"))]
 
 
 def _assigned(mac: str) -> bool:
-    """Is it an algorithmic address, of the host's side?"""
+    """Tell whether a MAC is an algorithmic address of a host."""
     return decode(mac) is not None and mac.split(":")[1] != _SWITCH
 
 
@@ -32,10 +32,10 @@ class AmaValid(Check):
     id = "ss.ama.valid"
     what = "the algorithmic MAC of every NIC on Slingshot"
     source = _SOURCE
-    rule = "there is one: 02:00:00:0, then group, switch and port"
+    rule = "present: 02:00:00:0, then group, switch and port"
     severity = Severity.FAIL
     component = "config"
-    remedy = "let the fabric manager assign it (slingshot-network-config), then set the NIC up again"
+    remedy = "let the fabric manager assign it (slingshot-network-config), then bring the NIC up again"
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         seen: dict[tuple[str, ...], list[bool]] = defaultdict(list)
@@ -61,33 +61,34 @@ class AmaValid(Check):
 
 class AmaMatch(HostCheck):
     id = "ss.ama.match"
-    what = "the MAC of a NIC and that of the switch's port it hangs on"
+    what = "the MAC of every NIC and that of the switch port it is connected to"
     source = f"{_SOURCE}, LLDP"
-    rule = "both tell the same group, switch and port"
+    rule = "both contain the same group, switch and port"
     severity = Severity.FAIL
     component = "cable"
     remedy = "check whether the cable is in the right port; else let the fabric manager assign the MAC again"
-    absent = "no NIC on Slingshot hears a switch with such an address"
+    absent = "no NIC on Slingshot has a neighbour with an algorithmic MAC"
 
     def look(self, host: Host) -> Iterable[Result]:
         nics = {nic.name: nic for nic in _nics(host)}
-        for heard in host.neighbours:
-            nic = nics.get(heard.port)
-            own, port = decode(nic.mac) if nic else None, decode(heard.address)
+        for neighbour in host.neighbours:
+            nic = nics.get(neighbour.port)
+            own, port = decode(nic.mac) if nic else None, decode(neighbour.address)
             if not nic or own is None or port is None:
                 continue
             if own == port:
                 yield self.passed(host.name, nic.name, value=nic.mac)
             else:
-                message = f"{nic.mac} hangs on {heard.name} port {heard.its_port}, whose MAC is {heard.address}"
-                yield self.wrong(host.name, nic.name, message, nic.mac, heard.address)
+                there = f"{neighbour.name} port {neighbour.its_port}"
+                message = f"{nic.mac} is connected to {there}, whose MAC is {neighbour.address}"
+                yield self.wrong(host.name, nic.name, message, nic.mac, neighbour.address)
 
 
 class AmaUnique(Check):
     id = "ss.ama.unique"
     what = "the algorithmic MACs of all hosts"
     source = _SOURCE
-    rule = "each is one NIC's"
+    rule = "unique"
     severity = Severity.FAIL
     component = "config"
     remedy = "let the fabric manager assign them again"
@@ -104,7 +105,7 @@ class AmaUnique(Check):
                 without.pop(name, None)
                 others = [f"{other}/{one.name}" for other, one in ends if other != name]
                 if len(hosts) > 1:
-                    message = f"{nic.mac} is the MAC of {', '.join(others[:3])} too"
+                    message = f"{nic.mac} is also the MAC of {', '.join(others[:3])}"
                     yield self.wrong(name, nic.name, message, nic.mac)
                 else:
                     yield self.passed(name, nic.name, value=nic.mac)

@@ -94,7 +94,7 @@ def test_the_same_card_missing_on_several_hosts_is_said() -> None:
     fitness = judged(fleet({"gpu": 20}, some))
     assert said(fitness) == {"host.class": set(some)}
     (message,) = {one.message for one in fitness.results if one.check == "host.class" and one.outcome is Outcome.WARN}
-    assert message == "7 instead of 8 GPUs on 4 hosts, 16 others have all"
+    assert message == "7 instead of 8 GPUs on 4 hosts, 16 others have all of them"
 
 
 def test_every_host_is_in_one_class_and_order_does_not_matter() -> None:

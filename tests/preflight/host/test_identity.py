@@ -54,8 +54,8 @@ def test_a_host_that_has_the_name_of_another():
 def test_ids_of_another_host(what, words):
     hosts = [*fleet(), machine(9, **{what: machine(4).read(MACHINE if what == "id" else SERIAL) or ""})]
     assert wrong(of(HostIdentity, *hosts)) == [
-        ("n4", "", Outcome.WARN, f"has the {words} of n9 too"),
-        ("n9", "", Outcome.WARN, f"has the {words} of n4 too"),
+        ("n4", "", Outcome.WARN, f"has the same {words} as n9"),
+        ("n9", "", Outcome.WARN, f"has the same {words} as n4"),
     ]
 
 
@@ -73,7 +73,7 @@ def named(index: int, address: str) -> Host:
 def test_a_name_that_leads_to_another_host():
     hosts = [*(named(index, f"10.1.0.{index}") for index in range(1, 5)), named(5, "10.1.0.2")]
     found = wrong(of(OwnName, *hosts))
-    assert found == [("n5", "", Outcome.FAIL, "its own name n5 leads to 10.1.0.2, which is n2's")]
+    assert found == [("n5", "", Outcome.FAIL, "its own name n5 resolves to 10.1.0.2, an address of n2")]
 
 
 @pytest.mark.parametrize("address", ["127.0.1.1", "192.0.2.9"])
@@ -121,7 +121,7 @@ def test_cables_of_a_host_that_are_swapped_are_seen_from_the_others():
         ("n8", "hsn0", Outcome.FAIL),
         ("n8", "hsn1", Outcome.FAIL),
     ]
-    assert "7 others have hsn1: the cables of hsn0 and hsn1 are swapped" in wrong(of(Planes, *hosts))[0][3]
+    assert "7 other hosts have hsn1: the cables of hsn0 and hsn1 are swapped" in wrong(of(Planes, *hosts))[0][3]
 
 
 def test_two_hosts_that_agree_are_enough_to_warn():

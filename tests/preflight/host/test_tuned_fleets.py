@@ -137,7 +137,7 @@ def smi_with(old: str, new: str) -> dict[str, str]:
 
 W, F = Outcome.WARN, Outcome.FAIL
 CASES: list[tuple[str, dict[str, Any], Outcome, str]] = [
-    ("host.clocksource", {"files": {f"{CLOCK}/current_clocksource": "hpet"}}, W, "hpet, which takes"),
+    ("host.clocksource", {"files": {f"{CLOCK}/current_clocksource": "hpet"}}, W, "hpet, whose reading takes"),
     ("host.tsc", {"files": {"/proc/cpuinfo": CPUINFO.format("0x2b000603").replace(" nonstop_tsc", "")}}, W,
      "no nonstop_tsc"),
     ("host.turbo", {"files": {f"{CPU}/intel_pstate/no_turbo": "1"}}, W, "turbo off, 7 others on"),
@@ -171,7 +171,7 @@ CASES: list[tuple[str, dict[str, Any], Outcome, str]] = [
      "60% of the memory available, median of 8 hosts 9"),
     ("host.numa.memory", {"files": {f"{NODE}/node1/meminfo": f"Node 1 MemTotal:  {LACKING} kB"}},
      W, "49.2% of the host's memory"),
-    ("host.load", {"files": {"/proc/loadavg": "40.0 40.0 40.0 40/900 77"}}, W, "0.18 processes for each CPU"),
+    ("host.load", {"files": {"/proc/loadavg": "40.0 40.0 40.0 40/900 77"}}, W, "0.18 processes per CPU"),
     ("pcie.requests", {"commands": {"lspci": LSPCI.format(card=CARD, payload=512, request=512)}}, W,
      "MaxPayload 512, MaxReadReq 512, 7 others MaxPayload 512, MaxReadReq 4096"),
     ("ib.pkey", {"files": {f"{IB}/ports/1/pkeys/*": "1 0x7fff"}}, W, "P_Keys 0x7fff, 7 others 0x7fff 0x8001"),
@@ -199,8 +199,8 @@ CASES: list[tuple[str, dict[str, Any], Outcome, str]] = [
     ("gpu.fabricmanager", {"commands": smi_with("Success", "CUDA_ERROR_X")}, F, "join its fabric: CUDA"),
     ("gpu.peermem", {"files": {"/sys/module/nvidia_peermem/initstate": None}}, W,
      "no peer memory module, 7 others nvidia_peermem loaded"),
-    ("gpu.remap", {"commands": smi_with("failure>No", "failure>Yes")}, F, "remapping of a row"),
-    ("gpu.remap", {"commands": smi_with("pending>No", "pending>Yes")}, W, "waits for a reset"),
+    ("gpu.remap", {"commands": smi_with("failure>No", "failure>Yes")}, F, "remapping of a memory row"),
+    ("gpu.remap", {"commands": smi_with("pending>No", "pending>Yes")}, W, "is pending"),
     ("gpu.remap", {"commands": smi_with("<dram_uncorrectable>0", "<dram_uncorrectable>2")}, W,
      "2 uncorrectable memory errors"),
     ("gpu.throttle", {"commands": smi_with("brake_slowdown>Not Active", "brake_slowdown>Active")}, W,
@@ -286,7 +286,7 @@ def test_part_of_a_process_on_a_small_host_is_no_load() -> None:
     ("answer", "outcome", "message"),
     [
         (probe(100e9, 95e9, cores=112, others=20.0), Outcome.SKIP, "other programs used 20.0 of 112 cores"),
-        (probe(100e9, 95e9, cores=8), Outcome.SKIP, "too few idle hosts like it"),  # a job step with a few cores
+        (probe(100e9, 95e9, cores=8), Outcome.SKIP, "too few similar idle hosts"),  # a job step with a few cores
         (probe(320e9, 95e9, cores=112, spread=0.4), Outcome.PASS, ""),  # it was disturbed
         (probe(350e9, 95e9, cores=112), Outcome.PASS, ""),
         (Output(error="too little free memory for it"), Outcome.SKIP, "too little free memory"),

@@ -248,7 +248,7 @@ def test_a_host_that_is_built_otherwise_than_its_class_is_said() -> None:
     fitness = against([made("gpu3", "gpu", without("0000:43:00.0")), made("new", "ndr")], site)
     reported = {one.host: one.message for one in fitness.results if one.check == "host.class"}
     assert reported["gpu3"] == "7 instead of 8 GPU 10de:2330, class class1 of site.toml"
-    assert reported["new"] == "built like no class of site.toml: compared with other hosts only"
+    assert reported["new"] == "not the build of any class of site.toml: compared with other hosts only"
 
 
 def test_a_new_host_that_is_built_like_a_class_belongs_to_it() -> None:

@@ -181,7 +181,7 @@ BAD: Sequence[tuple[str, str]] = [
     (replaced('"net.link.mtu"', "7"), "site.toml: suppress 1: unknown check 7"),
     (replaced("reason =", "resaon ="), "site.toml: suppress 1: unknown key 'resaon': did you mean reason"),
     (replaced('reason = "switch firmware, ticket 4711"', ""), "suppress 1: no reason: it needs check, hosts, until"),
-    (replaced("switch firmware, ticket 4711", " "), "suppress 1: reason is empty: say why"),
+    (replaced("switch firmware, ticket 4711", " "), "suppress 1: reason is empty: give the reason"),
     (replaced("until = 2026-01-31", ""), "site.toml: suppress 1: no until"),
     (replaced("2026-01-31", "2026-02-30"), "site.toml: not TOML: Invalid date or datetime (at line 7, column"),
     (replaced("2026-01-31", '"31.1.2026"'), "suppress 1: until: '31.1.2026' is no date: write the last day as"),

@@ -1,11 +1,11 @@
 # ruff: noqa: UP006, UP035
-"""Takes a snapshot of a host: files of /proc, /sys and /run, and what programs print. Nothing is judged here.
+"""Take a snapshot of a host: files of /proc, /sys and /run, and outputs of programs. Nothing is judged here.
 
-Runs by itself on every host, behind machine.py, as `python3 -I - LEVEL WINDOW AIM[:LIMIT] [SYSROOT [NIDS]]`: standard
-library only, Python 3.6, no root needed, nothing is written. It prints JSON, packed, on lines that begin with
-`fablint:`. Counters are read twice, WINDOW seconds apart. Below another SYSROOT, for tests, the outputs of programs are
-files of its folder `commands`. Programs are waited for as long as it can end within AIM seconds; files are read till
-all are, at most for LIMIT seconds. Then it prints what it has, and what it was waiting for.
+Runs on every host after machine.py as `python3 -I - LEVEL WINDOW AIM[:LIMIT] [SYSROOT [NIDS]]`: standard library only,
+Python 3.6, without root, no files are written. It prints compressed JSON on lines that begin with `fablint:`. Counters
+are read twice, WINDOW seconds apart. With another SYSROOT, for tests, the outputs of programs are files of its folder
+`commands`. Programs may run until AIM seconds; files are read until all are read, at most for LIMIT seconds. Then the
+collector prints what it has, and its last activity.
 """
 
 import json
@@ -43,18 +43,18 @@ from fablint.snapshot.agent.tuning import (
 )
 
 LAST_S = 3.0  # at most, for the second reading
-GRACE_S = 0.1  # to stop by itself where time is up
-MOST_ASKED = 16  # NICs about which programs are asked
-LOADS = "cxi_gpu_loopback_bw/"  # makes traffic: when all else is done, and one after the other
+GRACE_S = 0.1  # to end after the time limit
+MOST_ASKED = 16  # NICs for which programs are run
+LOADS = "cxi_gpu_loopback_bw/"  # causes traffic: runs after everything else, one device at a time
 WRITE_BW = "ib_write_bw/"  # as well
 WRITE_BW_S = 10.0  # at most, for two seconds of traffic
 NO_ANSWER = {"error": "no answer in time"}
 FMN_HEALTH = "fmn-update-compute-hsn-health"
 MOUNTS = "/proc/self/mountinfo"
-SLOWEST = 0.7  # of the aim: what a program may take
+SLOWEST = 0.7  # of the aim: time limit of a program
 
-# ------------------------------------------------------------------------------------------------ what is read
-# `{a,b}` and `*` as in a shell.
+# ------------------------------------------------------------------------------------------------ files
+# `{a,b}` and `*` have the meaning of a shell.
 
 PCI = "{vendor,device,current_link_speed,current_link_width,max_link_speed,max_link_width,numa_node}"
 FILES = (
@@ -87,10 +87,10 @@ FILES = (
     "/proc/self/limits",
     "/sys/class/block/{dm-,md,nvme,sd,vd}*/dev",
     "/etc/{hostname,os-release,machine-id,resolv.conf}",
-    # Last, since devices that sleep are woken:
+    # Last, since sleeping devices wake up:
     "/sys/bus/pci/devices/*/{class,vendor,device,current_link_speed,current_link_width,max_link_speed,max_link_width,numa_node}",
 )
-# Of a port's GIDs most are empty and cannot be read; the first are those of the interface, its bond and its VLANs.
+# Most GIDs of a port are empty and unreadable; the first are those of the interface, its bond and its VLANs.
 GID_INTERFACES = "/sys/class/infiniband/*/ports/*/gid_attrs/ndevs/{[0-9],1[0-5]}"
 TELEMETRY = (
     "hni_pcs_{good,corrected,uncorrected}_cw",
@@ -129,13 +129,13 @@ FOLDERS = (
     "/sys/class/cxi/*/device/net",
     "/sys/class/infiniband/*/device/net",
     *TUNING_FOLDERS,
-)  # whose names are wanted
+)  # whose entries are listed
 
 
 def commands(
     level: str, nics: List[str], cxi: List[str], ports: List[str], nids: str = ""
 ) -> Iterator[Tuple[str, List[str]]]:
-    """Name and argv of the programs to ask."""
+    """Yield name and argv of the programs to run."""
     if level == "fabric":
         yield "ibnetdiscover", ["ibnetdiscover"]
         yield "ibqueryerrors", ["ibqueryerrors"]
@@ -149,7 +149,7 @@ def commands(
     yield "ip-addr", ["ip", "-j", "addr"]
     yield "ip-rule", ["ip", "-j", "rule"]
     yield "ip-route", ["ip", "-j", "route", "show", "table", "all"]
-    yield "ip-neigh", ["ip", "-j", "-s", "neigh"]  # with how old an entry is
+    yield "ip-neigh", ["ip", "-j", "-s", "neigh"]  # with the age of entries
     yield "lldpcli", ["lldpcli", "-f", "json0", "show", "neighbors"]
     yield "chronyc", ["chronyc", "-c", "tracking"]
     yield "timedatectl", ["timedatectl", "show", "-p", "NTPSynchronized", "-p", "NTP"]
@@ -167,11 +167,11 @@ def commands(
 
 
 def slow_commands(nics: List[str], cxi: List[str]) -> Iterator[Tuple[str, List[str]]]:
-    """Those that take seconds, or need root."""
+    """Yield programs that take seconds or need root."""
     for nic in nics:
         yield "ethtool-m/" + nic, ["ethtool", "-m", nic]
         yield "ethtool-a/" + nic, ["ethtool", "-a", nic]
-        later = 'sleep 4; exec ethtool -I --show-fec "$0"'  # totals: how much do they grow?
+        later = 'sleep 4; exec ethtool -I --show-fec "$0"'  # totals: read twice for their growth
         yield "ethtool-fec-later/" + nic, ["sh", "-c", later, nic]
     yield "lspci", ["lspci", "-vvv"]
     yield "nvidia-smi-nvlink", ["nvidia-smi", "nvlink", "-s"]
@@ -179,7 +179,7 @@ def slow_commands(nics: List[str], cxi: List[str]) -> Iterator[Tuple[str, List[s
     yield (
         "nvidia-smi-nvlink-errors",
         ["sh", "-c", errors + " && sleep 4 && " + errors],
-    )  # totals: how much do they grow?
+    )  # totals: read twice for their growth
     yield "dcgmi", ["dcgmi", "diag", "-r", "1", "-j"]
     if cxi:
         yield "cxi_healthcheck", ["cxi_healthcheck"]
@@ -194,7 +194,7 @@ def slow_commands(nics: List[str], cxi: List[str]) -> Iterator[Tuple[str, List[s
 
 
 def empty(machine: Machine, level: str) -> Dict[str, Any]:
-    """What is known before anything is read."""
+    """Return a snapshot without any files."""
     own = machine.read("/etc/hostname") if machine.root else socket.gethostname()
     return {
         "fablint_snapshot": 1,
@@ -219,9 +219,9 @@ def empty(machine: Machine, level: str) -> Dict[str, Any]:
 
 
 def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], nids: str, aim_s: float) -> None:
-    """Fill a snapshot; what is slow goes on beside. Raises Late."""
+    """Fill a snapshot; slow parts run in threads. Raises Late."""
     begun = time.monotonic()
-    last = begun + aim_s - min(aim_s / 6, LAST_S)  # then counters are read again
+    last = begun + aim_s - min(aim_s / 6, LAST_S)  # time of the second reading of counters
 
     def ask(name: str, argv: List[str]) -> None:
         said = machine.ask(name, argv, min(SLOWEST * aim_s, last - time.monotonic()))
@@ -268,9 +268,9 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
 
 
 def fewer_neighbours(said: Dict[str, Any]) -> Dict[str, Any]:
-    """What `ip -j neigh` printed; of a long table what checks need, and no entries that an administrator wrote.
+    """Reduce a long output of `ip -j neigh` to the fields of the checks, without permanent entries.
 
-    A host of a large fabric knows ten thousand others, and there are as many hosts.
+    On a large fabric each of ten thousand hosts has an entry for every other.
     """
     text = said.get("output", "")
     if len(text) <= MOST_LETTERS:
@@ -284,7 +284,7 @@ def fewer_neighbours(said: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def add_root(machine: Machine, files: Dict[str, Any]) -> None:
-    """Which file system is the root; of the others nothing is kept, a host with containers has thousands."""
+    """Store the mount of the root file system only, since a host with containers has thousands of mounts."""
     mounts = machine.read(MOUNTS)
     root = re.search(r"^.* / / .*$", mounts, re.MULTILINE) if isinstance(mounts, str) else None
     if root is not None:
@@ -292,7 +292,7 @@ def add_root(machine: Machine, files: Dict[str, Any]) -> None:
 
 
 def add_report(machine: Machine, said: Dict[str, Any]) -> None:
-    """Failures stand in a file that the output names."""
+    """Append the report file that an output names, which contains the failures."""
     named = re.search(r"^Check result (/\S+)", said.get("output", ""), re.MULTILINE)
     report = machine.read(named.group(1)) if named else None
     if isinstance(report, str):
@@ -303,7 +303,7 @@ def add_report(machine: Machine, said: Dict[str, Any]) -> None:
 
 
 def load_rdma(machine: Machine, said: Dict[str, Any]) -> None:
-    """Let RDMA devices write to themselves, one after the other."""
+    """Run a loopback test on each RDMA device, one after the other."""
     asked = list(loopbacks(machine))
     said.update((WRITE_BW + device, dict(NO_ANSWER)) for device, _ in asked)
     for device, argv in asked:
@@ -311,11 +311,11 @@ def load_rdma(machine: Machine, said: Dict[str, Any]) -> None:
 
 
 def loopbacks(machine: Machine) -> Iterator[Tuple[str, List[str]]]:
-    """InfiniBand and RoCE devices that have an active port, and the argv of both ends."""
+    """Yield InfiniBand and RoCE devices with an active port, and the argv of both ends."""
     seen = ""
     for path in machine.find("/sys/class/infiniband/*/ports/*/state"):
         device, _, port = path.split("/")[4:7]
-        is_fit = machine.read("/sys/class/infiniband/" + device + "/node_type") == "1: CA"  # iWARP is none
+        is_fit = machine.read("/sys/class/infiniband/" + device + "/node_type") == "1: CA"  # not iWARP
         if device != seen and is_fit and machine.read(path) == "4: ACTIVE":
             seen = device
             argv = ["ib_write_bw", "-d", device, "-i", port, "-F", "--report_gbits", "-D", "2"]
@@ -323,7 +323,7 @@ def loopbacks(machine: Machine) -> Iterator[Tuple[str, List[str]]]:
 
 
 def gid(machine: Machine, port: str) -> List[str]:
-    """RoCE v2 over IPv4, where there is one: which one perftest takes by itself depends on its version."""
+    """Return the option for a GID of RoCE v2 over IPv4, if any: perftest's default depends on its version."""
     for index in sorted(machine.names(port + "/gids/*"), key=lambda name: (len(name), name)):
         version, address = (machine.read(port + at + index) for at in ("/gid_attrs/types/", "/gids/"))
         if version == "RoCE v2" and ":0000:ffff:" in address:
@@ -332,7 +332,7 @@ def gid(machine: Machine, port: str) -> List[str]:
 
 
 def loopback(machine: Machine, device: str, argv: List[str], limit_s: float) -> Dict[str, Any]:
-    """What it prints of a device, from a CPU near to it."""
+    """Run the test of a device on a CPU near to it."""
     if machine.root:
         return machine.ask(WRITE_BW + device, argv, limit_s)
     for path in machine.find("/sys/class/infiniband_verbs/uverbs*/ibdev"):
@@ -341,7 +341,7 @@ def loopback(machine: Machine, device: str, argv: List[str], limit_s: float) -> 
             return {"error": "no access to " + special}
     usual = os.sched_getaffinity(0)
     near = numbers(str(machine.read("/sys/class/infiniband/" + device + "/device/local_cpulist")))
-    os.sched_setaffinity(0, near & usual or usual)  # of this thread, and of programs that it starts
+    os.sched_setaffinity(0, near & usual or usual)  # of this thread and the programs that it starts
     try:
         return output_of_client(argv, limit_s)
     finally:
@@ -349,7 +349,7 @@ def loopback(machine: Machine, device: str, argv: List[str], limit_s: float) -> 
 
 
 def numbers(text: str) -> Set[int]:
-    """Those of `0-3,8`."""
+    """Parse a list of CPUs such as `0-3,8`."""
     ranges = re.findall(r"(\d+)(?:-(\d+))?", text)
     return {number for first, last in ranges for number in range(int(first), int(last or first) + 1)}
 
@@ -360,7 +360,7 @@ def numbers(text: str) -> Set[int]:
 def snapshot(
     level: str, window_s: float, limit_s: float, root: str, nids: str = "", aim_s: float = 0.0
 ) -> Dict[str, Any]:
-    """A snapshot, as far as it could be taken in time. Without an aim that is the limit."""
+    """Take a snapshot, as far as possible within the limit. The aim is the limit if it is 0."""
     machine = Machine(root, limit_s)
     taken = empty(machine, level)
     whole = threading.Event()
@@ -378,10 +378,11 @@ def snapshot(
 
 
 def main(argv: List[str]) -> None:
+    """Print a snapshot; for the arguments see above."""
     level, window_s, (aim, _, limit) = argv[0], float(argv[1]), argv[2].partition(":")
     root, nids = (argv[3:] + ["/", ""][len(argv) - 3 :])[:2]
     say(snapshot(level, window_s, float(limit or aim), root, nids, float(aim)))
-    os._exit(0)  # threads that wait for a driver or a name server are left behind
+    os._exit(0)  # does not wait for threads in a driver or a name lookup
 
 
 if __name__ == "__main__":

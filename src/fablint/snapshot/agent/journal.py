@@ -1,8 +1,8 @@
 # ruff: noqa: UP006, UP035
-"""Records of the kernel from systemd's journal, for users who may read neither /dev/kmsg nor dmesg.
+"""Kernel records from systemd's journal, for users without access to /dev/kmsg and dmesg.
 
 Members of the groups systemd-journal, adm and wheel may read it. Sent to every host before collector.py: standard
-library only, Python 3.6, nothing is written.
+library only, Python 3.6, no files are written.
 """
 
 import json
@@ -18,7 +18,7 @@ _ARGV = [JOURNAL, "-q", "-k", "-b", "-n", str(MOST_RECORDS), "--no-pager", "-o",
 
 
 def with_journal(machine: Machine, log: Dict[str, str], limit_s: float) -> Dict[str, str]:
-    """The log as it was read; where that was not possible what the journal has of this boot, if it has any."""
+    """Return the log; if it could not be read, the records of this boot in the journal."""
     if "output" in log:
         return log
     records = Log()
@@ -26,13 +26,13 @@ def with_journal(machine: Machine, log: Dict[str, str], limit_s: float) -> Dict[
         try:
             add_record(records, json.loads(line))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            continue  # cut off, or no record
+            continue  # truncated, or not a record
     return {"output": records.text()} if records.count else log
 
 
 def add_record(records: Log, record: Dict[str, Any]) -> None:
-    """Add one record. Raises ValueError, TypeError, KeyError or AttributeError where it is none."""
+    """Add a record. Raises ValueError, TypeError, KeyError or AttributeError for other documents."""
     text = record["MESSAGE"]
-    if isinstance(text, list):  # its octets, where they are not UTF-8
+    if isinstance(text, list):  # octets of a text that is not UTF-8
         text = bytes(text).decode("utf-8", "replace")
     records.add(int(record["PRIORITY"]) & 7, int(record["_SOURCE_MONOTONIC_TIMESTAMP"]) / 1e6, text.partition("\n")[0])

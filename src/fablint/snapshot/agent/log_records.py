@@ -17,16 +17,16 @@ NEWS = 6  # first priority below warnings
 
 
 def read_kernel_log(machine: Machine, limit_s: float) -> Dict[str, str]:
-    """Records of the kernel since it was booted; `<PRIORITY>[SECONDS] text` each. Of a long log the end is kept."""
+    """Return the kernel's records since boot as lines `<PRIORITY>[SECONDS] text`; the end of a long log."""
     if machine.root:
         text = machine.read("/var/log/dmesg", LARGE["dmesg"])
         return {"output": last_records(text)} if isinstance(text, str) else {"error": text[0]}
     try:
         device = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
-        said = machine.ask("dmesg", ["dmesg", "--raw"], limit_s)
-        if said.get("status") == 0:
-            return {"output": last_records(said["output"])}
+        answer = machine.ask("dmesg", ["dmesg", "--raw"], limit_s)
+        if answer.get("status") == 0:
+            return {"output": last_records(answer["output"])}
         return {"error": str(error.strerror)}
     try:
         return records(lambda: os.read(device, 8192), time.monotonic() + limit_s)
@@ -35,7 +35,7 @@ def read_kernel_log(machine: Machine, limit_s: float) -> Dict[str, str]:
 
 
 def records(read: Callable[[], bytes], end: float) -> Dict[str, str]:
-    """Records of /dev/kmsg. Where there are too many: the last of those that are news, and the last of the worse."""
+    """Read the records of /dev/kmsg; of too many the last below warnings and the last of the others."""
     log = Log()
     while time.monotonic() < end:
         try:
@@ -44,7 +44,7 @@ def records(read: Callable[[], bytes], end: float) -> Dict[str, str]:
             priority, _, moment = head.split(",")[:3]
             log.add(int(priority) & 7, int(moment) / 1e6, text.partition("\n")[0])
         except (BrokenPipeError, ValueError):
-            continue  # it was overwritten, or is no record: the next is there
+            continue  # overwritten, or not a record: continue with the next
         except BlockingIOError:
             return {"output": log.text()}
         except OSError as error:
@@ -53,7 +53,7 @@ def records(read: Callable[[], bytes], end: float) -> Dict[str, str]:
 
 
 class Log:
-    """Lines of two kinds, so many of each: floods of news do not wash errors away."""
+    """The last lines of two kinds, so that many informational lines do not displace errors."""
 
     def __init__(self) -> None:
         self.kept: Dict[bool, Deque[Tuple[int, str]]] = {True: deque(), False: deque()}
@@ -61,6 +61,7 @@ class Log:
         self.count = 0
 
     def add(self, priority: int, moment: float, text: str) -> None:
+        """Add a line; drop the oldest lines of its kind above the limit."""
         news, line = priority >= NEWS, "<%d>[%12.6f] %s" % (priority, moment, text)
         self.count += 1
         self.kept[news].append((self.count, line))
@@ -69,11 +70,12 @@ class Log:
             self.letters[news] -= len(self.kept[news].popleft()[1]) + 1
 
     def text(self) -> str:
+        """Return all lines in order."""
         return "\n".join(line for _, line in sorted(self.kept[True] + self.kept[False]))
 
 
 def last_records(text: str) -> str:
-    """The end of a log that `dmesg --raw` printed: up to half of it for what is worse than news, the rest for news."""
+    """Return the end of a log of `dmesg --raw`: up to half for warnings and errors, the rest for other lines."""
     if len(text) <= LOG_LETTERS:
         return text
     lines = text.splitlines()
@@ -90,7 +92,7 @@ def _is_news(line: str) -> bool:
 
 
 def _last(lines: List[str], among: List[int], letters: int) -> Set[int]:
-    """The last of these lines that have room in so many letters."""
+    """Return the indices of the last lines that fit into a number of characters."""
     kept = set()
     for index in reversed(among):
         letters -= len(lines[index]) + 1

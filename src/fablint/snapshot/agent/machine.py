@@ -1,8 +1,8 @@
 # ruff: noqa: PTH112, PTH115, PTH123, PTH207, PTH208, UP006, UP031, UP035
-"""The machine that a snapshot is taken of: its files, its programs, the kernel's log, names and addresses.
+"""Access to the examined machine: files, programs, names and addresses.
 
-Sent to every host before collector.py: standard library only, Python 3.6, nothing is written. Nothing that hangs there
-may hang this: programs are ended, name servers left alone, and what a driver does not give is given up.
+Sent to every host before collector.py: standard library only, Python 3.6, no files are written. Nothing on the machine
+may stall this program: programs are ended, and threads in name lookups or drivers are abandoned.
 """
 
 import base64
@@ -24,10 +24,10 @@ import zlib
 from contextlib import suppress
 from typing import Any, Callable, Dict, Iterable, List
 
-LETTERS = 16384  # of a file
-MOST_LETTERS = 400000  # of a program's output
-LARGE = {  # of those that grow with the fabric, with the time since boot, with containers, queues or GPUs
-    "ibnetdiscover": 1 << 25,  # 100,000 cables, as both ends tell them
+LETTERS = 16384  # characters of a file
+MOST_LETTERS = 400000  # characters of a program's output
+LARGE = {  # of outputs that grow with the fabric, uptime, containers, queues or GPUs
+    "ibnetdiscover": 1 << 25,  # 100,000 cables, reported by both ends
     "ibqueryerrors": 1 << 24,
     "ip-neigh": 1 << 24,
     "dmesg": 1 << 26,
@@ -39,17 +39,17 @@ LARGE = {  # of those that grow with the fabric, with the time since boot, with 
     "ethtool-S-later": 1 << 22,
     "nvidia-smi-q": 1 << 22,
 }
-MOST_NICS = 32  # that are looked at; a host with hundreds of containers has hundreds
+MOST_NICS = 32  # examined; a host with hundreds of containers has hundreds
 MOST_ADDRESSES = 16  # whose names are looked up
 VIRTUAL = ("veth", "docker", "virbr", "br-", "tap", "tun", "dummy", "ifb", "cni", "flannel", "cali")
-LINE = 400  # letters: launchers break longer lines
+LINE = 400  # characters: launchers break longer lines
 RUNNING: List[Any] = []  # programs (Popen) that were started
 _OF_NICS = re.compile(r"(/sys/class/net|/proc/sys/net/ipv4/conf)/\*")
 _NIC = re.compile(r"[\w.@+-]+")
 
 
 class Late(Exception):
-    """There was no time for all of it."""
+    """The time limit was reached."""
 
 
 class Machine:
@@ -58,16 +58,17 @@ class Machine:
     def __init__(self, root: str, limit_s: float) -> None:
         self.root = os.path.realpath(root).rstrip("/")
         self.end = time.monotonic() + limit_s
-        self.doing = ""  # for who asks why it takes so long
+        self.doing = ""  # present activity, for the report of a timeout
         self.nics = self._nics()
 
     def left(self) -> float:
+        """Return the seconds until the time limit."""
         return self.end - time.monotonic()
 
     # -------------------------------------------------------------------------------------------- files
 
     def _nics(self) -> List[str]:
-        """Network interfaces but the loopback and those of containers, the most important first."""
+        """Return network interfaces except loopback and those of containers, the most important first."""
         folder = self.root + "/sys/class/net"
         found: List[str] = []
         with suppress(OSError):
@@ -78,13 +79,13 @@ class Machine:
 
     @staticmethod
     def _rank(folder: str) -> int:
-        """Bonds and interfaces with hardware first, then virtual functions of these, last what has neither."""
+        """Rank bonds and hardware interfaces first, then virtual functions, then all others."""
         if os.path.lexists(folder + "/device/physfn"):
             return 1
         return 0 if os.path.lexists(folder + "/device") or os.path.lexists(folder + "/bonding") else 2
 
     def find(self, pattern: str) -> List[str]:
-        """Paths, without the root, that match; `*` of interfaces are those that are looked at."""
+        """Return matching paths without the root; `*` of interfaces stands for the examined ones."""
         self.doing = "looking for " + pattern
         named = _OF_NICS.sub(r"\1/{%s}" % ",".join(["all", "default", *self.nics]), pattern)
         found: List[str] = []
@@ -93,11 +94,11 @@ class Machine:
         return sorted(path[len(self.root) :] for path in found if self._holds(path))
 
     def _holds(self, path: str) -> bool:
-        """Links of a tree that was copied here must not lead out of it."""
+        """Tell whether a path is inside the root: links of a copied tree must not lead out of it."""
         return not self.root or os.path.realpath(path).startswith(self.root + "/")
 
     def read(self, path: str, most: int = LETTERS) -> Any:
-        """A file's text, or a list with the reason why there is none."""
+        """Return the text of a file, or a list with the reason why there is none."""
         if not self._holds(self.root + path):
             return ["leads out of the folder"]
         try:
@@ -107,7 +108,7 @@ class Machine:
             return [getattr(error, "strerror", None) or str(error)]
 
     def fill(self, tree: Dict[str, Any], patterns: Iterable[str], unreadable: bool = True) -> None:
-        """Put nested folders of what matches into `tree`; `unreadable`: also why one has no text. Raises Late."""
+        """Put matching files into nested folders of `tree`; `unreadable`: also reasons. Raises Late."""
         for pattern in patterns:
             for path in self.find(pattern):
                 if self.left() <= 0:
@@ -118,27 +119,27 @@ class Machine:
                     put(tree, path, text)
 
     def links(self, patterns: Iterable[str]) -> Dict[str, str]:
-        """Where symbolic links point to."""
+        """Return the targets of symbolic links."""
         found = {}
         for path in itertools.chain.from_iterable(map(self.find, patterns)):
-            with suppress(OSError):  # a folder is no link
+            with suppress(OSError):  # not a link
                 found[path] = os.readlink(self.root + path)
         return found
 
     def folders(self, patterns: Iterable[str]) -> Dict[str, List[str]]:
-        """What is in folders."""
+        """Return the entries of folders."""
         found = {}
         for path in itertools.chain.from_iterable(map(self.find, patterns)):
-            with suppress(OSError):  # it may have gone
+            with suppress(OSError):  # it may have been removed
                 found[path] = sorted(os.listdir(self.root + path))
         return found
 
     def names(self, pattern: str) -> List[str]:
-        """Last parts of what matches."""
+        """Return the last components of matching paths."""
         return [path.rsplit("/", 1)[1] for path in self.find(pattern)]
 
     def shared_memory(self) -> Dict[str, Any]:
-        """Bytes of the shared memory file system."""
+        """Return size and free space of the shared memory file system in bytes."""
         if self.root:
             return {"error": "a tree of files has none"}
         try:
@@ -150,7 +151,7 @@ class Machine:
     # -------------------------------------------------------------------------------------------- programs
 
     def ask(self, name: str, argv: List[str], limit_s: float) -> Dict[str, Any]:
-        """What a program prints, or why it prints nothing; below a root it is a file of the folder `commands`."""
+        """Run a program and return its output or the reason of a failure; with a root, a file of `commands`."""
         most = LARGE.get(name.partition("/")[0], MOST_LETTERS)
         if self.root:
             text = self.read("/commands/" + name, most)
@@ -160,7 +161,7 @@ class Machine:
     # -------------------------------------------------------------------------------------------- names
 
     def look_up(self, found: Dict[str, Any], addresses: str, limit_s: float) -> None:
-        """Put into `found` what name each own address has, and what addresses these names have."""
+        """Put the name of each own address into `found`, and the addresses of these names."""
         try:
             nics = json.loads(addresses)
             every = [one["local"] for nic in nics for one in nic["addr_info"] if one["scope"] == "global"]
@@ -187,13 +188,14 @@ class Machine:
 
 
 def alternatives(pattern: str) -> List[str]:
-    """`a{b,c}` as `ab` and `ac`."""
+    """Expand `a{b,c}` to `ab` and `ac`."""
     parts = re.split(r"\{([^{}]*)\}", pattern)
     options = [part.split(",") if index % 2 else [part] for index, part in enumerate(parts)]
     return ["".join(words) for words in itertools.product(*options)]
 
 
 def put(tree: Dict[str, Any], path: str, value: Any) -> None:
+    """Store a value in nested folders of `tree`."""
     *folders, name = path.strip("/").split("/")
     for folder in folders:
         tree = tree.setdefault(folder, {})
@@ -203,19 +205,20 @@ def put(tree: Dict[str, Any], path: str, value: Any) -> None:
 
 
 def begin(function: Callable[..., None], *arguments: Any) -> threading.Thread:
-    """Call it beside everything else; who hangs is left behind."""
+    """Call a function in a daemon thread, which does not delay the end of the program."""
     thread = threading.Thread(target=function, args=arguments, daemon=True)
     thread.start()
     return thread
 
 
 def wait_for(threads: Iterable[threading.Thread], end: float) -> None:
+    """Wait for threads until the time `end`."""
     for thread in threads:
         thread.join(max(0.0, end - time.monotonic()))
 
 
 def start(argv: List[str], before: Iterable[str] = ()) -> Any:
-    """A program (a Popen) that runs from now on, behind the words `before`. Raises OSError."""
+    """Start a program with the words `before` in front of its argv; return its Popen. Raises OSError."""
     path = ":".join(filter(None, [os.environ.get("PATH", ""), "/usr/sbin:/sbin:/usr/bin"]))
     program = shutil.which(argv[0], path=path)
     if program is None:
@@ -226,14 +229,14 @@ def start(argv: List[str], before: Iterable[str] = ()) -> Any:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=dict(os.environ, LC_ALL="C"),
-        start_new_session=True,  # with what it starts itself it can be ended
+        start_new_session=True,  # so that its children can be ended as well
     )
     RUNNING.append(running)
     return running
 
 
 def output(argv: List[str], limit_s: float, most: int = MOST_LETTERS) -> Dict[str, Any]:
-    """What a program prints, or why it prints nothing; `most` letters of each stream are read."""
+    """Run a program and return its output or the reason of a failure; at most `most` characters per stream."""
     try:
         running = start(argv)
     except OSError as error:
@@ -242,15 +245,20 @@ def output(argv: List[str], limit_s: float, most: int = MOST_LETTERS) -> Dict[st
 
 
 def output_of_client(argv: List[str], limit_s: float) -> Dict[str, Any]:
-    """What a program prints that talks to itself: a server `argv -p PORT`, and a client that is told the host as well.
+    """Run a server `argv -p PORT` and a client with the server's address; return the output of the client.
 
-    Where the server does not come so far that it listens, what it says.
+    If the server does not begin to listen, return its output.
     """
     limit_s = max(0.0, limit_s)
     end = time.monotonic() + limit_s
     port = free_port()
     words = [*argv, "-p", str(port)]
-    ending = ["timeout", "-s", "KILL", "%d" % (limit_s + 2)]  # servers wait for ever, even if we are killed ourselves
+    ending = [
+        "timeout",
+        "-s",
+        "KILL",
+        "%d" % (limit_s + 2),
+    ]  # servers wait without limit, even if this program is killed
     try:
         server = start(words, ending)
         while server.poll() is None and not listens(port) and time.monotonic() < end:
@@ -265,13 +273,14 @@ def output_of_client(argv: List[str], limit_s: float) -> Dict[str, Any]:
 
 
 def free_port() -> int:
+    """Return a free TCP port."""
     with socket.socket() as one:
         one.bind(("", 0))
         return int(one.getsockname()[1])
 
 
 def listens(port: int) -> bool:
-    """Does somebody here wait for connections to this TCP port? To connect would take the client's place."""
+    """Tell whether a program listens on a TCP port, without connecting, since the server accepts one client."""
     found = ""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with suppress(OSError), open(table) as lines:
@@ -280,7 +289,7 @@ def listens(port: int) -> bool:
 
 
 def said_by(running: Any, end: float, most: int = MOST_LETTERS) -> Dict[str, Any]:
-    """What a program (a Popen) says till `end`; then it is ended."""
+    """Return the output of a program (a Popen) until the time `end`; then end the program."""
     said = {running.stdout: bytearray(), running.stderr: bytearray()}
     try:
         listen(said, end, most)
@@ -301,14 +310,14 @@ def said_by(running: Any, end: float, most: int = MOST_LETTERS) -> Dict[str, Any
 
 
 def stop() -> None:
-    """End all programs that still run."""
+    """End all running programs."""
     for running in list(RUNNING):
         if running.poll() is None:
             kill(running)
 
 
 def listen(said: Dict[Any, bytearray], end: float, most: int = MOST_LETTERS) -> None:
-    """Read streams until all of them end, `end`, or more than `most` letters of one."""
+    """Read streams until all end, until the time `end`, or until one has more than `most` characters."""
     with selectors.DefaultSelector() as streams:
         for stream in said:
             streams.register(stream, selectors.EVENT_READ)
@@ -321,15 +330,15 @@ def listen(said: Dict[Any, bytearray], end: float, most: int = MOST_LETTERS) -> 
 
 
 def kill(running: Any) -> None:
-    """End a program (a Popen) and what it started itself."""
-    with suppress(OSError):  # nobody is left
+    """End a program (a Popen) and its children."""
+    with suppress(OSError):  # no process is left
         os.killpg(running.pid, signal.SIGKILL)
-    with suppress(subprocess.TimeoutExpired):  # one that waits for a driver does not end
+    with suppress(subprocess.TimeoutExpired):  # a process in a driver does not end
         running.wait(0.1)
 
 
 def say(document: Dict[str, Any]) -> None:
-    """Print a document, packed, so that it is found among what others print."""
+    """Print a compressed document on marked lines, so that it is found among other output."""
     packed = zlib.compress(json.dumps(document, sort_keys=True, separators=(",", ":")).encode(), 6)
     text = base64.b64encode(packed).decode()
     for start in range(0, len(text), LINE):

@@ -1,11 +1,11 @@
 # ruff: noqa: UP006, UP031, UP035
-"""Pings other hosts from this one, and says what came of it. Nothing is judged here.
+"""Ping other hosts from this host and report the results. Nothing is judged here.
 
-Runs on every host at once, behind machine.py whose functions it uses: standard library only, Python 3.6, no root.
-All hosts get the same table of hosts and the same offsets: in round k host i pings host i + offset k, so that nobody is
-pinged by all at once. Each finds itself in the table. Frames are as large as the NIC's MTU and must not be broken up;
-where none comes back it is tried again, beside frames that every network carries. How many were sent and how many
-answers came is counted; where some are lost more are sent, so that a share can be told from chance.
+Runs on all hosts at once, after machine.py: standard library only, Python 3.6, without root. All hosts get the same
+table of hosts and the same offsets: in round k host i pings host i + offset k, so that no host is pinged by all at once. Each
+host finds its own row of the table. Frames have the size of the NIC's MTU and are not fragmented; without an answer the
+ping is repeated, together with smaller frames that every network carries. Sent and answered pings are counted; after a
+loss more pings are sent for a significant share.
 """
 
 import json
@@ -22,15 +22,15 @@ from fablint.snapshot.agent.machine import begin, output, say, stop, wait_for
 
 HEADERS = 28  # bytes of IPv4 and ICMP
 LARGEST = 65535
-USUAL, SMALL = 1500, 84  # bytes of frames that are tried where one of full size does not come back
-GAP_S = 0.2  # between pings: as fast as those who are not root may
-SLACK_S = 2.6  # that ping may take beside: it waits 1 s for the last answer, and hosts have other work
-FIRST, MORE = 3, 9  # pings of the first try, and where some of them are lost
+USUAL, SMALL = 1500, 84  # bytes of frames that are tried after a failed full-size frame
+GAP_S = 0.2  # between pings: the minimum without root
+SLACK_S = 2.6  # additional time of ping: it waits 1 s for the last answer, and hosts may be busy
+FIRST, MORE = 3, 9  # pings of the first attempt, and after a loss
 AT_ONCE = 32
-MORE_PEERS = 16  # of a rail on which something is lost, that are pinged once more
-CHANCE = 1e-3  # that loss alone explains why all long frames are lost, and short ones are not
-HOPELESS = 8  # peers of a rail without any answer: no more are tried
-NAMED = 16  # peers whose names are looked up
+MORE_PEERS = 16  # peers of a rail with losses that are pinged again
+CHANCE = 1e-3  # probability below which loss does not explain that only long frames fail
+HOPELESS = 8  # peers of a rail without an answer, after which no more are tried
+NAMED = 16  # peers with a name lookup
 
 Job = Tuple[str, str, str, str, int]  # peer, rail, own address, its address, bytes of frames
 
@@ -45,7 +45,7 @@ _TEXTS = (  # of what ping prints, in capitals or not
 
 
 def understood(said: Dict[str, Any]) -> Dict[str, Any]:
-    """What ping's output means: `kind` is empty where an answer came, else why none did; pings `sent`, `received`."""
+    """Parse the output of ping: `kind` is '' after an answer, else the reason; pings `sent` and `received`."""
     text = "%s\n%s" % (said.get("output", ""), said.get("error", ""))
     counts = re.search(r"(\d+) packets transmitted, (\d+)(?: packets)? received", text)
     sent, received = (int(counts.group(1)), int(counts.group(2))) if counts else (0, 0)
@@ -63,24 +63,24 @@ def understood(said: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def ping(own: str, peer: str, frame: int, count: int = FIRST) -> Dict[str, Any]:
-    """What comes of so many frames of so many bytes."""
+    """Send `count` pings with frames of `frame` bytes; return the parsed result."""
     size = str(min(frame, LARGEST) - HEADERS)
     words = ["ping", "-n", "-M", "do", "-s", size, "-c", str(count), "-i", str(GAP_S), "-W", "1", "-I", own, peer]
     return understood(output(words, duration(count)))
 
 
 def duration(count: int) -> float:
-    """Seconds that so many pings take at most."""
+    """Return the maximum duration of a number of pings in seconds."""
     return (count - 1) * GAP_S + SLACK_S
 
 
 def fitting(count: int, end: float) -> int:
-    """How many of so many pings can be sent so that their answers are there at the end."""
+    """Return how many of `count` pings can be sent and answered until the time `end`."""
     return max(0, min(count, int((end - time.monotonic() - SLACK_S) / GAP_S) + 1))
 
 
 def added(one: Dict[str, Any], more: Dict[str, Any]) -> Dict[str, Any]:
-    """Two results of frames of one size as one; the kind is that of the last where none was answered."""
+    """Merge two results of one frame size; without an answer the kind is that of the second."""
     times = [result["rtt_us"] for result in (one, more) if result["rtt_us"] is not None]
     sums = {key: one[key] + more[key] for key in ("sent", "received")}
     worst = {"kind": "", "text": ""} if sums["received"] else {"kind": more["kind"], "text": more["text"]}
@@ -88,9 +88,9 @@ def added(one: Dict[str, Any], more: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def again(own: str, peer: str, mtu: int, first: Dict[str, Any], end: float) -> Dict[str, Any]:
-    """What comes of a peer that answered no frame of full size: they are sent again, beside smaller ones.
+    """Repeat the pings of a peer without an answer to full-size frames, together with smaller frames.
 
-    `passes` is the largest size that is answered where full size is not, though more than chance could lose were sent.
+    `passes` is the largest answered size, if loss cannot explain the missing answers to full-size frames.
     """
     count = fitting(MORE, end)
     if not count:
@@ -107,7 +107,7 @@ def again(own: str, peer: str, mtu: int, first: Dict[str, Any], end: float) -> D
     if not full["kind"] or not small:
         return full
     passes, best = max(small, key=lambda pair: pair[0])
-    if full["kind"] in ("mtu", "too long"):  # said, not concluded
+    if full["kind"] in ("mtu", "too long"):  # reported by ping
         return dict(full, passes=passes)
     lost = (best["sent"] - best["received"] + 1.0) / (best["sent"] + 2.0)
     if lost ** full["sent"] < CHANCE:
@@ -117,7 +117,7 @@ def again(own: str, peer: str, mtu: int, first: Dict[str, Any], end: float) -> D
 
 
 class Task:
-    """What this host has to do."""
+    """Pings and name lookups of this host."""
 
     def __init__(self, table: List[Dict[str, Any]], offsets: List[int], count: int, limit_s: float) -> None:
         self.end = time.monotonic() + limit_s
@@ -129,7 +129,7 @@ class Task:
         self.lock = threading.Lock()
 
     def run(self) -> None:
-        """Ping, many at once, and look up names meanwhile; then once more where something was lost."""
+        """Ping many peers at once and look up names; then repeat the pings on rails with losses."""
         peers = list(dict.fromkeys((job[0], job[3]) for job in self.jobs))
         lookups = [begin(self.look_up, *one) for one in peers[:NAMED]]
         self.each(self.first, self.jobs)
@@ -137,7 +137,7 @@ class Task:
         wait_for(lookups, self.end)
 
     def each(self, function: Callable[[Job], None], jobs: List[Job]) -> None:
-        """Call it with every job, as far as there is time."""
+        """Call a function with every job in several threads, until the time limit."""
         waiting = list(reversed(jobs))
 
         def work() -> None:
@@ -151,7 +151,7 @@ class Task:
         wait_for([begin(work) for _ in range(min(AT_ONCE, len(jobs)))], self.end)
 
     def first(self, job: Job) -> None:
-        """Ping a peer; what is known of it is there from the first answer on, should time be up."""
+        """Ping a peer; the first result is stored at once in case of the time limit."""
         _, rail, own, address, mtu = job
         with self.lock:
             before = self.tried.setdefault(rail, [])
@@ -173,7 +173,7 @@ class Task:
         self.keep(job, self.longer(job, one, MORE))
 
     def longer(self, job: Job, one: Dict[str, Any], count: int) -> Dict[str, Any]:
-        """A result with so many more pings, as far as there is time for them."""
+        """Return a result with additional pings, as far as time permits."""
         _, _, own, address, mtu = job
         fit = fitting(count, self.end)
         return added(one, ping(own, address, mtu, fit)) if fit > 0 else one
@@ -183,7 +183,7 @@ class Task:
             self.pings[job[:2]] = one
 
     def doubtful(self) -> List[Job]:
-        """Peers of rails on which some pings are lost: those first that lost some, of all that answer."""
+        """Return jobs of rails with losses, the peers with most losses first."""
         with self.lock:
             known = {key: one["sent"] - one["received"] for key, one in self.pings.items() if not one["kind"]}
             sent = {key: one["sent"] for key, one in self.pings.items()}
@@ -196,7 +196,7 @@ class Task:
         return found
 
     def rows(self) -> List[List[Any]]:
-        """What came of all pings: peer, rail, kind, shortest time in us, size that passes, text, sent, received."""
+        """Return all results: peer, rail, kind, shortest time in us, passing size, text, sent, received."""
         with self.lock:
             return [
                 [*key, one["kind"], one["rtt_us"], one.get("passes", 0), one["text"], one["sent"], one["received"]]
@@ -204,7 +204,7 @@ class Task:
             ]
 
     def look_up(self, peer: str, address: str) -> None:
-        """Which name an address has, and whether the name has the address."""
+        """Look up the name of an address, and the addresses of the name."""
         name = ""
         found: List[str] = []
         with suppress(OSError, UnicodeError):
@@ -215,7 +215,7 @@ class Task:
         self.names.append([peer, address, name, found[:8]])
 
     def neighbours(self) -> List[Dict[str, Any]]:
-        """Whom the kernel takes those that were pinged for, as `ip` prints it."""
+        """Return the neighbour entries of the pinged addresses, as printed by `ip`."""
         pinged = {address for _, _, _, address, _ in self.jobs}
         try:
             return [
@@ -226,7 +226,7 @@ class Task:
 
 
 def place(table: List[Dict[str, Any]]) -> int:
-    """Which row is this host? The one with its name; where several have it, or none, the one with its addresses."""
+    """Return the row of this host: by its name, or by its addresses if the name is not unique. Raises ValueError."""
     named = [index for index, row in enumerate(table) if row["own"] == socket.gethostname()]
     if len(named) == 1:
         return named[0]
@@ -247,7 +247,7 @@ def is_mine(address: str) -> bool:
 
 
 def pairs(table: List[Dict[str, Any]], me: int, offsets: List[int]) -> List[Job]:
-    """Round by round: the peer, the rail, its own address and the peer's, and the MTU of both."""
+    """Return the jobs of all rounds: peer, rail, own and peer's address, smaller MTU."""
     found = []
     for offset in offsets:
         peer = table[(me + offset) % len(table)]
@@ -260,7 +260,7 @@ def pairs(table: List[Dict[str, Any]], me: int, offsets: List[int]) -> List[Job]
 
 
 def reach(asked: Dict[str, Any]) -> Dict[str, Any]:
-    """All that this host has to say."""
+    """Run all pings and lookups; return the document of this host."""
     try:
         task = Task(asked["hosts"], asked["offsets"], asked["count"], asked["limit_s"])
     except ValueError as error:

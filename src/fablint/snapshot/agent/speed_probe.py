@@ -1,10 +1,10 @@
 # ruff: noqa: UP006, UP031, UP035
-"""How fast a host copies memory and computes, on all cores that this process may use: about a second in all.
+"""Probe of memory copy and computation rates on all cores that this process may use, for about one second.
 
-Sent to every host between machine.py and collector.py, under the same rules. Hosts that throttle, lack a memory channel
-or have a wrong BIOS setting are slow without any counter that says so. Copies are those of libc and the arithmetic is
-SHA-256 of a block that fits into a cache: every host has them, and they release Python's lock, so that one thread for
-each core runs at once. A BLAS would differ from host to host.
+Sent to every host between machine.py and collector.py, under the same rules. Throttled hosts and hosts with a missing
+memory channel or a wrong BIOS setting are slow without an error counter. The probe uses libc's memcpy and SHA-256 of a
+block in the cache: every host has both, and both release Python's lock, so that one thread per core runs concurrently.
+A BLAS would differ between hosts.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ Spans = List[Tuple[float, float]]  # when each piece of work began and ended, in
 
 
 def add_probe(machine: Machine, answers: Dict[str, Any]) -> None:
-    """Put the answer of the probe among those of programs; below a root it is a file."""
+    """Store the output of the probe among those of programs; with a root it is a file."""
     if machine.root:
         answers[PROBE] = machine.ask(PROBE, [], 0.0)
     elif machine.left() < LEAST_S:
@@ -44,7 +44,7 @@ def add_probe(machine: Machine, answers: Dict[str, Any]) -> None:
 
 
 def probe(machine: Machine) -> Dict[str, Any]:
-    """Rates in bytes/s. Raises OSError, MemoryError, RuntimeError, ValueError."""
+    """Measure the rates in bytes/s. Raises OSError, MemoryError, RuntimeError, ValueError."""
     cpus = cores(machine)
     if len(cpus) * 2 * COPIED > free_memory(machine) // SHARE:
         raise MemoryError("too little free memory for it")
@@ -59,7 +59,7 @@ def probe(machine: Machine) -> Dict[str, Any]:
         "with": "%s, Python %s" % ("memcpy" if copier else "memoryview", platform.python_version()),
         "copy": rates(copies, 2 * COPIED),  # read and written, as STREAM counts them
         "hash": rates(hashes, HASHED),
-        "others": round(max(others / passed, 0.0), 3),  # CPUs that somebody else used meanwhile
+        "others": round(max(others / passed, 0.0), 3),  # CPUs used by other programs
         "seconds": round(passed, 3),
     }
 
@@ -68,7 +68,7 @@ def probe(machine: Machine) -> Dict[str, Any]:
 
 
 def libc_copy() -> Any:
-    """Libc's memcpy, which releases Python's lock; None where there is no ctypes."""
+    """Return libc's memcpy, which releases Python's lock; None without ctypes."""
     try:
         import ctypes
 
@@ -81,7 +81,7 @@ def libc_copy() -> Any:
 
 
 def copying(copier: Any) -> Work:
-    """What copies a block; its memory is touched here, by the core that will copy it."""
+    """Return a function that copies a block; the memory is allocated on the calling core."""
     source, target = bytearray(b"\1") * COPIED, bytearray(b"\2") * COPIED
     if copier is None:
         view = memoryview(target)
@@ -107,7 +107,7 @@ def hashing() -> Work:
 
 
 def run(machine: Machine, cpus: List[int], prepare: Callable[[], Work]) -> Dict[int, Spans]:
-    """Do the work on each of these CPUs for a while, all at once. Raises RuntimeError."""
+    """Run the work on each of these CPUs concurrently. Raises RuntimeError."""
     spans: Dict[int, Spans] = {}
     ready = threading.Barrier(len(cpus))
     limit_s = max(machine.left() - LEAST_S / 5, 0.1)
@@ -138,7 +138,7 @@ def run(machine: Machine, cpus: List[int], prepare: Callable[[], Work]) -> Dict[
 
 
 def rates(spans: Dict[int, Spans], amount: int) -> Dict[str, Any]:
-    """Of all cores at once, how far slices of the time differ, and the slowest core as a share of the median core."""
+    """Return the total rate, the spread of time slices, and the slowest core relative to the median core."""
     begin_s = max(found[0][0] for found in spans.values())
     end_s = min(found[-1][1] for found in spans.values())
     length = (end_s - begin_s) / SLICES
@@ -170,7 +170,7 @@ def middle(values: List[float]) -> float:
 
 
 def cores(machine: Machine) -> List[int]:
-    """One CPU of each core, of those that this process may use."""
+    """Return one CPU of each core that this process may use."""
     found: Dict[str, int] = {}
     for cpu in sorted(os.sched_getaffinity(0)):
         path = "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu
@@ -180,7 +180,7 @@ def cores(machine: Machine) -> List[int]:
 
 
 def free_memory(machine: Machine) -> int:
-    """Bytes that may be used: what the kernel has, and what a job is allowed."""
+    """Return the usable memory in bytes: available to the kernel, and within the limits of the job."""
     available = re.search(r"^MemAvailable: +(\d+) kB", str(machine.read("/proc/meminfo")), re.MULTILINE)
     limits = [int(available.group(1)) * 1024] if available else [0]
     for line in str(machine.read("/proc/self/cgroup")).splitlines():
@@ -193,7 +193,7 @@ def free_memory(machine: Machine) -> int:
 
 
 def group_limits(machine: Machine, root: str, group: str, name: str) -> List[int]:
-    """Limits of a control group and of those that it is in."""
+    """Return the limits of a control group and its parents."""
     found = []
     parts = [part for part in group.split("/") if part]
     for count in range(len(parts) + 1):
@@ -204,7 +204,7 @@ def group_limits(machine: Machine, root: str, group: str, name: str) -> List[int
 
 
 def busy_seconds(machine: Machine) -> float:
-    """CPU time of the whole host but idle, also what its hypervisor took away."""
+    """Return the busy CPU time of the host in seconds, including steal time."""
     words = str(machine.read("/proc/stat")).partition("\n")[0].split()
     if len(words) < 9 or words[0] != "cpu":
         raise ValueError("/proc/stat cannot be read")

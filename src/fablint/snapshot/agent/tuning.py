@@ -1,9 +1,9 @@
 # ruff: noqa: UP006, UP031, UP035
-"""What of a host changes how long messages take: clock, frequencies, interrupts, memory, partitions, offloads.
+"""Host properties that affect message times: clock, frequencies, interrupts, memory, partitions, offloads.
 
-Sent to every host between machine.py and collector.py, under the same rules: standard library only, Python 3.6, no
-root needed, nothing is written, nothing is judged. Files of which a host has one per CPU or per interrupt are tallied:
-the path has a `*`, and the text is a line for each value, `COUNT VALUE`, as `sort | uniq -c` prints it.
+Sent to every host between machine.py and collector.py, under the same rules: standard library only, Python 3.6,
+without root, no files are written, nothing is judged. Files that a host has once per CPU or interrupt are tallied: the
+path has a `*`, and the text is a line `COUNT VALUE` for each value, as printed by `sort | uniq -c`.
 """
 
 import os
@@ -50,7 +50,7 @@ _KEPT = {"ethtool-S": _OF_LINKS, "ethtool-S-later": _OF_LINKS}  # lines, of outp
 
 
 def tuning_commands(level: str, machine: Machine, nics: List[str]) -> Iterator[Tuple[str, List[str]]]:
-    """Name and argv of the programs to ask."""
+    """Yield name and argv of the programs to run."""
     if level != "fabric" and machine.names(NVSWITCHES + "/*"):
         yield "fabricmanager", ["systemctl", "is-active", "nvidia-fabricmanager"]
     if level == "fabric":
@@ -74,13 +74,13 @@ def tuning_commands(level: str, machine: Machine, nics: List[str]) -> Iterator[T
 
 
 def roce_nics(machine: Machine, nics: List[str]) -> List[str]:
-    """Those of the interfaces that are Ethernet and belong to an RDMA device."""
+    """Return the Ethernet interfaces of RDMA devices."""
     over_rdma = set(machine.names("/sys/class/infiniband/*/device/net/*"))
     return [nic for nic in nics if nic in over_rdma and machine.read("/sys/class/net/%s/type" % nic) == "1"]
 
 
 def fill_tuning(machine: Machine, files: Dict[str, Any]) -> None:
-    """Put what is read once into `files`. Raises Late."""
+    """Read files into `files`. Raises Late."""
     put(files, "/proc/cmdline", text_without_secrets(machine.read("/proc/cmdline")))
     put(files, "/proc/cpuinfo", first_cpu(machine.read("/proc/cpuinfo")))
     machine.fill(files, TUNING_FILES)
@@ -94,7 +94,7 @@ def fill_tuning(machine: Machine, files: Dict[str, Any]) -> None:
 
 
 def fill_tuning_counters(machine: Machine, counters: Dict[str, Any]) -> None:
-    """Put what is read twice into `counters`. Raises Late."""
+    """Read counters into `counters`. Raises Late."""
     machine.fill(counters, TUNING_COUNTERS)
     fill_cpus(machine, counters, COUNTS_OF_CPUS)
 
@@ -108,7 +108,7 @@ def fill_cpus(machine: Machine, tree: Dict[str, Any], names: Iterable[str]) -> N
 
 
 def fill_port(machine: Machine, files: Dict[str, Any], port: str) -> None:
-    """Addresses and partitions of an RDMA port; tables are mostly empty. Raises Late."""
+    """Read addresses and partitions of an RDMA port, without empty entries. Raises Late."""
     for index in range(MOST_GIDS):
         address = machine.read("%s/gids/%d" % (port, index))
         if isinstance(address, str) and address.strip("0:"):
@@ -121,7 +121,7 @@ def fill_port(machine: Machine, files: Dict[str, Any], port: str) -> None:
 
 
 def fill_interrupts(machine: Machine, files: Dict[str, Any]) -> None:
-    """Tally which CPUs serve interrupts of a device: `DEVICE/msi_irqs/*`. Raises Late."""
+    """Tally the CPUs that serve the interrupts of each device: `DEVICE/msi_irqs/*`. Raises Late."""
     known: Dict[str, str] = {}  # an RDMA device and its network interface are one PCI device
     for folder in machine.find(DEVICES + "/msi_irqs"):
         real = os.path.realpath(machine.root + folder)
@@ -132,14 +132,14 @@ def fill_interrupts(machine: Machine, files: Dict[str, Any]) -> None:
 
 
 def served_by(machine: Machine, interrupt: str) -> str:
-    """The file that says which CPU gets an interrupt; old kernels only know which may get it."""
+    """Return the file with the CPU of an interrupt; old kernels have the permitted CPUs only."""
     path = "/proc/irq/%s/effective_affinity_list" % interrupt
     text = machine.read(path)
     return path if isinstance(text, str) and text else "/proc/irq/%s/smp_affinity_list" % interrupt
 
 
 def fill_dimms(machine: Machine, files: Dict[str, Any]) -> None:
-    """Name the DIMMs of memory controllers that counted errors. Raises Late."""
+    """Read the DIMMs of memory controllers with errors. Raises Late."""
     for controller in machine.names("/sys/devices/system/edac/mc/mc[0-9]*"):
         at = "/sys/devices/system/edac/mc/" + controller
         if any(str(machine.read(at + "/" + count)).strip("0") for count in ("ce_count", "ue_count")):
@@ -147,7 +147,7 @@ def fill_dimms(machine: Machine, files: Dict[str, Any]) -> None:
 
 
 def tally(machine: Machine, paths: Iterable[str], but: Iterable[str] = ()) -> str:
-    """A line `COUNT VALUE` for each value of these files; those that cannot be read do not count. Raises Late."""
+    """Return a line `COUNT VALUE` for each value of these files; unreadable files are ignored. Raises Late."""
     found: Dict[str, int] = Counter()
     for path in paths:
         machine.doing = "reading " + path
@@ -160,7 +160,7 @@ def tally(machine: Machine, paths: Iterable[str], but: Iterable[str] = ()) -> st
 
 
 def first_cpu(text: Any) -> Any:
-    """The part of /proc/cpuinfo on the first CPU, without the flags that are of no interest."""
+    """Return the section of /proc/cpuinfo on the first CPU, with relevant flags only."""
     if not isinstance(text, str):
         return text
 
@@ -171,14 +171,14 @@ def first_cpu(text: Any) -> Any:
 
 
 def text_without_secrets(text: Any) -> Any:
-    """A boot command or a log without what lets somebody in: tokens, passwords, keys."""
+    """Remove credentials from a boot command or a log: tokens, passwords, keys."""
     if not isinstance(text, str):
         return text
     return _LOGIN.sub(r"\1REMOVED@", _SECRET.sub(r"\1=REMOVED", text))
 
 
 def kept_of(name: str, answer: Dict[str, Any]) -> Dict[str, Any]:
-    """The answer of a program, reduced to the lines that are of interest."""
+    """Reduce the output of a program to the relevant lines."""
     wanted = _KEPT.get(name.partition("/")[0])
     if wanted is None or "output" not in answer:
         return answer

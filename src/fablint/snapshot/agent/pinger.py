@@ -2,10 +2,10 @@
 """Ping other hosts from this host and report the results. Nothing is judged here.
 
 Runs on all hosts at once, after machine.py: standard library only, Python 3.6, without root. All hosts get the same
-table of hosts and the same offsets: in round k host i pings host i + offset k, so that no host is pinged by all at once. Each
-host finds its own row of the table. Frames have the size of the NIC's MTU and are not fragmented; without an answer the
-ping is repeated, together with smaller frames that every network carries. Sent and answered pings are counted; after a
-loss more pings are sent for a significant share.
+table of hosts and the same offsets: in round k host i pings host i + offset k, so that no host is pinged by all at
+once. Each host finds its own row of the table. Frames have the size of the NIC's MTU and are not fragmented; without
+an answer the ping is repeated, together with smaller frames that every network carries. Sent and answered pings are
+counted; after a loss more pings are sent for a significant share.
 """
 
 import json

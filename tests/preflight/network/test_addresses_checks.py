@@ -56,7 +56,7 @@ def slingshot(mtu: str, address: str) -> Host:
 
 def test_what_the_switch_asks_for() -> None:
     assert outcomes(of(IpTlv, slingshot("9000", "10.253.0.21/16"))) == [Outcome.PASS]
-    message = "MTU 1500, the switch asks for 9000; address 10.253.0.9/16, the switch asks for 10.253.0.21/16"
+    message = "MTU 1500, the switch requests 9000; address 10.253.0.9/16, the switch requests 10.253.0.21/16"
     assert wrong(of(IpTlv, slingshot("1500", "10.253.0.9/16"))) == [("n1", "hsn0", Outcome.WARN, message)]
     assert outcomes(of(IpTlv, wired(1))) == [Outcome.SKIP]
 
@@ -87,7 +87,7 @@ def test_an_address_without_a_name() -> None:
 def test_an_address_with_another_hosts_name() -> None:
     hosts = [named(index, "N4-hsn0.site.org" if index == 3 else "") for index in range(1, 9)]
     assert wrong(of(DnsReverse, *hosts)) == [
-        ("n3", "hsn0", Outcome.WARN, "10.1.0.3 is called N4-hsn0.site.org; 7 others have their own name")
+        ("n3", "hsn0", Outcome.WARN, "10.1.0.3 has the name N4-hsn0.site.org; 7 others have their own name")
     ]
     assert not wrong(of(DnsReverse, *(named(index, f"x1000c0s{index}b0n0h0") for index in range(1, 9))))
     assert not wrong(of(DnsReverse, *hosts[3:], named(3), named(1, "n30-hsn0")))  # which is not n3's
@@ -103,7 +103,7 @@ def test_a_site_without_names_for_its_fabric_has_no_finding() -> None:
 def test_a_name_that_leads_elsewhere() -> None:
     hosts = [named(index, "", "10.1.0.99" if index == 3 else "") for index in range(1, 9)]
     assert wrong(of(DnsForward, *hosts)) == [
-        ("n3", "hsn0", Outcome.WARN, "n3-hsn0 leads to 10.1.0.99; 7 others lead back")
+        ("n3", "hsn0", Outcome.WARN, "n3-hsn0 resolves to 10.1.0.99; 7 others resolve to their address")
     ]
 
 
@@ -115,5 +115,5 @@ def test_a_host_whose_own_name_leads_nowhere() -> None:
     hosts = [named(index) for index in range(1, 8)]
     lost = wired(8, names_of={"10.1.0.8": None}, addresses_of={"n8": []})
     assert wrong(of(DnsForward, *hosts, lost)) == [
-        ("n8", "", Outcome.WARN, "n8 leads to no address; 7 others lead back")
+        ("n8", "", Outcome.WARN, "n8 resolves to no address; 7 others resolve to their address")
     ]

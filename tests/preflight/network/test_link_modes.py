@@ -88,7 +88,7 @@ def test_the_best_that_both_ends_can_do_is_in_order(speed: int, partner: tuple[i
 def test_an_end_that_does_not_tell_is_not_judged() -> None:
     (result,) = of(LinkModes, connected("n1", settings(25_000, ())))
     assert result.outcome is Outcome.SKIP
-    assert result.message.startswith("25000 of 100000 Mbit/s; what the other end")
+    assert result.message.startswith("25000 of 100000 Mbit/s; the speeds of the other end")
 
 
 def test_what_a_user_may_not_see_takes_nothing_from_the_rest() -> None:

@@ -26,7 +26,7 @@ def test_a_link_that_is_down_on_one_host_alone() -> None:
 def test_a_link_that_is_configured_on_other_hosts_only() -> None:
     down = nic(operstate="down", carrier="0", flags="0x1002")
     hosts = [host(f"n{index}", down if index == 3 else nic()) for index in range(4)]
-    assert wrong(of(LinkUp, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "not set up, 3 others up")]
+    assert wrong(of(LinkUp, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "not configured, 3 others up")]
 
 
 def test_a_second_port_that_no_host_uses_is_no_fault() -> None:

@@ -49,7 +49,7 @@ def says(output: str | Output, name: str = "n3", **more: str | Output) -> Host:
 
 
 def test_a_missing_neighbour() -> None:
-    message = "missing LLDP neighbour, 7 others hear one"
+    message = "missing LLDP neighbour, 7 others with one"
     assert wrong(of(LldpNeighbor, *cluster(8, says(sample(NONE))))) == [("n3", "hsn0", Outcome.FAIL, message)]
     lldpad = says(NOT_INSTALLED, **{"lldptool/hsn0": ""})
     assert wrong(of(LldpNeighbor, *cluster(8, lldpad))) == [("n3", "hsn0", Outcome.FAIL, message)]
@@ -60,7 +60,7 @@ def test_a_host_that_has_just_booted_may_not_have_heard_anybody_yet() -> None:
         return host("n3", {**nic(), "/proc/uptime": uptime}, commands={"lldpcli": sample(NONE)})
 
     young = of(LldpNeighbor, *cluster(8, booted("40.12 300.50\n")))
-    message = "no LLDP neighbour yet, 40 s after the boot, 7 others hear one"
+    message = "no LLDP neighbour yet, 40 s after the boot, 7 others with one"
     assert wrong(young) == [("n3", "hsn0", Outcome.WARN, message)]
     assert [one[2] for one in wrong(of(LldpNeighbor, *cluster(8, booted("90.00 300.50\n"))))] == [Outcome.FAIL]
 
@@ -106,7 +106,7 @@ def test_the_switch_of_the_management_network_is_no_neighbour_of_the_fabric() ->
     assert outcomes(of(LldpSeveral, *only)) == [Outcome.SKIP] * 4
     assert outcomes(of(LldpPort, *only)) == [Outcome.SKIP] * 4
     cut = [managed(f"n{index}", lldp("s0", f"p{index}")) for index in range(7)] + [managed("n7")]
-    message = "missing LLDP neighbour, 7 others hear one"
+    message = "missing LLDP neighbour, 7 others with one"
     assert wrong(of(LldpNeighbor, *cut)) == [("n7", "hsn0", Outcome.FAIL, message)]
     place = Topology({"s0": Switch("s0")}, {f"n{index}": "s0" for index in range(8)})
     assert outcomes(of(LldpPlacement, *cut, topology=place)) == [Outcome.SKIP, *[Outcome.PASS] * 7]
@@ -120,7 +120,7 @@ def test_a_host_that_cannot_see() -> None:
     ]
     ((_, _, outcome, message),) = wrong(of(LldpNeighbor, *cluster(8, says(REFUSED))))
     assert outcome is Outcome.WARN
-    assert message == f"LLDP does not work here (lldpcli: {NO_SOCKET}), 7 others hear one"
+    assert message == f"LLDP does not work here (lldpcli: {NO_SOCKET}), 7 others with one"
     assert outcomes(of(LldpNeighbor, says('{"lldp": [')))[0] is Outcome.ERROR
 
 
@@ -277,7 +277,7 @@ def test_an_address_that_two_nics_have() -> None:
     hosts = [slingshot(f"n{index}", f"02:00:00:00:00:{index:02x}", f"02:00:00:00:01:{index:02x}") for index in range(4)]
     twin = slingshot("n9", "02:00:00:00:01:02", "02:00:00:00:01:09")
     assert wrong(of(AmaUnique, *hosts, twin)) == [
-        ("n2", "hsn1", Outcome.FAIL, "02:00:00:00:01:02 is the MAC of n9/hsn0 too"),
-        ("n9", "hsn0", Outcome.FAIL, "02:00:00:00:01:02 is the MAC of n2/hsn1 too"),
+        ("n2", "hsn1", Outcome.FAIL, "02:00:00:00:01:02 is also the MAC of n9/hsn0"),
+        ("n9", "hsn0", Outcome.FAIL, "02:00:00:00:01:02 is also the MAC of n2/hsn1"),
     ]
     assert outcomes(of(AmaUnique, *hosts)) == [Outcome.PASS] * 8

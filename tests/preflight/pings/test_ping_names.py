@@ -23,7 +23,7 @@ def test_the_host_that_does_not_find_a_name_is_named():
         return ("", []) if (one, other) == (1, 3) else (f"n{other}-hsn0", [address(other)])
 
     assert detections(pinged(4, say=found_by(names))) == [
-        ("net.dns.peers", "n1", "n3/hsn0", Outcome.WARN, f"does not find n3-hsn0 ({address(3)}), which others do")
+        ("net.dns.peers", "n1", "n3/hsn0", Outcome.WARN, f"does not find n3-hsn0 ({address(3)}), which others find")
     ]
 
 

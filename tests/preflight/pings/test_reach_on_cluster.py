@@ -138,7 +138,7 @@ def missing_on(bed: Cluster, nodes: Sequence[str], folder: Path) -> Messages:
 
 def test_a_host_that_misses_a_name(bed: Cluster, tmp_path: Path) -> None:
     assert missing_on(bed, ["nid001000"], tmp_path) == [
-        ("net.dns.peers", "nid001000", "WARN", "does not find nid001002-hsn0 (10.150.0.13), which others do")
+        ("net.dns.peers", "nid001000", "WARN", "does not find nid001002-hsn0 (10.150.0.13), which others find")
     ]
 
 

@@ -91,7 +91,7 @@ def test_a_rate_below_the_others() -> None:
 def test_lost_lanes_are_seen_on_a_host_alone() -> None:
     one = good(rate="100 Gb/sec (1X NDR)")
     assert wrong(of(ports.IbPortRate, one)) == [
-        ("n1", "mlx5_0/1", Outcome.WARN, "rate 100 Gb/s, could be rate 400 Gb/s")
+        ("n1", "mlx5_0/1", Outcome.WARN, "rate 100 Gb/s, supported rate 400 Gb/s")
     ]
     other_make = good(rate="100 Gb/sec (1X NDR)", ib_board_id="MT_0000000001")
     assert not wrong(of(ports.IbPortRate, other_make))
@@ -174,8 +174,8 @@ def test_fewer_lanes_than_the_others() -> None:
 
 
 def test_alone_fewer_lanes_than_there_could_be_are_a_warning() -> None:
-    assert wrong(of(pcie.PcieWidth, host(files=BAD))) == [("n1", "mlx5_1", Outcome.WARN, "x8, could be x16")]
-    assert wrong(of(pcie.PcieWidth, host(files=SLINGSHOT))) == [("n1", "cxi1", Outcome.WARN, "x8, could be x16")]
+    assert wrong(of(pcie.PcieWidth, host(files=BAD))) == [("n1", "mlx5_1", Outcome.WARN, "x8, supported x16")]
+    assert wrong(of(pcie.PcieWidth, host(files=SLINGSHOT))) == [("n1", "cxi1", Outcome.WARN, "x8, supported x16")]
     slow = good(pci_current_link_speed="16.0 GT/s PCIe")
     assert wrong(of(pcie.PcieSpeed, slow)) == [("n1", "mlx5_0", Outcome.WARN, "16 GT/s, could be 32 GT/s")]
 
@@ -275,7 +275,7 @@ def test_omni_path_from_a_sample() -> None:
         ("PortState:     Active", "PortState:     Init", Outcome.FAIL, "state Init"),
         ("Act: 25Gb ", "Act: 12Gb ", Outcome.FAIL, "12 Gb/s of 25"),
         ("Link Quality: 5 (Excellent)", "Link Quality: 4 (Very Good)", Outcome.PASS, ""),
-        ("Link Quality: 5 (Excellent)", "", Outcome.ERROR, "not complete"),
+        ("Link Quality: 5 (Excellent)", "", Outcome.ERROR, "incomplete"),
     ],
 )
 def test_omni_path_ports(old: str, new: str, outcome: Outcome, words: str) -> None:

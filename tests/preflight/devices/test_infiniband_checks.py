@@ -177,7 +177,7 @@ def test_alone_fewer_lanes_than_there_could_be_are_a_warning() -> None:
     assert wrong(of(pcie.PcieWidth, host(files=BAD))) == [("n1", "mlx5_1", Outcome.WARN, "x8, supported x16")]
     assert wrong(of(pcie.PcieWidth, host(files=SLINGSHOT))) == [("n1", "cxi1", Outcome.WARN, "x8, supported x16")]
     slow = good(pci_current_link_speed="16.0 GT/s PCIe")
-    assert wrong(of(pcie.PcieSpeed, slow)) == [("n1", "mlx5_0", Outcome.WARN, "16 GT/s, could be 32 GT/s")]
+    assert wrong(of(pcie.PcieSpeed, slow)) == [("n1", "mlx5_0", Outcome.WARN, "16 GT/s, supported 32 GT/s")]
 
 
 def test_hosts_that_are_all_slower_than_their_cards_share_a_warning() -> None:

@@ -18,9 +18,9 @@ MISMATCH = "lldpcli-json0-slingshot-ama-mismatch-on-hsn1.json"
     ("answer", "why"),
     [
         (Answer("n1", error="no answer after 20 s"), "no answer: no answer after 20 s"),
-        (Answer("n1"), "no answer: it printed nothing"),
-        (Answer("n1", "bash: python3: command not found\n"), "it printed no facts, but 'bash: python3: command not"),
-        (Answer("n1", "fablint:bm9uZQ==.\n"), "it printed no facts"),
+        (Answer("n1"), "no answer: no output"),
+        (Answer("n1", "bash: python3: command not found\n"), "no snapshot in its output: 'bash: python3: command"),
+        (Answer("n1", "fablint:bm9uZQ==.\n"), "no snapshot in its output"),
     ],
 )
 def test_a_host_that_does_not_answer_is_a_fault(answer: Answer, why: str) -> None:

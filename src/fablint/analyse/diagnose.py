@@ -35,7 +35,7 @@ from fablint.analyse.findings.root_cause import fuse_run
 from fablint.analyse.findings.unexplained import unexplained_pairs
 from fablint.analyse.findings.unreported_components import judgeable_links, not_accused
 from fablint.analyse.fit.topology_inference import infer_topology
-from fablint.analyse.phrasing import between_switches, times_text, without_run
+from fablint.analyse.phrasing import RESUME, between_switches, times_text
 from fablint.analyse.settings import Settings
 from fablint.model import (
     ComponentRef,
@@ -123,7 +123,7 @@ def diagnose(
         *left_out,
     ]
     if "imported" in run.attributes:
-        findings = [one.model_copy(update={"next_step": without_run(one.next_step)}) for one in findings]
+        findings = [one.model_copy(update={"next_step": one.next_step.removeprefix(RESUME)}) for one in findings]
     return Diagnosis(
         verdict_of(
             findings,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from fablint.model import ComponentKind, ComponentRef, Run, Topology
 
+RESUME = "finish the run (fablint resume), or "  # first part of advice on what was not judged
 NEXT_STEP: dict[ComponentKind, str] = {
     "host": "run a loopback test on {name}: if slow, it is the host or its NIC; else move its cable to another port",
     "nic": "move the cable of {name} to another port of the switch and measure again",
@@ -23,14 +22,17 @@ def between_switches(component: ComponentRef, run: Run, topology: Topology | Non
     ports = topology.ports if topology else {}
     start, end = (f"{x} port {ports[x, y]}" if (x, y) in ports else x for x, y in ((a, b), (b, a)))
     where = f"at {end}, which receives" if component.directed else f"at {start} and {end}"
-    again = run.path.name if run.path else "RUN"
-    return f"read the error counters {where}; reseat or swap the cable {start} to {end}, then `fablint retest {again}`"
+    return f"read the error counters {where}; reseat or swap the cable {start} to {end}, then {retest(run_name(run))}"
 
 
-def without_run(step: str) -> str:
-    """The same advice for what was not measured by fablint: it can neither be finished nor measured again by it."""
-    step = re.sub(r", then `fablint retest [^`]*`", ", then measure again", step)
-    return step.replace("finish the run (fablint resume), or ", "")
+def run_name(run: Run) -> str:
+    """Name of the run directory in advice; empty for a run of another tool, which fablint cannot measure again."""
+    return "" if "imported" in run.attributes else run.path.name if run.path else "RUN"
+
+
+def retest(name: str) -> str:
+    """The command that measures the components of a run again."""
+    return f"`fablint retest {name}`" if name else "measure again"
 
 
 def times_text(ratio: float) -> str:

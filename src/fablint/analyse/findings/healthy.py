@@ -13,6 +13,7 @@ from fablint.analyse.data.robust_stats import FEWEST_VALUES
 from fablint.analyse.detect.view import Quantity, ViewResult
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
+from fablint.analyse.phrasing import RESUME
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentKind, ComponentRef, EvidenceRecord, Finding, Placement, State
 from fablint.model.component import listed
@@ -93,7 +94,7 @@ def _not_judged(
         state=State.NOT_JUDGED,
         components=components,
         evidence=(reason.model_copy(update={"row": ", ".join(rows)}),),
-        next_step=f"finish the run (fablint resume), or {remedy}",
+        next_step=f"{RESUME}{remedy}",
     )
 
 

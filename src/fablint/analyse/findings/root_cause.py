@@ -19,6 +19,7 @@ from typing import Literal
 import numpy as np
 
 from fablint.analyse.data.counter_steps import TCP_LOST, CounterSteps, Symptom, count_steps
+from fablint.analyse.phrasing import retest, run_name
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Run, State, Topology
 from fablint.model.component import in_series
 from fablint.snapshot.fabric_nics import fabric_nics
@@ -140,7 +141,7 @@ def fuse(
     settled = odds[order[0]] >= SETTLED
     loses = counters is not None and TCP_LOST in counters.by
     step = _action(best, series) if settled else _reading(series) if loses else _splitting(best, series, seen)
-    return Ranking(ranked, _reasons(seen), f"{step}, then `fablint retest {run}`")
+    return Ranking(ranked, _reasons(seen), f"{step}, then {retest(run)}")
 
 
 def fuse_run(
@@ -159,7 +160,7 @@ def fuse_run(
     counters = count_steps(run.attributes.get("counters") or {}, series.host, counted_nic)
     if lost:
         counters = CounterSteps({**(counters.by if counters else {}), TCP_LOST: lost})
-    return fuse(series, direction, counters, others, run=run.path.name if run.path else "RUN")
+    return fuse(series, direction, counters, others, run=run_name(run))
 
 
 def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tuple[Series, str]:

@@ -43,11 +43,11 @@ def test_hostfiles(text, room):
     [
         ("n1 slots=4\nn1\n", "line 2: n1 appears twice"),
         ("n1\nn1:2\n", "line 2: n1 appears twice"),
-        ("n1 slots=many\n", "'many' is no number"),
-        ("n1:0\n", "'0' is no number"),
-        ("n1 n2\n", "more than a host"),
+        ("n1 slots=many\n", "'many' is not a number"),
+        ("n1:0\n", "'0' is not a number"),
+        ("n1 n2\n", "more than one host"),
         ("n[1-\n", "line 1"),
-        ("-x\n", "no host"),
+        ("-x\n", "is not a host"),
         ("n[1-999999999]\n", "more than"),
         ("n[1-999999]p[1-999999]\n", "more than"),
     ],
@@ -138,9 +138,9 @@ def test_an_allocation_is_narrowed(nowhere, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"hosts": ["n1", "n7", "n8"]}, "--hosts: n[7-8]: not of Slurm job 17"),
-        ({"exclude": ["n7"]}, "--exclude: n7: not of Slurm job 17"),
-        ({"exclude": ["n1", "n2", "n3", "login"]}, "no host is left of Slurm job 17"),
+        ({"hosts": ["n1", "n7", "n8"]}, "--hosts: n[7-8]: not in Slurm job 17"),
+        ({"exclude": ["n7"]}, "--exclude: n7: not in Slurm job 17"),
+        ({"exclude": ["n1", "n2", "n3", "login"]}, "no host of Slurm job 17 remains"),
     ],
 )
 def test_hosts_that_are_not_of_the_job(nowhere, arguments, words):
@@ -208,7 +208,7 @@ def test_hosts_that_are_not_of_the_job_are_absent_where_others_are(nowhere, tmp_
     file.write_text("n2\nn9\n")
     found = find_hosts(nowhere, hostfile=file, partly=True)
     assert (found.hosts, found.absent) == (("n2",), ("n9",))
-    with pytest.raises(UsageError, match="n\\[7-8\\]: not of Slurm job 17"):
+    with pytest.raises(UsageError, match="n\\[7-8\\]: not in Slurm job 17"):
         find_hosts(nowhere, ["n7", "n8"], partly=True)
 
 
@@ -216,7 +216,7 @@ def test_an_excluded_host_is_not_absent(nowhere):
     slurm_job(nowhere)
     found = find_hosts(nowhere, ["n1", "n2", "n3", "n7", "n8"], ["n2", "n8"], partly=True)
     assert (found.hosts, found.excluded, found.absent) == (("n1", "n3"), ("n2", "n8"), ("n7",))
-    with pytest.raises(UsageError, match="--exclude: n9: not of Slurm job 17"):
+    with pytest.raises(UsageError, match="--exclude: n9: not in Slurm job 17"):
         find_hosts(nowhere, ["n1", "n2"], ["n9"], partly=True)
 
 

@@ -107,7 +107,7 @@ def test_a_server_that_forgets(staged, pbs, tmp_path):
     job = submit(pbs, tmp_path, "sh", "-c", "exit 3", nodes=1)
     assert waited(pbs, job).exit_code == 3
     (job.place / "exit").unlink()
-    assert scheduler_of(job).state(pbs, job).word == "lost"
+    assert scheduler_of(job).state(pbs, job).word == "missing"
 
 
 def test_a_server_that_does_not_answer(pbs, tmp_path):

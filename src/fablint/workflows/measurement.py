@@ -125,7 +125,7 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
             unsealed = str(error)
         run = read_run(path)
     if outcome.stopped_by is not None:
-        hint = f"what was measured is kept: fablint resume {whole_run(path)}"
+        hint = f"measured rounds are kept: fablint resume {whole_run(path)}"
         if outcome.stopped_by != signal.SIGINT:
             raise StoppedError(outcome.error, hint)
         context.progress.note(f"fablint: interrupted; {hint}")

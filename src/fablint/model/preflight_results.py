@@ -130,8 +130,8 @@ class Fitness:
         return 3 if Outcome.ERROR in outcomes else 0
 
 
-def alike(results: Iterable[Result]) -> Mapping[tuple[str, str, Outcome, str], list[str]]:
-    """Hosts of which the same is said, by check, target, outcome and message."""
+def hosts_by_result(results: Iterable[Result]) -> Mapping[tuple[str, str, Outcome, str], list[str]]:
+    """Hosts with equal results, by check, target, outcome and message."""
     found: dict[tuple[str, str, Outcome, str], list[str]] = defaultdict(list)
     for one in results:
         found[one.check, one.target, one.outcome, one.message].append(one.host)

@@ -51,7 +51,7 @@ class Finding(BaseModel):
 
     state: State
     components: tuple[ComponentRef, ...] = Field(min_length=1, description="of one kind; mostly one")
-    direction: Direction | None = Field(default=None, description="which side is slow; null where it cannot be told")
+    direction: Direction | None = Field(default=None, description="direction of the loss; null if undecidable")
     quantity: Literal["latency", "bandwidth"] | None = None
     effect: float | None = Field(
         default=None,

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fablint.model.preflight_results import NETWORK, Fitness, Outcome, Result, alike
+from fablint.model.preflight_results import NETWORK, Fitness, Outcome, Result, hosts_by_result
 from fablint.report.terminal_colours import coloured
 from fablint.text import units
 from fablint.text.fitness_findings import NOT_ANSWERED, findings, suppressed_findings, unseen_network
@@ -156,7 +156,7 @@ def _of_cause(cause: str, results: Sequence[Result], fitness: Fitness) -> _Told:
 def _lines(results: Iterable[Result]) -> list[str]:
     """`nid[001003,001007] hsn0: MTU 1500, 14 others 9000`: hosts and parts of which the same is said share a line."""
     targets: dict[tuple[tuple[str, ...], str], list[str]] = defaultdict(list)
-    for (_, target, _, message), hosts in alike(results).items():
+    for (_, target, _, message), hosts in hosts_by_result(results).items():
         targets[tuple(hosts), message].append(target)
     parts: dict[tuple[str, ...], list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
     for (names, message), found in targets.items():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fablint.errors import BrokenRunError
 from fablint.model import Slots
-from fablint.model.preflight_results import Outcome, Result, alike
+from fablint.model.preflight_results import Outcome, Result, hosts_by_result
 from fablint.text.names import fold, unfold
 from fablint.workflows.run_files import CHECK, save_text
 
@@ -52,7 +52,7 @@ def save_check(check: CheckRecord, run: Path) -> None:
         "inside": [one.model_dump(mode="json") for one in check.inside],
         "level_failures": dict(check.level_failures),
         "nics": list(check.nics),
-        "warnings": [[*what, fold(hosts)] for what, hosts in alike(check.warnings).items()],
+        "warnings": [[*what, fold(hosts)] for what, hosts in hosts_by_result(check.warnings).items()],
         "notes": list(check.notes),
         "network": list(check.network),
     }

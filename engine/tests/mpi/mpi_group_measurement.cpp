@@ -9,6 +9,7 @@
 #include "base/mpi_c.hpp"
 #include "base/table.hpp"
 #include "measure/group_measurement.hpp"
+#include "tests/transport_availability.hpp"
 
 using namespace fablint;
 
@@ -148,18 +149,20 @@ void check_kernels(LineOf line_of) {
 // Kernels that need nothing but point-to-point messages, and the other transports that carry these.
 void check_transports(const std::string& options) {
     RankGroup rank_group(wall_clock());
-    for (const TransportInfo& transport : transports())
+    for (const TransportInfo& transport : transports()) {
+        if (!transport.moves_bytes || transport.offers != capability::nothing) continue;
+        if ((!options.empty() && !transport.accepts("streams")) || !is_available(transport)) continue;
         for (const KernelInfo& kernel : kernels()) {
-            if (!transport.moves_bytes || transport.offers != capability::nothing || kernel.required != 0) continue;
+            if (kernel.required != capability::nothing) continue;
             CAPTURE(std::string(transport.name));
             CAPTURE(std::string(kernel.name));
-            if (!options.empty() && !transport.accepts("streams")) continue;
             const RowOptions row = row_of(short_line(kernel) + " --validate --samples 3 --warmup 2 --sizes " +
                                           sizes_of(kernel) + " --transport " + transport.name + options);
             const Met met = meet(rank_group, row);
             CHECK(met.damages.empty());
             if (!met.role.idle()) check_sizes(met.cell, row, 3);
         }
+    }
 }
 
 void check_kernels_find_damage(LineOf line_of) {

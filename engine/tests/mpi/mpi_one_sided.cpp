@@ -7,6 +7,7 @@
 
 #include "base/mpi_c.hpp"
 #include "ranks/rank_group.hpp"
+#include "tests/transport_availability.hpp"
 #include "transports/transport.hpp"
 
 using namespace fablint;
@@ -315,6 +316,7 @@ TEST_CASE("collectives reach every rank") {
 TEST_CASE("every transport offers the capabilities of its row in the table, and no others") {
     for (const TransportInfo& info : transports()) {
         CAPTURE(std::string(info.name));
+        if (!is_available(info)) continue;
         const auto transport = info.make({});
         const auto offers = [&](Capabilities one) { return (info.offers & one) != 0; };
         CHECK((transport->persistent() != nullptr) == offers(capability::persistent));

@@ -10,16 +10,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fablint.errors import FablintError
-from fablint.measure.empty_launch import find_each_other
+from fablint.measure.empty_launch import find_each_other, try_transport
 from fablint.measure.engine import Compiler, describe_compiler, find_engine, find_mpicxx, list_engines
 from fablint.measure.launcher_choice import find_launchers
 from fablint.measure.launchers.launcher import Mpiexec
 from fablint.measure.launchers.srun import Srun
 from fablint.model import Plan
+from fablint.model.registry import TRANSPORTS
 from fablint.system import System
 
 _PINNED_MEMORY = 64 * 2**20  # memory that an RDMA stack registers for a few connections
 SRUN_REMEDY = "another launcher is used; for srun load an MPI whose PMI srun --mpi=list shows, or install that PMI"
+_DAMAGING = "corrupt"  # it tests --validate
 _EXTRAS = {"h5netcdf": "export to netcdf and hdf5", "pyarrow": "export to parquet"}
 
 
@@ -41,6 +43,7 @@ def examine(system: System) -> list[DoctorCheck]:
         _home,
         _mpi,
         _engines,
+        _transports,
         _cpus,
         _memory,
         _extras,
@@ -104,6 +107,27 @@ def _engines(system: System) -> Iterator[DoctorCheck]:
         yield DoctorCheck("engine", True, f"{engine.path}, for {engine.mpicxx}")
     if not engines:
         yield DoctorCheck("engine", True, "not built; the first measurement builds it, as does fablint engine build")
+
+
+def _transports(system: System) -> Iterator[DoctorCheck]:
+    """An exchange of two ranks of this host over each transport; none where no engine is built yet."""
+    try:
+        path, origin = find_mpicxx(system)
+        compiler = describe_compiler(system, path, origin)
+        engine = find_engine(system)
+        mpiexec = next(
+            launcher
+            for launcher in find_launchers(system, compiler.path, compiler.libraries).launchers
+            if not isinstance(launcher.kind, Srun)
+        )
+    except (FablintError, StopIteration):
+        return
+    for transport in TRANSPORTS.values():
+        if not transport.moves_bytes or transport.name == _DAMAGING:
+            continue
+        failure = try_transport(system, mpiexec, engine, transport.name)
+        state = f"{transport.name}: {failure or 'two ranks of this host exchanged messages'}"
+        yield DoctorCheck("transport", not failure, state, needed=transport.name == "mpi")
 
 
 def _cpus(system: System) -> Iterator[DoctorCheck]:

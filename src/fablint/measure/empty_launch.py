@@ -1,6 +1,8 @@
-"""A launch without measurements: whether ranks on the given hosts start and connect."""
+"""Short launches without a run directory: whether ranks connect, and whether a transport carries messages."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from fablint.measure.engine import Engine
 from fablint.measure.launch_watch import Watch
@@ -10,6 +12,7 @@ from fablint.model import Plan
 from fablint.system import System
 
 _GLANCE_S = 0.2
+_EXCHANGE = "latency --sizes 8 --samples 3 --validate --transport"
 
 
 def find_each_other(system: System, mpiexec: Mpiexec, engine: Engine, plan: Plan, limit_s: float = 30.0) -> str:
@@ -17,14 +20,33 @@ def find_each_other(system: System, mpiexec: Mpiexec, engine: Engine, plan: Plan
 
     Takes as long as MPI needs to start and to end: every rank sends messages to others, then one prints its version.
     """
-    argv = mpiexec.argv(system, plan, [str(engine.path), "--expect-ranks", str(plan.ranks), "--version"])
+    return _failure(system, mpiexec, engine, plan, ["--version"], "fablint-engine ", limit_s)
+
+
+def try_transport(system: System, mpiexec: Mpiexec, engine: Engine, transport: str, limit_s: float = 30.0) -> str:
+    """Why two ranks of this host cannot exchange messages over a transport; '' if they can."""
+    words = ["-q", *_EXCHANGE.split(), transport]
+    return _failure(system, mpiexec, engine, Plan(2, ()), words, "# OSU MPI Latency Test", limit_s)
+
+
+def _failure(
+    system: System,
+    mpiexec: Mpiexec,
+    engine: Engine,
+    plan: Plan,
+    words: Sequence[str],
+    success: str,
+    limit_s: float,
+) -> str:
+    """Why the engine does not print a line that begins with `success`; '' if it does."""
+    argv = mpiexec.argv(system, plan, [str(engine.path), "--expect-ranks", str(plan.ranks), *words])
     process = system.spawn(argv, environ=mpiexec.kind.environ(oversubscribed=True, unbound=False))
     watch = Watch([], plan.ranks)
     deadline = system.monotonic() + limit_s
     try:
         while system.monotonic() < deadline:
             line = process.read_line(_GLANCE_S)
-            if line is not None and line.startswith("fablint-engine "):
+            if line is not None and line.startswith(success):
                 return ""
             if line is not None:
                 watch.take(line, NoProgress())

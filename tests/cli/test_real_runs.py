@@ -66,12 +66,20 @@ def test_the_engine_is_built_listed_and_found(fablint, chosen):
 
 
 def test_the_doctor_finds_this_machine_ready(fablint, chosen):
+    assert fablint("-q", "engine", "build", *chosen).returncode == 0
     environ = {"FABLINT_MPICXX": chosen[1]} if chosen else {}
     done = fablint("doctor", "--json", **environ)
     assert done.returncode == 0
-    found = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    checks = json.loads(done.stdout)["checks"]
+    found = {check["name"]: check for check in checks}
     assert found["mpicxx"]["ok"]
     assert found["mpiexec"]["ok"]
+    transports = [check for check in checks if check["name"] == "transport"]
+    states = {check["state"].partition(":")[0]: check for check in transports}
+    assert set(states) == {"mpi", "tcp", "ucx", "ofi"}
+    assert states["mpi"]["ok"] and states["tcp"]["ok"]
+    for name in ("ucx", "ofi"):
+        assert states[name]["ok"] or "install" in states[name]["state"]
 
 
 def test_the_demo_names_the_cable_that_it_broke(fablint, tmp_path):

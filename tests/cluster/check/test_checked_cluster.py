@@ -16,8 +16,8 @@ LINK = Faulty(CABLE.ends, one_way=True)
 
 def finding(text: str, direction: str | None = None, *, state: str = "FAULT", group: tuple[str, ...] = ()) -> Any:
     component, name = text.split()
-    shared = {"quantity": "bandwidth", "effect": -0.5, "alternatives": group}
-    return {"state": state, "component": component, "name": name, "direction": direction} | shared
+    words = {"component": component, "name": name, "ambiguity_group": group}
+    return {"state": state, "direction": direction, "quantity": "bandwidth", "effect": -0.5, "text": words}
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from fablint.cli.session import Session
 SLIP = "n[1-99999999999]"
 NOTHING = {"pairs_planned": 0, "pairs_measured": 0, "hosts": 0, "hosts_judged": 0}
 VERDICT = {
-    "format": 1,
+    "format": 2,
     "verdict": "fault",
     "exit_code": 1,
-    "findings": [{"state": "FAULT", "component": "host", "name": SLIP, "evidence": "x"}],
+    "findings": [{"state": "FAULT", "components": [{"kind": "host", "ends": [{"nodes": SLIP}]}]}],
     "coverage": NOTHING,
 }
 FILES = {

@@ -20,6 +20,11 @@ HOST = socket.gethostname()
 # Line -> rows, and a line of the table.
 TABLES = {
     f"osu_latency --sizes 0,8 {FEW} -c": (["osu_latency"], r"0 .*Pass"),
+    f"osu_latency --sizes 8,64K --transport tcp {FEW} -c": (
+        ["osu_latency"],
+        r"# fablint: messages over the transport tcp",
+    ),
+    f"osu_bw --sizes 256K --transport tcp --streams 3 {FEW} -c": (["osu_bw"], r"262144 .*Pass"),
     f"bibw --sizes 64K {FEW} -c -z 50,99": (["osu_bibw"], r"65536 .*Pass .*"),
     f"osu_put_bw --sizes 1K {FEW} -c -w create -s lock": (
         ["osu_put_bw"],

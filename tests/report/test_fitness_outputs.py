@@ -329,7 +329,8 @@ def test_preflight_prints_without_numpy():
 def test_only_coloured_output_imports_rich():
     """Cron jobs have no terminal, and most of them write no metrics."""
     code = (
-        "import sys; from fablint.report.terminal_colours import coloured; import fablint.report.preflight_text\n"
+        "import sys; import fablint.report.preflight.preflight_text\n"
+        "from fablint.report.terminal_colours import coloured\n"
         "before = {'rich', 'prometheus_client'} & set(sys.modules)\n"
         "print(sorted(before), ascii(coloured('FAIL', 'bold red')), 'rich' in sys.modules)"
     )

@@ -156,6 +156,10 @@ SECTIONS = {
         ),
         switch("--counters", "Read the NICs' counters before and after each row."),
         value("--ranks-per-nic", "K", "Spread the ranks of a host over its NICs, K to each.", type=_COUNT),
+        value("--transport", "mpi|tcp|ucx|ofi", "What carries the messages [mpi].", "transport"),
+        value("--device", "NAME", "NIC of tcp (interface or network), ucx or ofi.", "device"),
+        value("--streams", "N", "Connections of a pair, over tcp [1].", "streams"),
+        value("--ofi-provider", "NAME", "Provider of libfabric, over ofi.", "ofi-provider"),
     ),
     "Options of some benchmarks": (
         value("-W --window --window-size", "N", "Messages in flight.", "window"),

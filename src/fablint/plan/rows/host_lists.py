@@ -36,7 +36,7 @@ def parse_hosts(text: str) -> tuple[str, ...]:
             number = f"{beginning(host)} is a number and no host"
             raise UsageError(f"{quoted(text)}: {number}", "put the name before it, as client{1,5,7}")
         if not _HOST.fullmatch(host):
-            raise UsageError(f"{quoted(text)}: {quoted(host)} is no host", _HINT)
+            raise UsageError(f"{quoted(text)}: {quoted(host)} is not a host", _HINT)
     twice = next((host for host, count in Counter(hosts).items() if count > 1), None)
     if twice is not None:
         raise UsageError(f"{quoted(text)}: {beginning(twice)} appears twice", "give every host once")

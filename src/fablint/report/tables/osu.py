@@ -217,6 +217,8 @@ def _text_line(row: Row, line: Line, keys: list[str]) -> str:
 def _comments(row: Row, lines: list[Line], groups: int, percentiles: bool) -> list[str]:
     statistic = central(row)
     words = [f"format of OSU {osu_names.VERSION}; {osu_names.rule(row, groups)}"]
+    if (transport := row.attributes.get("transport", "mpi")) != "mpi":
+        words.append(f"messages over the transport {transport}")
     if statistic != "mean":
         words.append(f"the run has no means: figures are made of the {statistic} of every pair")
     if percentiles:

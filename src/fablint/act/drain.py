@@ -59,12 +59,12 @@ def too_many(source: HostFindings, limit: DrainLimit) -> str:
 
 
 def drains(source: HostFindings) -> list[Drain]:
-    """Hosts that are at fault, by reason. What is only suspected drains nobody."""
+    """Hosts that are at fault, by reason. A suspected host is not drained."""
     faults: dict[str, list[Finding]] = defaultdict(list)
     kept = unheard(source)
     for finding in source.findings:
         if finding.state is State.FAULT:
-            for host in source.accused(finding):
+            for host in source.reported_hosts(finding):
                 if host not in kept:
                     faults[host].append(finding)
     found: dict[str, list[str]] = defaultdict(list)

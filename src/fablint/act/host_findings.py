@@ -33,7 +33,7 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True)
 class HostFindings:
-    """Findings, and the hosts that were asked or measured; None where nobody says which these are."""
+    """Findings and the hosts that were examined or measured; `hosts` is None where they are unknown."""
 
     findings: Sequence[Finding]
     hosts: Sequence[str] | None = None
@@ -41,8 +41,8 @@ class HostFindings:
     unfit: frozenset[str] = frozenset()  # hosts that preflight found not fit to be measured
     results: tuple[Mark, ...] = ()  # of preflight; empty where it did not find these
 
-    def accused(self, finding: Finding) -> Sequence[str]:
-        """The hosts that a finding is about: none for a switch, a cable between two, a way between hosts.
+    def reported_hosts(self, finding: Finding) -> Sequence[str]:
+        """Hosts of a finding: none for a switch, a cable between two switches or a path between hosts.
 
         Of a cable `A=B` and of settings that have a name of their own it takes a known host to be one.
         """
@@ -63,7 +63,9 @@ class HostFindings:
 
         A host that could not be looked at as a whole is not among them.
         """
-        out = self.unfit | {host for one in self.findings if one.state is State.FAULT for host in self.accused(one)}
+        out = self.unfit | {
+            host for one in self.findings if one.state is State.FAULT for host in self.reported_hosts(one)
+        }
         out |= {one.host for one in self.results if one.check == _WHOLE and one.outcome == "ERROR"}
         if not with_warnings:
             out |= self._differing | self._suspects
@@ -73,7 +75,7 @@ class HostFindings:
     def _suspects(self) -> frozenset[str]:
         """Hosts that a measurement suspects; warnings of preflight are in `_differing`."""
         found = (one for one in self.findings if one.state is State.SUSPECT and not said_by(one))
-        return frozenset(host for one in found for host in self.accused(one))
+        return frozenset(host for one in found for host in self.reported_hosts(one))
 
     @property
     def _differing(self) -> frozenset[str]:
@@ -95,7 +97,7 @@ class HostFindings:
         for one in self.findings:
             said = said_by(one)
             if said and one.state is State.SUSPECT:
-                yield from (Mark(host, said[0], "WARN") for host in self.accused(one))
+                yield from (Mark(host, said[0], "WARN") for host in self.reported_hosts(one))
 
     @cached_property
     def _known(self) -> Sequence[str]:

@@ -13,19 +13,19 @@ from fablint.model.verdict import seen
 from fablint.text.evidence_sentences import sentences
 from fablint.text.names import plural, printable
 
-_TOLD = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
+_REPORTED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 _DIRECTIONS = {"tx": " tx (sending)", "rx": " rx (receiving)", "both": " tx and rx", None: ""}
-_VALUES = 4  # of a check that are told part by part; of more the first
+_VALUES = 4  # of a check that are reported for each part; of more values the first
 _WIDTH = 76  # of a mail
 _COLUMN = 13
 
 
 def ticket_text(source: HostFindings) -> str:
     """Plain text, a part after the other, the gravest first."""
-    parts = _by_part([one for one in source.findings if one.state in _TOLD])
+    parts = _by_part([one for one in source.findings if one.state in _REPORTED])
     counts = Counter(one.state for found in parts.values() for one in found)
-    told = ", ".join(plural(counts[state], state.lower()) for state in _TOLD if counts[state])
-    lines = [f"fablint found {told or 'no part at fault and none suspect'}"]
+    counted = ", ".join(plural(counts[state], state.lower()) for state in _REPORTED if counts[state])
+    lines = [f"fablint found {counted or 'no part at fault and none suspect'}"]
     for part, findings in parts.items():
         lines += ["", *_wrapped(part, "")]
         for finding in findings:
@@ -36,20 +36,20 @@ def ticket_text(source: HostFindings) -> str:
 
 
 def _by_part(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
-    """Alike findings as one, by the part or the parts that they name."""
-    alike: dict[str, list[Finding]] = defaultdict(list)
+    """Findings by the name of their parts; identical findings are merged."""
+    identical: dict[str, list[Finding]] = defaultdict(list)
     for one in findings:
-        alike[one.model_copy(update={"components": ()}).model_dump_json() + one.component].append(one)
+        identical[one.model_copy(update={"components": ()}).model_dump_json() + one.component].append(one)
     parts: dict[str, list[Finding]] = defaultdict(list)
-    for one in sorted(_few(list(alike.values())), key=lambda one: one.rank):
+    for one in sorted(_few(list(identical.values())), key=lambda one: one.rank):
         parts[f"{one.component} {one.name}"].append(one)
     return parts
 
 
-def _few(alike: Sequence[Sequence[Finding]]) -> list[Finding]:
-    """A finding for each set of alike ones; one for all sets of a check with many values, as of counters."""
+def _few(identical: Sequence[Sequence[Finding]]) -> list[Finding]:
+    """A finding for each set of identical findings; one for all sets of a check with many values, such as counters."""
     kinds: dict[tuple[object, ...], list[Sequence[Finding]]] = defaultdict(list)
-    for number, same in enumerate(alike):
+    for number, same in enumerate(identical):
         one, check = same[0], said_by(same[0])
         kinds[(one.state, one.component, check[0], one.next_step) if check else (number,)].append(same)
     found: list[Finding] = []
@@ -70,14 +70,14 @@ def _merged(findings: Sequence[Finding]) -> Finding:
 
 def _finding(finding: Finding) -> list[str]:
     figure = f"{loss(finding)}{_DIRECTIONS[finding.direction]}".strip()
-    told = (
+    labelled = (
         (finding.state, figure or sentences(finding.evidence)),
         ("seen", sentences(finding.evidence) if figure else ""),
         ("source", _source(finding)),
         ("or else", ", ".join(one.text for one in finding.ambiguity_group)),
         ("next", finding.next_step),
     )
-    return [line for label, words in told if words for line in _wrapped(words, label)]
+    return [line for label, words in labelled if words for line in _wrapped(words, label)]
 
 
 def _source(finding: Finding) -> str:

@@ -1,4 +1,4 @@
-"""The answer with what the report and further measuring need besides."""
+"""The answer, and the data that the report and follow-up measurements also need."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FollowUp:
     """A part that more measuring would tell more about, and what to measure."""
 
     component: ComponentRef
-    pairs: np.ndarray  # (k, 2) int: sender and receiver ranks, the most telling first
+    pairs: np.ndarray  # (k, 2) int: sender and receiver ranks, the most informative first
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Diagnosis:
     topology: Topology | None = None
     settings: Mapping[str, float] = field(default_factory=dict)
     follow_ups: tuple[FollowUp, ...] = ()  # undecided parts
-    retests: tuple[FollowUp, ...] = ()  # parts that findings accuse
+    retests: tuple[FollowUp, ...] = ()  # parts that findings report
     routes: tuple[FollowUp, ...] = ()  # pairs that were slow by themselves: the same once more
-    distances: tuple[FollowUp, ...] = ()  # ways whose streams were slow beside others: the same alone
+    distances: tuple[FollowUp, ...] = ()  # paths whose streams were slow beside others: the same streams alone
     comparison: Comparison | None = None  # where the site has thresholds

@@ -30,7 +30,7 @@ class Severity(StrEnum):
 
     FAIL = "fail"
     WARN = "warn"
-    INFO = "info"  # told, no more
+    INFO = "info"  # reported only
 
 
 class Suppressed(NamedTuple):

@@ -132,7 +132,7 @@ class Run:
     path: Path | None  # None: made in memory
     attributes: Mapping[str, Any]  # of the root group, docs/reference/run-format.md
     rows: tuple[Row, ...]
-    notes: Sequence[str] = ()  # what the reader had to mend; grows while arrays of a directory are read
+    notes: Sequence[str] = ()  # repairs by the reader; grows while arrays of a directory are read
 
     @property
     def state(self) -> str:

@@ -58,7 +58,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All thresholds of a site beside a run, what that accuses, and what could not be compared."""
+    """A site's thresholds compared with a run, the findings, and the thresholds that could not be compared."""
 
     compared: tuple[Compared, ...] = ()
     findings: tuple[Finding, ...] = ()

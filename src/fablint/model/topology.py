@@ -34,8 +34,8 @@ class Routing:
     """How switches choose among the shortest paths.
 
     `shortest`: unknown, so that only a path without an alternative is known. `d-mod-k`: by the destination's
-    position among the topology's hosts (fat trees). `tables`: by the forwarding tables. `ecmp`: a choice per pair that
-    stays, but that nobody knows. `adaptive`: every message by itself; `minimal_share` of them take a shortest path.
+    position among the topology's hosts (fat trees). `tables`: by the forwarding tables. `ecmp`: a constant
+    but unknown choice per pair. `adaptive`: every message by itself; `minimal_share` of them take a shortest path.
     """
 
     kind: Literal["shortest", "d-mod-k", "tables", "ecmp", "adaptive"] = "shortest"
@@ -45,7 +45,7 @@ class Routing:
 
 @dataclass(frozen=True)
 class Topology:
-    """Which host hangs on which switch, and which cables join the switches.
+    """The switch that each host is connected to, and the cables between switches.
 
     The cable between a host and its switch is implied and named `HOST=SWITCH`. A topology without cables
     still tells the scope of a pair; links between switches are then not judged one by one.
@@ -58,7 +58,7 @@ class Topology:
     routing: Routing = field(default_factory=Routing)
     nic_switch: Mapping[str, str] = field(default_factory=dict)  # "HOST/NIC": switch, where a host has several
     ports: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (switch, what is at the other end): its port
-    inferred: bool = False  # made from the times themselves: nobody declared it
+    inferred: bool = False  # inferred from the measured times, not declared
 
     def group_of(self, host: str) -> str:
         """Group of a host; the switch's own name where no groups were declared."""

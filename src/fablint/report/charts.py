@@ -31,7 +31,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class SizeLine:
-    """Figures of one size over all pairs; `p99` is the slow end for times and bandwidths alike."""
+    """Figures of one size over all pairs; `p99` is the slow end, both for times and for bandwidths."""
 
     size: str
     pairs: int
@@ -67,7 +67,7 @@ class RowCharts:
 
     @classmethod
     def of(cls, run: Run, row: Row, surveys: Sequence[SizeSurvey]) -> RowCharts:
-        shown = next(one for one in surveys if one.size == run_facts.telling_size(row))
+        shown = next(one for one in surveys if one.size == run_facts.informative_size(row))
         fit = shown.fit
         return cls(
             name=row.name,

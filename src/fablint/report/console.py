@@ -63,15 +63,15 @@ class _Painter:
 def _findings(found: list[Finding], room: int, painter: _Painter) -> list[str]:
     """As many findings as have room, worst first, then how many were left out.
 
-    The worst ones are told at length as long as one line remains for each of the others.
+    The worst findings are printed in full as long as one line remains for each of the others.
     """
-    blocks = [_finding(finding, painter) for finding in finding_order.sick(found)]
+    blocks = [_finding(finding, painter) for finding in finding_order.faulty(found)]
     blocks += [
         painter.block(State.OK, _words(*part[:2]), 2, _STATE_STYLES[State.OK]) for part in finding_order.healthy(found)
     ]
     short = [
         painter.line(finding.state, _title(finding), _STATE_STYLES[finding.state])
-        for finding in finding_order.sick(found)
+        for finding in finding_order.faulty(found)
     ]
     short += [
         painter.line(State.OK, _words(*part[:2]), _STATE_STYLES[State.OK]) for part in finding_order.healthy(found)
@@ -149,7 +149,7 @@ def _by_row(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
         if row.attributes.get("state") == "skipped":
             lines.append(_skipped(row, painter))
             continue
-        size = run_facts.telling_size(row)
+        size = run_facts.informative_size(row)
         figure = run_facts.typical(row, size, run_facts.fit_of(diagnosis, row, size))
         lines.append(painter.line("", f"{row.name} at {units.size(size)}: {figure}"))
     if len(run.rows) > _ROWS_SHOWN:

@@ -1,4 +1,4 @@
-"""Findings in the order in which a reader needs them, sets of alike ones folded into one."""
+"""Findings in the order in which a reader needs them; similar findings are merged."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def healthy(found: Sequence[Finding]) -> list[tuple[str, str, str]]:
     ]
 
 
-def sick(found: Sequence[Finding]) -> list[Finding]:
+def faulty(found: Sequence[Finding]) -> list[Finding]:
     """All that is not OK."""
     return [finding for finding in found if finding.state is not State.OK]
 
@@ -83,11 +83,11 @@ def ends(finding: Finding) -> list[list[str]]:
 
 def _fold(findings: Sequence[Finding]) -> list[Finding]:
     """Findings that differ in name and effect only become one, with the largest effect."""
-    alike: dict[tuple[object, ...], list[Finding]] = {}
+    similar: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
         kind = (finding.state, finding.component, finding.direction, finding.quantity)
-        alike.setdefault((*kind, finding.next_step, finding.ambiguity_group), []).append(finding)
-    return [group[0] if len(group) == 1 else _merge(group) for group in alike.values()]
+        similar.setdefault((*kind, finding.next_step, finding.ambiguity_group), []).append(finding)
+    return [group[0] if len(group) == 1 else _merge(group) for group in similar.values()]
 
 
 def _merge(group: Sequence[Finding]) -> Finding:

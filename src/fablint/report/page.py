@@ -102,7 +102,7 @@ def page_data(
                 "ends": ends,
                 "directed": finding.components[0].directed,
             }
-            for finding in finding_order.sick(found)
+            for finding in finding_order.faulty(found)
             if all(ends := marked_ranks(finding, run, placement))
         ],
         "maps": [_map(one, run) for one in shown],
@@ -112,13 +112,14 @@ def page_data(
 
 def _first_map(shown: list[SizeSurvey], found: list[Finding]) -> int:
     """Index of the map in which the worst finding is seen best."""
-    quantity = next((finding.quantity for finding in finding_order.sick(found)), None)
-    telling = (
+    quantity = next((finding.quantity for finding in finding_order.faulty(found)), None)
+    informative = (
         index
         for index, one in enumerate(shown)
-        if units.is_rate(one.row.quantity) == (quantity == "bandwidth") and one.size == run_facts.telling_size(one.row)
+        if units.is_rate(one.row.quantity) == (quantity == "bandwidth")
+        and one.size == run_facts.informative_size(one.row)
     )
-    return next(telling, 0)
+    return next(informative, 0)
 
 
 def marked_ranks(finding: Finding, run: Run, placement: Placement) -> list[list[int]]:

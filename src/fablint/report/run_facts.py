@@ -48,7 +48,7 @@ def fit_of(diagnosis: Diagnosis, row: Row, size: int) -> Fit | None:
     return next((fit for fit in diagnosis.fits if (fit.row, fit.size) == (row.name, size)), None)
 
 
-def telling_size(row: Row) -> int:
+def informative_size(row: Row) -> int:
     """The size whose figure says most about a row: the smallest for a latency, the largest for a bandwidth."""
     return max(row.sizes) if units.is_rate(row.quantity) else min(row.sizes)
 

@@ -105,8 +105,8 @@ def short_lines(lines: Sequence[ScopeLine]) -> Iterator[tuple[str, str]]:
         words = []
         for kernel in dict.fromkeys(line.kernel for line in mine):
             own = [line for line in mine if line.kernel == kernel]
-            told = own[-1] if units.is_rate(own[0].quantity) else own[0]
-            words.append(f"{kernel} {told.words(told.mean)}")
+            typical = own[-1] if units.is_rate(own[0].quantity) else own[0]
+            words.append(f"{kernel} {typical.words(typical.mean)}")
         yield section, ", ".join(words)
 
 
@@ -211,9 +211,9 @@ def _add_list(sums: _Sums, row: Row, size: int, figures: PairMetrics, placement:
         one.add(mine.value.size, float(mine.value.sum()), float(mine.value.min()), float(mine.value.max()))
         one.pairs.append(mine.src.astype(np.int64) * ranks + mine.dst)
         if at_once and across:
-            ways = 1 if row.directions == "single" else 2  # each pair has a cell for each direction
+            directions = 1 if row.directions == "single" else 2  # each pair has a cell for each direction
             _, place = np.unique(mine.round, return_inverse=True)
-            one.rounds.append(np.bincount(place, mine.value) / ways)
+            one.rounds.append(np.bincount(place, mine.value) / directions)
         if at_once and section != _heading(Scope.INTRA_NODE):
             host = placement.host[mine.src].astype(np.int64)
             _, place, together = np.unique(mine.round * ranks + host, return_inverse=True, return_counts=True)

@@ -165,6 +165,6 @@ def _plainly(value: Any) -> str:
 
 
 def _lost(entry: Mapping[str, Any]) -> str:
-    who = "a rank" if entry.get("rank") is None else f"rank {entry['rank']}"
+    rank = "a rank" if entry.get("rank") is None else f"rank {entry['rank']}"
     when = [f"{name} {entry[name]}" for name in ("round", "partner") if entry.get(name) is not None]
-    return ", ".join([f"{who} ({entry.get('host')})", *when]) + f": {entry.get('reason', '')}"
+    return ", ".join([f"{rank} ({entry.get('host')})", *when]) + f": {entry.get('reason', '')}"

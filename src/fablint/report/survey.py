@@ -169,9 +169,9 @@ def survey(row: Row, fits: dict[int, Fit], placement: Placement, order: np.ndarr
     """Survey all sizes of a row in one pass. `fits` by size; `order` and `side` as in `HeatMap`."""
     rounds = row.arrays["dst"].shape[1] if row.layout == "list" else None
     surveys = [SizeSurvey(row, size, fits.get(size), placement, HeatMap(order, side, rounds)) for size in row.sizes]
-    nobody = SCOPES.index(Scope.UNKNOWN)  # a collective has no partner, and so no scope
+    unknown = SCOPES.index(Scope.UNKNOWN)  # a collective has no partner, and so no scope
     for block in blocks(row):
-        scope = np.where(block.dst < 0, nobody, placement.scopes(block.src[:, None], np.maximum(block.dst, 0)))
+        scope = np.where(block.dst < 0, unknown, placement.scopes(block.src[:, None], np.maximum(block.dst, 0)))
         for index, one in enumerate(surveys):
             one.add(block, block.log_time[:, :, index], scope)
     return surveys

@@ -222,7 +222,7 @@ OPTIONS: Mapping[str, OptionInfo] = {
 }
 EXCLUSIONS = _combinations("EXCLUDES")
 REQUIREMENTS = _combinations("REQUIRES")
-# Option of a benchmark's row -> options of the user that replace it besides the one of the same name.
+# Option of a benchmark's row -> options of the user that replace it, in addition to the option of the same name.
 REPLACED_BY: Mapping[str, frozenset[str]] = {
     option: frozenset(user for user, other in registry_table("options.inc", "REPLACES", 2) if other == option)
     for _, option in registry_table("options.inc", "REPLACES", 2)

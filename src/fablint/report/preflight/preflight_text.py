@@ -19,7 +19,7 @@ WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
 _SHOWN = (*WRONG, Outcome.SUPPRESSED)
 _STYLES = {Outcome.FAIL: "bold red", Outcome.WARN: "bold yellow", Outcome.ERROR: "bold cyan", Outcome.SUPPRESSED: "dim"}
 _REPAIRABLE = (Outcome.FAIL, Outcome.WARN)
-_MESSAGES = 4  # of a part that are told one by one; more of them share a line
+_MESSAGES = 4  # of a part that have a line each; more messages share a line
 _LINES = 8  # of a check
 _FOLDED = 100  # letters of a list of hosts: what is longer is cut, and counted
 _REASON = 40  # letters of a reason why something was skipped
@@ -81,11 +81,11 @@ def _facts(level: str, fitness: Fitness) -> dict[str, Any]:
 
 def fitness_table(fitness: Fitness, width: int = 80, *, color: bool = False) -> str:
     """What is wrong with which hosts, worst first; at the end how many hosts are fit, and what could not be seen."""
-    told = _told(fitness)
-    column = max((len(one.check) for one in told), default=0)
+    problems = _problems(fitness)
+    column = max((len(one.check) for one in problems), default=0)
     lines: list[str] = []
     with_remedy: set[str] = set()
-    for one in told:
+    for one in problems:
         for words in one.lines:
             lines += _paint(_wrap(f"{one.outcome:<6} {one.check:<{column}}  {words}", width), one.outcome, color)
         if one.remedy and one.check not in with_remedy:
@@ -109,7 +109,7 @@ def _paint(lines: list[str], outcome: Outcome, color: bool) -> list[str]:
 # ------------------------------------------------------------------------------------------------ what is wrong
 
 
-class _Told(NamedTuple):
+class _Problem(NamedTuple):
     """What a check says is wrong, with one outcome."""
 
     outcome: Outcome
@@ -118,7 +118,7 @@ class _Told(NamedTuple):
     remedy: str
 
 
-def _told(fitness: Fitness) -> list[_Told]:
+def _problems(fitness: Fitness) -> list[_Problem]:
     """All that is wrong, worst first; within an outcome in the order of the checks."""
     found: dict[tuple[Outcome, str], list[Result]] = defaultdict(list)
     common: dict[str, list[Result]] = defaultdict(list)
@@ -129,9 +129,9 @@ def _told(fitness: Fitness) -> list[_Told]:
             found[one.outcome, one.check].append(one._replace(message=f"{one.message} ({one.suppressed.words})"))
         elif one.outcome in WRONG and one.check != NETWORK:  # the summary begins with that
             found[one.outcome, one.check].append(one)
-    told = [_of_cause(cause, results, fitness) for cause, results in common.items()]
-    told += [
-        _Told(outcome, check, _lines(results), fitness.rules[check].remedy if outcome in _REPAIRABLE else "")
+    problems = [_of_cause(cause, results, fitness) for cause, results in common.items()]
+    problems += [
+        _Problem(outcome, check, _lines(results), fitness.rules[check].remedy if outcome in _REPAIRABLE else "")
         for (outcome, check), results in found.items()
     ]
     silent: dict[str, list[str]] = defaultdict(list)
@@ -139,18 +139,18 @@ def _told(fitness: Fitness) -> list[_Told]:
         silent[why].append(host)
     if silent:
         lines = [f"{shown_hosts(hosts)}: {why}" for why, hosts in silent.items()]
-        told.insert(0, _Told(Outcome.FAIL, "no answer", _first(lines), NOT_ANSWERED))
-    return sorted(told, key=lambda one: _SHOWN.index(one.outcome))
+        problems.insert(0, _Problem(Outcome.FAIL, "no answer", _first(lines), NOT_ANSWERED))
+    return sorted(problems, key=lambda one: _SHOWN.index(one.outcome))
 
 
-def _of_cause(cause: str, results: Sequence[Result], fitness: Fitness) -> _Told:
+def _of_cause(cause: str, results: Sequence[Result], fitness: Fitness) -> _Problem:
     """One line for all that hosts with a common cause have: the gravest, and which other checks say something."""
     worst = min(results, key=lambda one: WRONG.index(one.outcome))
     checks = dict.fromkeys(one.check for one in results)
     others = f"; also {', '.join(check for check in checks if check != worst.check)}" if len(checks) > 1 else ""
     where = _where((one.host for one in results), fold({one.target for one in results if one.check == worst.check}))
     line = f"{where}: {worst.message}{others}: common to {cause}"
-    return _Told(worst.outcome, worst.check, [line], fitness.rules[worst.check].remedy)
+    return _Problem(worst.outcome, worst.check, [line], fitness.rules[worst.check].remedy)
 
 
 def _lines(results: Iterable[Result]) -> list[str]:
@@ -161,15 +161,15 @@ def _lines(results: Iterable[Result]) -> list[str]:
     parts: dict[tuple[str, ...], list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
     for (names, message), found in targets.items():
         parts[tuple(found)].append((message, names))
-    return _first([line for found, told in parts.items() for line in _of_part(fold(found), told)])
+    return _first([line for found, messages in parts.items() for line in _of_part(fold(found), messages)])
 
 
-def _of_part(target: str, told: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
+def _of_part(target: str, hosts_by_message: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
     """A line for each message; one for all of them where they are many, as with counters."""
-    if len(told) <= _MESSAGES:
-        return [f"{_where(hosts, target)}: {message}" for message, hosts in told]
-    every = [host for _, hosts in told for host in hosts]
-    messages = [message for message, _ in sorted(told, key=lambda one: -len(one[1]))]
+    if len(hosts_by_message) <= _MESSAGES:
+        return [f"{_where(hosts, target)}: {message}" for message, hosts in hosts_by_message]
+    every = [host for _, hosts in hosts_by_message for host in hosts]
+    messages = [message for message, _ in sorted(hosts_by_message, key=lambda one: -len(one[1]))]
     return [f"{_where(every, target)}: {'; '.join(messages[:_MESSAGES])}; and {len(messages) - _MESSAGES} more"]
 
 
@@ -215,8 +215,8 @@ def _summary(fitness: Fitness, width: int, *, brief: bool) -> list[str]:
         "found something": wrong,
         "skipped": len(skipped),
     }
-    told = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-    lines = _wrap(f"{words}; {plural(len(outcomes), 'check')}: {told}", width)
+    counted = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    lines = _wrap(f"{words}; {plural(len(outcomes), 'check')}: {counted}", width)
     return unlooked + lines + _why_skipped(fitness, skipped, width, 1 if brief else _REASON_LINES)
 
 

@@ -83,8 +83,8 @@ def _section(run: Run, row: Row) -> Rendered:
     verdict = "This is a commitment run: all rules are kept."
     if broken:
         verdict = "This is NOT a commitment run. Broken: " + "; ".join(rule.name for rule in broken) + "."
-    told = [f"{'kept' if rule.kept else 'BROKEN':<8}{rule.name:<{width}}  {rule.found}" for rule in checked]
-    return Rendered((*head, *body, "", "Rules", *told, "", verdict), facts)
+    rule_lines = [f"{'kept' if rule.kept else 'BROKEN':<8}{rule.name:<{width}}  {rule.found}" for rule in checked]
+    return Rendered((*head, *body, "", "Rules", *rule_lines, "", verdict), facts)
 
 
 def _counted(row: Row) -> str:

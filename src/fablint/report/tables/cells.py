@@ -16,7 +16,7 @@ BLOCK_CELLS = 4_000_000
 
 @dataclass(frozen=True)
 class Cells:
-    """Measured cells, arrays of (k,): who, when, how many samples, and their statistics in seconds."""
+    """Measured cells, arrays of (k,): ranks, rounds, numbers of samples, and their statistics in seconds."""
 
     src: np.ndarray
     dst: np.ndarray  # -1: a collective, which has no partner

@@ -71,7 +71,7 @@ def _comments(found: Sequence[Row]) -> list[str]:
     more = "; niters and time(s) are the least that was done: the runs stopped when sure" if at_least else ""
     return [
         f"# {program()} in the columns of net_sanitizer; MB/s is 10^6 bytes/s; lat(us) is the time per operation{more}",
-        "# a rank is a client, or who sent; SUM adds time, bw and iops over the ranks, its lat is their mean",
+        "# a rank is a client or a sender; SUM adds time, bw and iops over the ranks, its lat is their mean",
     ]
 
 

@@ -52,12 +52,12 @@ def osu(run: Run, rows: Sequence[Row], options: Options) -> Table:
     if not found:
         what = "a row of the patterns pair, pairs, fan-in, fan-out or world"
         raise nothing_suits("osu", run, rows, what, "measure one with fablint bench")
-    alike: dict[tuple[Any, ...], list[Row]] = {}
+    similar: dict[tuple[Any, ...], list[Row]] = {}
     for row in found:
         key = (row.kernel, row.pattern, row.sizes) if varies(row) else (row.name,)
-        alike.setdefault(key, []).append(row)
+        similar.setdefault(key, []).append(row)
     tables: list[Table] = []
-    for group in alike.values():
+    for group in similar.values():
         windows = {window(row, 0) for row in group}
         if len(group) > 1 and len(windows) == len(group):
             rates_of = [[_figure(row, at, _shown(row, at)) for at in range(len(row.sizes))] for row in group]
@@ -237,7 +237,7 @@ def _comments(row: Row, lines: list[Line], groups: int, percentiles: bool) -> li
 
 
 def _on_reverse(row: Row, lines: list[Line]) -> list[str]:
-    """How far the other direction is behind, so that nobody misses it where it is."""
+    """A line that says by how much the other direction is worse; none without figures of both directions."""
     behind = []
     for line in lines:
         there, back = line.figures.get("figure"), line.figures.get("reverse")

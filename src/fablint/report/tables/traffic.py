@@ -57,7 +57,7 @@ def rates(size: int, seconds: np.ndarray | float) -> np.ndarray:
 
 
 def flow_words(row: Row) -> str:
-    """Who sends the payload, in words."""
+    """Direction of the payload, in words."""
     return {
         "src": "payload goes from src to dst",
         "dst": "payload goes from dst to src",

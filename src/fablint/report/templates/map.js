@@ -75,7 +75,7 @@ class HeatMap {
     this.views = {};
   }
 
-  /** Which way the payload goes, seen from the rank that measured: backwards for a get, and from a fan-out's hub. */
+  /** Direction of the payload, seen from the rank that measured: backwards for a get, and from a fan-out's hub. */
   get arrow() { return this.backwards ? "\u2190" : "\u2192"; }
 
   /** Decodes what `mode` (raw or residual) needs. */

@@ -1,4 +1,4 @@
-"""Suites: who meets whom at each level, how often, and how long that takes."""
+"""Suites: the pairs that each level measures, how often, and how long that takes."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_a_budget_is_kept_by_every_level(budget_s):
         level_stage(between(scope), request, request.placement(), budget_s=0.0)
 
 
-def test_crowded_hosts_are_measured_one_pair_at_a_time():
+def test_oversubscribed_hosts_are_measured_one_pair_at_a_time():
     request = asked(topology([4]), oversubscribed=True)
     stage = level_stage(between(Scope.EDGE), request, request.placement())
     assert all("--order serial" in row.spec.text for row in stage.plan.rows)
@@ -265,8 +265,8 @@ def test_the_rate_is_that_of_healthy_ranks():
     request = asked(fabric.topology)
     stage = level_stage(REACH_LEVEL, request, request.placement())
     healthy = rate_of(measured(stage))
-    sick = rate_of(measured(stage, (Fault("host", fabric.hosts[0], bandwidth_factor=0.1),)))
-    assert healthy == pytest.approx(sick, rel=0.05)
+    with_fault = rate_of(measured(stage, (Fault("host", fabric.hosts[0], bandwidth_factor=0.1),)))
+    assert healthy == pytest.approx(with_fault, rel=0.05)
     assert rate_of(Run(None, {}, ())) is None
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from fabrics import dragonfly, fat_tree, scopes_of, two_level
 from hypothesis import assume, given, settings, strategies as st
-from test_stages import QUESTION
+from test_stages import FOLLOW_UP
 
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Run, Scope, Slots, Switch, Topology
@@ -276,7 +276,7 @@ def test_each_row_says_what_it_is_for():
     purposes = {name: {row.spec.purpose for row in stage.plan.rows} for name, stage in stages.items() if stage}
     assert purposes == {"reach": {"rate_probe"}, "global": {"measure"}, "bisection": {"bisection"}}
     run = Run(None, {"hosts": [f"h{i}" for i in range(64)], "rank_host": list(range(64))}, ())
-    stage = next_stage(asked(64), run, [QUESTION], 1, 1e9, 6)
+    stage = next_stage(asked(64), run, [FOLLOW_UP], 1, 1e9, 6)
     assert {row.spec.purpose for row in stage.plan.rows} == {"follow_up"}
 
 
@@ -284,7 +284,7 @@ def test_follow_ups_measure_the_stream_of_the_levels():
     specs = (RowSpec("latency", sizes=(8,)), bandwidth_row(6.25e6, 0.2))
     request = asked(64, rows=specs)
     run = Run(None, {"hosts": [f"h{i}" for i in range(64)], "rank_host": list(range(64))}, ())
-    stage = next_stage(request, run, [QUESTION], 1, 1e9, 6)
+    stage = next_stage(request, run, [FOLLOW_UP], 1, 1e9, 6)
     measured_with = [(row.spec.sizes, row.spec.window, row.spec.warmup) for row in stage.plan.rows]
     assert measured_with == [(spec.sizes, spec.window, spec.warmup) for spec in specs]
 

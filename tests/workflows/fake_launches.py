@@ -1,6 +1,6 @@
 """A fake cluster in place of `measurement.measure`: writes the run directories of an engine on such hosts.
 
-For tests of what a check makes of its launches. It measures a round after the other; a pair that hangs or a rank that
+For tests of what a check makes of its launches. It measures a round after the other; a pair that stalls or a rank that
 dies ends the launch, and what was measured before stays.
 """
 
@@ -38,7 +38,7 @@ from fablint.workflows.recovery.start_trials import StartTrials
 
 Pairs = list[tuple[int, int]]
 EPOCH_S = 1_795_176_000.0
-LAUNCH_S = 2.0  # till all ranks are there
+LAUNCH_S = 2.0  # until all ranks are there
 
 
 class FakeSystem(System):
@@ -58,7 +58,7 @@ class FakeSystem(System):
 
 @dataclass
 class Notes:
-    """Progress that remembers what it was told."""
+    """Progress that keeps its messages."""
 
     said: list[str] = field(default_factory=list)
 
@@ -96,16 +96,16 @@ class FakeCluster:
     system: FakeSystem
     slow: dict[str, float] = field(default_factory=dict)  # times as long, whatever it sends or receives
     slow_inside: dict[str, float] = field(default_factory=dict)  # between its own ranks
-    mute: set[str] = field(default_factory=set)  # hangs with everybody
-    cut: set[frozenset[str]] = field(default_factory=set)  # two that hang with each other
+    mute: set[str] = field(default_factory=set)  # stalls with every host
+    cut: set[frozenset[str]] = field(default_factory=set)  # two that stall with each other
     dies: dict[str, str] = field(default_factory=dict)  # the launcher sees its rank die in rows called so
-    reports: Sequence[str] = ()  # hosts named as lost by a launch that hangs; none: the first end of the pair
+    reports: Sequence[str] = ()  # hosts named as lost by a launch that stalls; none: the first end of the pair
     refused: str = ""  # what the launcher says where a host of `unreached` is to be launched
     unreached: set[str] = field(default_factory=set)
     keeps_apart: set[frozenset[str]] = field(default_factory=set)  # two of which a launch with both does not start
     silent: set[str] = field(default_factory=set)  # do not answer when they are asked
     warnings: Sequence[Result] = ()  # of preflight, when they are asked before a check goes on
-    wordless: bool = False  # a launch that hangs does not say who
+    wordless: bool = False  # a launch that stalls names no host
     rate: float = 12.5e9  # bytes/s
     attributes: dict[str, Any] = field(default_factory=dict)  # of every run
     domain: str = ""  # hosts call themselves so, whatever the plan has
@@ -125,12 +125,12 @@ class FakeCluster:
         resumed = "--resume" in options
         requests = [row.spec for row in plan.rows]
         rounds = {str(row.name or row.kernel): _rounds(row, output) for row in requests}
-        told = {
+        row_pairs = {
             name: {at: [(hosts[a], hosts[b]) for a, b in pairs[at]] for at in only}
             for name, (pairs, only) in rounds.items()
         }
         lines = tuple(row.spec.text for row in plan.rows)
-        self.launches.append(Launch(tuple(dict.fromkeys(hosts)), output, tuple(options), told, lines))
+        self.launches.append(Launch(tuple(dict.fromkeys(hosts)), output, tuple(options), row_pairs, lines))
         self.system.now_s += LAUNCH_S
         if self.unreached & set(hosts) or any(pair <= set(hosts) for pair in self.keeps_apart):
             said = self.refused or "the ranks did not start"
@@ -147,7 +147,7 @@ class FakeCluster:
                 return measurement.MeasurementResult(read_run(output), 3, start_s=LAUNCH_S)
             if only and (lost := self._measure_row(output, request, pairs, only, hosts, began)) is not None:
                 set_state(output, "interrupted", lost)
-                said = f"rank {lost[0]['rank']} on {lost[0]['host']} {lost[0]['reason']}" if lost else "it hangs"
+                said = f"rank {lost[0]['rank']} on {lost[0]['host']} {lost[0]['reason']}" if lost else "it stalls"
                 return measurement.MeasurementResult(read_run(output), 3, said, LAUNCH_S)
         set_state(output, "complete")
         return measurement.MeasurementResult(read_run(output), 0, start_s=LAUNCH_S)
@@ -204,7 +204,7 @@ class FakeCluster:
         hosts: Sequence[str],
         began: float,
     ) -> list[dict[str, Any]] | None:
-        """Write the rounds of a row; whom it lost, None where it came to its end."""
+        """Write the rounds of a row and return the ranks that it lost, None where it came to its end."""
         random = np.random.default_rng(len(self.launches))
         root = read_root(output)["attributes"]
         name = str(row.name or row.kernel)
@@ -257,19 +257,19 @@ class FakeCluster:
         dead = [rank for pair in pairs for rank in pair if row.startswith(self.dies.get(hosts[rank], "?"))]
         if dead:
             return [self._entry(rank, hosts, None, None, "died (signal 9)") for rank in dead[:1]]
-        hung = [(a, b) for a, b in pairs if self._hangs(hosts[a], hosts[b])]
-        if not hung:
+        stalled = [(a, b) for a, b in pairs if self._stalls(hosts[a], hosts[b])]
+        if not stalled:
             return None
         if self.wordless:
             return []
         entries = [
             self._entry(rank, hosts, at, other, "failed (silent for 20 s)")
-            for a, b in hung
+            for a, b in stalled
             for rank, other in ((a, b), (b, a))
         ]
         return [one for one in entries if one["host"] in self.reports] or entries[:1]
 
-    def _hangs(self, one: str, other: str) -> bool:
+    def _stalls(self, one: str, other: str) -> bool:
         return one != other and (bool({one, other} & self.mute) or frozenset((one, other)) in self.cut)
 
     def _entry(

@@ -44,7 +44,7 @@ def test_what_has_no_halves_is_refused(groups, message):
         bisected(groups)
 
 
-def test_nobody_knows_the_bottleneck_without_a_topology():
+def test_the_bottleneck_is_unknown_without_a_topology():
     with pytest.raises(UsageError, match="give a --topology"):
         halves(asked(4).placement(), asked(4).rank_hosts, asked(4).topology)
 

@@ -66,6 +66,6 @@ def test_a_budget_must_be_positive(budget_s):
         check_plan(8, hosts=1, oversubscribed=False, budget_s=budget_s)
 
 
-def test_one_rank_has_nobody_to_talk_to():
+def test_a_check_of_one_rank_is_refused():
     with pytest.raises(UsageError, match="at least 2 ranks"):
         check_plan(1, hosts=1, oversubscribed=False)

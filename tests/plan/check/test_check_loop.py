@@ -1,4 +1,4 @@
-"""What a run leaves open is asked again: who, how often, and till when."""
+"""Follow-up measurements of what a run leaves undecided: of which hosts, how often, and until when."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def about_route(a: int, b: int) -> FollowUp:
 
 
 def says(
-    questions: Sequence[FollowUp] = (), retests: Sequence[FollowUp] = (), routes: Sequence[FollowUp] = ()
+    follow_ups: Sequence[FollowUp] = (), retests: Sequence[FollowUp] = (), routes: Sequence[FollowUp] = ()
 ) -> Diagnosis:
     verdict = Verdict.model_validate(VERDICT)
-    return Diagnosis(verdict, (), follow_ups=tuple(questions), retests=tuple(retests), routes=tuple(routes))
+    return Diagnosis(verdict, (), follow_ups=tuple(follow_ups), retests=tuple(retests), routes=tuple(routes))
 
 
 def asked(hosts: int = HOSTS, **more: float) -> CheckRequest:
@@ -158,13 +158,13 @@ def test_hosts_and_routes_are_asked_in_one_launch() -> None:
 
 
 @pytest.mark.parametrize("kind", ["retests", "routes"])
-def test_what_is_accused_is_measured_again_once(kind: str) -> None:
+def test_a_retest_or_a_route_is_measured_again_once(kind: str) -> None:
     fabric = FakeFabric(asked())
     fabric.again(in_turn(says(**{kind: [about_host(0)]})))
     assert len(fabric.stages) == 1
 
 
-def test_questions_are_asked_till_they_are_answered() -> None:
+def test_follow_ups_are_measured_until_none_is_undecided() -> None:
     fabric = FakeFabric(asked())
     done = fabric.again(in_turn(says([about_host(0), about_host(20)]), says([about_host(20)]), says()))
     assert [list(stage.texts()) for stage in fabric.stages] == [["rounds/follow-up-1.txt"], ["rounds/follow-up-2.txt"]]
@@ -175,14 +175,14 @@ def test_without_a_budget_the_rounds_end() -> None:
     fabric = FakeFabric(asked())
     done = fabric.again(in_turn(says([about_host(0)])))
     assert sum(fabric.rounds()) == 6
-    assert [question.name for question in done.undecided] == ["h0"]
+    assert [follow_up.name for follow_up in done.undecided] == ["h0"]
     assert done.ended == "the planned rounds ended"
 
 
-def test_a_question_without_pairs_is_no_question() -> None:
+def test_a_follow_up_without_pairs_is_not_measured() -> None:
     fabric = FakeFabric(asked())
-    nobody = FollowUp(component("host", "h0"), np.zeros((0, 2), dtype=np.int32))
-    assert fabric.again(in_turn(says([nobody], [nobody], [nobody]))).undecided == ()
+    empty = FollowUp(component("host", "h0"), np.zeros((0, 2), dtype=np.int32))
+    assert fabric.again(in_turn(says([empty], [empty], [empty]))).undecided == ()
     assert fabric.stages == []
 
 
@@ -201,7 +201,7 @@ def test_what_was_spent_before_counts() -> None:
     run = Run(None, {"hosts": [f"h{rank}" for rank in range(HOSTS)], "rank_host": list(range(HOSTS))}, ())
     done = fabric.loop(in_turn(says([about_host(0)])), lambda: 10.0).follow_up(run)
     assert fabric.stages == []
-    assert [question.name for question in done.undecided] == ["h0"]
+    assert [follow_up.name for follow_up in done.undecided] == ["h0"]
     assert done.ended == "the budget ended"
 
 
@@ -209,10 +209,10 @@ def test_a_launch_that_failed_is_the_last() -> None:
     fabric = FakeFabric(asked(), fails_at=1)
     done = fabric.again(in_turn(says([about_host(0)], routes=[about_route(20, 21)])))
     assert len(fabric.stages) == 1
-    assert ([question.name for question in done.undecided], done.ended) == (["h0"], "")
+    assert ([follow_up.name for follow_up in done.undecided], done.ended) == (["h0"], "")
 
 
-def test_rows_of_a_question_have_the_kernels_that_were_asked_with() -> None:
+def test_rows_of_a_follow_up_have_the_kernels_of_the_request() -> None:
     specs = (RowSpec("latency", sizes=(8,)), RowSpec("bandwidth", sizes=(64 << 10,), window=4, warmup=(1, 1)))
     fabric = FakeFabric(CheckRequest(HOSTS, asked().slots, rows=specs))
     fabric.again(in_turn(says(routes=[about_route(3, 9)])))
@@ -221,7 +221,7 @@ def test_rows_of_a_question_have_the_kernels_that_were_asked_with() -> None:
     assert [row.sizes for row in rows] == [(8,), (64 << 10,)]
 
 
-def test_a_slow_pair_leaves_the_rounds_of_the_questions() -> None:
+def test_a_slow_pair_leaves_the_rounds_of_the_follow_ups() -> None:
     fabric = FakeFabric(asked())
     done = fabric.again(in_turn(says(routes=[about_route(20, 21)]), says([about_host(0)]), says()))
     assert len(fabric.stages) == 2

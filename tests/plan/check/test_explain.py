@@ -20,38 +20,44 @@ def explained(request: CheckRequest):
 
 
 def test_a_fat_tree_with_known_routes():
-    told = explained(asked(fat_tree(8, 8, 8)))
-    assert told.rounds == {"edge": 6, "local": 9, "global": 9}
-    assert (told.ranks, told.hosts, told.links, told.most_flows, told.colliding) == (512, 512, 2048, 1.0, 0.0)
-    assert told.fewest_crossings == 9
-    by_part = {(sight.kernel, sight.part): sight for sight in told.sights}
+    explanation = explained(asked(fat_tree(8, 8, 8)))
+    assert explanation.rounds == {"edge": 6, "local": 9, "global": 9}
+    assert (explanation.ranks, explanation.hosts, explanation.links, explanation.most_flows, explanation.colliding) == (
+        512,
+        512,
+        2048,
+        1.0,
+        0.0,
+    )
+    assert explanation.fewest_crossings == 9
+    by_part = {(sight.kernel, sight.part): sight for sight in explanation.sights}
     assert by_part["latency", "host"].measurements == 2 * by_part["bandwidth", "host"].measurements == 48
     assert by_part["latency", "link"].smallest > by_part["latency", "host"].smallest > TOLERANCE
-    text = told.text()
+    text = explanation.text()
     assert "     9 rounds  global" in text
     assert "1 flows   at most on one of 2,048 directed links at once" in text
 
 
 def test_what_collides_is_said():
-    told = explained(asked(dragonfly(9, 8, 4)))
-    assert told.most_flows >= 4
-    assert 0 < told.colliding < 1
-    assert told.facts()["most_flows_per_link"] == told.most_flows
+    explanation = explained(asked(dragonfly(9, 8, 4)))
+    assert explanation.most_flows >= 4
+    assert 0 < explanation.colliding < 1
+    assert explanation.facts()["most_flows_per_link"] == explanation.most_flows
 
 
 def test_links_that_too_few_pairs_cross_are_not_promised():
-    told = explained(asked(two_level(32, 2, 16)))
-    assert told.fewest_crossings < 8
-    assert {sight.part: sight.smallest for sight in told.sights}["link"] is None
-    assert "  none         smallest bandwidth fault of a link" in told.text()
+    explanation = explained(asked(two_level(32, 2, 16)))
+    assert explanation.fewest_crossings < 8
+    assert {sight.part: sight.smallest for sight in explanation.sights}["link"] is None
+    assert "  none         smallest bandwidth fault of a link" in explanation.text()
 
 
 @pytest.mark.parametrize("request_", [asked(12), CheckRequest(8), asked(64, full=True)])
 def test_all_pairs_are_explained_too(request_):
-    told = explained(request_)
-    assert told.links == 0
-    assert told.predicted_s > 0
-    assert (len(told.sights) > 0) == (told.hosts > 1)
+    explanation = explained(request_)
+    assert explanation.links == 0
+    assert explanation.predicted_s > 0
+    assert (len(explanation.sights) > 0) == (explanation.hosts > 1)
 
 
 def test_more_measurements_and_less_noise_show_smaller_faults():
@@ -66,9 +72,9 @@ def test_the_promise_is_kept(part, noise_):
     """Faults of the promised size are found, all but one at most, and nothing else."""
     fabric = simulated_fat_tree(8, 3)
     noise = Noise(scale=noise_)
-    told = explained(SimulatedCheck(fabric).asked())
-    sight = {(sight.kernel, sight.part): sight for sight in told.sights}["bandwidth", part]
-    size = smallest_fault(sight.measurements, noise_, 2 * told.hosts + told.links)
+    explanation = explained(SimulatedCheck(fabric).asked())
+    sight = {(sight.kernel, sight.part): sight for sight in explanation.sights}["bandwidth", part]
+    size = smallest_fault(sight.measurements, noise_, 2 * explanation.hosts + explanation.links)
     assert (sight.noise, sight.smallest) == (NOISE["bandwidth"], pytest.approx(size)) or noise_ != sight.noise
     draw = np.random.default_rng(3)
     names = [fabric.hosts[i] for i in draw.choice(512, 8, replace=False)]
@@ -78,6 +84,6 @@ def test_the_promise_is_kept(part, noise_):
     # A loss of x makes a message take 1 / (1 - x): the promise is about the time.
     faults = tuple(Fault(part, name, bandwidth_factor=1 / (1 + size)) for name in names)
     found = SimulatedCheck(fabric, faults, noise).run()
-    accused = {one.name for one in found.diagnosis.verdict.findings if one.state == "FAULT"}
-    assert len(accused & set(names)) >= 7
-    assert accused <= set(names)
+    reported = {one.name for one in found.diagnosis.verdict.findings if one.state == "FAULT"}
+    assert len(reported & set(names)) >= 7
+    assert reported <= set(names)

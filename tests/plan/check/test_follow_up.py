@@ -1,4 +1,4 @@
-"""Pairs that answer questions, packed into rounds."""
+"""Pairs of follow-up measurements, packed into rounds."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ FLAT = RoutedPlacement.on_routes([f"h{rank}" for rank in range(40)])
 
 
 def test_suspects_are_measured_side_by_side_each_with_three_partners():
-    questions = [about(rank, [20 + (rank + step) % 20 for step in range(3)]) for rank in range(10)]
-    rounds = follow_up_rounds(questions, FLAT)
+    follow_ups = [about(rank, [20 + (rank + step) % 20 for step in range(3)]) for rank in range(10)]
+    rounds = follow_up_rounds(follow_ups, FLAT)
     assert len(rounds) == 3
     assert all(np.unique(pairs).size == pairs.size for pairs in rounds)
-    assert pairs_of(rounds) == {frozenset(pair) for question in questions for pair in question.pairs.tolist()}
+    assert pairs_of(rounds) == {frozenset(pair) for follow_up in follow_ups for pair in follow_up.pairs.tolist()}
 
 
 def test_pairs_that_were_not_measured_come_first():
@@ -41,21 +41,21 @@ def test_pairs_that_were_not_measured_come_first():
     assert pairs_of(again) == {frozenset({0, 1}), frozenset({0, 2}), frozenset({0, 3})}
 
 
-def test_questions_take_turns_when_the_rounds_do_not_suffice():
-    questions = [about(0, [1, 2, 3]), about(4, [1, 2, 3])]
-    rounds = follow_up_rounds(questions, FLAT, most_rounds=2)
+def test_follow_ups_take_turns_when_the_rounds_do_not_suffice():
+    follow_ups = [about(0, [1, 2, 3]), about(4, [1, 2, 3])]
+    rounds = follow_up_rounds(follow_ups, FLAT, most_rounds=2)
     assert len(rounds) == 2
     assert [sum(rank in pair for pair in pairs_of(rounds)) for rank in (0, 4)] == [2, 2]
 
 
-def test_a_pair_that_two_questions_ask_for_is_measured_once():
+def test_a_pair_of_two_follow_ups_is_measured_once():
     rounds = follow_up_rounds([about(0, [1]), about(1, [0])], FLAT)
     assert [pairs.tolist() for pairs in rounds] == [[[0, 1]]]
 
 
 def test_room_that_is_left_is_used():
-    questions = [about(0, [10, 11, 12]), about(1, [13, 14, 15, 16, 17])]
-    rounds = follow_up_rounds(questions, FLAT)
+    follow_ups = [about(0, [10, 11, 12]), about(1, [13, 14, 15, 16, 17])]
+    rounds = follow_up_rounds(follow_ups, FLAT)
     assert len(rounds) == 3
     assert sum(len(pairs) for pairs in rounds) == 6
     few = follow_up_rounds([about(0, [10, 11, 12]), *(about(1, [13 + i]) for i in range(3))], FLAT, least=1)

@@ -59,7 +59,7 @@ def test_ranks_of_a_host_are_measured_as_ever() -> None:
     assert shared.plan.rows == own.plan.rows
 
 
-def test_crowded_hosts_are_measured_pair_by_pair_whatever_is_sent() -> None:
+def test_oversubscribed_hosts_are_measured_pair_by_pair_whatever_is_sent() -> None:
     for level in BETWEEN:
         found = rows(stage_of(level, asked(oversubscribed=True)))
         assert {row.order for _, row in found} == {"serial"}

@@ -88,7 +88,7 @@ def test_only_what_is_wanted_is_measured() -> None:
     assert [(row.name, row.only_rounds) for row in rows(narrow)] == [("edge-latency", (1, 2))]
 
 
-def test_rows_that_nobody_wants_are_not_measured() -> None:
+def test_rows_that_are_not_wanted_are_not_measured() -> None:
     assert list(measured(narrowed(stage(), SLOTS, {"b"}, wanted={"edge-bandwidth": range(3)}))) == ["edge-bandwidth"]
 
 
@@ -114,7 +114,7 @@ def test_nothing_is_left_of_what_is_wanted() -> None:
     assert narrowed(stage(), SLOTS, {"b"}, [frozenset("ac")], {"edge-latency": [1]}) is None
 
 
-def test_nobody_is_lost() -> None:
+def test_without_excluded_hosts_the_stage_stays_the_same() -> None:
     whole, narrow = stage(), narrowed(stage(), SLOTS, ())
     assert narrow is not None
     assert narrow.texts() == whole.texts()

@@ -31,7 +31,7 @@ def planned(checked):
 
 
 @pytest.mark.parametrize("left", [(HOST, SLOW_START, LINK), (HOST,), (SLOW_START,), (LINK,), ()])
-def test_what_was_mended_is_gone_and_what_was_not_is_still_there(checked, planned, left):
+def test_a_repaired_fault_is_gone_and_any_other_is_still_there(checked, planned, left):
     check = SimulatedCheck(FABRIC, left, seed=9)
     run = retested(check, planned)
     found = fates(checked.diagnosis, diagnose(run, FABRIC.topology), run, planned)

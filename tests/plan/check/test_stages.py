@@ -71,7 +71,7 @@ def test_all_pairs_that_are_spelt_out_are_all():
     assert set(counts.tolist()) == {len(rounds) // 9}
 
 
-def test_crowded_hosts_are_measured_one_pair_at_a_time():
+def test_oversubscribed_hosts_are_measured_one_pair_at_a_time():
     stage = first_stage(asked(64, oversubscribed=True))
     assert {row.order for row in rows(stage)} == {"serial"}
 
@@ -97,7 +97,7 @@ def test_few_pairs_are_measured_alone_and_many_side_by_side():
     assert timed_stage("x", few, asked(512), 3.0).plan.predicted_s <= 3.0
 
 
-def test_suspects_are_those_whom_most_pairs_have_in_common():
+def test_suspects_are_the_ranks_that_most_pairs_have_in_common():
     one = FollowUp(component("host", "h3"), np.array([[3, 5], [3, 6], [7, 3]]))
     link = FollowUp(component("link", "a>b"), np.array([[0, 9], [1, 8], [2, 10]]))
     assert suspects_of([one, link]) == [3]
@@ -107,12 +107,12 @@ def test_suspects_are_those_whom_most_pairs_have_in_common():
 
 VERDICT = {"verdict": "pass", "exit_code": 0, "findings": ()}
 COVERAGE = {"pairs_planned": 1, "pairs_measured": 1, "hosts": 1, "hosts_judged": 1}
-QUESTION = FollowUp(component("host", "h0"), np.array([(0, partner) for partner in range(1, 25)]))
+FOLLOW_UP = FollowUp(component("host", "h0"), np.array([(0, partner) for partner in range(1, 25)]))
 
 
-def diagnosis(*questions: FollowUp, retests: tuple[FollowUp, ...] = ()) -> Diagnosis:
+def diagnosis(*follow_ups: FollowUp, retests: tuple[FollowUp, ...] = ()) -> Diagnosis:
     verdict = Verdict.model_validate({**VERDICT, "coverage": COVERAGE})
-    return Diagnosis(verdict, (), follow_ups=questions, retests=retests)
+    return Diagnosis(verdict, (), follow_ups=follow_ups, retests=retests)
 
 
 class Measured:
@@ -144,29 +144,29 @@ def judges(*diagnoses: Diagnosis) -> Callable[[Run], Diagnosis]:
 
 def test_it_ends_when_nothing_is_open():
     measured = Measured(64)
-    done = check_loop(asked(64), measured, judges(diagnosis(QUESTION), diagnosis()), measured.seconds)
+    done = check_loop(asked(64), measured, judges(diagnosis(FOLLOW_UP), diagnosis()), measured.seconds)
     assert measured.names == ["latency", "latency-follow-up-1"]
     assert (done.undecided, done.ended) == ((), "")
 
 
 def test_without_a_budget_it_ends_after_a_few_rounds():
     measured = Measured(64)
-    done = check_loop(asked(64), measured, judges(diagnosis(QUESTION)), measured.seconds)
+    done = check_loop(asked(64), measured, judges(diagnosis(FOLLOW_UP)), measured.seconds)
     assert sum(stage.plan.rows[0].rounds for stage in measured.stages) == 24 + 6
-    assert [question.name for question in done.undecided] == ["h0"]
+    assert [follow_up.name for follow_up in done.undecided] == ["h0"]
     assert done.ended == "the planned rounds ended"
 
 
 @pytest.mark.parametrize("budget_s", [5.0, 30.0])
 def test_a_budget_is_used_and_kept(budget_s):
     measured = Measured(64)
-    done = check_loop(asked(64, budget_s=budget_s), measured, judges(diagnosis(QUESTION)), measured.seconds)
+    done = check_loop(asked(64, budget_s=budget_s), measured, judges(diagnosis(FOLLOW_UP)), measured.seconds)
     assert 0.9 * budget_s < measured.seconds() <= budget_s
     assert done.ended == "the budget ended"
 
 
 def test_what_is_at_fault_is_measured_alone_once():
-    found = diagnosis(retests=(QUESTION,))
+    found = diagnosis(retests=(FOLLOW_UP,))
     measured = Measured(64)
     done = check_loop(asked(64, budget_s=600.0), measured, judges(found), measured.seconds)
     assert measured.names == ["latency", "latency-follow-up-1"]
@@ -177,7 +177,7 @@ def test_what_is_at_fault_is_measured_alone_once():
 @pytest.mark.parametrize("fails_at", [1, 2])
 def test_a_stage_that_failed_is_the_last(fails_at):
     measured = Measured(64, fails_at)
-    done = check_loop(asked(64), measured, judges(diagnosis(QUESTION)), measured.seconds)
+    done = check_loop(asked(64), measured, judges(diagnosis(FOLLOW_UP)), measured.seconds)
     assert len(measured.stages) == fails_at
     assert (len(done.undecided), done.ended) == (1, "")
 
@@ -185,14 +185,14 @@ def test_a_stage_that_failed_is_the_last(fails_at):
 def test_after_a_matrix_nothing_is_asked():
     for request in (asked(64, full=True), replace(asked(64), slots=())):
         measured = Measured(64)
-        check_loop(request, measured, judges(diagnosis(QUESTION)), measured.seconds)
+        check_loop(request, measured, judges(diagnosis(FOLLOW_UP)), measured.seconds)
         assert len(measured.stages) == 1
 
 
 # ------------------------------------------------------------------------------------------------ simulated fabrics
 
 
-def accused(done) -> list[tuple[str, str]]:
+def faults_of(done) -> list[tuple[str, str]]:
     return [(one.component, one.name) for one in done.diagnosis.verdict.findings if one.state == "FAULT"]
 
 
@@ -210,6 +210,6 @@ def test_a_slow_host_and_a_slow_link_are_named_and_measured_alone():
     faults = (Fault("host", "h100", bandwidth_factor=0.8), Fault("link", link, bandwidth_factor=0.8))
     check = SimulatedCheck(fabric, faults)
     done = check.run()
-    assert sorted(accused(done)) == [("host", "h100"), ("link", link)]
+    assert sorted(faults_of(done)) == [("host", "h100"), ("link", link)]
     assert sum(check.rounds()) <= 30
     assert {row.order for stage in check.stages[1:] for row in rows(stage)} == {"serial"}

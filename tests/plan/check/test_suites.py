@@ -1,4 +1,4 @@
-"""Suites: who meets whom at each level, how often, and how long that takes."""
+"""Suites: the pairs that each level measures, how often, and how long that takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from fabrics import dragonfly, fat_tree, scopes_of, two_level
 from hypothesis import assume, given, settings, strategies as st
-from test_stages import QUESTION
+from test_stages import FOLLOW_UP
 
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Run, Scope, Slots, Switch, Topology
@@ -205,7 +205,7 @@ def test_a_budget_is_kept_by_every_level(budget_s):
         level_stage(between(scope), request, request.placement(), budget_s=0.0)
 
 
-def test_crowded_hosts_are_measured_one_pair_at_a_time():
+def test_oversubscribed_hosts_are_measured_one_pair_at_a_time():
     request = asked(topology([4]), oversubscribed=True)
     stage = level_stage(between(Scope.EDGE), request, request.placement())
     assert all("--order serial" in row.spec.text for row in stage.plan.rows)
@@ -265,8 +265,8 @@ def test_the_rate_is_that_of_healthy_ranks():
     request = asked(fabric.topology)
     stage = level_stage(REACH_LEVEL, request, request.placement())
     healthy = rate_of(measured(stage))
-    sick = rate_of(measured(stage, (Fault("host", fabric.hosts[0], bandwidth_factor=0.1),)))
-    assert healthy == pytest.approx(sick, rel=0.05)
+    with_fault = rate_of(measured(stage, (Fault("host", fabric.hosts[0], bandwidth_factor=0.1),)))
+    assert healthy == pytest.approx(with_fault, rel=0.05)
     assert rate_of(Run(None, {}, ())) is None
 
 
@@ -276,7 +276,7 @@ def test_each_row_says_what_it_is_for():
     purposes = {name: {row.spec.purpose for row in stage.plan.rows} for name, stage in stages.items() if stage}
     assert purposes == {"reach": {"rate_probe"}, "global": {"measure"}, "bisection": {"bisection"}}
     run = Run(None, {"hosts": [f"h{i}" for i in range(64)], "rank_host": list(range(64))}, ())
-    stage = next_stage(asked(64), run, [QUESTION], 1, 1e9, 6)
+    stage = next_stage(asked(64), run, [FOLLOW_UP], 1, 1e9, 6)
     assert {row.spec.purpose for row in stage.plan.rows} == {"follow_up"}
 
 
@@ -284,7 +284,7 @@ def test_follow_ups_measure_the_stream_of_the_levels():
     specs = (RowSpec("latency", sizes=(8,)), bandwidth_row(6.25e6, 0.2))
     request = asked(64, rows=specs)
     run = Run(None, {"hosts": [f"h{i}" for i in range(64)], "rank_host": list(range(64))}, ())
-    stage = next_stage(request, run, [QUESTION], 1, 1e9, 6)
+    stage = next_stage(request, run, [FOLLOW_UP], 1, 1e9, 6)
     measured_with = [(row.spec.sizes, row.spec.window, row.spec.warmup) for row in stage.plan.rows]
     assert measured_with == [(spec.sizes, spec.window, spec.warmup) for spec in specs]
 

@@ -59,7 +59,7 @@ def test_a_plan_is_written_without_comments_and_further_blanks():
         ("latency --window 1", "plan.txt:7: --window does not apply to latency: the kernel"),
     ],
 )
-def test_refusals_name_the_line_and_the_way_out(line, error):
+def test_refusals_name_the_line_and_the_remedy(line, error):
     assert refusal(line).startswith(error)
 
 

@@ -139,46 +139,50 @@ def test_all_pairs_that_are_spelt_out_are_spread() -> None:
 # ------------------------------------------------------------------------------------------------ again
 
 
-def of_questions(rounds: Sequence[Pairs], questions: Sequence[FollowUp]) -> Mapping[Component, list[int]]:
-    """Of each question the stretches in which pairs of it are measured."""
-    wanted = {one.name: {frozenset(pair) for pair in one.pairs.tolist()} for one in questions}
+def of_follow_ups(rounds: Sequence[Pairs], follow_ups: Sequence[FollowUp]) -> Mapping[Component, list[int]]:
+    """Return the stretches in which pairs of each follow-up measurement are measured."""
+    wanted = {one.name: {frozenset(pair) for pair in one.pairs.tolist()} for one in follow_ups}
     return stretches(
         [
-            [("question", name) for name, keys in wanted.items() if keys & {frozenset(pair) for pair in pairs.tolist()}]
+            [
+                ("follow-up", name)
+                for name, keys in wanted.items()
+                if keys & {frozenset(pair) for pair in pairs.tolist()}
+            ]
             for pairs in rounds
         ]
     )
 
 
-def host_question(rank: int, ranks: int) -> FollowUp:
+def host_follow_up(rank: int, ranks: int) -> FollowUp:
     others = [other for other in range(ranks) if other != rank]
     return FollowUp(component("host", f"h{rank}"), np.array([(rank, other) for other in others]))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_follow_up_rounds_of_one_question_do_not_lie_together(seed: int) -> None:
+def test_rounds_of_one_follow_up_are_spread_over_the_row(seed: int) -> None:
     fabric = simulated_fat_tree(4, 3)
     run = SimulatedFabric(fabric).measure(stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology)))
     request = asked(fabric.topology, seed=seed)
-    hosts = [host_question(rank, len(fabric.hosts)) for rank in (0, 21)]
+    hosts = [host_follow_up(rank, len(fabric.hosts)) for rank in (0, 21)]
     routes = [FollowUp(component("route", f"h{a}=h{b}"), np.array([(a, b), (b, a)])) for a, b in ((1, 30), (9, 50))]
     stage = next_stage(request, run, hosts, 1, 1e9, 6, (routes, ()))
     assert stage is not None
     (rounds,) = stage.rounds.values()
-    where = of_questions(rounds, [*hosts, *routes])
+    where = of_follow_ups(rounds, [*hosts, *routes])
     for one in routes:
-        assert len(where["question", one.name]) >= ROUTE_REPEATS
-        assert set(where["question", one.name]) == set(range(STRETCHES)), one.name
+        assert len(where["follow-up", one.name]) >= ROUTE_REPEATS
+        assert set(where["follow-up", one.name]) == set(range(STRETCHES)), one.name
     for one in hosts:
-        assert len(set(where["question", one.name])) >= 3, one.name
+        assert len(set(where["follow-up", one.name])) >= 3, one.name
 
 
-def test_a_retest_measures_each_accused_component_all_over_the_row() -> None:
+def test_a_retest_measures_each_reported_component_all_over_the_row() -> None:
     fabric = simulated_fat_tree(4, 3)
     run = SimulatedFabric(fabric).measure(stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology)))
     ranks = len(fabric.hosts)
     link = FollowUp(component("link", "a path"), np.array([(16 + i, 32 + j) for i in range(4) for j in range(4)]))
-    questions = (host_question(5, ranks), host_question(6, ranks), link)
+    follow_ups = (host_follow_up(5, ranks), host_follow_up(6, ranks), link)
     verdict = Verdict.model_validate(
         {
             "verdict": "fault",
@@ -187,9 +191,9 @@ def test_a_retest_measures_each_accused_component_all_over_the_row() -> None:
             "coverage": {"pairs_planned": 1, "pairs_measured": 1, "hosts": 1, "hosts_judged": 1},
         }
     )
-    retest = plan_retest(run, Diagnosis(verdict, (), retests=questions), fabric.topology)
+    retest = plan_retest(run, Diagnosis(verdict, (), retests=follow_ups), fabric.topology)
     assert retest is not None
     (rounds,) = retest.stage.rounds.values()
-    where = of_questions(rounds, retest.follow_ups)
+    where = of_follow_ups(rounds, retest.follow_ups)
     for one in retest.follow_ups:
-        assert set(where["question", one.name]) == set(range(STRETCHES)), (one.name, where["question", one.name])
+        assert set(where["follow-up", one.name]) == set(range(STRETCHES)), (one.name, where["follow-up", one.name])

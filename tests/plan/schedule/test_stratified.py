@@ -1,4 +1,4 @@
-"""Rounds by distance: whom they bring together, what they cross and where they collide."""
+"""Rounds by distance: which hosts they pair, which links they cross and where they collide."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fablint.topology.contention import link_flows, most_flows
 from fablint.topology.routed_placement import RoutedPlacement, number_within
 
 
-def seated(topology: Topology, missing: float = 0.0, each: int = 1, scattered: int = 0) -> RoutedPlacement:
+def placement_on(topology: Topology, missing: float = 0.0, each: int = 1, scattered: int = 0) -> RoutedPlacement:
     """`each` ranks on the hosts of a topology, of which some are left out, or `scattered` taken."""
     draw = np.random.default_rng(5)
     hosts = [host for host in topology.host_switch if draw.random() >= missing]
@@ -32,15 +32,15 @@ def share_repeated(rounds: list[np.ndarray], placement: RoutedPlacement) -> floa
 
 
 FABRICS = {
-    "two levels": seated(two_level(16, 16, 16)),
-    "two levels, odd": seated(two_level(7, 5, 5)),
-    "fat tree": seated(fat_tree(8, 8, 8)),
-    "fat tree, odd": seated(fat_tree(9, 7, 6)),
-    "fat tree, hosts missing": seated(fat_tree(8, 8, 8), missing=0.05),
-    "fat tree, scattered": seated(fat_tree(8, 8, 8), scattered=100),
-    "fat tree, four ranks": seated(fat_tree(6, 6, 6), each=4),
-    "dragonfly": seated(dragonfly()),
-    "dragonfly, adaptive": seated(dragonfly(kind="adaptive")),
+    "two levels": placement_on(two_level(16, 16, 16)),
+    "two levels, odd": placement_on(two_level(7, 5, 5)),
+    "fat tree": placement_on(fat_tree(8, 8, 8)),
+    "fat tree, odd": placement_on(fat_tree(9, 7, 6)),
+    "fat tree, hosts missing": placement_on(fat_tree(8, 8, 8), missing=0.05),
+    "fat tree, scattered": placement_on(fat_tree(8, 8, 8), scattered=100),
+    "fat tree, four ranks": placement_on(fat_tree(6, 6, 6), each=4),
+    "dragonfly": placement_on(dragonfly()),
+    "dragonfly, adaptive": placement_on(dragonfly(kind="adaptive")),
     "no topology": without_topology(101),
 }
 
@@ -77,7 +77,7 @@ def test_the_seed_makes_the_rounds(name):
     ],
 )
 def test_strata_are_those_that_exist(topology, rounds):
-    placement = seated(topology)
+    placement = placement_on(topology)
     assert strata(placement) == rounds
     shares = [
         {scope: (scopes_of(placement, pairs) == scope).mean() for scope in rounds}
@@ -95,7 +95,7 @@ def test_without_a_topology_all_rounds_are_a_tournament():
 
 @pytest.mark.parametrize("topology", [two_level(16, 16, 16), fat_tree(8, 8, 8), fat_tree(9, 7, 6), fat_tree(6, 4, 8)])
 def test_nothing_collides_on_a_fat_tree_with_destination_routing(topology):
-    placement = seated(topology)
+    placement = placement_on(topology)
     rounds = stratified_rounds(placement)
     assert max(most_flows(rounds, placement)) == 1
     assert collisions(rounds, placement) == 0
@@ -104,7 +104,7 @@ def test_nothing_collides_on_a_fat_tree_with_destination_routing(topology):
 
 
 def test_random_rounds_collide_more_than_planned_ones():
-    placement = seated(fat_tree(8, 8, 8), missing=0.05)
+    placement = placement_on(fat_tree(8, 8, 8), missing=0.05)
     draw = np.random.default_rng(1)
     random = [draw.permutation(placement.ranks)[: placement.ranks // 2 * 2].reshape(-1, 2) for _ in range(24)]
     planned = stratified_rounds(placement)
@@ -114,7 +114,7 @@ def test_random_rounds_collide_more_than_planned_ones():
 
 def test_a_dragonfly_is_loaded_evenly():
     """A group's hosts go to all the other groups: as many messages on a global cable as must be, or little more."""
-    placement = seated(dragonfly(9, 8, 4))
+    placement = placement_on(dragonfly(9, 8, 4))
     rounds = stratified_rounds(placement)
     must = 32 / 8  # hosts of a group for each cable to another one; in one direction they may all be
     assert max(most_flows(rounds, placement)) <= 2 * must
@@ -123,7 +123,7 @@ def test_a_dragonfly_is_loaded_evenly():
 
 
 def test_each_direction_has_loads_of_its_own():
-    placement = seated(two_level(2, 4, 1))
+    placement = placement_on(two_level(2, 4, 1))
     flows = link_flows(np.array([[0, 4], [1, 5]]), placement)
     assert flows.shape == (2, 4)
     assert flows.sum() == 8
@@ -131,8 +131,8 @@ def test_each_direction_has_loads_of_its_own():
     assert (flows[0] * flows[1] == 0).all()
 
 
-def test_messages_whose_way_is_unknown_count_by_chance():
-    placement = seated(two_level(2, 4, 4, kind="adaptive"))
+def test_messages_on_an_unknown_path_count_by_chance():
+    placement = placement_on(two_level(2, 4, 4, kind="adaptive"))
     flows = link_flows(np.array([[0, 4]]), placement)[0]
     assert sorted(set(flows.tolist())) == [0, 0.25]  # a quarter on each of four spines
 

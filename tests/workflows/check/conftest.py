@@ -45,6 +45,6 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Done:
 
 
 @pytest.fixture(scope="session")
-def sick(tmp_path_factory: pytest.TempPathFactory) -> Done:
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Done:
     """Two hosts are slow, on a slow network."""
-    return whole_check(tmp_path_factory.mktemp("sick"), FABRIC, slow={"h03": 1.5, "h09": 2.0}, rate=6.25e6)
+    return whole_check(tmp_path_factory.mktemp("faulty"), FABRIC, slow={"h03": 1.5, "h09": 2.0}, rate=6.25e6)

@@ -28,7 +28,7 @@ CLEAN = {"rx_crc_errors": 5, "rx_missed_errors": 0, "carrier_changes": 2}
 
 
 def counters(**grown: int) -> dict[str, object]:
-    """Of the NIC of the sick host, before and after."""
+    """Return the counters of the NIC of the faulty host, before and after."""
     after = {name: value + grown.get(name, 0) for name, value in CLEAN.items()}
     return {"before": {SICK: {"hsn0": CLEAN}}, "after": {SICK: {"hsn0": after}}}
 

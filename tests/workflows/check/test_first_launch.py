@@ -1,4 +1,4 @@
-"""Launches that fail before there is a run: who prevents them is not of it."""
+"""Launches that fail before there is a run: the hosts that prevent them are excluded."""
 
 from __future__ import annotations
 

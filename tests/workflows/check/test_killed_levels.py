@@ -75,8 +75,8 @@ def test_resume_and_show_name_the_levels(killed: KILLED, capsys: pytest.CaptureF
             main([verb, str(path), "--json"])
         assert ended.value.code in (code, None if code == 0 else code)
         said = json.loads(capsys.readouterr().out)
-        told = said["missing_levels"] if verb in ("resume", "show") else said["notes"][0]
-        assert told == ["local", "global"] or "local, global" in told
+        missing = said["missing_levels"] if verb in ("resume", "show") else said["notes"][0]
+        assert missing == ["local", "global"] or "local, global" in missing
     with pytest.raises(SystemExit):
         main(["show", str(path)])
     assert "levels planned and never begun: local, global" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Launches that outlive their hosts: whom they lose, what is measured without them, and how the run ends."""
+"""Launches that fail because of hosts: which hosts are lost, what is measured without them, and how the run ends."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def planned(hosts: Sequence[str]) -> dict[frozenset[str], set[int]]:
     return found
 
 
-# ------------------------------------------------------------------------------------------------ nobody is lost
+# ------------------------------------------------------------------------------------------------ no host is lost
 
 
-def test_a_launch_that_loses_nobody_is_the_only_one(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_a_launch_that_loses_no_host_is_the_only_one(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
     launches, notes = started
     run = launches.begin(stage)
     assert (run.state, launches.count, launches.error, notes.said) == ("complete", 1, "", [])
@@ -168,7 +168,7 @@ def test_a_host_that_dies_in_a_later_stage(cluster: FakeCluster, started: tuple[
 
 
 def test_only_two_are_left(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
-    """The run is what it is: nobody else can be measured."""
+    """The run is complete: no other pair can be measured."""
     cluster.dies |= dict.fromkeys(but("h0"), "edge")
     launches, _ = started
     run = launches.begin(stage)
@@ -183,7 +183,7 @@ def test_only_two_are_left(cluster: FakeCluster, started: tuple[Launches, Notes]
 def test_a_host_that_does_not_answer_is_believed_to_be_the_one(
     cluster: FakeCluster, started: tuple[Launches, Notes]
 ) -> None:
-    """Whoever the launch accuses, and without a trial."""
+    """Whichever host the launch reports, and without a trial."""
     cluster.mute, cluster.silent, cluster.reports = {"h3"}, {"h3"}, but("h3")
     launches, notes = started
     run = launches.begin(stage)
@@ -202,10 +202,10 @@ def test_several_that_do_not_answer_are_left_out_at_once(cluster: FakeCluster, s
     assert rounds_of(run) == planned(but("h1", "h3"))
 
 
-# ------------------------------------------------------------------------------------------------ a launch hangs
+# ------------------------------------------------------------------------------------------------ a launch stalls
 
 
-def test_of_two_that_accuse_each_other_trials_tell_who_it_is(
+def test_of_two_hosts_that_report_each_other_trials_find_the_faulty_one(
     cluster: FakeCluster, started: tuple[Launches, Notes]
 ) -> None:
     cluster.mute, cluster.reports = {"h3"}, HOSTS
@@ -215,10 +215,10 @@ def test_of_two_that_accuse_each_other_trials_tell_who_it_is(
     assert launches.recovery.failed_hosts["h3"].state is State.FAULT
     assert all(len(hosts) == 2 for hosts in cluster.trials)
     assert rounds_of(run) == planned(but("h3"))
-    assert {entry["host"] for entry in run.attributes["lost"]} > {"h3"}  # all that were accused
+    assert {entry["host"] for entry in run.attributes["lost"]} > {"h3"}  # all that were reported
 
 
-def test_a_wrong_accusation_is_put_right(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_a_wrong_report_is_corrected(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
     cluster.mute, cluster.reports = {"h3"}, but("h3")
     launches, _ = started
     run = launches.begin(stage)
@@ -226,7 +226,7 @@ def test_a_wrong_accusation_is_put_right(cluster: FakeCluster, started: tuple[La
     assert rounds_of(run) == planned(but("h3"))
 
 
-def test_two_that_hang_with_each_other_alone_are_kept_apart(
+def test_two_hosts_that_stall_only_with_each_other_are_kept_apart(
     cluster: FakeCluster, started: tuple[Launches, Notes]
 ) -> None:
     cluster.cut = {frozenset(("h1", "h5"))}
@@ -260,28 +260,30 @@ def test_trials_are_not_launches_of_the_check(cluster: FakeCluster, started: tup
     assert launches.count == len(cluster.measuring) < len(cluster.launches)
 
 
-# ------------------------------------------------------------------------------------------------ nobody is found
+# ------------------------------------------------------------------------------------------------ no host is found
 
 
-def test_where_nobody_is_found_the_run_stays_incomplete_and_says_why(
+def test_where_no_host_is_found_the_run_stays_incomplete_and_says_why(
     cluster: FakeCluster, started: tuple[Launches, Notes]
 ) -> None:
     cluster.mute, cluster.wordless = {"h3"}, True
     launches, _ = started
     run = launches.begin(stage)
-    assert (run.state, launches.error) == ("interrupted", "it hangs")
+    assert (run.state, launches.error) == ("interrupted", "it stalls")
     assert launches.recovery.triage.findings == []
     assert launches.count == 1
     assert read_run(launches.output).state == "interrupted"
     assert met(run) <= pairs_of(but("h3"))  # what was measured is kept
 
 
-def test_a_stage_after_which_nobody_is_found_is_the_last(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_a_stage_after_which_no_host_is_found_is_the_last(
+    cluster: FakeCluster, started: tuple[Launches, Notes]
+) -> None:
     launches, _ = started
     run = launches.begin(stage)
     cluster.mute, cluster.wordless = {"h3"}, True
     run, going = launches.add(stage(REQUEST, "local"), run)
-    assert (going, launches.error, run.state) == (False, "it hangs", "interrupted")
+    assert (going, launches.error, run.state) == (False, "it stalls", "interrupted")
     assert rounds_of(run) == planned(HOSTS)
 
 

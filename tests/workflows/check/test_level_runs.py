@@ -1,4 +1,4 @@
-"""A check level after level: who fails one is in none of the next, and what the run says of it at the end."""
+"""A check level after level: a host that fails a level is in no later one, and what the run says of it at the end."""
 
 from __future__ import annotations
 
@@ -128,39 +128,39 @@ def test_a_host_below_its_own_threshold_is_in_no_later_level(
     assert level_runs.level_failures == failed
 
 
-# ------------------------------------------------------------------------------------------------ who fails
+# ------------------------------------------------------------------------------------------------ a host fails
 
 
-def test_a_host_that_fails_a_level_is_in_no_later_one(sick: Done) -> None:
-    assert faults(sick.checked) == {("host", "h03"), ("host", "h09")}
-    assert sick.level_runs.level_failures == {"h03": "edge", "h09": "edge"}
-    assert {"h03", "h09"} < met(sick.cluster, "edge")
-    assert met(sick.cluster, "local") == set(HOSTS[:16]) - {"h03", "h09"}
-    assert met(sick.cluster, "global") == set(HOSTS) - {"h03", "h09"}
-    run = sick.checked.run
+def test_a_host_that_fails_a_level_is_in_no_later_one(faulty: Done) -> None:
+    assert faults(faulty.checked) == {("host", "h03"), ("host", "h09")}
+    assert faulty.level_runs.level_failures == {"h03": "edge", "h09": "edge"}
+    assert {"h03", "h09"} < met(faulty.cluster, "edge")
+    assert met(faulty.cluster, "local") == set(HOSTS[:16]) - {"h03", "h09"}
+    assert met(faulty.cluster, "global") == set(HOSTS) - {"h03", "h09"}
+    run = faulty.checked.run
     assert run.ranks == len(HOSTS)  # the run is of all
     for row in run.rows:
         hosts = {host for _, pair in every_pair(run, row.name) for host in pair}
         assert ("h03" in hosts) == (not row.name.startswith(("local", "global")))
 
 
-def test_it_is_noted_at_once_and_in_the_verdict(sick: Done) -> None:
-    assert sorted(said(sick.level_runs)) == [
+def test_it_is_noted_at_once_and_in_the_verdict(faulty: Done) -> None:
+    assert sorted(said(faulty.level_runs)) == [
         f"fablint: {host} fails edge and is excluded from what follows" for host in ("h03", "h09")
     ]
-    notes = [note for note in sick.checked.diagnosis.verdict.notes if note.startswith("excluded")]
+    notes = [note for note in faulty.checked.diagnosis.verdict.notes if note.startswith("excluded")]
     assert notes in (["excluded after edge: h03, h09"], ["excluded after edge: h09, h03"])
-    assert sick.checked.diagnosis.verdict.exit_code == 1
+    assert faulty.checked.diagnosis.verdict.exit_code == 1
 
 
-def test_hosts_that_fail_are_measured_alone_at_the_end(sick: Done) -> None:
-    assert {"h03", "h09"} < met(sick.cluster, "latency-follow-up")
-    last = sick.cluster.launches[-1]
+def test_hosts_that_fail_are_measured_alone_at_the_end(faulty: Done) -> None:
+    assert {"h03", "h09"} < met(faulty.cluster, "latency-follow-up")
+    last = faulty.cluster.launches[-1]
     assert all("--order serial" in line for line in last.lines if "follow-up" in line)
 
 
-def test_a_host_that_is_slow_between_hosts_is_not_slow_inside(sick: Done) -> None:
-    assert sick.level_runs.inside == []
+def test_a_host_that_is_slow_between_hosts_is_not_slow_inside(faulty: Done) -> None:
+    assert faulty.level_runs.inside == []
 
 
 def test_a_host_that_is_slow_inside_is_found(cluster: FakeCluster, check: CHECK) -> None:
@@ -169,14 +169,14 @@ def test_a_host_that_is_slow_inside_is_found(cluster: FakeCluster, check: CHECK)
     assert level_runs.level_failures == {"h05": "intra-node"}
 
 
-def test_who_fails_inside_is_in_no_round_between_hosts(
+def test_a_host_that_fails_inside_is_in_no_round_between_hosts(
     cluster: FakeCluster, check: CHECK, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = analysis.diagnose
     slow = finding_cases.finding(State.FAULT, "host", "h05", evidence="sends at half the rate")
 
     def fake_diagnose(run: Run, topology: Topology | None = None, **more: Any) -> Diagnosis:
-        """Of the run between ranks of one host it accuses h05."""
+        """Report h05 as faulty in the run between ranks of one host."""
         found = judge(run, topology, **more)
         inner = run.path is not None and run.path.name == "intra-node.run"
         return with_additional(found, [slow]) if inner else found
@@ -195,7 +195,7 @@ def test_who_fails_inside_is_in_no_round_between_hosts(
     assert "excluded after intra-node: h05" in checked.diagnosis.verdict.notes
 
 
-def test_what_is_known_besides_leaves_nobody_out(cluster: FakeCluster, check: CHECK) -> None:
+def test_an_additional_finding_excludes_no_host(cluster: FakeCluster, check: CHECK) -> None:
     """A host with another MTU than the others is at fault, and measured."""
     known = finding_cases.finding(State.FAULT, "nic", "h02/hsn0", evidence="MTU 1500, others 9000")
     checked, level_runs = check("edge", [known])
@@ -207,7 +207,7 @@ def test_what_is_known_besides_leaves_nobody_out(cluster: FakeCluster, check: CH
 # ------------------------------------------------------------------------------------------------ hosts that are lost
 
 
-def test_who_is_lost_inside_is_not_of_the_run(cluster: FakeCluster, check: CHECK) -> None:
+def test_a_host_that_is_lost_inside_is_not_of_the_run(cluster: FakeCluster, check: CHECK) -> None:
     """It prevents the very first launch."""
     cluster.unreached, cluster.silent = {"h07"}, {"h07"}
     checked, _ = check()
@@ -216,7 +216,7 @@ def test_who_is_lost_inside_is_not_of_the_run(cluster: FakeCluster, check: CHECK
     assert checked.run.state == "complete"
 
 
-def test_who_dies_in_a_level_is_in_no_later_one(cluster: FakeCluster, check: CHECK) -> None:
+def test_a_host_that_dies_in_a_level_is_in_no_later_one(cluster: FakeCluster, check: CHECK) -> None:
     cluster.dies["h12"] = "edge"
     checked, level_runs = check()
     assert "h12" not in met(cluster, "local") | met(cluster, "global")
@@ -252,7 +252,7 @@ def test_what_is_known_is_written_and_counted_by_every_diagnosis(check: CHECK) -
     assert all(finding in again.findings for finding in kept)
 
 
-def test_who_was_lost_before_is_in_nothing(cluster: FakeCluster, check: CHECK) -> None:
+def test_a_host_that_was_lost_before_is_in_no_level(cluster: FakeCluster, check: CHECK) -> None:
     checked, _ = check(lost=["h20", "h00"])
     assert all(not {"h20", "h00"} & set(launch.hosts) for launch in cluster.launches)
     assert checked.run.state == "complete"
@@ -260,10 +260,10 @@ def test_who_was_lost_before_is_in_nothing(cluster: FakeCluster, check: CHECK) -
     assert checked.diagnosis.verdict.coverage.hosts == len(HOSTS) - 2
 
 
-def test_where_nobody_is_found_the_check_says_why(cluster: FakeCluster, check: CHECK) -> None:
+def test_where_no_host_is_found_the_check_says_why(cluster: FakeCluster, check: CHECK) -> None:
     cluster.mute, cluster.wordless = {"h04"}, True
     checked, _ = check("edge")
-    assert checked.error.startswith("it hangs")
+    assert checked.error.startswith("it stalls")
     assert checked.diagnosis.verdict.exit_code == 3
     assert checked.page.exists()
 
@@ -275,23 +275,23 @@ def sizes(launch: Launch, row: str) -> tuple[int, ...]:
     return next(one.sizes for one in map(parse_row, map(str.split, launch.lines)) if one.name == row)
 
 
-def test_the_rate_of_the_network_is_passed_on(healthy: Done, sick: Done) -> None:
-    for done, size in ((healthy, 1 << 20), (sick, 1 << 16)):
+def test_the_rate_of_the_network_is_passed_on(healthy: Done, faulty: Done) -> None:
+    for done, size in ((healthy, 1 << 20), (faulty, 1 << 16)):
         for level in ("edge", "local", "global"):
             (launch,) = of_level(done.cluster, level)
             assert sizes(launch, f"{level}-bandwidth") == (size,)
 
 
-def test_questions_are_asked_with_the_stream_of_the_network(sick: Done) -> None:
-    assert sizes(sick.cluster.launches[-1], "bandwidth-follow-up-1") == (1 << 16,)
+def test_follow_ups_use_the_stream_of_the_network(faulty: Done) -> None:
+    assert sizes(faulty.cluster.launches[-1], "bandwidth-follow-up-1") == (1 << 16,)
 
 
-@pytest.mark.parametrize(("crowded", "orders"), [(False, ["parallel"] * 2), (True, ["serial", "parallel"])])
+@pytest.mark.parametrize(("oversubscribed", "orders"), [(False, ["parallel"] * 2), (True, ["serial", "parallel"])])
 def test_where_hosts_share_cpus_small_messages_go_pair_by_pair(
-    cluster: FakeCluster, check: CHECK, crowded: bool, orders: list[str]
+    cluster: FakeCluster, check: CHECK, oversubscribed: bool, orders: list[str]
 ) -> None:
     """As the run tells: the first level between hosts goes side by side."""
-    cluster.attributes = {"machines": 1, "instrument": {"oversubscribed": crowded}}
+    cluster.attributes = {"machines": 1, "instrument": {"oversubscribed": oversubscribed}}
     check()
     rows = {row.name: row.order for launch in cluster.launches for row in map(parse_row, map(str.split, launch.lines))}
     assert rows["reach-latency"] == "parallel"
@@ -326,7 +326,7 @@ def test_the_time_is_reported_with_what_it_went_into(healthy: Done) -> None:
 
 @pytest.mark.parametrize("budget_s", [10.0, 60.0])
 def test_a_budget_is_kept(cluster: FakeCluster, tmp_path: Path, budget_s: float) -> None:
-    """Launches and `reach` come on top: nobody knows before how long these take."""
+    """Launches and `reach` are additional: how long these take is not known before."""
     asked = replace(request_of(HOSTS, FABRIC), budget_s=budget_s)
     launches, _ = launches_of(cluster, asked, tmp_path / "b.run")
     cluster.slow["h03"] = 1.5

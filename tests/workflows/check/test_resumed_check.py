@@ -195,7 +195,7 @@ def test_a_host_that_is_slow_in_what_was_measured_is_in_no_later_level(cluster: 
     }
 
 
-def test_who_failed_before_the_kill_stays_left_out(cluster: FakeCluster, kill: KILL) -> None:
+def test_a_host_that_failed_before_the_kill_stays_excluded(cluster: FakeCluster, kill: KILL) -> None:
     cluster.slow = {"h03": 2.0}
     path = kill("local-bandwidth")
     assert json.loads((path / CHECK).read_text())["level_failures"] == {"h03": "edge"}
@@ -271,7 +271,7 @@ def test_a_suite_of_another_version_is_refused(cluster: FakeCluster, kill: KILL)
 def test_a_signal_ends_a_check_at_once_and_names_the_run_that_goes_on(
     cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As a scheduler ends a job: hosts are neither asked nor tried, nobody is accused, and `resume` has the rest."""
+    """As a scheduler ends a job: hosts are neither asked nor tried, no host is reported, and `resume` has the rest."""
     notes = Notes()
 
     def stopped(context: Context, plan: Plan, output: Path, options: Any = ()) -> measurement.MeasurementResult:
@@ -295,7 +295,7 @@ def test_a_signal_ends_a_check_at_once_and_names_the_run_that_goes_on(
     assert run_formats.read(tmp_path / "a.run").state == "complete"
 
 
-def test_a_signal_while_two_hosts_are_tried_accuses_neither(cluster: FakeCluster, tmp_path: Path) -> None:
+def test_a_signal_while_two_hosts_are_tried_reports_neither(cluster: FakeCluster, tmp_path: Path) -> None:
     launches, _ = launches_of(cluster, request_of(HOSTS, FABRIC), tmp_path / "a.run")
 
     def stopped(*_: Any) -> measurement.MeasurementResult:
@@ -304,5 +304,5 @@ def test_a_signal_while_two_hosts_are_tried_accuses_neither(cluster: FakeCluster
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measurement, "measure", stopped)
         with pytest.raises(StoppedError):
-            launches.recovery.triage.find_failed(HOSTS, [{"host": "h03", "round": 1}], ["h04"], "it hangs")
+            launches.recovery.triage.find_failed(HOSTS, [{"host": "h03", "round": 1}], ["h04"], "it stalls")
     assert launches.recovery.triage.findings == []

@@ -84,7 +84,7 @@ def test_what_does_not_fit_is_refused_in_one_line(fablint, tmp_path, words, line
 
 
 def test_one_file_holds_for_measurements_and_hosts(tmp_path):
-    """What preflight learned is a file of thresholds without any, and the other way round."""
+    """A file that preflight wrote is a file of thresholds without thresholds, and vice versa."""
     from fablint.plan.check.site_thresholds import parse_thresholds
 
     assert parse_thresholds(SUPPRESS, "site.toml") == ()

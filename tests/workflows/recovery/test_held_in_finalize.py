@@ -33,7 +33,7 @@ END_S = 1.0
 
 @dataclass
 class Notes:
-    """Progress that remembers what it was told."""
+    """Progress that keeps its messages."""
 
     said: list[str] = field(default_factory=list)
 

@@ -1,4 +1,4 @@
-"""Who of the hosts was lost: asked, believed or tried."""
+"""Which hosts were lost: found by asking, by the launcher's report or by trials."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def triage_of(cluster: FakeCluster) -> tuple[HostTriage, Notes]:
     return HostTriage(Context(cluster.system, notes), cluster.look), notes
 
 
-def hung(host: str, partner: int | None = 0) -> Entry:
+def stalled(host: str, partner: int | None = 0) -> Entry:
     return {"rank": 1, "host": host, "round": 3, "partner": partner, "reason": "failed (silent for 20 s)"}
 
 
@@ -50,10 +50,10 @@ def find_failed(
 # ------------------------------------------------------------------------------------------------ in which order
 
 
-def test_hosts_that_do_not_answer_are_lost_and_nobody_else(cluster: FakeCluster) -> None:
+def test_hosts_that_do_not_answer_are_lost_and_no_others(cluster: FakeCluster) -> None:
     cluster.silent = {"h2"}
     triage, notes = triage_of(cluster)
-    assert find_failed(triage, [died("h1"), hung("h3")], ["", "h4"])
+    assert find_failed(triage, [died("h1"), stalled("h3")], ["", "h4"])
     assert triage.failed_hosts == {"h2": no_answer("h2")}
     assert cluster.launches == []
     assert notes.said == [
@@ -63,17 +63,17 @@ def test_hosts_that_do_not_answer_are_lost_and_nobody_else(cluster: FakeCluster)
 
 
 def test_where_no_host_answers_any_more_none_is_lost(cluster: FakeCluster) -> None:
-    """It is the way to them that is gone, as when the job has ended."""
+    """The connection to the hosts is gone, as when the job has ended."""
     cluster.silent = set(HOSTS)
     triage, notes = triage_of(cluster)
-    assert not find_failed(triage, [died("h1"), hung("h3")], ["", "h4"])
+    assert not find_failed(triage, [died("h1"), stalled("h3")], ["", "h4"])
     assert (triage.findings, cluster.launches) == ([], [])
     assert notes.said[-1] == "fablint: no host answers any more: no answer within 20 s"
 
 
-def test_who_died_is_believed_without_a_trial(cluster: FakeCluster) -> None:
+def test_a_rank_that_died_needs_no_trial(cluster: FakeCluster) -> None:
     triage, _ = triage_of(cluster)
-    assert find_failed(triage, [died("h1"), hung("h3")], ["", "h4"])
+    assert find_failed(triage, [died("h1"), stalled("h3")], ["", "h4"])
     assert list(triage.failed_hosts) == ["h1"]
     finding = triage.failed_hosts["h1"]
     assert (finding.state, finding.component, finding.name) == (State.SUSPECT, "host", "h1")
@@ -82,7 +82,7 @@ def test_who_died_is_believed_without_a_trial(cluster: FakeCluster) -> None:
     assert cluster.launches == []
 
 
-def test_who_is_known_already_is_no_news(cluster: FakeCluster) -> None:
+def test_a_host_that_is_known_already_is_not_found_again(cluster: FakeCluster) -> None:
     cluster.silent = {"h2"}
     triage, _ = triage_of(cluster)
     assert find_failed(triage, [died("h1")])
@@ -94,12 +94,12 @@ def test_who_is_known_already_is_no_news(cluster: FakeCluster) -> None:
 
 def test_a_host_that_took_no_part_cannot_have_been_it(cluster: FakeCluster) -> None:
     triage, _ = triage_of(cluster)
-    assert not find_failed(triage, [died("elsewhere"), hung("elsewhere")], ["", "h0"])
+    assert not find_failed(triage, [died("elsewhere"), stalled("elsewhere")], ["", "h0"])
     assert triage.findings == []
 
 
-@pytest.mark.parametrize("entries", [[], [{**hung("h1"), "host": None, "rank": None}]], ids=["nobody", "somebody"])
-def test_where_nobody_is_named_and_all_answer_nobody_is_found(cluster: FakeCluster, entries: list[Entry]) -> None:
+@pytest.mark.parametrize("entries", [[], [{**stalled("h1"), "host": None, "rank": None}]], ids=["no entry", "no host"])
+def test_where_no_host_is_named_and_all_answer_no_host_is_found(cluster: FakeCluster, entries: list[Entry]) -> None:
     triage, notes = triage_of(cluster)
     assert not find_failed(triage, entries)
     assert triage.findings == []
@@ -110,10 +110,10 @@ def test_where_nobody_is_named_and_all_answer_nobody_is_found(cluster: FakeClust
 # ------------------------------------------------------------------------------------------------ trials
 
 
-def test_who_hangs_with_two_that_work_is_at_fault(cluster: FakeCluster) -> None:
+def test_a_host_that_stalls_with_two_that_work_is_faulty(cluster: FakeCluster) -> None:
     cluster.mute = {"h3"}
     triage, _ = triage_of(cluster)
-    assert find_failed(triage, [hung("h3")], ["h1"])
+    assert find_failed(triage, [stalled("h3")], ["h1"])
     assert list(triage.failed_hosts) == ["h3"]
     finding = triage.failed_hosts["h3"]
     assert (finding.state, finding.component) == (State.FAULT, "host")
@@ -122,26 +122,26 @@ def test_who_hangs_with_two_that_work_is_at_fault(cluster: FakeCluster) -> None:
 
 
 @pytest.mark.parametrize("entries", [["h3"], ["h1"], ["h1", "h3"], ["h3", "h1"]], ids="-".join)
-def test_whoever_is_accused_the_one_that_hangs_is_found(cluster: FakeCluster, entries: list[str]) -> None:
+def test_whichever_host_is_reported_the_one_that_stalls_is_found(cluster: FakeCluster, entries: list[str]) -> None:
     cluster.mute = {"h3"}
     triage, _ = triage_of(cluster)
     other = {"h1": "h3", "h3": "h1"}
-    assert find_failed(triage, [hung(host) for host in entries], [other[host] for host in entries])
+    assert find_failed(triage, [stalled(host) for host in entries], [other[host] for host in entries])
     assert (list(triage.failed_hosts), triage.failed_pairs) == (["h3"], {})
 
 
-def test_both_ends_may_be_sick(cluster: FakeCluster) -> None:
+def test_both_ends_may_be_faulty(cluster: FakeCluster) -> None:
     cluster.mute = {"h1", "h3"}
     triage, _ = triage_of(cluster)
-    assert find_failed(triage, [hung("h3")], ["h1"])
+    assert find_failed(triage, [stalled("h3")], ["h1"])
     assert set(triage.failed_hosts) == {"h1", "h3"}
 
 
-def test_where_the_healthy_one_is_sick_as_well_the_next_tells(cluster: FakeCluster) -> None:
-    """h0, with whom the two were tried, hangs with everybody."""
+def test_where_the_reference_host_is_faulty_the_next_host_decides(cluster: FakeCluster) -> None:
+    """The two hosts were tried with h0, which stalls with every host."""
     cluster.mute = {"h0"}
     triage, _ = triage_of(cluster)
-    assert find_failed(triage, [hung("h3")], ["h1"])
+    assert find_failed(triage, [stalled("h3")], ["h1"])
     assert list(triage.failed_hosts) == ["h0"]
     assert sentences(triage.failed_hosts["h0"].evidence).endswith("and again with h2")
 
@@ -149,7 +149,7 @@ def test_where_the_healthy_one_is_sick_as_well_the_next_tells(cluster: FakeClust
 def test_two_that_work_with_others_are_kept_apart(cluster: FakeCluster) -> None:
     cluster.cut = {frozenset(("h1", "h3"))}
     triage, notes = triage_of(cluster)
-    assert find_failed(triage, [hung("h3"), hung("h1")], ["h1", "h3"])
+    assert find_failed(triage, [stalled("h3"), stalled("h1")], ["h1", "h3"])
     assert triage.failed_hosts == {}
     (finding,) = triage.failed_pairs.values()
     assert set(triage.failed_pairs) == cluster.cut
@@ -160,14 +160,14 @@ def test_two_that_work_with_others_are_kept_apart(cluster: FakeCluster) -> None:
 def test_two_hosts_are_too_few_to_tell(cluster: FakeCluster) -> None:
     cluster.mute = {"h1"}
     triage, _ = triage_of(cluster)
-    assert not find_failed(triage, [hung("h1")], ["h0"], present=["h0", "h1"])
+    assert not find_failed(triage, [stalled("h1")], ["h0"], present=["h0", "h1"])
     assert (triage.findings, cluster.launches) == ([], [])
 
 
 def test_of_three_hosts_there_is_one_to_try_with(cluster: FakeCluster) -> None:
     cluster.mute = {"h1"}
     triage, _ = triage_of(cluster)
-    assert find_failed(triage, [hung("h2")], ["h1"], present=["h0", "h1", "h2"])
+    assert find_failed(triage, [stalled("h2")], ["h1"], present=["h0", "h1", "h2"])
     assert list(triage.failed_hosts) == ["h1"]
     assert sentences(triage.failed_hosts["h1"].evidence).endswith("and again with h0")
 
@@ -175,14 +175,14 @@ def test_of_three_hosts_there_is_one_to_try_with(cluster: FakeCluster) -> None:
 def test_hosts_that_are_lost_already_are_not_tried_with(cluster: FakeCluster) -> None:
     cluster.mute = {"h0", "h3"}
     triage, _ = triage_of(cluster)
-    assert find_failed(triage, [hung("h3")], ["h1"], present=HOSTS[1:])
+    assert find_failed(triage, [stalled("h3")], ["h1"], present=HOSTS[1:])
     assert list(triage.failed_hosts) == ["h3"]
     assert not any("h0" in hosts for hosts in cluster.trials)
 
 
 def test_a_trial_has_small_and_large_messages_and_a_watchdog_of_its_own(cluster: FakeCluster) -> None:
     triage, _ = triage_of(cluster)
-    find_failed(triage, [hung("h3")], ["h1"])
+    find_failed(triage, [stalled("h3")], ["h1"])
     trial = cluster.launches[0]
     rows = [parse_row(line.split()) for line in trial.lines]
     assert [(row.kernel, row.sizes) for row in rows] == [("latency", (8,)), ("bandwidth", (64 << 10,))]
@@ -190,35 +190,35 @@ def test_a_trial_has_small_and_large_messages_and_a_watchdog_of_its_own(cluster:
     assert len(trial.hosts) == 2
 
 
-def test_a_trial_that_cannot_start_is_one_that_hangs(cluster: FakeCluster) -> None:
+def test_a_trial_that_cannot_start_counts_as_stalled(cluster: FakeCluster) -> None:
     cluster.unreached = {"h3"}
     triage, _ = triage_of(cluster)
-    assert find_failed(triage, [hung("h3")], ["h1"])
+    assert find_failed(triage, [stalled("h3")], ["h1"])
     assert list(triage.failed_hosts) == ["h3"]
 
 
 def test_trials_leave_nothing_behind(cluster: FakeCluster) -> None:
     cluster.mute = {"h3"}
     triage, _ = triage_of(cluster)
-    find_failed(triage, [hung("h3")], ["h1"])
+    find_failed(triage, [stalled("h3")], ["h1"])
     assert list(cluster.system.home_folder("scratch").iterdir()) == []
 
 
 @given(st.integers(3, 7), st.randoms(use_true_random=False))
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_one_sick_host_of_many_is_found_whoever_is_accused(
+def test_one_faulty_host_of_many_is_found_whichever_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, random: Any
 ) -> None:
     """Where two others were measured well meanwhile."""
     hosts = [f"h{number}" for number in range(count + 1)]
     cluster = FakeCluster(FakeSystem(tmp_path / "home"))
     monkeypatch.setattr(measurement, "measure", cluster.measure)
-    sick, partner, *_ = random.sample(hosts, count + 1)
-    cluster.mute = {sick}
+    faulty, partner, *_ = random.sample(hosts, count + 1)
+    cluster.mute = {faulty}
     triage, _ = triage_of(cluster)
-    entries = random.choice([[(sick, partner)], [(partner, sick)], [(sick, partner), (partner, sick)]])
-    assert find_failed(triage, [hung(one) for one, _ in entries], [other for _, other in entries], hosts)
-    assert (list(triage.failed_hosts), triage.failed_pairs) == ([sick], {})
+    entries = random.choice([[(faulty, partner)], [(partner, faulty)], [(faulty, partner), (partner, faulty)]])
+    assert find_failed(triage, [stalled(one) for one, _ in entries], [other for _, other in entries], hosts)
+    assert (list(triage.failed_hosts), triage.failed_pairs) == ([faulty], {})
 
 
 # ------------------------------------------------------------------------------------------------ what is said
@@ -227,7 +227,7 @@ def test_one_sick_host_of_many_is_found_whoever_is_accused(
 def test_findings_are_those_of_hosts_and_then_of_pairs(cluster: FakeCluster) -> None:
     cluster.cut = {frozenset(("h1", "h3"))}
     triage, _ = triage_of(cluster)
-    find_failed(triage, [hung("h3")], ["h1"])
+    find_failed(triage, [stalled("h3")], ["h1"])
     cluster.silent = {"h4"}
     find_failed(triage)
     assert [(one.component, one.name) for one in triage.findings] == [("host", "h4"), ("route", "h3=h1")]
@@ -236,7 +236,7 @@ def test_findings_are_those_of_hosts_and_then_of_pairs(cluster: FakeCluster) -> 
 def test_what_is_new_is_said(cluster: FakeCluster) -> None:
     cluster.cut = {frozenset(("h1", "h3"))}
     triage, notes = triage_of(cluster)
-    find_failed(triage, [hung("h3")], ["h1"])
+    find_failed(triage, [stalled("h3")], ["h1"])
     cluster.silent = {"h4"}
     assert find_failed(triage)
     assert notes.said[-1] == "fablint: host h4 is excluded: no answer within 20 s"

@@ -120,7 +120,7 @@ def test_a_healthy_suspect_is_not_left_out() -> None:
     assert left_out(result) == {hosts[5]}
 
 
-def test_it_is_known_with_whom_a_faulty_host_was_launched_and_whether_its_own_ranks_start() -> None:
+def test_a_cause_names_the_partners_of_a_faulty_host_and_whether_its_own_ranks_start() -> None:
     hosts = named(16)
     result = searched(FakeLauncher({hosts[2]}, mute={hosts[9]}), hosts)
     alone = {cause.host: cause.alone for cause in result.faulty}
@@ -185,7 +185,7 @@ def test_pairs_without_answer_are_no_witnesses_of_each_other() -> None:
     assert set(cause.fails_with) <= set(others)
 
 
-def test_a_launch_that_only_large_groups_keep_from_starting_is_a_suspicion() -> None:
+def test_a_host_that_fails_only_in_large_groups_is_a_candidate() -> None:
     """Three hosts that start in pairs and not together."""
     hosts = named(12)
 
@@ -244,7 +244,7 @@ def test_random_faults_are_named_and_nothing_else(
 
 @settings(max_examples=200)
 @given(st.integers(4, 64), st.integers(0, 3), st.integers(0, 10**6))
-def test_launches_that_fail_by_chance_accuse_no_healthy_host(count: int, faults: int, seed: int) -> None:
+def test_launches_that_fail_by_chance_report_no_healthy_host(count: int, faults: int, seed: int) -> None:
     """One in twenty does not start; a fault needs three that do not start, of a host with three others."""
     hosts = named(count)
     faulty = set(Random(seed).sample(hosts, min(faults, count // 4)))
@@ -257,7 +257,9 @@ def test_launches_that_fail_by_chance_accuse_no_healthy_host(count: int, faults:
 
 @settings(max_examples=100)
 @given(st.integers(8, 64), st.integers(0, 60), st.integers(0, 10**6))
-def test_a_search_that_is_ended_early_leaves_hosts_undecided_and_accuses_none(count: int, most: int, seed: int) -> None:
+def test_a_search_that_is_ended_early_leaves_hosts_undecided_and_reports_none_wrongly(
+    count: int, most: int, seed: int
+) -> None:
     hosts = named(count)
     random = Random(seed)
     faulty = set(random.sample(hosts, count // 4))

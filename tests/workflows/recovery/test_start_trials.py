@@ -30,7 +30,7 @@ OPEN_MPI = """\
 WARNING: Open MPI failed to TCP connect to a peer MPI process.  This
 should not happen.
 
-Your Open MPI job may now hang or fail.
+Your Open MPI job may now hang or fail.  # codespell:ignore hang
 
   Local host: n00
   PID:        20160
@@ -45,7 +45,7 @@ def start_trials_of(cluster: FakeCluster, **known: object) -> tuple[StartTrials,
     return StartTrials(Context(cluster.system, notes), **known), notes  # type: ignore[arg-type]
 
 
-# ------------------------------------------------------------------------------------------------ who is tried first
+# ------------------------------------------------------------------------------------------------ order of trials
 
 
 def test_the_host_of_an_address_and_the_names_that_the_launcher_prints_are_suspects(cluster: FakeCluster) -> None:
@@ -222,7 +222,7 @@ def test_a_host_on_several_faulty_paths_is_not_said_to_be_the_only_candidate() -
     assert group(finding) == ("route n07=n00", "route n07=n01")
 
 
-def test_a_host_that_only_large_launches_do_not_start_with_is_a_suspicion() -> None:
+def test_a_host_that_only_large_launches_do_not_start_with_is_a_candidate() -> None:
     finding = findings_of(StartResult(("n00", "n01"), [Cause("n07", (), ("n01",), in_company=True)]), "")[0]["n07"]
     assert finding.state is State.SUSPECT
     assert "with n01 alone it starts" in sentences(finding.evidence)

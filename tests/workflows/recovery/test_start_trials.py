@@ -30,7 +30,7 @@ OPEN_MPI = """\
 WARNING: Open MPI failed to TCP connect to a peer MPI process.  This
 should not happen.
 
-Your Open MPI job may now hang or fail.  # codespell:ignore hang
+Your Open MPI job may now hang or fail.
 
   Local host: n00
   PID:        20160

@@ -58,7 +58,7 @@ def compare(run: Run, thresholds: Sequence[Threshold], diagnosis: Diagnosis) -> 
     compared: list[Compared] = []
     findings: list[Finding] = []
     notes: list[str] = []
-    accused = _Accused.by(diagnosis, run, placement)
+    accused = _NamedComponents.by(diagnosis, run, placement)
     for kernel, size in dict.fromkeys((one.kernel, one.size) for one in thresholds):
         view = _view(run, [one for one in thresholds if (one.kernel, one.size) == (kernel, size)], placement)
         if view is None:
@@ -91,7 +91,7 @@ def with_comparison(diagnosis: Diagnosis, comparison: Comparison) -> Diagnosis:
 
 
 @dataclass(frozen=True)
-class _View:
+class _ThresholdPairs:
     """Pairs of one kernel and size for which a threshold holds."""
 
     compared: tuple[Compared, ...]
@@ -108,7 +108,7 @@ class _View:
         return f"{self.threshold.kernel} {units.size(self.threshold.size)}"
 
 
-def _view(run: Run, thresholds: Sequence[Threshold], placement: Placement) -> _View | None:
+def _view(run: Run, thresholds: Sequence[Threshold], placement: Placement) -> _ThresholdPairs | None:
     """None where none of the pairs was measured."""
     kernel, size = thresholds[0].kernel, thresholds[0].size
     rows = [row for row in quotable(run) if row.kernel == kernel and size in row.sizes]
@@ -135,7 +135,7 @@ def _view(run: Run, thresholds: Sequence[Threshold], placement: Placement) -> _V
         compared.append(Compared(threshold, SCOPES[code], names, values.size, least, middle, most, missed))
     held = promised > 0
     ratio = figures.value[held] / promised[held]
-    return _View(tuple(compared), figures.where(held), outside[held], ratio) if compared else None
+    return _ThresholdPairs(tuple(compared), figures.where(held), outside[held], ratio) if compared else None
 
 
 def _outside(values: npt.NDArray[np.float64], threshold: Threshold) -> Mask:
@@ -144,7 +144,9 @@ def _outside(values: npt.NDArray[np.float64], threshold: Threshold) -> Mask:
     return (values < low) | (values > high)
 
 
-def _judged(view: _View, run: Run, placement: Placement, accused: _Accused) -> tuple[list[Finding], str]:
+def _judged(
+    view: _ThresholdPairs, run: Run, placement: Placement, accused: _NamedComponents
+) -> tuple[list[Finding], str]:
     """Hosts, then scopes as a whole, then what is left over as routes; and a note on what is not told one by one."""
     src, dst = (placement.host[ranks] for ranks in (view.figures.src, view.figures.dst))
     told = np.isin(src, accused.hosts) | np.isin(dst, accused.hosts)
@@ -216,7 +218,7 @@ def _worst(mine: Codes, other: Codes, outside: Mask, live: Mask) -> tuple[int, i
 
 
 @dataclass(frozen=True)
-class _Accused:
+class _NamedComponents:
     """What a diagnosis names already."""
 
     hosts: Codes
@@ -225,7 +227,7 @@ class _Accused:
     between: bool  # parts between switches
 
     @classmethod
-    def by(cls, diagnosis: Diagnosis, run: Run, placement: Placement) -> _Accused:
+    def by(cls, diagnosis: Diagnosis, run: Run, placement: Placement) -> _NamedComponents:
         named = [finding for finding in diagnosis.verdict.findings if finding.state in ACCUSED]
         sure = [finding for finding in named if finding.state is not State.SUSPECT]
         hosts = _hosts_named(sure, run)
@@ -250,7 +252,7 @@ def _hosts_and_switches(findings: Iterable[Finding]) -> frozenset[str]:
     return frozenset().union(*(one.nodes for one in findings if one.component not in ("route", "config")))
 
 
-def _of_host(case: _Guilty, view: _View, run: Run, src: Codes, dst: Codes) -> Finding:
+def _of_host(case: _Guilty, view: _ThresholdPairs, run: Run, src: Codes, dst: Codes) -> Finding:
     sends, receives = src == case.host, dst == case.host
     mine = {"tx": sends, "rx": receives, "both": sends | receives}[case.direction]
     middle = float(np.median(view.figures.value[mine & view.outside]))
@@ -275,7 +277,7 @@ def _of_scope(one: Compared) -> Finding:
     )
 
 
-def _pairs(view: _View, run: Run, src: Codes, dst: Codes, left: Mask) -> list[Finding]:
+def _pairs(view: _ThresholdPairs, run: Run, src: Codes, dst: Codes, left: Mask) -> list[Finding]:
     """Pairs of hosts by their worse direction, the farthest from the threshold first; a host of its own by itself."""
     worst: dict[tuple[int, int], int] = {}
     away = np.abs(np.log(view.ratio))
@@ -293,7 +295,9 @@ def _pairs(view: _View, run: Run, src: Codes, dst: Codes, left: Mask) -> list[Fi
     return found
 
 
-def _finding(state: State, component: ComponentRef, view: _View, effect: float, evidence: EvidenceRecord) -> Finding:
+def _finding(
+    state: State, component: ComponentRef, view: _ThresholdPairs, effect: float, evidence: EvidenceRecord
+) -> Finding:
     return Finding(
         state=state,
         components=(component,),
@@ -321,7 +325,7 @@ def _name(scope: Scope | None, threshold: Threshold) -> str:
     return f"{scope or 'any'} {threshold.kernel} {units.size(threshold.size)}"
 
 
-def _seen(kind: str, one: Compared, view: _View | None, **values: Any) -> EvidenceRecord:
+def _seen(kind: str, one: Compared, view: _ThresholdPairs | None, **values: Any) -> EvidenceRecord:
     """Evidence with the limits of a threshold; of a scope as a whole without the kernel and size."""
     threshold = one.threshold
     limits = {"lowest": threshold.lowest, "highest": threshold.highest, "source": threshold.source}

@@ -108,7 +108,7 @@ def shortest_round_trips(run: Run) -> Observations | None:
 
 
 @dataclass(frozen=True)
-class _Accused:
+class _MisplacedHost:
     """A host that is not where the topology says."""
 
     host: int
@@ -199,7 +199,7 @@ def _of_hosts(placement: Placement, code: Codes) -> Codes:
 # ------------------------------------------------------------------------------------------------ who is elsewhere
 
 
-def _misplaced(pairs: HostPairs, switch: Codes, group: Codes, settings: Settings) -> list[_Accused]:
+def _misplaced(pairs: HostPairs, switch: Codes, group: Codes, settings: Settings) -> list[_MisplacedHost]:
     """Hosts that are not with their switch, the clearest of each switch."""
     pairs = pairs.some((switch[pairs.a] >= 0) & (switch[pairs.b] >= 0))
     classes = _classes(pairs, switch, group)
@@ -218,12 +218,12 @@ def _misplaced(pairs: HostPairs, switch: Codes, group: Codes, settings: Settings
     gains = _gains(on, off)
     evidence = np.bincount(host, weights=gains.of(gains.away, time)[number], minlength=switch.size)
     threshold = np.log(np.count_nonzero(switch >= 0) / settings.alpha_of("wiring"))
-    accused: dict[int, _Accused] = {}
+    accused: dict[int, _MisplacedHost] = {}
     for one in sorted(np.flatnonzero(suspect & (evidence > threshold)).tolist(), key=lambda one: -evidence[one]):
         others = (switch[inside.a] == switch[one]) & (inside.a != one) & (inside.b != one)
         # Were the pairs of the others on this switch slow too, it would be the switch, or the whole map.
         if int(switch[one]) not in accused and others.any() and np.median(time[others]) < classes.middle:
-            accused[int(switch[one])] = _Accused(one, float(evidence[one]), classes, gains, switch)
+            accused[int(switch[one])] = _MisplacedHost(one, float(evidence[one]), classes, gains, switch)
     return list(accused.values())
 
 
@@ -279,7 +279,7 @@ def _host_seconds(pairs: HostPairs, kinds: list[Mask], hosts: int) -> Floats:
 # ------------------------------------------------------------------------------------------------ where it is
 
 
-def _finding(accused: _Accused, everywhere: HostPairs, placement: Placement, settings: Settings) -> Finding:
+def _finding(accused: _MisplacedHost, everywhere: HostPairs, placement: Placement, settings: Settings) -> Finding:
     """`everywhere`: its pairs with all other hosts."""
     classes, home = accused.classes, int(accused.switch[accused.host])
     pairs = _without_hosts(everywhere, classes.host)
@@ -319,7 +319,7 @@ def _finding(accused: _Accused, everywhere: HostPairs, placement: Placement, set
     )
 
 
-def _place(accused: _Accused, beside: Codes, time: Floats, settings: Settings) -> int | None:
+def _place(accused: _MisplacedHost, beside: Codes, time: Floats, settings: Settings) -> int | None:
     """The switch with whose hosts it is as fast as hosts on one switch are; None where there is none."""
     gain = accused.gains.of(accused.gains.beside, time)
     best, most = None, float(np.log((beside.max(initial=0) + 1) / settings.alpha_of("wiring")))

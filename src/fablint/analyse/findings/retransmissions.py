@@ -151,7 +151,7 @@ class _Loss:
 
 
 @dataclass(frozen=True)
-class _Evidence:
+class _SegmentEvidence:
     """The components of an explanation, and what speaks for them."""
 
     segments: Segments
@@ -294,7 +294,7 @@ class _Evidence:
 
 def _evidence_of(
     segments: Segments, placement: Placement, routes: Routes | None, settings: Settings
-) -> _Evidence | None:
+) -> _SegmentEvidence | None:
     """The explanation by the bound at which it scores most; None where there is nothing to explain."""
     if not segments.lost.any():
         return None
@@ -302,7 +302,7 @@ def _evidence_of(
     if not candidates.candidate:
         return None
     price = math.log(len(candidates.candidate)) + SPEAKS
-    best: _Evidence | None = None
+    best: _SegmentEvidence | None = None
     for bound in BOUNDS:
         lossy = (segments.share > bound).astype(np.float64)
         if not lossy.any():
@@ -310,7 +310,7 @@ def _evidence_of(
         search = LateSearch(candidates, lossy, np.ones(lossy.size), price)
         found = search.best()
         if found.chosen and (best is None or found.score > best.explanation.score):
-            best = _Evidence(segments, candidates, bound, search, found, placement, settings)
+            best = _SegmentEvidence(segments, candidates, bound, search, found, placement, settings)
     return best
 
 

@@ -7,7 +7,7 @@ is CONFOUNDED. A kind that is slower as a whole is a note: that is how the netwo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,10 +17,11 @@ import numpy.typing as npt
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.detect.paths.judgement import Judgement
 from fablint.analyse.detect.paths.path_modes import Mode
-from fablint.analyse.detect.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS, GEOMETRY_S
+from fablint.analyse.detect.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS
 from fablint.analyse.detect.paths.view_paths import PathKey, Paths
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in, view_text
+from fablint.analyse.findings.paths.merged_findings import merge_findings
 from fablint.analyse.findings.paths.path_groups import (
     Explanation,
     Path,
@@ -61,7 +62,7 @@ class PathFindings:
 
 
 @dataclass(frozen=True)
-class _View:
+class _PathView:
     """One view whose messages crossed paths."""
 
     judged: ViewResult
@@ -96,14 +97,14 @@ def about_paths(
     views: Sequence[ViewResult], placement: Placement, routes: Routes | None, faulty: Codes
 ) -> PathFindings:
     """What is said of the paths between switches, of each component once. `faulty`: codes of hosts at fault."""
-    seen = [_View(judged, judged.paths, placement, routes, faulty) for judged in views if judged.paths is not None]
+    seen = [_PathView(judged, judged.paths, placement, routes, faulty) for judged in views if judged.paths is not None]
     findings = [finding for view in seen for finding in (*_slow(view), *_doubtful(view), *_modes(view))]
     follow_ups = [follow_up for view in seen for follow_up in (*_alone(view), *_splitting(view))]
     at_fault = any(case.kind in ("cable", "switch") for view in views for case in view.detections)
     undeclared = any(view.paths.declared is False for view in seen) and not at_fault
     notes = [NOT_EXPLAINED] if undeclared else []
     return PathFindings(
-        tuple(_merged(findings)),
+        tuple(merge_findings(findings)),
         tuple(follow_ups[:MOST_ASKED]),
         (*notes, *(note for view in seen for note in _notes(view))),
         undeclared,
@@ -113,7 +114,7 @@ def about_paths(
 # ------------------------------------------------------------------------------------------------ slow paths
 
 
-def _slow(view: _View) -> list[Finding]:
+def _slow(view: _PathView) -> list[Finding]:
     """FAULT for what explains the paths that are slower than their kind."""
     slow = view.some(Judgement.SLOW)
     reasons, others = _lone(view, slow)
@@ -139,7 +140,7 @@ def _slow(view: _View) -> list[Finding]:
     return findings
 
 
-def _lone(view: _View, slow: Mapping[Path, int]) -> tuple[dict[Path, int], dict[Path, int]]:
+def _lone(view: _PathView, slow: Mapping[Path, int]) -> tuple[dict[Path, int], dict[Path, int]]:
     """Paths that have nothing to be compared with: those that may be the reason of slow ones, and the others.
 
     With known links, a slow path may cross the link that makes a lone one slow: the lone one has lost as much then.
@@ -153,7 +154,7 @@ def _lone(view: _View, slow: Mapping[Path, int]) -> tuple[dict[Path, int], dict[
     return reasons, {path: entry for path, entry in lone.items() if path not in reasons}
 
 
-def _explained(view: _View, slow: set[Path], fine: set[Path]) -> list[Explanation]:
+def _explained(view: _PathView, slow: set[Path], fine: set[Path]) -> list[Explanation]:
     bidirectional = view.paths.levels.bidirectional
     every = set(view.paths.best)
     if bidirectional:
@@ -168,7 +169,11 @@ def _explained(view: _View, slow: set[Path], fine: set[Path]) -> list[Explanatio
 
 
 def _finding(
-    view: _View, state: State, explanation: Explanation, entries: Sequence[int], more: tuple[EvidenceRecord, ...] = ()
+    view: _PathView,
+    state: State,
+    explanation: Explanation,
+    entries: Sequence[int],
+    more: tuple[EvidenceRecord, ...] = (),
 ) -> Finding:
     judged = view.paths.judgements
     quantity = view.judged.quantity
@@ -193,7 +198,7 @@ def _finding(
     )
 
 
-def _evidence(view: _View, entries: Sequence[int]) -> list[EvidenceRecord]:
+def _evidence(view: _PathView, entries: Sequence[int]) -> list[EvidenceRecord]:
     """How many pairs across the paths are slow, by how much, and when."""
     levels, judged, quantity = view.paths.levels, view.paths.judgements, view.judged.quantity
     pairs = sum(int(levels.pairs[entry]) for entry in entries)
@@ -228,7 +233,7 @@ def _next_step(explanation: Explanation, placement: Placement) -> str:
 # ------------------------------------------------------------------------------------------------ doubtful paths
 
 
-def _doubtful(view: _View) -> list[Finding]:
+def _doubtful(view: _PathView) -> list[Finding]:
     findings = []
     for judgement in (Judgement.ONCE, Judgement.LONE, Judgement.BESIDE, Judgement.POPULATION):
         found = view.some(judgement)
@@ -260,7 +265,7 @@ def _decides(explanation: Explanation) -> str:
     )
 
 
-def _open(view: _View, entry: int) -> bool:
+def _open(view: _PathView, entry: int) -> bool:
     """Would measuring its pairs alone say more?"""
     levels = view.paths.levels
     cells = int(np.count_nonzero(levels.entry == entry))
@@ -269,7 +274,7 @@ def _open(view: _View, entry: int) -> bool:
     return judgement in (Judgement.BESIDE, Judgement.ONCE) or few
 
 
-def _alone(view: _View) -> list[FollowUp]:
+def _alone(view: _PathView) -> list[FollowUp]:
     """Pairs of different hosts along each path that measuring alone decides about, the slowest path first."""
     found = view.some(Judgement.BESIDE, Judgement.ONCE, Judgement.LONE)
     loss = view.paths.judgements.loss
@@ -277,7 +282,7 @@ def _alone(view: _View) -> list[FollowUp]:
     return [_follow_up(view, path, found[path]) for path in order]
 
 
-def _follow_up(view: _View, path: Path, entry: int) -> FollowUp:
+def _follow_up(view: _PathView, path: Path, entry: int) -> FollowUp:
     """Each rank at most twice."""
     pairs = np.unique(_rank_pairs(view, np.flatnonzero(view.paths.levels.entry == entry)), axis=0)
     pairs = np.random.default_rng(path).permutation(pairs)
@@ -288,7 +293,7 @@ def _follow_up(view: _View, path: Path, entry: int) -> FollowUp:
     return FollowUp(view.component(path), np.array(chosen[:PAIRS_ASKED]).reshape(-1, 2))
 
 
-def _rank_pairs(view: _View, cells: Codes) -> Codes:
+def _rank_pairs(view: _PathView, cells: Codes) -> Codes:
     """(k, 2) sender and receiver of these cells of the levels."""
     return np.stack([ranks[cells] for ranks in view.paths.ranks], axis=1)
 
@@ -296,7 +301,7 @@ def _rank_pairs(view: _View, cells: Codes) -> Codes:
 # ------------------------------------------------------------------------------------------------ one of several
 
 
-def _modes(view: _View) -> list[Finding]:
+def _modes(view: _PathView) -> list[Finding]:
     """SUSPECT for the cables among which one makes some pairs slow."""
     levels = view.paths.levels
     modes = {(int(levels.src[mode.entry]), int(levels.dst[mode.entry])): mode for mode in view.paths.modes}
@@ -314,7 +319,7 @@ def _modes(view: _View) -> list[Finding]:
     return [_mode_finding(view, one, of) for one, of in zip(explanations, own, strict=True) if of]
 
 
-def _mode_finding(view: _View, explanation: Explanation, modes: Sequence[Mode]) -> Finding:
+def _mode_finding(view: _PathView, explanation: Explanation, modes: Sequence[Mode]) -> Finding:
     slow, pairs = sum(mode.slow for mode in modes), sum(mode.pairs for mode in modes)
     loss = relative(float(np.median([mode.loss for mode in modes])), view.judged.quantity)
     why = [seen("routes_wrong")] if view.paths.declared is False else []
@@ -332,7 +337,7 @@ def _mode_finding(view: _View, explanation: Explanation, modes: Sequence[Mode]) 
     )
 
 
-def _splitting(view: _View) -> list[FollowUp]:
+def _splitting(view: _PathView) -> list[FollowUp]:
     """Slow pairs and as many others across the same path, in turns."""
     follow_ups = []
     levels = view.paths.levels
@@ -347,10 +352,10 @@ def _splitting(view: _View) -> list[FollowUp]:
     return follow_ups
 
 
-# ------------------------------------------------------------------------------------------------ notes, all views
+# ------------------------------------------------------------------------------------------------ notes
 
 
-def _notes(view: _View) -> list[str]:
+def _notes(view: _PathView) -> list[str]:
     notes = []
     judged = view.paths.judgements
     for judgement in (Judgement.DESIGN, Judgement.GEOMETRY):
@@ -367,58 +372,3 @@ def _notes(view: _View) -> list[str]:
 def _paths(components: Sequence[ComponentRef]) -> str:
     """A few paths by name, or their number."""
     return label_of(components) if len(components) <= MOST_LINKS else f"{len(components)} paths"
-
-
-def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -> tuple[list[Finding], list[str]]:
-    """The findings without those of latency that a longer cable or one more switch explains, and notes on these.
-
-    A constant that messages of any size take longer is no fault of a path whose streams are as fast as others. Where
-    no streams were measured, nobody knows.
-    """
-    streams = any(view.quantity == "bandwidth" for view in views)
-    medians = [case.component() for view in views for case in (*view.detections, *view.candidates) if case.late is None]
-    times = [list(view.fit.class_time.values()) for view in views if view.quantity == "latency"]
-    far_s = [float(np.median(some)) for some in times if some]  # of a row of which little was measured there are none
-    kept, notes = [], []
-    for finding in findings:
-        extra_s = (finding.effect or 0.0) * min(far_s, default=np.inf)
-        of_path = finding.component in ("link", "cable") and finding.components[0] in medians
-        if streams and of_path and finding.quantity == "latency" and extra_s <= GEOMETRY_S:
-            ns = f"{finding.name}: {extra_s * 1e9:+,.0f} ns of latency"
-            notes.append(f"{ns}, {Judgement.GEOMETRY.value}; its streams are as fast as others (no fault)")
-        else:
-            kept.append(finding)
-    return kept, notes
-
-
-def _once(*evidence: Sequence[EvidenceRecord]) -> list[EvidenceRecord]:
-    """Every piece of evidence once."""
-    found: list[EvidenceRecord] = []
-    for one in (one for each in evidence for one in each):
-        if one not in found:
-            found.append(one)
-    return found
-
-
-def _merged(findings: Iterable[Finding]) -> list[Finding]:
-    """Each component once: its worst state, its largest effect, the evidence of all views.
-
-    What round trips show of a cable is part of what streams show of one of its directions.
-    """
-    found: dict[str, list[Finding]] = {}
-    for finding in findings:
-        found.setdefault(finding.name, []).append(finding)
-    one_way = {one.cable for same in found.values() for one in same[0].components if one.directed}
-    merged = []
-    for same in found.values():
-        both = same[0].components[0]
-        if not both.directed and both.cable in one_way and all(one.quantity == "latency" for one in same):
-            continue
-        worst = min(same, key=lambda finding: finding.rank).state
-        main = max(
-            (one for one in same if one.state is worst),
-            key=lambda one: (one.quantity == "bandwidth", abs(one.effect or 0)),
-        )
-        evidence = tuple(_once(main.evidence, *(one.evidence for one in same)))
-        merged.append(main.model_copy(update={"evidence": evidence}))
-    return merged

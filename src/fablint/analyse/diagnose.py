@@ -13,7 +13,7 @@ from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import ViewResult, judge_view
 from fablint.analyse.findings.confounders import confounded
-from fablint.analyse.findings.detected import convicted, named_hosts, suspected
+from fablint.analyse.findings.detected import detected_findings, named_hosts, suspected
 from fablint.analyse.findings.detection_text import view_text
 from fablint.analyse.findings.engine_findings import damaged, lost
 from fablint.analyse.findings.healthy import (
@@ -34,7 +34,7 @@ from fablint.analyse.findings.population_findings import HostFacts, populations
 from fablint.analyse.findings.retransmissions import joined, retransmissions
 from fablint.analyse.findings.root_cause import fuse_run
 from fablint.analyse.findings.unexplained import unexplained_pairs
-from fablint.analyse.findings.unreported_components import judgeable_links, not_accused
+from fablint.analyse.findings.unreported_components import judgeable_links, unreported_findings
 from fablint.analyse.fit.topology_inference import infer_topology
 from fablint.analyse.phrasing import RESUME, between_switches, times_text
 from fablint.analyse.settings import Settings
@@ -68,8 +68,9 @@ def diagnose(
     """Name the parts that are slow, say how sure that is, and what could not be judged.
 
     `topology` adds switches and links to the parts that can be named. `others` are findings of other stages (loopback
-    tests, preflight): they convict nobody, but tell which of the parts in series it is. `host_facts` (CPU model,
-    firmware, driver, image) say what separates populations of hosts. The method is docs/explanation/how-it-decides.md.
+    tests, preflight): they localise no fault by themselves, but distinguish components in series. `host_facts` (CPU
+    model, firmware, driver, image) say what separates populations of hosts. docs/explanation/how-it-decides.md has the
+    method.
     """
     settings = settings or Settings()
     topology, misplaced, wiring_notes = _wiring(run, topology, settings)
@@ -89,7 +90,7 @@ def diagnose(
         if view.is_evidence_of_health and not (placement.shared_machines and view.quantity == "latency")
     ]
     resent = retransmissions(run, placement, routes, settings)
-    slow = _ranked(convicted(judged, placement), run, topology, others, resent.lost)
+    slow = _ranked(detected_findings(judged, placement), run, topology, others, resent.lost)
     findings = [*damaged(run), *lost(run), *misplaced, *slow]
     findings += suspected(judged, placement, findings)
     findings += populations(run, judged, placement, host_facts or {})
@@ -109,7 +110,7 @@ def diagnose(
     findings += _circumstances(placement)
     beside, beside_notes = confounded(run, placement, [view.sample for view in clearing], settings)
     findings += beside
-    findings += not_accused(clearing, placement, routes, findings, settings, designed.effects)
+    findings += unreported_findings(clearing, placement, routes, findings, settings, designed.effects)
     of_paths, path_notes = healthy_paths(clearing, placement, findings, settings)
     findings += of_paths
     notes = [
@@ -144,7 +145,7 @@ def diagnose(
 
 
 def _once(follow_ups: Iterable[FollowUp]) -> tuple[FollowUp, ...]:
-    """One question per part: those of the first view that asks."""
+    """One follow-up measurement per component: that of the first view that proposes one."""
     found: dict[ComponentRef, FollowUp] = {}
     for follow_up in follow_ups:
         found.setdefault(follow_up.component, follow_up)
@@ -218,7 +219,7 @@ def _wiring(
 ) -> tuple[Topology | None, list[Finding], list[str]]:
     """The topology to judge by: checked where it was declared, inferred from the times where these show one.
 
-    Hosts that hang elsewhere than declared have no switch in it: they are compared with nobody near.
+    Hosts that are connected elsewhere than declared have no switch in it and no neighbours to be compared with.
     """
     round_trips = shortest_round_trips(run)
     if round_trips is None or len(run.hosts) < 2:
@@ -270,7 +271,7 @@ def _coverage(
     routes: Routes | None,
     settings: Settings,
 ) -> Coverage:
-    """`judged`: the views that show who is fine."""
+    """`judged`: the views that show which components are healthy."""
     planned = measured = 0
     names = {view.row for view in judged}
     for usable in (usable for usable in rows if usable.row.name in names):
@@ -305,7 +306,7 @@ def _notes(run: Run, judged: Sequence[ViewResult], placement: Placement, topolog
         notes.append(f"hosts share the CPUs of {machines}: latencies show faults, but not that a host is healthy")
     notes += _unfinished(run)
     if not topology and any(len(view.detections) >= MANY_CULPRITS for view in judged):
-        notes.append("several culprits at once: with --topology, parts that they share can be told from them")
+        notes.append("several faulty components at once: --topology distinguishes them from components that they share")
     if not topology and len(placement.hosts) > 1:
         notes.append("no topology: switches and links were not judged one by one (--topology names them)")
     if topology and (unknown := np.unique(placement.host[placement.switch < 0])).size:
@@ -327,7 +328,7 @@ def _notes(run: Run, judged: Sequence[ViewResult], placement: Placement, topolog
             else "adaptive routing: links are judged by rows with --histogram, of which there is none"
         )
     if judged and not any(view.one_way for view in judged) and len(placement.hosts) > 1:
-        notes.append("round trips only: which direction is slow cannot be told without one-way streams (bandwidth)")
+        notes.append("round trips only: one-way streams (bandwidth) are needed to determine the slow direction")
     return notes
 
 
@@ -357,6 +358,6 @@ def _contention(judged: Sequence[ViewResult]) -> list[str]:
             took = f"{low} to {high}" if low != high else low
             notes.append(
                 f"{view_text(view)}: pairs that shared a link with others took {took} times as long as those that did"
-                " not (contention, not a fault; each is compared with pairs that shared alike)"
+                " not (contention, not a fault; each is compared with pairs that shared links equally)"
             )
     return notes

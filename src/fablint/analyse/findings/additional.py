@@ -1,4 +1,4 @@
-"""What is known besides the measurement: findings of discovery and of the launches, levels that were never begun."""
+"""Findings from outside the measurement: of discovery and of launches, and levels that were never begun."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fablint.model import Diagnosis, Finding, State, Verdict
 def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], known: Verdict | None = None) -> Diagnosis:
     """The diagnosis that says these as well, and whose verdict counts the findings; with the notes of `known`.
 
-    Of a host that was lost the measurement only knows that it was: what is known besides takes its place. Who hung
-    with a host that is sick is its victim, and not told.
+    An additional finding replaces the finding of the measurement that the host failed. Hosts that stalled only with
+    a faulty partner are not reported.
     """
     verdict = diagnosis.verdict
     if known is not None and (known.notes or known.network):

@@ -1,6 +1,6 @@
-"""What makes pairs slow without a part being at fault: who was first, how ranks were started and bound, and when.
+"""What makes pairs slow without a faulty component: which pairs were first, how ranks were started and bound, and when.
 
-None of this accuses a part, and nothing here clears one. A finding is CONFOUNDED, of the configuration, where what was
+None of this is evidence for or against a component. A finding is CONFOUNDED, of the configuration, where what was
 seen has such a reason as well; the rest are notes.
 """
 
@@ -32,7 +32,7 @@ Quantity = Literal["latency", "bandwidth"]
 
 # First hosts differ from others in healthy runs as all hosts do, and one allocation has one first host. Where each pair
 # was a launch of its own, the first host also started all of them, and one chance in a hundred is reason enough to say
-# that the two cannot be told apart. Where all pairs were one launch, several allocations must agree, beyond doubt.
+# that the two are indistinguishable. Where all pairs were one launch, several allocations must agree, beyond doubt.
 LIKELY, SURE = 0.01, 1e-6
 FEWEST_PAIRS = 6  # with and without first hosts, in an allocation that is compared
 FEWEST_ALLOCATIONS = 2
@@ -58,7 +58,7 @@ def confounded(
     if _launched_by_pair(run):
         notes.append(
             "each pair was a launch of its own: its sizes are one observation, and what differs from start to start"
-            " (placement, power state, connection) is not told from a slow route"
+            " (placement, power state, connection) is indistinguishable from a slow route"
         )
     return findings, notes
 
@@ -68,7 +68,7 @@ def _launched_by_pair(run: Run) -> bool:
     return isinstance(imported, Mapping) and imported.get("launch") == "pair"
 
 
-# ------------------------------------------------------------------------------------------------ who was first
+# ------------------------------------------------------------------------------------------------ the first pairs
 
 
 def first_hosts(run: Run, placement: Placement, views: Sequence[TimedCells]) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""From what the views convicted or suspected to findings: one per part, with the evidence of every view."""
+"""Findings from the detections and candidates of the views: one per component, with the evidence of every view."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from fablint.model.verdict import seen
 Charge = tuple[ViewResult, Detection]
 
 
-def convicted(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:
-    """Findings for the culprits, those with the largest loss first."""
+def detected_findings(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:
+    """Findings for the faulty components, those with the largest loss first."""
     cases: dict[tuple[str, ComponentRef], list[Charge]] = defaultdict(list)
     for view in views:
         for detection in view.detections:
@@ -110,7 +110,7 @@ def _slopes(charges: list[Charge], views: Sequence[ViewResult]) -> list[Evidence
 
 
 def _bounds(view: ViewResult, ranks: Codes) -> tuple[float, float, float]:
-    """Bounds of the loss of a part that a view did not convict, from its ranks."""
+    """Bounds of the loss of a component that a view did not detect, from its ranks."""
     with np.errstate(all="ignore"):
         lower, middle, upper = np.median(view.bounds[:, ranks], axis=1).tolist()
     return lower, middle, upper
@@ -126,15 +126,15 @@ def _only_at_once(charges: list[Charge], views: Sequence[ViewResult]) -> list[Ev
 
 
 def _common_alternatives(charges: list[Charge]) -> tuple[ComponentRef, ...]:
-    """Parts that no view tells from the culprit: pairs that one view has and another has not split a class."""
+    """Components that no view distinguishes from the faulty one: pairs that only one view has split a class."""
     by_view: dict[int, list[GroupMember]] = defaultdict(list)
-    for view, detection in charges:  # both links of a cable may be convicted by themselves
+    for view, detection in charges:  # both links of a cable may be detections of their own
         by_view[id(view)] += detection.ambiguity_group.all
-    first, *others = ([*_both_ways(ambiguity_group)] for ambiguity_group in by_view.values())
+    first, *others = ([*_both_directions(ambiguity_group)] for ambiguity_group in by_view.values())
     return tuple(one for one in dict.fromkeys(first) if all(one in members for members in others))
 
 
-def _both_ways(ambiguity_group: Sequence[GroupMember]) -> Iterator[ComponentRef]:
+def _both_directions(ambiguity_group: Sequence[GroupMember]) -> Iterator[ComponentRef]:
     """The components; of both links of a cable the cable."""
     there = {member.number for member in ambiguity_group if member.component == "link"}
     for member in ambiguity_group:

@@ -11,7 +11,7 @@ from fablint.model.component import in_series
 from fablint.model.verdict import seen
 
 ANYBODY = ""  # in place of the sender of a payload that several ranks made, as in a reduction
-SAME_END = 3  # partners with whom a host damages payloads, from which it is the host and not a route
+SAME_END = 3  # partners of a host with damaged payloads from which the host and not a route is faulty
 
 
 def damaged(run: Run) -> list[Finding]:
@@ -85,7 +85,7 @@ def _damage(run: Run, row: Row) -> list[tuple[tuple[str, str], str]]:
 
 
 def lost(run: Run) -> list[Finding]:
-    """Ranks that hung or died: SUSPECT, since a crashed program and a dead host look the same from here."""
+    """Ranks that stalled or ended: SUSPECT, since a crashed program and a dead host are indistinguishable here."""
     by_host: dict[str, list[dict[str, object]]] = defaultdict(list)
     for entry in run.attributes.get("lost", ()):
         by_host[entry["host"] or "an unknown host"].append(entry)

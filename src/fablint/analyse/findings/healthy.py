@@ -1,4 +1,4 @@
-"""What can be said about the parts that nobody accuses: OK with a bound, or NOT JUDGED with a reason."""
+"""Components without a finding: OK with a bound, or NOT JUDGED with a reason."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ FEWEST_LINK_PAIRS = FEWEST_VALUES
 Mask = npt.NDArray[np.bool_]
 
 
-def hosts_alike(view: ViewResult, settings: Settings) -> bool:
-    """Are the hosts alike enough to be compared? If not, nothing that is compared through them is either."""
+def are_hosts_homogeneous(view: ViewResult, settings: Settings) -> bool:
+    """Are the hosts homogeneous enough to be compared? If not, links and switches are not compared either."""
     return view.host_tolerance <= settings.most_tolerance
 
 
 def judged_hosts(view: ViewResult, settings: Settings) -> Mask:
     """(hosts,) measured with enough others, and comparable."""
-    return (view.host_partners >= settings.min_partners) & hosts_alike(view, settings)
+    return (view.host_partners >= settings.min_partners) & are_hosts_homogeneous(view, settings)
 
 
 def judged_links(view: ViewResult, settings: Settings) -> Mask:
     """(links,) crossed by enough measured pairs, and comparable."""
-    alike = hosts_alike(view, settings) and view.link_tolerance <= settings.most_tolerance
-    return (view.link_pairs >= FEWEST_LINK_PAIRS) & alike
+    is_homogeneous = are_hosts_homogeneous(view, settings) and view.link_tolerance <= settings.most_tolerance
+    return (view.link_pairs >= FEWEST_LINK_PAIRS) & is_homogeneous
 
 
 def unjudged(
@@ -59,13 +59,13 @@ def unjudged(
         names = [placement.hosts[host] for host in hosts]
         reason = seen("few_hosts", fewest=settings.min_partners)
         findings.append(_not_judged((ComponentRef.of("host", names),), rows, reason, "measure with more partners"))
-    hosts_differ = {view.row: view.host_tolerance for view in views if not hosts_alike(view, settings)}
+    hosts_differ = {view.row: view.host_tolerance for view in views if not are_hosts_homogeneous(view, settings)}
     links_differ = {view.row: view.link_tolerance for view in views if view.link_tolerance > settings.most_tolerance}
     if hosts_differ and named.size < len(placement.hosts):
         others = [name for code, name in enumerate(placement.hosts) if code not in set(named.tolist())]
-        findings.append(_unlike(ComponentRef.of("host", others), hosts_differ))
+        findings.append(_heterogeneous(ComponentRef.of("host", others), hosts_differ))
     if links_differ:
-        findings.append(_unlike(ComponentRef(kind="link", title="all links"), links_differ))
+        findings.append(_heterogeneous(ComponentRef(kind="link", title="all links"), links_differ))
     if routes is not None:
         for links, rows in _lacking(views, lambda view: (view.link_pairs < FEWEST_LINK_PAIRS) & judgeable):
             reason, remedy = seen("few_link_pairs", fewest=FEWEST_LINK_PAIRS), "measure more pairs"
@@ -81,10 +81,10 @@ def _measured_together(views: Sequence[ViewResult], rows: Sequence[str]) -> bool
     return all(view.size >= SMALLEST_SHARED and not view.link_pairs.any() for view in views if view.row in rows)
 
 
-def _unlike(component: ComponentRef, tolerances: Mapping[str, float]) -> Finding:
+def _heterogeneous(component: ComponentRef, tolerances: Mapping[str, float]) -> Finding:
     hidden = -relative(max(tolerances.values()), "bandwidth")
     reason = seen("heterogeneous", hidden=hidden)
-    return _not_judged((component,), list(tolerances), reason, "measure longer, or alike parts by themselves")
+    return _not_judged((component,), list(tolerances), reason, "measure longer, or each kind of component separately")
 
 
 def _not_judged(
@@ -141,13 +141,13 @@ def hidden_losses(
     findings: list[Finding] = []
     kept_hosts, kept_links = hosts.copy(), links.copy()
     for quantity in dict.fromkeys(view.quantity for view in views):
-        told = [view for view in views if view.quantity == quantity]
+        informative = [view for view in views if view.quantity == quantity]
         kinds: tuple[tuple[ComponentKind, Mask], ...] = (("host", kept_hosts), ("link", kept_links))
         for component, kept in kinds:
-            of = [view.host_bound if component == "host" else view.link_bound for view in told]
+            of = [view.host_bound if component == "host" else view.link_bound for view in informative]
             if not kept.any() or any(one.size != kept.size for one in of):
                 continue
-            upper = np.stack([one + view.step / 2 for one, view in zip(of, told, strict=True)])
+            upper = np.stack([one + view.step / 2 for one, view in zip(of, informative, strict=True)])
             known = ~np.isnan(upper).any(axis=0)
             bound = np.where(known, np.nan_to_num(upper).max(axis=0), np.inf)
             loss = np.expm1(bound) if quantity == "latency" else -np.expm1(-bound)
@@ -162,7 +162,7 @@ def hidden_losses(
                 worst = float(loss[hides].max())
                 known_worst = worst if np.isfinite(worst) else None
                 reason = seen("hidden_loss", bound=known_worst, quantity=quantity, limit=settings.loss_in_scope)
-                rows = list(dict.fromkeys(view.row for view in told))
+                rows = list(dict.fromkeys(view.row for view in informative))
                 findings.append(_not_judged(named, rows, reason, "measure longer or with more partners"))
                 kept &= ~hides
     return findings, kept_hosts, kept_links
@@ -173,26 +173,26 @@ def clean_parts(
 ) -> list[Finding]:
     """One finding per kind of part and quantity: these are fine, and a loss larger than that would have been seen.
 
-    The masks say which parts nobody accuses and every row judged.
+    The masks select the components without a finding that every row judged.
     """
     findings = []
     for quantity in dict.fromkeys(view.quantity for view in views):
-        told = [view for view in views if view.quantity == quantity]
-        bounds = np.stack([view.host_bound for view in told])
+        informative = [view for view in views if view.quantity == quantity]
+        bounds = np.stack([view.host_bound for view in informative])
         if hosts.any():
             names = [placement.hosts[host] for host in np.nonzero(hosts)[0]]
-            partners = min(int(view.host_partners[hosts].min()) for view in told)
+            partners = min(int(view.host_partners[hosts].min()) for view in informative)
             evidence = seen("healthy_hosts", partners=partners)
             findings.append(_ok((ComponentRef.of("host", names),), quantity, bounds[:, hosts], evidence))
-        if switches.any() and any("switch" in view.compared for view in told):
+        if switches.any() and any("switch" in view.compared for view in informative):
             names = [placement.switches[switch] for switch in np.nonzero(switches)[0]]
             medians = [np.median(bounds[:, _hosts_of(placement, int(s))]) for s in np.nonzero(switches)[0]]
             evidence = seen("healthy_switches")
             findings.append(_ok((ComponentRef.of("switch", names),), quantity, np.array(medians), evidence))
         if routes is not None and links.any():
             codes = np.flatnonzero(links).tolist()
-            bound = np.stack([view.link_bound for view in told])[:, links]
-            pairs = min(int(view.link_pairs[links].min()) for view in told)
+            bound = np.stack([view.link_bound for view in informative])[:, links]
+            pairs = min(int(view.link_pairs[links].min()) for view in informative)
             evidence = seen("healthy_links", links=len(codes), pairs=pairs)
             findings.append(_ok(listed(map(routes.component, codes)), quantity, bound, evidence))
     return findings

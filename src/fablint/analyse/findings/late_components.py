@@ -1,4 +1,4 @@
-"""Components across which some messages are much later than the others: what is lost on the way is sent again.
+"""Components across which some messages are much later than the others: what is lost is sent again.
 
 The median of a pair does not show it, and a stream recovers. The mean of small messages does: one in a hundred that
 waits for a timeout of 10 ms makes a mean of 100 us of a median of 2. So a measurement is late when its mean is a

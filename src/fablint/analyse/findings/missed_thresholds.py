@@ -1,7 +1,7 @@
 """A run beside what its site promises: which pairs miss it, and which hosts make them.
 
-Not the way in which faults are found: that is by what is unlike its peers (`diagnose`). A threshold says what a whole
-fabric should reach, however alike its parts are. A single pair that misses it is a SUSPECT route; a host is at fault
+Faults are not detected by thresholds but by comparison with peers (`diagnose`). A threshold says what a whole
+fabric should reach. A single pair that misses it is a SUSPECT route; a host is at fault
 only when most of its partners miss it with that host and there are three or more of them.
 """
 
@@ -58,13 +58,13 @@ def compare(run: Run, thresholds: Sequence[Threshold], diagnosis: Diagnosis) -> 
     compared: list[Compared] = []
     findings: list[Finding] = []
     notes: list[str] = []
-    accused = _NamedComponents.by(diagnosis, run, placement)
+    reported = _NamedComponents.by(diagnosis, run, placement)
     for kernel, size in dict.fromkeys((one.kernel, one.size) for one in thresholds):
         view = _view(run, [one for one in thresholds if (one.kernel, one.size) == (kernel, size)], placement)
         if view is None:
             continue
         compared += view.compared
-        found, note = _judged(view, run, placement, accused)
+        found, note = _judged(view, run, placement, reported)
         findings += found
         notes += [note] if note else []
     used = {one.threshold.source for one in compared}
@@ -74,7 +74,7 @@ def compare(run: Run, thresholds: Sequence[Threshold], diagnosis: Diagnosis) -> 
 
 
 def with_comparison(diagnosis: Diagnosis, comparison: Comparison) -> Diagnosis:
-    """The diagnosis with what the thresholds accuse: they can make a pass a fault, and never the reverse."""
+    """The diagnosis with the findings of the thresholds: they can turn a pass into a fault, and never the reverse."""
     judged = with_additional(diagnosis, comparison.findings)
     before = diagnosis.comparison or Comparison()
     every = Comparison(
@@ -145,34 +145,34 @@ def _outside(values: npt.NDArray[np.float64], threshold: Threshold) -> Mask:
 
 
 def _judged(
-    view: _ThresholdPairs, run: Run, placement: Placement, accused: _NamedComponents
+    view: _ThresholdPairs, run: Run, placement: Placement, reported: _NamedComponents
 ) -> tuple[list[Finding], str]:
-    """Hosts, then scopes as a whole, then what is left over as routes; and a note on what is not told one by one."""
+    """Findings of hosts, then of whole scopes, then of routes; and a note on those that are not reported one by one."""
     src, dst = (placement.host[ranks] for ranks in (view.figures.src, view.figures.dst))
-    told = np.isin(src, accused.hosts) | np.isin(dst, accused.hosts)
-    guilty = _hosts(src, dst, view.outside, ~told & (src != dst))
-    findings = [_of_host(case, view, run, src, dst) for case in guilty]
-    codes = [case.host for case in guilty]
-    for named in (codes, accused.suspects):
-        told |= np.isin(src, named) | np.isin(dst, named)
-    left = view.outside & ~told
+    explained = np.isin(src, reported.hosts) | np.isin(dst, reported.hosts)
+    hosts = _hosts(src, dst, view.outside, ~explained & (src != dst))
+    findings = [_of_host(case, view, run, src, dst) for case in hosts]
+    codes = [case.host for case in hosts]
+    for named in (codes, reported.suspects):
+        explained |= np.isin(src, named) | np.isin(dst, named)
+    left = view.outside & ~explained
     for one in view.compared:
-        mine = (view.figures.scope == SCOPES.index(one.scope)) & ~told
+        mine = (view.figures.scope == SCOPES.index(one.scope)) & ~explained
         missed = int(np.count_nonzero(left & mine))
         if missed >= FEWEST_PARTNERS and 2 * missed > np.count_nonzero(mine):
             findings.append(_of_scope(one))
             left &= ~mine
-    routes = [one for one in _pairs(view, run, src, dst, left) if not one.directions & accused.routes]
-    kept = [] if accused.between else routes[:MOST_ROUTES]
+    routes = [one for one in _pairs(view, run, src, dst, left) if not one.directions & reported.routes]
+    kept = [] if reported.between else routes[:MOST_ROUTES]
     if len(kept) == len(routes):
         return findings + kept, ""
-    why = "; a part between switches is accused, which may explain them" if accused.between else ""
-    more = plural(len(routes) - len(kept), "pair" if accused.between else "more pair")
+    why = "; a component between switches is reported, which may explain them" if reported.between else ""
+    more = plural(len(routes) - len(kept), "pair" if reported.between else "more pair")
     return findings + kept, f"{view.what}: {more} outside the threshold{why}"
 
 
 @dataclass(frozen=True)
-class _Guilty:
+class _HostOutsideThreshold:
     """A host that misses the threshold with most of its partners, as sender, receiver or both."""
 
     host: int
@@ -181,9 +181,9 @@ class _Guilty:
     missed: int
 
 
-def _hosts(src: Codes, dst: Codes, outside: Mask, considered: Mask) -> list[_Guilty]:
-    """The worst first; what it explains counts against nobody else. None where it is so many that it is not they."""
-    found: list[_Guilty] = []
+def _hosts(src: Codes, dst: Codes, outside: Mask, considered: Mask) -> list[_HostOutsideThreshold]:
+    """Hosts that miss the threshold, worst first; pairs that a host explains count for no other. Empty if too many."""
+    found: list[_HostOutsideThreshold] = []
     live = considered.copy()
     most = min(MOST_HOSTS, np.unique(src[live]).size // 2)
     while len(found) <= most:
@@ -194,7 +194,7 @@ def _hosts(src: Codes, dst: Codes, outside: Mask, considered: Mask) -> list[_Gui
         host, partners, missed = best
         sides = [side for side, case in zip(("tx", "rx"), cases, strict=True) if case and case[0] == host]
         direction: Direction = "both" if len(sides) == 2 else "tx" if sides == ["tx"] else "rx"
-        found.append(_Guilty(host, direction, partners, missed))
+        found.append(_HostOutsideThreshold(host, direction, partners, missed))
         live &= (src != host) & (dst != host)
     return []
 
@@ -252,7 +252,7 @@ def _hosts_and_switches(findings: Iterable[Finding]) -> frozenset[str]:
     return frozenset().union(*(one.nodes for one in findings if one.component not in ("route", "config")))
 
 
-def _of_host(case: _Guilty, view: _ThresholdPairs, run: Run, src: Codes, dst: Codes) -> Finding:
+def _of_host(case: _HostOutsideThreshold, view: _ThresholdPairs, run: Run, src: Codes, dst: Codes) -> Finding:
     sends, receives = src == case.host, dst == case.host
     mine = {"tx": sends, "rx": receives, "both": sends | receives}[case.direction]
     middle = float(np.median(view.figures.value[mine & view.outside]))
@@ -266,7 +266,7 @@ def _of_host(case: _Guilty, view: _ThresholdPairs, run: Run, src: Codes, dst: Co
 
 
 def _of_scope(one: Compared) -> Finding:
-    """Most pairs of a scope miss it: that is nobody's fault in particular, and no pass."""
+    """Most pairs of a scope miss it: no single component is faulty, and the verdict is no pass."""
     return Finding(
         state=State.FAULT,
         components=(ComponentRef(kind="config", title=_name(one.scope, one.threshold)),),

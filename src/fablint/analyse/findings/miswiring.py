@@ -1,9 +1,9 @@
 """Is every host where the topology says? Judged by the latency of its pairs on its switch and off it.
 
 A pair on one switch is faster than a pair on two. A host whose pairs with the hosts of its own switch take as long as
-pairs on different switches hangs somewhere else: most likely where its pairs are as fast as those on one switch.
+pairs on different switches is connected elsewhere: most likely where its pairs are as fast as those on one switch.
 The likelihood ratio of both classes, normalised to an e-value, decides (evidence.py has the method). A host that is
-slow with all others alike is not meant: what a host adds to every pair is taken out first.
+equally slow with all others is not meant: what a host adds to every pair is taken out first.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _Gains:
 
 
 def shortest_round_trips(run: Run) -> Observations | None:
-    """What shows the way between hosts best: the smallest message of the round trips with the most pairs."""
+    """The data that show the path between hosts best: the smallest message of the round trips with the most pairs."""
     rows = [
         row
         for row in run.rows
@@ -119,10 +119,10 @@ class _MisplacedHost:
 
 
 def verify(observations: Observations, placement: Placement, settings: Settings) -> list[Finding]:
-    """Hosts that do not hang where the topology says.
+    """Hosts that are not connected where the topology says.
 
     Args:
-        observations: round trips of the smallest message; the `min` statistic shows the way best.
+        observations: round trips of the smallest message; the `min` statistic shows the path best.
         placement: with the declared switches.
         settings: `alpha` is the chance of one false FAULT, `min_partners` the fewest partners on a switch.
     """
@@ -133,12 +133,12 @@ def verify(observations: Observations, placement: Placement, settings: Settings)
     group = _of_hosts(placement, placement.group)
     findings = []
     while found := _misplaced(pairs, switch, group, settings):
-        for accused in found:
-            everywhere = HostPairs.of(*_of_host(observations, placement, accused.host), placement)
-            findings.append(_finding(accused, everywhere, placement, settings))
+        for misplaced in found:
+            everywhere = HostPairs.of(*_of_host(observations, placement, misplaced.host), placement)
+            findings.append(_finding(misplaced, everywhere, placement, settings))
         switch = switch.copy()
         switch[
-            [accused.host for accused in found]
+            [misplaced.host for misplaced in found]
         ] = -1  # what they measured says nothing about their former neighbours
     return sorted(findings, key=lambda finding: finding.name)
 
@@ -181,7 +181,7 @@ def _of_host(
 
 
 def _members(code: Codes, count: int) -> Iterator[Codes]:
-    """Who is in each part."""
+    """The hosts of each group."""
     order = np.argsort(code, kind="stable")
     bounds = np.searchsorted(code[order], np.arange(count + 1))
     for first, last in pairwise(bounds):
@@ -196,7 +196,7 @@ def _of_hosts(placement: Placement, code: Codes) -> Codes:
     return first
 
 
-# ------------------------------------------------------------------------------------------------ who is elsewhere
+# ------------------------------------------------------------------------------------------------ misplaced hosts
 
 
 def _misplaced(pairs: HostPairs, switch: Codes, group: Codes, settings: Settings) -> list[_MisplacedHost]:
@@ -218,13 +218,13 @@ def _misplaced(pairs: HostPairs, switch: Codes, group: Codes, settings: Settings
     gains = _gains(on, off)
     evidence = np.bincount(host, weights=gains.of(gains.away, time)[number], minlength=switch.size)
     threshold = np.log(np.count_nonzero(switch >= 0) / settings.alpha_of("wiring"))
-    accused: dict[int, _MisplacedHost] = {}
+    misplaced: dict[int, _MisplacedHost] = {}
     for one in sorted(np.flatnonzero(suspect & (evidence > threshold)).tolist(), key=lambda one: -evidence[one]):
         others = (switch[inside.a] == switch[one]) & (inside.a != one) & (inside.b != one)
         # Were the pairs of the others on this switch slow too, it would be the switch, or the whole map.
-        if int(switch[one]) not in accused and others.any() and np.median(time[others]) < classes.middle:
-            accused[int(switch[one])] = _MisplacedHost(one, float(evidence[one]), classes, gains, switch)
-    return list(accused.values())
+        if int(switch[one]) not in misplaced and others.any() and np.median(time[others]) < classes.middle:
+            misplaced[int(switch[one])] = _MisplacedHost(one, float(evidence[one]), classes, gains, switch)
+    return list(misplaced.values())
 
 
 def _without_hosts(pairs: HostPairs, host: Floats) -> HostPairs:
@@ -235,7 +235,7 @@ def _without_hosts(pairs: HostPairs, host: Floats) -> HostPairs:
 
 
 def _classes(pairs: HostPairs, switch: Codes, group: Codes) -> _Classes | None:
-    """The pairs on one switch and the nearest class off it; None where they cannot be told from each other."""
+    """The pairs on one switch and the nearest class off it; None where they are indistinguishable."""
     near = switch[pairs.a] == switch[pairs.b]
     local = ~near & (group[pairs.a] == group[pairs.b])
     kinds = [kind for kind in (local, ~near & ~local) if kind.sum() >= FEWEST_POOL]
@@ -279,14 +279,14 @@ def _host_seconds(pairs: HostPairs, kinds: list[Mask], hosts: int) -> Floats:
 # ------------------------------------------------------------------------------------------------ where it is
 
 
-def _finding(accused: _MisplacedHost, everywhere: HostPairs, placement: Placement, settings: Settings) -> Finding:
+def _finding(misplaced: _MisplacedHost, everywhere: HostPairs, placement: Placement, settings: Settings) -> Finding:
     """`everywhere`: its pairs with all other hosts."""
-    classes, home = accused.classes, int(accused.switch[accused.host])
+    classes, home = misplaced.classes, int(misplaced.switch[misplaced.host])
     pairs = _without_hosts(everywhere, classes.host)
     time = pairs.seconds
-    beside = accused.switch[pairs.a + pairs.b - accused.host]  # the switch of each partner
-    place = _place(accused, beside, time, settings)
-    declared, host = placement.switches[home], placement.hosts[accused.host]
+    beside = misplaced.switch[pairs.a + pairs.b - misplaced.host]  # the switch of each partner
+    place = _place(misplaced, beside, time, settings)
+    declared, host = placement.switches[home], placement.hosts[misplaced.host]
     seen_s = time[beside == home]
     evidence = [
         seen(
@@ -309,7 +309,7 @@ def _finding(accused: _MisplacedHost, everywhere: HostPairs, placement: Placemen
         components=(ComponentRef.of("host", host),),
         quantity="latency",
         effect=float(np.median(seen_s) / classes.near - 1),
-        log10_e=accused.nats / np.log(10),
+        log10_e=misplaced.nats / np.log(10),
         evidence=tuple(evidence),
         ambiguity_group=(
             ComponentRef.of("cable", host, declared, title="place"),
@@ -319,12 +319,12 @@ def _finding(accused: _MisplacedHost, everywhere: HostPairs, placement: Placemen
     )
 
 
-def _place(accused: _MisplacedHost, beside: Codes, time: Floats, settings: Settings) -> int | None:
+def _place(misplaced: _MisplacedHost, beside: Codes, time: Floats, settings: Settings) -> int | None:
     """The switch with whose hosts it is as fast as hosts on one switch are; None where there is none."""
-    gain = accused.gains.of(accused.gains.beside, time)
+    gain = misplaced.gains.of(misplaced.gains.beside, time)
     best, most = None, float(np.log((beside.max(initial=0) + 1) / settings.alpha_of("wiring")))
-    for switch in np.unique(beside[(beside >= 0) & (beside != accused.switch[accused.host])]):
+    for switch in np.unique(beside[(beside >= 0) & (beside != misplaced.switch[misplaced.host])]):
         with_it = beside == switch
-        if np.median(time[with_it]) < accused.classes.middle and (total := float(gain[with_it].sum())) > most:
+        if np.median(time[with_it]) < misplaced.classes.middle and (total := float(gain[with_it].sum())) > most:
             best, most = int(switch), total
     return best

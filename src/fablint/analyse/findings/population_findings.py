@@ -22,7 +22,7 @@ MOST_VALUES = 3  # of a fact that a finding spells out
 
 
 def populations(run: Run, views: Sequence[ViewResult], placement: Placement, host_facts: HostFacts) -> list[Finding]:
-    """One finding for each way in which the hosts fall into populations.
+    """One finding for each division of the hosts into populations.
 
     The majority does not decide which population is the healthy one: the finding is CONFOUNDED.
     """

@@ -7,7 +7,7 @@ not use TCP.
 
 Which component it is, is found as for late messages (detect/explanation.py): a pair counts as lossy above a share,
 and of several shares the one whose explanation scores most is the run's. So retransmissions that all pairs have are
-nobody's: they are a note.
+those of no component: they are a note.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def joined(resent: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]
     """`known` with what retransmissions say of the same components, and what they say of others.
 
     A FAULT that is known takes their evidence, and their direction where it has none. What is not as grave, or as
-    grave and of no direction, such as late messages, gives way to them and leaves its evidence.
+    grave and of no direction, such as late messages, is replaced by them and leaves its evidence.
     """
     own = {one.name: one for one in resent}
     kept: list[Finding] = []
@@ -171,7 +171,7 @@ class _SegmentEvidence:
                 1, MOST_HOSTS * len(self.placement.hosts)
             ):
                 return []
-        losses = _both_ways([self._loss(member) for member in members])
+        losses = _merge_directions([self._loss(member) for member in members])
         return [(one, loss) for loss in losses if (one := self._finding(loss, calm=calm)) is not None]
 
     def _candidate(self, member: Member) -> Candidate:
@@ -186,10 +186,10 @@ class _SegmentEvidence:
         sides = [
             self._of(
                 member,
-                replace(whole.candidate, direction=way),
+                replace(whole.candidate, direction=direction),
                 member.pairs[self.segments.hosts[member.pairs, side] == code],
             )
-            for side, way in SIDES
+            for side, direction in SIDES
         ]
         clear, other = sorted(sides, key=lambda one: one.share, reverse=True)
         return clear if clear.share >= ONE_WAY * other.share else whole
@@ -200,7 +200,7 @@ class _SegmentEvidence:
         return _Loss(member, candidate, pairs, lossy, *sums)
 
     def _finding(self, loss: _Loss, *, calm: bool) -> Finding | None:
-        """None where too little is lost to be told, or all paths lose as much."""
+        """None where too little is lost to be localised, or all paths lose as much."""
         candidate = loss.candidate
         smallest = SMALLEST if calm else STREAMS * SMALLEST
         if candidate.is_scope or loss.lost < FEWEST_LOST or loss.share < smallest:
@@ -314,8 +314,8 @@ def _evidence_of(
     return best
 
 
-def _both_ways(losses: Sequence[_Loss]) -> list[_Loss]:
-    """The same with one loss for a host that loses what it sends and what it receives, in alike shares."""
+def _merge_directions(losses: Sequence[_Loss]) -> list[_Loss]:
+    """The same with one loss for a host that loses what it sends and what it receives, in similar shares."""
     found: dict[ComponentRef, _Loss] = {}
     for one in losses:
         known = found.get(one.candidate.component)

@@ -5,8 +5,9 @@ parts can. Exactly one of the four is taken to be at fault; each symptom multipl
 is if that part is (naive Bayes). The likelihoods below are stated judgements, not measurements: they put in
 numbers what the meaning of the counters says, and a site that knows its own repairs gives its own `prior`.
 
-What follows from the counters (moved.py): the damage is on the way to whoever counts broken code words; a packet that
-arrives marked bad on a clean line was damaged before it; one poisoned before it was sent was damaged in the NIC.
+What follows from the counters (moved.py): the damage is on the path to the receiver that counts broken code words; a
+packet that arrives marked bad on a clean line was damaged before it; one poisoned before it was sent was damaged in
+the NIC.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ SETTLED = np.log(3)  # log-odds from which the first part is acted on; below, th
 
 # Chance that a symptom is seen in a run that found the host slow, if this part is at fault: host, NIC, cable, port.
 LIKELY: Mapping[Symptom, tuple[float, float, float, float]] = {
-    "line_rx": (0.02, 0.15, 0.85, 0.25),  # on the slow way; on the other way see BESIDE
+    "line_rx": (0.02, 0.15, 0.85, 0.25),  # in the slow direction; for the other direction see BESIDE
     "line_tx": (0.02, 0.20, 0.85, 0.10),
     "marked": (0.02, 0.03, 0.08, 0.60),
     "poisoned": (0.08, 0.50, 0.02, 0.02),
@@ -43,7 +44,7 @@ LIKELY: Mapping[Symptom, tuple[float, float, float, float]] = {
     "rails": (0.80, 0.03, 0.03, 0.05),
     "neighbours": (0.03, 0.03, 0.03, 0.30),
 }
-BESIDE = (0.02, 0.05, 0.40, 0.05)  # errors on the way that is not slow: damaged cables often are so both ways
+BESIDE = (0.02, 0.05, 0.40, 0.05)  # errors in the direction that is not slow: damaged cables often have errors in both
 OPPOSITE: Mapping[Symptom, Symptom] = {"line_tx": "line_rx", "line_rx": "line_tx", "down": "down"}  # of the switch
 ACCUSED = 20.0  # to 1: odds of a part that another check found at fault
 
@@ -117,11 +118,11 @@ def fuse(
 
     Args:
         series: the host, its NIC, the switch and its port.
-        direction: which side of it is slow; None where it could not be told.
+        direction: which side of it is slow; None where it is undecidable.
         counters: of the NIC during the run (`count_steps`); None where there are none.
         others: findings of this run and of other stages (`fablint preflight --json`). One with evidence of the
             kind `loopback` is a loopback test of the host or NIC that it names.
-        switch_counters: of the switch port, where somebody read them: its receiver is at the other end of the line.
+        switch_counters: of the switch port, where they were read: its receiver is at the other end of the line.
         prior: how often each part is the one, by the site's own repairs.
         run: name of the run directory, for the next step.
     """
@@ -202,7 +203,7 @@ def _single_nic(run: Run, host: str) -> str:
 def _symptoms(
     series: Series, counters: CounterSteps | None, switch_counters: CounterSteps | None, others: Sequence[Finding]
 ) -> dict[Symptom, bool]:
-    """What is known to be there or not to be there; what nobody looked at is left out."""
+    """What is known to be there or not to be there; what was not examined is left out."""
     seen: dict[Symptom, bool] = dict(counters.symptoms()) if counters else {}
     if switch_counters:
         far = switch_counters.symptoms()
@@ -223,7 +224,7 @@ def _symptoms(
 
 
 def _chances(symptom: Symptom, direction: Direction | None) -> tuple[float, float, float, float]:
-    """How likely the symptom is for each part; errors on a way that is not slow are another symptom."""
+    """How likely the symptom is for each part; errors in a direction that is not slow are another symptom."""
     if (symptom, direction) in (("line_rx", "tx"), ("line_tx", "rx")):
         return BESIDE
     return LIKELY[symptom]
@@ -236,7 +237,7 @@ def _is_end(finding: Finding, series: Series) -> bool:
 
 
 def _about(finding: Finding, series: Series, part: Part) -> bool:
-    """Does another check accuse this very part? The finding on the host itself, from its times, is about them all."""
+    """Does another check report this component? The finding on the host, from its times, is about all of them."""
     if _is_loopback(finding) or finding.quantity is not None:
         return False
     if part == "port":
@@ -285,7 +286,7 @@ def _action(part: Part, series: Series) -> str:
 
 
 def _reading(series: Series) -> str:
-    """What a loopback test does not show: segments are lost on the way, and who receives them counts why."""
+    """What a loopback test does not show: segments are lost between hosts, and the receiver counts why."""
     here = f"{series.host} {series.nic}".strip()
     port = series.components["port"].label if series.switch else "switch port"
     return f"read the error and drop counters of {here} and of the {port}"

@@ -10,10 +10,10 @@ from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.healthy import (
     Mask,
+    are_hosts_homogeneous,
     clean_parts,
     concerned_hosts,
     hidden_losses,
-    hosts_alike,
     judged_hosts,
     judged_links,
     unjudged,
@@ -26,7 +26,7 @@ from fablint.topology.routing import Routes
 ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 
 
-def not_accused(
+def unreported_findings(
     judged: Sequence[ViewResult],
     placement: Placement,
     routes: Routes | None,
@@ -34,12 +34,12 @@ def not_accused(
     settings: Settings,
     designed: Collection[ComponentRef],
 ) -> list[Finding]:
-    """NOT JUDGED and OK findings, and the hosts that a sick switch hides. Notes tell of `designed` cables."""
+    """NOT JUDGED and OK findings, and the hosts that a faulty switch hides. Notes name `designed` cables."""
     if not judged or len(placement.hosts) == 1:
         return []
     judgeable, named = judgeable_links(judged, routes), concerned_hosts(findings, judged, placement)
     hosts = ~np.isin(np.arange(len(placement.hosts)), named) & ~placement.oversubscribed
-    switches = np.full(len(placement.switches), all(hosts_alike(view, settings) for view in judged))
+    switches = np.full(len(placement.switches), all(are_hosts_homogeneous(view, settings) for view in judged))
     links = judgeable.copy()
     for view in judged:
         hosts &= judged_hosts(view, settings)
@@ -52,9 +52,9 @@ def not_accused(
             hosts[behind] = False
             links &= ~_touching(routes, name)
             result.append(_hidden(name, [placement.hosts[host] for host in behind]))
-    accused = {one for finding in findings if finding.state in ACCUSED for one in finding.components} | set(designed)
+    reported = {one for finding in findings if finding.state in ACCUSED for one in finding.components} | set(designed)
     if routes is not None:
-        concerned = frozenset().union(*(one.directions for one in accused))
+        concerned = frozenset().union(*(one.directions for one in reported))
         for link, (a, b) in enumerate(routes.ends.tolist()):
             links[link] &= (routes.switches[a], routes.switches[b]) not in concerned
     result += unjudged(judged, placement, routes, judgeable, settings, named=named)
@@ -67,7 +67,7 @@ def _hidden(switch: str, hosts: Sequence[str]) -> Finding:
         state=State.NOT_JUDGED,
         components=(ComponentRef.of("host", hosts),),
         evidence=(seen("behind_switch", switch=switch),),
-        next_step=f"measure again when {switch} is mended",
+        next_step=f"measure again when {switch} is repaired",
     )
 
 

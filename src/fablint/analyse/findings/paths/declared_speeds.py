@@ -46,10 +46,10 @@ def by_design(findings: Sequence[Finding], routes: Routes | None, placement: Pla
         if not of_cable or finding.quantity != "bandwidth" or finding.effect is None or loss <= settings.tolerance:
             kept.append(finding)
             continue
-        told = f"declared at {_text(speed)}, others at {_text(usual)}"
+        comparison = f"declared at {_text(speed)}, others at {_text(usual)}"
         least = (1 - loss) * (1 - settings.loss_in_scope)
         if 1 + min(finding.effect, *finding.interval or ()) >= least:
-            notes.append(f"{finding.name}: bandwidth {finding.effect:+.0%} beside others; {told} (no fault)")
+            notes.append(f"{finding.name}: bandwidth {finding.effect:+.0%} beside others; {comparison} (no fault)")
             effects |= dict.fromkeys(finding.components, finding.effect)
             continue
         state = finding.state if 1 + finding.effect < least else State.CONFOUNDED

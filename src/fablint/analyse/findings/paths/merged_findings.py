@@ -16,7 +16,7 @@ def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -
     """The findings without those of latency that a longer cable or one more switch explains, and notes on these.
 
     A constant that messages of any size take longer is no fault of a path whose streams are as fast as others. Where
-    no streams were measured, nobody knows.
+    no streams were measured, the finding stays.
     """
     streams = any(view.quantity == "bandwidth" for view in views)
     medians = [case.component() for view in views for case in (*view.detections, *view.candidates) if case.late is None]

@@ -35,7 +35,7 @@ def suspect_routes(views: Sequence[ViewResult], placement: Placement, reported: 
             if not pair.one_way and (ends not in losses or pair.loss > losses[ends][0]):
                 losses[ends] = pair.loss, view
     findings = [
-        _one_way_route(view, pair, placement)
+        _unidirectional_route(view, pair, placement)
         for ends, (pair, view) in one_way.items()
         if (min(ends), max(ends)) not in losses
     ]
@@ -92,7 +92,7 @@ def _names(placement: Placement) -> list[str]:
     return [placement.hosts[code] for code in placement.host.tolist()]
 
 
-def _one_way_route(view: ViewResult, pair: SlowPair, placement: Placement) -> Finding:
+def _unidirectional_route(view: ViewResult, pair: SlowPair, placement: Placement) -> Finding:
     source, target = (placement.hosts[placement.host[rank]] for rank in pair.ranks)
     return Finding(
         state=State.NOT_JUDGED if pair.beside else State.SUSPECT,

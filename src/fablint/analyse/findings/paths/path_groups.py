@@ -34,7 +34,7 @@ class SlowLink:
 
 
 def both_directions(paths: Collection[Path]) -> set[Path]:
-    """The same with their ways back: round trips cross both."""
+    """The paths in both directions: round trips cross both."""
     return {*paths, *((b, a) for a, b in paths)}
 
 
@@ -68,8 +68,8 @@ def links_of(slow: set[Path], fine: set[Path], placement: Placement, routes: Rou
         best = max(candidates, key=lambda link: len(candidates[link] & left), default=None)
         if best is None or not candidates[best] & left:
             break
-        alike = [link for link, paths in candidates.items() if paths == candidates[best] and link != best]
-        found.append(SlowLink(best, candidates[best], alike))
+        equal = [link for link, paths in candidates.items() if paths == candidates[best] and link != best]
+        found.append(SlowLink(best, candidates[best], equal))
         left -= candidates[best]
     return _without_gates(found, routes, placement)
 

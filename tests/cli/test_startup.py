@@ -51,7 +51,7 @@ def test_a_run_that_is_not_judged_needs_numpy_alone(runs, words):
 
 @pytest.mark.parametrize("benchmark", ["osu_latency", "latency"])
 def test_a_benchmark_needs_numpy_alone(tmp_path, benchmark):
-    modules = imported(tmp_path, "bench", benchmark, "--sizes", "8", "-i", "10")
+    modules = imported(tmp_path, "-q", "bench", benchmark, "--sizes", "8", "-i", "10")  # no progress, which rich shows
     assert "numpy" in modules
     assert modules & (JUDGING | STORING | SHOWING | {"concurrent.futures", "fablint.measure.doctor"}) == set()
 

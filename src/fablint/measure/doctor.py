@@ -112,14 +112,9 @@ def _engines(system: System) -> Iterator[DoctorCheck]:
 def _transports(system: System) -> Iterator[DoctorCheck]:
     """An exchange of two ranks of this host over each transport; none where no engine is built yet."""
     try:
-        path, origin = find_mpicxx(system)
-        compiler = describe_compiler(system, path, origin)
         engine = find_engine(system)
-        mpiexec = next(
-            launcher
-            for launcher in find_launchers(system, compiler.path, compiler.libraries).launchers
-            if not isinstance(launcher.kind, Srun)
-        )
+        launchers = find_launchers(system, engine.mpicxx, engine.libraries).launchers
+        mpiexec = next(launcher for launcher in launchers if not isinstance(launcher.kind, Srun))
     except (FablintError, StopIteration):
         return
     for transport in TRANSPORTS.values():

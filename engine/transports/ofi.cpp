@@ -2,6 +2,8 @@
 
 #if __has_include(<rdma/fi_tagged.h>)
 
+#undef getopt  // smpicxx defines getopt as a macro; fi_endpoint.h has a member of this name
+
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>

@@ -101,3 +101,27 @@ def test_no_module_has_the_name_of_another() -> None:
 def test_no_class_has_the_name_of_another() -> None:
     found = repeated(classes())
     assert found == {}
+
+
+def undocumented(path: Path, documented: set[str]) -> Iterator[str]:
+    """Public functions and methods without a docstring, but for methods whose name another class documents."""
+    module = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    owners = [(node, node.name) for node in ast.walk(module) if isinstance(node, ast.ClassDef)]
+    for owner, name in [(module, ""), *owners]:
+        for node in owner.body:
+            if not isinstance(node, ast.FunctionDef) or node.name.startswith("_") or name.startswith("_"):
+                continue
+            inherits = isinstance(owner, ast.ClassDef) and node.name in documented
+            if not ast.get_docstring(node) and not inherits:
+                yield f"{path}: {name}.{node.name}".replace(": .", ": ")
+
+
+def test_public_functions_have_a_docstring() -> None:
+    methods = {"convert", "ev_read", "ev_hup"}  # of click.ParamType and of ClusterShell's event handler
+    for path in modules_of_package():
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                methods |= {
+                    item.name for item in node.body if isinstance(item, ast.FunctionDef) and ast.get_docstring(item)
+                }
+    assert [name for path in modules_of_package() for name in undocumented(path, methods)] == []

@@ -69,6 +69,7 @@ class Process:
 
     @property
     def pid(self) -> int:
+        """Process id."""
         return self._popen.pid
 
     def _feed(self, text: str) -> None:
@@ -254,6 +255,7 @@ class System:
 
     @property
     def python(self) -> Path:
+        """The running Python interpreter."""
         return Path(sys.executable)
 
     def which(self, name: str) -> Path | None:
@@ -326,6 +328,7 @@ class System:
             _FORKED.pop()
 
     def now(self) -> datetime:
+        """Return the local time with its time zone."""
         return datetime.now(UTC).astimezone()
 
     def monotonic(self) -> float:
@@ -348,6 +351,7 @@ class System:
             return False
 
     def is_root(self) -> bool:
+        """Return whether the effective user is root."""
         return os.geteuid() == 0
 
     def locked_memory_limit(self) -> int | None:

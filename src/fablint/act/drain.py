@@ -35,6 +35,7 @@ class DrainLimit(NamedTuple):
     share: float = 0.1
 
     def allows(self, drained: int, hosts: int) -> bool:
+        """Return whether `drained` of `hosts` hosts may be drained; one host always may."""
         return drained <= max(1, self.number if self.number is not None else int(self.share * hosts + _ROUNDING))
 
     def __str__(self) -> str:

@@ -209,11 +209,6 @@ def _ranked(
     return result
 
 
-def _is_whole_end(component: ComponentRef) -> bool:
-    """Is it a host or a NIC, and not a single rank?"""
-    return component.kind in ("host", "nic") and component.ends[0].rank is None
-
-
 def _wiring(
     run: Run, topology: Topology | None, settings: Settings
 ) -> tuple[Topology | None, list[Finding], list[str]]:

@@ -55,6 +55,7 @@ class Setting:
         return why or (without_meaning(self.row, rows) if self.row else "")
 
     def decorate(self, verb: Callable[..., Any]) -> Callable[..., Any]:
+        """Add the option to a verb's function."""
         return click.option(*self.spellings, self.parameter, help=self.help, **self.attributes)(verb)
 
 

@@ -86,6 +86,7 @@ def answer(host: str, lines: Sequence[str], limit_s: float, aborted: bool = Fals
 
 
 def late(limit_s: float) -> str:
+    """Return the reason that is given for a process that was terminated after `limit_s` seconds."""
     return f"no end after {limit_s:g} s"
 
 

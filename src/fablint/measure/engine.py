@@ -110,6 +110,7 @@ def find_sources() -> Path:
 
 
 def translation_units(sources: Path) -> list[Path]:
+    """Return the C++ source files below `sources`, without headers."""
     return _source_files(sources, (".cpp",))
 
 

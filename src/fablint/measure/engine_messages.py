@@ -43,6 +43,7 @@ class FailedRank:
     reason: str
 
     def entry(self) -> Mapping[str, int | str | None]:
+        """Return the fields as the run directory stores them."""
         return asdict(self)
 
     def __str__(self) -> str:

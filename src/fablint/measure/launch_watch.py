@@ -49,6 +49,7 @@ class Watch:
         return mpiexec.kind.deaths(self.launcher_output)
 
     def take(self, line: str, progress: Progress) -> None:
+        """Process one line of the engine's output."""
         message = engine_messages.parse(line)
         self.started |= message is not None
         match message:

@@ -76,6 +76,7 @@ class RowSpec:
 
     @property
     def kernel_info(self) -> KernelInfo:
+        """The kernel's entry in the registry."""
         return KERNELS[self.kernel]
 
     @property

@@ -54,10 +54,12 @@ class Row:
 
     @property
     def kernel(self) -> str:
+        """Name of the kernel."""
         return str(self.attributes["kernel"])
 
     @property
     def pattern(self) -> str:
+        """Name of the pattern; empty for imported rows."""
         return str(self.attributes.get("pattern", ""))
 
     @property
@@ -95,10 +97,12 @@ class Row:
 
     @property
     def layout(self) -> Literal["matrix", "list"]:
+        """Whether cells are a matrix over (src, dst) or a list of pairs."""
         return "list" if self.attributes["layout"] == "list" else "matrix"
 
     @property
     def sizes(self) -> tuple[int, ...]:
+        """Message sizes in bytes, in the order of the arrays."""
         return tuple(int(size) for size in self.arrays["size"][:])
 
     @property
@@ -153,4 +157,5 @@ class Run:
         return [hosts[index] for index in self.attributes["rank_host"]]
 
     def row(self, name: str) -> Row:
+        """Return the row `name`, which must exist."""
         return next(row for row in self.rows if row.name == name)

@@ -47,6 +47,7 @@ class Host:
 
     @cached_property
     def nics(self) -> Sequence[NicFact]:
+        """Network interfaces and adapters of the snapshot."""
         return nics_of(self.snapshot, self.inet)
 
     @cached_property
@@ -71,6 +72,7 @@ class Host:
 
     @cached_property
     def kernel_log(self) -> KernelLog:
+        """Kernel log since the host was started."""
         booted = None if self.uptime_s is None else self.snapshot.time - self.uptime_s
         return KernelLog(self.snapshot.kernel_log.text, booted)
 

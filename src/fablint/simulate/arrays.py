@@ -47,10 +47,12 @@ class Store:
                 self._arrays["round"][at] = cells.round
 
     def put_messages(self, cells: Measurements, messages: Times, size: int) -> None:
+        """Store the statistics and the histogram of the cells' samples."""
         for name in self._row.statistics:
             self.put(f"time_{name}", cells, statistic(name, messages), size)
         if self._row.histogram:
             self.put("histogram", cells, histogram(messages, self._arrays["bucket"]), size)
 
     def finished(self) -> dict[str, Any]:
+        """Return the arrays of the row by name."""
         return self._arrays

@@ -70,10 +70,12 @@ class Fabric:
 
     @cached_property
     def switch_codes(self) -> dict[str, int]:
+        """Index of each switch by name."""
         return {name: index for index, name in enumerate(self.topology.switches)}
 
     @cached_property
     def host_codes(self) -> dict[str, int]:
+        """Index of each host by name."""
         return {name: index for index, name in enumerate(self.hosts)}
 
     @cached_property

@@ -30,6 +30,7 @@ class ArrayKind:
     fill: float | int  # value of a cell that was not measured
 
     def dimensions(self, layout: str) -> tuple[str, ...] | None:
+        """Return the names of the dimensions in a layout; None if the array does not exist there."""
         return self.list if layout == "list" else self.matrix
 
 

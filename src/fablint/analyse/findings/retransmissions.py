@@ -25,7 +25,7 @@ from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
 from fablint.analyse.detect.lateness.lossy_pairs import SIDES, directed_candidates
 from fablint.analyse.phrasing import NEXT_STEP
 from fablint.analyse.settings import Settings
-from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Placement, Run, State
+from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, Placement, Run, State
 from fablint.model.component import in_series
 from fablint.model.verdict import seen
 from fablint.text.names import plural
@@ -328,12 +328,6 @@ def _merge_directions(losses: Sequence[_Loss]) -> list[_Loss]:
 
 
 # ------------------------------------------------------------------------------------------------ words
-
-
-def _toward(direction: Direction | None) -> str:
-    return {"tx": "that it sends", "rx": "that are sent to it", "both": "that it sends and receives"}.get(
-        direction or "", "that cross it"
-    )
 
 
 def _next_step(candidate: Candidate, component: ComponentRef) -> str:

@@ -49,6 +49,7 @@ class Job:
 
     @property
     def log(self) -> Path:
+        """File that the scheduler writes the job's output to."""
         return self.place / "log"
 
     @property

@@ -38,6 +38,7 @@ class KernelInfo:
 
     @property
     def default_pattern(self) -> str:
+        """Pattern of a row that names none."""
         return "pair" if "pairs" in self.groups else "world"
 
     @property
@@ -47,6 +48,7 @@ class KernelInfo:
 
     @property
     def is_collective(self) -> bool:
+        """Whether all ranks of the run take part in each operation."""
         return "collectives" in self.requires
 
     @property
@@ -80,6 +82,7 @@ class KernelInfo:
         return hints.get(self.sizes, "start at 1")
 
     def runs_on(self, pattern: str) -> bool:
+        """Return whether the kernel runs on the groups of `pattern`."""
         return PATTERNS[pattern].shape in self.groups
 
 
@@ -112,6 +115,7 @@ class OptionInfo:
 
     @property
     def default(self) -> Any:
+        """Default value, typed; None for an option without default."""
         if self.kind == "flag":
             return False
         return self.read(self.default_text) if self.default_text else None

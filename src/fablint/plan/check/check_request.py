@@ -25,9 +25,11 @@ class CheckRequest:
 
     @property
     def rank_hosts(self) -> list[str]:
+        """Host of each rank."""
         if not self.slots:
             return ["this host"] * self.ranks
         return [slot.host for slot in self.slots for _ in range(slot.ranks)]
 
     def placement(self) -> RoutedPlacement:
+        """Return the placement of the ranks on the topology, with routes."""
         return RoutedPlacement.on_routes(self.rank_hosts, self.topology)

@@ -43,6 +43,7 @@ class CountedPart(NamedTuple):
     why_not: str = ""  # reason why it cannot be judged
 
     def path(self, name: str) -> str:
+        """Return the path of counter `name`."""
         return f"{self.folder}/{self.files[name]}"
 
     def grows(self, host: Host) -> bool:

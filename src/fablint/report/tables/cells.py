@@ -97,4 +97,5 @@ def joined(parts: Sequence[Cells]) -> Cells:
 
 
 def ranks(row: Row) -> int:
+    """Number of ranks of a row."""
     return int(row.arrays["count"].shape[0 if row.layout == "list" else 1])

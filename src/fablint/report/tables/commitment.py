@@ -53,10 +53,12 @@ def rules(run: Run, row: Row, index: int) -> list[CommitmentRule]:
 
 
 def row_state(row: Row) -> str:
+    """State of a row: complete, interrupted, ...; `unknown` if it is not stored."""
     return str(row.attributes.get("state", "unknown"))
 
 
 def real(run: Run, row: Row) -> bool:
+    """Return whether the row was measured with real messages: neither simulated nor a test transport."""
     return "simulated" not in run.attributes and row.attributes.get("transport", "mpi") not in ("null", "corrupt")
 
 

@@ -21,6 +21,7 @@ _DATATYPES = {"allreduce": "MPI_FLOAT", "accumulate": "MPI_UINT8_T", "cas": "MPI
 
 
 def one_sided(row: Row) -> bool:
+    """Return whether the row's kernel uses remote memory access."""
     return row.kernel in KERNELS and KERNELS[row.kernel].is_one_sided
 
 

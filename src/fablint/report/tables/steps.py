@@ -27,6 +27,7 @@ class Step:
 
     @property
     def complete(self) -> bool:
+        """Whether every planned cell was measured."""
         return self.cells == self.planned
 
 

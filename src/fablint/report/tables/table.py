@@ -96,6 +96,7 @@ def nothing_suits(name: str, run: Run, rows: Sequence[Row], wanted: str, measure
 
 
 def program() -> str:
+    """Name and version of the program, as the tables print them."""
     return f"fablint {__version__}"
 
 

@@ -168,6 +168,7 @@ class Task:
             before.append(not one["kind"])
 
     def more(self, job: Job) -> None:
+        """Ping the address of `job` more often, and keep the longer result."""
         with self.lock:
             one = self.pings[job[:2]]
         self.keep(job, self.longer(job, one, MORE))
@@ -238,6 +239,7 @@ def place(table: List[Dict[str, Any]]) -> int:
 
 
 def is_mine(address: str) -> bool:
+    """Return whether the IPv4 address is one of this host."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         try:
             one.bind((address, 0))
@@ -277,6 +279,7 @@ def reach(asked: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def main(asked: Dict[str, Any]) -> None:
+    """Ping the addresses of a request, write the results to stdout, and end the process."""
     say(reach(asked))
     stop()
     os._exit(0)  # threads that wait for a name server are left behind

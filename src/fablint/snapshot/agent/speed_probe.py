@@ -102,6 +102,7 @@ def copying(copier: Any) -> Work:
 
 
 def hashing() -> Work:
+    """Return a unit of work for one CPU: the SHA-256 of a block in the cache."""
     block, digest = b"\1" * HASHED, hashlib.sha256()
     return lambda: digest.update(block)
 
@@ -163,6 +164,7 @@ def rates(spans: Dict[int, Spans], amount: int) -> Dict[str, Any]:
 
 
 def middle(values: List[float]) -> float:
+    """Return the upper median of a list that is not empty."""
     return sorted(values)[len(values) // 2]
 
 
@@ -213,5 +215,6 @@ def busy_seconds(machine: Machine) -> float:
 
 
 def own_seconds() -> float:
+    """Return the CPU time of this process in seconds."""
     used = os.times()
     return used.user + used.system

@@ -41,10 +41,12 @@ class Address(NamedTuple):
 
     @property
     def last(self) -> int:
+        """Last address of the network, as a number."""
         return _last(self.number, self.prefix)
 
     @property
     def network(self) -> str:
+        """The network as `ADDRESS/PREFIX`."""
         return f"{dotted(self.first)}/{self.prefix}"
 
 
@@ -61,10 +63,12 @@ class Route(NamedTuple):
 
     @property
     def last(self) -> int:
+        """Last address of the destination, as a number."""
         return _last(self.first, self.prefix)
 
     @property
     def is_local(self) -> bool:
+        """Whether the destination is an address of this host."""
         return self.kind in _LOCAL
 
     def __str__(self) -> str:
@@ -118,6 +122,7 @@ class Inet:
 
     @cached_property
     def addresses(self) -> Listed[Address]:
+        """Addresses of all interfaces, of `ip addr`."""
         return _listed(self.snapshot, "ip-addr", _addresses)
 
     @cached_property

@@ -124,6 +124,7 @@ def measurable(seconds: float) -> bool:
 
 
 def left_out(foreign: Iterable[Foreign], why: str = LeftOut.why) -> tuple[LeftOut, ...]:
+    """Return the lines of a file that were not imported, with the reason."""
     return tuple(LeftOut(line.line, line.text, why) for line in foreign)
 
 

@@ -155,10 +155,12 @@ def _names(value: Any) -> bool:
 
 
 def read_clusterkit_text(data: bytes, hosts: Sequence[str]) -> Imported:
+    """Import the text output of ClusterKit."""
     return _imported(parse_clusterkit_text(text_of(data)), hosts)
 
 
 def read_clusterkit_json(data: bytes, hosts: Sequence[str]) -> Imported:
+    """Import the JSON output of ClusterKit."""
     return _imported(parse_clusterkit_json(text_of(data)), hosts)
 
 

@@ -192,10 +192,12 @@ def bin_layout(head: bytes, length: int) -> tuple[int, int] | None:
 
 
 def read_hp2p_page(data: bytes, hosts: Sequence[str]) -> Imported:
+    """Import the HTML page of hp2p."""
     return _matrix(parse_hp2p_page(text_of(data)), hosts)
 
 
 def read_hp2p_bin(data: bytes, hosts: Sequence[str]) -> Imported:
+    """Import the binary output of hp2p."""
     return _matrix(parse_hp2p_bin(data), hosts)
 
 

@@ -87,17 +87,6 @@ def _rank_names(
     split = [(part[1], part[2]) for part in parts if part and whole] or [(name, "") for name in names]
     rank_names = tuple(RankName(host, rank) for host, rank in split)
     return rank_names, {name: at for at, name in enumerate(names)}
-    if not names:
-        clients = max((counts.values.get("nclients", 0) for counts in parsed.counts), default=0)
-        return ranks_named(len(hosts) or max(2, min(clients, 1 << 20)), hosts), {}
-    refuse_hosts(hosts)
-    parts = [_RANKED.match(name) for name in names]
-    whole = all(parts)  # where names fill their column the rank is cut off
-    rank_names = tuple(
-        RankName(part[1], part[2]) if part and whole else RankName(name)
-        for part, name in zip(parts, names, strict=True)
-    )
-    return rank_names, {name: at for at, name in enumerate(names)}
 
 
 def _seconds(parsed: NetSanitizerText, figures: Figures, size: int, ranks: int = 1) -> float | None:

@@ -37,6 +37,7 @@ class HostTriage:
 
     @property
     def findings(self) -> list[Finding]:
+        """Findings on failed hosts, then on failed pairs."""
         return [*self.failed_hosts.values(), *self.failed_pairs.values()]
 
     def find_failed(self, present: Sequence[str], entries: Sequence[Entry], partners: Sequence[str], why: str) -> bool:

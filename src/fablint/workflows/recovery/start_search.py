@@ -56,6 +56,7 @@ class StartResult:
 
     @property
     def excluded(self) -> list[str]:
+        """Hosts without which the engine starts."""
         return [*(one.host for one in self.faulty), *dict.fromkeys(path[0] for path in self.paths), *self.unknown]
 
 

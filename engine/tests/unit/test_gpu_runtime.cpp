@@ -1,0 +1,133 @@
+// Driver libraries of GPUs, against the fakes of engine/tests/fakes.
+#include <doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "base/errors.hpp"
+#include "gpu/gpu_runtime.hpp"
+#include "tests/fake_gpus.hpp"
+
+using namespace fablint;
+
+namespace {
+
+const GpuRuntime& fake_cuda() {
+    load_fake_cuda();
+    const GpuRuntime& runtime = GpuRuntime::of(GpuApi::cuda);
+    runtime.use(0);
+    return runtime;
+}
+
+std::string message_of(const std::function<void()>& work) {
+    const auto error = attempt(work);
+    return error ? error->what() : "no error";
+}
+
+// Does the work end a process?
+bool is_fatal(const std::function<void()>& work) {
+    const pid_t child = fork();
+    if (child == 0) {
+        for (const int caught : {SIGABRT, SIGSEGV}) std::signal(caught, SIG_DFL);
+        std::freopen("/dev/null", "w", stderr);
+        work();
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return status != 0;
+}
+
+std::string copied(const GpuRuntime& runtime, const void* data, std::size_t bytes) {
+    std::string text(bytes, ' ');
+    runtime.copy(GpuCopy::to_host, text.data(), data, bytes);
+    return text;
+}
+
+}  // namespace
+
+TEST_CASE("a host without usable GPUs is an error that names the reason") {
+    load_fake_hip();
+    const auto start = [] { GpuRuntime::of(GpuApi::hip); };
+    {
+        const FakeSetting none("FAKE_GPU_DEVICES", "0");
+        CHECK(message_of(start) == "hip: no GPU can be used: no GPU is detected (100)");
+    }
+    {
+        const FakeSetting mismatch("FAKE_GPU_INIT", "803");
+        CHECK(message_of(start) ==
+              "hip: no GPU can be used: system has unsupported display driver / driver combination (803)");
+    }
+    CHECK(GpuRuntime::of(GpuApi::hip).count() == 2);
+}
+
+TEST_CASE("a GPU has a name and the PCI address of sysfs") {
+    const GpuProperties gpu = fake_cuda().properties(1);
+    CHECK(gpu.name == "fake GPU of libcuda");
+    CHECK(gpu.pci == "0000:2a:00.0");
+    CHECK(message_of([] { fake_cuda().properties(7); }) == "cuda: device 7: invalid device ordinal (101)");
+}
+
+TEST_CASE("bytes that are copied to a GPU come back") {
+    const GpuRuntime& runtime = fake_cuda();
+    void* const data = runtime.allocate(10000);
+    void* const pinned = runtime.allocate_host(5);
+    char* const end = static_cast<char*>(data) + 9995;
+    runtime.copy(GpuCopy::to_device, data, "hello", 5);
+    const GpuStream stream = runtime.create_stream();
+    runtime.queue_copy(GpuCopy::within_device, end, data, 5, stream);
+    runtime.queue_copy(GpuCopy::to_host, pinned, end, 5, stream);
+    runtime.synchronise(stream);
+    CHECK(std::string(static_cast<char*>(pinned), 5) == "hello");
+    CHECK(copied(runtime, end, 5) == "hello");
+    runtime.destroy(stream);
+    runtime.release_host(pinned);
+    runtime.release(data);
+}
+
+TEST_CASE("memory that a GPU does not have is an error with the size") {
+    const FakeSetting small("FAKE_GPU_BYTES", "100000");
+    CHECK(message_of([] { fake_cuda().allocate(100001); }) ==
+          "cuda: GPU memory of 100001 bytes: out of memory (2): choose smaller --sizes or a smaller --window");
+}
+
+TEST_CASE("another process maps memory of a GPU") {
+    const GpuRuntime& runtime = fake_cuda();
+    void* const data = runtime.allocate(64);
+    const auto shared = runtime.share(static_cast<char*>(data) + 8);
+    const pid_t child = fork();
+    if (child == 0) {
+        char* const mapped = static_cast<char*>(runtime.map(shared));
+        runtime.copy(GpuCopy::to_device, mapped + shared.offset, "from there", 10);
+        runtime.unmap(mapped);
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+    CHECK(copied(runtime, static_cast<char*>(data) + 8, 10) == "from there");
+    runtime.release(data);
+}
+
+TEST_CASE("the fake detects a wrong use of the driver") {
+    const GpuRuntime& runtime = fake_cuda();
+    char* const data = static_cast<char*>(runtime.allocate(64));
+    std::string host(64, ' ');
+    CHECK(is_fatal([&] { data[0] = 1; }));
+    CHECK(is_fatal([&] { std::thread([&] { runtime.allocate(64); }).join(); }));
+    CHECK(is_fatal([&] { runtime.copy(GpuCopy::to_device, host.data(), host.data(), 1); }));
+    CHECK(is_fatal([&] { runtime.copy(GpuCopy::to_host, data, data, 1); }));
+    CHECK(is_fatal([&] { runtime.copy(GpuCopy::to_host, host.data(), data + 1, 64); }));
+    CHECK(is_fatal([&] { runtime.release(data + 1); }));
+    CHECK(is_fatal([&] { runtime.queue_copy(GpuCopy::to_device, data, host.data(), 8, runtime.create_stream()); }));
+    CHECK(is_fatal([&] {
+        runtime.queue_copy(GpuCopy::within_device, data, data + 32, 8, nullptr);
+        runtime.release(data);
+    }));
+    CHECK_FALSE(is_fatal([&] { runtime.copy(GpuCopy::to_device, data, host.data(), 64); }));
+    runtime.release(data);
+}

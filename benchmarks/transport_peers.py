@@ -1,0 +1,266 @@
+"""Transports of fablint beside the programs of the same libraries, started by turns on the same two CPUs.
+
+Measured are the programs that are installed: sockperf and iperf3 for TCP, ucx_perftest for UCX, fi_pingpong for
+libfabric. Each comparison has the same message size, buffers, CPUs and way to wait (polling). A ratio above 1 is a
+longer latency or a higher bandwidth of fablint's. Where a program defines a figure otherwise, the table says so:
+
+- iperf3 and ucx_perftest stream without end; fablint's bandwidth has an acknowledgement after each window, which is
+  part of the time. Windows are as long as the queue of ucx_perftest: with more small messages in flight than the
+  queue of the shared memory holds, UCX is slower, in either program.
+- The server of sockperf waits in epoll_wait before every message of a TCP connection, fablint only receives.
+- fi_pingpong measures round trips only; its MB/s are size / latency.
+- ucx_perftest's put latency is half of a ping-pong of puts, each detected by polling the memory. It has no
+  counterpart: fablint's put_latency ends when the put is confirmed, a round trip of its own.
+
+    python benchmarks/transport_peers.py [--mpicxx mpicxx.mpich] [--prefix 'chrt -r 10'] [--only ucx]
+
+The real-time scheduler must be the round-robin one: with `chrt -f`, the thread in which UCX connects never runs on the
+CPU of a rank that polls.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+
+from comparison.alternating import alternate, ratio_of_medians
+from comparison.launching import Bench, begin
+
+START_LIMIT_S = 10.0
+RUN_LIMIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A program with a server and a client. `{bytes}`, `{count}` and `{port}` in the words are those of the start."""
+
+    program: str
+    server: str
+    client: str
+    read: Callable[[str, int], float]  # output of the client and message size -> us per message, or MB/s
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A row of the engine and the program that measures the same."""
+
+    name: str
+    row: str
+    peer: Peer
+    sizes: tuple[int, ...]
+    counts: tuple[int, ...]  # messages, for each size
+    rate: bool = False
+    window: int = 64
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    def figure(self, seconds: float, size: int) -> float:
+        """The engine's seconds per message in the unit of the table."""
+        return size / seconds / 1e6 if self.rate else seconds * 1e6
+
+
+def read_sockperf(text: str, _: int) -> float:
+    """Half a round trip in us, from `Summary: Latency is 5.123 usec`."""
+    return float(re.findall(r"Latency is ([\d.]+) usec", text)[-1])
+
+
+def read_iperf3(text: str, _: int) -> float:
+    return float(json.loads(text)["end"]["sum_received"]["bits_per_second"]) / 8e6
+
+
+def read_ucx(text: str, _: int) -> float:
+    """The time per message, from the rate in the last column: it has more digits than the time."""
+    return 1e6 / float(text.split()[-1])
+
+
+def read_ucx_rate(text: str, size: int) -> float:
+    return float(text.split()[-1]) * size / 1e6
+
+
+def read_pingpong(text: str, _: int) -> float:
+    """us per message: of `usec/xfer` and `Mxfers/sec`, both with two decimals, the one with more digits."""
+    time_us, rate = (float(word) for word in text.split()[-2:])
+    return time_us if time_us > 1 else 1 / rate
+
+
+SOCKPERF = Peer(
+    "sockperf",
+    "server --tcp -i 127.0.0.1 -p {port} --nonblocked --timeout 0",
+    "ping-pong --tcp -i 127.0.0.1 -p {port} -m {bytes} -t 1 --nonblocked",
+    read_sockperf,
+)
+IPERF3 = Peer("iperf3", "-s -1 -p {port}", "-c 127.0.0.1 -p {port} -l {bytes} -t 1 -J", read_iperf3)
+
+
+def ucx_perftest(test: str, *, outstanding: int = 0, rate: bool = False) -> Peer:
+    limit = f" -O {outstanding}" if outstanding else ""
+    words = f"-t {test} -s {{bytes}} -n {{count}} -w 1000 -f -p {{port}}{limit}"
+    return Peer("ucx_perftest", words, f"127.0.0.1 {words}", read_ucx_rate if rate else read_ucx)
+
+
+def fi_pingpong(provider: str) -> Peer:
+    words = f"-p {provider} -e rdm -m tagged -I {{count}} -S {{bytes}}"
+    return Peer("fi_pingpong", f"{words} -B {{port}}", f"{words} -P {{port}} 127.0.0.1", read_pingpong)
+
+
+LATENCY = "latency --directions single --iterations {count} --warmup 1000"
+STREAM = "bandwidth --directions single --buffers single --iterations {windows} --window {window} --warmup 4"
+
+
+def ucx_comparisons(name: str, layers: str, counts: tuple[int, int, int], streams: tuple[int, int]) -> list[Comparison]:
+    environ = {"UCX_TLS": layers}
+    return [
+        Comparison(
+            f"{name} latency",
+            f"{LATENCY} --transport ucx",
+            ucx_perftest("tag_lat"),
+            (8, 1 << 10, 64 << 10),
+            counts,
+            environ=environ,
+        ),
+        Comparison(
+            f"{name} bandwidth",
+            f"{STREAM} --transport ucx",
+            ucx_perftest("tag_bw", outstanding=64, rate=True),
+            (8, 1 << 20),
+            streams,
+            rate=True,
+            environ=environ,
+        ),
+    ]
+
+
+COMPARISONS: Sequence[Comparison] = (
+    Comparison(
+        "tcp latency",
+        f"{LATENCY} --transport tcp --device lo",
+        SOCKPERF,
+        (64, 1 << 10),
+        (50_000, 50_000),
+    ),
+    Comparison(
+        "tcp bandwidth",
+        f"{STREAM} --transport tcp --device lo",
+        IPERF3,
+        (128 << 10, 1 << 20),
+        (32_000, 4_000),
+        rate=True,
+        window=400,
+    ),
+    *ucx_comparisons("ucx tcp", "tcp,self", (50_000, 50_000, 10_000), (128_000, 2_000)),
+    *ucx_comparisons("ucx shm", "posix,cma,self", (1_000_000, 500_000, 50_000), (2_000_000, 4_000)),
+    Comparison(
+        "ofi tcp latency",
+        f"{LATENCY} --transport ofi --ofi-provider tcp --device lo",
+        fi_pingpong("tcp"),
+        (8, 1 << 10, 64 << 10),
+        (50_000, 50_000, 10_000),
+    ),
+    Comparison(
+        "ofi shm latency",
+        f"{LATENCY} --transport ofi --ofi-provider shm",
+        fi_pingpong("shm"),
+        (8, 1 << 10, 64 << 10),
+        (500_000, 300_000, 30_000),
+    ),
+)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for_listener(port: int) -> None:
+    """Return when a process listens on a port; a connection that asks would be taken for the client's."""
+    deadline = time.monotonic() + START_LIMIT_S
+    while time.monotonic() < deadline:
+        for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+            if re.search(rf":{port:04X} \S+ 0A ", Path(table).read_text()):
+                return
+        time.sleep(0.02)
+    raise TimeoutError(f"no server listens on port {port}")
+
+
+@contextmanager
+def running(words: Sequence[str], environ: Mapping[str, str]) -> Iterator[None]:
+    server = subprocess.Popen(words, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def peer_figure(bench: Bench, one: Comparison, size: int, count: int, cpus: Sequence[int]) -> float:
+    """Start the server on the first CPU and the client on the second, and read what the client prints."""
+    values = {"bytes": size, "count": count, "port": free_port()}
+    environ = {**os.environ, **one.environ}
+
+    def words(text: str, cpu: int) -> list[str]:
+        return ["taskset", "-c", str(cpu), *bench.prefix, one.peer.program, *text.format(**values).split()]
+
+    with running(words(one.peer.server, cpus[0]), environ):
+        wait_for_listener(values["port"])
+        client = words(one.peer.client, cpus[1])
+        done = subprocess.run(client, env=environ, check=True, stdout=subprocess.PIPE, text=True, timeout=RUN_LIMIT_S)
+    return one.peer.read(done.stdout, size)
+
+
+def pinned(bench: Bench, cpus: Sequence[int], environ: Mapping[str, str]) -> Bench:
+    """The same with rank i on CPU i of the list, and with further variables for every rank."""
+    ranks = "${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-$PMI_RANK}}"
+    script = f'set -- {" ".join(map(str, cpus))} -- "$@"; eval cpu=\\$$(({ranks} + 1)); shift {len(cpus) + 1}; '
+    prefix = ("env", *(f"{name}={value}" for name, value in environ.items()), "sh", "-c")
+    return replace(bench, prefix=(*prefix, script + 'exec taskset -c "$cpu" "$@"', "pinned", *bench.prefix))
+
+
+def compare(bench: Bench, one: Comparison, size: int, count: int, repetitions: int, folder: Path) -> str:
+    """A line of the table."""
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    row = one.row.format(count=count, window=one.window, windows=count // one.window).split()
+    engine = pinned(bench, cpus, one.environ)
+    figures = alternate(
+        {
+            "ours": lambda: one.figure(engine.engine_seconds(folder, [*row, "--sizes", str(size)]), size),
+            "theirs": lambda: peer_figure(bench, one, size, count, cpus),
+        },
+        repetitions,
+    )
+    ours, theirs = (median(figures[name]) for name in ("ours", "theirs"))
+    ratio = ratio_of_medians(figures["ours"], figures["theirs"])
+    unit = "MB/s" if one.rate else "us"
+    return f"{one.name:<18} {one.peer.program:<13} {size:>8} {ours:>11.4g} {theirs:>11.4g} {unit:<5} {ratio}"
+
+
+def main() -> None:
+    arguments, bench = begin(__doc__.splitlines()[0])
+    print(f"{'transport':<18} {'program':<13} {'bytes':>8} {'fablint':>11} {'program':>11} unit  ratio [95 %]")
+    missing: dict[str, None] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for one in COMPARISONS:
+            if arguments.only not in one.name:
+                continue
+            if shutil.which(one.peer.program) is None:
+                missing[one.peer.program] = None
+                continue
+            for size, count in zip(one.sizes, one.counts, strict=True):
+                print(compare(bench, one, size, count, arguments.repetitions, Path(folder)), flush=True)
+    if missing:
+        print(f"not installed: {', '.join(missing)}")
+    print(f"load averages at the end: {', '.join(f'{load:.1f}' for load in os.getloadavg())}")
+
+
+if __name__ == "__main__":
+    main()

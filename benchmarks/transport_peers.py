@@ -1,7 +1,7 @@
 """Transports of fablint beside the programs of the same libraries, started by turns on the same two CPUs.
 
 Measured are the programs that are installed: sockperf and iperf3 for TCP, ucx_perftest for UCX, fi_pingpong for
-libfabric. Each comparison has the same message size, buffers, CPUs and way to wait (polling). A ratio above 1 is a
+libfabric. Each comparison has the same message size, buffers, CPUs and polling ends. A ratio above 1 is a
 longer latency or a higher bandwidth of fablint's. Where a program defines a figure otherwise, the table says so:
 
 - iperf3 and ucx_perftest stream without end; fablint's bandwidth has an acknowledgement after each window, which is

@@ -65,7 +65,7 @@ struct KernelTraits {
     int slots = 1;               // message slots for each message of the window to or from each peer
     int fixed_slots = 0;         // if above 0: the number of message slots, whatever the window
     bool slot_per_rank = false;  // one message slot for every rank of the run, in one block without gaps
-    bool one_by_one = false;     // every repetition is a sample of its own
+    bool one_by_one = false;     // every repetition is a sample of its own unless the row has a batch
 };
 
 // One object per rank and row. `leads` distinguishes the two ends of a pair or star; in the world all ranks lead.

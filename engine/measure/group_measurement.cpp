@@ -46,7 +46,8 @@ GroupMeasurement::GroupMeasurement(RankGroup& rank_group, const Clock& clock, do
     if (info_.one_sided()) window_ = transport.rma()->expose(memory, {half, row.win, row.sync});
     void* base = window_ ? window_->base() : nullptr;
     const bool send_half = kernel_->traits().exposes_sent;
-    payload_ = std::make_unique<Payload>(memory, half, layout, send_half ? nullptr : base, send_half ? base : nullptr);
+    payload_ = std::make_unique<Payload>(memory, half, layout, send_half ? nullptr : base, send_half ? base : nullptr,
+                                         row.in_place);
 }
 
 Cell GroupMeasurement::measure(const Role& role, bool first, std::int64_t round) {
@@ -172,9 +173,9 @@ void GroupMeasurement::warm_up(const Task& task, double deadline) {
 }
 
 std::int64_t GroupMeasurement::batch_for(const Task& task) {
-    if (row_.validate || kernel_->traits().one_by_one) return 1;
+    if (row_.validate) return 1;
     const auto iterations = row_.iterations_for(task.end.bytes);
-    const std::int64_t batch = row_.batch ? *row_.batch : calibrate(task);
+    const std::int64_t batch = row_.batch ? *row_.batch : kernel_->traits().one_by_one ? 1 : calibrate(task);
     return iterations ? divisor_up_to(*iterations, batch) : batch;
 }
 

@@ -41,13 +41,16 @@ std::size_t Payload::half_footprint(std::size_t bytes, int slots, Layout layout)
                                                  static_cast<std::size_t>(apart));
 }
 
-Payload::Payload(Memory& memory, std::size_t bytes_of_half, Layout layout, void* lent_receive, void* lent_send)
+Payload::Payload(Memory& memory, std::size_t bytes_of_half, Layout layout, void* lent_receive, void* lent_send,
+                 bool in_place)
     : memory_(memory),
       layout_(layout),
-      owns_send_(lent_send == nullptr),
+      owns_send_(lent_send == nullptr && !in_place),
       owns_receive_(lent_receive == nullptr),
-      send_(static_cast<unsigned char*>(owns_send_ ? memory_.allocate(bytes_of_half) : lent_send)),
-      receive_(static_cast<unsigned char*>(owns_receive_ ? memory_.allocate(bytes_of_half) : lent_receive)) {}
+      receive_(static_cast<unsigned char*>(owns_receive_ ? memory_.allocate(bytes_of_half) : lent_receive)),
+      send_(static_cast<unsigned char*>(owns_send_ ? memory_.allocate(bytes_of_half)
+                                        : in_place ? receive_
+                                                   : lent_send)) {}
 
 Payload::~Payload() {
     if (owns_send_) memory_.release(send_);

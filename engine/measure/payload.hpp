@@ -20,9 +20,10 @@ class Payload {
   public:
     enum class Layout { spaced, dense, single };
 
-    // `lent_receive`, `lent_send`: memory of an RMA window for that half, which is then not allocated.
+    // `lent_receive`, `lent_send`: memory of an RMA window for that half, which is then not allocated. `in_place`: both
+    // halves are the same memory.
     Payload(Memory& memory, std::size_t bytes_of_half, Layout layout, void* lent_receive = nullptr,
-            void* lent_send = nullptr);
+            void* lent_send = nullptr, bool in_place = false);
     ~Payload();
     Payload(const Payload&) = delete;
     Payload& operator=(const Payload&) = delete;
@@ -68,8 +69,8 @@ class Payload {
     std::size_t bytes_ = 0;
     std::size_t stride_ = 0;
     bool owns_send_, owns_receive_;
-    unsigned char* send_;
     unsigned char* receive_;
+    unsigned char* send_;
     std::vector<unsigned char> expected_, found_;
 };
 

@@ -70,6 +70,8 @@ void add_options_of_kernel_and_pattern(JsonObject& object, const RowOptions& row
     if (kernel.accepts("server-flight")) object.add("server_flight", row.server_flight);
     if (kernel.accepts("workers"))
         object.add("workers", Json::list(std::vector<int>{row.workers.senders, row.workers.receivers}));
+    if (kernel.accepts("in-place")) object.add("in_place", row.in_place);
+    if (kernel.collective()) object.add("batch", row.validate ? 1 : row.batch.value_or(1));
     if (row.applies("servers")) object.add("servers", row.servers);
     if (row.applies("aggressor")) object.add("aggressor", row.all_to_all ? "all-to-all" : "incast");
     if (!row.retest_of.empty()) object.add("retest_of", row.retest_of);

@@ -43,11 +43,12 @@ const std::vector<Combination>& requirements() {
 struct Replacement {
     const char* given;
     const char* replaced;
+    const char* value;
 };
 
 const std::vector<Replacement>& replacements() {
     static const std::vector<Replacement> table = {
-#define REPLACES(given, replaced) {given, replaced},
+#define REPLACES(given, replaced, value) {given, replaced, value},
 #include "registry/options.inc"
     };
     return table;
@@ -192,7 +193,7 @@ OptionTexts overridden(const OptionTexts& benchmark, const OptionTexts& given) {
     for (const auto& [option, text] : benchmark) {
         const bool replaced =
             std::any_of(replacements().begin(), replacements().end(), [&, name = option](const Replacement& rule) {
-                return name == rule.replaced && given.count(rule.given) > 0;
+                return name == rule.replaced && given.count(rule.given) > 0 && is_given(benchmark, name, rule.value);
             });
         if (!replaced) texts.emplace(option, text);
     }

@@ -41,6 +41,7 @@ struct RowOptions {
     bool single_buffer = false;     // one buffer for all messages of a window
     bool barrier_each = false;      // a barrier of all ranks before every sample, as in osu_mbw_mr and osu_multi_lat
     bool loop_mean = false;         // mean of the whole loop, clock readings included, as in osu_put_latency
+    bool in_place = false;          // one buffer for what a collective sends and receives
     Workers workers;                // of latency_mt and latency_mp
     std::string win;
     std::string sync;

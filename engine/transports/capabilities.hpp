@@ -58,14 +58,20 @@ class RequestQueue {
     virtual bool has_request() = 0;
 };
 
-// Operations of all ranks of the run; every rank must call them.
+// Operations of all ranks of the run; every rank must call them. An operation other than the barrier may return before
+// it is complete: Transport::complete() waits for it. Where `data` is `result`, the results replace the data: the
+// contribution of a rank to all_gather() is then the part of `result` that it fills.
 class Collectives {
   public:
     virtual ~Collectives() = default;
     virtual void barrier() = 0;
-    virtual void broadcast(int root, void* data, std::size_t bytes) = 0;
+    // `data`: null at ranks other than the root. The root may find the data in `result` as well.
+    virtual void broadcast(int root, const void* data, void* result, std::size_t bytes) = 0;
     virtual void sum(const void* data, void* result, std::size_t floats) = 0;
     virtual void all_gather(const void* data, void* result, std::size_t bytes) = 0;  // bytes: of one rank
+    // Sums the parts of the ranks in `data`, `floats` elements each; a rank receives its own part of the sum. Returns
+    // the address of that part: `result`, or an address in it where the results replace the data.
+    virtual void* reduce_scatter(const void* data, void* result, std::size_t floats) = 0;
     virtual void all_to_all(const void* data, void* result, std::size_t bytes) = 0;  // bytes: for one rank
 };
 

@@ -168,10 +168,9 @@ class CorruptTransport : public Transport, Persistent, ThreadLanes, Collectives,
     }
 
     void barrier() override { mpi_->collectives()->barrier(); }
-    // The root's own buffer as well: it is written again before the next sample.
-    void broadcast(int root, void* data, std::size_t bytes) override {
-        mpi_->collectives()->broadcast(root, data, bytes);
-        flipper_.flip(data, bytes);
+    void broadcast(int root, const void* data, void* result, std::size_t bytes) override {
+        mpi_->collectives()->broadcast(root, data, result, bytes);
+        flipper_.flip(result, bytes);
     }
     void sum(const void* data, void* result, std::size_t floats) override {
         mpi_->collectives()->sum(data, result, floats);
@@ -181,6 +180,11 @@ class CorruptTransport : public Transport, Persistent, ThreadLanes, Collectives,
     void all_gather(const void* data, void* result, std::size_t bytes) override {
         mpi_->collectives()->all_gather(data, result, bytes);
         flipper_.flip(result, bytes);
+    }
+    void* reduce_scatter(const void* data, void* result, std::size_t floats) override {
+        void* part = mpi_->collectives()->reduce_scatter(data, result, floats);
+        flipper_.flip(part, floats * sizeof(float));
+        return part;
     }
     void all_to_all(const void* data, void* result, std::size_t bytes) override {
         mpi_->collectives()->all_to_all(data, result, bytes);

@@ -107,14 +107,18 @@ class MpiTransport : public Transport, Persistent, ThreadLanes, RequestQueue, Co
     }
 
     void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
-    void broadcast(int root, void* data, std::size_t bytes) override {
-        MPI_Bcast(data, count_of(bytes), MPI_BYTE, root, MPI_COMM_WORLD);
+    void broadcast(int root, const void* data, void* result, std::size_t bytes) override {
+        MPI_Bcast(data != nullptr ? const_cast<void*>(data) : result, count_of(bytes), MPI_BYTE, root, MPI_COMM_WORLD);
     }
     void sum(const void* data, void* result, std::size_t floats) override {
-        MPI_Allreduce(data, result, count_of(floats), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Allreduce(sent(data, result), result, count_of(floats), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     }
     void all_gather(const void* data, void* result, std::size_t bytes) override {
-        MPI_Allgather(data, count_of(bytes), MPI_BYTE, result, count_of(bytes), MPI_BYTE, MPI_COMM_WORLD);
+        MPI_Allgather(sent(data, result), count_of(bytes), MPI_BYTE, result, count_of(bytes), MPI_BYTE, MPI_COMM_WORLD);
+    }
+    void* reduce_scatter(const void* data, void* result, std::size_t floats) override {
+        MPI_Reduce_scatter_block(sent(data, result), result, count_of(floats), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+        return result;
     }
     void all_to_all(const void* data, void* result, std::size_t bytes) override {
         MPI_Alltoall(data, count_of(bytes), MPI_BYTE, result, count_of(bytes), MPI_BYTE, MPI_COMM_WORLD);
@@ -125,6 +129,8 @@ class MpiTransport : public Transport, Persistent, ThreadLanes, RequestQueue, Co
     }
 
   private:
+    static const void* sent(const void* data, const void* result) { return data == result ? MPI_IN_PLACE : data; }
+
     Posted sends_, receives_;
 };
 

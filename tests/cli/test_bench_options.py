@@ -96,6 +96,7 @@ LETTERS = {
     "osu_put_latency -w create": ("win", "create"),
     "osu_put_latency --win-options dynamic": ("win", "dynamic"),
     "osu_put_latency -s lock_all": ("sync", "lock_all"),
+    "osu_allreduce --in-place": ("in_place", True),
     "osu_latency_mt -t 3:4": ("workers", (3, 4)),
     "osu_latency_mp -t 4": ("workers", (1, 4)),
     "linktest --mode mpi": ("transport", "mpi"),

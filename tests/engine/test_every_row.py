@@ -18,6 +18,7 @@ import pytest
 from real_mpi import Ended, Mpi, Start, ranks_of, wait_until, with_signal
 
 from fablint.model import Row
+from fablint.model.registry import KERNELS
 from fablint.store import read_run
 
 FAST = "--samples 3 --warmup 1"
@@ -112,6 +113,24 @@ def test_every_kernel_finds_damage_and_names_it(mpi: Mpi, tmp_path: Path, ranks:
             assert damage["size"] in row.arrays["size"][:]
             assert 0 <= damage["dst"] < (ranks if world else 2)
             assert -1 <= damage["src"] < ranks if world else damage["src"] == 1 - damage["dst"]
+
+
+def test_results_of_collectives_replace_the_data(mpi: Mpi, tmp_path: Path) -> None:
+    kernels = [name for name, kernel in KERNELS.items() if "in-place" in kernel.options]
+    assert kernels == ["bcast", "allreduce", "allgather", "reduce_scatter"]
+    lines = [line(kernel, "--in-place", FAST, "--validate") for kernel in kernels]
+    rows = sound(mpi, 3, lines, tmp_path / "a.run")
+    assert all(row.attributes["in_place"] for row in rows.values())
+
+
+def test_calls_of_a_batch_are_one_sample(mpi: Mpi, tmp_path: Path) -> None:
+    batch = [line(kernel, "--iterations 12 --batch 6", sizes="8") for kernel in ("reduce_scatter", "alltoall")]
+    rows = sound(mpi, 2, [*batch, line("allreduce", "--iterations 12", sizes="8")], tmp_path / "a.run")
+    assert {name: (counts(row), row.attributes["batch"]) for name, row in rows.items()} == {
+        "reduce_scatter": ({(2,)}, 6),
+        "alltoall": ({(2,)}, 6),
+        "allreduce": ({(12,)}, 1),
+    }
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8])

@@ -296,13 +296,17 @@ TEST_CASE("collectives reach every rank") {
     const auto transport = make_mpi_transport({});
     const auto ranks = static_cast<std::size_t>(me.ranks);
     int word = me.rank == 0 ? 42 : 0;
-    transport->collectives()->broadcast(0, &word, sizeof word);
+    transport->collectives()->broadcast(0, me.rank == 0 ? &word : nullptr, &word, sizeof word);
     CHECK(word == 42);
     const std::array<float, 2> mine = {static_cast<float>(me.rank), 1.0F};
     std::array<float, 2> total{};
     transport->collectives()->sum(mine.data(), total.data(), mine.size());
     CHECK(total[0] == static_cast<float>(me.ranks * (me.ranks - 1) / 2));
     CHECK(total[1] == static_cast<float>(me.ranks));
+    std::vector<float> parts(ranks, static_cast<float>(me.rank));
+    float own = 0.0F;
+    CHECK(transport->collectives()->reduce_scatter(parts.data(), &own, 1) == &own);
+    CHECK(own == total[0]);
     std::vector<int> out(ranks), in(ranks);
     transport->collectives()->all_gather(&me.rank, in.data(), sizeof me.rank);
     for (int rank = 0; rank < me.ranks; ++rank) {

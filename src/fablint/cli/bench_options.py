@@ -171,6 +171,7 @@ SECTIONS = {
         value("-w --win --win-options", "HOW", "Creation of the RMA window: create, allocate, dynamic.", "win"),
         value("-s --sync --sync-option", "HOW", "lock, flush, flush_local, lock_all, pscw or fence.", "sync"),
         switch("-f --full", "Also minimum, maximum and iterations.", why_not=collective),
+        switch("--in-place", "Results of a collective replace the data that it sends.", "in-place"),
         switch("--verbose", "One line for every connection or pair.", why_not=of("net_sanitizer", "HPE")),
     ),
     "LinkTest options": (

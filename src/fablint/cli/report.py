@@ -20,6 +20,7 @@ TABLES = (  # those of fablint.report.TABLES, which imports numpy
     "counters",
     "latency_test",
     "linktest",
+    "nccl_tests",
     "net_sanitizer",
     "osu",
     "pairs",

@@ -39,6 +39,7 @@ class RowSpec:
     barrier: str = _DEFAULTS["barrier"]
     mean: str = _DEFAULTS["mean"]
     directions: str = _DEFAULTS["directions"]
+    in_place: bool = False
     workers: tuple[int, int] = _DEFAULTS["workers"]
     win: str | None = None
     sync: str | None = None

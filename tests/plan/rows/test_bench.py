@@ -208,3 +208,18 @@ def test_what_means_something_for_a_benchmark(registry):
     assert without_meaning("window", bench_rows(BenchRequest("linktest"), registry)) != ""
     assert without_meaning("window", every_row("congestion", registry)) == ""
     assert {row.kernel for row in every_row("net_sanitizer", registry)} == {"rpc_put", "rpc_get", "bandwidth"}
+
+
+def test_nccl_tests_counts_the_bytes_of_all_ranks_out_of_place_and_in_place(rows):
+    out, within = rows("all_gather_perf", 3, options={"sizes": "8,100,3K"})
+    assert (out.name, out.in_place) == ("all_gather_perf", False)
+    assert (within.name, within.in_place) == ("all_gather_perf-in-place", True)
+    assert out.sizes == within.sizes == (32, 1024)  # multiples of 16 for each rank
+    assert (out.iterations, out.warmup, out.batch) == ((20, 20), (5, 5), 20)
+    assert [row.sizes for row in rows("all_reduce_perf", 3, options={"sizes": "8,100"})] == [(8, 100)] * 2
+    (alltoall,) = rows("alltoall_perf", 2, options={"sizes": "1K", "validate": None})
+    assert (alltoall.sizes, alltoall.batch) == ((512,), None)
+
+
+def test_nccl_tests_needs_some_bytes_for_each_rank(refused):
+    assert "allgather of 3 ranks needs at least 48 bytes" in refused("all_gather_perf", 3, options={"sizes": "8"})

@@ -32,7 +32,7 @@ ONE_SIDED = {"put_latency", "get_latency", "accumulate", "get_accumulate", "cas"
     "get_bandwidth",
 }
 REQUESTS = {"rpc_put", "rpc_get"}
-COLLECTIVES = {"barrier", "bcast", "allreduce", "allgather", "alltoall"}
+COLLECTIVES = {"barrier", "bcast", "allreduce", "allgather", "reduce_scatter", "alltoall"}
 MUTUAL = COLLECTIVES | {"bibandwidth", "bibandwidth_persistent", "exchange", "put_bibandwidth"}
 
 

@@ -226,11 +226,8 @@ OPTIONS: Mapping[str, OptionInfo] = {
 }
 EXCLUSIONS = _combinations("EXCLUDES")
 REQUIREMENTS = _combinations("REQUIRES")
-# Option of a benchmark's row -> options of the user that replace it, in addition to the option of the same name.
-REPLACED_BY: Mapping[str, frozenset[str]] = {
-    option: frozenset(user for user, other in registry_table("options.inc", "REPLACES", 2) if other == option)
-    for _, option in registry_table("options.inc", "REPLACES", 2)
-}
+# (option of the user, option of a benchmark's row that it replaces in addition to that of the same name, its value)
+REPLACEMENTS = registry_table("options.inc", "REPLACES", 3)
 
 
 def directions_counted(kernel: str) -> int:

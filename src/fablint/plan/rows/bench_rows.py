@@ -16,6 +16,7 @@ from fablint.plan.rows.row_text import parse_row
 
 WINDOWS = (1, 2, 4, 8, 16, 32, 64, 128)  # of osu_mbw_mr -V
 MEMORY_LIMIT = 512 * 2**20  # bytes a rank that OSU gives a collective
+_NCCL_PART = 16  # bytes
 _COUNT_MESSAGES = ("LinkTest", "net_sanitizer")  # families
 _LINKTEST = {"both": "linktest_bidirectional", "one": "linktest_unidirectional", "turns": "linktest"}
 
@@ -119,12 +120,16 @@ def _rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Iterator[
             row = replace(row, pattern="pairs")
         if benchmark.family == "LinkTest":
             row = _buffers_of_linktest(request, row)
+        if benchmark.family == "nccl-tests":
+            row = _parts_of_ranks(request, row)
         if benchmark.family in _COUNT_MESSAGES:
             row = _same_messages(request, own, row)
         if request.vary_window:
             yield from (replace(row, name=f"{row.name}-window-{window}", window=window) for window in WINDOWS)
         else:
             yield row
+        if benchmark.family == "nccl-tests" and "in-place" in row.kernel_info.options and not row.in_place:
+            yield replace(row, name=f"{row.name}-in-place", in_place=True)
         if request.alltoall:
             yield _alltoall(request, row, registry)
 
@@ -144,6 +149,17 @@ def _buffers_of_linktest(request: BenchRequest, row: RowSpec) -> RowSpec:
     """LinkTest's number of buffers is that of the messages in flight: each has one. By default there is one for all."""
     own = "window" in request.options and "buffers" not in request.options and row.kernel_info.is_windowed
     return replace(row, buffers="distinct") if own else row
+
+
+def _parts_of_ranks(request: BenchRequest, row: RowSpec) -> RowSpec:
+    """nccl-tests counts the bytes of all ranks together, and gives each a multiple of 16 bytes."""
+    if row.kernel in ("bcast", "allreduce"):
+        return row
+    parts = (size // request.ranks // _NCCL_PART * _NCCL_PART for size in row.sizes)
+    if not (sizes := tuple(dict.fromkeys(part for part in parts if part))):
+        least = f"{_NCCL_PART * request.ranks} bytes, {_NCCL_PART} for each rank"
+        raise UsageError(f"{row.kernel} of {request.ranks} ranks needs at least {least}", "choose larger --sizes")
+    return replace(row, sizes=sizes)
 
 
 def _same_messages(request: BenchRequest, own: RowSpec, row: RowSpec) -> RowSpec:

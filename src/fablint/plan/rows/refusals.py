@@ -61,17 +61,17 @@ def _refuse_options_of_other_transports(row: RowSpec, texts: Texts) -> None:
 def _refuse_combinations(texts: Texts) -> None:
     for rule in EXCLUSIONS:
         (other,) = rule.others
-        if _is_given(texts, rule.option, rule.value) and _is_given(texts, other, rule.other_value):
+        if is_given(texts, rule.option, rule.value) and is_given(texts, other, rule.other_value):
             written = f"{_written(rule.option, rule.value)} excludes {_written(other, rule.other_value)}"
             raise UsageError(written, rule.reason)
     for rule in REQUIREMENTS:
-        is_met = any(_is_given(texts, other, rule.other_value) for other in rule.others)
-        if _is_given(texts, rule.option, rule.value) and not is_met:
+        is_met = any(is_given(texts, other, rule.other_value) for other in rule.others)
+        if is_given(texts, rule.option, rule.value) and not is_met:
             choices = alternatives(_written(other, rule.other_value) for other in rule.others)
             raise UsageError(f"{_written(rule.option, rule.value)} requires {choices}", rule.reason)
 
 
-def _is_given(texts: Texts, option: str, value: str) -> bool:
+def is_given(texts: Texts, option: str, value: str) -> bool:
     """Is an option given with that value? An empty value is any value, `!word` any other than the word."""
     if option not in texts:
         return False

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fablint.errors import UsageError
-from fablint.model.registry import KERNELS, OPTIONS, REPLACED_BY
+from fablint.model.registry import KERNELS, OPTIONS, REPLACEMENTS
 from fablint.model.row import RowSpec
 from fablint.plan.rows.benchmarks import Benchmark
-from fablint.plan.rows.refusals import Texts, refuse_row
+from fablint.plan.rows.refusals import Texts, is_given, refuse_row
 from fablint.text.suggestions import alternatives, did_you_mean
 
 
@@ -72,7 +72,8 @@ def _split(words: Sequence[str], benchmarks: Mapping[str, Benchmark] | None = No
         hint = did_you_mean(name, [*KERNELS, *(benchmarks or {})], "fablint bench --list shows what there is")
         raise UsageError(f"unknown kernel '{name}'", hint)
     kernel, own = _split(benchmark.row.split())
-    kept = {option: text for option, text in own.items() if not REPLACED_BY.get(option, frozenset()) & texts.keys()}
+    replaced = {other for user, other, value in REPLACEMENTS if user in texts and is_given(own, other, value)}
+    kept = {option: text for option, text in own.items() if option not in replaced}
     return kernel, {**kept, **texts}
 
 

@@ -13,6 +13,7 @@ from fablint.report.tables.congestion import congestion
 from fablint.report.tables.counters import counters
 from fablint.report.tables.latency_test import latency_test
 from fablint.report.tables.linktest import linktest
+from fablint.report.tables.nccl_tests import is_shown as is_in_nccl_tests, nccl_tests
 from fablint.report.tables.net_sanitizer import net_sanitizer
 from fablint.report.tables.osu import PATTERNS as OSU_PATTERNS, osu
 from fablint.report.tables.pairs import pairs
@@ -30,6 +31,7 @@ TABLES: Mapping[str, Renderer] = {
     "counters": counters,
     "latency_test": latency_test,
     "linktest": linktest,
+    "nccl_tests": nccl_tests,
     "net_sanitizer": net_sanitizer,
     "osu": osu,
     "pairs": pairs,
@@ -82,6 +84,8 @@ def benchmark_table(run: Run, name: str, percentiles: Sequence[float] = (), full
 
 def _table_of(name: str, row: Row) -> str:
     """Whoever asked for a benchmark gets its table, as far as the row suits it."""
+    if is_in_nccl_tests(row) and (name.endswith("_perf") or row.attributes.get("transport") == "nccl"):
+        return "nccl_tests"
     family = next((table for start, table in _OF_NAMES.items() if name.startswith(start)), None)
     if family is not None and row.pattern != "world":
         return family

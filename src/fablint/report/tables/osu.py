@@ -19,7 +19,7 @@ from fablint.report.tables.osu_matrix import matrix, varies
 from fablint.report.tables.quantiles import checked, percentile_times
 from fablint.report.tables.steps import factor
 from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, refuse, right, stacked
-from fablint.report.tables.traffic import COLLECTIVES, STARS, rates, repetitions, window
+from fablint.report.tables.traffic import COLLECTIVES, STARS, collective_rates, rates, repetitions, window
 from fablint.text import units
 
 PATTERNS = ("pair", "pairs", "fan-in", "fan-out", "world")
@@ -113,18 +113,14 @@ def _table(run: Run, row: Row, percentiles: tuple[float, ...], full: bool) -> Re
 def _of_collective(run: Run, row: Row, index: int, shown: Cells) -> dict[str, Any]:
     """OSU's full columns, and the bandwidths that nccl-tests computes.
 
-    There the algorithm bandwidth is the size over the time, with the size of all ranks together for allgather and
-    alltoall; the bus bandwidth is that times the share of it that must cross a rank's link, which makes it comparable
-    with the link's speed: 2 (n - 1) / n for allreduce, (n - 1) / n for allgather and alltoall, 1 for bcast.
+    They are in MB/s here.
     """
     seconds, count, size = shown.times[central(row)], run.ranks, row.sizes[index]
     figures: dict[str, Any] = {"min": float(seconds.min()) * 1e6, "max": float(seconds.max()) * 1e6}
     figures["iterations"] = repetitions(row, index)[0]
     if row.kernel != "barrier":
-        bytes_moved = size * count if row.kernel in ("allgather", "alltoall") else size
-        algorithm = float(rates(bytes_moved, seconds.mean())) / 1e6
-        share = {"bcast": 1.0, "allreduce": 2 * (count - 1) / count}.get(row.kernel, (count - 1) / count)
-        figures |= {"algorithm_bandwidth": algorithm, "bus_bandwidth": algorithm * share}
+        algorithm, bus = collective_rates(row.kernel, size, count, float(seconds.mean()))
+        figures |= {"algorithm_bandwidth": algorithm / 1e6, "bus_bandwidth": bus / 1e6}
     return figures
 
 

@@ -17,7 +17,13 @@ _OF_MANY_PAIRS = {
     "bandwidth": "OSU MPI Multiple Bandwidth / Message Rate Test",
 }
 # What adds or compares numbers has a type of numbers; the others move bytes.
-_DATATYPES = {"allreduce": "MPI_FLOAT", "accumulate": "MPI_UINT8_T", "cas": "MPI_UINT64_T", "fop": "MPI_UINT64_T"}
+_DATATYPES = {
+    "allreduce": "MPI_FLOAT",
+    "reduce_scatter": "MPI_FLOAT",
+    "accumulate": "MPI_UINT8_T",
+    "cas": "MPI_UINT64_T",
+    "fop": "MPI_UINT64_T",
+}
 
 
 def one_sided(row: Row) -> bool:

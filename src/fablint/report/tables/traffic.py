@@ -56,6 +56,23 @@ def rates(size: int, seconds: np.ndarray | float) -> np.ndarray:
         return np.asarray(size / np.asarray(seconds, dtype=np.float64))
 
 
+def collective_bytes(kernel: str, size: int, ranks: int) -> int:
+    """Size of a collective as nccl-tests counts it: the larger one of the buffers that a rank sends and receives."""
+    return size * ranks if kernel in ("allgather", "reduce_scatter", "alltoall") else size
+
+
+def collective_rates(kernel: str, size: int, ranks: int, seconds: float) -> tuple[float, float]:
+    """Algorithm bandwidth and bus bandwidth of a collective as nccl-tests defines them, bytes/s.
+
+    The algorithm bandwidth is the size over the time. The bus bandwidth is that times the share of it that must cross
+    a rank's link, which makes it comparable with the speed of the link: 2 (n - 1) / n for allreduce, 1 for bcast, else
+    (n - 1) / n.
+    """
+    algorithm = float(rates(collective_bytes(kernel, size, ranks), seconds))
+    share = {"bcast": 1.0, "allreduce": 2 * (ranks - 1) / ranks}.get(kernel, (ranks - 1) / ranks)
+    return algorithm, algorithm * share
+
+
 def flow_words(row: Row) -> str:
     """Direction of the payload, in words."""
     return {

@@ -23,18 +23,19 @@ from fablint.store.importing.lines import INTEGER, Foreign, figure, marked, numb
 
 MARK = marked(rb"# nThread [0-9]+ nGpus [0-9]+ minBytes |# +size +count +type .*algbw +busbw")
 
-_DEVICE = re.compile(rf"# +Rank +({INTEGER}) +(?:Group +[0-9]+ +)?Pid +[0-9]+ on +(\S+) device +(\S+)")
+_DEVICE = re.compile(rf"# +Rank +({INTEGER}) +(?:Group +[0-9]+ +)?(?:Pid +[0-9]+ +)?on +(\S+) device +(\S+)")
 _NAME = re.compile(r"# (?:Collective test starting: |Running |)(\w+)_perf\b")
 _HEADER = re.compile(r"# +size +count +type +(?:redop +)?(?:root +)?time +algbw +busbw .*")
 _BANDWIDTH = re.compile(r"# Avg bus bandwidth")
 _KERNELS = {
     "all_reduce": Kernel("allreduce", "latency", "both"),
     "all_gather": Kernel("allgather", "latency", "both"),
+    "reduce_scatter": Kernel("reduce_scatter", "latency", "both"),
     "alltoall": Kernel("alltoall", "latency", "both"),
     "broadcast": Kernel("bcast", "latency", "both"),
 }
-_OF_ALL_RANKS = ("allgather", "alltoall")  # size is that of all ranks together
-_OTHER = Kernel("collective", "latency", "both")  # reduce, reduce_scatter, sendrecv, ..., or not stated
+_OF_ALL_RANKS = ("allgather", "reduce_scatter", "alltoall")  # size is that of all ranks together
+_OTHER = Kernel("collective", "latency", "both")  # reduce, sendrecv, ..., or not stated
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ def read_nccl_tests(data: bytes, hosts: Sequence[str]) -> Imported:
     ):
         usable = [(row, us * 1e-6) for row, us in times if us is not None and measurable(us * 1e-6)]
         entries = [(row.size // share, {"mean": seconds}) for row, seconds in usable]
-        bodies += [world_body(name, kernel, entries, **facts)] if entries else []
+        in_place = name != kernel.name
+        bodies += [world_body(name, kernel, entries, in_place=in_place, **facts)] if entries else []
     return Imported(
         tool="nccl-tests",
         rank_names=rank_names,

@@ -1,0 +1,129 @@
+"""The table of nccl-tests for collectives: out of place and in place side by side, with algorithm and bus bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fablint.model import Row, Run
+from fablint.report.tables.cells import cells, central, ranks
+from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, program, refuse, stacked
+from fablint.report.tables.traffic import collective_bytes, collective_rates
+from fablint.text import units
+
+# Name of the program, reduction and root of a kernel, as nccl-tests prints them.
+_TESTS = {
+    "allreduce": ("all_reduce", "sum", -1),
+    "allgather": ("all_gather", "none", -1),
+    "reduce_scatter": ("reduce_scatter", "sum", -1),
+    "alltoall": ("alltoall", "none", -1),
+    "bcast": ("broadcast", "none", 0),
+}
+_FLOAT = 4  # bytes
+_PLACES = ("out_of_place", "in_place")
+_HALF = f"  {'time':>7}  {'algbw':>6}  {'busbw':>6} #wrong"
+_HEAD = (
+    f"#{'out-of-place':>74}{'in-place':>31}{'':10}",
+    f"# {'size':>10}  {'count':>12}  {'type':>8}  {'redop':>6}  {'root':>6}" + _HALF * 2,
+    f"# {'(B)':>10}  {'(elements)':>12}{'':26}" + f"  {'(us)':>7}  (GB/s)  (GB/s){'':7}" * 2,
+)
+
+
+def is_shown(row: Row) -> bool:
+    """Return whether nccl-tests has a program for the kernel of the row."""
+    return row.kernel in _TESTS and row.pattern == "world" and bool(row.statistics)
+
+
+def nccl_tests(run: Run, rows: Sequence[Row], options: Options) -> Table:
+    """One table per collective; its rows in place and out of place share the lines."""
+    refuse("nccl_tests", options, "percentiles", "full", "slowest")
+    groups: dict[tuple[str, str, bool], dict[str, Row]] = {}
+    for row in filter(is_shown, rows):
+        place = _PLACES[bool(row.attributes.get("in_place"))]
+        key = row.kernel, str(row.attributes.get("transport")), bool(row.attributes.get("validate"))
+        groups.setdefault(key, {}).setdefault(place, row)
+    if not groups:
+        hint = "measure one with fablint bench all_reduce_perf"
+        raise nothing_suits("nccl_tests", run, rows, "a row of a collective other than the barrier", hint)
+    return stacked("nccl_tests", [_table(run, group) for group in groups.values()])
+
+
+def _table(run: Run, group: dict[str, Row]) -> Rendered:
+    row = next(iter(group.values()))
+    test, operation, root = _TESTS[row.kernel]
+    sizes = sorted({size for each in group.values() for size in each.sizes})
+    lines = [{place: _figures(run, each, size) for place, each in group.items()} for size in sizes]
+    known = [figures for line in lines for figures in line.values() if figures]
+    average = sum(figures["bus_bandwidth"] for figures in known) / len(known) if known else 0.0
+    text = [f"# Collective test starting: {test}_perf", *_comments(run, row), "#", "# Using devices"]
+    text += [_device(run, rank) for rank in range(run.ranks)]
+    text += ["#", *_HEAD]
+    for size, line in zip(sizes, lines, strict=True):
+        count = f"{size // _FLOAT:12}      float" if _is_of_floats(row, size) else f"{size:12}      uint8"
+        total = collective_bytes(row.kernel, size, run.ranks)
+        halves = "".join(_half(line.get(place)) for place in _PLACES)
+        text.append(f"{total:12}  {count}  {operation:>6}  {root:6}{halves}")
+    wrong = [figures["wrong"] for figures in known if figures["wrong"] is not None]
+    if wrong:
+        text.append(f"# Out of bounds values : {sum(wrong)} {'FAILED' if any(wrong) else 'OK'}")
+    text += [f"# Avg bus bandwidth    : {average / 1e9:g} ", "#"]
+    facts = {
+        "table": "nccl_tests",
+        "test": test,
+        "rows": [each.name for each in group.values()],
+        "ranks": run.ranks,
+        "average_bus_bandwidth": average,
+        "sizes": [
+            {"size": collective_bytes(row.kernel, size, run.ranks), **line}
+            for size, line in zip(sizes, lines, strict=True)
+        ],
+    }
+    return Rendered(tuple(text), facts)
+
+
+def _comments(run: Run, row: Row) -> list[str]:
+    """What was timed."""
+    transport, memory = row.attributes.get("transport", "mpi"), row.attributes.get("memory", "host")
+    batch = int(row.attributes.get("batch") or 1)
+    calls = "each call after a barrier" if batch == 1 else f"{batch} calls one after another, after a barrier"
+    calls += " and until the device has completed them" * (transport == "nccl")
+    return [
+        f"# {program()}: format of nccl-tests; transport {transport}, {memory} memory",
+        f"# fablint: times are those of a call, mean over {units.plural(run.ranks, 'rank')}; timed: {calls}",
+    ]
+
+
+def _device(run: Run, rank: int) -> str:
+    return f"#  Rank {rank:2} Group  0 on {run.rank_host[rank]:>10} device  -"
+
+
+def _is_of_floats(row: Row, size: int) -> bool:
+    """NCCL copies floats where the size allows it; MPI copies bytes."""
+    is_sum = _TESTS[row.kernel][1] == "sum"
+    return is_sum or (row.attributes.get("transport") == "nccl" and size % _FLOAT == 0)
+
+
+def _figures(run: Run, row: Row, size: int) -> dict[str, Any]:
+    """Seconds, bytes/s, and the number of results that were wrong (None: not checked); empty if not measured."""
+    if size not in row.sizes:
+        return {}
+    name = central(row)
+    merged = cells(row, row.sizes.index(size), [name]).by_pair(ranks(row))
+    if not len(merged):
+        return {}
+    seconds = float(merged.times[name].mean())
+    algorithm, bus = collective_rates(row.kernel, size, run.ranks, seconds)
+    wrong = None
+    if row.attributes.get("validate"):
+        wrong = sum(entry["size"] == size for entry in row.attributes.get("corrupt") or ())
+    return {"seconds": seconds, "algorithm_bandwidth": algorithm, "bus_bandwidth": bus, "wrong": wrong}
+
+
+def _half(figures: dict[str, Any] | None) -> str:
+    if not figures:
+        return f"  {'N/A':>7}  {'N/A':>6}  {'N/A':>6}  {'N/A':>5}"
+    us = figures["seconds"] * 1e6
+    time = f"{us:7.0f}" if us >= 10_000 else f"{us:7.1f}" if us >= 100 else f"{us:7.2f}"
+    wrong = "N/A" if figures["wrong"] is None else str(figures["wrong"])
+    algorithm, bus = figures["algorithm_bandwidth"] / 1e9, figures["bus_bandwidth"] / 1e9
+    return f"  {time}  {algorithm:6.2f}  {bus:6.2f}  {wrong:>5}"

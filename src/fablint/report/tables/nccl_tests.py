@@ -59,10 +59,10 @@ def _table(run: Run, group: dict[str, Row]) -> Rendered:
     text += [_device(run, rank) for rank in range(run.ranks)]
     text += ["#", *_HEAD]
     for size, line in zip(sizes, lines, strict=True):
-        count = f"{size // _FLOAT:12}      float" if _is_of_floats(row, size) else f"{size:12}      uint8"
+        elements, datatype = (size // _FLOAT, "float") if _is_of_floats(row, size) else (size, "uint8")
         total = collective_bytes(row.kernel, size, run.ranks)
         halves = "".join(_half(line.get(place)) for place in _PLACES)
-        text.append(f"{total:12}  {count}  {operation:>6}  {root:6}{halves}")
+        text.append(f"{total:12}  {elements:12}  {datatype:>8}  {operation:>6}  {root:6}{halves}")
     wrong = [figures["wrong"] for figures in known if figures["wrong"] is not None]
     if wrong:
         text.append(f"# Out of bounds values : {sum(wrong)} {'FAILED' if any(wrong) else 'OK'}")

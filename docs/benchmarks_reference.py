@@ -94,6 +94,13 @@ PROGRAMS = (
     (JUPITER, "`linktest --bidirectional`", "bench linktest_bidirectional -n 8", ""),
     (JUPITER, "`linktest --unidirectional`", "bench linktest_unidirectional -n 8", ""),
     (JUPITER, "`linktest --serial-tests`", "bench linktest_serial -n 8", ""),
+    (
+        JUPITER,
+        "`linktest --mode tcp`, `ucp`, `psm2`",
+        "bench linktest --mode tcp -n 8",
+        "transports `tcp`, `ucx`, `ofi` with provider `psm2`; `ibverbs` and `cuda` mean `verbs` and `cuda-p2p`, and "
+        "are refused where these do not exist",
+    ),
     (JUPITER, "`linktest --all-to-all`", "bench linktest --all-to-all -n 8", "MPI_Alltoall as a row of its own"),
     (
         DDN,

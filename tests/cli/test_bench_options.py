@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fablint.cli import cli
+from fablint.cli import bench_request, cli
 from fablint.cli.bench_options import SECTIONS, SETTINGS
 from fablint.cli.session import Session
 from fablint.errors import UsageError
@@ -100,6 +100,9 @@ LETTERS = {
     "osu_latency_mt -t 3:4": ("workers", (3, 4)),
     "osu_latency_mp -t 4": ("workers", (1, 4)),
     "linktest --mode mpi": ("transport", "mpi"),
+    "linktest --mode tcp": ("transport", "tcp"),
+    "linktest --mode ucp": ("transport", "ucx"),
+    "linktest --mode psm2": ("ofi_provider", "psm2"),
     "linktest --num-warmup-messages 4": ("warmup", (4, 4)),
     "linktest --num-warmup-messages 0": ("warmup", (0, 0)),
     "linktest --num-messages 1000": ("iterations", (1000, 1000)),
@@ -324,10 +327,24 @@ def test_only_threads_ask_mpi_for_threads(bench):
         ),
         ("osu_mbw_mr -V -W 8", "--vary-window goes through the windows by itself: leave --window out"),
         ("osu_bw -i 5 --adaptive", "--adaptive excludes --iterations: give one rule"),
+        ("osu_bw --transport mpi,tcp,mpi", "--transport mpi,tcp,mpi has an entry twice: give each once"),
+        ("osu_bw --transport mpi,tpc", "--transport: 'tpc' is unknown: choose mpi, tcp"),
+        ("osu_bw --transport mpi,tcp --ofi-provider tcp", "--ofi-provider does not apply to transport mpi"),
+        ("osu_bw --transport mpi,tcp -z", "--percentiles does not apply to several transports: measure one"),
+        ("osu_put_bw --transport mpi,tcp", "put_bandwidth requires a transport with rma, which tcp does not offer"),
+        ("linktest --mode tcp --transport tcp", "--mode and --transport are the same option: give one of them"),
+        ("linktest --mode psm2 --ofi-provider tcp", "--mode psm2 means --ofi-provider psm2: omit --ofi-provider"),
     ],
 )
 def test_refused_by_name(refused, line, error):
     assert refused(line).startswith(error)
+
+
+def test_a_mode_of_linktest_without_a_transport_is_refused(refused, monkeypatch):
+    known = {name: info for name, info in bench_request.TRANSPORTS.items() if name in ("mpi", "tcp", "ucx", "ofi")}
+    monkeypatch.setattr(bench_request, "TRANSPORTS", known)
+    error = "--mode ibverbs: there is no transport verbs: choose mpi, tcp, ucp or psm2"
+    assert refused("linktest --mode ibverbs") == error
 
 
 def test_what_a_benchmark_has_is_named_when_something_else_is_asked_for(refused):

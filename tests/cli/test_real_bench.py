@@ -25,6 +25,10 @@ TABLES = {
         r"# fablint: messages over the transport tcp",
     ),
     f"osu_bw --sizes 256K --transport tcp --streams 3 {FEW} -c": (["osu_bw"], r"262144 .*Pass"),
+    "osu_latency --sizes 8 --transport mpi,tcp -i 2 -c": (
+        ["osu_latency-mpi-1", "osu_latency-tcp-1", "osu_latency-tcp-2", "osu_latency-mpi-2"],
+        r"# Size +mpi \(us\) +tcp \(us\) +tcp / mpi",
+    ),
     f"bibw --sizes 64K {FEW} -c -z 50,99": (["osu_bibw"], r"65536 .*Pass .*"),
     f"osu_put_bw --sizes 1K {FEW} -c -w create -s lock": (
         ["osu_put_bw"],

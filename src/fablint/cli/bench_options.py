@@ -5,7 +5,7 @@ They have the spelling of the programs from which the benchmarks come.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +123,17 @@ def collective(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     return "" if any(row.kernel_info.is_collective for row in rows) else f"{benchmark.name} is not a collective"
 
 
-_COUNT, _NATURAL, _MODE = click.IntRange(1), click.IntRange(0), click.Choice(("mpi",))
+# Modes of LinkTest and the options of a row that measure the same.
+LINKTEST_MODES: Mapping[str, Mapping[str, str]] = {
+    "mpi": {"transport": "mpi"},
+    "tcp": {"transport": "tcp"},
+    "ucp": {"transport": "ucx"},
+    "ibverbs": {"transport": "verbs"},
+    "psm2": {"transport": "ofi", "ofi-provider": "psm2"},
+    "cuda": {"transport": "cuda-p2p"},
+}
+
+_COUNT, _NATURAL = click.IntRange(1), click.IntRange(0)
 _LINKTEST, _NETSAN, _GPCNET = of("LinkTest"), of("net_sanitizer"), of("GPCNeT")
 _PLAIN, _SERVED = named("linktest"), named("net_sanitizer", "netsan_put", "netsan_get")
 _PARTNERS = both(_LINKTEST, not_the_world)
@@ -157,7 +167,12 @@ SECTIONS = {
         ),
         switch("--counters", "Read the NICs' counters before and after each row."),
         value("--ranks-per-nic", "K", "Spread the ranks of a host over its NICs, K to each.", type=_COUNT),
-        value("--transport", "mpi|tcp|ucx|ofi", "What carries the messages [mpi].", "transport"),
+        value(
+            "--transport",
+            "LIST",
+            "What carries the messages: mpi, tcp, ucx, ofi; several are compared [mpi].",
+            "transport",
+        ),
         value("--device", "NAME", "NIC of tcp (interface or network), ucx or ofi.", "device"),
         value("--streams", "N", "Connections of a pair, over tcp [1].", "streams"),
         value("--ofi-provider", "NAME", "Provider of libfabric, over ofi.", "ofi-provider"),
@@ -175,7 +190,7 @@ SECTIONS = {
         switch("--verbose", "One line for every connection or pair.", why_not=of("net_sanitizer", "HPE")),
     ),
     "LinkTest options": (
-        value("--mode", "mpi", "Transport of the messages.", "transport", type=_MODE, why_not=_LINKTEST),
+        value("--mode", "|".join(LINKTEST_MODES), "LinkTest's name of a transport.", "transport", why_not=_LINKTEST),
         value("--num-warmup-messages", "N", "Not timed.", "warmup", type=_NATURAL, messages=True, why_not=_LINKTEST),
         value("--num-messages", "N", "To each partner.", "iterations", type=_COUNT, messages=True, why_not=_LINKTEST),
         value("--size-messages", "BYTES", "Their size.", "sizes", why_not=_LINKTEST),

@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from fablint.cli.bench_options import SECTIONS, SETTINGS, Setting, engine_options
+from fablint.cli.bench_options import LINKTEST_MODES, SECTIONS, SETTINGS, Setting, engine_options
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Slots
+from fablint.model.registry import TRANSPORTS
 from fablint.plan import BenchRequest, bench_rows, find_benchmark, joined, parse_slots
 from fablint.plan.rows.benchmarks import KERNEL_FAMILY, Benchmark
+from fablint.plan.rows.side_by_side import media
+from fablint.text.suggestions import alternatives
 from fablint.workflows.benchmark import TableColumns
 
 RANKS = 2
@@ -41,11 +44,17 @@ def bench_request(
     slots, servers = _slots(given, benchmark)
     options = _row_options(given)
     message_size = options.pop("sizes") if "message_size" in given else None
+    if "mode" in given:
+        options |= _transport_of_mode(given["mode"], options)
     if servers:
         options["servers"] = str(servers)
     if "randomize" in given:
         options["seed"] = str(int(now.timestamp()))
-    percentiles = given.get("percentiles", KERNEL_PERCENTILES if benchmark.family == KERNEL_FAMILY else ())
+    is_comparison = len(media(options)) > 1
+    if is_comparison:
+        _refuse_in_comparisons(given)
+    has_percentiles = benchmark.family == KERNEL_FAMILY and not is_comparison
+    percentiles = given.get("percentiles", KERNEL_PERCENTILES if has_percentiles else ())
     request = BenchRequest(
         name=benchmark.name,
         ranks=_ranks(given, slots),
@@ -78,6 +87,25 @@ def _row_options(given: Given) -> dict[str, str | None]:
         setters[setting.row] = setting
         options[setting.row] = setting.text if value is True else _SPELT.get(parameter, str)(value)
     return options
+
+
+def _transport_of_mode(mode: str, options: Mapping[str, str | None]) -> Mapping[str, str]:
+    """Return the options of the transport that LinkTest's mode uses. Raises UsageError where there is none."""
+    own = LINKTEST_MODES[mode]
+    if own["transport"] not in TRANSPORTS:
+        known = [name for name, words in LINKTEST_MODES.items() if words["transport"] in TRANSPORTS]
+        raise UsageError(f"--mode {mode}: there is no transport {own['transport']}", f"choose {alternatives(known)}")
+    if twice := next((name for name in own if name != "transport" and name in options), None):
+        raise UsageError(f"--mode {mode} means --{twice} {own[twice]}", f"omit --{twice}")
+    return own
+
+
+def _refuse_in_comparisons(given: Given) -> None:
+    """Raise UsageError for a column that the table of several transports does not have."""
+    for parameter in ("percentiles", "full", "verbose"):
+        if parameter in given:
+            spelling = SETTINGS[parameter].spelling
+            raise UsageError(f"{spelling} does not apply to several transports", "measure one transport")
 
 
 def _sends(given: Given) -> str:

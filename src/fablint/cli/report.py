@@ -24,6 +24,7 @@ TABLES = (  # those of fablint.report.TABLES, which imports numpy
     "net_sanitizer",
     "osu",
     "pairs",
+    "transports",
 )
 _ONLY_FOR_TABLES = ("--row, --percentiles, --full and --slowest require --table", "name a table with --table")
 _ONLY_FOR_PAGES = (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fablint.model.cluster import Allocation, Answer, HostState
 from fablint.model.lazy_imports import lazy_names
 from fablint.model.plan import Plan, PlannedLevel, PlanRow, Slots
-from fablint.model.row import RowSpec
+from fablint.model.row import Medium, RowSpec
 from fablint.model.run import Observations, Row, Run
 from fablint.model.topology import SCOPES, Cable, Routing, Scope, Switch, Topology
 
@@ -48,6 +48,7 @@ __all__ = [
     "FollowUp",
     "HostState",
     "Limits",
+    "Medium",
     "Observations",
     "Placement",
     "Plan",

@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from fablint.model.registry import KERNELS, OPTIONS, PATTERNS, KernelInfo
 from fablint.model.registry.option_values import Counts
 
 _DEFAULTS: Mapping[str, Any] = {option.field: option.default for option in OPTIONS.values()}
+
+
+@dataclass(frozen=True)
+class Medium:
+    """How the bytes of a row travel, and where they are: what differs between rows that compare transports."""
+
+    transport: str = _DEFAULTS["transport"]
+    memory: str = _DEFAULTS["memory"]
+    device: str = ""
+    ofi_provider: str = ""
+    streams: int = _DEFAULTS["streams"]
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Medium:
+        """Return the medium of a row of a run, from its attributes, or of a RowSpec, from its fields."""
+        return cls(**{field.name: values[field.name] for field in fields(cls) if values.get(field.name)})
+
+    @property
+    def label(self) -> str:
+        """`tcp`, `ofi cxi`, `ucx cuda mlx5_0:1`: the transport, and what is not the default."""
+        memory = self.memory if self.memory != _DEFAULTS["memory"] else ""
+        streams = f"{self.streams} streams" if self.streams != _DEFAULTS["streams"] else ""
+        return " ".join(filter(None, (self.transport, memory, self.ofi_provider, self.device, streams)))
 
 
 @dataclass(frozen=True)
@@ -79,6 +102,11 @@ class RowSpec:
     def kernel_info(self) -> KernelInfo:
         """The kernel's entry in the registry."""
         return KERNELS[self.kernel]
+
+    @property
+    def medium(self) -> Medium:
+        """How its bytes travel, and where they are."""
+        return Medium.of(vars(self))
 
     @property
     def needs_threads(self) -> bool:

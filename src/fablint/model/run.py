@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fablint.model.registry import KERNELS, is_duplex
+from fablint.model.row import Medium
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+# Attributes that are equal in all rows of one measurement, whatever the medium.
+_WORKLOAD = ("kernel", "variant", "directions", "windows", "buffers", "win", "sync", "payload", "in_place", "condition")
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,16 @@ class Row:
     def pattern(self) -> str:
         """Name of the pattern; empty for imported rows."""
         return str(self.attributes.get("pattern", ""))
+
+    @property
+    def medium(self) -> Medium:
+        """How its bytes travelled, and where they were."""
+        return Medium.of(self.attributes)
+
+    @property
+    def workload(self) -> str:
+        """What the pairs did: equal for rows that measured the same, over whatever medium and at whatever time."""
+        return repr([self.sizes, *(self.attributes.get(name) for name in _WORKLOAD)])
 
     @property
     def quantity(self) -> Literal["latency", "bandwidth"]:

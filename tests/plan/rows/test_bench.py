@@ -223,3 +223,20 @@ def test_nccl_tests_counts_the_bytes_of_all_ranks_out_of_place_and_in_place(rows
 
 def test_nccl_tests_needs_some_bytes_for_each_rank(refused):
     assert "allgather of 3 ranks needs at least 48 bytes" in refused("all_gather_perf", 3, options={"sizes": "8"})
+
+
+def test_transports_side_by_side_alternate_in_blocks(rows):
+    counts = {"iterations": "10,3", "budget": "6", "sizes": "8"}
+    blocks = rows("osu_bw", options={"transport": "mpi,tcp", "device": "lo", "streams": "2", **counts})
+    assert [row.name for row in blocks] == [
+        *("osu_bw-mpi-1", "osu_bw-tcp-1", "osu_bw-tcp-2", "osu_bw-mpi-2", "osu_bw-mpi-3", "osu_bw-tcp-3")
+    ]
+    assert {row.transport: (row.device, row.streams) for row in blocks} == {"mpi": (None, 1), "tcp": ("lo", 2)}
+    assert {row.iterations for row in blocks} == {(4, 1)}  # in three blocks at least the counts that were requested
+    assert {row.budget for row in blocks} == {2.0}
+
+
+def test_a_comparison_takes_as_long_as_the_transports_one_by_one(rows):
+    blocks = rows("latency", options={"transport": "tcp,ucx", "sizes": "8"})
+    assert len(blocks) == 10
+    assert sum(row.budget or 0 for row in blocks) == pytest.approx(2.0)

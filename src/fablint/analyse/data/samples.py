@@ -184,30 +184,10 @@ def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tu
     return usable, notes
 
 
-# Attributes that are equal in all rounds of one measurement.
-SAME = (
-    "kernel",
-    "variant",
-    "transport",
-    "device",
-    "streams",
-    "ofi_provider",
-    "memory",
-    "directions",
-    "windows",
-    "buffers",
-    "win",
-    "sync",
-    "payload",
-)
-
-
 def _continues(row: Row, first: Row) -> bool:
     """Return whether `row` has further rounds of the measurement of `first`, such as follow-up measurements."""
     lists = row.layout == first.layout == "list" and {row.pattern, first.pattern} <= MATCHINGS
-    return (
-        lists and row.sizes == first.sizes and all(row.attributes.get(key) == first.attributes.get(key) for key in SAME)
-    )
+    return lists and row.workload == first.workload and row.medium == first.medium
 
 
 def _joined(lists: Sequence[Observations]) -> Observations:

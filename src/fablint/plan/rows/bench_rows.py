@@ -13,6 +13,7 @@ from fablint.plan.rows.benchmarks import COMPOSED, KERNEL_FAMILY, Benchmark, fin
 from fablint.plan.rows.plan_file import plan_row
 from fablint.plan.rows.refusals import why_inapplicable
 from fablint.plan.rows.row_text import parse_row
+from fablint.plan.rows.side_by_side import blocks, media
 
 WINDOWS = (1, 2, 4, 8, 16, 32, 64, 128)  # of osu_mbw_mr -V
 MEMORY_LIMIT = 512 * 2**20  # bytes a rank that OSU gives a collective
@@ -45,6 +46,8 @@ class BenchRequest:
 def bench_plan(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Plan:
     """The rows that measure what was asked for; each is named after its benchmark.
 
+    Rows over several transports or memories are divided into blocks that alternate between them.
+
     Raises
     ------
     UsageError
@@ -53,8 +56,9 @@ def bench_plan(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Plan
     for option in request.options:
         if why := without_meaning(option, bench_rows(request, registry)):
             raise UsageError(f"--{option}: {why}", f"leave --{option} out")
+    of_media = [[*_rows(replace(request, options=options), registry)] for options in media(request.options)]
     rows = []
-    for row in _rows(request, registry):
+    for row in blocks(of_media) if len(of_media) > 1 else of_media[0]:
         if row.pattern == "pair" and request.ranks > 2:
             raise UsageError(
                 f"{row.name} measures 2 ranks, not {request.ranks}", "leave -n out, or see fablint bench --list"
@@ -201,4 +205,5 @@ def _alltoall(request: BenchRequest, row: RowSpec, registry: Mapping[str, Benchm
     """LinkTest's all-to-all beside the pairs: messages of the same size, as far as OSU's memory limit goes."""
     largest = 1 << (MEMORY_LIMIT // 2 // request.ranks).bit_length() - 1  # sent, and as much received
     sizes = tuple(dict.fromkeys(min(size, largest) for size in row.sizes))
-    return replace(_row("linktest_alltoall", registry), name="linktest_alltoall", sizes=sizes)
+    carrier = {name: text for name, text in request.options.items() if name in ("transport", "memory")}
+    return replace(_row("linktest_alltoall", registry, carrier), name="linktest_alltoall", sizes=sizes)

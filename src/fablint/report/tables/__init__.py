@@ -18,6 +18,7 @@ from fablint.report.tables.net_sanitizer import net_sanitizer
 from fablint.report.tables.osu import PATTERNS as OSU_PATTERNS, osu
 from fablint.report.tables.pairs import pairs
 from fablint.report.tables.table import Options, Several, Table, stacked
+from fablint.report.tables.transports import transports
 
 __all__ = ["TABLES", "BenchTable", "Options", "Several", "Table", "bench_table", "benchmark_table", "render_table"]
 
@@ -35,6 +36,7 @@ TABLES: Mapping[str, Renderer] = {
     "net_sanitizer": net_sanitizer,
     "osu": osu,
     "pairs": pairs,
+    "transports": transports,
 }
 _OF_NAMES = {"linktest": "linktest", "netsan": "net_sanitizer", "bisec_bw": "bisec_bw", "latency_test": "latency_test"}
 _OF_PATTERNS = {
@@ -69,11 +71,12 @@ def benchmark_table(run: Run, name: str, percentiles: Sequence[float] = (), full
     rows = [row for row in run.rows if "retest_of" not in row.attributes]
     if not rows:
         raise UsageError(f"{run.path or 'the run'} has no row: nothing was measured", "measure it again")
+    is_comparison = len({row.medium for row in rows}) > 1
     tables: dict[str, list[Row]] = {}
-    for row in rows:
+    for row in rows if not is_comparison else ():
         tables.setdefault(_table_of(name, row), []).append(row)
     takes_percentiles, has_more = ("osu", "bench"), ("osu", "net_sanitizer", "bisec_bw")
-    found: list[Table] = []
+    found: list[Table] = [transports(run, rows, Options())] if is_comparison else []
     for table, mine in tables.items():
         options = Options(tuple(percentiles) if table in takes_percentiles else (), full and table in has_more)
         found.append(TABLES[table](run, mine, options))

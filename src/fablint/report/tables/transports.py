@@ -1,0 +1,77 @@
+"""Transports side by side: a column for each, and the ratio of each to the first with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from fablint.model import Row, Run
+from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, refuse, stacked
+from fablint.report.transport_comparison import ComparedMedium, Ratio, TransportComparison, transport_comparisons
+from fablint.text import units
+
+
+def transports(run: Run, rows: Sequence[Row], options: Options) -> Table:
+    """Return a table for each measurement that several rows did over different transports or memories."""
+    refuse("transports", options, "percentiles", "full", "slowest")
+    found = transport_comparisons(rows)
+    if not found:
+        wanted = "rows that measured the same over several transports"
+        raise nothing_suits("transports", run, rows, wanted, "measure them with --transport mpi,tcp")
+    return stacked("transports", [_rendered(run, one) for one in found])
+
+
+def _rendered(run: Run, comparison: TransportComparison) -> Rendered:
+    first, *others = comparison.media
+    name = first.medium.label
+    blocks = f", {units.plural(comparison.blocks, 'block')} each" if comparison.blocks > 1 else ""
+    comments = [
+        f"# fablint {comparison.kernel} over {len(comparison.media)} transports{blocks}, "
+        f"{units.plural(comparison.pairs, 'directed pair')} on {units.plural(len(run.hosts), 'host')}",
+        f"# medians; ratios to {name}" + (" with their 95 % interval over the blocks" if blocks else ""),
+    ]
+    head = ["# Size", *(f"{one.medium.label} ({comparison.unit})" for one in comparison.media)]
+    head += [f"{one.medium.label} / {name}" for one in others]
+    body = [
+        [
+            str(size),
+            *(_cell(comparison.in_unit(one.figures[index])) for one in comparison.media),
+            *(_ratio_cell(one.ratios[index]) for one in others),
+        ]
+        for index, size in enumerate(comparison.sizes)
+    ]
+    return Rendered((*comments, *units.columns([head, *body])), _facts(comparison))
+
+
+def _facts(comparison: TransportComparison) -> dict[str, Any]:
+    return {
+        "table": "transports",
+        "kernel": comparison.kernel,
+        "unit": comparison.unit,
+        "pairs": comparison.pairs,
+        "blocks": comparison.blocks,
+        "sizes": list(comparison.sizes),
+        "transports": [_medium_facts(comparison, one) for one in comparison.media],
+    }
+
+
+def _medium_facts(comparison: TransportComparison, one: ComparedMedium) -> dict[str, Any]:
+    return {
+        **asdict(one.medium),
+        "rows": list(one.rows),
+        "figures": [comparison.in_unit(figure) for figure in one.figures],
+        "ratios": [asdict(ratio) if ratio else None for ratio in one.ratios],
+    }
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None else units.significant(value)
+
+
+def _ratio_cell(ratio: Ratio | None) -> str:
+    if ratio is None:
+        return "-"
+    interval = (ratio.low, ratio.high)
+    words = ", ".join(units.significant(bound) for bound in interval if bound is not None)
+    return f"{units.significant(ratio.value)} [{words}]" if words else units.significant(ratio.value)

@@ -1,0 +1,130 @@
+"""Rows that measured the same over several transports or memories, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fablint.model import Medium, Row
+from fablint.report import run_facts
+from fablint.report.conditions import conditions
+from fablint.text import units
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A figure as a multiple of that of the first medium; `low` and `high` are None with fewer than two blocks."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class ComparedMedium:
+    """What was measured over one medium, per size: seconds or bytes/s, and the ratio to the first medium."""
+
+    medium: Medium
+    rows: tuple[str, ...]
+    figures: tuple[float | None, ...]
+    ratios: tuple[Ratio | None, ...]
+
+
+@dataclass(frozen=True)
+class TransportComparison:
+    """The same measurement over several media; the first of them is the reference."""
+
+    kernel: str
+    quantity: str
+    sizes: tuple[int, ...]
+    pairs: int
+    blocks: int
+    media: tuple[ComparedMedium, ...]
+
+    @property
+    def unit(self) -> str:
+        """`us`, or `MB/s` (10^6 bytes/s)."""
+        return "MB/s" if units.is_rate(self.quantity) else "us"
+
+    def in_unit(self, figure: float | None) -> float | None:
+        """Return a figure in the unit of the tables."""
+        return figure and figure * (1e-6 if units.is_rate(self.quantity) else 1e6)
+
+
+def transport_comparisons(rows: Sequence[Row]) -> list[TransportComparison]:
+    """Return a comparison for each measurement that several of the rows did over different media.
+
+    The figure of a block (a row) is the geometric mean of its pairs, each with the median of its samples. The figure of
+    a medium is the geometric mean of its blocks, its ratio the mean of the ratios of blocks with the same number, with
+    the interval of Student's t distribution over these blocks.
+    """
+    groups: dict[str, dict[Medium, list[Row]]] = {}
+    for row in rows:
+        for part in conditions(row) if run_facts.statistic(row) and "retest_of" not in row.attributes else ():
+            groups.setdefault(part.workload, {}).setdefault(part.medium, []).append(part)
+    return [_comparison(of_media) for of_media in groups.values() if len(of_media) > 1]
+
+
+def _comparison(of_media: dict[Medium, list[Row]]) -> TransportComparison:
+    blocks = min(map(len, of_media.values()))
+    first = next(iter(of_media.values()))[0]
+    log_figures = {medium: _log_figures(rows) for medium, rows in of_media.items()}
+    reference = next(iter(log_figures.values()))
+    media = tuple(
+        ComparedMedium(
+            medium,
+            tuple(row.name for row in rows),
+            tuple(_figure(values) for values in log_figures[medium].T),
+            tuple(map(_ratio, (log_figures[medium][:blocks] - reference[:blocks]).T)),
+        )
+        for medium, rows in of_media.items()
+    )
+    pairs = int(np.count_nonzero(_is_measured(first, 0)))
+    return TransportComparison(first.kernel, first.quantity, first.sizes, pairs, blocks, media)
+
+
+def _is_measured(row: Row, index: int) -> np.ndarray:
+    """Return the mask of the cells of a size that were measured, of the shape of a statistic."""
+    times = np.asarray(row.arrays[f"time_{run_facts.statistic(row)}"][..., index], dtype=np.float64)
+    return np.isfinite(times) & (times > 0)
+
+
+def _log_figures(rows: Sequence[Row]) -> np.ndarray:
+    """Return (blocks, sizes): the logarithm of the seconds, or of the bytes/s; NaN where nothing was measured."""
+    found = np.full((len(rows), len(rows[0].sizes)), np.nan)
+    for block, row in enumerate(rows):
+        for index, size in enumerate(row.sizes):
+            times = np.asarray(row.arrays[f"time_{run_facts.statistic(row)}"][..., index], dtype=np.float64)
+            measured = times[_is_measured(row, index)]
+            if not measured.size:
+                continue
+            log_time = float(np.log(measured).mean())
+            moved = size * (2 if row.is_duplex else 1)
+            if not units.is_rate(row.quantity):
+                found[block, index] = log_time
+            elif moved:
+                found[block, index] = math.log(moved) - log_time
+    return found
+
+
+def _figure(values: np.ndarray) -> float | None:
+    known = values[np.isfinite(values)]
+    return float(np.exp(known.mean())) if known.size else None
+
+
+def _ratio(values: np.ndarray) -> Ratio | None:
+    from scipy.special import stdtrit
+
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return None
+    mean = float(known.mean())
+    if known.size < 2:
+        return Ratio(math.exp(mean))
+    half = float(stdtrit(known.size - 1, (1 + CONFIDENCE) / 2)) * float(known.std(ddof=1)) / math.sqrt(known.size)
+    return Ratio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))

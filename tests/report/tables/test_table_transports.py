@@ -1,0 +1,52 @@
+"""The table of transports side by side: ratios of blocks and their interval, by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from table_cases import row, run_of
+
+from fablint.errors import UsageError
+from fablint.report import Options, benchmark_table, render_table
+
+ONE_WAY = (0, 1, 0)
+
+
+def block(number: int, transport: str, seconds: list[float], kernel: str = "latency", **attributes):
+    made = row(kernel, "pair", {ONE_WAY: seconds}, sizes=(8, 1024)[: len(seconds)], transport=transport, **attributes)
+    return type(made)(f"{kernel}-{transport}-{number}", made.attributes, made.arrays)
+
+
+def test_ratios_are_those_of_blocks():
+    """Both transports become slower from block to block; the ratio does not change by more than 10 %."""
+    rows = [block(1, "mpi", [1e-6, math.nan]), block(1, "tcp", [4e-6, 8e-6])]
+    rows += [block(2, "tcp", [8.8e-6, 8e-6]), block(2, "mpi", [2e-6, math.nan])]
+    table = render_table(run_of(*rows), "transports", Options())
+    facts = table.as_dict()
+    mpi, tcp = facts["transports"]
+    assert (mpi["transport"], tcp["transport"], facts["unit"], facts["blocks"]) == ("mpi", "tcp", "us", 2)
+    assert mpi["figures"][0] == pytest.approx(math.sqrt(2))
+    ratio = tcp["ratios"][0]
+    assert ratio["value"] == pytest.approx(math.sqrt(4 * 4.4))
+    half = 12.706 * (math.log(4.4 / 4) / math.sqrt(2)) / math.sqrt(2)  # Student's t with one degree of freedom
+    assert math.log(ratio["high"] / ratio["low"]) == pytest.approx(2 * half, rel=1e-3)
+    assert mpi["figures"][1] is None
+    assert tcp["ratios"][1] is None
+    assert "tcp / mpi" in table.text
+    assert "8           1.41" in table.text
+
+
+def test_a_bandwidth_is_a_rate_and_a_single_block_has_no_interval():
+    rows = [block(1, "ucx", [1e-6], "bandwidth"), block(1, "ofi", [2e-6], "bandwidth", ofi_provider="tcp")]
+    table = benchmark_table(run_of(*rows), "bandwidth")
+    ucx, ofi = table.as_dict()["transports"]
+    assert (ucx["figures"], ofi["figures"]) == ([pytest.approx(8.0)], [pytest.approx(4.0)])
+    assert ofi["ratios"][0] == {"value": pytest.approx(0.5), "low": None, "high": None}
+    assert "ofi tcp / ucx" in table.text
+
+
+def test_other_measurements_are_not_compared():
+    rows = [block(1, "mpi", [1e-6]), block(1, "tcp", [1e-6, 1e-6])]
+    with pytest.raises(UsageError, match="table transports needs rows that measured the same over several transports"):
+        render_table(run_of(*rows), "transports", Options())

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from fablint.model import ComponentKind, ComponentRef, Endpoint, EvidenceRecord, Finding, State
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.text.names import unfold
 
 
@@ -36,9 +36,11 @@ def evidence_of(text: str) -> tuple[EvidenceRecord, ...]:
     return (seen(kind, message=text),) if text else ()
 
 
-def finding(state: State, kind: ComponentKind, label: str, evidence: str = "", **more: Any) -> Finding:
+def finding(
+    state: State, kind: ComponentKind, label: str, evidence: str = "", next_step: str = "", **more: Any
+) -> Finding:
     """A finding about one component."""
-    more["evidence"] = evidence_of(evidence)
+    more |= {"evidence": evidence_of(evidence), "next_step": advise("remedy", remedy=next_step) if next_step else ()}
     return Finding(state=state, components=(component(kind, label),), **more)
 
 

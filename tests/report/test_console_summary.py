@@ -10,6 +10,7 @@ from report_cases import HEALTHY, SLOW_HOST, diagnose, fault_case, healthy_case,
 
 import finding_cases
 from fablint.model import ComponentRef, Finding, State
+from fablint.model.verdict import advise
 from fablint.report import console_summary
 from fablint.report.console import MAX_LINES
 from fablint.simulate import full_mesh, simulate
@@ -97,7 +98,7 @@ def test_names_cannot_steer_the_terminal():
         state=State.FAULT,
         components=(ComponentRef.of("host", HOSTILE),),
         evidence=finding_cases.evidence_of(HOSTILE),
-        next_step=HOSTILE,
+        next_step=advise("remedy", remedy=HOSTILE),
     )
     diagnosis = diagnose(run, diagnosis.topology, "fault", (finding,), notes=(HOSTILE,))
     summary = console_summary(run, diagnosis)

@@ -73,7 +73,7 @@ def sick() -> Fitness:
 def test_what_is_wrong_worst_first():
     assert fitness_table(sick(), 80) == (
         "FAIL   no answer     nid001099: does not answer ssh within 21 s\n"
-        "       remedy: log in to it; exclude it with -x until then\n"
+        "       remedy: log in to the host; exclude it with -x until it answers\n"
         "FAIL   net.link.up   nid001013 hsn1: link down\n"
         "       remedy: look at cable, NIC and the port of the switch\n"
         "FAIL   net.link.mtu  nid[001003,001007] hsn[0-1]: MTU 1500, 14 others 9000\n"

@@ -23,6 +23,7 @@ from report_cases import (
 import finding_cases
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Finding, State
+from fablint.model.verdict import advise
 from fablint.report import write_html
 from fablint.report.page import embeddable
 from fablint.text import units
@@ -56,7 +57,7 @@ def hostile_case():
         state=State.FAULT,
         components=(ComponentRef.of("host", ATTACK),),
         evidence=finding_cases.evidence_of(ATTACK),
-        next_step=ATTACK,
+        next_step=advise("remedy", remedy=ATTACK),
     )
     run = replace(run, attributes=attributes, notes=[ATTACK])
     return run, diagnose(run, diagnosis.topology, "fault", (finding,))

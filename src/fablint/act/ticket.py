@@ -10,6 +10,7 @@ from fablint.act.host_findings import HostFindings
 from fablint.act.short_texts import loss, said_by
 from fablint.model import Finding, State
 from fablint.model.verdict import seen
+from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 from fablint.text.names import plural, printable
 
@@ -75,7 +76,7 @@ def _finding(finding: Finding) -> list[str]:
         ("seen", sentences(finding.evidence) if figure else ""),
         ("source", _source(finding)),
         ("or else", ", ".join(one.text for one in finding.ambiguity_group)),
-        ("next", finding.next_step),
+        ("next", advice(finding.next_step)),
     )
     return [line for label, words in labelled if words for line in _wrapped(words, label)]
 

@@ -36,7 +36,7 @@ from fablint.analyse.findings.root_cause import fuse_run
 from fablint.analyse.findings.unexplained import unexplained_pairs
 from fablint.analyse.findings.unreported_components import judgeable_links, unreported_findings
 from fablint.analyse.fit.topology_inference import infer_topology
-from fablint.analyse.phrasing import RESUME, between_switches, times_text
+from fablint.analyse.phrasing import between_switches, times_text
 from fablint.analyse.settings import Settings
 from fablint.model import (
     ComponentRef,
@@ -50,7 +50,7 @@ from fablint.model import (
     State,
     Topology,
 )
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.text.names import fold, plural
 from fablint.topology.routing import Routes, routes_of
 
@@ -125,7 +125,10 @@ def diagnose(
         *left_out,
     ]
     if "imported" in run.attributes:
-        findings = [one.model_copy(update={"next_step": one.next_step.removeprefix(RESUME)}) for one in findings]
+        findings = [
+            one.model_copy(update={"next_step": tuple(action for action in one.next_step if action.kind != "resume")})
+            for one in findings
+        ]
     return Diagnosis(
         verdict_of(
             findings,
@@ -243,7 +246,7 @@ def _circumstances(placement: Placement) -> list[Finding]:
                 state=State.NOT_JUDGED,
                 components=(ComponentRef(kind="config", title="one host"),),
                 evidence=(seen("one_host", ranks=int(placement.host.size), host=placement.hosts[0]),),
-                next_step="measure with at least 4 hosts to judge a fabric",
+                next_step=advise("measure_more_hosts", hosts=4),
             )
         )
     if placement.oversubscribed.any():
@@ -253,7 +256,7 @@ def _circumstances(placement: Placement) -> list[Finding]:
                 state=State.CONFOUNDED,
                 components=(ComponentRef(kind="config", title="more ranks than CPUs"),),
                 evidence=(seen("oversubscribed", hosts=tuple(oversubscribed)),),
-                next_step="give every rank a CPU of its own and measure again",
+                next_step=advise("measure_own_cpus"),
             )
         )
     return findings

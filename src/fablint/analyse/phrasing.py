@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from fablint.model import ComponentKind, ComponentRef, Run, Topology
+from fablint.model import ComponentKind, ComponentRef, Endpoint, Run, Topology
+from fablint.model.verdict import Action, advise
 
-RESUME = "finish the run (fablint resume), or "  # first part of advice on what was not judged
-NEXT_STEP: dict[ComponentKind, str] = {
-    "host": "run a loopback test on {name}: if slow, it is the host or its NIC; else move its cable to another port",
-    "nic": "move the cable of {name} to another port of the switch and measure again",
-    "switch": "read the error counters, temperature and power of {name}, then measure again around it",
-    "cable": "read the error counters of both ports of {name}, reseat or swap the cable, measure again",
-    "link": "read the error counters at the receiving end of {name}, reseat or swap the cable, measure again",
-    "route": "measure {name} again; if it stays slow, look at the route between them",
-    "config": "",
+NEXT_STEP: dict[ComponentKind, str] = {  # the action for a faulty component
+    "host": "test_host",
+    "nic": "move_nic",
+    "switch": "inspect_switch",
+    "cable": "inspect_cable",
+    "link": "inspect_link",
+    "route": "inspect_route",
 }
 
 
-def between_switches(component: ComponentRef, run: Run, topology: Topology | None) -> str:
-    """What to do about a link `s0>s1` or cable `s0=s1`, with the ports where the topology knows them."""
-    a, b = (end.label for end in component.ends)
+def next_step(component: ComponentRef) -> tuple[Action, ...]:
+    """Return what to do about a component; nothing for a kind that has no action."""
+    return advise(NEXT_STEP[component.kind], component) if component.kind in NEXT_STEP else ()
+
+
+def between_switches(component: ComponentRef, run: Run, topology: Topology | None) -> tuple[Action, ...]:
+    """Return what to do about a link `s0>s1` or cable `s0=s1`, with the ports where the topology knows them."""
     ports = topology.ports if topology else {}
-    start, end = (f"{x} port {ports[x, y]}" if (x, y) in ports else x for x, y in ((a, b), (b, a)))
-    where = f"at {end}, which receives" if component.directed else f"at {start} and {end}"
-    return f"read the error counters {where}; reseat or swap the cable {start} to {end}, then {retest(run_name(run))}"
+    ends = [
+        ComponentRef.of("port", Endpoint(nodes=end.nodes, part=ports.get((end.label, other.label), "")))
+        for end, other in (component.ends, component.ends[::-1])
+    ]
+    return advise("swap_link_cable" if component.directed else "swap_switch_cable", *ends) + retest(run_name(run))
 
 
 def run_name(run: Run) -> str:
@@ -30,9 +35,9 @@ def run_name(run: Run) -> str:
     return "" if "imported" in run.attributes else run.path.name if run.path else "RUN"
 
 
-def retest(name: str) -> str:
-    """The command that measures the components of a run again."""
-    return f"`fablint retest {name}`" if name else "measure again"
+def retest(name: str) -> tuple[Action, ...]:
+    """Return the action that measures the components of a run again."""
+    return advise("retest", run=name)
 
 
 def times_text(ratio: float) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from fablint.discover.facts import Attachment, Origin, SwitchFact
 from fablint.model import ComponentRef, Endpoint, Finding, State
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.snapshot.nics import NicFact
 from fablint.snapshot.parsers.ama import decode
 
@@ -52,7 +52,7 @@ def mismatches(places: Iterable[Attachment], nics: Mapping[tuple[str, str], NicF
                         there_port=there.port,
                     ),
                 ),
-                next_step="correct the cabling or the fabric template, then bring the NIC up again",
+                next_step=advise("correct_cabling"),
             )
         )
     return findings

@@ -10,7 +10,7 @@ from fablint.discover import address_cabling
 from fablint.discover.facts import Facts, Origin, SourceReport, gather, report_on
 from fablint.discover.sources.lldpcli import of_host
 from fablint.model import ComponentRef, Finding, State
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.snapshot import CollectedSnapshots, NicFact, Snapshot, fabric_nics, nics_of
 from fablint.snapshot.neighbours import neighbours_of, why_no_neighbour
 from fablint.snapshot.parsers.lldp import Neighbour
@@ -54,7 +54,7 @@ def _silent(silent: Mapping[str, str]) -> list[Finding]:
             state=State.FAULT,
             components=(ComponentRef.of("host", host),),
             evidence=(seen("no_answer", hosts=1, reason=why),),
-            next_step="log in to the host; exclude it with -x until it answers",
+            next_step=advise("log_in"),
         )
         for host, why in silent.items()
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fablint.model import ComponentRef, Finding, State
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.snapshot.cable_speeds import SlowCable, TrainedCable, slow_cables
 
 
@@ -23,5 +23,5 @@ def _finding(slow: SlowCable) -> Finding:
         quantity="bandwidth",
         effect=cable.bytes_per_second / slow.usual - 1,
         evidence=(seen("cable_speed", cable=cable.ends, rate=str(cable.rate), others=slow.others),),
-        next_step="reseat the cable, then replace it",
+        next_step=advise("replace_cable"),
     )

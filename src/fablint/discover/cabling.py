@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fablint.discover.agreement import Claim
 from fablint.discover.facts import TRUST, Attachment, Wire
 from fablint.model import Cable, ComponentRef, Endpoint, Finding, State
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.text.names import natural
 
 
@@ -30,9 +30,7 @@ class Cabling:
         there = self._taken.setdefault((switch, port), end)
         if there != end:
             evidence = (seen("two_ends", first=there, second=end),)
-            step = (
-                "run discovery again after two minutes, since LLDP keeps old neighbours so long; then check the cable"
-            )
+            step = advise("discover_again")
             components = (ComponentRef.of("config", Endpoint(nodes=(switch,), part=port)),)
             self.findings.append(Finding(state=State.SUSPECT, components=components, evidence=evidence, next_step=step))
             return

@@ -15,7 +15,7 @@ from fablint.discover.name_blocks import name_blocks
 from fablint.discover.sources import SOURCES, SavedOutput, read_saved
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Finding, State, Topology
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.snapshot import CollectedSnapshots, NicFact
 from fablint.system import System
 
@@ -144,6 +144,6 @@ def _missing(merged: Merged, hosts: Iterable[str]) -> list[Finding]:
             state=State.SUSPECT,
             components=(ComponentRef.of("config", merged.missing),),
             evidence=(seen("switch_unknown", missing=count, hosts=of),),
-            next_step="start lldpd on these hosts, or pass a topology file to --from",
+            next_step=advise("report_switches"),
         )
     ]

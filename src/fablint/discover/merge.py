@@ -11,7 +11,7 @@ from fablint.discover.cabling import build_cabling
 from fablint.discover.facts import TRUST, Attachment, Facts, Origin, SwitchFact, Wire
 from fablint.discover.next_hops import find_routing
 from fablint.model import ComponentRef, EvidenceRecord, Finding, State, Switch, Topology
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.snapshot import NicFact
 from fablint.snapshot.fabric_nics import fabric_nics
 from fablint.text.names import natural, one_spelling
@@ -153,7 +153,7 @@ def _contradictions(disputes: Sequence[Dispute], selected: Iterable[str], verb: 
 
 
 def _suspect(names: Iterable[str], evidence: EvidenceRecord) -> Finding:
-    step = "determine which source is right and correct the other, or pass a topology file to --from"
+    step = advise("resolve_contradiction")
     components = (ComponentRef.of("config", names),)
     return Finding(state=State.SUSPECT, components=components, evidence=(evidence,), next_step=step)
 

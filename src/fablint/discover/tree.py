@@ -10,6 +10,7 @@ from fablint.discover.discovering import DiscoveredFabric
 from fablint.discover.facts import SourceReport
 from fablint.model import Finding, State, Topology
 from fablint.model.component import label_of
+from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 from fablint.text.names import fold, plural
 
@@ -86,7 +87,7 @@ def _findings(fabric: DiscoveredFabric) -> Iterator[str]:
         groups[finding.state, finding.component, sentences(finding.evidence)].append(finding)
     for (state, component, evidence), several in groups.items():
         names = label_of([component for finding in several for component in finding.components])
-        step = f" ({several[0].next_step})" if several[0].next_step else ""
+        step = f" ({advice(several[0].next_step)})" if several[0].next_step else ""
         yield f"{state} {component} {names}: {evidence}{step}"
 
 

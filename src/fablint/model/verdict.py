@@ -44,6 +44,23 @@ def seen(kind: str, **values: Any) -> EvidenceRecord:
     return EvidenceRecord(kind=kind, **source, values=known)
 
 
+class Action(Data):
+    """One action of a next step. `fablint.text.action_sentences` has a sentence for each kind."""
+
+    kind: str
+    components: tuple[ComponentRef, ...] = Field(default=(), description="components that the action is about")
+    values: Mapping[str, Value] = Field(default={}, description="names and numbers, by kind")
+
+    def __hash__(self) -> int:
+        """Hash of an action, whose values are a mapping."""
+        return hash((self.kind, self.components, frozenset(self.values.items())))
+
+
+def advise(kind: str, *components: ComponentRef, **values: Value) -> tuple[Action, ...]:
+    """Return the next step that consists of one action; longer next steps are sums."""
+    return (Action(kind=kind, components=components, values=values),)
+
+
 class Finding(BaseModel):
     """One statement about one component (or one folded set of them)."""
 
@@ -68,7 +85,7 @@ class Finding(BaseModel):
     ambiguity_group: tuple[ComponentRef, ...] = Field(
         default=(), description="other components, and other causes, that explain the evidence as well"
     )
-    next_step: str = ""
+    next_step: tuple[Action, ...] = Field(default=(), description="what to do, in this order")
 
     @property
     def component(self) -> ComponentKind:

@@ -8,6 +8,7 @@ from fablint.model import Diagnosis, Finding, Placement, Row, Run, State
 from fablint.report import finding_order, run_facts, scopes
 from fablint.report.terminal_colours import coloured
 from fablint.text import units
+from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 
 MAX_LINES = 25
@@ -95,7 +96,7 @@ def _finding(finding: Finding, painter: _Painter) -> list[str]:
         group = ", ".join(one.text for one in finding.ambiguity_group)
         lines += painter.block("", f"indistinguishable from: {group}", 1)
     if finding.next_step:
-        lines += painter.block("", "next: " + finding.next_step, 2)
+        lines += painter.block("", f"next: {advice(finding.next_step)}", 2)
     return lines
 
 

@@ -22,6 +22,7 @@ from fablint.report.heatmap import block_side, topological_order
 from fablint.report.survey import SizeSurvey, survey
 from fablint.system import DISK_FULL, replace_text
 from fablint.text import units
+from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 
 
@@ -52,9 +53,8 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
     found = finding_order.ordered(diagnosis.verdict)
     style, script = _asset("report.css"), "".join(map(_asset, ("map.js", "view.js", "controls.js")))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals.update(
-        text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes, sentences=sentences, len=len
-    )
+    environment.globals.update(text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes)
+    environment.globals.update(sentences=sentences, advice=advice, len=len)
     return environment.from_string(_asset("report.html.j2")).render(
         title=run.path.name if run.path else "a run in memory",
         run=run,

@@ -26,6 +26,8 @@ class Words(Formatter):
             return fold(value)
         if format_spec == "list":
             return ", ".join(value)
+        if format_spec == "and":
+            return " and ".join(value)
         if format_spec == "us":
             return f"{value * 1e6:.2f} us"
         if format_spec == "times":

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 from fablint.model import ComponentRef, Endpoint, Finding, State
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Suppressed
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.text.names import fold
 
-NOT_ANSWERED = "log in to it; exclude it with -x until then"  # remedy
 _STATES = {Outcome.FAIL: State.FAULT, Outcome.WARN: State.SUSPECT, Outcome.ERROR: State.NOT_JUDGED}
 
 
@@ -30,7 +29,7 @@ def finding_of(result: Result, rule: Rule) -> Finding:
                 unit=result.unit or None,
             ),
         ),
-        next_step=rule.remedy,
+        next_step=advise("remedy", remedy=rule.remedy),
     )
 
 
@@ -38,7 +37,7 @@ def finding_of_silent(hosts: Sequence[str], why: str) -> Finding:
     """Finding of hosts that gave no answer for the same reason."""
     evidence = (seen("no_answer", hosts=len(hosts), reason=why),)
     components = (ComponentRef.of("host", hosts),)
-    return Finding(state=State.FAULT, components=components, evidence=evidence, next_step=NOT_ANSWERED)
+    return Finding(state=State.FAULT, components=components, evidence=evidence, next_step=advise("log_in"))
 
 
 def _component(rule: Rule, hosts: Iterable[str], target: str) -> ComponentRef:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ def finding_facts(finding: Finding) -> dict[str, Any]:
         "name": finding.name,
         "evidence": sentences(finding.evidence),
         "ambiguity_group": [one.text for one in finding.ambiguity_group],
-        "next_step": finding.next_step,
+        "next_step": advice(finding.next_step),
     }
     facts: dict[str, Any] = json.loads(finding.model_dump_json())  # figures that are not finite become null
     return {**facts, "text": text}

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings, strategies as st
 from fablint.analyse import diagnose
 from fablint.model import Scope, State
 from fablint.simulate import CHECK_ROWS, Fault, Noise, full_mesh, simulate
+from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 from finding_cases import group
 
@@ -67,7 +68,7 @@ def test_the_interval_of_the_loss_holds_the_truth(fault, loss) -> None:
 def test_a_host_has_its_series_class_and_a_next_step() -> None:
     finding = diagnose(simulate(MESH, faults=[HOST]), MESH.topology).verdict.findings[0]
     assert group(finding) == ("NIC of h05", "cable h05=s0", "port of s0 to h05")
-    assert "loopback" in finding.next_step
+    assert "loopback" in advice(finding.next_step)
     assert "of 126 pairs slow" in sentences(finding.evidence)
 
 

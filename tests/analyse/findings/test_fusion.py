@@ -17,6 +17,7 @@ from fablint.analyse.data.counter_steps import MEANS, CounterSteps, count_steps
 from fablint.analyse.findings.root_cause import LIKELY, PARTS, PRIOR, SHOWN, Ranking, Series, fuse, fuse_run
 from fablint.model import ComponentKind, ComponentRef, Direction, Finding, State
 from fablint.simulate import full_mesh, simulate
+from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 
 SERIES = Series("nid000123", "hsn1", "x1000c1r5b0", "12")
@@ -73,7 +74,7 @@ def test_counters_that_moved_name_the_part(
 
 def test_a_swap_is_proposed_with_both_ends_of_the_cable() -> None:
     ranking = fuse(SERIES, "rx", nic(hni_pcs_uncorrected_cw=40), (), run="monday.run")
-    assert ranking.next_step == (
+    assert advice(ranking.next_step) == (
         "swap cable between nid000123 hsn1 and x1000c1r5b0 port 12, then `fablint retest monday.run`"
     )
     assert sentences(ranking.reasons).startswith("the NIC received damaged code words; the line to the switch is clean")
@@ -93,21 +94,21 @@ def test_a_swap_is_proposed_with_both_ends_of_the_cable() -> None:
 )
 def test_each_part_has_its_action(moved: str, loopback: State, step: str) -> None:
     tested = finding(HOST, "host", loopback, "Loopback: 24.1 GB/s")
-    assert fuse(SERIES, "rx", nic(**{moved: 50}), (tested,)).next_step.startswith(step)
+    assert advice(fuse(SERIES, "rx", nic(**{moved: 50}), (tested,)).next_step).startswith(step)
 
 
 def test_what_nothing_tells_apart_asks_for_the_test_that_does() -> None:
     ranking = fuse(SERIES, "rx", None, ())
     assert sentences(ranking.reasons) == ""
-    assert ranking.next_step == "run a loopback test on nid000123 hsn1, then `fablint retest RUN`"
+    assert advice(ranking.next_step) == "run a loopback test on nid000123 hsn1, then `fablint retest RUN`"
     fine = finding(HOST, "host", State.OK, "loopback: 24.1 GB/s")
-    assert fuse(SERIES, "rx", None, (fine,)).next_step.startswith("swap cable between nid000123 hsn1 and ")
+    assert advice(fuse(SERIES, "rx", None, (fine,)).next_step).startswith("swap cable between nid000123 hsn1 and ")
 
 
 def test_without_a_topology_the_parts_have_names_all_the_same() -> None:
     ranking = fuse(Series("h07"), "rx", nic(hni_pcs_uncorrected_cw=9), ())
     assert {part.label for part, _ in ranking.parts} == {"h07", "NIC of h07", "cable of h07", "switch port of h07"}
-    assert ranking.next_step.startswith("swap cable between h07 and its switch, then")
+    assert advice(ranking.next_step).startswith("swap cable between h07 and its switch, then")
 
 
 def test_loopback_tells_the_ends_from_the_cable() -> None:
@@ -295,7 +296,7 @@ def test_a_run_knows_the_nic_its_counters_and_its_port() -> None:
     for name in (host, finding_cases.component("nic", "h02/cxi1"), second):
         ranking = fuse_run(replace(run, path=Path("a/b.run")), topology, name, "rx", ())
         assert ranking.first.label == "h02=s1"
-        assert ranking.next_step == "swap cable between h02 hsn1 and s1 port 12, then `fablint retest b.run`"
+        assert advice(ranking.next_step) == "swap cable between h02 hsn1 and s1 port 12, then `fablint retest b.run`"
     assert "damaged code words" not in sentences(fuse_run(run, topology, first_nic, "rx", ()).reasons)
     assert fuse_run(run, None, host, "rx", ()).first.label == "cable of h02"
     assert "other hosts" in sentences(

@@ -15,6 +15,7 @@ from fablint.analyse.fit.topology_inference import infer_topology
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Run, State, Topology
 from fablint.simulate import Fabric, Noise, SimulatedRow, full_mesh, simulate
+from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 
 MESH = full_mesh(8, 8)
@@ -60,7 +61,7 @@ def test_a_host_on_another_switch_is_named_with_that_switch(kind: str, moved: di
     for finding in findings:
         assert sentences(finding.evidence).startswith(f"declared on {moved[finding.name]}, but ")
         assert f"its times are those of {MESH.topology.host_switch[finding.name]} (" in sentences(finding.evidence)
-        assert finding.next_step == f"look where the cable of {finding.name} ends, or correct the topology file"
+        assert advice(finding.next_step) == f"look where the cable of {finding.name} ends, or correct the topology file"
         assert finding.log10_e is not None
         assert finding.log10_e > np.log10(64 / 0.01)
         assert finding.effect == pytest.approx(0.27, abs=0.06)  # a cable and a switch more

@@ -14,6 +14,7 @@ from fablint.errors import IncompleteError, NotStartedError
 from fablint.measure import start_limit_s
 from fablint.model import Plan, State
 from fablint.system import System
+from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
@@ -211,7 +212,7 @@ def test_a_host_whose_own_ranks_do_not_start_either_may_have_faulty_software() -
     finding = findings_of(result, "")[0]["n07"]
     assert "its own ranks alone do not start either" in sentences(finding.evidence)
     assert group(finding) == ("software of n07", "launcher of n07")
-    assert "start a program on n07" in finding.next_step
+    assert "start a program on n07" in advice(finding.next_step)
 
 
 def test_a_host_on_several_faulty_paths_is_not_said_to_be_the_only_candidate() -> None:

@@ -23,9 +23,8 @@ from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, Run, State
 from fablint.model.component import cause
 from fablint.model.placement import unfold_cores
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.text.evidence_sentences import sentences
-from fablint.text.names import fold
 
 Mask = npt.NDArray[np.bool_]
 Quantity = Literal["latency", "bandwidth"]
@@ -88,7 +87,6 @@ def first_hosts(run: Run, placement: Placement, views: Sequence[TimedCells]) -> 
     chance, shift, view = min(known, key=lambda test: test[0])
     slow = sum(1 for _, shift, _ in known if shift > 0)
     first = [placement.hosts[hosts[0]] for hosts in allocations]
-    names = fold(first)
     return [
         Finding(
             state=State.CONFOUNDED,
@@ -114,7 +112,7 @@ def first_hosts(run: Run, placement: Placement, views: Sequence[TimedCells]) -> 
                 cause("the batch host that starts all the others"),
                 cause("the host that is measured first"),
             ),
-            next_step=f"measure again with another host first: is it {names} or the place that is slow?",
+            next_step=advise("measure_other_host_first", ComponentRef.of("host", first)),
         )
     ]
 
@@ -178,7 +176,7 @@ def shared_cores(run: Run, placement: Placement) -> list[Finding]:
             state=State.CONFOUNDED,
             components=(ComponentRef(kind="config", title="ranks on the same CPU"),),
             evidence=(seen("shared_cores", hosts=tuple(placement.hosts[host] for host in sharing)),),
-            next_step="bind every rank to a CPU of its own (the launcher's --bind-to core) and measure again",
+            next_step=advise("measure_bound"),
         )
     ]
 
@@ -227,7 +225,7 @@ def slow_times(view: TimedCells, placement: Placement, settings: Settings) -> li
                 cause("other jobs on the fabric"),
                 cause("clock frequency or temperature of all hosts"),
             ),
-            next_step="see what else used the fabric then, and measure again",
+            next_step=advise("measure_without_load"),
         )
     ]
 

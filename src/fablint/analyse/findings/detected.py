@@ -16,11 +16,11 @@ from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import detection_evidence, relative, seen_in
 from fablint.analyse.findings.paths.pair_routes import suspect_routes
 from fablint.analyse.fit.alpha_beta import explain
-from fablint.analyse.phrasing import NEXT_STEP
+from fablint.analyse.phrasing import next_step
 from fablint.model import ComponentRef, Direction, EvidenceRecord, Finding, Placement, State
 from fablint.model.component import in_series
 from fablint.model.registry import is_duplex
-from fablint.model.verdict import seen
+from fablint.model.verdict import Action, advise, seen
 
 Charge = tuple[ViewResult, Detection]
 
@@ -192,15 +192,14 @@ def _in_series(detection: Detection, placement: Placement) -> tuple[ComponentRef
     return (*nics, of("cable", host, behind), of("port", behind, host), *((of("switch", behind),) if alone else ()))
 
 
-def _next_step(state: State, component: ComponentRef) -> str:
-    name = component.label
+def _next_step(state: State, component: ComponentRef) -> tuple[Action, ...]:
     if state is State.CONFOUNDED and component.kind in ("link", "cable", "switch", "group"):
-        return f"compare cable lengths and switches on the path of {name} with the others; measure bandwidth"
+        return advise("compare_path_lengths", component)
     if state is State.CONFOUNDED:
-        return "give every rank a CPU of its own and measure again"
+        return advise("measure_own_cpus")
     if state is State.SUSPECT:
-        return f"measure {name} again, with more partners"
-    return NEXT_STEP[component.kind].format(name=name)
+        return advise("measure_more_partners_of", component)
+    return next_step(component)
 
 
 def suspected(views: Sequence[ViewResult], placement: Placement, known: Sequence[Finding]) -> list[Finding]:

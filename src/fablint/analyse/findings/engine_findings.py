@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from fablint.analyse.phrasing import NEXT_STEP
+from fablint.analyse.phrasing import next_step
 from fablint.model import ComponentRef, Endpoint, Finding, Row, Run, State
 from fablint.model.component import in_series
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 
 ANYBODY = ""  # in place of the sender of a payload that several ranks made, as in a reduction
 SAME_END = 3  # partners of a host with damaged payloads from which the host and not a route is faulty
@@ -30,24 +30,26 @@ def damaged(run: Run) -> list[Finding]:
         for host, shared in ends.items():
             if len(shared) >= SAME_END:
                 messages = sum(routes.pop(route) for route in shared)
+                component = ComponentRef.of("host", host)
                 findings.append(
                     Finding(
                         state=State.FAULT,
-                        components=(ComponentRef.of("host", host),),
+                        components=(component,),
                         direction="tx" if direction == "tx" else "rx",
                         evidence=(seen("damaged_host", payloads=messages, partners=len(shared), **where[shared[0]]),),
                         ambiguity_group=(*in_series(host)[:2], ComponentRef.of("host", host, title="memory")),
-                        next_step=f"take {host} out of service; {NEXT_STEP['host'].format(name=host)}",
+                        next_step=advise("take_out_of_service", component) + next_step(component),
                     )
                 )
     for (src, dst), messages in routes.items():
+        both = ComponentRef.of("host", src), ComponentRef.of("host", dst)
         findings.append(
             Finding(
                 state=State.FAULT,
                 components=(ComponentRef.of("route", src, dst, directed=True),),
                 evidence=(seen("damaged", payloads=messages, **where[src, dst]),),
-                ambiguity_group=(ComponentRef.of("host", src), ComponentRef.of("host", dst)),
-                next_step=f"measure {src} and {dst} with other partners and --validate to tell which end it is",
+                ambiguity_group=both,
+                next_step=advise("validate_ends", *both),
             )
         )
     return findings
@@ -67,7 +69,7 @@ def _damaged_together(
             state=State.FAULT,
             components=(ComponentRef.of("route", Endpoint(), hosts, directed=True),),
             evidence=(seen("damaged_result", payloads=payloads, **where[common[0]]),),
-            next_step="measure all pairs with --validate: they name the sender",
+            next_step=advise("validate_all_pairs"),
         )
     ]
 
@@ -109,7 +111,7 @@ def lost(run: Run) -> list[Finding]:
                 ambiguity_group=(
                     (ComponentRef.of("host", beside), ComponentRef.of("route", host, beside)) if beside else ()
                 ),
-                next_step=f"see whether {host} is up and what its system log says, then resume the run",
+                next_step=advise("inspect_failed_host", ComponentRef.of("host", host)),
             )
         )
     return findings

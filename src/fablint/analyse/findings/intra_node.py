@@ -18,7 +18,7 @@ from fablint.analyse.fit.median_polish import FEW_PARTS
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, Row, State
 from fablint.model.grouped_values import GroupedValues
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 
 FEWEST_HOSTS = 4
 FEWEST_MEASUREMENTS = 3  # of a host in a FAULT
@@ -78,5 +78,5 @@ def _finding(state: State, row: Row, size: int, name: str, loss: float, measured
             ComponentRef.of("host", name, title="memory"),
             ComponentRef.of("host", name, title="CPUs (clock, binding, other processes)"),
         ),
-        next_step=f"look at clock frequency, memory channels and what else runs on {name}",
+        next_step=advise("inspect_memory", ComponentRef.of("host", name)),
     )

@@ -26,11 +26,11 @@ from fablint.analyse.detect.lateness.late_pairs import (
     candidates_of,
     host_pairs_of,
 )
-from fablint.analyse.phrasing import NEXT_STEP
+from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
 from fablint.model.component import in_series
-from fablint.model.verdict import seen
+from fablint.model.verdict import Action, advise, seen
 from fablint.topology.routing import Routes
 
 BOUNDS = tuple(1.5 * 2**step for step in range(7))  # times the usual mean by median, beyond which a cell may be late
@@ -196,13 +196,11 @@ class _Evidence:
         return seen("late_messages", ratio=ratio, late=here, pairs=pairs, **others)
 
 
-def _next_step(candidate: Candidate) -> str:
-    name = candidate.component.label
+def _next_step(candidate: Candidate) -> tuple[Action, ...]:
     if candidate.kind == "host":
-        return f"read the error and drop counters at both ends of the cable of {name}; then reseat or swap it"
+        return advise("read_cable_drops", candidate.component)
     if candidate.kind == "exits":
-        switch = candidate.component.ends[0].label
-        return f"read the error and drop counters of all ports of {switch} to other switches; reseat or swap that cable"
+        return advise("read_exit_drops", ComponentRef.of("switch", candidate.component.ends[0]))
     if candidate.is_scope:
-        return "measure again with --order serial: if they are still late, look at what all of these paths share"
-    return NEXT_STEP[candidate.component.kind].format(name=name)
+        return advise("measure_serially")
+    return next_step(candidate.component)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from fablint.analyse.decide import amended
 from fablint.analyse.findings.additional import with_additional
 from fablint.analyse.findings.unreported_components import ACCUSED
-from fablint.analyse.phrasing import NEXT_STEP
+from fablint.analyse.phrasing import next_step
 from fablint.model import (
     SCOPES,
     ComponentRef,
@@ -32,7 +32,7 @@ from fablint.model import (
 )
 from fablint.model.pair_metrics import PairMetrics, figures_of, joined, quotable
 from fablint.model.thresholds import Compared, Comparison, Threshold
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.text import units
 from fablint.text.names import plural
 
@@ -273,7 +273,7 @@ def _of_scope(one: Compared) -> Finding:
         quantity=one.threshold.quantity,
         effect=one.median / one.threshold.value - 1.0,
         evidence=(_seen("scope_misses", one, None, median=one.median, outside=one.outside, pairs=one.pairs),),
-        next_step="compare the threshold with what this fabric was built for, and look at what all these pairs share",
+        next_step=advise("compare_threshold"),
     )
 
 
@@ -304,7 +304,7 @@ def _finding(
         quantity=view.threshold.quantity,
         effect=effect,
         evidence=(evidence,),
-        next_step=NEXT_STEP[component.kind].format(name=component.label),
+        next_step=next_step(component),
     )
 
 

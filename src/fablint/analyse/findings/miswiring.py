@@ -21,7 +21,7 @@ from fablint.analyse.detect.evidence import e_value_increments
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Observations, Placement, Run, State
 from fablint.model.grouped_values import GroupedValues
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 
 Mask = npt.NDArray[np.bool_]
 
@@ -315,7 +315,7 @@ def _finding(misplaced: _MisplacedHost, everywhere: HostPairs, placement: Placem
             ComponentRef.of("cable", host, declared, title="place"),
             ComponentRef.of("config", host, title="declared switch"),
         ),
-        next_step=f"look where the cable of {host} ends, or correct the topology file",
+        next_step=advise("check_cabling", ComponentRef.of("host", host)),
     )
 
 

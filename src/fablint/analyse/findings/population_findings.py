@@ -13,7 +13,7 @@ from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.fit.host_populations import Populations
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, Run, State
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.text.names import fold
 
 Facts = Mapping[str, Sequence[str]]  # what is recorded of each host, by the name of the fact
@@ -91,7 +91,7 @@ def _finding(cases: Sequence[tuple[ViewResult, Populations]], placement: Placeme
     common: dict[str, Any] = {
         "quantity": view.quantity,
         "effect": relative(float(found.effect.max()), view.quantity),
-        "next_step": f"compare the hosts of {' and '.join(names)}: NIC, firmware, driver, CPU, BIOS settings",
+        "next_step": advise("compare_hosts", names=tuple(names)),
     }
     components = (ComponentRef.of("config", *hosts[1:], title="populations"),)
     other = (ComponentRef.of("config", hosts[0], title="speed above the design"),)

@@ -23,11 +23,11 @@ from fablint.analyse.data.segments import Segments, read_segments
 from fablint.analyse.detect.lateness.explanation import LateSearch, Member, ScoredCandidates
 from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
 from fablint.analyse.detect.lateness.lossy_pairs import SIDES, directed_candidates
-from fablint.analyse.phrasing import NEXT_STEP
+from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, Placement, Run, State
 from fablint.model.component import in_series
-from fablint.model.verdict import seen
+from fablint.model.verdict import Action, advise, seen
 from fablint.text.names import plural
 from fablint.topology.routing import Routes
 
@@ -330,8 +330,7 @@ def _merge_directions(losses: Sequence[_Loss]) -> list[_Loss]:
 # ------------------------------------------------------------------------------------------------ words
 
 
-def _next_step(candidate: Candidate, component: ComponentRef) -> str:
+def _next_step(candidate: Candidate, component: ComponentRef) -> tuple[Action, ...]:
     if candidate.kind != "host":
-        return NEXT_STEP[component.kind].format(name=component.label)
-    ends = {"tx": "at the switch port of", "rx": "of the NIC of"}.get(candidate.direction or "", "at both ends of")
-    return f"read the error and drop counters {ends} {component.label}; then reseat or swap its cable"
+        return next_step(component)
+    return advise("read_cable_drops", component, direction=candidate.direction)

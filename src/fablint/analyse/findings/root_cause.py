@@ -23,6 +23,7 @@ from fablint.analyse.data.counter_steps import TCP_LOST, CounterSteps, Symptom, 
 from fablint.analyse.phrasing import retest, run_name
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Run, State, Topology
 from fablint.model.component import in_series
+from fablint.model.verdict import Action, advise
 from fablint.snapshot.fabric_nics import fabric_nics
 from fablint.snapshot.nics import NicFact
 
@@ -68,7 +69,7 @@ class Ranking:
 
     parts: tuple[tuple[ComponentRef, float], ...]  # natural log of the odds
     reasons: tuple[EvidenceRecord, ...]  # empty where no symptom distinguishes them
-    next_step: str
+    next_step: tuple[Action, ...]
 
     @property
     def first(self) -> ComponentRef:
@@ -142,7 +143,7 @@ def fuse(
     settled = odds[order[0]] >= SETTLED
     loses = counters is not None and TCP_LOST in counters.by
     step = _action(best, series) if settled else _reading(series) if loses else _splitting(best, series, seen)
-    return Ranking(ranked, _reasons(seen), f"{step}, then {retest(run)}")
+    return Ranking(ranked, _reasons(seen), step + retest(run))
 
 
 def fuse_run(
@@ -273,27 +274,20 @@ def _is_loopback(finding: Finding) -> bool:
     return any(one.kind == "loopback" for one in finding.evidence)
 
 
-def _action(part: Part, series: Series) -> str:
+def _action(part: Part, series: Series) -> tuple[Action, ...]:
     """What to do about it."""
-    here = f"{series.host} {series.nic}".strip()
-    there = f"{series.switch or 'its switch'} port {series.port}" if series.port else series.switch or "its switch"
-    return {
-        "host": f"read the system log, PCIe width and power state of {series.host}",
-        "nic": f"reseat or change the NIC {here}",
-        "cable": f"swap cable between {here} and {there}",
-        "port": f"move the cable of {here} from {there} to another port",
-    }[part]
+    kind = {"host": "inspect_host", "nic": "replace_nic", "cable": "swap_cable", "port": "change_port"}[part]
+    host, nic, port = (series.components[name] for name in ("host", "nic", "port"))
+    return advise(kind, *{"host": (host,), "nic": (nic,)}.get(part, (nic, port)))
 
 
-def _reading(series: Series) -> str:
+def _reading(series: Series) -> tuple[Action, ...]:
     """What a loopback test does not show: segments are lost between hosts, and the receiver counts why."""
-    here = f"{series.host} {series.nic}".strip()
-    port = series.components["port"].label if series.switch else "switch port"
-    return f"read the error and drop counters of {here} and of the {port}"
+    return advise("read_drops", series.components["nic"], series.components["port"])
 
 
-def _splitting(best: Part, series: Series, seen: Mapping[Symptom, bool]) -> str:
+def _splitting(best: Part, series: Series, seen: Mapping[Symptom, bool]) -> tuple[Action, ...]:
     """The test that tells most where nothing is settled: what costs no hand first."""
     if "loopback" not in seen:
-        return f"run a loopback test on {f'{series.host} {series.nic}'.strip()}"
+        return advise("test_loopback", series.components["nic"])
     return _action("cable" if best in ("cable", "port") else best, series)

@@ -7,8 +7,9 @@ from collections.abc import Collection, Sequence
 from fablint.analyse.detect.unexplained_pairs import Stratum
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
-from fablint.analyse.phrasing import NEXT_STEP
+from fablint.analyse.phrasing import next_step
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
+from fablint.model.verdict import advise
 
 
 def unexplained_pairs(views: Sequence[ViewResult], placement: Placement, named: Collection[int]) -> list[Finding]:
@@ -43,7 +44,5 @@ def _finding(view: ViewResult, stratum: Stratum, when: EvidenceRecord | None, pl
         quantity=view.quantity,
         effect=relative(stratum.loss, view.quantity),
         evidence=(seen_in(view, kind, **share, **where), *([when] if when else [])),
-        next_step=f"measure {component.label} again"
-        if stratum.host >= 0
-        else NEXT_STEP["route"].format(name=component.label),
+        next_step=advise("measure_component", component) if stratum.host >= 0 else next_step(component),
     )

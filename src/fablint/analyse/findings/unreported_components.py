@@ -20,7 +20,7 @@ from fablint.analyse.findings.healthy import (
 )
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, State
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.topology.routing import Routes
 
 ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
@@ -67,7 +67,7 @@ def _hidden(switch: str, hosts: Sequence[str]) -> Finding:
         state=State.NOT_JUDGED,
         components=(ComponentRef.of("host", hosts),),
         evidence=(seen("behind_switch", switch=switch),),
-        next_step=f"measure again when {switch} is repaired",
+        next_step=advise("measure_after_repair", ComponentRef.of("switch", switch)),
     )
 
 

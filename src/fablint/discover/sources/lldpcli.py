@@ -10,7 +10,7 @@ from fablint.discover.facts import Attachment, Facts, Origin, SwitchFact, Wire
 from fablint.discover.sources.source import SavedOutput
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Endpoint, Finding, State
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.snapshot.parsers import ama
 from fablint.snapshot.parsers.documents import documents
 from fablint.snapshot.parsers.lldp import Neighbour, local_name, neighbours
@@ -97,7 +97,7 @@ def _one_per_port(device: str, found: list[Neighbour]) -> tuple[list[Neighbour],
                 evidence=(
                     seen("several_devices", count=len(there), devices=tuple(end.name for end in there.values())),
                 ),
-                next_step="check what the cable is connected to",
+                next_step=advise("check_cable_end"),
             )
         )
     return kept, findings

@@ -10,7 +10,7 @@ from typing import Any
 from fablint.discover.facts import Facts, Origin, SwitchFact, Wire
 from fablint.discover.sources.source import SavedOutput
 from fablint.model import ComponentRef, Finding, State
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.snapshot.parsers import ama
 from fablint.snapshot.parsers.documents import dicts, documents
 from fablint.text.names import plain, switch_name
@@ -102,7 +102,7 @@ def _down(here: tuple[str, str], there: tuple[str, str], row: Mapping[str, str])
                 other_port=there[1],
             ),
         ),
-        next_step="reseat or replace the cable; `show-flaps` of the fabric manager shows since when it is down",
+        next_step=advise("replace_down_cable"),
     )
 
 

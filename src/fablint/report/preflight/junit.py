@@ -7,7 +7,8 @@ from collections import Counter, defaultdict
 from xml.etree import ElementTree as Tree
 
 from fablint.model.preflight_results import Fitness, Outcome, Result
-from fablint.text.fitness_findings import NOT_ANSWERED
+from fablint.model.verdict import advise
+from fablint.text.action_sentences import advice
 
 ANSWERS = "host.answers"  # the suite of hosts that gave a snapshot, and of those that did not
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # in XML 1.0
@@ -23,7 +24,7 @@ _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 def junit_text(fitness: Fitness) -> str:
     """An XML document. A warning is a test that passes and says something."""
     root = Tree.Element("testsuites", name="fablint preflight")
-    _add_suite(root, ANSWERS, [_answer(fitness, host) for host in fitness.hosts], NOT_ANSWERED)
+    _add_suite(root, ANSWERS, [_answer(fitness, host) for host in fitness.hosts], advice(advise("log_in")))
     found: dict[str, list[Result]] = defaultdict(list)
     for one in fitness.results:
         found[one.check].append(one)

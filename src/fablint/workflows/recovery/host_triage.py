@@ -9,7 +9,7 @@ from typing import Any
 from fablint.errors import IncompleteError, StoppedError, UsageError
 from fablint.model import ComponentRef, Finding, RowSpec, Slots, State
 from fablint.model.component import cause, in_series
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
@@ -129,7 +129,7 @@ def _died(entry: Entry) -> Finding:
         components=(ComponentRef.of("host", host),),
         evidence=(seen("rank_died", reason=entry["reason"]),),
         ambiguity_group=(cause("a process that was killed from outside"),),
-        next_step=f"see the system log of {host} (out of memory, hardware errors), then measure it again",
+        next_step=advise("inspect_system_log", ComponentRef.of("host", host)),
     )
 
 
@@ -140,7 +140,7 @@ def _stall_of_host(host: str, partners: Sequence[str]) -> Finding:
         components=(ComponentRef.of("host", host),),
         evidence=(seen("stalled_host", partners=others),),
         ambiguity_group=in_series(host),
-        next_step=f"compare the MTU of {host} and of its switch port with the others, then the link's error counters",
+        next_step=advise("compare_mtu", ComponentRef.of("host", host)),
     )
 
 
@@ -149,5 +149,5 @@ def _stall_of_pair(one: str, other: str) -> Finding:
         state=State.SUSPECT,
         components=(ComponentRef.of("route", one, other),),
         evidence=(seen("stalled_pair"),),
-        next_step="see the routes and the MTU between the two, and the address tables of their switches",
+        next_step=advise("inspect_path_mtu"),
     )

@@ -13,7 +13,7 @@ from statistics import median
 from fablint.errors import IncompleteError, NotStartedError
 from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, RowSpec, Slots, State
 from fablint.model.component import in_series
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.text.names import fold, plural
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
@@ -209,16 +209,14 @@ def _of_cause(cause: Cause, others: int, reason: Reason) -> Finding:
 
 
 def _finding(state: State, host: str, evidence: Reason, group: tuple[ComponentRef, ...]) -> Finding:
-    if any(one.title == _SOFTWARE for one in group):
-        step = f"start a program on {host} with the launcher; see its files, libraries and daemon"
-    else:
-        step = f"ping {host} over each NIC from the hosts named; see routes, ARP and forwarding tables on its path"
+    component = ComponentRef.of("host", host)
+    software = any(one.title == _SOFTWARE for one in group)
     return Finding(
         state=state,
-        components=(ComponentRef.of("host", host),),
+        components=(component,),
         evidence=evidence,
         ambiguity_group=group,
-        next_step=step,
+        next_step=advise("start_program" if software else "ping_host", component),
     )
 
 
@@ -227,7 +225,7 @@ def _of_path(host: str, kept: str, others: int, reason: Reason) -> Finding:
         state=State.FAULT,
         components=(ComponentRef.of("route", kept, host),),
         evidence=(seen("no_start_of_pair", others=others - 1), *reason),
-        next_step="see the routes between the two, and the forwarding tables of the switches on the path",
+        next_step=advise("inspect_path_tables"),
     )
 
 
@@ -236,5 +234,5 @@ def _excluded(host: str, why: str, reason: Reason = ()) -> Finding:
         state=State.NOT_JUDGED,
         components=(ComponentRef.of("host", host),),
         evidence=(seen("not_measured", reason=why), *reason),
-        next_step=f"repair what keeps the launch from starting, then measure {host}",
+        next_step=advise("repair_start", ComponentRef.of("host", host)),
     )

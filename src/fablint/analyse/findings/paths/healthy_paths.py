@@ -15,11 +15,10 @@ from fablint.analyse.detect.paths.view_paths import PathBounds, PathKey, path_bo
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.few_switches import MOST_FEW
-from fablint.analyse.phrasing import RESUME
 from fablint.analyse.settings import Settings
 from fablint.model import EvidenceRecord, Finding, Placement, State
 from fablint.model.component import listed
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.text.names import plural
 
 
@@ -111,5 +110,5 @@ def _not_judged(paths: Sequence[PathKey], placement: Placement, rows: str, reaso
         state=State.NOT_JUDGED,
         components=listed(path.component(placement) for path in paths),
         evidence=(reason.model_copy(update={"row": rows}),),
-        next_step=f"{RESUME}measure longer or with more partners",
+        next_step=advise("resume") + advise("measure_longer"),
     )

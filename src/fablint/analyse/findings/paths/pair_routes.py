@@ -10,9 +10,10 @@ import numpy as np
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
-from fablint.analyse.phrasing import NEXT_STEP
+from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, State
+from fablint.model.verdict import advise
 
 MOST_NAMED = 6  # pairs in the name of a finding
 
@@ -50,7 +51,7 @@ def suspect_routes(views: Sequence[ViewResult], placement: Placement, reported: 
                 quantity=view.quantity,
                 effect=relative(loss, view.quantity),
                 evidence=(seen_in(view, "slow_block", slow=len(inside), pairs=len(left) * len(right)),),
-                next_step=NEXT_STEP["route"].format(name=component.label),
+                next_step=next_step(component),
             )
         )
     return findings + _faster(views, placement)
@@ -94,13 +95,14 @@ def _names(placement: Placement) -> list[str]:
 
 def _unidirectional_route(view: ViewResult, pair: SlowPair, placement: Placement) -> Finding:
     source, target = (placement.hosts[placement.host[rank]] for rank in pair.ranks)
+    component = ComponentRef.of("route", source, target, directed=True)
     return Finding(
         state=State.NOT_JUDGED if pair.beside else State.SUSPECT,
-        components=(ComponentRef.of("route", source, target, directed=True),),
+        components=(component,),
         quantity=view.quantity,
         effect=relative(pair.loss, view.quantity),
         evidence=(seen_in(view, "one_direction_shared" if pair.beside else "one_direction"),),
-        next_step=NEXT_STEP["route"].format(name=f"the messages of {source} to {target}"),
+        next_step=advise("inspect_direction", component),
     )
 
 
@@ -143,7 +145,7 @@ def _faster(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:
                 quantity=view.quantity,
                 effect=gain,
                 evidence=(seen_in(view, "faster_pairs", pairs=len(fast), shown=shown),),
-                next_step="compare with the negotiated speed of the NICs, or with an earlier run of the same fabric",
+                next_step=advise("compare_nic_speeds"),
             )
         ]
     return []

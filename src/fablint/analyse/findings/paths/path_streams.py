@@ -30,11 +30,11 @@ from fablint.analyse.findings.paths.path_groups import (
     over_ends,
     over_links,
 )
-from fablint.analyse.phrasing import NEXT_STEP
+from fablint.analyse.phrasing import next_step
 from fablint.model import ComponentRef, EvidenceRecord, Finding, FollowUp, Placement, State
 from fablint.model.component import MOST_LINKS, cause, label_of
 from fablint.model.grouped_values import GroupedValues
-from fablint.model.verdict import seen
+from fablint.model.verdict import Action, advise, seen
 from fablint.topology.routing import Routes
 
 MOST_ASKED = 16  # paths
@@ -221,13 +221,12 @@ def _evidence(view: _PathView, entries: Sequence[int]) -> list[EvidenceRecord]:
     return [path, *when[:1]]
 
 
-def _next_step(explanation: Explanation, placement: Placement) -> str:
+def _next_step(explanation: Explanation, placement: Placement) -> tuple[Action, ...]:
     """A path through a group is presumed: its cables have to be found first."""
     component = explanation.component
     if component.nodes <= {*placement.switches}:
-        return NEXT_STEP[component.kind].format(name=component.label)
-    ends = " and ".join(end.label for end in component.ends)
-    return f"find the cables between {ends} (fablint discover --from), then read the counters of their ports"
+        return next_step(component)
+    return advise("find_cables", component)
 
 
 # ------------------------------------------------------------------------------------------------ doubtful paths
@@ -251,18 +250,11 @@ def _doubtful(view: _PathView) -> list[Finding]:
                 finding = finding.model_copy(
                     update={
                         "ambiguity_group": (*finding.ambiguity_group, cause("slower cables by design")),
-                        "next_step": _decides(explanation),
+                        "next_step": advise("compare_port_speeds", explanation.component),
                     }
                 )
             findings.append(finding)
     return findings
-
-
-def _decides(explanation: Explanation) -> str:
-    return (
-        f"compare the negotiated speed of the ports of {explanation.component.label} with what was ordered, or this run"
-        " with an earlier one of the same fabric"
-    )
 
 
 def _open(view: _PathView, entry: int) -> bool:
@@ -332,8 +324,7 @@ def _mode_finding(view: _PathView, explanation: Explanation, modes: Sequence[Mod
         effect=loss,
         evidence=(across, seen("one_of_several"), *why),
         ambiguity_group=explanation.series,
-        next_step=f"measure slow and healthy pairs across {name} again, alone; read the error counters of all its"
-        " cables",
+        next_step=advise("measure_path_alone", explanation.component),
     )
 
 

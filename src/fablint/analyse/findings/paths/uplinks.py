@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from fablint.model import ComponentRef, Finding, Placement, State
-from fablint.model.verdict import seen
+from fablint.model.verdict import advise, seen
 from fablint.topology.routing import Routes
 
 FEWEST = 2  # cables of a switch
@@ -60,7 +60,6 @@ def _together(switch: str, cables: Sequence[Finding]) -> Finding:
             "direction": None,
             "evidence": (seen("all_uplinks", cables=len(cables), switch=switch), *worst.evidence),
             "ambiguity_group": tuple(component for finding in cables for component in finding.components),
-            "next_step": f"read the load and the error counters of {switch}; compare the speed of its uplinks with the"
-            " others; measure again when no other job uses them",
+            "next_step": advise("inspect_uplinks", ComponentRef.of("switch", switch)),
         }
     )

@@ -139,7 +139,7 @@ void* GpuRuntime::allocate(std::size_t bytes) const {
     return data;
 }
 
-void GpuRuntime::release(void* data) const { check(call_->release(data), "release of GPU memory"); }
+void GpuRuntime::release(void* data) const noexcept { call_->release(data); }
 
 void* GpuRuntime::allocate_host(std::size_t bytes) const {
     void* data = nullptr;
@@ -148,7 +148,7 @@ void* GpuRuntime::allocate_host(std::size_t bytes) const {
     return data;
 }
 
-void GpuRuntime::release_host(void* data) const { check(call_->release_host(data), "release of pinned host memory"); }
+void GpuRuntime::release_host(void* data) const noexcept { call_->release_host(data); }
 
 void GpuRuntime::copy(GpuCopy kind, void* to, const void* from, std::size_t bytes) const {
     if (bytes == 0) return;
@@ -172,7 +172,7 @@ GpuStream GpuRuntime::create_stream() const {
 
 void GpuRuntime::synchronise(GpuStream stream) const { check(call_->synchronise(stream), "wait for a stream"); }
 
-void GpuRuntime::destroy(GpuStream stream) const { check(call_->destroy_stream(stream), "end of a stream"); }
+void GpuRuntime::destroy(GpuStream stream) const noexcept { call_->destroy_stream(stream); }
 
 GpuRuntime::SharedMemory GpuRuntime::share(const void* data) const {
     void* base = nullptr;
@@ -189,9 +189,7 @@ void* GpuRuntime::map(const SharedMemory& memory) const {
     return data;
 }
 
-void GpuRuntime::unmap(void* allocation) const {
-    check(call_->unmap(allocation), "release of GPU memory of another process");
-}
+void GpuRuntime::unmap(void* allocation) const noexcept { call_->unmap(allocation); }
 
 void GpuRuntime::check(int result, const std::string& action) const {
     if (result == 0) return;

@@ -27,7 +27,8 @@ using GpuStream = void*;
 enum class GpuCopy { to_device, to_host, within_device };
 
 // Functions act on the device that use() made current in the calling thread. They throw an Error with the text of the
-// driver: a usage error where there is no device or the driver is unsuitable, otherwise an incomplete error.
+// driver: a usage error where there is no device or the driver is unsuitable, otherwise an incomplete error. Functions
+// that release something do not throw: after an error the driver reports the same error to every further call.
 class GpuRuntime {
   public:
     // The only object of that library; loads it at the first call. Throws a usage error where it is missing, too old,
@@ -43,9 +44,9 @@ class GpuRuntime {
     void use(int device) const;  // by the calling thread
 
     void* allocate(std::size_t bytes) const;  // memory of the device
-    void release(void* data) const;
+    void release(void* data) const noexcept;
     void* allocate_host(std::size_t bytes) const;  // pinned memory of the host
-    void release_host(void* data) const;
+    void release_host(void* data) const noexcept;
 
     // Returns when the copy is complete.
     void copy(GpuCopy kind, void* to, const void* from, std::size_t bytes) const;
@@ -53,7 +54,7 @@ class GpuRuntime {
     void queue_copy(GpuCopy kind, void* to, const void* from, std::size_t bytes, GpuStream stream) const;
     GpuStream create_stream() const;
     void synchronise(GpuStream stream) const;
-    void destroy(GpuStream stream) const;
+    void destroy(GpuStream stream) const noexcept;
 
     // Memory of a device for another process of this host: what that process needs in order to map it.
     struct SharedMemory {
@@ -62,7 +63,7 @@ class GpuRuntime {
     };
     SharedMemory share(const void* data) const;
     void* map(const SharedMemory& memory) const;  // the beginning of the allocation
-    void unmap(void* allocation) const;
+    void unmap(void* allocation) const noexcept;
 
   private:
     explicit GpuRuntime(GpuApi api);

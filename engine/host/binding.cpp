@@ -84,6 +84,11 @@ std::string pin_to(const std::vector<int>& cpus) {
 
 }  // namespace
 
+int index_on_host(const std::vector<int>& rank_host, int rank) {
+    return static_cast<int>(
+        std::count(rank_host.begin(), rank_host.begin() + rank, rank_host[static_cast<std::size_t>(rank)]));
+}
+
 std::vector<int> allowed_cpus() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -142,7 +147,7 @@ Binding bind_to_nics(RankGroup& rank_group, const std::string& sysfs, int ranks_
     const std::vector<int>& host = rank_group.rank_host();
     const int own_host = host[static_cast<std::size_t>(rank_group.rank())];
     const auto ranks = static_cast<int>(std::count(host.begin(), host.end(), own_host));
-    const auto local = static_cast<int>(std::count(host.begin(), host.begin() + rank_group.rank(), own_host));
+    const int local = index_on_host(host, rank_group.rank());
     const std::string wrong = misfit(rank_group.host_of(rank_group.rank()), ranks, ranks_per_nic, nics);
     rank_group.throw_if_any_failed(wrong.empty() ? std::nullopt : std::make_optional(usage_error(wrong)));
 

@@ -27,6 +27,9 @@ Binding bind_to_nics(RankGroup& rank_group, const std::string& sysfs, int ranks_
 
 // The following functions need no MPI.
 
+// The index of a rank among the ranks of its host. `rank_host`: the host of each rank.
+int index_on_host(const std::vector<int>& rank_host, int rank);
+
 using Core = std::vector<int>;  // CPUs: one, or several hardware threads
 
 // CPUs that this process may use.

@@ -13,7 +13,7 @@ namespace {
 
 double empty_kernel_time(const Clock& clock) {
     constexpr int repetitions = 100'000;
-    const auto memory = memory_named("host").make();
+    const auto memory = make_memory("host");
     const auto transport = transport_named("null").make({});
     constexpr std::size_t bytes = 8;
     Payload payload(*memory, Payload::half_footprint(bytes, 1, Payload::Layout::spaced), Payload::Layout::spaced);

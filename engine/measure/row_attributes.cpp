@@ -91,6 +91,7 @@ Json row_attributes(const RowOptions& row, const Schedule& schedule, const RowSt
         .add("wall_s", state.wall_s);
     if (const BackgroundTraffic* background = schedule.pattern().background())
         object.add("aggressors", Json::list(background->aggressors()));
+    if (!state.gpu_path.empty()) object.add("gpu_path", state.gpu_path);
     if (!state.corrupt.empty()) object.add("corrupt", Json::parsed("[" + state.corrupt + "]"));
     if (state.counters.text() != "null") object.add("counters", state.counters);
     if (state.tcp_segments.text() != "null") object.add("tcp", state.tcp_segments);

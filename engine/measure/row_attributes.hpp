@@ -12,6 +12,7 @@ namespace fablint {
 struct RowState {
     std::string state;                 // measuring, complete, interrupted
     std::string corrupt;               // JSON objects of damaged messages, separated by commas
+    std::string gpu_path;              // of messages of GPU memory: direct or staged; empty: host memory
     double measuring_s = 0.0;          // time within rounds
     double wall_s = 0.0;               // time since the row began
     Json counters = Json::null();      // NIC counters before and after; null: not read

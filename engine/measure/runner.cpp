@@ -4,8 +4,10 @@
 #include <csignal>
 #include <cstdio>
 
+#include "gpu/gpu_runtime.hpp"
 #include "output/osu.hpp"
 #include "ranks/watchdog.hpp"
+#include "transports/staged.hpp"
 
 namespace fablint {
 
@@ -60,6 +62,7 @@ Json Runner::attributes(const char* state, const std::string& corrupt) const {
     RowState row_state;
     row_state.state = state;
     row_state.corrupt = corrupt;
+    row_state.gpu_path = gpu_path_;
     row_state.measuring_s = measuring_s_;
     row_state.wall_s = began_ == 0.0 ? 0.0 : rank_group_.now() - began_;
     if (context_.facts != nullptr)
@@ -74,14 +77,41 @@ TransportSettings Runner::transport_settings() const {
     settings.streams = row_.streams;
     settings.provider = row_.ofi_provider;
     settings.rank = rank_group_.rank();
+    settings.gpu = memory_named(row_.memory).gpu;
     settings.yielding = rank_group_.yielding();
     settings.interfaces = context_.interfaces;
     return settings;
 }
 
-void Runner::prepare() {
+void Runner::open() {
+    MemorySettings settings;
+    settings.index_on_host = index_on_host(rank_group_.rank_host(), rank_group_.rank());
+    settings.sysfs = context_.sysfs;
+    memory_ = make_memory(row_.memory, settings);
     transport_ = transport_named(row_.transport).make(transport_settings());
-    memory_ = memory_named(row_.memory).make();
+}
+
+// Collective: the messages of all ranks take the same path.
+void Runner::choose_gpu_path(GpuApi gpu) {
+    const bool staged = rank_group_.maximum(transport_->takes_gpu_memory(gpu) ? 0.0 : 1.0) > 0.0;
+    gpu_path_ = staged ? "staged" : "direct";
+    if (context_.progress && rank_group_.rank() == 0)
+        std::fprintf(stderr, "fablint-engine: %s: %s\n", row_.name.c_str(),
+                     staged ? "messages of GPU memory are staged through host memory: the transport does not report "
+                              "that it takes them directly"
+                            : "the transport takes messages of GPU memory directly");
+    if (staged) rank_group_.throw_if_any_failed(attempt([&] { stage(gpu); }));
+}
+
+void Runner::stage(GpuApi gpu) {
+    if (info_.required != 0)
+        throw usage_error(row_.kernel + " requires a transport with " + capability_names(info_.required) +
+                          " that takes GPU memory directly, which " + row_.transport +
+                          " does not report here: choose --memory host, or a library built for the GPUs");
+    transport_ = make_staged_transport(std::move(transport_), *memory_, GpuRuntime::of(gpu));
+}
+
+void Runner::prepare() {
     const Pattern& pattern = schedule_.pattern();
     GroupMeasurement::GroupShape group_shape;
     group_shape.fan = pattern.fan();
@@ -96,6 +126,8 @@ void Runner::prepare() {
 }
 
 RowOutcome Runner::run() {
+    rank_group_.throw_if_any_failed(attempt([&] { open(); }));
+    if (const auto gpu = memory_named(row_.memory).gpu) choose_gpu_path(*gpu);
     rank_group_.throw_if_any_failed(attempt([&] { prepare(); }));
     const std::vector<std::int64_t> sizes(row_.sizes.begin(), row_.sizes.end());
     if (context_.facts != nullptr) counters_before_ = context_.facts->counters_of_all_hosts();
@@ -132,6 +164,9 @@ void Runner::measure_rounds() {
                 } catch (const PeerFailure& failure) {
                     if (context_.store != nullptr) context_.store->rescue();
                     end_without(rank_group_, failure.rank(), round, failure.what());
+                } catch (const Error& error) {  // of this rank only, such as a failure of its GPU
+                    if (context_.store != nullptr) context_.store->rescue();
+                    end_without(rank_group_, rank_group_.rank(), round, error.what());
                 }
         }
         show_progress(done, rounds.size());

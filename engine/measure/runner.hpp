@@ -29,6 +29,7 @@ struct RunContext {
     const std::vector<std::string>& interfaces;  // of the NIC nearest to this rank
     double epoch;                                // instant of the common clock from which `started` counts
     bool progress;
+    std::string sysfs = "/sys";
 };
 
 struct RowOutcome {
@@ -51,6 +52,9 @@ class Runner {
 
   private:
     void drop_sizes_beyond_memory();
+    void open();
+    void choose_gpu_path(GpuApi gpu);
+    void stage(GpuApi gpu);
     void prepare();
     TransportSettings transport_settings() const;
     Json attributes(const char* state, const std::string& corrupt) const;
@@ -69,6 +73,7 @@ class Runner {
     Schedule schedule_;
     std::unique_ptr<Transport> transport_;
     std::unique_ptr<Memory> memory_;
+    std::string gpu_path_;  // direct or staged; empty for host memory
     std::unique_ptr<GroupMeasurement> measurement_;
     std::unique_ptr<Traffic> traffic_;
     SlowestPairs slowest_;

@@ -134,8 +134,8 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
     const double origin = rank_group.maximum(rank_group.rank() == 0 ? rank_group.now() - (now_s - epoch_s) : -1e300);
     Retransmissions retransmissions(rank_group);
     RunContext context{
-        rank_group,      wall_clock(),       instrument, nullptr,       options.counters ? &facts : nullptr,
-        retransmissions, facts.interfaces(), origin,     !options.quiet};
+        rank_group,      wall_clock(),       instrument, nullptr,        options.counters ? &facts : nullptr,
+        retransmissions, facts.interfaces(), origin,     !options.quiet, options.sysfs};
     const std::vector<std::string> rounds_texts = read_rounds(context, rows, options);
     Root root(rank_group, facts, instrument, command, rows, epoch_s);
     std::unique_ptr<Store> store;

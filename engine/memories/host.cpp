@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t alignment = 4096;  // a page
 
-class HostMemory : public Memory {
+class LocalMemory : public HostMemory {
   public:
     void* allocate(std::size_t bytes) override {
         void* data = nullptr;
@@ -21,17 +21,10 @@ class HostMemory : public Memory {
         return data;
     }
     void release(void* data) override { std::free(data); }
-    void write(void* data, const void* host, std::size_t bytes) override { copy(data, host, bytes); }
-    void read(void* host, const void* data, std::size_t bytes) override { copy(host, data, bytes); }
-
-  private:
-    static void copy(void* to, const void* from, std::size_t bytes) {
-        if (bytes > 0) std::memcpy(to, from, bytes);  // an empty message may have no host buffer at all
-    }
 };
 
 }  // namespace
 
-std::unique_ptr<Memory> make_host_memory() { return std::make_unique<HostMemory>(); }
+std::unique_ptr<Memory> make_host_memory(const MemorySettings&) { return std::make_unique<LocalMemory>(); }
 
 }  // namespace fablint

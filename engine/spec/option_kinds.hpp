@@ -40,7 +40,10 @@ struct transport : Written {
 };
 
 struct memory : Written {
-    static std::string read(const char*, const char*, Text value) { return memory_named(value).name; }
+    static std::string read(const char*, const char*, Text value) {
+        memory_named(value);  // throws for a name or a parameter that does not exist
+        return value;
+    }
 };
 
 struct win : Written {

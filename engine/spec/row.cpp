@@ -156,6 +156,10 @@ void refuse_transport(const RowOptions& row, const KernelInfo& kernel) {
     if (row.barrier_each && (transport.offers & capability::collectives) == 0)
         throw usage_error("--barrier sample requires a transport with collectives, which " + row.transport +
                           " does not offer: choose another --transport");
+    constexpr Capabilities of_gpu_memory = capability::persistent | capability::collectives;
+    if (memory_named(row.memory).gpu && (kernel.required & ~of_gpu_memory) != 0)
+        throw usage_error(row.kernel + " does not apply to --memory " + row.memory +
+                          ": kernels with one-sided operations or threads have host memory");
     if (row.validate && !transport.moves_bytes)
         throw usage_error("--validate does not apply to transport " + row.transport + ": it moves nothing");
 }

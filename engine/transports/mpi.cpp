@@ -1,4 +1,7 @@
+#include <dlfcn.h>
+
 #include "base/mpi_c.hpp"
+#include "gpu/gpu_runtime.hpp"
 #include "transports/mpi_count.hpp"
 #include "transports/mpi_window.hpp"
 #include "transports/transport.hpp"
@@ -51,8 +54,25 @@ class Posted {
     std::size_t posted_ = 0;
 };
 
+using GpuQuery = int();
+using GpuQueryOfMpich = int(int type, int* is_supported);
+
+// Extensions that tell whether the library takes pointers to GPU memory: MPIX_Query_cuda_support and
+// MPIX_Query_rocm_support of Open MPI, MPIX_GPU_query_support of MPICH.
+bool library_takes_gpu_memory(GpuApi api) {
+    const bool cuda = api == GpuApi::cuda;
+    const char* const name = cuda ? "MPIX_Query_cuda_support" : "MPIX_Query_rocm_support";
+    if (auto* const query = reinterpret_cast<GpuQuery*>(dlsym(RTLD_DEFAULT, name))) return query() == 1;
+    constexpr int type_cuda = 0;
+    constexpr int type_hip = 2;
+    auto* const query = reinterpret_cast<GpuQueryOfMpich*>(dlsym(RTLD_DEFAULT, "MPIX_GPU_query_support"));
+    int is_supported = 0;
+    return query != nullptr && query(cuda ? type_cuda : type_hip, &is_supported) == MPI_SUCCESS && is_supported != 0;
+}
+
 class MpiTransport : public Transport, Persistent, ThreadLanes, RequestQueue, Collectives, Rma {
   public:
+    bool takes_gpu_memory(GpuApi api) const override { return library_takes_gpu_memory(api); }
     Persistent* persistent() override { return this; }
     ThreadLanes* thread_lanes() override { return this; }
     Rma* rma() override { return this; }

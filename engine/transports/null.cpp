@@ -10,6 +10,7 @@ class NullTransport : public Transport {
     void post_sends(int, const Buffers<const char>&, std::size_t) override {}
     void post_receives(int, const Buffers<char>&, std::size_t) override {}
     void complete() override {}
+    bool takes_gpu_memory(GpuApi) const override { return true; }
     void send(int, const void*, std::size_t) override {}
     void receive(int, void*, std::size_t) override {}
 };

@@ -43,6 +43,9 @@ class Transport {
         complete();
     }
 
+    // Has the library reported that it takes pointers to memory of a GPU? Otherwise messages go through host memory.
+    virtual bool takes_gpu_memory(GpuApi /*api*/) const { return false; }
+
     // The capabilities of registry/transports.inc: null where the transport does not offer them.
     virtual Persistent* persistent() { return nullptr; }
     virtual ThreadLanes* thread_lanes() { return nullptr; }
@@ -68,6 +71,7 @@ struct TransportSettings {
     std::string provider;  // of libfabric; empty: its choice
     // Of this rank:
     int rank = 0;
+    std::optional<GpuApi> gpu;            // the message buffers are in memory of a GPU
     bool yielding = false;                // wait without spinning: there are more ranks than CPUs
     std::vector<std::string> interfaces;  // network interfaces of the NIC nearest to the rank
 };

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "base/shared_library.hpp"
+#include "gpu/gpu_runtime.hpp"
 
 namespace fablint {
 
@@ -31,6 +32,7 @@ struct Ucp {
         LOAD(init_version);
         LOAD(cleanup);
         LOAD(worker_create);
+        LOAD(context_query);
         LOAD(worker_destroy);
         LOAD(worker_get_address);
         LOAD(worker_release_address);
@@ -52,6 +54,7 @@ struct Ucp {
     decltype(ucp_init_version)* init_version;
     decltype(ucp_cleanup)* cleanup;
     decltype(ucp_worker_create)* worker_create;
+    decltype(ucp_context_query)* context_query;
     decltype(ucp_worker_destroy)* worker_destroy;
     decltype(ucp_worker_get_address)* worker_get_address;
     decltype(ucp_worker_release_address)* worker_release_address;
@@ -104,6 +107,12 @@ class UcpWorker {
     UcpWorker& operator=(const UcpWorker&) = delete;
 
     ucp_worker_h get() const { return worker_; }
+    bool has_memory_type(ucs_memory_type_t type) const {
+        ucp_context_attr_t attributes{};
+        attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+        check(ucp().context_query(context_, &attributes), "memory types");
+        return (attributes.memory_types >> type & 1U) != 0;
+    }
     std::string address() const {
         ucp_address_t* bytes = nullptr;
         std::size_t length = 0;
@@ -140,6 +149,9 @@ class UcxTransport : public Transport {
     }
 
     std::string address() const override { return worker_.address(); }
+    bool takes_gpu_memory(GpuApi api) const override {
+        return worker_.has_memory_type(api == GpuApi::cuda ? UCS_MEMORY_TYPE_CUDA : UCS_MEMORY_TYPE_ROCM);
+    }
 
     void connect(int peer, const std::string& address) override {
         ucp_ep_params_t parameters{};

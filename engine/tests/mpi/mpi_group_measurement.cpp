@@ -63,7 +63,7 @@ Met meet(RankGroup& rank_group, const RowOptions& row, const Clock& clock = wall
     settings.streams = row.streams;
     settings.yielding = true;
     const auto transport = transport_named(row.transport).make(settings);
-    const auto memory = memory_named(row.memory).make();
+    const auto memory = make_memory(row.memory);
     Met met;
     met.role = role_of(rank_group, row);
     GroupMeasurement::GroupShape group_shape;
@@ -272,7 +272,7 @@ TEST_CASE("traffic continues until its head stops it") {
     RankGroup rank_group(wall_clock());
     rank_group.set_yielding(true);
     const auto transport = transport_named("mpi").make({});
-    const auto memory = memory_named("host").make();
+    const auto memory = make_memory("host");
     const RowOptions row = row_of("bandwidth --sizes 4K --window 2");
     if (rank_group.size() == 1) return;
     Role role = star_role(rank_group);

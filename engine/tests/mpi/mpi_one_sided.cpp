@@ -45,7 +45,7 @@ std::uint64_t first_content(int rank, std::size_t at) {
 class TestWindow {
   public:
     TestWindow(Transport& transport, const Rank& me, const WindowRequest& request)
-        : memory_(memory_named("host").make()), window(transport.rma()->expose(*memory_, request)) {
+        : memory_(make_memory("host")), window(transport.rma()->expose(*memory_, request)) {
         for (std::size_t at = 0; at < lines; ++at) {
             const std::uint64_t number = first_content(me.rank, at);
             std::memcpy(here(at), &number, sizeof number);

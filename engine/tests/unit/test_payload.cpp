@@ -14,7 +14,7 @@ using Layout = Payload::Layout;
 // A host payload for so many slots of a size.
 struct Slots {
     Slots(std::size_t size, int slots, Layout layout = Layout::spaced)
-        : memory(memory_named("host").make()),
+        : memory(make_memory("host")),
           payload(*memory, Payload::half_footprint(size, slots, layout), layout),
           bytes(size) {
         payload.set_size(size);
@@ -123,7 +123,7 @@ TEST_CASE("dense slots have no gaps, single ones share a place") {
 }
 
 TEST_CASE("a payload may lie in memory that was lent") {
-    const auto memory = memory_named("host").make();
+    const auto memory = make_memory("host");
     const std::size_t half = Payload::half_footprint(64, 2, Layout::spaced);
     std::vector<unsigned char> lent(half);
     for (const bool receive_half : {true, false}) {

@@ -68,7 +68,7 @@ class FakeTransport : public Transport, public ThreadLanes {
 // What one rank does in three orders of four samples, as GroupMeasurement; rank 0 leads.
 std::vector<Damage> orders(FakeWires& wires, const RowOptions& row, int rank) {
     FakeTransport transport(wires, rank);
-    const auto memory = memory_named("host").make();
+    const auto memory = make_memory("host");
     const std::unique_ptr<Kernel> kernel = make_latency_mt(row);
     constexpr auto layout = Payload::Layout::spaced;
     Payload payload(*memory, Payload::half_footprint(bytes, kernel->slots(1, 1, 2), layout), layout);

@@ -210,6 +210,10 @@ TRANSPORTS: Mapping[str, TransportInfo] = {
     name: TransportInfo(name, frozenset(_set(offers)), frozenset(options.split()), moves == "moves")
     for name, offers, options, moves, _ in registry_table("transports.inc", "TRANSPORT", 5)
 }
+# What follows the name of a memory after a colon, as in host-numa:1, by name; "" where nothing does.
+MEMORIES: Mapping[str, str] = {
+    name: parameter for _, name, parameter, _, _ in registry_table("transports.inc", "MEMORY", 5)
+}
 # Names that OSU's tables print, by name; a synchronisation by both ends is in SYNCS_OF_BOTH_ENDS.
 WINS: Mapping[str, str] = {name: osu for name, osu, _ in registry_table("windows.inc", "WIN", 3)}
 SYNCS: Mapping[str, str] = {name: osu for name, _, osu, _ in registry_table("windows.inc", "SYNC", 4)}
@@ -217,7 +221,7 @@ SYNCS_OF_BOTH_ENDS = tuple(name for name, ends, *_ in registry_table("windows.in
 _CHOICES: Mapping[str, Any] = {
     "pattern": PATTERNS,
     "transport": TRANSPORTS,
-    "memory": [name for name, _ in registry_table("transports.inc", "MEMORY", 2)],
+    "memory": MEMORIES,
     "win": WINS,
     "sync": SYNCS,
 }

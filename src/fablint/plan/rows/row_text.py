@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fablint.errors import UsageError
-from fablint.model.registry import KERNELS, OPTIONS, REPLACEMENTS
+from fablint.model.registry import KERNELS, MEMORIES, OPTIONS, REPLACEMENTS
 from fablint.model.row import RowSpec
 from fablint.plan.rows.benchmarks import Benchmark
 from fablint.plan.rows.refusals import Texts, is_given, refuse_row
@@ -95,8 +95,12 @@ def _option(word: str, rest: Iterator[str]) -> tuple[str, str]:
 
 def _value(name: str, text: str) -> Any:
     option = OPTIONS[name]
-    if option.choices and text not in option.choices:
+    word, colon, _ = text.partition(":") if option.kind == "memory" else (text, "", "")
+    if option.choices and word not in option.choices:
         raise UsageError(f"--{name}: '{text}' is unknown", f"choose {alternatives(option.choices)}")
+    if option.kind == "memory" and bool(colon) != bool(MEMORIES[word]):
+        usage = f"{word}:{MEMORIES[word]}" if MEMORIES[word] else word
+        raise UsageError(f"--{name}: '{text}' is not complete or has a parameter too many", f"write {usage}")
     try:
         return option.read(text)
     except UsageError as error:

@@ -1,0 +1,9 @@
+#include "memories/gpu_memory.hpp"
+
+namespace fablint {
+
+std::unique_ptr<Memory> make_cuda_memory(const MemorySettings& settings) {
+    return std::make_unique<GpuMemory>(GpuApi::cuda, settings.index_on_host);
+}
+
+}  // namespace fablint

@@ -1,0 +1,112 @@
+"""Message buffers in memory of GPUs, in huge pages and on a NUMA node."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from real_mpi import Mpi, one_line
+
+from fablint.model import Row
+from fablint.store import read_run
+
+ENGINE = Path(__file__).parents[2] / "engine"
+CHECKED = "--sizes 8,64K --samples 3 --warmup 1 --validate"
+
+
+@pytest.fixture(scope="session")
+def fake_drivers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The fakes of the driver libraries of GPUs: engine/tests/fakes."""
+    build = tmp_path_factory.mktemp("fakes")
+    subprocess.run(["make", "-s", "-C", ENGINE, f"BUILD={build}", "fake_drivers"], check=True)
+    return build / "fake"
+
+
+def gpu_problem() -> str:
+    """Why no NVIDIA GPU can be used here; '' if one can."""
+    try:
+        status = ctypes.CDLL("libcuda.so.1").cuInit(0)
+    except OSError as error:
+        return str(error)
+    return f"cuInit returns {status}" if status else ""
+
+
+@pytest.fixture(params=["fake", "real"])
+def gpus(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Which GPUs the test uses: two of the fake driver, or those of this machine."""
+    if request.param == "fake":
+        monkeypatch.setenv("LD_LIBRARY_PATH", str(request.getfixturevalue("fake_drivers")), prepend=os.pathsep)
+    elif problem := gpu_problem():
+        pytest.skip(f"no GPU: {problem}")
+    return str(request.param)
+
+
+def rows_of(path: Path) -> list[Row]:
+    return list(read_run(path).rows)
+
+
+def test_messages_of_gpu_memory_arrive(mpi: Mpi, gpus: str, tmp_path: Path) -> None:
+    lines = [
+        f"{kernel} {CHECKED} --memory cuda --transport {transport}"
+        for kernel in ("latency", "bandwidth", "bibandwidth", "exchange")
+        for transport in ("mpi", "tcp")
+    ]
+    if gpus == "fake":
+        lines.append(f"latency {CHECKED} --memory hip")
+    ended = mpi.run(3, "--plan", "-", "-o", tmp_path / "a.run", text="\n".join(lines))
+    assert ended.status == 0, ended.errors
+    assert "fake lib" not in ended.errors
+    rows = rows_of(tmp_path / "a.run")
+    assert [row.attributes["state"] for row in rows] == ["complete"] * len(lines)
+    assert {row.attributes["gpu_path"] for row in rows if row.attributes["transport"] == "tcp"} == {"staged"}
+    assert ": bandwidth-2: messages of GPU memory are staged through host memory" in ended.errors
+
+
+def test_too_little_gpu_memory_ends_the_row_and_keeps_the_earlier_ones(
+    mpi: Mpi, fake_drivers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_drivers), prepend=os.pathsep)
+    monkeypatch.setenv("FAKE_GPU_BYTES", "100000")
+    lines = ["latency --sizes 8 --samples 3 --memory cuda", "bandwidth --sizes 64K --samples 3 --memory cuda"]
+    ended = mpi.run(2, "--plan", "-", "-q", "-o", tmp_path / "a.run", text="\n".join(lines))
+    assert ended.status == 3, ended.errors
+    assert one_line(ended.error_lines).startswith("cuda: GPU memory of 4194304 bytes: out of memory (2): choose ")
+    run = read_run(tmp_path / "a.run")
+    assert [(row.name, row.attributes["state"]) for row in run.rows] == [("latency", "complete")]
+    assert run.attributes["state"] == "interrupted"
+
+
+def test_a_kernel_that_gpu_memory_does_not_allow_is_refused(
+    mpi: Mpi, fake_drivers: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_drivers), prepend=os.pathsep)
+    ended = mpi.run(2, "allreduce", "--memory", "cuda", "--transport", "mpi", "-q")
+    assert ended.status == 2
+    assert one_line(ended.error_lines) == (
+        "allreduce requires a transport with collectives that takes GPU memory directly, which mpi does not report "
+        "here: choose --memory host, or a library built for the GPUs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("memory", "message"),
+    [
+        ("host-numa:99", "--memory host-numa:99: the NUMA nodes with memory of this host are 0"),
+        ("host-huge", "--memory host-huge: no huge pages for a message buffer of "),
+    ],
+)
+def test_host_memory_that_the_host_does_not_have_is_refused(mpi: Mpi, memory: str, message: str) -> None:
+    if memory == "host-huge" and "HugePages_Free:        0\n" not in Path("/proc/meminfo").read_text():
+        pytest.skip("huge pages are reserved here")
+    ended = mpi.run(2, "latency", "--memory", memory, "-q")
+    assert ended.status == 2
+    assert message in one_line(ended.error_lines)
+
+
+def test_memory_of_a_numa_node_carries_messages(mpi: Mpi, tmp_path: Path) -> None:
+    ended = mpi.run(2, "put_latency", *CHECKED.split(), "--memory", "host-numa:0", "-q", "-o", tmp_path / "a.run")
+    assert ended.status == 0, ended.errors
+    assert rows_of(tmp_path / "a.run")[0].attributes["memory"] == "host-numa:0"

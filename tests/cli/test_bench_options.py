@@ -128,6 +128,7 @@ LETTERS = {
     "osu_bw --transport tcp --device 10.1.0.0/16": ("device", "10.1.0.0/16"),
     "osu_bw --transport tcp --streams 4": ("streams", 4),
     "osu_bw --transport ofi --ofi-provider shm": ("ofi_provider", "shm"),
+    "osu_bw --memory host-numa:1": ("memory", "host-numa:1"),
     "congestion_latency -n 8 --aggressor all-to-all": ("aggressor", "all-to-all"),
 }
 
@@ -329,6 +330,10 @@ def test_only_threads_ask_mpi_for_threads(bench):
         ("osu_bw -i 5 --adaptive", "--adaptive excludes --iterations: give one rule"),
         ("osu_bw --transport mpi,tcp,mpi", "--transport mpi,tcp,mpi has an entry twice: give each once"),
         ("osu_bw --transport mpi,tpc", "--transport: 'tpc' is unknown: choose mpi, tcp"),
+        (
+            "osu_bw --memory host-numa",
+            "--memory: 'host-numa' is not complete or has a parameter too many: write host-numa:N",
+        ),
         ("osu_bw --transport mpi,tcp --ofi-provider tcp", "--ofi-provider does not apply to transport mpi"),
         ("osu_bw --transport mpi,tcp -z", "--percentiles does not apply to several transports: measure one"),
         ("osu_put_bw --transport mpi,tcp", "put_bandwidth requires a transport with rma, which tcp does not offer"),

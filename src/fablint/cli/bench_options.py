@@ -176,6 +176,7 @@ SECTIONS = {
         value("--device", "NAME", "NIC of tcp (interface or network), ucx or ofi.", "device"),
         value("--streams", "N", "Connections of a pair, over tcp [1].", "streams"),
         value("--ofi-provider", "NAME", "Provider of libfabric, over ofi.", "ofi-provider"),
+        value("--memory", "M", "Message buffers in host, host-huge, host-numa:N, cuda, hip [host].", "memory"),
     ),
     "Options of some benchmarks": (
         value("-W --window --window-size", "N", "Messages in flight.", "window"),

@@ -16,7 +16,7 @@ from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentKind, ComponentRef, EvidenceRecord, Finding, Placement, State
 from fablint.model.component import listed
-from fablint.model.verdict import advise, seen
+from fablint.model.verdict import Action, advise, seen
 from fablint.topology.routing import Routes
 
 FEWEST_LINK_PAIRS = FEWEST_VALUES
@@ -57,7 +57,7 @@ def unjudged(
     for hosts, rows in _lacking(views, lambda view: view.host_partners < settings.min_partners):
         names = [placement.hosts[host] for host in hosts]
         reason = seen("few_hosts", fewest=settings.min_partners)
-        findings.append(_not_judged((ComponentRef.of("host", names),), rows, reason, "measure_more_partners"))
+        findings.append(_not_judged((ComponentRef.of("host", names),), rows, reason, advise("measure_more_partners")))
     hosts_differ = {view.row: view.host_tolerance for view in views if not are_hosts_homogeneous(view, settings)}
     links_differ = {view.row: view.link_tolerance for view in views if view.link_tolerance > settings.most_tolerance}
     if hosts_differ and named.size < len(placement.hosts):
@@ -67,10 +67,10 @@ def unjudged(
         findings.append(_heterogeneous(ComponentRef(kind="link", title="all links"), links_differ))
     if routes is not None:
         for links, rows in _lacking(views, lambda view: (view.link_pairs < FEWEST_LINK_PAIRS) & judgeable):
-            reason, remedy = seen("few_link_pairs", fewest=FEWEST_LINK_PAIRS), "measure_more_pairs"
+            reason, remedy = seen("few_link_pairs", fewest=FEWEST_LINK_PAIRS), advise("measure_more_pairs")
             if routes.routing.kind == "ecmp" and _measured_together(views, rows):
                 reason = seen("shared_ecmp_paths")
-                remedy = "measure_pairs_serially"
+                remedy = advise("measure_pairs_serially")
             findings.append(_not_judged(listed(map(routes.component, links)), rows, reason, remedy))
     return findings
 
@@ -83,17 +83,17 @@ def _measured_together(views: Sequence[ViewResult], rows: Sequence[str]) -> bool
 def _heterogeneous(component: ComponentRef, tolerances: Mapping[str, float]) -> Finding:
     hidden = -relative(max(tolerances.values()), "bandwidth")
     reason = seen("heterogeneous", hidden=hidden)
-    return _not_judged((component,), list(tolerances), reason, "measure_kinds_separately")
+    return _not_judged((component,), list(tolerances), reason, advise("measure_kinds_separately"))
 
 
 def _not_judged(
-    components: tuple[ComponentRef, ...], rows: Sequence[str], reason: EvidenceRecord, remedy: str
+    components: tuple[ComponentRef, ...], rows: Sequence[str], reason: EvidenceRecord, remedy: tuple[Action, ...]
 ) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
         components=components,
         evidence=(reason.model_copy(update={"row": ", ".join(rows)}),),
-        next_step=advise("resume") + advise(remedy),
+        next_step=advise("resume") + remedy,
     )
 
 
@@ -162,7 +162,7 @@ def hidden_losses(
                 known_worst = worst if np.isfinite(worst) else None
                 reason = seen("hidden_loss", bound=known_worst, quantity=quantity, limit=settings.loss_in_scope)
                 rows = list(dict.fromkeys(view.row for view in informative))
-                findings.append(_not_judged(named, rows, reason, "measure longer or with more partners"))
+                findings.append(_not_judged(named, rows, reason, advise("measure_longer")))
                 kept &= ~hides
     return findings, kept_hosts, kept_links
 

@@ -87,14 +87,20 @@ class Case:
     truths: tuple[Truth, ...]
 
 
-def build(scenario: Scenario, seed: int, folder: Path) -> Case:
-    """Draw the run of a seed and write its files into `folder`."""
-    rng = np.random.default_rng([zlib.crc32(scenario.name.encode()), seed])
+def build(scenario: Scenario, seed: int, folder: Path, repetition: int = 0) -> Case:
+    """Draw the run of a seed and write its files into `folder`.
+
+    Another `repetition` of a seed measures the same fabric on the same schedule with other noise.
+    """
+    keys = [zlib.crc32(scenario.name.encode()), seed]
+    rng = np.random.default_rng(keys)
     fabric = scenario.fabric()
     network = Network(fabric, scenario.model, scenario.uplink)
     scenario.structure(network, rng)
     schedule = _schedule(scenario, fabric, rng)
     faults = tuple(scenario.faults(fabric, rng))
+    if repetition:
+        rng = np.random.default_rng([*keys, repetition])
     factors = [effect(Conditions(network, schedule, rng)) for effect in scenario.effects(fabric)]
     readable = np.ones(len(schedule), bool)
     if scenario.unreadable is not None:

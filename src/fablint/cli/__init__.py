@@ -33,6 +33,7 @@ _VERBS = (
     "plan",
     "import",
     "analyse",
+    "compare",
     "report",
     "show",
     "act",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fablint.model.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
+    from fablint.report.changes_document import changes_json, changes_text
     from fablint.report.console import console_summary
     from fablint.report.page import write_html
     from fablint.report.preflight.junit import junit_text
@@ -34,6 +35,8 @@ __all__ = [
     "Table",
     "bench_table",
     "benchmark_table",
+    "changes_json",
+    "changes_text",
     "console_summary",
     "fitness_json",
     "fitness_table",
@@ -47,6 +50,8 @@ __all__ = [
 ]
 
 _MODULES = {
+    "changes_json": "changes_document",
+    "changes_text": "changes_document",
     "console_summary": "console",
     "fitness_json": "preflight.preflight_text",
     "fitness_table": "preflight.preflight_text",

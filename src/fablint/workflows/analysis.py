@@ -15,6 +15,7 @@ from fablint.workflows.run_files import (
     SITE,
     load_host_facts,
     load_thresholds,
+    load_topology,
     load_verdict,
     missing_levels,
     own_file,
@@ -24,6 +25,7 @@ from fablint.workflows.run_files import (
 
 if TYPE_CHECKING:
     from fablint.model import Diagnosis, Finding
+    from fablint.model.run_changes import RunChanges
     from fablint.model.thresholds import Comparison, Threshold
 
 
@@ -85,6 +87,34 @@ def compare_within(run: Run, thresholds: Sequence[Threshold]) -> Comparison:
     from fablint.analyse.findings.missed_thresholds import compare
 
     return compare(run, [one for one in thresholds if one.scope is Scope.INTRA_NODE], diagnose_run(run))
+
+
+def compare_runs(old: Run, new: Run, topology: Path | None, margin: float) -> RunChanges:
+    """Diagnose two runs of the same hosts, and compare the second with the first.
+
+    Parameters
+    ----------
+    old, new
+        The runs.
+    topology
+        Topology file of both; None: of each run its own.
+    margin
+        Relative loss that is accepted, such as 0.03.
+
+    Raises
+    ------
+    UsageError
+        The runs have no host in common.
+    """
+    from fablint.analyse.changes import RunResult, compare_runs as compare_results
+
+    if not set(old.hosts) & set(new.hosts):
+        raise UsageError(
+            f"the runs have no host in common: {old.hosts[0]} is in the old one, {new.hosts[0]} in the new one",
+            "give two runs of the same hosts",
+        )
+    results = [RunResult(run, diagnose(run, load_topology(topology, run))) for run in (old, new)]
+    return compare_results(results[0], results[1], margin)
 
 
 def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:

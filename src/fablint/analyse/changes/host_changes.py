@@ -1,0 +1,196 @@
+"""Hosts and NICs that changed between two runs, relative to all other ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import stats
+
+from fablint.analyse.changes.fitted_rows import BLOCKS, FitPair, FittedRow
+from fablint.analyse.changes.margin_limits import MarginLimits
+from fablint.analyse.data.pair_matrix import Codes
+from fablint.analyse.data.robust_stats import Floats, robust_sd
+from fablint.analyse.detect.host_spread import FEWEST_EFFECTS, count_expected_beyond
+from fablint.analyse.settings import Settings
+from fablint.model import SCOPES, ComponentRef, Endpoint, Placement
+from fablint.model.grouped_values import GroupedValues
+from fablint.model.run_changes import ChangeState, MeasuredChange
+
+FALSE_CHANGES = 0.01  # chance of one false change of a host in a comparison of two healthy runs
+FEWEST_HOSTS = 3  # hosts that both runs measured
+
+Unit = tuple[str, str]  # host and NIC; the NIC is empty where the host used one NIC
+OneWay = Literal["tx", "rx"]
+
+
+def list_units(placement: Placement) -> dict[Unit, list[int]]:
+    """Return the ranks of each host, or of each NIC of a host whose ranks use several."""
+    hosts = placement.host.tolist()
+    codes = placement.nic.tolist() if placement.nic.size else [-1] * placement.ranks
+    nics: dict[int, set[int]] = {}
+    for host, nic in zip(hosts, codes, strict=True):
+        nics.setdefault(host, set()).add(nic)
+    units: dict[Unit, list[int]] = {}
+    for rank, (host, nic) in enumerate(zip(hosts, codes, strict=True)):
+        name = placement.nics[nic].partition("/")[2] if nic >= 0 and len(nics[host]) > 1 else ""
+        units.setdefault((placement.hosts[host], name), []).append(rank)
+    return units
+
+
+def component_of(unit: Unit) -> ComponentRef:
+    """Return the host or NIC."""
+    host, nic = unit
+    return ComponentRef.of("nic", Endpoint(nodes=(host,), part=nic)) if nic else ComponentRef.of("host", host)
+
+
+def host_changes(
+    fits: FitPair,
+    ranks: tuple[Mapping[Unit, list[int]], Mapping[Unit, list[int]]],
+    common: Sequence[Unit],
+    margin: float,
+    views: int,
+) -> Iterator[MeasuredChange]:
+    """Yield the change of every host relative to the other hosts, in each direction that the row shows.
+
+    A change must be beyond the margin, beyond what the other hosts differ from one run to the next, beyond the host's
+    own drift between the blocks of both runs, beyond the resolution of the times, and twice as large as the change of
+    the other hosts on its switch, whose load they share.
+
+    Parameters
+    ----------
+    fits
+        The row of both runs.
+    ranks
+        Ranks of each host or NIC in the old and in the new run.
+    common
+        Hosts and NICs of both runs.
+    margin
+        Relative loss that is accepted.
+    views
+        Number of rows and sizes that are compared, which share the chance of a false change.
+    """
+    limits = MarginLimits(fits.quantity, margin)
+    directions: tuple[OneWay, ...] = ("tx", "rx") if fits.new.is_one_way else ("tx",)
+    old, new = (
+        _HostEffects.of(side, [of[unit] for unit in common])
+        for side, of in zip((fits.old, fits.new), ranks, strict=True)
+    )
+    for direction in directions:
+        difference = new.effect[direction] - old.effect[direction]
+        known = np.flatnonzero(~np.isnan(difference))
+        if known.size < FEWEST_HOSTS:
+            continue
+        change = difference[known] - np.median(difference[known])
+        drift = np.hypot(old.drift[direction], new.drift[direction])[known]
+        spread = _HostSpread.of(change, tests=len(directions) * views)
+        reach = np.maximum(spread.reach, Settings().spread_factor * drift)
+        reach = np.maximum(reach, fits.old.step + fits.new.step)
+        switch = fits.new.placement.switch_or_host.astype(np.int64)[
+            [ranks[1][common[unit]][0] for unit in known.tolist()]
+        ]
+        reach = (reach + 2 * np.abs(_of_neighbours(change, switch))).tolist()
+        error = (1.96 * np.maximum(spread.scale, drift)).tolist()
+        for at, unit in enumerate(known.tolist()):
+            value = float(change[at])
+            yield MeasuredChange(
+                state=spread.state(value, reach[at], limits),
+                row=fits.new.row.name,
+                size=fits.new.fit.size,
+                quantity=fits.quantity,
+                change=limits.interval(value, 0.0)[0],
+                interval=limits.interval(value, error[at]),
+                smallest=limits.smallest(reach[at]),
+                component=component_of(common[unit]),
+                direction=direction if fits.new.is_one_way else None,
+            )
+
+
+@dataclass(frozen=True)
+class _HostEffects:
+    """Log-effects of hosts or NICs in one run, and their standard errors; all arrays are (hosts,)."""
+
+    effect: Mapping[OneWay, Floats]  # NaN where unknown
+    drift: Mapping[OneWay, Floats]  # from the medians of the blocks; 0 for a host that one block measured
+
+    @classmethod
+    def of(cls, side: FittedRow, ranks: Sequence[Sequence[int]]) -> _HostEffects:
+        """Take the effects of the fit: of a host, the median of its `ranks`."""
+        unit = np.full(side.fit.tx.size, -1)
+        for code, members in enumerate(ranks):
+            unit[list(members)] = code
+        cells = side.cells
+        rest = cells.log_time - side.fit.tx[cells.sender] - side.fit.rx[cells.receiver]
+        rest = rest - GroupedValues.of(rest, cells.scope, len(SCOPES)).medians()[cells.scope]
+        ends: tuple[tuple[OneWay, Codes, Floats], ...] = (
+            ("tx", cells.sender, side.fit.tx),
+            ("rx", cells.receiver, side.fit.rx),
+        )
+        effect, drift = {}, {}
+        known = np.flatnonzero(unit >= 0)
+        for direction, rank, values in ends:
+            effect[direction] = GroupedValues.of(values[known], unit[known], len(ranks)).medians()
+            kept = unit[rank] >= 0
+            group = unit[rank][kept] * BLOCKS + cells.block[kept]
+            medians = GroupedValues.of(rest[kept], group, len(ranks) * BLOCKS).medians()
+            drift[direction] = _standard_errors(medians.reshape(-1, BLOCKS))
+        return cls(effect, drift)
+
+
+def _of_neighbours(change: Floats, switch: Codes) -> Floats:
+    """Return the median change of the other hosts on the switch of each host; 0 for a host without neighbours."""
+    neighbours = np.zeros(change.size)
+    for code in np.unique(switch).tolist():
+        members = np.flatnonzero(switch == code)
+        if members.size > 1:
+            neighbours[members] = [np.median(np.delete(change[members], at)) for at in range(members.size)]
+    return neighbours
+
+
+def _standard_errors(blocks: Floats) -> Floats:
+    """Return the (hosts,) standard errors of the means of (hosts, BLOCKS) values, of which some are NaN.
+
+    The blocks of a slow drift are not independent: half the difference between the halves of the run bounds the error
+    from below.
+    """
+    count = np.maximum((~np.isnan(blocks)).sum(axis=1), 1)
+    variance = np.nansum((blocks - _row_means(blocks)[:, None]) ** 2, axis=1) / np.maximum(count - 1, 1)
+    halves = _row_means(blocks[:, : BLOCKS // 2]) - _row_means(blocks[:, BLOCKS // 2 :])
+    return np.asarray(np.fmax(np.sqrt(variance / count), np.abs(halves) / 2))
+
+
+def _row_means(values: Floats) -> Floats:
+    """Return the mean of each row; NaN for a row without values."""
+    count = (~np.isnan(values)).sum(axis=1)
+    return np.asarray(np.where(count > 0, np.nansum(values, axis=1) / np.maximum(count, 1), np.nan))
+
+
+@dataclass(frozen=True)
+class _HostSpread:
+    """What hosts differ from one run to the next: it holds the noise of both runs, and restarts of healthy hosts."""
+
+    changes: Floats  # (hosts,) log-changes around 0
+    scale: float  # robust standard deviation
+    reach: float  # change that the spread alone may have
+    alpha: float  # expected number of healthy hosts beyond a change that is reported
+
+    @classmethod
+    def of(cls, changes: Floats, tests: int) -> _HostSpread:
+        """Take the scale of the bulk; of few hosts, one of which may have changed, that of all."""
+        scale = float(np.std(changes, ddof=1)) if changes.size < FEWEST_EFFECTS else robust_sd(changes)
+        chance = FALSE_CHANGES / (2 * tests * changes.size)
+        factor = max(Settings().spread_factor, float(stats.t.isf(chance, changes.size - 1)))
+        return cls(changes, scale, factor * scale, FALSE_CHANGES / tests)
+
+    def state(self, change: float, reach: float, limits: MarginLimits) -> ChangeState:
+        """Return the result for a host; `reach` is the change that spread and drift may have."""
+        if min(limits.gain, -reach) < change < max(limits.loss, reach) or not self._is_beyond(change):
+            return ChangeState.NOT_WORSE
+        return ChangeState.WORSE if change > 0 else ChangeState.BETTER
+
+    def _is_beyond(self, change: float) -> bool:
+        """Return whether healthy hosts do not change as much, by the tails of the other hosts' changes."""
+        others = self.changes[np.abs(self.changes) < abs(change)]
+        return others.size < FEWEST_EFFECTS or 2 * count_expected_beyond(abs(change), others) < self.alpha

@@ -1,0 +1,119 @@
+"""The comparison of a run with an older one: scopes, hosts and findings, and the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from fablint.analyse.changes.fitted_rows import FitPair, RunResult, match_fits
+from fablint.analyse.changes.host_changes import FEWEST_HOSTS, Unit, component_of, host_changes, list_units
+from fablint.analyse.changes.scope_changes import scope_changes
+from fablint.analyse.decide import EXIT_CODES
+from fablint.analyse.settings import Settings
+from fablint.model import Diagnosis, Finding, State, VerdictWord
+from fablint.model.run_changes import ChangeState, FindingChange, MeasuredChange, RunChanges
+from fablint.text.names import fold, plural
+
+MARGIN = 0.03  # relative loss that is accepted
+
+
+def compare_runs(old: RunResult, new: RunResult, margin: float = MARGIN) -> RunChanges:
+    """Compare a run with an older one.
+
+    Parameters
+    ----------
+    old, new
+        Runs of the same hosts. Rows are matched by name, or else by kernel, and size; hosts and NICs by name.
+    margin
+        Relative loss of a quantity that is accepted, such as 0.03.
+
+    Returns
+    -------
+    RunChanges
+        Its verdict is `fault` if a scope or a host is WORSE, or the new run has a FAULT that the old run has not. It
+        is `incomplete` if nothing is WORSE and a scope is UNDECIDED, only the old run measured a host, a run is not
+        complete, or losses of a host of more than `Settings.loss_in_scope` could hide. Else it is `pass`.
+    """
+    fits = match_fits(old, new)
+    units_old, units_new = list_units(old.placement), list_units(new.placement)
+    common = sorted(set(units_old) & set(units_new))
+    hosts = [
+        change for pair in fits for change in host_changes(pair, (units_old, units_new), common, margin, len(fits))
+    ]
+    scopes = [change for pair in fits for change in scope_changes(pair, len(common), margin)]
+    findings = _finding_changes(old.diagnosis, new.diagnosis)
+    only_old, only_new = (sorted(set(a) - set(b)) for a, b in ((units_old, units_new), (units_new, units_old)))
+    notes = [*_notes((old, new), fits, common), *_imprecise(hosts)]
+    verdict = _verdict([*scopes, *hosts], findings, is_complete=not (notes or only_old))
+    changed = tuple(change for change in hosts if change.state in (ChangeState.WORSE, ChangeState.BETTER))
+    return RunChanges(
+        verdict=verdict,
+        exit_code=EXIT_CODES[verdict],
+        margin=margin,
+        scopes=tuple(scopes),
+        hosts=tuple(sorted(changed, key=lambda change: (tuple(ChangeState).index(change.state), -abs(change.change)))),
+        seen=tuple(_largest(hosts)),
+        findings=tuple(findings),
+        hosts_compared=len({host for host, _ in common}),
+        only_old=tuple(component_of(unit).label for unit in only_old),
+        only_new=tuple(component_of(unit).label for unit in only_new),
+        notes=tuple(notes),
+    )
+
+
+def _verdict(changes: Sequence[MeasuredChange], findings: Sequence[FindingChange], *, is_complete: bool) -> VerdictWord:
+    """Return the verdict on the new run."""
+    states = {change.state for change in changes}
+    if ChangeState.WORSE in states or any(one.kind == "new" and one.finding.state is State.FAULT for one in findings):
+        return "fault"
+    return "pass" if is_complete and ChangeState.UNDECIDED not in states else "incomplete"
+
+
+def _largest(changes: Sequence[MeasuredChange]) -> Iterator[MeasuredChange]:
+    """Yield the largest change of a host of each row, size and direction among those that are neither.
+
+    `smallest` is the largest of all hosts.
+    """
+    groups: dict[tuple[str, int, str | None], list[MeasuredChange]] = {}
+    for change in changes:
+        groups.setdefault((change.row, change.size, change.direction), []).append(change)
+    for group in groups.values():
+        unchanged = [one for one in group if one.state is ChangeState.NOT_WORSE] or group
+        yield replace(max(unchanged, key=lambda one: abs(one.change)), smallest=max(one.smallest for one in group))
+
+
+def _imprecise(changes: Sequence[MeasuredChange]) -> list[str]:
+    """Return a note on the hosts whose drift or spread hides losses of more than `Settings.loss_in_scope`."""
+    limit = Settings().loss_in_scope
+    hidden = {one.component.label for one in changes if one.smallest > limit and one.component}
+    return [f"losses of more than {100 * limit:.0f} % could hide: {fold(sorted(hidden))}"] if hidden else []
+
+
+def _finding_changes(old: Diagnosis, new: Diagnosis) -> list[FindingChange]:
+    """Return the faults and suspects of both runs; findings are the same if their components are."""
+    before, after = ({one.components: one for one in _reported(diagnosis)} for diagnosis in (old, new))
+    changes = [FindingChange("unchanged" if key in before else "new", one) for key, one in after.items()]
+    return [*changes, *(FindingChange("gone", one) for key, one in before.items() if key not in after)]
+
+
+def _reported(diagnosis: Diagnosis) -> list[Finding]:
+    """Return the faults and suspects, the gravest of each component last."""
+    found = [one for one in diagnosis.verdict.findings if one.state in (State.FAULT, State.SUSPECT)]
+    return sorted(found, key=lambda one: one.rank, reverse=True)
+
+
+def _notes(results: Sequence[RunResult], fits: Sequence[FitPair], common: Sequence[Unit]) -> list[str]:
+    """Return what was not compared, and why: one sentence each."""
+    notes = []
+    for label, result in zip(("old", "new"), results, strict=True):
+        if result.run.state not in ("complete", "imported"):
+            notes.append(f"the {label} run is {result.run.state}")
+    if not fits:
+        notes.append("no row and size is in both runs: measure both with the same options")
+    for label, result in zip(("old", "new"), results, strict=True):
+        rows = {getattr(pair, label).row.name for pair in fits}
+        if left := sorted({fit.row for fit in result.diagnosis.fits} - rows):
+            notes.append(f"{plural(len(left), 'row')} of the {label} run not compared: {fold(left)}")
+    if len(common) < FEWEST_HOSTS:
+        notes.append(f"{plural(len(common), 'host')} in both runs: a change of a host needs {FEWEST_HOSTS}")
+    return notes

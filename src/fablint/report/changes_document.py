@@ -1,0 +1,124 @@
+"""What changed between two runs: text for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from fablint.model import State
+from fablint.model.run_changes import ChangeState, FindingChange, MeasuredChange, RunChanges
+from fablint.report import finding_order
+from fablint.report.terminal_colours import coloured
+from fablint.text import units
+from fablint.text.sentences import finding_facts
+
+FORMAT = 1  # of the JSON
+_MARGIN = 12  # columns of the left margin
+_STYLES = {"fault": "bold red", "incomplete": "bold yellow", "pass": "bold green"}
+_WORDS = {"fault": "WORSE", "incomplete": "UNDECIDED", "pass": "NOT WORSE"}
+_STATE_STYLES = {ChangeState.WORSE: "red", ChangeState.BETTER: "green", ChangeState.UNDECIDED: "yellow"}
+_ALL = 1 << 30
+
+
+def changes_text(changes: RunChanges, *, most: int | None = None, color: bool = False) -> str:
+    """The comparison as text, newline-terminated.
+
+    Parameters
+    ----------
+    changes
+        The comparison.
+    most
+        Hosts and findings that are listed, each; None: all.
+    color
+        Whether to write colour codes.
+    """
+    lines = [_line(_WORDS[changes.verdict], _headline(changes), _STYLES[changes.verdict] if color else ""), ""]
+    limit = _ALL if most is None else most
+    lines += [_measured(change, color) for change in changes.scopes]
+    lines += [_measured(change, color) for change in changes.hosts[:limit]]
+    if (more := len(changes.hosts) - limit) > 0:
+        lines.append(_line("", f"... and {units.plural(more, 'more host')} (--all)"))
+    findings = [_finding(change) for change in changes.findings]
+    lines += findings[:limit]
+    if (more := len(findings) - limit) > 0:
+        lines.append(_line("", f"... and {units.plural(more, 'more finding')} (--all)"))
+    lines += ["", *_coverage(changes)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _line(label: str, words: str, style: str = "") -> str:
+    gap = " " * (max(_MARGIN, len(label) + 2) - len(label))
+    return f"{coloured(label, style) if style else label}{gap}{units.printable(words)}"
+
+
+def _headline(changes: RunChanges) -> str:
+    counts = (
+        (sum(one.state is ChangeState.WORSE for one in changes.hosts), "host", "worse"),
+        (sum(one.state is ChangeState.BETTER for one in changes.hosts), "host", "better"),
+        (sum(one.state is ChangeState.WORSE for one in changes.scopes), "scope", "worse"),
+        (sum(one.state is ChangeState.BETTER for one in changes.scopes), "scope", "better"),
+        (sum(one.state is ChangeState.UNDECIDED for one in changes.scopes), "scope", "undecided"),
+        (sum(one.kind == "new" and one.finding.state is State.FAULT for one in changes.findings), "new fault", ""),
+        (sum(one.kind == "gone" and one.finding.state is State.FAULT for one in changes.findings), "fault", "gone"),
+    )
+    words = [f"{units.plural(count, noun)} {state}".rstrip() for count, noun, state in counts if count]
+    return f"{', '.join(words) or 'no change'}; margin {_share(changes.margin)}"
+
+
+def _measured(change: MeasuredChange, color: bool) -> str:
+    if change.component is not None:
+        subject = f"{change.component.text}{f' {change.direction}' if change.direction else ''}"
+    else:
+        subject = f"all pairs, {change.scope}"
+    words = f"{subject}  {units.effect(change.change, change.interval, change.quantity)}"
+    style = _STATE_STYLES.get(change.state, "") if color else ""
+    return _line(change.state, f"{words}  ({change.row} at {units.size(change.size)})", style)
+
+
+def _finding(change: FindingChange) -> str:
+    words = "  ".join(filter(None, (finding_order.subject(change.finding), finding_order.effect(change.finding))))
+    return _line(change.kind, f"{change.finding.state} {words}")
+
+
+def _coverage(changes: RunChanges) -> Iterator[str]:
+    """What was compared, the smallest change of a host that can be reported, and what was not compared."""
+    yield _line("compared", f"{units.plural(changes.hosts_compared, 'host')} of both runs")
+    for change in changes.seen:
+        where = f"{change.row} at {units.size(change.size)}{f', {change.direction}' if change.direction else ''}"
+        yield _line("", f"{where}: losses of one host of {_share(change.smallest)} and more are reported")
+    for label, names in (("only old", changes.only_old), ("only new", changes.only_new)):
+        if names:
+            yield _line(label, units.fold(names, ", "))
+    for note in changes.notes:
+        yield _line("note", note)
+
+
+def _share(fraction: float) -> str:
+    return units.percent(fraction).lstrip("+")
+
+
+def changes_json(changes: RunChanges) -> str:
+    """The comparison as one JSON object, ending with a newline; docs/how-to/compare.md describes it."""
+    facts = {
+        "format": FORMAT,
+        "verdict": changes.verdict,
+        "exit_code": changes.exit_code,
+        "margin": changes.margin,
+        "scopes": [_facts(change) for change in changes.scopes],
+        "hosts": [_facts(change) for change in changes.hosts],
+        "largest": [_facts(change) for change in changes.seen],
+        "findings": [{"change": one.kind, **finding_facts(one.finding)} for one in changes.findings],
+        "hosts_compared": changes.hosts_compared,
+        "only_old": changes.only_old,
+        "only_new": changes.only_new,
+        "notes": changes.notes,
+    }
+    return json.dumps(facts, indent=2, allow_nan=False) + "\n"
+
+
+def _facts(change: MeasuredChange) -> dict[str, Any]:
+    """The fields of a change that it has."""
+    facts = asdict(change) | {"component": change.component and change.component.model_dump(mode="json")}
+    return {key: value for key, value in facts.items() if value not in (None, "")}

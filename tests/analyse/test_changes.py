@@ -1,0 +1,147 @@
+"""What changed between two runs: scopes, hosts, findings, and the verdict on the newer run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fablint.analyse import diagnose
+from fablint.analyse.changes import RunResult, compare_runs
+from fablint.model import Run, Topology
+from fablint.model.run_changes import ChangeState, RunChanges
+from fablint.simulate import Fault, Noise, SimulatedRow, full_mesh, simulate
+
+MESH = full_mesh(4, 8)
+ROWS = (SimulatedRow("latency", (8,)), SimulatedRow("bandwidth", (1 << 20,)))
+QUIET = Noise(scale=0.005, spike_share=0.0, host_spread=0.001, link_spread=0.0)
+SLOW = Fault("host", MESH.hosts[5], "tx", bandwidth_factor=0.85)
+
+
+def measured(seed: int, faults: Sequence[Fault] = (), rows: Sequence[SimulatedRow] = ROWS) -> Run:
+    return simulate(MESH, faults=faults, noise=QUIET, seed=seed, rows=rows)
+
+
+def result(run: Run, topology: Topology | None = MESH.topology) -> RunResult:
+    return RunResult(run, diagnose(run, topology))
+
+
+def compared(old: Run, new: Run, margin: float = 0.03) -> RunChanges:
+    return compare_runs(result(old), result(new), margin)
+
+
+def slower(run: Run, factor: float) -> Run:
+    """The run with all times of its bandwidth longer."""
+    rows = [
+        replace(
+            row,
+            arrays={
+                name: values * factor if name.startswith("time_") else values for name, values in row.arrays.items()
+            },
+        )
+        if row.name == "bandwidth"
+        else row
+        for row in run.rows
+    ]
+    return replace(run, rows=tuple(rows))
+
+
+def without(run: Run, host: int) -> Run:
+    """The run with a host under another name."""
+    hosts = [f"other{at}" if at == host else name for at, name in enumerate(run.hosts)]
+    return replace(run, attributes={**run.attributes, "hosts": hosts})
+
+
+def changed(changes: RunChanges) -> list[tuple[ChangeState, str, str | None]]:
+    return [(one.state, one.component.label, one.direction) for one in changes.hosts if one.component]
+
+
+@pytest.fixture(scope="module")
+def healthy() -> Run:
+    return measured(1)
+
+
+@pytest.fixture(scope="module")
+def faulty() -> Run:
+    return measured(2, [SLOW])
+
+
+def test_two_healthy_runs_differ_by_less_than_the_margin(healthy: Run) -> None:
+    changes = compared(healthy, measured(2))
+    assert (changes.verdict, changes.exit_code, changes.hosts, changes.notes) == ("pass", 0, (), ())
+    assert {one.state for one in changes.scopes} == {ChangeState.NOT_WORSE}
+    assert changes.hosts_compared == 32
+    for change in (*changes.scopes, *changes.seen):
+        low, high = change.interval
+        assert low < change.change < high
+        assert 0.03 <= change.smallest < 0.1
+
+
+def test_a_host_that_became_slow_is_named_with_its_direction(healthy: Run, faulty: Run) -> None:
+    changes = compared(healthy, faulty)
+    assert (changes.verdict, changes.exit_code) == ("fault", 1)
+    assert changed(changes) == [(ChangeState.WORSE, SLOW.name, "tx")]
+    assert changes.hosts[0].change == pytest.approx(-0.15, abs=0.02)
+    assert changes.hosts[0].interval[1] < -0.1
+    assert [(one.kind, one.finding.name) for one in changes.findings] == [("new", SLOW.name)]
+
+
+def test_a_repaired_host_is_better_and_its_fault_gone(healthy: Run, faulty: Run) -> None:
+    changes = compared(faulty, healthy)
+    assert changes.verdict == "pass"
+    assert changed(changes) == [(ChangeState.BETTER, SLOW.name, "tx")]
+    assert [(one.kind, one.finding.name) for one in changes.findings] == [("gone", SLOW.name)]
+
+
+def test_a_fault_of_both_runs_is_unchanged_and_no_loss(faulty: Run) -> None:
+    changes = compared(faulty, measured(3, [SLOW]))
+    assert (changes.verdict, changed(changes)) == ("pass", [])
+    assert [one.kind for one in changes.findings] == ["unchanged"]
+
+
+@pytest.mark.parametrize(
+    ("factor", "state", "verdict"),
+    [
+        (1.08, ChangeState.WORSE, "fault"),
+        (0.92, ChangeState.BETTER, "pass"),
+        (1.0309, ChangeState.UNDECIDED, "incomplete"),
+    ],
+)
+def test_a_change_of_all_pairs_is_one_of_the_scopes(
+    healthy: Run, factor: float, state: ChangeState, verdict: str
+) -> None:
+    changes = compared(healthy, slower(measured(2), factor))
+    streams = [one for one in changes.scopes if one.quantity == "bandwidth"]
+    assert {one.state for one in streams} == {state}
+    assert streams[0].change == pytest.approx(1 / factor - 1, abs=0.005)
+    assert (changes.verdict, changes.hosts) == (verdict, ())
+
+
+def test_the_margin_decides(healthy: Run) -> None:
+    assert compared(healthy, slower(measured(2), 1.08), margin=0.1).verdict == "pass"
+
+
+def test_a_host_of_the_old_run_only_is_named_and_the_verdict_incomplete(healthy: Run) -> None:
+    changes = compared(healthy, without(measured(2), 7))
+    assert (changes.verdict, changes.only_old, changes.only_new) == ("incomplete", (MESH.hosts[7],), ("other7",))
+    assert changes.hosts_compared == 31
+
+
+def test_rows_of_one_run_only_are_named(healthy: Run) -> None:
+    changes = compared(healthy, measured(2, rows=ROWS[:1]))
+    assert changes.verdict == "incomplete"
+    assert changes.notes == ("1 row of the old run not compared: bandwidth",)
+    assert {one.quantity for one in changes.scopes} == {"latency"}
+
+
+def test_figures_of_coarse_resolution_hide_changes_of_a_step(healthy: Run) -> None:
+    def rounded(run: Run) -> Run:
+        arrays = dict(run.rows[0].arrays)
+        arrays["time_median"] = np.round(arrays["time_median"] / 1e-7) * 1e-7
+        return replace(run, rows=(replace(run.rows[0], arrays=arrays),))
+
+    changes = compared(rounded(healthy), rounded(measured(2)))
+    assert changes.hosts == ()
+    assert all(one.smallest > 0.05 for one in changes.seen)  # 0.1 us of 1.7 us

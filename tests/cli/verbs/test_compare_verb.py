@@ -1,0 +1,70 @@
+"""fablint compare, as a user calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fablint_command import Fablint
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+FAULTY = FIXTURES / "mpigraph" / "faulty-np8.mpigraph.txt"
+
+
+@pytest.fixture
+def runs(fablint: Fablint) -> Fablint:
+    """`old.run`, and `new.run` with a slow host."""
+    size = ("--hosts", "36", "--rounds", "12", "-q")
+    assert fablint("simulate", *size, "-o", "old.run").returncode == 0
+    assert fablint("simulate", *size, "--seed", "2", "--fault", "host:h07:rx:-30%", "-o", "new.run").returncode == 0
+    return fablint
+
+
+def test_the_text_names_the_slow_host_and_the_exit_code_is_1(runs: Fablint) -> None:
+    done = runs("compare", "old.run", "new.run")
+    assert (done.returncode, done.stderr) == (1, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("WORSE       1 host worse, 1 new fault")
+    assert lines[0].endswith("margin 3.0 %")
+    assert [line for line in lines if line.startswith("WORSE       host h07 rx  bandwidth -29 % [")]
+    assert [line for line in lines if line.startswith("new         FAULT host h07 rx")]
+
+
+def test_the_json_has_the_same_verdict_and_components_as_data(runs: Fablint) -> None:
+    done = runs("compare", "old.run", "new.run", "--json")
+    facts = json.loads(done.stdout)
+    assert (facts["format"], facts["verdict"], facts["exit_code"], done.returncode) == (1, "fault", 1, 1)
+    [host] = facts["hosts"]
+    assert (host["component"], host["direction"]) == ({"kind": "host", "ends": [{"nodes": "h07"}]}, "rx")
+    assert host["interval"][1] < -0.2
+    assert facts["hosts_compared"] == 36
+
+
+def test_a_run_is_not_worse_than_itself(runs: Fablint) -> None:
+    done = runs("compare", "new.run", "new.run")
+    assert done.stdout.startswith("NOT WORSE   no change; margin 3.0 %\n") or "could hide" in done.stdout
+    assert done.returncode in (0, 3)
+
+
+def test_files_of_other_tools_are_compared(fablint: Fablint) -> None:
+    done = fablint("compare", FAULTY, FAULTY, "--json")
+    facts = json.loads(done.stdout)
+    assert (facts["hosts_compared"], facts["hosts"]) == (8, [])
+    assert facts["verdict"] in ("pass", "incomplete")
+
+
+@pytest.mark.parametrize("margin", ["x", "0%", "-3%", "100%", "3%%"])
+def test_a_margin_that_is_no_share_is_refused(fablint: Fablint, margin: str) -> None:
+    done = fablint("compare", "a.run", "b.run", "--margin", margin)
+    assert done.returncode == 2
+    assert (
+        done.stderr == f"fablint: --margin: '{margin}' is not a share: write a loss between 0% and 100%, such as 3%\n"
+    )
+
+
+def test_runs_of_other_hosts_are_refused(runs: Fablint) -> None:
+    done = runs("compare", "old.run", FAULTY)
+    assert done.returncode == 2
+    assert "the runs have no host in common" in done.stderr

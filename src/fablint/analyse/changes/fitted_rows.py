@@ -52,7 +52,7 @@ class FittedRow:
     placement: Placement
 
     @property
-    def is_one_way(self) -> bool:
+    def is_directed(self) -> bool:
         """Whether the row shows the direction of a loss."""
         return self.row.quantity == "bandwidth" and self.row.payload in ("src", "dst")
 

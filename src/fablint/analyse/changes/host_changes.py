@@ -23,7 +23,7 @@ FALSE_CHANGES = 0.01  # chance of one false change of a host in a comparison of 
 FEWEST_HOSTS = 3  # hosts that both runs measured
 
 Unit = tuple[str, str]  # host and NIC; the NIC is empty where the host used one NIC
-OneWay = Literal["tx", "rx"]
+FlowDirection = Literal["tx", "rx"]
 
 
 def list_units(placement: Placement) -> dict[Unit, list[int]]:
@@ -73,7 +73,7 @@ def host_changes(
         Number of rows and sizes that are compared, which share the chance of a false change.
     """
     limits = MarginLimits(fits.quantity, margin)
-    directions: tuple[OneWay, ...] = ("tx", "rx") if fits.new.is_one_way else ("tx",)
+    directions: tuple[FlowDirection, ...] = ("tx", "rx") if fits.new.is_directed else ("tx",)
     old, new = (
         _HostEffects.of(side, [of[unit] for unit in common])
         for side, of in zip((fits.old, fits.new), ranks, strict=True)
@@ -104,7 +104,7 @@ def host_changes(
                 interval=limits.interval(value, error[at]),
                 smallest=limits.smallest(reach[at]),
                 component=component_of(common[unit]),
-                direction=direction if fits.new.is_one_way else None,
+                direction=direction if fits.new.is_directed else None,
             )
 
 
@@ -112,8 +112,8 @@ def host_changes(
 class _HostEffects:
     """Log-effects of hosts or NICs in one run, and their standard errors; all arrays are (hosts,)."""
 
-    effect: Mapping[OneWay, Floats]  # NaN where unknown
-    drift: Mapping[OneWay, Floats]  # from the medians of the blocks; 0 for a host that one block measured
+    effect: Mapping[FlowDirection, Floats]  # NaN where unknown
+    drift: Mapping[FlowDirection, Floats]  # from the medians of the blocks; 0 for a host that one block measured
 
     @classmethod
     def of(cls, side: FittedRow, ranks: Sequence[Sequence[int]]) -> _HostEffects:
@@ -124,7 +124,7 @@ class _HostEffects:
         cells = side.cells
         rest = cells.log_time - side.fit.tx[cells.sender] - side.fit.rx[cells.receiver]
         rest = rest - GroupedValues.of(rest, cells.scope, len(SCOPES)).medians()[cells.scope]
-        ends: tuple[tuple[OneWay, Codes, Floats], ...] = (
+        ends: tuple[tuple[FlowDirection, Codes, Floats], ...] = (
             ("tx", cells.sender, side.fit.tx),
             ("rx", cells.receiver, side.fit.rx),
         )

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from fablint.model.detection_limits import ALPHA, DETECTORS, SMALLEST_FAULT, TOLERANCE
+from fablint.model.limits.detection_limits import ALPHA, DETECTORS, SMALLEST_FAULT, TOLERANCE
 
 Detector = Literal["components", "late messages", "retransmissions", "paths", "wiring"]
 FIRST_LOOK = 0.75  # share of the chance of error that the first diagnosis of a run spends

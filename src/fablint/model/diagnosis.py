@@ -13,7 +13,7 @@ from fablint.model.verdict import Verdict
 if TYPE_CHECKING:
     import numpy as np
 
-    from fablint.model.thresholds import Comparison
+    from fablint.model.limits.thresholds import Comparison
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fablint.model import SCOPES, Placement, Row, Run, Scope
+from fablint.model.limits.thresholds import Compared, Comparison
 from fablint.model.pair_metrics import PairMetrics, figures_of, quotable
 from fablint.model.registry import directions_counted
-from fablint.model.thresholds import Compared, Comparison
 from fablint.report.survey import SizeSurvey
 from fablint.text import units
 

@@ -25,8 +25,8 @@ from fablint.workflows.run_files import (
 
 if TYPE_CHECKING:
     from fablint.model import Diagnosis, Finding
+    from fablint.model.limits.thresholds import Comparison, Threshold
     from fablint.model.run_changes import RunChanges
-    from fablint.model.thresholds import Comparison, Threshold
 
 
 def diagnose(

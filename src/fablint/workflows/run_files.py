@@ -14,7 +14,7 @@ from fablint.system import DISK_FULL, replace_text
 
 if TYPE_CHECKING:
     from fablint.model import Finding, Verdict
-    from fablint.model.thresholds import Threshold
+    from fablint.model.limits.thresholds import Threshold
     from fablint.preflight.site.expectations import Site
     from fablint.system import System
 

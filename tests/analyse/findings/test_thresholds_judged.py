@@ -11,7 +11,7 @@ import finding_cases
 from fablint.analyse import diagnose
 from fablint.analyse.findings.missed_thresholds import compare, with_comparison
 from fablint.model import Coverage, Diagnosis, Finding, Row, Run, Scope, State, Switch, Topology, Verdict
-from fablint.model.thresholds import Threshold
+from fablint.model.limits.thresholds import Threshold
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree
 from fablint.text.evidence_sentences import sentences
 

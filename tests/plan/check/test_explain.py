@@ -8,7 +8,7 @@ from fabrics import dragonfly, fat_tree, two_level
 from simulated_check import SimulatedCheck
 from test_stages import asked
 
-from fablint.model.detection_limits import SMALLEST_FAULT, TOLERANCE
+from fablint.model.limits.detection_limits import SMALLEST_FAULT, TOLERANCE
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.explain import NOISE, explain, smallest_fault
 from fablint.plan.check.stages import first_stage

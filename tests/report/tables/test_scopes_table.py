@@ -11,7 +11,7 @@ from report_cases import diagnose, healthy_case
 
 from fablint.analyse.findings.missed_thresholds import compare, with_comparison
 from fablint.model import Diagnosis, Placement, Run, Scope, Slots
-from fablint.model.thresholds import Threshold
+from fablint.model.limits.thresholds import Threshold
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.levels import level_stage
 from fablint.plan.check.suites import find_suite

@@ -22,7 +22,7 @@ from fablint.analyse.data.pair_matrix import Cells, Pairs, Values
 from fablint.analyse.fit.effects import FINEST_NOISE, Effects, leftover, sample_noise
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
-from fablint.model.detection_limits import required_evidence
+from fablint.model.limits.detection_limits import required_evidence
 
 UNITS_PER_NAT = 32  # increments are whole numbers of 1/32 nat: they fit a byte and their sums are exact
 LARGEST_GAIN = 2.5  # nats, before normalisation

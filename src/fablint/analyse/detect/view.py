@@ -36,7 +36,7 @@ from fablint.analyse.fit.host_populations import Populations
 from fablint.analyse.fit.median_polish import fit, without
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, ComponentRef, EvidenceRecord, Fit, FollowUp, Placement
-from fablint.model.detection_limits import HYPOTHESES, required_evidence
+from fablint.model.limits.detection_limits import HYPOTHESES, required_evidence
 from fablint.topology.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]

@@ -30,8 +30,8 @@ from fablint.model import (
     Scope,
     State,
 )
+from fablint.model.limits.thresholds import Compared, Comparison, Threshold
 from fablint.model.pair_metrics import PairMetrics, figures_of, joined, quotable
-from fablint.model.thresholds import Compared, Comparison, Threshold
 from fablint.model.verdict import advise, seen
 from fablint.text import units
 from fablint.text.names import plural

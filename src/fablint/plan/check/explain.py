@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import SCOPES, Scope
-from fablint.model.detection_limits import HYPOTHESES, SMALLEST_FAULT, TOLERANCE, required_evidence
+from fablint.model.limits.detection_limits import HYPOTHESES, SMALLEST_FAULT, TOLERANCE, required_evidence
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import ROWS
 from fablint.plan.check.stages import Stage

@@ -9,9 +9,9 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Scope
+from fablint.model.limits.thresholds import Threshold
 from fablint.model.registry import KERNELS
 from fablint.model.registry.option_values import format_bytes, parse_bytes
-from fablint.model.thresholds import Threshold
 from fablint.text.site_tables import choice, entries, read_document, refuse_missing, refuse_unknown, short, shown
 from fablint.text.suggestions import alternatives
 

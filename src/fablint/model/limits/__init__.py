@@ -1,0 +1,1 @@
+"""Limits: what a site requires of pairs, and what a measurement can detect."""

@@ -196,7 +196,7 @@ def sparse_case(rounds: int = 6) -> tuple[Run, Diagnosis]:
 
 
 def large_case(ranks: int) -> tuple[Run, Diagnosis]:
-    """One latency row of so many hosts, all alike but one bad pair: 11 -> 7. No model was fitted."""
+    """One latency row of so many hosts, identical but for one bad pair: 11 -> 7. No model was fitted."""
     rng = np.random.default_rng(1)
     time = np.float32(1.5e-6) * np.exp(np.float32(0.02) * rng.standard_normal((ranks, ranks), dtype=np.float32))
     time[np.arange(ranks), np.arange(ranks)] = np.nan

@@ -39,7 +39,7 @@ def row(  # noqa: PLR0913
 ) -> Row:
     """A row with the mean time in s of every cell and size; NaN where it was not measured.
 
-    `samples` gives the histogram of a cell of a list row (at all its sizes alike), which then is stored.
+    `samples` gives the histogram of a cell of a list row (the same at all its sizes), which then is stored.
     """
     matrix = pattern in ("all-pairs", "bisection")
     shape = (1, ranks, ranks) if matrix else (ranks, rounds)

@@ -45,7 +45,7 @@ def test_the_first_line_is_the_verdict():
         assert console_summary(*case()).startswith(word)
 
 
-def test_a_fault_is_told_with_part_direction_effect_interval_evidence_alternatives_and_next_step():
+def test_a_fault_is_printed_with_component_direction_effect_interval_evidence_alternatives_and_next_step():
     summary = console_summary(*fault_case())
     for words in (
         "FAULT       host h13 tx (sending)  bandwidth -31 % [-33, -29]",
@@ -106,13 +106,13 @@ def test_names_cannot_steer_the_terminal():
     assert len(summary.splitlines()) <= MAX_LINES
 
 
-def test_notes_of_the_reader_are_told():
+def test_notes_of_the_reader_are_printed():
     run, diagnosis = healthy_case()
     assert "a chunk is missing" in console_summary(replace(run, notes=["a chunk is missing"]), diagnosis)
 
 
 @pytest.mark.parametrize(("count", "shown"), [(6, 6), (7, 5), (30, 5)])
-def test_warnings_of_preflight_are_told_and_what_is_left_out_is_counted(count, shown):
+def test_warnings_of_preflight_are_printed_and_omitted_warnings_are_counted(count, shown):
     run, diagnosis = healthy_case()
     notes = [f"preflight warns: check.{index}: word (n1)" for index in range(count)]
     lines = console_summary(replace(run, notes=notes), diagnosis).splitlines()

@@ -20,12 +20,12 @@ from fablint.report import fitness_json, fitness_table, junit_text, prometheus_t
 HOSTS = tuple(f"nid{number:06d}" for number in range(1001, 1017))
 REMEDIES = {
     "net.link.up": "look at cable, NIC and the port of the switch",
-    "net.link.mtu": "set the same MTU everywhere; long messages are lost on the way",
+    "net.link.mtu": "set the same MTU everywhere; long messages are lost on the path",
     "net.errors": "clean or swap the cable",
 }
 
 
-def told(*results: Result, hosts: Sequence[str] = HOSTS, silent: dict[str, str] | None = None) -> Fitness:
+def fitness_of(*results: Result, hosts: Sequence[str] = HOSTS, silent: dict[str, str] | None = None) -> Fitness:
     """What these results make, with a rule for each check that they name."""
     checks = dict.fromkeys(one.check for one in results)
     rules = {
@@ -43,7 +43,7 @@ def failed(check: str, host: str, target: str, message: str, outcome: Outcome = 
     return Result(check, host, target, outcome, message)
 
 
-def sick() -> Fitness:
+def faulty_fleet() -> Fitness:
     """Two hosts with another MTU on both NICs, one with a link down, one silent, eight with counters that grow."""
     odd = ("nid001003", "nid001007")
     results = [
@@ -64,20 +64,20 @@ def sick() -> Fitness:
         *passed("host.time", but=["nid001005"]),
         failed("host.time", "nid001005", "", "chronyc printed '\x1b[31mgibberish'", Outcome.ERROR),
     ]
-    return told(*results, silent={"nid001099": "does not answer ssh within 21 s"})
+    return fitness_of(*results, silent={"nid001099": "does not answer ssh within 21 s"})
 
 
 # ------------------------------------------------------------------------------------------------ console
 
 
 def test_what_is_wrong_worst_first():
-    assert fitness_table(sick(), 80) == (
+    assert fitness_table(faulty_fleet(), 80) == (
         "FAIL   no answer     nid001099: does not answer ssh within 21 s\n"
         "       remedy: log in to the host; exclude it with -x until it answers\n"
         "FAIL   net.link.up   nid001013 hsn1: link down\n"
         "       remedy: look at cable, NIC and the port of the switch\n"
         "FAIL   net.link.mtu  nid[001003,001007] hsn[0-1]: MTU 1500, 14 others 9000\n"
-        "       remedy: set the same MTU everywhere; long messages are lost on the way\n"
+        "       remedy: set the same MTU everywhere; long messages are lost on the path\n"
         "WARN   net.errors    nid[001001-001008] hsn0: rx_crc_errors 1 in 3 h;\n"
         "       rx_crc_errors 2 in 3 h; rx_crc_errors 3 in 3 h; rx_crc_errors 4 in 3 h;\n"
         "       and 4 more\n"
@@ -93,15 +93,15 @@ def test_what_is_wrong_worst_first():
 
 def test_a_clean_fleet_has_two_lines():
     skipped = [Result(f"x.c{number}", HOSTS[0], "", Outcome.SKIP, f"reason {number:040d}") for number in range(9)]
-    assert fitness_table(told(*passed("net.link.up"), *passed("net.link.mtu")), 80) == (
+    assert fitness_table(fitness_of(*passed("net.link.up"), *passed("net.link.mtu")), 80) == (
         "16 hosts: 16 fit; 2 checks: 2 passed on every host\n"
     )
-    lines = fitness_table(told(*passed("net.link.up"), *skipped), 80).splitlines()
+    lines = fitness_table(fitness_of(*passed("net.link.up"), *skipped), 80).splitlines()
     assert len(lines) == 2
     assert lines[1].endswith("; 8 more")
 
 
-def test_what_ends_alike_is_one_reason():
+def test_reasons_with_one_ending_are_one_reason():
     results = [
         Result("host.kernel", "a", "", Outcome.SKIP, "kernel 6.1; no majority to compare with"),
         Result("host.bios", "a", "", Outcome.SKIP, "BIOS 2; no majority to compare with"),
@@ -109,17 +109,17 @@ def test_what_ends_alike_is_one_reason():
         Result("lldp.heard", "a", "", Outcome.SKIP, "lldpcli: not installed"),
         Result("host.time", "a", "", Outcome.SKIP, "chronyc: other"),
     ]
-    last = fitness_table(told(*results, hosts=["a"]), 120).splitlines()[-1]
+    last = fitness_table(fitness_of(*results, hosts=["a"]), 120).splitlines()[-1]
     assert last == "skipped: no majority to compare with (2); not installed (2); chronyc: other"
 
 
 def test_a_check_that_is_seen_on_some_hosts_only_did_not_pass_on_every():
     seen = [Result("net.link.up", HOSTS[0], "", Outcome.PASS), Result("net.link.up", HOSTS[1], "", Outcome.SKIP, "no")]
-    assert "1 check: 1 on some\n" in fitness_table(told(*seen), 80)
+    assert "1 check: 1 on some\n" in fitness_table(fitness_of(*seen), 80)
 
 
-def test_hosts_of_which_nobody_answers_passed_nothing():
-    fitness = told(hosts=(), silent={"a1": "no route", "a2": "no route"})
+def test_silent_hosts_pass_nothing():
+    fitness = fitness_of(hosts=(), silent={"a1": "no route", "a2": "no route"})
     table = fitness_table(fitness, 80)
     assert "a[1-2]: no route" in table
     assert "2 hosts: 0 fit, 2 unfit (a[1-2])\n" in table
@@ -128,12 +128,12 @@ def test_hosts_of_which_nobody_answers_passed_nothing():
 
 def test_parts_of_which_the_same_is_said_share_a_line():
     results = [failed("host.governor", "n1", f"cpu{number}", "powersave") for number in range(128)]
-    assert "n1 cpu[0-127]: powersave\n" in fitness_table(told(*results, hosts=["n1"]), 80)
+    assert "n1 cpu[0-127]: powersave\n" in fitness_table(fitness_of(*results, hosts=["n1"]), 80)
 
 
 def test_many_parts_of_a_check_are_cut_short():
     results = [failed("log.kernel", f"n{number}", f"part{number}", f"message {number}") for number in range(30)]
-    table = fitness_table(told(*results, hosts=["n1"]), 80)
+    table = fitness_table(fitness_of(*results, hosts=["n1"]), 80)
     assert table.count("FAIL") == 8
     assert "... and 23 more (--json has all)\n" in table
     assert table.count("remedy:") == 1
@@ -141,23 +141,23 @@ def test_many_parts_of_a_check_are_cut_short():
 
 def test_a_long_list_of_hosts_is_cut_and_counted():
     odd = [f"n{number:04d}" for number in range(1, 999, 2)]
-    table = fitness_table(told(*(failed("net.link.up", one, "", "down") for one in odd), hosts=odd), 80)
+    table = fitness_table(fitness_of(*(failed("net.link.up", one, "", "down") for one in odd), hosts=odd), 80)
     assert "(499 hosts): down" in " ".join(table.split())
     assert len(table.splitlines()) < 12
 
 
-def test_a_check_says_once_how_it_is_mended_and_not_what_was_not_understood():
+def test_a_check_names_its_remedy_once_and_none_for_errors():
     results = [
         failed("net.errors", "a", "", "bad"),
         failed("net.errors", "b", "", "less bad", Outcome.WARN),
         failed("net.link.up", "a", "", "gibberish", Outcome.ERROR),
     ]
-    table = fitness_table(told(*results, hosts=["a", "b"]), 80)
+    table = fitness_table(fitness_of(*results, hosts=["a", "b"]), 80)
     assert table.count("remedy: clean or swap the cable") == table.count("remedy:") == 1
 
 
 def test_colour_where_it_is_asked_for():
-    plain, coloured = fitness_table(sick(), 80), fitness_table(sick(), 80, color=True)
+    plain, coloured = fitness_table(faulty_fleet(), 80), fitness_table(faulty_fleet(), 80, color=True)
     assert "\x1b" not in plain
     assert "\x1b[1;31mFAIL\x1b[0m   no answer" in coloured
     assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == plain
@@ -165,7 +165,7 @@ def test_colour_where_it_is_asked_for():
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_no_line_is_wider_than_the_terminal(width):
-    assert max(map(len, fitness_table(sick(), width).splitlines())) <= width
+    assert max(map(len, fitness_table(faulty_fleet(), width).splitlines())) <= width
 
 
 TEXT = st.text(max_size=30)
@@ -194,7 +194,7 @@ RESULTS = st.builds(
 @given(st.lists(RESULTS, max_size=12), st.dictionaries(TEXT, TEXT, max_size=2))
 def test_whatever_hosts_say_all_outputs_can_be_read(results, silent):
     hosts = list(dict.fromkeys(one.host for one in results if one.host not in silent))
-    fitness = told(*(one for one in results if one.host in hosts), hosts=hosts, silent=silent)
+    fitness = fitness_of(*(one for one in results if one.host in hosts), hosts=hosts, silent=silent)
     table = fitness_table(fitness, 80)
     assert all(letter.isprintable() or letter == "\n" for letter in table)
     ElementTree.fromstring(junit_text(fitness))
@@ -207,9 +207,9 @@ def test_whatever_hosts_say_all_outputs_can_be_read(results, silent):
 
 
 def test_json_has_everything():
-    facts = json.loads("".join(fitness_json("full", sick())))
-    told = ["unfit", "not_examined", "not_pinged", "findings", "suppressed", "notes", "results"]
-    assert list(facts) == ["format", "exit_code", "level", "hosts", "silent", *told]
+    facts = json.loads("".join(fitness_json("full", faulty_fleet())))
+    further = ["unfit", "not_examined", "not_pinged", "findings", "suppressed", "notes", "results"]
+    assert list(facts) == ["format", "exit_code", "level", "hosts", "silent", *further]
     assert (facts["format"], facts["exit_code"], facts["level"], len(facts["hosts"])) == (1, 1, "full", 17)
     assert facts["unfit"]["nid001013"] == "net.link.up hsn1 link down"
     assert list(facts["results"][0]) == [
@@ -230,7 +230,7 @@ def test_json_has_everything():
 
 
 def test_junit_counts_what_it_holds():
-    fitness = sick()
+    fitness = faulty_fleet()
     root = ElementTree.fromstring(junit_text(fitness))
     suites = {suite.get("name"): suite for suite in root}
     assert list(suites) == ["host.answers", *fitness.rules]
@@ -248,7 +248,7 @@ def test_junit_counts_what_it_holds():
 
 
 def test_junit_says_what_failed_and_a_warning_is_no_failure():
-    root = ElementTree.fromstring(junit_text(sick()))
+    root = ElementTree.fromstring(junit_text(faulty_fleet()))
     case = root.find("testsuite[@name='net.link.up']/testcase[@name='nid001013/hsn1']")
     assert case is not None
     assert case.get("classname") == "net.link.up"
@@ -262,12 +262,14 @@ def test_junit_says_what_failed_and_a_warning_is_no_failure():
 
 
 def test_a_silent_host_is_a_test_that_fails():
-    suite = ElementTree.fromstring(junit_text(sick()))[0]
+    suite = ElementTree.fromstring(junit_text(faulty_fleet()))[0]
     assert [case.get("name") for case in suite if len(case)] == ["nid001099"]
 
 
 def test_what_xml_forbids_is_replaced():
-    text = junit_text(told(failed("net.link.up", "a\x00<b>", "\ud800", "\x1b[31m & \ufffe \"'"), hosts=["a\x00<b>"]))
+    text = junit_text(
+        fitness_of(failed("net.link.up", "a\x00<b>", "\ud800", "\x1b[31m & \ufffe \"'"), hosts=["a\x00<b>"])
+    )
     text.encode()
     case = ElementTree.fromstring(text)[1][0]
     assert (case.get("name"), case[0].get("message")) == ("a?<b>/?", "?[31m & ? \"'")
@@ -285,7 +287,7 @@ def samples(text: str) -> dict[str, dict[tuple[str, ...], float]]:
 
 
 def test_prometheus_has_a_figure_for_each_host_and_check():
-    found = samples(prometheus_text(sick(), 1767594000.25))
+    found = samples(prometheus_text(faulty_fleet(), 1767594000.25))
     results = found["fablint_preflight_result"]
     assert len(results) == 16 * 8
     assert results["net.link.up", "nid001013"] == 3  # hsn0 passed, hsn1 did not
@@ -295,24 +297,24 @@ def test_prometheus_has_a_figure_for_each_host_and_check():
     assert results["cxi.link", "nid001001"] == -1
     unfit = found["fablint_preflight_unfit"]
     assert len(unfit) == 17
-    assert {host for (host,), value in unfit.items() if value} == set(sick().unfit)
+    assert {host for (host,), value in unfit.items() if value} == set(faulty_fleet().unfit)
     assert found["fablint_preflight_last_run_timestamp_seconds"] == {(): 1767594000.25}
 
 
 def test_metrics_are_described_and_sorted():
-    text = prometheus_text(sick(), 1.0)
+    text = prometheus_text(faulty_fleet(), 1.0)
     lines = text.splitlines()
     assert text.endswith("\n")
     for name in ("result", "unfit", "last_run_timestamp_seconds"):
         at = next(index for index, line in enumerate(lines) if line.startswith(f"# HELP fablint_preflight_{name} "))
         assert lines[at + 1] == f"# TYPE fablint_preflight_{name} gauge"
-    told_results = [line for line in lines if line.startswith("fablint_preflight_result{")]
-    assert told_results == sorted(told_results)
+    results = [line for line in lines if line.startswith("fablint_preflight_result{")]
+    assert results == sorted(results)
 
 
 def test_labels_are_escaped():
     host = 'a"b\\c\nd'
-    text = prometheus_text(told(failed("net.link.up", host, "", "down"), hosts=[host]), 1.0)
+    text = prometheus_text(fitness_of(failed("net.link.up", host, "", "down"), hosts=[host]), 1.0)
     assert samples(text)["fablint_preflight_result"] == {("net.link.up", host): 3.0}
 
 

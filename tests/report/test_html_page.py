@@ -1,4 +1,4 @@
-"""The HTML page: it runs in a real browser, asks nobody for anything, and believes nothing that it is told."""
+"""The HTML page: it runs in a real browser, loads nothing, and escapes all texts of the run."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_the_verdict_and_the_findings_come_before_everything_else(tmp_path):
     assert places == sorted(places)
 
 
-def test_the_facts_of_the_run_are_told(tmp_path):
+def test_the_facts_of_the_run_are_printed(tmp_path):
     source = html.unescape(written(incomplete_case(), tmp_path).read_text())
     for words in ("rank 5 (h05), round 20", "resolution 1.00 ns", "latency --pattern all-pairs", "2,542 of 4,032"):
         assert words in source

@@ -24,7 +24,7 @@ def test_state_hosts_cells_and_instrument():
         assert words in summary
 
 
-def test_an_interrupted_run_says_how_far_it_got_and_who_was_lost():
+def test_an_interrupted_run_says_how_far_it_got_and_which_ranks_failed():
     summary = run_summary(incomplete_case()[0])
     assert "2,542 of 4,032" in summary
     assert "rank 5 (h05), round 20, partner 12: no message for 60 s" in summary

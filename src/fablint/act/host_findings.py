@@ -116,7 +116,7 @@ def parse_source(text: str, name: str) -> HostFindings:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        raise UsageError(f"{name}: is no JSON", _HINT) from None
+        raise UsageError(f"{name}: is not JSON", _HINT) from None
     if not isinstance(document, dict) or not isinstance(document.get("findings"), list):
         raise UsageError(f"{name}: has no findings", _HINT)
     hosts, findings = _hosts(document.get("hosts"), name), _findings(document["findings"], name)
@@ -149,5 +149,5 @@ def _hosts(found: object, name: str) -> Sequence[str] | None:
     if found is None:
         return None
     if not isinstance(found, list) or not all(isinstance(host, str) for host in found):
-        raise UsageError(f"{name}: hosts: is no list of names", _HINT)
+        raise UsageError(f"{name}: hosts: is not a list of names", _HINT)
     return found

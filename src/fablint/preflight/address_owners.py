@@ -42,7 +42,7 @@ def of_rails(host: Host) -> Mapping[str, Sequence[Address]]:
 
 def unseen(check: Check, host: Host, output: Listed[Any]) -> Result:
     """Return the result of a check whose output of `ip` is missing: an error if it is malformed, else a skip."""
-    make = check.unclear if output.garbled else check.skipped
+    make = check.error if output.garbled else check.skip
     return make(host.name, "", output.missing)
 
 

@@ -73,31 +73,31 @@ class Check(ABC):
     def against(self, host: str, target: str, value: Value, expected: Value, site: str) -> Result:
         """Return the result of comparing a value with the site file instead of with other hosts."""
         if self.is_met(value, expected):
-            return self.passed(host, target, value=value)
+            return self.ok(host, target, value=value)
         text = f"{expected:g}" if isinstance(expected, float) else expected
         message = f"{self.worded(target, value)}, {text} in {site}"
-        return self.wrong(host, target, message, value, expected)
+        return self.failure(host, target, message, value, expected)
 
     @classmethod
     def described(cls) -> Rule:
         """Return the description of the check for reports."""
         return Rule(cls.id, cls.what, cls.source, cls.rule, cls.severity, cls.component, cls.root, cls.remedy)
 
-    def passed(self, host: str, target: str = "", message: str = "", value: Value = None, unit: str = "") -> Result:
+    def ok(self, host: str, target: str = "", message: str = "", value: Value = None, unit: str = "") -> Result:
         """Return a pass."""
         return Result(self.id, host, target, Outcome.PASS, message, value, None, unit)
 
-    def wrong(
+    def failure(
         self, host: str, target: str, message: str, value: Value = None, expected: Value = None, unit: str = ""
     ) -> Result:
         """Return a violation with the severity of the check."""
         return Result(self.id, host, target, _WRONG[self.severity], message, value, expected, unit)
 
-    def warned(self, host: str, target: str, message: str, value: Value = None, expected: Value = None) -> Result:
+    def warning(self, host: str, target: str, message: str, value: Value = None, expected: Value = None) -> Result:
         """Return a warning, whatever the severity of the check."""
         return Result(self.id, host, target, Outcome.WARN, message, value, expected)
 
-    def differs(
+    def difference(
         self,
         clear: bool,
         host: str,
@@ -109,14 +109,14 @@ class Check(ABC):
     ) -> Result:
         """Return a violation for a difference from other hosts; without a clear majority a warning."""
         if clear:
-            return self.wrong(host, target, message, value, expected, unit)
-        return self.warned(host, target, message, value, expected)
+            return self.failure(host, target, message, value, expected, unit)
+        return self.warning(host, target, message, value, expected)
 
-    def skipped(self, host: str, target: str, why: str) -> Result:
+    def skip(self, host: str, target: str, why: str) -> Result:
         """Return a skip for a property that is not visible. Never a pass."""
         return Result(self.id, host, target, Outcome.SKIP, why)
 
-    def unclear(self, host: str, target: str, message: str) -> Result:
+    def error(self, host: str, target: str, message: str) -> Result:
         """Return an error for data that cannot be parsed."""
         return Result(self.id, host, target, Outcome.ERROR, message)
 
@@ -130,7 +130,7 @@ class HostCheck(Check):
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         for host in fleet.hosts:
             found = list(self.look(host))
-            yield from found or [self.skipped(host.name, "", self.absent)]
+            yield from found or [self.skip(host.name, "", self.absent)]
 
     @abstractmethod
     def look(self, host: Host) -> Iterable[Result]:
@@ -160,10 +160,10 @@ class UniformCheck(Check):
         for host in fleet.hosts:
             values = self.values(host)
             if not values:
-                yield self.skipped(host.name, "", self.absent)
+                yield self.skip(host.name, "", self.absent)
             for target, value in values.items():
                 if value is None:
-                    yield self.skipped(host.name, target, self.absent)
+                    yield self.skip(host.name, target, self.absent)
                 elif self.by_class:
                     like[target, host.kind].append((host.name, value))
                 else:
@@ -179,16 +179,16 @@ class UniformCheck(Check):
         divided = agreed.is_divided and (usual is None or any(self._is_wrong(value, usual) for _, value in known))
         for host, value in known:
             if divided:
-                yield self.warned(host, target, agreed.kinds(self.words), value)
+                yield self.warning(host, target, agreed.kinds(self.words), value)
             elif self.is_poor(value) and (usual is None or value == usual):
-                yield self.warned(host, target, f"{self.words.format(value)}{among(agreed, value)}", value)
+                yield self.warning(host, target, f"{self.words.format(value)}{among(agreed, value)}", value)
             elif usual is None:
-                yield self.skipped(host, target, f"{self.words.format(value)}; no majority to compare with")
+                yield self.skip(host, target, f"{self.words.format(value)}; no majority to compare with")
             elif not self._is_wrong(value, usual) or (self.is_poor(usual) and not self.is_poor(value)):
-                yield self.passed(host, target, value=value)
+                yield self.ok(host, target, value=value)
             else:
                 message = f"{self.words.format(value)}, {count} other{'s' if count > 1 else ''} {usual}"
-                yield self.differs(agreed.is_clear, host, target, message, value, usual)
+                yield self.difference(agreed.is_clear, host, target, message, value, usual)
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
         return self.values(host)

@@ -71,4 +71,4 @@ class _Comparison:
         judged = list(check.judge(self.whole if check.compares else self.fleet))
         yield from compared(check, self.whole, judged, self.site, self.classes)
         for host in self.late if check.compares else ():
-            yield check.skipped(host, "", "not all of the host was read in time")
+            yield check.skip(host, "", "not all of the host was read in time")

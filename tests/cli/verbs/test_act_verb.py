@@ -147,13 +147,13 @@ def test_a_verdict_and_preflight_are_read_equally():
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "x: is no JSON"),
-        ("[" * 100_000, "x: is no JSON"),
+        ("", "x: is not JSON"),
+        ("[" * 100_000, "x: is not JSON"),
         ("[]", "x: has no findings"),
         ('{"findings": 3}', "x: has no findings"),
         ('{"findings": [{"state": "BAD", "component": "host", "name": "a"}]}', "x: findings.0.state: "),
-        ('{"findings": [], "hosts": "a"}', "x: hosts: is no list of names"),
-        ('{"findings": [], "hosts": [1]}', "x: hosts: is no list of names"),
+        ('{"findings": [], "hosts": "a"}', "x: hosts: is not a list of names"),
+        ('{"findings": [], "hosts": [1]}', "x: hosts: is not a list of names"),
     ],
 )
 def test_what_is_neither_is_refused(text, why):

@@ -100,7 +100,7 @@ def test_the_bisection_is_added_up_by_round():
     assert "all pairs at once" in line.beside
 
 
-def test_a_matrix_is_told_by_its_survey():
+def test_a_matrix_is_described_by_its_survey():
     run, diagnosis = healthy_case()
     placement = Placement.of(run, diagnosis.topology)
     order = np.arange(run.ranks)

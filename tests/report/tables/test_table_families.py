@@ -82,7 +82,7 @@ def test_put_and_get_share_a_header_where_it_is_the_same():
 
 
 @pytest.mark.parametrize(("kernel", "first"), [("rpc_put", ["n0-0", "n2-2"]), ("rpc_get", ["n2-2", "n0-0"])])
-def test_connections_name_who_sends_first(kernel, first):
+def test_connections_name_the_first_sender(kernel, first):
     found = table(run_of(clients_row(kernel)), "net_sanitizer", full=True)
     lines = [line for line in words(found) if len(line) == 8]
     assert lines[0][:4] == [*first, {"rpc_put": "Put", "rpc_get": "Get"}[kernel], "1000"]
@@ -161,7 +161,7 @@ def test_the_slowest_pair_first_and_the_hosts_in_full():
     assert [line.split()[1] for line in lines if line.startswith("Host")] == ["b", "a"]
 
 
-def test_one_way_rows_are_no_bisection():
+def test_rows_of_streams_are_no_bisection():
     made = row("bandwidth", "pairs", EXCHANGE, ranks=4, sizes=(MIB,))
     with pytest.raises(UsageError, match="bisec_bw needs a row of exchange or bibandwidth"):
         table(run_of(made), "bisec_bw")

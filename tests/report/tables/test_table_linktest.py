@@ -89,7 +89,7 @@ def test_min_mean_and_max_of_a_step_are_those_of_its_directed_pairs(tmp_path):
     assert second.bandwidth == pytest.approx(SIZE / 1e-3 + SIZE / 2e-3 + 2 * SIZE / 4e-3)
 
 
-def test_a_one_way_row_counts_the_mean_of_its_two_directions():
+def test_a_row_of_streams_counts_the_mean_of_its_two_directions():
     cells = both_ways({(0, 1): [1e-3], (1, 0): [2e-3]})
     (step,) = steps(row("bandwidth", "bisection", cells, sizes=(SIZE,)), 0)
     assert step.bandwidth == pytest.approx((SIZE / 1e-3 + SIZE / 2e-3) / 2)

@@ -146,7 +146,7 @@ def test_forward_rows_have_no_other_direction():
     assert "other direction" not in "\n".join(lines(run))
 
 
-def test_processes_are_told_below_the_title():
+def test_processes_are_named_below_the_title():
     said = lines(run_of(row("latency_mp", "pair", PAIR, sizes=(1, 8), workers=[3, 4])))
     at = said.index("# Number of forked processes in sender: 3")
     assert said[at + 1] == "# Number of forked processes in receiver: 4"
@@ -166,7 +166,7 @@ def test_small_figures_keep_three_digits():
 
 def test_multi_lat_is_the_mean_over_the_senders_alone(tmp_path):
     run = stored(run_of(row("latency", "pairs", FOUR, ranks=4)), tmp_path)
-    assert body(run) == [["8", "1.50"]]  # (1 + 2) / 2, and nothing of the slow way back
+    assert body(run) == [["8", "1.50"]]  # (1 + 2) / 2, and nothing of the slow direction
     said = "\n".join(lines(run))
     assert "# OSU MPI Multi Latency Test v7.4" in said
     assert "mean over the 2 senders, as in OSU 7.4" in said
@@ -307,7 +307,7 @@ def test_sizes_that_were_not_measured_are_said_to_be_missing():
     assert json.loads(json.dumps(figures(run)))[0]["figure"] is None
 
 
-def test_windows_that_differ_with_the_size_are_told():
+def test_windows_that_differ_with_the_size_are_printed():
     run = run_of(row("bandwidth", "pair", {(0, 1, 0): [US, US]}, sizes=(8, 1 << 20), windows=[64, 16]))
     assert "# fablint: messages in flight: 64 at 8 B, 16 at 1 MiB" in lines(run)
 

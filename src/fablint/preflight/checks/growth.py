@@ -103,10 +103,10 @@ class GrowthCheck(Check):
         peers = _Peers(every, self.limits) if any(host.before is None for host in fleet.hosts) else None
         for host, parts in every:
             if not parts:
-                yield self.skipped(host.name, "", self.absent)
+                yield self.skip(host.name, "", self.absent)
             for part in parts:
                 if part.why_not:
-                    yield self.skipped(host.name, part.target, part.why_not)
+                    yield self.skip(host.name, part.target, part.why_not)
                     continue
                 is_first = peers is not None and host.before is None
                 names = peers.moved.get((host.name, part.target), ()) if peers and is_first else part.files

@@ -59,11 +59,11 @@ class ItemsCheck(UniformCheck):
                     message = ", ".join(self._written(name, items[name]) for name in poor)
                     total = texts[host.kind, group].total()
                     where = f" on all {total} similar hosts" if total > 1 else ""
-                    yield self.warned(host.name, group, message + where, message)
+                    yield self.warning(host.name, group, message + where, message)
                 elif texts[host.kind, group].total() > 1:
-                    yield self.passed(host.name, group, value=len(items))
+                    yield self.ok(host.name, group, value=len(items))
                 else:
-                    yield self.skipped(host.name, group, "no other host has these settings to compare with")
+                    yield self.skip(host.name, group, "no other host has these settings to compare with")
         compared = list(super().judge(fleet))
         wrong = {(one.host, one.target) for one in compared if one.outcome in (Outcome.WARN, Outcome.FAIL)}
         follows = {
@@ -107,10 +107,10 @@ class ItemsCheck(UniformCheck):
 
     def against(self, host: str, target: str, value: Value, expected: Value, site: str) -> Result:
         if self.is_met(value, expected):
-            return self.passed(host, target, value=value)
+            return self.ok(host, target, value=value)
         name = self._names.get(target, target)
         own = self._written(name, None if value == _ABSENT else str(value))
-        return self.wrong(host, target, f"{own}, {self._written(name, str(expected))} in {site}", value, expected)
+        return self.failure(host, target, f"{own}, {self._written(name, str(expected))} in {site}", value, expected)
 
     def values(self, host: Host) -> Mapping[str, Any]:
         return {

@@ -54,12 +54,12 @@ class LogCheck(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         log = host.snapshot.kernel_log
         if not log.ran or not log.text.strip():
-            return [self.skipped(host.name, "", f"the kernel log cannot be read: {log.error or 'it is empty'}")]
+            return [self.skip(host.name, "", f"the kernel log cannot be read: {log.error or 'it is empty'}")]
         lines = host.kernel_log.lines_with(self.words)
         events = list(self.events(host, lines)) if lines else []
         if not events:
             lacks = self.lacks(host)
-            return [self.skipped(host.name, "", lacks) if lacks else self.passed(host.name)]
+            return [self.skip(host.name, "", lacks) if lacks else self.ok(host.name)]
         now = max(host.uptime_s or 0.0, host.kernel_log.last_moment())
         dated = host.uptime_s is not None
         endings = host.kernel_log.lines_with(self.ending_words) if self.ending_words else lines
@@ -90,17 +90,17 @@ class LogCheck(HostCheck):
         many = _many(found)
         if many and worst is Grade.NOTE:
             message = f"{_counted(many)} within a day; {_last(found[-1])}"
-            return self.warned(host, device, message, many.total())
+            return self.warning(host, device, message, many.total())
         bad = [one for one in found if one.grade is worst]
         kinds: Counter[str] = Counter()
         for one in bad:
             kinds[f"{one.event.what} (recovered)" if one.ended else one.event.what] += one.event.number
         message = f"{_counted(kinds)}; {_last(bad[-1])}"
         if worst is Grade.FAIL:
-            return self.wrong(host, device, message, kinds.total())
+            return self.failure(host, device, message, kinds.total())
         if worst is Grade.WARN:
-            return self.warned(host, device, message, kinds.total())
-        return self.passed(host, device, message, kinds.total())
+            return self.warning(host, device, message, kinds.total())
+        return self.ok(host, device, message, kinds.total())
 
 
 class PatternCheck(LogCheck):

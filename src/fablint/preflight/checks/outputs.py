@@ -30,10 +30,10 @@ def instead_of(check: Check, host: str, target: str, said: Output) -> Result | N
     why = shortened(said.error)
     if not said.ran:
         ended = was_ended(said.error)
-        return check.unclear(host, target, why) if ended else check.skipped(host, target, why or "no output")
+        return check.error(host, target, why) if ended else check.skip(host, target, why or "no output")
     if said.status and _ROOT.search(said.error):
-        return check.skipped(host, target, why)
-    return check.unclear(host, target, f"no output{f': {why}' if why else ''}")
+        return check.skip(host, target, why)
+    return check.error(host, target, f"no output{f': {why}' if why else ''}")
 
 
 def without_answer(said: Output) -> str:

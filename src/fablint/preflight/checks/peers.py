@@ -51,10 +51,10 @@ class PeerCheck(Check):
         agreed = {key: Agreement.of(values) for key, values in like.items()}
         for host, parts in every:
             if not parts:
-                yield self.skipped(host.name, "", self.absent)
+                yield self.skip(host.name, "", self.absent)
             for part in parts:
                 if part.value is None:
-                    yield self.skipped(host.name, part.target, part.why or self.absent)
+                    yield self.skip(host.name, part.target, part.why or self.absent)
                 else:
                     yield self._judged(host, part, part.value, agreed[part.target, *host.like(part.target)], parts)
 
@@ -70,7 +70,7 @@ class PeerCheck(Check):
     def _judged(self, host: Host, part: Part, value: float, agreed: Agreement, parts: Sequence[Part]) -> Result:
         is_divided = agreed.with_more_as_usual.is_divided
         if is_divided and value < agreed.most:
-            return self.warned(host.name, part.target, agreed.kinds(self.words), value)
+            return self.warning(host.name, part.target, agreed.kinds(self.words), value)
         others = "others" if agreed.count > 1 else "other"
         if agreed.usual is None:
             agreed = Agreement.of([one.value for one in parts if one.make == part.make and one.value is not None])
@@ -78,11 +78,11 @@ class PeerCheck(Check):
         usual, said = agreed.usual, self.words.format(value)
         if usual is not None and value < usual:
             message = f"{said}, {agreed.count} {others} {self.words.format(usual)}"
-            return self.differs(agreed.with_more_as_usual.is_clear, host.name, part.target, message, value, usual)
+            return self.difference(agreed.with_more_as_usual.is_clear, host.name, part.target, message, value, usual)
         if self.absolute and part.most is not None and usual is not None and value == usual < part.most:
             message = f"{said} on all similar hosts, supported {self.words.format(part.most)}: check settings and slot"
-            return self.warned(host.name, part.target, message, value, part.most)
+            return self.warning(host.name, part.target, message, value, part.most)
         if usual is None and part.most is not None and value < part.most:
             message = f"{said}, supported {self.words.format(part.most)}"
-            return self.warned(host.name, part.target, message, value, part.most)
-        return self.passed(host.name, part.target, value=value)
+            return self.warning(host.name, part.target, message, value, part.most)
+        return self.ok(host.name, part.target, value=value)

@@ -89,7 +89,7 @@ def _of_classes(
             yield one
         elif known is None:
             message = f"not the build of any class of {site.label}: compared with other hosts only"
-            yield check.warned(host.name, "", message, one.value)
+            yield check.warning(host.name, "", message, one.value)
         elif not known.is_built:
             yield one
         else:
@@ -104,8 +104,10 @@ def _of_class(check: HostClasses, host: Host, known: SiteClass, label: str) -> R
     ]
     differences += [cards] if (cards := difference(cards_of(host), known.cards)) else []
     if differences:
-        return check.wrong(host.name, "", f"{'; '.join(differences)}, class {known.name} of {label}", None, known.name)
-    return check.passed(host.name, value=known.name)
+        return check.failure(
+            host.name, "", f"{'; '.join(differences)}, class {known.name} of {label}", None, known.name
+        )
+    return check.ok(host.name, value=known.name)
 
 
 def with_suppressions(results: Sequence[Result], suppressions: Sequence[Suppression]) -> list[Result]:

@@ -36,19 +36,19 @@ class FmnHealth(FabricCheck):
         failures = list(dict.fromkeys(_failures(text)))
         counted = _COUNTS.search(text)
         if counted is None:
-            return [self.unclear(FABRIC, "", "the summary is missing from the output")]
+            return [self.error(FABRIC, "", "the summary is missing from the output")]
         every = requested_hosts(fleet)
         results = [self._failed(*failure) for failure in failures if failure[0] in every or not every]
         named = {host for host, _, _ in failures}
         unnamed = int(counted[1]) - len(named)
         if unnamed > 0:
-            results.append(self.unclear(FABRIC, "", f"{counted[1]} hosts fail, but only {len(named)} are named"))
+            results.append(self.error(FABRIC, "", f"{counted[1]} hosts fail, but only {len(named)} are named"))
         for host in sorted(every - named):
-            results.append(self.skipped(host, "", "not all failures are named") if unnamed > 0 else self.passed(host))
+            results.append(self.skip(host, "", "not all failures are named") if unnamed > 0 else self.ok(host))
         return results
 
     def _failed(self, host: str, nic: str, words: str) -> Result:
-        say = self.warned if "unknown" in words.lower() else self.wrong  # it may be the management network
+        say = self.warning if "unknown" in words.lower() else self.failure  # it may be the management network
         return say(host, nic, words)
 
 
@@ -75,17 +75,17 @@ class FmnStatus(FabricCheck):
     def look(self, fleet: Fleet, text: str) -> list[Result]:
         lines = [line.strip() for line in text.splitlines()]
         down = [match for match in map(_PORT.match, lines) if match]
-        found = [self.wrong(switch_name(one[2]), one[3], f"{one[1].lower()} link is down") for one in down]
+        found = [self.failure(switch_name(one[2]), one[3], f"{one[1].lower()} link is down") for one in down]
         named = Counter(one[1] for one in down)
         totals = [(match[1], int(match[2]), int(match[3])) for match in map(_TOTAL.match, lines) if match]
         totals += [(match[1], int(match[3]), int(match[2])) for match in map(_ONLINE.match, lines) if match]
         if not totals:
-            return [self.unclear(FABRIC, "", "the output has no totals")]
+            return [self.error(FABRIC, "", "the output has no totals")]
         for kind, online, every in totals:
             if every - online > (named.total() if kind == "Ports Reported" else named[kind]):
                 what = f"{kind} ports online" if kind in ("Edge", "Fabric") else kind
-                found.append(self.wrong(FABRIC, "", f"{what.lower()}: {online} of {every}", online, every))
+                found.append(self.failure(FABRIC, "", f"{what.lower()}: {online} of {every}", online, every))
         for match in map(_HEALTH.match, lines):
             if match and match[2] != "HEALTHY":
-                found.append(self.wrong(FABRIC, "", f"{match[1].lower()}: {match[2]}", match[2], "HEALTHY"))
+                found.append(self.failure(FABRIC, "", f"{match[1].lower()}: {match[2]}", match[2], "HEALTHY"))
         return found

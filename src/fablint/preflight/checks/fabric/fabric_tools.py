@@ -26,18 +26,18 @@ class FabricCheck(Check):
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         if fleet.fabric is None:
-            yield self.skipped(FABRIC, "", f"runs at level full, where {self.program} is installed")
+            yield self.skip(FABRIC, "", f"runs at level full, where {self.program} is installed")
             return
         said = fleet.fabric.command(self.program)
         failed = _FAILED.match(said.text) if said.status else None
         if said.text.strip() and not failed:
-            yield from self.look(fleet, said.text) or [self.passed(FABRIC)]
+            yield from self.look(fleet, said.text) or [self.ok(FABRIC)]
         else:
             yield self.without(fleet, shortened(failed[1] if failed else said.error) or "the tool printed nothing")
 
     def without(self, fleet: Fleet, why: str) -> Result:
         """Return the result if the tool printed nothing: it is not installed, or cannot access the fabric."""
-        return self.unclear(FABRIC, "", why) if was_ended(why) else self.skipped(FABRIC, "", why)
+        return self.error(FABRIC, "", why) if was_ended(why) else self.skip(FABRIC, "", why)
 
     @abstractmethod
     def look(self, fleet: Fleet, text: str) -> list[Result]:
@@ -46,7 +46,7 @@ class FabricCheck(Check):
     def blamed(self, fleet: Fleet, host: str, target: str, message: str) -> Result:
         """Return a failure of a host; a warning if the host is not one of those that preflight was requested for."""
         every = requested_hosts(fleet)
-        say = self.wrong if host in every or not every else self.warned
+        say = self.failure if host in every or not every else self.warning
         return say(host, target, message)
 
 

@@ -45,10 +45,10 @@ class FabricLinks(FabricCheck):
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
         if why := why_incomplete(text):
-            return [self.unclear(FABRIC, "", why)]
+            return [self.error(FABRIC, "", why)]
         every = cables(fleet, text)
         if not every:
-            return [self.unclear(FABRIC, "", _NO_CABLES)]
+            return [self.error(FABRIC, "", _NO_CABLES)]
         slow = slow_cables(one.trained for one in every if one.trained)
         found = [
             *(self._slow(fleet, one) for one in slow),
@@ -60,16 +60,16 @@ class FabricLinks(FabricCheck):
         hosts = [
             one.b for one in every if one.to_host and (one.b in requested_hosts(fleet) or not requested_hosts(fleet))
         ]
-        return found + [self.passed(name) for name in dict.fromkeys([*seen, *hosts]) if name not in named]
+        return found + [self.ok(name) for name in dict.fromkeys([*seen, *hosts]) if name not in named]
 
     def _slow(self, fleet: Fleet, slow: SlowCable) -> Result:
         cable = slow.cable
         message = f"{cable.ends} runs at {cable.rate}, {slow.others}"
         if not cable.to_host:
-            say = self.wrong if slow.is_certain else self.warned
+            say = self.failure if slow.is_certain else self.warning
             return say(cable.a, f"port {cable.a_port}", message)
         host, _, nic = cable.b.partition("/")
-        return self.blamed(fleet, host, nic, message) if slow.is_certain else self.warned(host, nic, message)
+        return self.blamed(fleet, host, nic, message) if slow.is_certain else self.warning(host, nic, message)
 
     def _misplaced(self, fleet: Fleet, every: Sequence[NamedCable]) -> Iterator[Result]:
         """Yield hosts that are connected to another switch than in the topology, or to none."""
@@ -96,7 +96,7 @@ class FabricLinks(FabricCheck):
         yield from self._absent(fleet, {end: switch for end, switch in expected.items() if "/" not in end}, every)
         for host in sorted(requested_hosts(fleet) & actual.keys() - fleet.topology.host_switch.keys()):
             if expected:
-                yield self.warned(host, "", f"connected to {', '.join(sorted(actual[host]))}, but not in the topology")
+                yield self.warning(host, "", f"connected to {', '.join(sorted(actual[host]))}, but not in the topology")
 
     def _absent(self, fleet: Fleet, expected: Mapping[str, str], every: Sequence[NamedCable]) -> Iterator[Result]:
         """Yield hosts that are on no cable.
@@ -112,11 +112,11 @@ class FabricLinks(FabricCheck):
             if requested_hosts(fleet) and host not in requested_hosts(fleet):
                 continue
             if there in strangers:
-                yield self.warned(
+                yield self.warning(
                     host, "", f"not on the fabric under its name; {strangers[there]} is connected to {there}"
                 )
             else:
-                yield self.wrong(host, "", f"not on the fabric, expected on {there}")
+                yield self.failure(host, "", f"not on the fabric, expected on {there}")
 
     def _missing(self, fleet: Fleet, every: Sequence[NamedCable]) -> Iterator[Result]:
         """Yield cables between switches that are in the topology but not on the fabric."""
@@ -126,7 +126,7 @@ class FabricLinks(FabricCheck):
         for ends, count in expected.items():
             if ends <= switches and there[ends] < count:
                 a, b = sorted(ends)[0], sorted(ends)[-1]
-                yield self.wrong(a, "", f"{there[ends]} of {count} cables to {b}", there[ends], count)
+                yield self.failure(a, "", f"{there[ends]} of {count} cables to {b}", there[ends], count)
 
 
 def _swap_note(end: str, wrong: Mapping[str, str], actual: Mapping[str, set[str]]) -> str:
@@ -149,23 +149,23 @@ class FabricBalance(FabricCheck):
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
         if why := why_incomplete(text):
-            return [self.unclear(FABRIC, "", why)]
+            return [self.error(FABRIC, "", why)]
         every = cables(fleet, text)
         leaves = {one.a for one in every if one.to_host}
         ends = [(leaf, far) for one in every if not one.to_host for leaf, far in ((one.a, one.b), (one.b, one.a))]
         uplinks = Counter(leaf for leaf, far in ends if leaf in leaves and far not in leaves)
         if not uplinks:
-            return [self.skipped(FABRIC, "", "not a tree: every switch has hosts" if every else _NO_CABLES)]
+            return [self.skip(FABRIC, "", "not a tree: every switch has hosts" if every else _NO_CABLES)]
         usual, count = majority([uplinks[leaf] for leaf in leaves])
         found = []
         for leaf in sorted(leaves):
             if usual is None:
-                found.append(self.skipped(leaf, "", f"{uplinks[leaf]} uplinks; no majority to compare with"))
+                found.append(self.skip(leaf, "", f"{uplinks[leaf]} uplinks; no majority to compare with"))
             elif uplinks[leaf] < usual:
                 message = f"{uplinks[leaf]} uplinks, {count} other{'s' if count > 1 else ''} {usual}"
-                found.append(self.wrong(leaf, "", message, uplinks[leaf], usual))
+                found.append(self.failure(leaf, "", message, uplinks[leaf], usual))
             else:
-                found.append(self.passed(leaf, value=uplinks[leaf]))
+                found.append(self.ok(leaf, value=uplinks[leaf]))
         return found
 
 
@@ -213,7 +213,7 @@ class FabricErrors(FabricCheck):
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
         if _SUMMARY not in text:
-            return [self.unclear(FABRIC, "", "the output of ibqueryerrors is incomplete")]
+            return [self.error(FABRIC, "", "the output of ibqueryerrors is incomplete")]
         before = _earlier(fleet)
         every = list(_errors(text))
         spell = spelling(fleet, [host_and_nic(one.node)[0] for one in every])
@@ -223,7 +223,7 @@ class FabricErrors(FabricCheck):
             host, nic = host_and_nic(one.node)
             if words and host:
                 target = f"{nic}/{one.port}" if nic else f"port {one.port}"
-                found.append(self.wrong(spell(host), target, "; ".join(words[:3])))
+                found.append(self.failure(spell(host), target, "; ".join(words[:3])))
         return found
 
 
@@ -291,14 +291,14 @@ class FabricSm(FabricCheck):
     def look(self, fleet: Fleet, text: str) -> list[Result]:
         match = re.search(r"sm lid (\d{1,6}) .*\bstate (\d)\s+SMINFO_(\w{1,20})", text)
         if match is None:
-            return [self.unclear(FABRIC, "", shortened(text))]
+            return [self.error(FABRIC, "", shortened(text))]
         if match[3] == "MASTER":
-            return [self.passed(FABRIC, value=f"LID {match[1]}")]
-        return [self.wrong(FABRIC, "", f"the subnet manager at LID {match[1]} is {match[3]}", match[3], "MASTER")]
+            return [self.ok(FABRIC, value=f"LID {match[1]}")]
+        return [self.failure(FABRIC, "", f"the subnet manager at LID {match[1]} is {match[3]}", match[3], "MASTER")]
 
     def without(self, fleet: Fleet, why: str) -> Result:
         """Return a failure if the fabric is visible but no subnet manager answers."""
         fabric = fleet.fabric.command("ibnetdiscover").text if fleet.fabric else ""
         if fleet.fabric and fleet.fabric.command("sminfo").ran and cables(fleet, fabric):
-            return self.wrong(FABRIC, "", f"no subnet manager answers: {why}")
+            return self.failure(FABRIC, "", f"no subnet manager answers: {why}")
         return super().without(fleet, why)

@@ -53,7 +53,7 @@ class GpuCheck(HostCheck):
             yield without
         elif not gpus(host):
             why = without_answer(said) if said.status else "the output cannot be parsed"
-            yield self.unclear(host.name, "", f"nvidia-smi: {why}")
+            yield self.error(host.name, "", f"nvidia-smi: {why}")
         for gpu in gpus(host):
             yield self.judged(host.name, gpu)
 
@@ -72,16 +72,16 @@ class GpuMemory(GpuCheck):
         failed, pending = (gpu.text(f"remapped_rows/remapped_row_{kind}") for kind in ("failure", "pending"))
         pending = pending or gpu.text("retired_pages/pending_retirement", "retired_pages/pending_blacklist")
         if failed == "Yes":
-            return self.wrong(host, gpu.name, "remapping of a memory row failed", failed, "No")
+            return self.failure(host, gpu.name, "remapping of a memory row failed", failed, "No")
         if pending == "Yes":
-            return self.warned(host, gpu.name, "a memory remapping is pending until a reset", pending, "No")
+            return self.warning(host, gpu.name, "a memory remapping is pending until a reset", pending, "No")
         if gpu.uncorrectable:
             message = f"{gpu.uncorrectable} uncorrectable memory errors since the driver was loaded"
-            return self.warned(host, gpu.name, message, gpu.uncorrectable, 0)
+            return self.warning(host, gpu.name, message, gpu.uncorrectable, 0)
         if not failed and not pending and gpu.uncorrectable is None:
-            return self.skipped(host, gpu.name, "it does not report them, or its memory has no ECC")
+            return self.skip(host, gpu.name, "it does not report them, or its memory has no ECC")
         rows = gpu.text("remapped_rows/remapped_row_unc")
-        return self.passed(host, gpu.name, f"{rows} rows remapped before" if rows.strip("0") else "")
+        return self.ok(host, gpu.name, f"{rows} rows remapped before" if rows.strip("0") else "")
 
 
 class GpuThrottling(GpuCheck):
@@ -96,11 +96,11 @@ class GpuThrottling(GpuCheck):
     def judged(self, host: str, gpu: Gpu) -> Result:
         reasons = gpu.reasons
         if reasons is None:
-            return self.skipped(host, gpu.name, "it does not report why its clocks are lowered")
+            return self.skip(host, gpu.name, "it does not report why its clocks are lowered")
         bad = [reason for reason in self._BAD if reason in reasons]
         if bad:
-            return self.wrong(host, gpu.name, f"clocks lowered: {', '.join(bad)}", ", ".join(bad))
-        return self.passed(host, gpu.name, value=", ".join(reasons[:4]))
+            return self.failure(host, gpu.name, f"clocks lowered: {', '.join(bad)}", ", ".join(bad))
+        return self.ok(host, gpu.name, value=", ".join(reasons[:4]))
 
 
 class GpuPower(UniformCheck):
@@ -176,19 +176,19 @@ class FabricManager(HostCheck):
         if host.snapshot.names(NVSWITCHES):
             state = shortened(said.text, 20)
             if state == "active":
-                yield self.passed(host.name, value=state)
+                yield self.ok(host.name, value=state)
             elif state:
-                yield self.wrong(host.name, "", f"nvidia-fabricmanager is {state}", state, "active")
+                yield self.failure(host.name, "", f"nvidia-fabricmanager is {state}", state, "active")
             else:
-                yield self.skipped(host.name, "", f"systemctl: {shortened(said.error) or 'no answer'}")
+                yield self.skip(host.name, "", f"systemctl: {shortened(said.error) or 'no answer'}")
         for gpu in gpus(host):
             state, status = (gpu.text(f"fabric/{name}") for name in ("state", "status"))
             if state == "Completed" and status not in ("", "Success"):
-                yield self.wrong(host.name, gpu.name, f"it could not join its fabric: {status}", status, "Success")
+                yield self.failure(host.name, gpu.name, f"it could not join its fabric: {status}", status, "Success")
             elif state in ("Not Started", "In Progress"):
-                yield self.wrong(host.name, gpu.name, f"it has not joined its fabric: {state}", state, "Completed")
+                yield self.failure(host.name, gpu.name, f"it has not joined its fabric: {state}", state, "Completed")
             elif state:
-                yield self.passed(host.name, gpu.name, value=state)
+                yield self.ok(host.name, gpu.name, value=state)
 
 
 class PeerMemory(UniformCheck):

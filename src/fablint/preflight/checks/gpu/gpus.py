@@ -38,13 +38,13 @@ class GpuCount(UniformCheck):
         self._built_without = {host.name for host in fleet.hosts if not host.accelerators}
         return super().judge(fleet)
 
-    def wrong(
+    def failure(
         self, host: str, target: str, message: str, value: Value = None, expected: Value = None, unit: str = ""
     ) -> Result:
         """Return a warning for a host without GPUs on its bus, since it may be built without them."""
         if value == 0 and host in self._built_without:
-            return self.warned(host, target, message, value, expected)
-        return super().wrong(host, target, message, value, expected, unit)
+            return self.warning(host, target, message, value, expected)
+        return super().failure(host, target, message, value, expected, unit)
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
         return self.values(host) or {"": 0}
@@ -104,11 +104,11 @@ class NvLinkErrors(HostCheck):
             total = sum(counts[-1] for counts in own.values())
             if grown:
                 message = ", ".join(f"link {link} {kind} +{count}" for (link, kind), count in list(grown.items())[:4])
-                yield self.wrong(host.name, f"gpu{gpu}", message, sum(grown.values()), 0)
+                yield self.failure(host.name, f"gpu{gpu}", message, sum(grown.values()), 0)
             elif all(len(counts) < 2 for counts in own.values()):
-                yield self.skipped(host.name, f"gpu{gpu}", f"read once: {total} since the driver was loaded")
+                yield self.skip(host.name, f"gpu{gpu}", f"read once: {total} since the driver was loaded")
             else:
-                yield self.passed(host.name, f"gpu{gpu}", f"{total} before" if total else "", total)
+                yield self.ok(host.name, f"gpu{gpu}", f"{total} before" if total else "", total)
 
 
 @lru_cache(maxsize=1024)  # equal texts: most GPUs of a fleet count nothing

@@ -29,13 +29,13 @@ class HostClasses(Check):
             label = shortened(one.label, _MAX_LABEL)
             for host in one.hosts:
                 if not label:
-                    yield self.skipped(host, "", "machine, CPU and cards are unknown")
+                    yield self.skip(host, "", "machine, CPU and cards are unknown")
                 elif one.key in short:
                     lack = short[one.key]
                     few, many = plural(len(one.hosts), "host"), len(lack.than.hosts)
                     message = f"{lack.words} on {few}, {many} others have all of them"
-                    yield self.wrong(host, "", message, label, shortened(lack.than.label, _MAX_LABEL))
+                    yield self.failure(host, "", message, label, shortened(lack.than.label, _MAX_LABEL))
                 elif len(one.hosts) > 1:
-                    yield self.passed(host, value=label)
+                    yield self.ok(host, value=label)
                 else:
-                    yield self.skipped(host, "", "no other host has the same build: not compared")
+                    yield self.skip(host, "", "no other host has the same build: not compared")

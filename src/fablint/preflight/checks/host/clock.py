@@ -46,9 +46,9 @@ class ClockSource(HostCheck):
         if current in self._SLOW:
             others = shortened(host.read(f"{CLOCKS}/available_clocksource") or "unknown", 60)
             message = f"{current}, whose reading takes about a microsecond; available: {others}"
-            yield self.wrong(host.name, "", message, current, "tsc")
+            yield self.failure(host.name, "", message, current, "tsc")
         else:
-            yield self.passed(host.name, value=shortened(current, 30))
+            yield self.ok(host.name, value=shortened(current, 30))
 
 
 class TscFlags(HostCheck):
@@ -67,9 +67,9 @@ class TscFlags(HostCheck):
             return
         missing = sorted({"constant_tsc", "nonstop_tsc"} - flags)
         if missing:
-            yield self.wrong(host.name, "", f"no {' and no '.join(missing)}", " ".join(missing))
+            yield self.failure(host.name, "", f"no {' and no '.join(missing)}", " ".join(missing))
         else:
-            yield self.passed(host.name)
+            yield self.ok(host.name)
 
 
 class LogClock(PatternCheck):

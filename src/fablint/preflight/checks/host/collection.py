@@ -22,8 +22,8 @@ class HostSnapshot(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         late = host.snapshot.incomplete
         if late:
-            yield self.unclear(host.name, "", f"the time limit was reached while {late}; later files were not read")
+            yield self.error(host.name, "", f"the time limit was reached while {late}; later files were not read")
         elif not any(map(host.snapshot.names, (NET, INFINIBAND, CXI))):
-            yield self.unclear(host.name, "", "no NIC was found: the host cannot be judged")
+            yield self.error(host.name, "", "no NIC was found: the host cannot be judged")
         else:
-            yield self.passed(host.name)
+            yield self.ok(host.name)

@@ -127,7 +127,7 @@ class Throttling(Check):
             yield (
                 self._judged(host, found, usual.get(host.kind))
                 if found
-                else self.skipped(host.name, "", "its driver does not count it (no thermal_throttle)")
+                else self.skip(host.name, "", "its driver does not count it (no thermal_throttle)")
             )
 
     def _judged(self, host: Host, found: list[_Throttled], usual: float | None) -> Result:
@@ -135,16 +135,16 @@ class Throttling(Check):
         if now:
             events = ", ".join(f"{one.kind} throttled {one.grown} times" for one in now)
             message = f"{events} in {host.snapshot.window_s:.1f} s"
-            return self.wrong(host.name, "", message, max(one.grown for one in now), 0)
+            return self.failure(host.name, "", message, max(one.grown for one in now), 0)
         rate = _a_day(host, found)
         if usual is not None and rate > max(self._MOST_A_DAY, self._TIMES_OTHERS * usual):
             message = f"throttled {rate:,.0f} times a day since boot, median of similar hosts {usual:,.0f}"
-            return self.wrong(host.name, "", message, rate, usual)
+            return self.failure(host.name, "", message, rate, usual)
         if rate > self._ALL:
             message = f"throttled more than {self._ALL:,} times a day since boot, as similar hosts are"
             alone = f"throttled {rate:,.0f} times a day since boot"
-            return self.wrong(host.name, "", alone if usual is None else message, rate, self._ALL)
-        return self.passed(host.name, value=sum(one.total for one in found))
+            return self.failure(host.name, "", alone if usual is None else message, rate, self._ALL)
+        return self.ok(host.name, value=sum(one.total for one in found))
 
 
 def _throttled(host: Host) -> Iterator[_Throttled]:

@@ -40,13 +40,13 @@ class HostIdentity(Check):
         doubtful = {**dict(_ids(rest)), **dict(_called(rest))}
         for host in fleet.hosts:
             if host.name in twice:
-                yield self.wrong(host.name, "", twice[host.name])
+                yield self.failure(host.name, "", twice[host.name])
             elif host.name in doubtful:
-                yield self.warned(host.name, "", doubtful[host.name])
+                yield self.warning(host.name, "", doubtful[host.name])
             elif not host.read(_HOSTNAME) and not host.read(BOOT):
-                yield self.skipped(host.name, "", "neither its name nor its boot id can be read")
+                yield self.skip(host.name, "", "neither its name nor its boot id can be read")
             else:
-                yield self.passed(host.name)
+                yield self.ok(host.name)
 
 
 def _own(host: Host) -> str:
@@ -101,13 +101,13 @@ class OwnName(Check):
             mine = {address.text for address in host.inet.addresses.items}
             away = [one for one in found or () if len(owners.get(one, ())) == 1 and host.name not in owners[one]]
             if not found or not mine:
-                yield self.skipped(host.name, "", "its own name was not looked up, or has no address")
+                yield self.skip(host.name, "", "its own name was not looked up, or has no address")
             elif away and not mine & set(found):
                 (other,) = owners[away[0]]
                 message = f"its own name {name} resolves to {away[0]}, an address of {other}"
-                yield self.wrong(host.name, "", message, away[0])
+                yield self.failure(host.name, "", message, away[0])
             else:
-                yield self.passed(host.name)
+                yield self.ok(host.name)
 
 
 class ClockPeers(Check):
@@ -127,12 +127,12 @@ class ClockPeers(Check):
         for host in fleet.hosts:
             off = host.snapshot.time - middle
             if not enough or not host.snapshot.time:
-                yield self.skipped(host.name, "", "too few snapshots were taken at the same time")
+                yield self.skip(host.name, "", "too few snapshots were taken at the same time")
             elif abs(off) > _CLOCK_S:
                 message = f"clock {abs(off):,.0f} s {'ahead of' if off > 0 else 'behind'} that of {near} others"
-                yield self.wrong(host.name, "", message, off, 0.0, "s")
+                yield self.failure(host.name, "", message, off, 0.0, "s")
             else:
-                yield self.passed(host.name)
+                yield self.ok(host.name)
 
 
 class Planes(Check):
@@ -155,7 +155,7 @@ class Planes(Check):
         for host in fleet.hosts:
             of_nics = ends[host.name]
             if len(of_nics) <= 1:
-                yield self.skipped(host.name, "", "fewer than two rails have a neighbour")
+                yield self.skip(host.name, "", "fewer than two rails have a neighbour")
                 continue
             wrong = {nic: plane for nic, switch in of_nics.items() if (plane := _plane(rails[switch], nic))}
             for nic, switch in of_nics.items():
@@ -166,9 +166,9 @@ class Planes(Check):
                         f"{nic} and {other} are swapped"
                     )
                     clear = min(rails[switch][other], rails[of_nics[other]][nic]) >= _SURE
-                    yield self.differs(clear, host.name, nic, message, switch)
+                    yield self.difference(clear, host.name, nic, message, switch)
                 else:
-                    yield self.passed(host.name, nic, value=switch)
+                    yield self.ok(host.name, nic, value=switch)
 
 
 def _plane(others: Mapping[str, int], nic: str) -> str:

@@ -61,7 +61,7 @@ class Memory(Check):
         found = super().against(host, target, value, expected, site)
         is_half = isinstance(value, float) and isinstance(expected, int | float) and value <= self._HALF * expected
         few = found.outcome is not Outcome.PASS and not is_half
-        return self.warned(host, target, found.message, value, expected) if few else found
+        return self.warning(host, target, found.message, value, expected) if few else found
 
     def worded(self, target: str, value: Value) -> str:
         return f"{value:.1f} GiB"
@@ -71,7 +71,7 @@ class Memory(Check):
         for host in fleet.hosts:
             memory = memory_of(host)
             if memory is None:
-                yield self.skipped(host.name, "", "no MemTotal in /proc/meminfo")
+                yield self.skip(host.name, "", "no MemTotal in /proc/meminfo")
             else:
                 like[host.kind][host.name] = memory / GIB
         for sizes in like.values():
@@ -79,23 +79,23 @@ class Memory(Check):
             usual = median(every)
             for name, size in sizes.items():
                 if len(every) < LEAST_LIKE:
-                    yield self.skipped(name, "", "too few similar hosts to compare with")
+                    yield self.skip(name, "", "too few similar hosts to compare with")
                 else:
                     yield self._judged(name, size, every, usual)
 
     def _judged(self, host: str, size: float, every: list[float], usual: float) -> Result:
         """Return the result for a size; `every` is the sorted sizes of similar hosts."""
         if size >= MIN_SHARE * usual:
-            return self.passed(host, value=size, unit="GiB")
+            return self.ok(host, value=size, unit="GiB")
         same, most = (
             bisect_right(every, one / MIN_SHARE) - bisect_left(every, MIN_SHARE * one) for one in (size, usual)
         )
         if same >= max(self._KIND_LEAST, self._KIND_SHARE * len(every)):
             why = f"{size:.1f} GiB, the same as {same - 1} other hosts; median {usual:.1f}: hosts of several kinds"
-            return self.skipped(host, "", why)
+            return self.skip(host, "", why)
         message = f"{size:.1f} GiB, median of {len(every)} hosts {usual:.1f}"
         is_clear = most >= self._CLEAR * len(every) and most >= self._OTHERS
-        say = self.wrong if size <= self._HALF * usual and is_clear else self.warned
+        say = self.failure if size <= self._HALF * usual and is_clear else self.warning
         return say(host, "", message, size, usual)
 
 
@@ -119,11 +119,11 @@ class AvailableMemory(MeasuredCheck):
 
     def compared(self, host: str, figure: float, usual: float, others: int) -> Result:
         if usual < self._IDLE:
-            return self.skipped(host, "", f"similar hosts are not idle: median {usual:.0%} available")
+            return self.skip(host, "", f"similar hosts are not idle: median {usual:.0%} available")
         if figure >= self._LEAST * usual:
-            return self.passed(host, value=figure)
+            return self.ok(host, value=figure)
         message = f"{figure:.0%} of the memory available, median of {others + 1} hosts {usual:.0%}"
-        return self.wrong(host, "", message, figure, usual)
+        return self.failure(host, "", message, figure, usual)
 
 
 class NumaMemory(Check):
@@ -141,7 +141,7 @@ class NumaMemory(Check):
             sizes = _nodes(host)
             total = sum(sizes.values())
             if len(sizes) < 2 or not total:
-                yield self.skipped(host.name, "", "one NUMA node" if sizes else "memory of NUMA nodes is not visible")
+                yield self.skip(host.name, "", "one NUMA node" if sizes else "memory of NUMA nodes is not visible")
             for node, size in sizes.items() if len(sizes) > 1 and total else ():
                 like[host.kind, len(sizes), node][host.name] = size / total
         for (_, _, node), shares in like.items():
@@ -151,11 +151,11 @@ class NumaMemory(Check):
 
     def _judged(self, host: str, node: str, share: float, usual: float, count: int) -> Result:
         if count < LEAST_LIKE:
-            return self.skipped(host, node, "too few similar hosts to compare with")
+            return self.skip(host, node, "too few similar hosts to compare with")
         if share >= MIN_SHARE * usual:
-            return self.passed(host, node, value=share)
+            return self.ok(host, node, value=share)
         message = f"{share:.1%} of the host's memory, median of {count} hosts {usual:.1%}"
-        return self.wrong(host, node, message, share, usual)
+        return self.failure(host, node, message, share, usual)
 
 
 def _nodes(host: Host) -> Mapping[str, int]:
@@ -190,16 +190,16 @@ class MemoryErrors(HostCheck):
             days = max(host.uptime_s or DAY_S, DAY_S) / DAY_S
             where = _dimms(host, at) if bad or corrected else ""
             if bad:
-                yield self.wrong(
+                yield self.failure(
                     host.name, controller, f"{bad} uncorrected errors since the driver was loaded{where}", bad, 0
                 )
             elif now and now.growth >= self._MOST_NOW:
-                yield self.warned(host.name, controller, f"corrected errors: {now}{where}", now.growth, 0)
+                yield self.warning(host.name, controller, f"corrected errors: {now}{where}", now.growth, 0)
             elif corrected and corrected / days > self._MOST_A_DAY:
                 message = f"{corrected:,} corrected errors since boot, {corrected / days:,.0f} a day{where}"
-                yield self.warned(host.name, controller, message, corrected, 0)
+                yield self.warning(host.name, controller, message, corrected, 0)
             else:
-                yield self.passed(host.name, controller, value=corrected)
+                yield self.ok(host.name, controller, value=corrected)
 
 
 def _last(host: Host, path: str) -> int | None:

@@ -126,8 +126,8 @@ class PcieErrors(GrowthCheck):
     def judged(self, host: Host, part: CountedPart, found: Excess) -> Result:
         words = found.words("{} PCI Express errors: {}")
         if not words:
-            return self.passed(host.name, part.target)
-        say = self.wrong if found.grown.keys() - {"correctable"} else self.warned
+            return self.ok(host.name, part.target)
+        say = self.failure if found.grown.keys() - {"correctable"} else self.warning
         return say(host.name, part.target, ", ".join(words), found.most, 0)
 
 

@@ -51,12 +51,12 @@ class SpeedCheck(Check):
             said = host.command(PROBE)
             speed = speed_of(said.text, self.half)
             if said.error == TIMED_OUT or (said.status == 0 and speed is None):
-                yield self.unclear(host.name, "", shortened(said.error) or "the output of the probe cannot be parsed")
+                yield self.error(host.name, "", shortened(said.error) or "the output of the probe cannot be parsed")
             elif speed is None:
-                yield self.skipped(host.name, "", shortened(said.error) or "the probe did not run")
+                yield self.skip(host.name, "", shortened(said.error) or "the probe did not run")
             elif speed.others > self._BUSY * speed.cores:
                 why = f"other programs used {speed.others:.1f} of {speed.cores} cores"
-                yield self.skipped(host.name, "", why)
+                yield self.skip(host.name, "", why)
             else:
                 like[host.kind, cpu_model(host) or "", speed.cores, speed.method][host.name] = speed
         for found in like.values():
@@ -69,15 +69,15 @@ class SpeedCheck(Check):
         for name, one in found.items():
             lacking = usual - one.rate
             if len(found) < LEAST_LIKE:
-                yield self.skipped(name, "", f"{one.rate / _GIGA:.3g} GB/s; too few similar idle hosts to compare with")
+                yield self.skip(name, "", f"{one.rate / _GIGA:.3g} GB/s; too few similar idle hosts to compare with")
             elif one.rate < self._SLOW * usual and lacking > max(self._SIGMAS * sigma, one.spread * usual):
                 message = (
                     f"{one.rate / _GIGA:.3g} GB/s on {one.cores} cores, spread {one.spread:.1%}; "
                     f"median of {len(found)} hosts {usual / _GIGA:.3g}, standard deviation {sigma / usual:.1%}"
                 )
-                yield self.wrong(name, "", message, one.rate, usual, "B/s")
+                yield self.failure(name, "", message, one.rate, usual, "B/s")
             else:
-                yield self.passed(name, value=one.rate, unit="B/s")
+                yield self.ok(name, value=one.rate, unit="B/s")
 
 
 class MemorySpeed(SpeedCheck):

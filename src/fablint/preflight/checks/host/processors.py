@@ -48,7 +48,7 @@ class CpuModel(Check):
         for host in fleet.hosts:
             model = cpu_model(host)
             if model is None:
-                yield self.skipped(host.name, "", "/proc/cpuinfo does not report it")
+                yield self.skip(host.name, "", "/proc/cpuinfo does not report it")
             else:
                 maker = model.partition(" ")[0]  # a CPU of another vendor needs another board
                 like[host.machine, maker, host.built.cards].append((host.name, model))
@@ -58,9 +58,9 @@ class CpuModel(Check):
             for name, model in known:
                 if agreed.is_clear and model != agreed.usual and counts[model] < OWN_CLASS:
                     message = f"{model}, {agreed.count} others of this machine and cards {agreed.usual}"
-                    yield self.wrong(name, "", message, model, agreed.usual)
+                    yield self.failure(name, "", message, model, agreed.usual)
                 else:
-                    yield self.passed(name, value=model)
+                    yield self.ok(name, value=model)
 
 
 class Microcode(UniformCheck):

@@ -38,16 +38,16 @@ class Memlock(HostCheck):
         text = host.read("/proc/self/limits")
         found = self._LINE.search(text or "")
         if text is None:
-            yield self.skipped(host.name, "", "no /proc/self/limits")
+            yield self.skip(host.name, "", "no /proc/self/limits")
         elif found is None or not (found[1] == "unlimited" or found[1].isdecimal()):
-            yield self.unclear(host.name, "", "no limit of locked memory in /proc/self/limits")
+            yield self.error(host.name, "", "no limit of locked memory in /proc/self/limits")
         elif found[1] == "unlimited" or len(found[1]) > 18 or int(found[1]) >= self._ENOUGH:
-            yield self.passed(host.name)
+            yield self.ok(host.name)
         elif host.snapshot.root:
-            yield self.skipped(host.name, "", "read as root, which has no limit")
+            yield self.skip(host.name, "", "read as root, which has no limit")
         else:
             limit = int(found[1])
-            say = self.wrong if limit <= self._TOO_LITTLE else self.warned
+            say = self.failure if limit <= self._TOO_LITTLE else self.warning
             yield say(host.name, "", f"limit of locked memory {limit / MIB:g} MiB", limit, "unlimited")
 
 
@@ -69,11 +69,11 @@ class SharedMemory(HostCheck):
         required = min(256 * MIB, memory // 10) if memory else 256 * MIB  # NCCL fails with the 64 MiB of containers
         used = 1 - free / size
         if size < required:
-            yield self.wrong(host.name, "", f"only {size / MIB:.0f} MiB", size, required)
+            yield self.failure(host.name, "", f"only {size / MIB:.0f} MiB", size, required)
         elif used > 0.9:
-            yield self.wrong(host.name, "", f"{used:.0%} of {size / GIB:.1f} GiB used", used, 0.9)
+            yield self.failure(host.name, "", f"{used:.0%} of {size / GIB:.1f} GiB used", used, 0.9)
         else:
-            yield self.passed(host.name)
+            yield self.ok(host.name)
 
 
 class Hugepages(UniformCheck):
@@ -116,9 +116,9 @@ class Governor(HostCheck):
         others = {name: count for name, count in known.items() if name != "performance"}
         if others:
             found = ", ".join(f"{shortened(name, 20)} on {count}" for name, count in sorted(others.items()))
-            yield self.wrong(host.name, "", f"{found} of {known.total()} CPUs", found, "performance")
+            yield self.failure(host.name, "", f"{found} of {known.total()} CPUs", found, "performance")
         elif known:
-            yield self.passed(host.name)
+            yield self.ok(host.name)
 
 
 @once_per_folder
@@ -173,9 +173,9 @@ class IdleStates(HostCheck):
         ]
         if deep:
             states = ", ".join(f"{name} ({latency} us)" for latency, name in sorted(deep))
-            yield self.wrong(host.name, "", f"deep states enabled: {states}", max(deep)[0], self._MOST_US)
+            yield self.failure(host.name, "", f"deep states enabled: {states}", max(deep)[0], self._MOST_US)
         elif known:
-            yield self.passed(host.name)
+            yield self.ok(host.name)
 
 
 class Iommu(HostCheck):
@@ -208,11 +208,11 @@ class Iommu(HostCheck):
         for device, at in rdma_devices(host).items():
             kind = self._kind(host, at)
             if kind is None:
-                yield self.skipped(host.name, device, "its IOMMU group cannot be read")
+                yield self.skip(host.name, device, "its IOMMU group cannot be read")
             elif kind in (self._NONE, "identity"):
-                yield self.passed(host.name, device)
+                yield self.ok(host.name, device)
             else:
-                yield self.wrong(host.name, device, f"translated: {kind}", kind, "identity")
+                yield self.failure(host.name, device, f"translated: {kind}", kind, "identity")
 
 
 class HugepagesOnDemand(UniformCheck):
@@ -266,14 +266,14 @@ class ClockSync(HostCheck):
         elif systemd.status == 0:
             synchronised = re.search(r"^NTPSynchronized=(yes|no)$", systemd.text, re.MULTILINE)
             if synchronised is None:
-                yield self.unclear(host.name, "", "timedatectl does not report NTPSynchronized")
+                yield self.error(host.name, "", "timedatectl does not report NTPSynchronized")
             elif synchronised[1] == "no":
-                yield self.wrong(host.name, "", "clock not synchronised")
+                yield self.failure(host.name, "", "clock not synchronised")
             else:
-                yield self.passed(host.name)
+                yield self.ok(host.name)
         else:
             why = f"chronyc: {chrony.error or 'failed'}; timedatectl: {systemd.error or 'failed'}"
-            yield self.skipped(host.name, "", shortened(why, 160))
+            yield self.skip(host.name, "", shortened(why, 160))
 
     def _tracking(self, host: Host, text: str) -> Result:
         fields = text.strip().split(",")
@@ -281,12 +281,12 @@ class ClockSync(HostCheck):
             offset = abs(float(fields[self._OFFSET]))
             leap = fields[self._LEAP]
         except (ValueError, IndexError):
-            return self.unclear(host.name, "", f"chronyc: {shortened(text) or 'no output'}")
+            return self.error(host.name, "", f"chronyc: {shortened(text) or 'no output'}")
         if leap == "Not synchronised":
-            return self.wrong(host.name, "", "clock not synchronised")
+            return self.failure(host.name, "", "clock not synchronised")
         if not offset < self._MOST_S:
-            return self.wrong(host.name, "", f"clock off by {1000 * offset:.3g} ms", offset, self._MOST_S)
-        return self.passed(host.name, value=offset, unit="s")
+            return self.failure(host.name, "", f"clock off by {1000 * offset:.3g} ms", offset, self._MOST_S)
+        return self.ok(host.name, value=offset, unit="s")
 
 
 class AccessControl(HostCheck):
@@ -307,22 +307,22 @@ class AccessControl(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         said = host.command("lspci")
         if said.status != 0:
-            return [self.skipped(host.name, "", f"lspci: {shortened(said.error) or 'failed'}")]
+            return [self.skip(host.name, "", f"lspci: {shortened(said.error) or 'failed'}")]
         if not host.snapshot.root:
-            return [self.skipped(host.name, "", "lspci shows it to root only")]
+            return [self.skip(host.name, "", "lspci shows it to root only")]
         devices = [
             (head[1], int(head[2], 16), head["kind"], part)
             for part in re.split(r"\n\s*\n", said.text)
             if (head := self._HEAD.search(part))
         ]
         if not any(kind.startswith(self._GPU) and not kind.startswith("VGA") for _, _, kind, _ in devices):
-            return [self.skipped(host.name, "", "no GPU")]
+            return [self.skip(host.name, "", "no GPU")]
         ends = {(domain, bus) for domain, bus, kind, _ in devices if kind.startswith(self._GPU + self._NIC)}
         on = [part.split(" ", 1)[0].strip() for domain, _, _, part in devices if self._redirects(domain, part, ends)]
         if not on:
-            return [self.passed(host.name)]
+            return [self.ok(host.name)]
         more = f" and {len(on) - 4} more" if len(on) > 4 else ""
-        return [self.wrong(host.name, "", f"ACS on: bridge {', '.join(on[:4])}{more}", len(on), 0)]
+        return [self.failure(host.name, "", f"ACS on: bridge {', '.join(on[:4])}{more}", len(on), 0)]
 
     def _redirects(self, domain: str, part: str, ends: set[tuple[str, int]]) -> bool:
         """Tell whether a bridge above one of these buses redirects peer-to-peer traffic to the root complex."""

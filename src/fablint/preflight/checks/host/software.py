@@ -37,14 +37,14 @@ class MeasuredCheck(Check):
 
     def alone(self, host: str, figure: float) -> Result:
         """Return the result for a host with too few similar hosts."""
-        return self.skipped(host, "", "too few similar hosts to compare with")
+        return self.skip(host, "", "too few similar hosts to compare with")
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[str, dict[str, float]] = defaultdict(dict)
         for host in fleet.hosts:
             figure = self.figure(host)
             if figure is None:
-                yield self.skipped(host.name, "", self.absent)
+                yield self.skip(host.name, "", self.absent)
             else:
                 like[host.kind][host.name] = figure
         for figures in like.values():
@@ -90,18 +90,18 @@ class Load(MeasuredCheck):
         most = self._STALE if usual < self._IDLE else 1
         if usual >= self._BUSY:
             if figure < self._busy[host]:
-                return self.passed(host, value=figure)
+                return self.ok(host, value=figure)
             message = f"all cores are busy, the same as on similar hosts: median {usual:.2f} processes per CPU"
-            return self.wrong(host, "", message, figure, self._busy[host])
+            return self.failure(host, "", message, figure, self._busy[host])
         if figure <= most or figure * self._cpus[host] < self._PROCESS:
-            return self.passed(host, value=figure)
+            return self.ok(host, value=figure)
         message = f"{figure:.2f} processes per CPU, median of {others + 1} hosts {usual:.2f}"
-        return self.wrong(host, "", message, figure, usual)
+        return self.failure(host, "", message, figure, usual)
 
     def alone(self, host: str, figure: float) -> Result:
         if figure < self._busy[host]:
             return super().alone(host, figure)
-        return self.wrong(host, "", f"{figure:.2f} processes per CPU: all cores are busy", figure, self._busy[host])
+        return self.failure(host, "", f"{figure:.2f} processes per CPU: all cores are busy", figure, self._busy[host])
 
 
 def _has_threads(host: Host) -> bool:

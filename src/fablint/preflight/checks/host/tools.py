@@ -75,13 +75,13 @@ class CxiHealth(HostCheck):
         missing = [name for name in HEALTH_CHECKS if f"{name}_check" not in said.results]
         quoted = "".join(f"; {warning}" for warning in said.warnings[:2])
         if failed:
-            return self.wrong(host, device, f"{', '.join(failed)} failed{quoted}", len(failed), 0)
+            return self.failure(host, device, f"{', '.join(failed)} failed{quoted}", len(failed), 0)
         if missing:
             none = "no summary" if len(missing) == len(HEALTH_CHECKS) else f"no result of {', '.join(missing)}"
-            return self.unclear(host, device, f"{none}: the output of cxi_healthcheck is incomplete")
+            return self.error(host, device, f"{none}: the output of cxi_healthcheck is incomplete")
         if quoted:
-            return self.warned(host, device, quoted.removeprefix("; "))
-        return self.passed(host, device)
+            return self.warning(host, device, quoted.removeprefix("; "))
+        return self.ok(host, device)
 
 
 def _summaries(text: str) -> Mapping[str, _Summary]:
@@ -122,14 +122,14 @@ class SlingshotDiag(HostCheck):
         lines_of = {word: [shortened(rest) for head, _, rest in lines if head == word] for word in ("WARN", "ERROR")}
         words = "; ".join([*lines_of["ERROR"], *lines_of["WARN"]][:3])
         if "root" in words and not host.snapshot.root:
-            return self.skipped(host.name, nic, words)
+            return self.skip(host.name, nic, words)
         if lines_of["ERROR"] or status > 1:
-            return self.wrong(host.name, nic, words or f"exit status {status}")
+            return self.failure(host.name, nic, words or f"exit status {status}")
         if lines_of["WARN"] or status:
-            return self.warned(host.name, nic, words or f"exit status {status}")
+            return self.warning(host.name, nic, words or f"exit status {status}")
         if not any(head.strip() == "Device" for head, _, _ in lines):
-            return self.unclear(host.name, nic, "slingshot-diag describes no device")
-        return self.passed(host.name, nic)
+            return self.error(host.name, nic, "slingshot-diag describes no device")
+        return self.ok(host.name, nic)
 
 
 # ------------------------------------------------------------------------------------------------ loopback
@@ -178,7 +178,7 @@ class _LoopbackRate(Check):
         for host in fleet.hosts:
             devices = self.devices(host)
             if not devices:
-                yield self.skipped(host.name, "", self.absent)
+                yield self.skip(host.name, "", self.absent)
             for device in devices:
                 said = host.command(f"{self.tool}/{device}")
                 rows = [float(match[1]) for match in map(self.row.match, said.text.splitlines()) if match]
@@ -188,7 +188,7 @@ class _LoopbackRate(Check):
                     measured.append(_Loop(host.name, device, rows[-1], speed, key))
                 else:
                     why = f": {shortened(said.error)}" if said.error else ""
-                    nothing = self.unclear(host.name, device, f"{self.tool} printed no bandwidth{why}")
+                    nothing = self.error(host.name, device, f"{self.tool} printed no bandwidth{why}")
                     yield instead_of(self, host.name, device, said) or nothing
         like: dict[_Key | None, list[float]] = defaultdict(list)
         for one in measured:
@@ -208,15 +208,15 @@ class _LoopbackRate(Check):
             grade = Severity.FAIL if len(peers) > CLEAR_OTHERS else Severity.WARN
             floors.append((grade, self.of_median * usual, f"{self.of_median:.0%} of the median {usual:g}"))
         if not floors:
-            return self.skipped(one.host, one.device, f"{one.gbit:g} Gb/s, no speed or similar NIC to compare with")
+            return self.skip(one.host, one.device, f"{one.gbit:g} Gb/s, no speed or similar NIC to compare with")
         missed = [floor for floor in floors if one.gbit < floor[1]]
         if not missed:
-            return self.passed(one.host, one.device, value=one.gbit, unit="Gb/s")
+            return self.ok(one.host, one.device, value=one.gbit, unit="Gb/s")
         severity, floor, words = max(missed, key=lambda floor: (floor[0] is Severity.FAIL, floor[1]))
         message = f"{one.gbit:g} Gb/s, below {words} Gb/s"
         if severity is Severity.FAIL:
-            return self.wrong(one.host, one.device, message, one.gbit, floor, "Gb/s")
-        return self.warned(one.host, one.device, message, one.gbit, floor)
+            return self.failure(one.host, one.device, message, one.gbit, floor, "Gb/s")
+        return self.warning(one.host, one.device, message, one.gbit, floor)
 
 
 class CxiLoopbackRate(_LoopbackRate):
@@ -286,13 +286,13 @@ class GpuDiag(HostCheck):
         if instead := instead_of(self, host.name, "", said):
             yield instead
         elif said.status and not tests:
-            yield self.skipped(host.name, "", shortened(said.error))
+            yield self.skip(host.name, "", shortened(said.error))
         elif not tests:
-            yield self.unclear(host.name, "", "dcgmi printed no results")
+            yield self.error(host.name, "", "dcgmi printed no results")
         else:
             bad = [words for words, status in tests if status in ("fail", "warn")]
             message = "; ".join(list(dict.fromkeys(bad))[:3])
-            yield self.wrong(host.name, "", message, len(bad), 0) if bad else self.passed(host.name)
+            yield self.failure(host.name, "", message, len(bad), 0) if bad else self.ok(host.name)
 
 
 def _tests(text: str) -> Iterator[tuple[str, str]]:

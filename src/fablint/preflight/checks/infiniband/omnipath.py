@@ -38,23 +38,23 @@ class OmniPathPort(HostCheck):
             return
         ports = dict(_ports(output.text))
         if not ports:
-            yield self.unclear(host.name, "", "opainfo names no port")
+            yield self.error(host.name, "", "opainfo names no port")
         for target, lines in ports.items():
             yield self._judged(host.name, target, lines)
 
     def _judged(self, host: str, target: str, lines: list[str]) -> Result:
         state = next((match[1].strip() for match in map(_STATE.match, lines) if match), "")
         if not state:
-            return self.unclear(host, target, "opainfo does not report its state")
+            return self.error(host, target, "opainfo does not report its state")
         if state != "Active":
-            return self.wrong(host, target, f"state {shortened(state)}", shortened(state), "Active")
+            return self.failure(host, target, f"state {shortened(state)}", shortened(state), "Active")
         below = list(_below(lines))
         quality = next((match for match in map(_QUALITY.match, lines) if match), None)
         if quality is None or not any(map(_LANES.match, lines)):
-            return self.unclear(host, target, "the output of opainfo about it is incomplete")
+            return self.error(host, target, "the output of opainfo about it is incomplete")
         if int(quality[1]) < _LEAST_QUALITY:
             below.append(f"link quality {quality[1]}{f' ({quality[2]})' if quality[2] else ''}")
-        return self.wrong(host, target, ", ".join(below)) if below else self.passed(host, target)
+        return self.failure(host, target, ", ".join(below)) if below else self.ok(host, target)
 
 
 def _ports(text: str) -> Iterator[tuple[str, list[str]]]:

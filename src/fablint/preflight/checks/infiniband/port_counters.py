@@ -61,11 +61,11 @@ class IbErrors(GrowthCheck):
         words = Excess(found.grown, totals).words()
         words += [f"{name} is saturated: at least {text} since it was cleared" for name, text in full.items()]
         if not words:
-            return self.passed(host.name, part.target)
+            return self.ok(host.name, part.target)
         failing = any(
             LIMITS[name] == _OF_LINK and grown == host.grown_now(part.path(name)) for name, grown in found.grown.items()
         )
-        say = self.wrong if failing else self.warned
+        say = self.failure if failing else self.warning
         return say(host.name, part.target, "; ".join(words[:3]), found.most)
 
 
@@ -90,10 +90,10 @@ class IbCongestion(HostCheck):
         for device, port in host.ports:
             grown = host.grown_now(f"{INFINIBAND}/{device}/ports/{port}/counters/port_xmit_wait")
             if grown is None:
-                yield self.skipped(host.name, f"{device}/{port}", "port_xmit_wait cannot be read twice")
+                yield self.skip(host.name, f"{device}/{port}", "port_xmit_wait cannot be read twice")
             else:
                 words = f"waited {grown.rate:.3g} ticks/s" if grown.growth else ""
-                yield self.passed(host.name, f"{device}/{port}", words, grown.rate, "ticks/s")
+                yield self.ok(host.name, f"{device}/{port}", words, grown.rate, "ticks/s")
 
 
 class IbLoss(GrowthCheck):
@@ -116,5 +116,5 @@ class IbLoss(GrowthCheck):
 
     def judged(self, host: Host, part: CountedPart, found: Excess) -> Result:
         if words := found.words():
-            return self.wrong(host.name, part.target, ", ".join(words), found.most, 0)
-        return self.passed(host.name, part.target)
+            return self.failure(host.name, part.target, ", ".join(words), found.most, 0)
+        return self.ok(host.name, part.target)

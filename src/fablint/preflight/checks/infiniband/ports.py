@@ -68,7 +68,7 @@ class IbPortState(Check):
         agreed = {key: Agreement.of(states) for key, states in like.items()}
         for host in fleet.hosts:
             if not host.ports:
-                yield self.skipped(host.name, "", NO_PORT)
+                yield self.skip(host.name, "", NO_PORT)
             for device, port in host.ports:
                 yield self._judged(host, device, port, agreed[f"{device}/{port}", *host.like(device)])
 
@@ -77,20 +77,20 @@ class IbPortState(Check):
         state, physical = said(host, device, port, "state"), said(host, device, port, "phys_state")
         words = f"{state}, {physical}" if physical else state
         if not state:
-            return self.skipped(name, target, "the driver does not report its state")
+            return self.skip(name, target, "the driver does not report its state")
         if state == _ACTIVE:
-            return self.passed(name, target, value=_ACTIVE)
+            return self.ok(name, target, value=_ACTIVE)
         if physical == _LINK_UP and said(host, device, port, "link_layer") == "InfiniBand":
-            return self.wrong(name, target, f"{state} although the link is up: no subnet manager", state, _ACTIVE)
+            return self.failure(name, target, f"{state} although the link is up: no subnet manager", state, _ACTIVE)
         if usual == _ACTIVE:
             none = not any(is_active(host, *other) for other in host.ports)
             message = f"{words}, {count} other{'s' if count > 1 else ''} {_ACTIVE}"
-            return self.differs(agreed.is_clear or none, name, target, message, state, _ACTIVE)
+            return self.difference(agreed.is_clear or none, name, target, message, state, _ACTIVE)
         if usual is not None:
-            return self.skipped(name, target, f"{words}, the same as {count - 1} other{'s' if count > 2 else ''}")
+            return self.skip(name, target, f"{words}, the same as {count - 1} other{'s' if count > 2 else ''}")
         if any(is_active(host, *other) for other in host.ports if _card(host, other[0]) == _card(host, device)):
-            return self.skipped(name, target, f"{words}; another port of the card is in use")
-        return self.warned(name, target, words, state, _ACTIVE)
+            return self.skip(name, target, f"{words}; another port of the card is in use")
+        return self.warning(name, target, words, state, _ACTIVE)
 
 
 def _card(host: Host, device: str) -> str:
@@ -150,11 +150,11 @@ class IbPortLid(HostCheck):
             lids = {name: host.number(f"{INFINIBAND}/{device}/ports/{port}/{name}") for name in ("lid", "sm_lid")}
             missing = [name.upper().replace("_", " ") for name, lid in lids.items() if lid == 0]
             if not is_active(host, device, port) or None in lids.values():
-                yield self.skipped(host.name, target, "not active, or the driver does not report its LID")
+                yield self.skip(host.name, target, "not active, or the driver does not report its LID")
             elif missing:
-                yield self.wrong(host.name, target, f"no {' and no '.join(missing)}", 0)
+                yield self.failure(host.name, target, f"no {' and no '.join(missing)}", 0)
             else:
-                yield self.passed(host.name, target, value=lids["lid"])
+                yield self.ok(host.name, target, value=lids["lid"])
 
 
 class _DeviceCheck(UniformCheck):

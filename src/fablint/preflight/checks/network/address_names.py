@@ -43,18 +43,18 @@ class NameCheck(Check):
         for host in fleet.hosts:
             found = list(self.look(host, known))
             if not found:
-                yield self.skipped(host.name, "", "the name service was not queried, or did not answer in time")
+                yield self.skip(host.name, "", "the name service was not queried, or did not answer in time")
             for target, answer in found:
                 seen[host.kind, target].append(answer)
         for (_, target), like in seen.items():
             usual, count = majority([answer.good for answer in like])
             for answer in like:
                 if answer.good:
-                    yield self.passed(answer.host, target, answer.message, answer.value)
+                    yield self.ok(answer.host, target, answer.message, answer.value)
                 elif usual:
-                    yield self.wrong(answer.host, target, f"{answer.message}; {count} others {self.others}")
+                    yield self.failure(answer.host, target, f"{answer.message}; {count} others {self.others}")
                 else:
-                    yield self.skipped(answer.host, target, f"{answer.message}; the same on most others, or no others")
+                    yield self.skip(answer.host, target, f"{answer.message}; the same on most others, or no others")
 
 
 class DnsReverse(NameCheck):

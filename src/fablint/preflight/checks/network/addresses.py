@@ -34,7 +34,7 @@ class IpAssigned(Check):
                 yield unseen(self, host, host.inet.addresses)
                 continue
             if not host.interfaces:
-                yield self.skipped(host.name, "", ABSENT)
+                yield self.skip(host.name, "", ABSENT)
             found = of_rails(host)
             for nic in host.interfaces:
                 seen[nic.name, *host.like(nic.name)].append((host.name, found.get(nic.name, ())))
@@ -42,12 +42,12 @@ class IpAssigned(Check):
             agreed = Agreement.of([bool(addresses) for _, addresses in like])
             for name, addresses in like:
                 if addresses:
-                    yield self.passed(name, nic_name, value=addresses[0].text)
+                    yield self.ok(name, nic_name, value=addresses[0].text)
                 elif agreed.usual:
                     message = f"no IPv4 address, {plural(agreed.count, 'other')} have one"
-                    yield self.differs(agreed.is_clear, name, nic_name, message)
+                    yield self.difference(agreed.is_clear, name, nic_name, message)
                 else:
-                    yield self.skipped(name, nic_name, "no IPv4 address, the same as most others")
+                    yield self.skip(name, nic_name, "no IPv4 address, the same as most others")
 
 
 class IpPrefix(Check):
@@ -64,7 +64,7 @@ class IpPrefix(Check):
         for host in fleet.hosts:
             found = of_rails(host)
             if not found:
-                yield self.skipped(host.name, "", host.inet.addresses.missing or "no NIC of the fabric has an address")
+                yield self.skip(host.name, "", host.inet.addresses.missing or "no NIC of the fabric has an address")
             for nic, addresses in found.items():
                 seen[nic, *host.like(nic)].append((host.name, addresses[0]))
         for (nic, *_), like in seen.items():
@@ -77,12 +77,12 @@ class IpPrefix(Check):
         counted = Counter(networks)
         for (host, address), network in zip(like, networks, strict=True):
             if usual is None:
-                yield self.skipped(host, nic, f"{network}; no majority to compare with")
+                yield self.skip(host, nic, f"{network}; no majority to compare with")
             elif network == usual or counted[network] >= LEAST_OTHERS:
-                yield self.passed(host, nic, value=network)
+                yield self.ok(host, nic, value=network)
             else:
                 message = f"{address.text} in {network}, {plural(count, 'other')} in {usual}"
-                yield self.wrong(host, nic, message, network, usual)
+                yield self.failure(host, nic, message, network, usual)
 
 
 class IpTlv(HostCheck):
@@ -105,12 +105,12 @@ class IpTlv(HostCheck):
     def _judge(self, host: Host, nic: NicFact, tlv: str) -> Result:
         settings = requested(tlv)
         if settings is None:
-            return self.unclear(host.name, nic.name, "the switch's TLV cannot be parsed")
+            return self.error(host.name, nic.name, "the switch's TLV cannot be parsed")
         if not (settings.mtu and nic.mtu) and not (settings.address and nic.addresses):
-            return self.skipped(host.name, nic.name, "address and MTU of the NIC are unknown or not requested")
+            return self.skip(host.name, nic.name, "address and MTU of the NIC are unknown or not requested")
         wrong = []
         if settings.mtu and nic.mtu and nic.mtu != settings.mtu:
             wrong.append(f"MTU {nic.mtu}, the switch requests {settings.mtu}")
         if settings.address and nic.addresses and settings.address not in nic.addresses:
             wrong.append(f"address {', '.join(nic.addresses[:2])}, the switch requests {settings.address}")
-        return self.wrong(host.name, nic.name, "; ".join(wrong)) if wrong else self.passed(host.name, nic.name)
+        return self.failure(host.name, nic.name, "; ".join(wrong)) if wrong else self.ok(host.name, nic.name)

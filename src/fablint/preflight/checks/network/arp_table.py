@@ -38,16 +38,16 @@ class ArpSize(Check):
             first, _, last = (host.number(f"{_AT}/{name}") for name in _LIMITS)
             need = _needed(host, every, len(fleet.hosts), len(fleet.silent))
             if first is None or last is None:
-                yield self.skipped(host.name, "", _ABSENT)
+                yield self.skip(host.name, "", _ABSENT)
             elif last < need:
-                yield self.wrong(host.name, "", f"gc_thresh3 {last}, {need} neighbours need an entry", last, need)
+                yield self.failure(host.name, "", f"gc_thresh3 {last}, {need} neighbours need an entry", last, need)
             elif last < _SPARE * need:
-                yield self.warned(host.name, "", f"gc_thresh3 {last}, little more than {need} neighbours", last, need)
+                yield self.warning(host.name, "", f"gc_thresh3 {last}, little more than {need} neighbours", last, need)
             elif first < need:
                 message = f"gc_thresh1 {first}: entries of {need} neighbours are removed repeatedly"
-                yield self.warned(host.name, "", message, first, need)
+                yield self.warning(host.name, "", message, first, need)
             else:
-                yield self.passed(host.name, "", value=last)
+                yield self.ok(host.name, "", value=last)
 
 
 def _needed(host: Host, every: Sequence[int], hosts: int, silent: int) -> int:
@@ -96,11 +96,11 @@ class ArpOverflow(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         grown = host.grown(_COUNTS, _table_fulls)
         if grown is None and host.read(_COUNTS) and _table_fulls(host.read(_COUNTS)) is None:
-            yield self.unclear(host.name, "", f"{_COUNTS} cannot be parsed")
+            yield self.error(host.name, "", f"{_COUNTS} cannot be parsed")
         elif grown and grown.growth:
-            yield self.wrong(host.name, "", f"the neighbour table overflowed: {grown}", grown.growth, 0)
+            yield self.failure(host.name, "", f"the neighbour table overflowed: {grown}", grown.growth, 0)
         elif grown:
-            yield self.passed(host.name)
+            yield self.ok(host.name)
 
 
 def _table_fulls(text: str | None) -> str | None:

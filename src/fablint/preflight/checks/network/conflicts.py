@@ -53,12 +53,12 @@ class IpDuplicate(Check):
         if host.inet.addresses.missing:
             yield unseen(self, host, host.inet.addresses)
         elif not addresses:
-            yield self.skipped(host.name, "", "no NIC of the fabric has an address")
+            yield self.skip(host.name, "", "no NIC of the fabric has an address")
         for nic in {**addresses, **wrong}:
             for fault in wrong.get(nic, ()):
                 yield Result(self.id, host.name, nic, fault.outcome, fault.message, fault.value)
             if nic not in wrong:
-                yield self.passed(host.name, nic)
+                yield self.ok(host.name, nic)
 
 
 def _claimed(number: int, having: Sequence[Owner], hosts: int) -> Iterator[tuple[Owner, _AddressFault]]:
@@ -153,16 +153,16 @@ class ArpFailed(Check):
             yield unseen(self, host, host.inet.entries)
             return
         if not host.interfaces:
-            yield self.skipped(host.name, "", ABSENT)
+            yield self.skip(host.name, "", ABSENT)
         for nic in host.interfaces:
             end = f"{host.name}/{nic.name}"
             hosts, partners = silent.get(end, ()), sorted(missed.get(end, set()) - silent.keys())
             if hosts:
-                yield self.wrong(host.name, nic.name, f"does not answer {fold(hosts)}", len(hosts), 0)
+                yield self.failure(host.name, nic.name, f"does not answer {fold(hosts)}", len(hosts), 0)
             elif partners:
-                yield self.wrong(host.name, nic.name, f"no answer from {', '.join(partners[:3])}", len(partners), 0)
+                yield self.failure(host.name, nic.name, f"no answer from {', '.join(partners[:3])}", len(partners), 0)
             else:
-                yield self.passed(host.name, nic.name)
+                yield self.ok(host.name, nic.name)
 
 
 def _tried(owners: Owners) -> Iterator[tuple[Host, NeighbourEntry]]:

@@ -47,16 +47,16 @@ class EthtoolCheck(Check):
         seen: dict[tuple[str, ...], list[NicOutput]] = defaultdict(list)
         for host in fleet.hosts:
             if not host.interfaces:
-                yield self.skipped(host.name, "", ABSENT)
+                yield self.skip(host.name, "", ABSENT)
             for nic in host.interfaces:
                 said = host.command(f"{self.command}/{nic.name}")
                 value = self.value(said.text)
                 if nic.state != "up":
-                    yield self.skipped(host.name, nic.name, "the link is down")
+                    yield self.skip(host.name, nic.name, "the link is down")
                 elif said.status != 0:
-                    yield self.skipped(host.name, nic.name, f"ethtool: {said.error or 'failed'}")
+                    yield self.skip(host.name, nic.name, f"ethtool: {said.error or 'failed'}")
                 elif value is None:
-                    yield self.unclear(host.name, nic.name, "the output of ethtool cannot be parsed")
+                    yield self.error(host.name, nic.name, "the output of ethtool cannot be parsed")
                 else:
                     seen[nic.name, *host.like(nic.name)].append(NicOutput(host, nic.name, said.text, value))
         for (nic_name, *_), like in seen.items():
@@ -84,14 +84,14 @@ class LinkFec(EthtoolCheck):
             lost = _lost(one)
             if lost:
                 message = f"{lost} uncorrectable blocks in some seconds"
-                yield self.wrong(one.host.name, nic, message, lost, 0)
+                yield self.failure(one.host.name, nic, message, lost, 0)
             elif agreed.is_divided:
-                yield self.warned(one.host.name, nic, agreed.kinds("FEC {}"), one.value)
+                yield self.warning(one.host.name, nic, agreed.kinds("FEC {}"), one.value)
             elif usual is not None and one.value != usual:
                 message = f"FEC {one.value}, {count} others {usual}"
-                yield self.warned(one.host.name, nic, message, one.value, usual)
+                yield self.warning(one.host.name, nic, message, one.value, usual)
             else:
-                yield self.passed(one.host.name, nic, value=one.value)
+                yield self.ok(one.host.name, nic, value=one.value)
 
 
 def _lost(seen: NicOutput) -> int:
@@ -120,13 +120,13 @@ class LinkPause(EthtoolCheck):
         usual, count = agreed.usual, agreed.count
         for one in like:
             if agreed.is_divided:
-                yield self.warned(one.host.name, nic, agreed.kinds("pause {}"), one.value)
+                yield self.warning(one.host.name, nic, agreed.kinds("pause {}"), one.value)
             elif usual is None:
-                yield self.skipped(one.host.name, nic, f"pause {one.value}; no majority to compare with")
+                yield self.skip(one.host.name, nic, f"pause {one.value}; no majority to compare with")
             elif one.value != usual:
-                yield self.wrong(one.host.name, nic, f"pause {one.value}; {count} others {usual}", one.value, usual)
+                yield self.failure(one.host.name, nic, f"pause {one.value}; {count} others {usual}", one.value, usual)
             else:
-                yield self.passed(one.host.name, nic, value=one.value)
+                yield self.ok(one.host.name, nic, value=one.value)
 
 
 class LinkOptics(EthtoolCheck):
@@ -153,11 +153,11 @@ class LinkOptics(EthtoolCheck):
             found = [flag for flag in one.value.splitlines() if flag not in usual]
             if found:
                 more = f" and {len(found) - _MAX_FLAGS} more" if len(found) > _MAX_FLAGS else ""
-                yield self.wrong(one.host.name, nic, "; ".join(found[:_MAX_FLAGS]) + more, len(found), 0)
+                yield self.failure(one.host.name, nic, "; ".join(found[:_MAX_FLAGS]) + more, len(found), 0)
             elif not any(_flags(one.text)):
-                yield self.skipped(one.host.name, nic, "the module does not report alarms")
+                yield self.skip(one.host.name, nic, "the module does not report alarms")
             else:
-                yield self.passed(one.host.name, nic)
+                yield self.ok(one.host.name, nic)
 
 
 def _flags(text: str) -> Iterator[tuple[str, str]]:

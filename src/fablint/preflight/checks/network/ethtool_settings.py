@@ -165,7 +165,7 @@ class PauseFrames(Check):
         like: dict[tuple[str, str], list[tuple[Host, _Pauses]]] = defaultdict(list)
         for host in fleet.hosts:
             if not host.interfaces:
-                yield self.skipped(host.name, "", ABSENT)
+                yield self.skip(host.name, "", ABSENT)
             for nic in host.interfaces:
                 first, last = (host.command(f"{name}/{nic.name}") for name in ("ethtool-S", "ethtool-S-later"))
                 grown = _pauses(first.text, last.text) if first.status == last.status == 0 else None
@@ -180,26 +180,28 @@ class PauseFrames(Check):
 
     def _without(self, host: str, nic: str, said: Output) -> Result:
         if said.error == TIMED_OUT:
-            return self.unclear(host, nic, f"ethtool: {TIMED_OUT}")
-        return self.skipped(host, nic, f"ethtool: {shortened(said.error) or 'its driver does not count pauses'}")
+            return self.error(host, nic, f"ethtool: {TIMED_OUT}")
+        return self.skip(host, nic, f"ethtool: {shortened(said.error) or 'its driver does not count pauses'}")
 
     def _judged(self, host: str, nic: str, grown: _Pauses, usual: _Pauses, count: int) -> Result:
         if grown.storms:
-            return self.wrong(host, nic, f"{grown.storms} pause storms in some seconds", grown.storms, 0)
+            return self.failure(host, nic, f"{grown.storms} pause storms in some seconds", grown.storms, 0)
         if self._is_more(grown.sent, usual.sent, count):
             message = f"sent {grown.sent:,} pause frames in some seconds, median of {count} hosts {usual.sent:,}"
-            return self.wrong(host, nic, message, grown.sent, usual.sent)
+            return self.failure(host, nic, message, grown.sent, usual.sent)
         if grown.sent >= self._ALL:
             message = f"sent more than {self._ALL:,} pause frames in some seconds"
-            return self.wrong(host, nic, message + (", as NICs of similar hosts did" if count > 1 else ""), grown.sent)
+            return self.failure(
+                host, nic, message + (", as NICs of similar hosts did" if count > 1 else ""), grown.sent
+            )
         if self._is_more(grown.received, usual.received, count):
             message = (
                 f"paused by its switch {grown.received:,} times in some seconds, median of {count} hosts "
                 f"{usual.received:,}: a receiver is too slow, or a path is congested"
             )
-            return self.wrong(host, nic, message, grown.received, usual.received)
+            return self.failure(host, nic, message, grown.received, usual.received)
         message = f"paused {grown.received:,} times in some seconds" if grown.received else ""
-        return self.passed(host, nic, message, grown.sent)
+        return self.ok(host, nic, message, grown.sent)
 
     def _is_more(self, own: int, usual: int, count: int) -> bool:
         return own >= self._MANY and count > 2 and own > self._TIMES_OTHERS * usual

@@ -22,17 +22,17 @@ class NetworkExamined(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         ports = [f"{device}/{port}" for device, port in host.ports]
         if host.interfaces:
-            return [self.passed(host.name, "", value=fold(nic.name for nic in host.interfaces))]
+            return [self.ok(host.name, "", value=fold(nic.name for nic in host.interfaces))]
         if host.snapshot.incomplete:
-            return [self.unclear(host.name, "", "the time limit was reached before its interfaces were read")]
+            return [self.error(host.name, "", "the time limit was reached before its interfaces were read")]
         if host.snapshot.nics:
-            return [self.unclear(host.name, "", f"it has no {', '.join(host.snapshot.nics)} (--nic)")]
+            return [self.error(host.name, "", f"it has no {', '.join(host.snapshot.nics)} (--nic)")]
         if host.cxi or any(_is_infiniband(host, *port) for port in host.ports):
             message = "no network interface, so no addresses and no pings"
-            return [self.passed(host.name, "", message, fold([*ports, *host.cxi]))]
+            return [self.ok(host.name, "", message, fold([*ports, *host.cxi]))]
         if ports:
-            return [self.unclear(host.name, "", f"no network interface of {fold(ports)} can be seen here")]
-        return [self.unclear(host.name, "", "no network interface except loopback and virtual ones")]
+            return [self.error(host.name, "", f"no network interface of {fold(ports)} can be seen here")]
+        return [self.error(host.name, "", "no network interface except loopback and virtual ones")]
 
 
 def _is_infiniband(host: Host, device: str, port: str) -> bool:

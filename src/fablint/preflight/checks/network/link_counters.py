@@ -37,11 +37,11 @@ class LinkFlaps(Check):
         seen: dict[tuple[str, ...], list[_Flaps]] = defaultdict(list)
         for host in fleet.hosts:
             if not host.interfaces:
-                yield self.skipped(host.name, "", ABSENT)
+                yield self.skip(host.name, "", ABSENT)
             for nic in host.interfaces:
                 flaps = _flaps(host, nic.name)
                 if flaps is None:
-                    yield self.skipped(host.name, nic.name, "the driver does not count them")
+                    yield self.skip(host.name, nic.name, "the driver does not count them")
                 else:
                     seen[nic.name, *host.like(nic.name)].append(flaps)
         for (nic_name, *_), like in seen.items():
@@ -54,14 +54,14 @@ class LinkFlaps(Check):
             growth = one.grown.growth
             message = f"link went down: {one.grown}"
             if any(growth >= most and one.grown.rate >= most / length for most, length in _LIMITS):
-                yield self.wrong(one.host, nic, message, growth)
+                yield self.failure(one.host, nic, message, growth)
             elif growth > usual:
-                yield self.warned(one.host, nic, message, growth, usual)
+                yield self.warning(one.host, nic, message, growth, usual)
             elif one.total >= typical + _MORE_FLAPS and (others := _peers(one, like)) is not None:
                 message = f"link went down {one.total} times since boot, {others:g} on most others"
-                yield self.warned(one.host, nic, message, one.total, others)
+                yield self.warning(one.host, nic, message, one.total, others)
             else:
-                yield self.passed(one.host, nic, f"{message}, as on most others" if growth else "", growth)
+                yield self.ok(one.host, nic, f"{message}, as on most others" if growth else "", growth)
 
 
 class _Flaps(NamedTuple):
@@ -108,12 +108,12 @@ class LinkErrors(HostCheck):
             limit = _RATE * _packets(host, nic.name) if some else 0.0
             bad = {name: one for name, one in found.items() if one.growth > limit}
             if not found:
-                yield self.skipped(host.name, nic.name, "the driver does not count them")
+                yield self.skip(host.name, nic.name, "the driver does not count them")
             elif bad:
                 message = ", ".join(f"{name} {one}" for name, one in bad.items())
-                yield self.wrong(host.name, nic.name, message, max(one.growth for one in bad.values()), 0)
+                yield self.failure(host.name, nic.name, message, max(one.growth for one in bad.values()), 0)
             else:
-                yield self.passed(host.name, nic.name)
+                yield self.ok(host.name, nic.name)
 
 
 class LinkDrops(Check):
@@ -129,7 +129,7 @@ class LinkDrops(Check):
         unwanted: dict[tuple[str, ...], list[tuple[str, Delta, float]]] = defaultdict(list)
         for host in fleet.hosts:
             if not host.interfaces:
-                yield self.skipped(host.name, "", ABSENT)
+                yield self.skip(host.name, "", ABSENT)
             for nic in host.interfaces:
                 lost = _grown(host, nic.name, (*_FULL, "tx_dropped", "rx_dropped"))
                 some = any(one.growth for one in lost.values())
@@ -137,9 +137,9 @@ class LinkDrops(Check):
                 dropped = lost.pop("rx_dropped", None)
                 name, worst = max(lost.items(), key=lambda pair: pair[1].growth, default=("", None))
                 if worst and worst.growth >= _FEWEST and worst.growth > _LOSS * packets:
-                    yield self.wrong(host.name, nic.name, f"{name} {worst}", worst.growth, 0)
+                    yield self.failure(host.name, nic.name, f"{name} {worst}", worst.growth, 0)
                 elif dropped is None:
-                    yield self.skipped(host.name, nic.name, "the driver does not count them")
+                    yield self.skip(host.name, nic.name, "the driver does not count them")
                 else:
                     unwanted[nic.name, *host.like(nic.name)].append((host.name, dropped, dropped.growth / packets))
         for (nic_name, *_), like in unwanted.items():
@@ -152,9 +152,9 @@ class LinkDrops(Check):
             much = dropped.growth >= _FEWEST and share > max(_IDLE_LOSS, _TIMES * usual)
             if much and len(like) > LEAST_OTHERS:
                 message = f"rx_dropped {dropped}, {share:.2g} of the packets, {usual:.2g} on most others"
-                yield self.wrong(host, nic, message, share, usual)
+                yield self.failure(host, nic, message, share, usual)
             else:
-                yield self.passed(host, nic)
+                yield self.ok(host, nic)
 
 
 def _grown(host: Host, nic: str, names: Iterable[str]) -> dict[str, Delta]:

@@ -52,22 +52,22 @@ class LinkModes(HostCheck):
         ends = ends_of(said.text)  # also if ethtool fails: some facts need root
         speed = ends.now or nic.speed
         if said.error == TIMED_OUT:
-            return self.unclear(host.name, nic.name, f"ethtool: {TIMED_OUT}")
+            return self.error(host.name, nic.name, f"ethtool: {TIMED_OUT}")
         if nic.state != "up":
-            return self.skipped(host.name, nic.name, "the link is down")
+            return self.skip(host.name, nic.name, "the link is down")
         if not ends.own or speed is None:
-            return self.skipped(host.name, nic.name, f"ethtool: {without_answer(said)}")
+            return self.skip(host.name, nic.name, f"ethtool: {without_answer(said)}")
         if not ends.other:
             most = f" of {max(ends.own)}" if max(ends.own) > speed else ""
             why = "the speeds of the other end are unknown (no auto-negotiation)"
-            return self.skipped(host.name, nic.name, f"{speed}{most} Mbit/s; {why}")
+            return self.skip(host.name, nic.name, f"{speed}{most} Mbit/s; {why}")
         both = max(ends.own & ends.other, default=speed)
         if speed >= both:
-            return self.passed(host.name, nic.name, value=speed, unit="Mbit/s")
+            return self.ok(host.name, nic.name, value=speed, unit="Mbit/s")
         restricted = ends.offered and max(ends.offered) < both
         cause = ": the host does not advertise it" if restricted else ""
         message = f"{speed} Mbit/s, both ends support {both}{cause}"
-        return self.wrong(host.name, nic.name, message, speed, both, "Mbit/s")
+        return self.failure(host.name, nic.name, message, speed, both, "Mbit/s")
 
 
 @lru_cache(maxsize=4096)  # similar hosts say the same

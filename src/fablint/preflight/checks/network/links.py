@@ -46,7 +46,7 @@ class LinkUp(Check):
         agreed = {key: Agreement.of(like) for key, like in states.items()}
         for host in fleet.hosts:
             if not host.interfaces:
-                yield self.skipped(host.name, "", ABSENT)
+                yield self.skip(host.name, "", ABSENT)
             for nic in host.interfaces:
                 yield self._look(host, nic, agreed[nic.name, *host.like(nic.name)])
 
@@ -55,21 +55,21 @@ class LinkUp(Check):
         flags = host.number(f"{NET}/{nic.name}/flags")
         set_up = flags is None or bool(flags & _SET_UP)
         if not nic.state:
-            return self.skipped(host.name, nic.name, "the driver reports neither state nor carrier")
+            return self.skip(host.name, nic.name, "the driver reports neither state nor carrier")
         if nic.state == "up":
-            return self.passed(host.name, nic.name)
+            return self.ok(host.name, nic.name)
         another = any(one.state == "up" for one in host.interfaces)
         if usual == "up":
             message = f"{'link down' if set_up else 'not configured'}, {_others(count)} up"
             alone = not another or (set_up and is_fabric(nic.name, nic))
-            return self.differs(agreed.is_clear or alone, host.name, nic.name, message, "down", "up")
+            return self.difference(agreed.is_clear or alone, host.name, nic.name, message, "down", "up")
         if not set_up:
-            return self.skipped(host.name, nic.name, "it is not configured")
+            return self.skip(host.name, nic.name, "it is not configured")
         if usual == "down" and another:
-            return self.skipped(host.name, nic.name, f"no carrier, the same as {_others(count - 1)}")
+            return self.skip(host.name, nic.name, f"no carrier, the same as {_others(count - 1)}")
         if is_fabric(nic.name, nic) or (usual == "down" and not another):
-            return self.wrong(host.name, nic.name, "link down", "down", "up")
-        return self.skipped(host.name, nic.name, "no carrier, and no similar host to compare with")
+            return self.failure(host.name, nic.name, "link down", "down", "up")
+        return self.skip(host.name, nic.name, "no carrier, and no similar host to compare with")
 
 
 class LinkSpeed(UniformCheck):
@@ -119,11 +119,11 @@ class LinkDuplex(HostCheck):
         for nic in host.interfaces:
             duplex = host.read(f"{NET}/{nic.name}/duplex")
             if nic.state == "up" and duplex == "half":
-                yield self.wrong(host.name, nic.name, "half duplex", "half", "full")
+                yield self.failure(host.name, nic.name, "half duplex", "half", "full")
             elif nic.state == "up" and duplex == "full":
-                yield self.passed(host.name, nic.name)
+                yield self.ok(host.name, nic.name)
             else:
-                yield self.skipped(host.name, nic.name, "the driver does not report it")
+                yield self.skip(host.name, nic.name, "the driver does not report it")
 
 
 class RailsCount(Check):
@@ -164,17 +164,17 @@ class RailsCount(Check):
         own = rails - usual.keys()
         additional = {name for name in own if 2 * known[name] <= of}  # on few hosts: another name of the same NIC
         if not usual:
-            yield self.skipped(host.name, "", "no similar hosts to compare with, or NICs have other names on each")
+            yield self.skip(host.name, "", "no similar hosts to compare with, or NICs have other names on each")
         elif not missing and not unused:
-            yield self.passed(host.name, "", value=len(host.rails))
+            yield self.ok(host.name, "", value=len(host.rails))
         elif missing and len(additional) >= len(missing):
-            yield self.passed(host.name, "", f"named {_some(additional)} here", len(host.rails))
+            yield self.ok(host.name, "", f"named {_some(additional)} here", len(host.rails))
         for name in unused:
             message = f"not a NIC of the fabric here, although it is one on {_others(usual[name])}: check its address"
-            yield self.warned(host.name, name, message, None, name)
+            yield self.warning(host.name, name, message, None, name)
         for name in missing if len(additional) < len(missing) else ():
             message = f"{name} is missing, {_others(usual[name])} have it"
-            yield self.differs(is_clear(usual[name], of), host.name, name, message, None, name)
+            yield self.difference(is_clear(usual[name], of), host.name, name, message, None, name)
 
 
 def _others(count: int) -> str:

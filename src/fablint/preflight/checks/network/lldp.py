@@ -100,32 +100,32 @@ class LldpNeighbor(Check):
         agreed = {key: Agreement.of(like) for key, like in seen.items()}
         for host in fleet.hosts:
             if not host.interfaces:
-                yield self.skipped(host.name, "", ABSENT)
+                yield self.skip(host.name, "", ABSENT)
             for nic in host.interfaces:
                 like = nic.name, *host.like(nic.name)
                 yield self._judge(host, nic, ends[host.name][nic.name], agreed.get(like, Agreement()))
 
     def _judge(self, host: Host, nic: NicFact, ends: Sequence[CableEnd], agreed: Agreement) -> Result:
         if ends:
-            return self.passed(host.name, nic.name, value=str(ends[0]))
+            return self.ok(host.name, nic.name, value=str(ends[0]))
         unseen = _unseen(host, nic)
         others = agreed.count if agreed.usual else 0
         like = f"{plural(others, 'other')} with one"
         if unseen is None and others:
             if host.uptime_s is not None and host.uptime_s < _FIRST_S:
                 message = f"no LLDP neighbour yet, {host.uptime_s:.0f} s after the boot, {like}"
-                return self.warned(host.name, nic.name, message)
+                return self.warning(host.name, nic.name, message)
             silent = agreed.total - others
             if silent >= _ONE_CAUSE:
                 message = f"missing LLDP neighbour on {silent} hosts, {like}: is LLDP off on their switch?"
-                return self.warned(host.name, nic.name, message, None, 1)
+                return self.warning(host.name, nic.name, message, None, 1)
             clear, message = agreed.is_clear, f"missing LLDP neighbour, {like}"
-            return self.differs(clear, host.name, nic.name, message, None, 1)
+            return self.difference(clear, host.name, nic.name, message, None, 1)
         if unseen is None:
             like = "the same on most others" if agreed.total > 1 else "there is no similar host to compare with"
-            return self.skipped(host.name, nic.name, f"{_silence(host, nic)}; {like}")
+            return self.skip(host.name, nic.name, f"{_silence(host, nic)}; {like}")
         if unseen.tool_failed and others:
-            return self.warned(host.name, nic.name, f"LLDP does not work here ({unseen.why}), {like}")
+            return self.warning(host.name, nic.name, f"LLDP does not work here ({unseen.why}), {like}")
         return Result(self.id, host.name, nic.name, unseen.outcome, unseen.why)
 
 
@@ -144,19 +144,19 @@ class LldpSeveral(Check):
         for host in fleet.hosts:
             found = {nic: ends for nic, ends in switch_ports(host).items() if ends}
             if not found:
-                yield self.skipped(host.name, "", _NO_NEIGHBOUR)
+                yield self.skip(host.name, "", _NO_NEIGHBOUR)
             for nic, ends in found.items():
                 seen[nic, *host.like(nic)].append((host.name, ends))
         for (nic, *_), like in seen.items():
             several, count = majority([len(ends) > 1 for _, ends in like])
             for name, ends in like:
                 if len(ends) == 1:
-                    yield self.passed(name, nic)
+                    yield self.ok(name, nic)
                 elif count == 0 or several:
-                    yield self.skipped(name, nic, f"{len(ends)} neighbours; most others do not have one either")
+                    yield self.skip(name, nic, f"{len(ends)} neighbours; most others do not have one either")
                 else:
                     message = f"{len(ends)} neighbours: {', '.join(map(str, ends[:3]))}; {count} others have one"
-                    yield self.wrong(name, nic, message, len(ends), 1)
+                    yield self.failure(name, nic, message, len(ends), 1)
 
 
 class _Place(NamedTuple):
@@ -188,7 +188,7 @@ class LldpPlacement(Check):
             found = {nic: ends[0] for nic, ends in switch_ports(host).items() if len(ends) == 1}
             due = _due(fleet.topology, host.name, found)
             if not due:
-                yield self.skipped(host.name, "", _why_not(fleet.topology, bool(found)))
+                yield self.skip(host.name, "", _why_not(fleet.topology, bool(found)))
             places += [_Place(host.name, nic, found[nic], switch) for nic, switch in due.items()]
         names = {_short(name) for name in fleet.topology.switches} if fleet.topology else set()
         agree = sum(place.right for place in places)
@@ -197,12 +197,12 @@ class LldpPlacement(Check):
             misplaced[_short(place.found.switch), _short(place.expected)].append(place)
         for place in places:
             if place.right:
-                yield self.passed(place.host, place.nic, value=str(place.found))
+                yield self.ok(place.host, place.nic, value=str(place.found))
             elif _short(place.found.switch) not in names and 2 * agree <= len(places):
-                yield self.skipped(place.host, place.nic, f"the topology has no switch {place.found.switch}")
+                yield self.skip(place.host, place.nic, f"the topology has no switch {place.found.switch}")
             else:
                 message = f"connected to {place.found}, expected {place.expected}{_swap_note(place, misplaced)}"
-                yield self.wrong(place.host, place.nic, message, place.found.switch, place.expected)
+                yield self.failure(place.host, place.nic, message, place.found.switch, place.expected)
 
 
 def _due(topology: Topology | None, host: str, found: Mapping[str, CableEnd]) -> Mapping[str, str]:
@@ -256,7 +256,7 @@ class LldpPort(Check):
         for host in fleet.hosts:
             found = [(nic, end) for nic, ends in switch_ports(host).items() for end in ends if end.port]
             if not found:
-                yield self.skipped(host.name, "", _NO_NEIGHBOUR)
+                yield self.skip(host.name, "", _NO_NEIGHBOUR)
             for nic, end in found:
                 claims[end].append((host.name, nic))
         shared = {end for end, claimants in claims.items() if len({name for name, _ in claimants}) > 1}
@@ -265,8 +265,8 @@ class LldpPort(Check):
             for name, nic in claimants:
                 if end in shared and not usual:
                     others = islice((f"{other}/{its}" for other, its in claimants if other != name), 3)
-                    yield self.wrong(name, nic, f"{end} is also the port of {', '.join(others)}", str(end))
+                    yield self.failure(name, nic, f"{end} is also the port of {', '.join(others)}", str(end))
                 elif end in shared:
-                    yield self.skipped(name, nic, f"{end}: most ports here are shared by hosts")
+                    yield self.skip(name, nic, f"{end}: most ports here are shared by hosts")
                 else:
-                    yield self.passed(name, nic, value=str(end))
+                    yield self.ok(name, nic, value=str(end))

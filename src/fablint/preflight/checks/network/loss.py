@@ -37,14 +37,14 @@ class PingLoss(ReachCheck):
     def _results(self, rail: Rail) -> Iterator[Result]:
         found = rail.losses
         for end, loss in found.ends.items():
-            say = self.wrong if loss.all.share > _MAX_WARN else self.warned
+            say = self.failure if loss.all.share > _MAX_WARN else self.warning
             yield say(*end, _words(loss), round(loss.all.share, 4), 0)
         if found.among:
             message = (
                 f"{found.rest} pings between these are lost, {found.rest.share:.1%}, and no NIC loses clearly more "
                 "than the others: check the switches and cables between them"
             )
-            yield from (self.warned(*end, message, round(found.rest.share, 4), 0) for end in found.among)
+            yield from (self.warning(*end, message, round(found.rest.share, 4), 0) for end in found.among)
 
 
 def _words(loss: EndLoss) -> str:

@@ -36,14 +36,14 @@ class RpFilter(HostCheck):
         for nic, address in siblings(host).items():
             value = _setting(host, nic, "rp_filter")
             if value is None:
-                yield self.skipped(host.name, nic, "the kernel does not show it")
+                yield self.skip(host.name, nic, "the kernel does not show it")
             elif value != _STRICT or _answers_by(host, address):
-                yield self.passed(host.name, nic, value=value)
+                yield self.ok(host.name, nic, value=value)
             else:
                 message = (
                     f"strict: drops packets to {address.text}; the route to {address.network} leaves by another NIC"
                 )
-                yield self.wrong(host.name, nic, message, value, 2)
+                yield self.failure(host.name, nic, message, value, 2)
 
 
 class ArpSettings(HostCheck):
@@ -68,11 +68,11 @@ class ArpSettings(HostCheck):
             if announce is not None and announce < _BEST_ANNOUNCE:
                 wrong.append(f"arp_announce {announce}")
             if ignore is None or announce is None:
-                yield self.skipped(host.name, nic, "the kernel does not show them")
+                yield self.skip(host.name, nic, "the kernel does not show them")
             elif wrong:
-                yield self.wrong(host.name, nic, f"{', '.join(wrong)} with several rails in {address.network}")
+                yield self.failure(host.name, nic, f"{', '.join(wrong)} with several rails in {address.network}")
             else:
-                yield self.passed(host.name, nic)
+                yield self.ok(host.name, nic)
 
 
 class RpfDrops(HostCheck):
@@ -88,9 +88,9 @@ class RpfDrops(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         grown = host.grown(_NETSTAT, _dropped)
         if grown and grown.growth >= _FEWEST and grown.rate > _A_MINUTE:
-            yield self.wrong(host.name, "", f"dropped {grown}", grown.growth, 0)
+            yield self.failure(host.name, "", f"dropped {grown}", grown.growth, 0)
         elif grown:
-            yield self.passed(host.name)
+            yield self.ok(host.name)
 
 
 def _setting(host: Host, nic: str, name: str) -> int | None:

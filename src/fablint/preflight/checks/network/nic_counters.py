@@ -55,15 +55,15 @@ class NicCounters(Check):
         like: dict[tuple[str, ...], list[_Counted]] = defaultdict(list)
         for host in fleet.hosts:
             if not host.interfaces:
-                yield self.skipped(host.name, "", ABSENT)
+                yield self.skip(host.name, "", ABSENT)
             for nic in host.interfaces:
                 first, last = (host.command(f"{name}/{nic.name}") for name in ("ethtool-S", "ethtool-S-later"))
                 before, after = _counters(first.text), _counters(last.text)
                 if TIMED_OUT in (first.error, last.error):
-                    yield self.unclear(host.name, nic.name, f"ethtool: {TIMED_OUT}")
+                    yield self.error(host.name, nic.name, f"ethtool: {TIMED_OUT}")
                 elif not after or first.status or last.status:
                     why = without_answer(last) if last.status != 0 else "its driver does not count these errors"
-                    yield self.skipped(host.name, nic.name, f"ethtool: {why}")
+                    yield self.skip(host.name, nic.name, f"ethtool: {why}")
                 else:
                     grown = {
                         name: after[name] - before[name] for name in after if after[name] > before.get(name, 1 << 64)
@@ -89,9 +89,9 @@ class NicCounters(Check):
                     if total >= max(_TIMES * max(usual[name], 1), _A_DAY * max(days, 1))
                 ]
             if messages:
-                yield self.wrong(one.host.name, nic, "; ".join(messages[:3]), len(messages), 0)
+                yield self.failure(one.host.name, nic, "; ".join(messages[:3]), len(messages), 0)
             else:
-                yield self.passed(one.host.name, nic)
+                yield self.ok(one.host.name, nic)
 
 
 @lru_cache(maxsize=4096)

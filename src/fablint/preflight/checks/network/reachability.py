@@ -35,14 +35,14 @@ class ReachCheck(Check):
         reach = fleet.reach
         if reach is None:
             why = "the hosts did not ping each other" if len(fleet.hosts) > 1 else "there is no other host"
-            yield from (self.skipped(host.name, "", why) for host in fleet.hosts)
+            yield from (self.skip(host.name, "", why) for host in fleet.hosts)
             return
         results = list(self.look(reach, fleet))
         seen = {result.host for result in results}
         yield from results
         for host in fleet.hosts:
             if host.name not in seen:
-                yield self.skipped(host.name, "", shortened(reach.silent.get(host.name, "none of its NICs takes part")))
+                yield self.skip(host.name, "", shortened(reach.silent.get(host.name, "none of its NICs takes part")))
 
     @abstractmethod
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
@@ -51,7 +51,7 @@ class ReachCheck(Check):
     def rest(self, ends: Iterable[End], results: Sequence[Result]) -> Iterator[Result]:
         """Yield a pass for each end without another result."""
         known = {(result.host, result.target) for result in results}
-        yield from (self.passed(*end) for end in sorted(ends) if end not in known)
+        yield from (self.ok(*end) for end in sorted(ends) if end not in known)
 
 
 class PingAnswers(ReachCheck):
@@ -64,44 +64,44 @@ class PingAnswers(ReachCheck):
     remedy = "check the NIC, its cable, the switch port and the routes of the host"
 
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        results = [self.skipped(*end, why) for end, why in reach.left_out.items()]
-        results += [self.unclear(host, "", f"pinger: {shortened(why)}") for host, why in reach.silent.items()]
+        results = [self.skip(*end, why) for end, why in reach.left_out.items()]
+        results += [self.error(host, "", f"pinger: {shortened(why)}") for host, why in reach.silent.items()]
         contested = contested_in(fleet)
-        results += [self.skipped(*end, "two hosts have its address") for end in sorted(contested)]
+        results += [self.skip(*end, "two hosts have its address") for end in sorted(contested)]
         tried: set[End] = set()
         for rail in rails_of(reach, contested_in(fleet)):
             tried |= rail.ends
             results += self._results(rail)
         results += self._not_run(reach)
         idle = sorted(reach.targets.keys() - tried - contested - {End(one.host, one.target) for one in results})
-        results += [self.skipped(*end, "no other host has such a NIC, or there was no time") for end in idle]
+        results += [self.skip(*end, "no other host has such a NIC, or there was no time") for end in idle]
         return [*results, *self.rest(tried, results)]
 
     def _results(self, rail: Rail) -> Iterator[Result]:
         found, pings, ends = rail.answers, rail.pings, rail.ends
         if found.all_failed:
             message = f"none of {len(ends)} NICs answers another: check whether ICMP is filtered or the rail is down"
-            yield from (self.warned(*end, message) for end in sorted(ends))
+            yield from (self.warning(*end, message) for end in sorted(ends))
         for end, count in found.isolated.items():
             which = "which reach each other" if count.failed == count.all else "most of which reach each other"
-            yield self.wrong(*end, f"{_how(end, pings)} {count}, {which}", count.failed, 0)
-        for part, say in [(one, self.wrong) for one in found.cut_off] + [(one, self.warned) for one in found.halves]:
+            yield self.failure(*end, f"{_how(end, pings)} {count}, {which}", count.failed, 0)
+        for part, say in [(one, self.failure) for one in found.cut_off] + [(one, self.warning) for one in found.halves]:
             others = len(ends) - len(part)
             message = f"{fold(end.host for end in part)} reach each other, but none of the other {others}"
             yield from (say(*end, message, others, 0) for end in part)
         for end, count in found.rx_failed.items():
-            yield self.warned(
+            yield self.warning(
                 *end, f"does not answer {count}, although its own pings are answered: check whether ICMP is filtered"
             )
         for end, count in found.tx_failed.items():
-            yield self.warned(*end, f"{_how(end, pings)} {count}, although it answers their pings")
+            yield self.warning(*end, f"{_how(end, pings)} {count}, although it answers their pings")
 
     def _not_run(self, reach: Reach) -> Iterator[Result]:
         """Yield a result for each end on which ping itself failed."""
         ran = {one.source for one in reach.pings if one.kind != NOT_RUN}
         for end, text in {one.source: one.text for one in reach.pings if one.source not in ran}.items():
             hopeless = any(word in text for word in _MISSING)
-            say = self.skipped if hopeless else self.unclear
+            say = self.skip if hopeless else self.error
             yield say(*end, shortened(f"ping: {text}"))
 
 
@@ -126,13 +126,13 @@ class PingRoutes(ReachCheck):
                 one = kinds[frozenset(pair)]
                 words = _lost_frames(reach, [one]) if one.kind in (MTU, TOO_LONG) else one.kind
                 also = ", although both reach others" if len(rail.ends) > 2 else ""
-                results.append(self.wrong(pair[0].host, f"{pair[0].nic}={pair[1].name}", words + also))
+                results.append(self.failure(pair[0].host, f"{pair[0].nic}={pair[1].name}", words + also))
             for pair, loss in rail.losses.pairs.items():
                 also = ", although neither loses pings with others" if len(rail.ends) > 2 else ""
                 target = f"{pair[0].nic}={pair[1].name}"
-                results.append(self.wrong(pair[0].host, target, f"{loss} pings lost{also}", round(loss.share, 4), 0))
+                results.append(self.failure(pair[0].host, target, f"{loss} pings lost{also}", round(loss.share, 4), 0))
         yield from results
-        yield from (self.passed(*end) for end in sorted(ends))
+        yield from (self.ok(*end) for end in sorted(ends))
 
 
 class FullSize(ReachCheck):
@@ -151,27 +151,27 @@ class FullSize(ReachCheck):
             tried |= rail.sized
             for end, some in rail.refused.items():
                 why = shortened(some[0].text.rpartition("too long")[2].strip(" ,")) or "message too long"
-                results.append(self.wrong(*end, f"the host refuses full-size frames to {fold(_peers(some))}: {why}"))
+                results.append(self.failure(*end, f"the host refuses full-size frames to {fold(_peers(some))}: {why}"))
             results += self._lost(rail.sizes, rail.pings, reach)
         return [*results, *self.rest(tried, results)]
 
     def _lost(self, found: ReachFaults, pings: Sequence[Ping], reach: Reach) -> Iterator[Result]:
         bad = [one for one in pings if one.kind in (MTU, TOO_LONG)]
         if found.all_failed:
-            yield from (self.warned(*end, f"{_lost_frames(reach, bad)}, on the whole rail") for end in _ends(bad))
+            yield from (self.warning(*end, f"{_lost_frames(reach, bad)}, on the whole rail") for end in _ends(bad))
         for end, count in found.isolated.items():
             own = [one for one in bad if end in one[:2]]
-            yield self.wrong(*end, f"{_lost_frames(reach, own)}: from or to {count}", "lost", "answered")
-        for part, say in [(one, self.wrong) for one in found.cut_off] + [(one, self.warned) for one in found.halves]:
+            yield self.failure(*end, f"{_lost_frames(reach, own)}: from or to {count}", "lost", "answered")
+        for part, say in [(one, self.failure) for one in found.cut_off] + [(one, self.warning) for one in found.halves]:
             out = [one for one in bad if (one.source in part) != (one.target in part)]
             message = f"{_lost_frames(reach, out)}: between {fold(end.host for end in part)} and all others"
             yield from (say(*end, message) for end in part)
         for end, count in found.rx_failed.items():
             received = [one for one in bad if one.target == end]
-            yield self.wrong(*end, f"{_lost_frames(reach, received)}: from {count} to it")
+            yield self.failure(*end, f"{_lost_frames(reach, received)}: from {count} to it")
         for end, count in found.tx_failed.items():
             sent = [one for one in bad if one.source == end]
-            yield self.wrong(*end, f"{_lost_frames(reach, sent)}: from it to {count}")
+            yield self.failure(*end, f"{_lost_frames(reach, sent)}: from it to {count}")
 
 
 class RoundTrip(ReachCheck):
@@ -202,7 +202,7 @@ class RoundTrip(ReachCheck):
         own, others = ([one.rtt_s for one in pings if one.rtt_s and (end in one[:2]) is mine] for mine in (True, False))
         own_ms, usual_ms = median(own) * 1e3, median(others or own) * 1e3
         message = f"round trip {own_ms:.2g} ms with {count}, {usual_ms:.2g} ms among these"
-        return self.wrong(*end, message, own_ms, usual_ms, "ms")
+        return self.failure(*end, message, own_ms, usual_ms, "ms")
 
 
 class PeerNames(ReachCheck):
@@ -227,17 +227,14 @@ class PeerNames(ReachCheck):
             owner = reach.owners[address][0].end
             bad = [one for one in some if not one.holds]
             if bad and not known:
-                results.append(self.wrong(*owner, f"no host finds a name of its address {address}"))
+                results.append(self.failure(*owner, f"no host finds a name of its address {address}"))
             for one in bad if known else ():
                 results.append(
-                    self.wrong(one.host, owner.name, _not_found(one, known[0]), ", ".join(one.found), address)
+                    self.failure(one.host, owner.name, _not_found(one, known[0]), ", ".join(one.found), address)
                 )
         return [
             *results,
-            *(
-                self.passed(host)
-                for host in sorted({one.host for one in lookups} - {result.host for result in results})
-            ),
+            *(self.ok(host) for host in sorted({one.host for one in lookups} - {result.host for result in results})),
         ]
 
 

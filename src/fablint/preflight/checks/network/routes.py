@@ -43,13 +43,13 @@ class RouteRails(Check):
         found = of_rails(host)
         if not found or host.inet.divided:
             why = "it has virtual routers (VRF)" if found else "no NIC of the fabric has an address"
-            yield self.skipped(host.name, "", why)
+            yield self.skip(host.name, "", why)
             return
         lookup = RouteLookup(host.inet)
         down = {nic.name for nic in host.interfaces if nic.state == "down"}
         for nic, addresses in found.items():
             if nic in down:
-                yield self.skipped(host.name, nic, "the link is down")
+                yield self.skip(host.name, nic, "the link is down")
             else:
                 yield self._judge(host, addresses[0], lookup, rails[nic])
 
@@ -68,14 +68,14 @@ class RouteRails(Check):
                 names = {owners[known[at]] for at in section} - {host.name}
                 astray[_same_network(host, own, route), route.nics if route else ()].append((route, names))
         if not partners:
-            return self.skipped(host.name, own.nic, "no other host's address is in its network")
+            return self.skip(host.name, own.nic, "no other host's address is in its network")
         for (same, nics), routes in sorted(astray.items(), key=lambda pair: pair[0]):
             if not same:
-                return self.wrong(host.name, own.nic, _describe(nics, routes), ", ".join(nics), own.nic)
+                return self.failure(host.name, own.nic, _describe(nics, routes), ", ".join(nics), own.nic)
             if any(same_make(own.nic, nic) for nic in nics):
                 message = f"leaves by {', '.join(nics)}: both are in {own.network}, and no rule separates them"
-                return self.warned(host.name, own.nic, message, ", ".join(nics), own.nic)
-        return self.passed(host.name, own.nic)
+                return self.warning(host.name, own.nic, message, ", ".join(nics), own.nic)
+        return self.ok(host.name, own.nic)
 
 
 def _describe(nics: Sequence[str], routes: Sequence[tuple[Route | None, set[str]]]) -> str:

@@ -69,13 +69,13 @@ class _PortCheck(HostCheck):
         for device in host.cxi:
             text = port(host, device, self.file)
             if text is None:
-                yield self.skipped(host.name, device, f"the driver does not report its {self.file.replace('_', ' ')}")
+                yield self.skip(host.name, device, f"the driver does not report its {self.file.replace('_', ' ')}")
             elif self.file != "link" and not is_up(host, device):
-                yield self.skipped(host.name, device, "the link is not up")
+                yield self.skip(host.name, device, "the link is not up")
             elif self.holds(text):
-                yield self.passed(host.name, device, value=text)
+                yield self.ok(host.name, device, value=text)
             else:
-                yield self.wrong(host.name, device, f"{self.words} {text}", text, self.expected)
+                yield self.failure(host.name, device, f"{self.words} {text}", text, self.expected)
 
     def holds(self, text: str) -> bool:
         return text == self.expected
@@ -160,7 +160,7 @@ class CxiFlaps(HostCheck):
             times = [host.number(f"{folder}/{name}") for name in host.snapshot.names(folder)]
             known = [moment for moment in times if moment is not None and moment < _NO_TIME]
             if not known:
-                yield self.skipped(host.name, device, "the driver does not report restarts")
+                yield self.skip(host.name, device, "the driver does not report restarts")
                 continue
             ages = [host.snapshot.time - moment for moment in known if 0 < moment <= host.snapshot.time]
             yield self._judged(host.name, device, ages)
@@ -168,10 +168,10 @@ class CxiFlaps(HostCheck):
     def _judged(self, host: str, device: str, ages: list[float]) -> Result:
         hour, ten = (sum(age <= hours * 3600 for age in ages) for hours in (1, 10))
         if hour >= _FLAPS_1H:
-            return self.wrong(host, device, f"link restarted {_restarts(hour)} in 1 h", hour, _FLAPS_1H - 1)
+            return self.failure(host, device, f"link restarted {_restarts(hour)} in 1 h", hour, _FLAPS_1H - 1)
         if ten >= _FLAPS_10H:
-            return self.warned(host, device, f"link restarted {_restarts(ten)} in 10 h", ten, _FLAPS_10H - 1)
-        return self.passed(host, device, value=ten)
+            return self.warning(host, device, f"link restarted {_restarts(ten)} in 10 h", ten, _FLAPS_10H - 1)
+        return self.ok(host, device, value=ten)
 
 
 def _restarts(count: int) -> str:
@@ -214,13 +214,13 @@ class CxiRetryHandler(HostCheck):
             given_up = self._grown(host, device)
             if said.ran and state != "active":
                 known = re.fullmatch(r"[a-z]{2,20}", state)
-                yield (self.wrong if known else self.unclear)(host.name, device, f"retry handler {shortened(state)}")
+                yield (self.failure if known else self.error)(host.name, device, f"retry handler {shortened(state)}")
             elif given_up:
-                yield self.warned(host.name, device, ", ".join(given_up))
+                yield self.warning(host.name, device, ", ".join(given_up))
             elif state == "active" or host.snapshot.names(f"/run/cxi/{device}"):
-                yield self.passed(host.name, device)
+                yield self.ok(host.name, device)
             else:
-                yield self.skipped(host.name, device, said.error or "systemd does not report its state")
+                yield self.skip(host.name, device, said.error or "systemd does not report its state")
 
     def _grown(self, host: Host, device: str) -> list[str]:
         """Describe cancelled packets and connections, and timeouts above a limit, since a few are normal."""
@@ -251,12 +251,12 @@ class CxiService(HostCheck):
             return
         services = dict(_services(said.text))
         if not services:
-            yield self.unclear(host.name, "", "cxi_service lists no service")
+            yield self.error(host.name, "", "cxi_service lists no service")
         for device, enabled in services.items():
             if enabled:
-                yield self.passed(host.name, device)
+                yield self.ok(host.name, device)
             else:
-                yield self.wrong(host.name, device, "no service is enabled")
+                yield self.failure(host.name, device, "no service is enabled")
 
 
 def _services(text: str) -> Iterator[tuple[str, bool]]:
@@ -285,12 +285,12 @@ class CxiNid(HostCheck):
             nid = host.number(f"{CXI}/{device}/device/properties/nid")
             mac = host.read(f"{NET}/{_interface(host, device)}/address") or ""
             if nid is None or decode(mac) is None:
-                yield self.skipped(host.name, device, "it has no NID, or no algorithmic MAC address")
+                yield self.skip(host.name, device, "it has no NID, or no algorithmic MAC address")
             elif nid == (expected := int(mac.replace(":", ""), 16) & 0xFFFFF):
-                yield self.passed(host.name, device, value=f"{nid:#x}")
+                yield self.ok(host.name, device, value=f"{nid:#x}")
             else:
                 message = f"NID {nid:#07x}, but {expected:#07x} according to its address {mac}"
-                yield self.wrong(host.name, device, message, f"{nid:#x}", f"{expected:#x}")
+                yield self.failure(host.name, device, message, f"{nid:#x}", f"{expected:#x}")
 
 
 def _interface(host: Host, device: str) -> str:

@@ -34,9 +34,9 @@ class _TelemetryCheck(HostCheck):
             at = f"{CXI}/{device}/device/telemetry/"
             counted = host.all_grown_now(at.rstrip("/"), self.counters)
             if not is_up(host, device):
-                yield self.skipped(host.name, device, "the link is not up")
+                yield self.skip(host.name, device, "the link is not up")
             elif not counted:
-                yield self.skipped(host.name, device, "its telemetry was not read twice")
+                yield self.skip(host.name, device, "its telemetry was not read twice")
             else:
                 yield self.judged(host, device, at, counted)
 
@@ -57,10 +57,10 @@ class CxiUncorrected(_TelemetryCheck):
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
         now, grown = counted[self.counters[0]], host.grown(at + self.counters[0])
         if now.growth:
-            return self.wrong(host.name, device, f"uncorrected codewords: {now}", now.growth, 0)
+            return self.failure(host.name, device, f"uncorrected codewords: {now}", now.growth, 0)
         if grown and grown.growth:
-            return self.warned(host.name, device, f"uncorrected codewords: {grown}", grown.growth, 0)
-        return self.passed(host.name, device, value=0)
+            return self.warning(host.name, device, f"uncorrected codewords: {grown}", grown.growth, 0)
+        return self.ok(host.name, device, value=0)
 
 
 class CxiCorrected(_TelemetryCheck):
@@ -75,11 +75,11 @@ class CxiCorrected(_TelemetryCheck):
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
         grown, line = counted[self.counters[0]], LINE_RATES.get(port(host, device, "speed") or "")
         if not line:
-            return self.skipped(host.name, device, "the line rate of its speed is not known")
+            return self.skip(host.name, device, "the line rate of its speed is not known")
         rate = grown.rate / line
         if rate < _BER_WARN:
-            return self.passed(host.name, device, value=rate)
-        say = self.wrong if rate >= _BER_FAIL else self.warned
+            return self.ok(host.name, device, value=rate)
+        say = self.failure if rate >= _BER_FAIL else self.warning
         return say(host.name, device, f"bit error rate {rate:.1e} before correction", rate, _BER_WARN)
 
 
@@ -95,14 +95,14 @@ class CxiGood(_TelemetryCheck):
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
         grown, line = counted[self.counters[0]], LINE_RATES.get(port(host, device, "speed") or "")
         if not line:
-            return self.skipped(host.name, device, "the line rate of its speed is not known")
+            return self.skip(host.name, device, "the line rate of its speed is not known")
         if "@" not in (host.read(at + self.counters[0]) or ""):
-            return self.skipped(host.name, device, "the times of its readings are unknown")
+            return self.skip(host.name, device, "the times of its readings are unknown")
         expected = line / CODE_WORD_BITS
         if abs(grown.rate / expected - 1) <= 0.01:
-            return self.passed(host.name, device, value=grown.rate, unit="1/s")
+            return self.ok(host.name, device, value=grown.rate, unit="1/s")
         message = f"{grown.rate / 1e6:.2f} million codewords/s, {expected / 1e6:.2f} million at its speed"
-        return self.wrong(host.name, device, message, grown.rate, expected, "1/s")
+        return self.failure(host.name, device, message, grown.rate, expected, "1/s")
 
 
 class CxiReplay(_TelemetryCheck):
@@ -116,8 +116,8 @@ class CxiReplay(_TelemetryCheck):
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
         name, rate = max(((name, grown.rate) for name, grown in counted.items()), key=lambda one: one[1])
         if rate < 1:
-            return self.passed(host.name, device, value=rate, unit="1/s")
-        return self.wrong(host.name, device, f"{rate:.0f} {name.split('_')[2]} replays/s", rate, 1.0, "1/s")
+            return self.ok(host.name, device, value=rate, unit="1/s")
+        return self.failure(host.name, device, f"{rate:.0f} {name.split('_')[2]} replays/s", rate, 1.0, "1/s")
 
 
 class CxiPaused(_TelemetryCheck):
@@ -132,9 +132,9 @@ class CxiPaused(_TelemetryCheck):
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
         name, share = max(((name, grown.rate * 1e-9) for name, grown in counted.items()), key=lambda one: one[1])
         if share < 0.01:
-            return self.passed(host.name, device, value=share)
+            return self.ok(host.name, device, value=share)
         _, side, _, number = name.split("_")
-        return self.wrong(
+        return self.failure(
             host.name, device, f"{side} class {number} paused {min(share, 1):.0%} of the time", share, 0.01
         )
 
@@ -175,8 +175,8 @@ class CxiErrors(GrowthCheck):
 
     def judged(self, host: Host, part: CountedPart, found: Excess) -> Result:
         if words := found.words():
-            return self.wrong(host.name, part.target, ", ".join(words[:3]), found.most, 0)
-        return self.passed(host.name, part.target)
+            return self.failure(host.name, part.target, ", ".join(words[:3]), found.most, 0)
+        return self.ok(host.name, part.target)
 
 
 _FILES = {name: f"hni_{name}" for name in CxiErrors.limits}

@@ -46,17 +46,17 @@ class AmaValid(Check):
         for host in fleet.hosts:
             found = _nics(host)
             if not found:
-                yield self.skipped(host.name, "", _NOT_SLINGSHOT)
+                yield self.skip(host.name, "", _NOT_SLINGSHOT)
             for nic in found:
                 agreed = usual[nic.name, *host.like(nic.name)]
                 if _assigned(nic.mac):
-                    yield self.passed(host.name, nic.name, value=nic.mac)
+                    yield self.ok(host.name, nic.name, value=nic.mac)
                 elif nic.kind == "cxi" or agreed.usual:
                     more = f", {agreed.count} others have one" if agreed.usual else ""
                     message = f"{nic.mac} is {'that of a switch' if decode(nic.mac) else 'no algorithmic MAC'}{more}"
-                    yield self.differs(nic.kind == "cxi" or agreed.is_clear, host.name, nic.name, message, nic.mac)
+                    yield self.difference(nic.kind == "cxi" or agreed.is_clear, host.name, nic.name, message, nic.mac)
                 else:
-                    yield self.skipped(host.name, nic.name, _NOT_SLINGSHOT)
+                    yield self.skip(host.name, nic.name, _NOT_SLINGSHOT)
 
 
 class AmaMatch(HostCheck):
@@ -77,11 +77,11 @@ class AmaMatch(HostCheck):
             if not nic or own is None or port is None:
                 continue
             if own == port:
-                yield self.passed(host.name, nic.name, value=nic.mac)
+                yield self.ok(host.name, nic.name, value=nic.mac)
             else:
                 there = f"{neighbour.name} port {neighbour.its_port}"
                 message = f"{nic.mac} is connected to {there}, whose MAC is {neighbour.address}"
-                yield self.wrong(host.name, nic.name, message, nic.mac, neighbour.address)
+                yield self.failure(host.name, nic.name, message, nic.mac, neighbour.address)
 
 
 class AmaUnique(Check):
@@ -106,8 +106,8 @@ class AmaUnique(Check):
                 others = [f"{other}/{one.name}" for other, one in ends if other != name]
                 if len(hosts) > 1:
                     message = f"{nic.mac} is also the MAC of {', '.join(others[:3])}"
-                    yield self.wrong(name, nic.name, message, nic.mac)
+                    yield self.failure(name, nic.name, message, nic.mac)
                 else:
-                    yield self.passed(name, nic.name, value=nic.mac)
+                    yield self.ok(name, nic.name, value=nic.mac)
         for name in without:
-            yield self.skipped(name, "", _NOT_SLINGSHOT)
+            yield self.skip(name, "", _NOT_SLINGSHOT)

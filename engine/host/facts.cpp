@@ -9,7 +9,9 @@
 #include <set>
 
 #include "host/counters.hpp"
+#include "host/gpus.hpp"
 #include "host/sysfs.hpp"
+#include "memories/gpu_memory.hpp"
 
 extern char** environ;
 
@@ -69,7 +71,8 @@ Json relevant_environment() {
     return object.json();
 }
 
-Facts::Facts(RankGroup& rank_group, const std::string& sysfs, const std::optional<Binding>& binding)
+Facts::Facts(RankGroup& rank_group, const std::string& sysfs, const std::optional<Binding>& binding,
+             const std::optional<GpuApi>& gpu)
     : rank_group_(rank_group), sysfs_(sysfs) {
     const std::vector<int> cpus = allowed_cpus();
     const int numa = numa_node_of(cpus, sysfs_);
@@ -78,7 +81,9 @@ Facts::Facts(RankGroup& rank_group, const std::string& sysfs, const std::optiona
     nics = find_nics(sysfs_);
 #endif
     cores_ = rank_group_.gather(fold(cpus));
-    const std::string own_nic = binding ? binding->nic : nearest_nic(nics, numa);
+    std::string own_nic = gpu ? nic_near_gpu(sysfs_, nics, find_gpu(*gpu).pci) : "";
+    if (binding) own_nic = binding->nic;
+    if (own_nic.empty()) own_nic = nearest_nic(nics, numa);
     nearest_ = rank_group_.gather(own_nic);
     for (const Nic& nic : nics)
         if (nic.name == own_nic) interfaces_ = nic.netdevs;
@@ -101,6 +106,19 @@ Facts::Facts(RankGroup& rank_group, const std::string& sysfs, const std::optiona
     const bool too_many = rank_group_.rank() == 0 && more_ranks_than_cpus(machines, cores_);
     oversubscribed_ = rank_group_.maximum(too_many ? 1.0 : 0.0) > 0.0;
 #endif
+}
+
+// The GPU of this rank. A rank that cannot use one has none here: the row that requires it reports the reason.
+GpuProperties Facts::find_gpu(GpuApi api) {
+    GpuProperties gpu;
+    attempt([&] {
+        const GpuRuntime& runtime = GpuRuntime::of(api);
+        gpu = runtime.properties(gpu_of(runtime, index_on_host(rank_group_.rank_host(), rank_group_.rank())));
+    });
+    gpus_ = rank_group_.gather(gpu.pci.empty() ? "" : gpu_label(sysfs_, api, gpu.pci));
+    gpu_models_ = rank_group_.gather(gpu.name);
+    gpu_addresses_ = rank_group_.gather(gpu.pci);
+    return gpu;
 }
 
 void Facts::describe_binding(const Binding& binding) {
@@ -139,6 +157,10 @@ void Facts::describe(JsonObject& root) const {
         .add("nics", nics_json_)
         .add("counters", counters.json())
         .add("environment", relevant_environment());
+    if (!gpus_.empty())
+        root.add("rank_gpu", Json::list(gpus_))
+            .add("rank_gpu_model", Json::list(gpu_models_))
+            .add("rank_gpu_pci", Json::list(gpu_addresses_));
     if (machines_ > 0) root.add("machines", machines_);
     if (binding_.text() != "null") root.add("binding", binding_);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/json.hpp"
+#include "gpu/gpu_runtime.hpp"
 #include "host/binding.hpp"
 #include "host/nics.hpp"
 #include "ranks/rank_group.hpp"
@@ -15,8 +16,9 @@ namespace fablint {
 class Facts {
   public:
     // Collective. `sysfs` is /sys. `binding`: result of bind_to_nics(); without it the NIC of a rank is the nearest
-    // one.
-    Facts(RankGroup& rank_group, const std::string& sysfs, const std::optional<Binding>& binding = std::nullopt);
+    // one. `gpu`: the run uses memory of GPUs; the NIC of a rank is then the one nearest to its GPU.
+    Facts(RankGroup& rank_group, const std::string& sysfs, const std::optional<Binding>& binding = std::nullopt,
+          const std::optional<GpuApi>& gpu = std::nullopt);
 
     // Does a machine have more ranks than CPUs that they may use? Hosts that share a kernel are one machine. The same
     // on all ranks.
@@ -35,6 +37,7 @@ class Facts {
     void describe(JsonObject& root) const;
 
   private:
+    GpuProperties find_gpu(GpuApi api);
     void describe_binding(const Binding& binding);
 
     RankGroup& rank_group_;
@@ -45,6 +48,7 @@ class Facts {
     int machines_ = 0;                          // running kernels; on rank 0
     std::vector<std::string> cores_, nearest_;  // per rank; on rank 0
     std::vector<int> numa_, pids_;
+    std::vector<std::string> gpus_, gpu_models_, gpu_addresses_;  // per rank; on rank 0; empty in runs without GPUs
     Json nics_json_ = Json::null();
     Json binding_ = Json::null();
     Json counters_before_ = Json::null();

@@ -254,8 +254,7 @@ std::vector<Nic> fabric_nics(const std::vector<Nic>& nics, double share) {
 }
 
 std::string nearest_nic(const std::vector<Nic>& nics, int numa) {
-    constexpr double one_lane_of_four = 0.25;
-    const std::vector<Nic> candidates = fabric_nics(nics, one_lane_of_four);
+    const std::vector<Nic> candidates = fabric_nics(nics, least_share);
     const auto merit = [numa](const Nic& nic) {
         return std::make_tuple(numa >= 0 && nic.numa == numa, nic.speed_mbps);
     };

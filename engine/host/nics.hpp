@@ -34,8 +34,12 @@ std::vector<Nic> find_nics(const std::filesystem::path& sysfs);
 // `share` of the highest speed among these.
 std::vector<Nic> fabric_nics(const std::vector<Nic>& nics, double share);
 
-// The interface of the fabric nearest to a NUMA node: on that node if any, then the fastest. Links that trained at a
-// quarter of their speed still count. Empty if no interface is up.
+// Share of the highest speed from which an interface counts as one near a rank: links that trained at a quarter of
+// their speed still count.
+inline constexpr double least_share = 0.25;
+
+// The interface of the fabric nearest to a NUMA node: on that node if any, then the fastest. Empty if no interface is
+// up.
 std::string nearest_nic(const std::vector<Nic>& nics, int numa);
 
 Json nics_json(const std::vector<Nic>& nics);

@@ -53,6 +53,13 @@ void check_threads(const std::vector<RowOptions>& rows) {
                               "file, start the engine with --threads)");
 }
 
+// The library of the GPUs that the rows use, if any: a host has GPUs of one vendor.
+std::optional<GpuApi> gpu_of_rows(const std::vector<RowOptions>& rows) {
+    for (const RowOptions& row : rows)
+        if (const auto gpu = memory_named(row.memory).gpu) return gpu;
+    return std::nullopt;
+}
+
 double longest_round(const std::vector<RowOptions>& rows) {
     double longest = 0.0;
     for (const RowOptions& row : rows) longest = std::max(longest, row.stop.budget_s);
@@ -125,7 +132,7 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
         throw usage_error("--sysfs " + options.sysfs + " is not a directory");
     std::optional<Binding> binding;
     if (options.ranks_per_nic > 0) binding = bind_to_nics(rank_group, options.sysfs, options.ranks_per_nic);
-    Facts facts(rank_group, options.sysfs, binding);
+    Facts facts(rank_group, options.sysfs, binding, gpu_of_rows(rows));
     rank_group.set_yielding(facts.oversubscribed());
     const Instrument instrument = examine_instrument(rank_group, wall_clock());
     const double now_s = epoch_seconds();

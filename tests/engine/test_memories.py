@@ -62,6 +62,10 @@ def test_messages_of_gpu_memory_arrive(mpi: Mpi, gpus: str, tmp_path: Path) -> N
     rows = rows_of(tmp_path / "a.run")
     assert [row.attributes["state"] for row in rows] == ["complete"] * len(lines)
     assert {row.attributes["gpu_path"] for row in rows if row.attributes["transport"] == "tcp"} == {"staged"}
+    if gpus == "fake":  # sysfs does not list these cards: their addresses stand for them
+        attributes = read_run(tmp_path / "a.run").attributes
+        assert attributes["rank_gpu"] == ["0000:1a:00.0", "0000:2a:00.0", "0000:1a:00.0"]
+        assert attributes["rank_gpu_model"] == ["fake GPU of libcuda"] * 3
     assert ": bandwidth-2: messages of GPU memory are staged through host memory" in ended.errors
 
 

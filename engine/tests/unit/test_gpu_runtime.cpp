@@ -10,7 +10,9 @@
 
 #include "base/errors.hpp"
 #include "gpu/gpu_runtime.hpp"
+#include "host/gpus.hpp"
 #include "tests/fake_gpus.hpp"
+#include "tests/fake_sysfs.hpp"
 
 using namespace fablint;
 
@@ -87,6 +89,37 @@ TEST_CASE("bytes that are copied to a GPU come back") {
     runtime.destroy(stream);
     runtime.release_host(pinned);
     runtime.release(data);
+}
+
+TEST_CASE("a GPU has a number on its host and the NIC behind the same PCI switch") {
+    FakeSysfs sysfs;
+    const std::string root = "devices/pci0000:00/0000:00:01.0/";
+    const auto add = [&](const std::string& place, const std::string& pci, const std::string& vendor,
+                         const std::string& type) {
+        sysfs.set(root + place + pci + "/vendor", vendor);
+        sysfs.set(root + place + pci + "/class", type);
+        sysfs.link("bus/pci/devices/" + pci, "../../../" + root + place + pci);
+    };
+    const auto add_nic = [&](const std::string& place, const std::string& pci, const std::string& name) {
+        add(place, pci, "0x15b3", "0x020000");
+        sysfs.set(root + place + pci + "/net/" + name + "/operstate", "up");
+        sysfs.set(root + place + pci + "/net/" + name + "/speed", "100000");
+        sysfs.link(root + place + pci + "/net/" + name + "/device", "../..");
+        sysfs.link("class/net/" + name, "../../" + root + place + pci + "/net/" + name);
+    };
+    add("0000:02:00.0/", "0000:1a:00.0", "0x10de", "0x030200");
+    add_nic("0000:02:00.0/", "0000:1b:00.0", "eth0");
+    add("0000:03:00.0/", "0000:2a:00.0", "0x10de", "0x030200");
+    add_nic("0000:03:00.0/", "0000:2b:00.0", "eth1");
+    add("", "0000:05:00.0", "0x1a03", "0x030000");  // of the board's management controller
+    const auto nics = find_nics(sysfs.root());
+    REQUIRE(nics.size() == 2);
+    CHECK(gpu_label(sysfs.root(), GpuApi::cuda, "0000:1a:00.0") == "gpu0");
+    CHECK(gpu_label(sysfs.root(), GpuApi::cuda, "0000:2a:00.0") == "gpu1");
+    CHECK(gpu_label(sysfs.root(), GpuApi::hip, "0000:2a:00.0") == "0000:2a:00.0");
+    CHECK(nic_near_gpu(sysfs.root(), nics, "0000:1a:00.0") == "eth0");
+    CHECK(nic_near_gpu(sysfs.root(), nics, "0000:2a:00.0") == "eth1");
+    CHECK(nic_near_gpu(sysfs.root(), nics, "0000:9a:00.0") == "");
 }
 
 TEST_CASE("memory that a GPU does not have is an error with the size") {

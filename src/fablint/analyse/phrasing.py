@@ -8,6 +8,7 @@ from fablint.model.verdict import Action, advise
 NEXT_STEP: dict[ComponentKind, str] = {  # the action for a faulty component
     "host": "test_host",
     "nic": "move_nic",
+    "gpu": "test_gpu",
     "switch": "inspect_switch",
     "cable": "inspect_cable",
     "link": "inspect_link",

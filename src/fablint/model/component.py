@@ -9,9 +9,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 
 from fablint.text.names import expanded, fold
 
-ComponentKind = Literal["host", "nic", "cable", "link", "port", "switch", "group", "route", "config"]
+ComponentKind = Literal["host", "nic", "gpu", "cable", "link", "port", "switch", "group", "route", "config"]
 Direction = Literal["tx", "rx", "both"]
-OF_HOSTS: tuple[ComponentKind, ...] = ("host", "nic", "cable", "config")  # kinds whose first end may be a host
+OF_HOSTS: tuple[ComponentKind, ...] = ("host", "nic", "gpu", "cable", "config")  # kinds whose first end may be a host
 MOST_LINKS = 6  # links, cables or paths that a finding names one by one
 
 
@@ -45,7 +45,7 @@ class Endpoint(Data):
     nodes: _NodeSet = Field(
         default=(), description="hosts, switches or groups as a node set (`nid[001-064]`); absent: any"
     )
-    part: str = Field(default="", description="NIC, device or port")
+    part: str = Field(default="", description="NIC, GPU, device or port")
     rank: int | None = Field(default=None, description="one rank of the host")
 
     @property

@@ -35,6 +35,8 @@ class Placement:
     groups: tuple[str, ...] = ()
     nics: tuple[str, ...] = ()  # HOST/NIC
     nic: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) index into `nics`; -1: not known
+    gpus: tuple[str, ...] = ()  # HOST/GPU
+    gpu: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) index into `gpus`; -1: not known
     oversubscribed: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))  # (hosts,) ranks > CPUs
     shared_machines: bool = False  # several hosts are containers of one machine, and share its CPUs
     line_rate: npt.NDArray[np.float64] | None = None  # (hosts,) bytes/s that NICs negotiated; None: not known of all
@@ -48,7 +50,8 @@ class Placement:
         location, at = _locate(hosts, host, topology, rank_nics)
         switches = tuple(sorted(set(at) - {""}))
         group_of = _groups_of(switches, topology)
-        nics, nic = _nics(hosts, host, rank_nics)
+        nics, nic = _devices(hosts, host, rank_nics)
+        gpus, gpu = _devices(hosts, host, run.attributes.get("rank_gpu") or [""] * host.size)
         return cls(
             **_codes(at, switches, group_of, tuple(sorted(set(group_of.values())))),
             host=host,
@@ -56,6 +59,8 @@ class Placement:
             hosts=hosts,
             nics=nics,
             nic=nic,
+            gpus=gpus,
+            gpu=gpu,
             oversubscribed=_oversubscribed(run, host),
             shared_machines=run.attributes.get("machines", len(hosts)) < len(hosts),
             line_rate=_line_rates(run, hosts),
@@ -166,13 +171,13 @@ def _codes(
     return {"switch": switch, "group": of_switch[switch], "switches": switches, "groups": groups}
 
 
-def _nics(hosts: Sequence[str], host: np.ndarray, rank_nics: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names `HOST/NIC` and their codes, per rank."""
+def _devices(hosts: Sequence[str], host: np.ndarray, devices: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names `HOST/NIC` or `HOST/GPU` and their codes, per rank."""
     index: dict[str, int] = {}
     codes = np.full(host.size, -1, dtype=np.int64)
-    for rank, (code, nic) in enumerate(zip(host, rank_nics, strict=True)):
-        if nic:
-            codes[rank] = index.setdefault(f"{hosts[code]}/{nic}", len(index))
+    for rank, (code, device) in enumerate(zip(host, devices, strict=True)):
+        if device:
+            codes[rank] = index.setdefault(f"{hosts[code]}/{device}", len(index))
     return tuple(index), codes
 
 

@@ -35,6 +35,7 @@ class ActionWords(Words):
 ACTIONS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     # a component that is at fault
     "test_host": "run a loopback test on {0}: if slow, it is the host or its NIC; else move its cable to another port",
+    "test_gpu": "read the PCIe width, clocks and errors of {0} (nvidia-smi -q, rocm-smi -a)",
     "move_nic": "move the cable of {0} to another port of the switch and measure again",
     "inspect_switch": "read the error counters, temperature and power of {0}, then measure again around it",
     "inspect_cable": "read the error counters of both ports of {0}, reseat or swap the cable, measure again",

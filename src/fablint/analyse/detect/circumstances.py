@@ -27,7 +27,7 @@ from fablint.model.verdict import seen
 
 FEWEST_SHARED = 3  # pairs of a component, isolated and concurrent, from which the two are compared
 STEADY = 5.0  # standard errors over time by which the loss must exceed the tolerance
-ENDPOINT_KINDS = frozenset({"host", "nic", "rank"})
+ENDPOINT_KINDS = frozenset({"host", "nic", "gpu", "rank"})
 
 
 def mark_usual_hosts(

@@ -18,7 +18,7 @@ from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
 from fablint.analyse.detect.evidence import Sums, Tally
 from fablint.model import ComponentRef, Endpoint, Placement
 
-Kind = Literal["group", "switch", "uplinks", "host", "nic", "rank", "cable"]
+Kind = Literal["group", "switch", "uplinks", "host", "nic", "gpu", "rank", "cable"]
 FEWEST_PEERS = 3  # fewest components of a type that can be compared with each other
 
 
@@ -49,7 +49,7 @@ class ComponentType(Protocol):
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Hosts, or the NICs, ranks or switches that partition the ranks: directions are sending and receiving."""
+    """Hosts, or the NICs, GPUs, ranks or switches that partition the ranks: directions are sending and receiving."""
 
     kind: Kind
     names: Sequence[str]
@@ -68,9 +68,9 @@ class Endpoints:
         name = str(self.names[part])
         if self.kind == "rank":
             return ComponentRef.of("host", Endpoint(nodes=(name,), rank=part))
-        if self.kind == "nic":
-            host, _, nic = name.partition("/")
-            return ComponentRef.of("nic", Endpoint(nodes=(host,), part=nic))
+        if self.kind in ("nic", "gpu"):
+            host, _, device = name.partition("/")
+            return ComponentRef.of(self.kind, Endpoint(nodes=(host,), part=device))
         return ComponentRef.of("switch" if self.kind == "uplinks" else self.kind, name)
 
     def ranks(self, part: int) -> Codes:
@@ -195,6 +195,7 @@ def list_component_types(
     candidates = [
         Endpoints("host", placement.hosts, placement.host, pairs),
         Endpoints("nic", placement.nics, placement.nic, pairs),
+        Endpoints("gpu", placement.gpus, placement.gpu, pairs),
         Endpoints("rank", RankHosts(placement), np.arange(pairs.ranks), pairs),
         Endpoints("switch", placement.switches, placement.switch, pairs, switches),
         Endpoints("group", placement.groups, placement.group, pairs, group_of),

@@ -10,6 +10,7 @@ import numpy as np
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.detect.ambiguity import GroupMember
+from fablint.analyse.detect.circumstances import ENDPOINT_KINDS
 from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S
 from fablint.analyse.detect.search import Detection
 from fablint.analyse.detect.view import ViewResult
@@ -17,7 +18,7 @@ from fablint.analyse.findings.detection_text import detection_evidence, relative
 from fablint.analyse.findings.paths.pair_routes import suspect_routes
 from fablint.analyse.fit.alpha_beta import explain
 from fablint.analyse.phrasing import next_step
-from fablint.model import ComponentRef, Direction, EvidenceRecord, Finding, Placement, State
+from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Placement, State
 from fablint.model.component import in_series
 from fablint.model.registry import is_duplex
 from fablint.model.verdict import Action, advise, seen
@@ -65,7 +66,7 @@ def _finding(charges: list[Charge], views: Sequence[ViewResult], placement: Plac
     evidence = [one for charge in charges for one in detection_evidence(*charge)]
     if not informative:
         evidence.append(seen("no_direction"))
-    if state is State.CONFOUNDED and main.kind not in ("host", "nic", "rank") and _is_geometry(view, main):
+    if state is State.CONFOUNDED and main.kind not in ENDPOINT_KINDS and _is_geometry(view, main):
         added = max(view.fit.class_time.values()) * math.expm1(main.loss[1])
         evidence.append(seen("longer_path", added_ns=added * 1e9))
     evidence += [*_slopes(charges, views), *_only_at_once(charges, views)]
@@ -153,7 +154,7 @@ def _state(charges: list[Charge], placement: Placement) -> State:
         return State.SUSPECT
     if all(np.isin(detection.ranks, view.hubs).any() for view, detection in charges):
         return State.SUSPECT  # everybody's partner: its load is the pattern's
-    if charges[0][1].kind not in ("host", "nic"):
+    if charges[0][1].kind not in ENDPOINT_KINDS:
         charges = [charge for charge in charges if not _is_geometry(*charge)]
         if not charges:
             return State.CONFOUNDED
@@ -181,15 +182,33 @@ def _in_series(detection: Detection, placement: Placement) -> tuple[ComponentRef
         return (of("cable", *ends, title="uplinks" if detection.kind == "uplinks" else "all cables"),)
     if detection.kind == "rank":
         return (of("host", *ends, title="CPU cores"), of("nic", *ends, title="NIC"))
+    if detection.kind == "gpu":
+        return (of("gpu", *ends, title="PCIe slot"),)
     (host,) = ends[0].nodes
+    gpus = _only_gpu(detection, placement)
     switch = int(placement.switch[detection.ranks[0]])
     if switch < 0:
         nic, *others = in_series(host)
-        return (nic, *others) if detection.kind == "host" else (*others,)
+        return (*gpus, nic, *others) if detection.kind == "host" else (*gpus, *others)
     behind = placement.switches[switch]
     nics = (of("nic", host, title="NIC"),) if detection.kind == "host" else ()
     alone = np.unique(placement.host[placement.switch == switch]).size == 1
-    return (*nics, of("cable", host, behind), of("port", behind, host), *((of("switch", behind),) if alone else ()))
+    return (
+        *gpus,
+        *nics,
+        of("cable", host, behind),
+        of("port", behind, host),
+        *((of("switch", behind),) if alone else ()),
+    )
+
+
+def _only_gpu(detection: Detection, placement: Placement) -> tuple[ComponentRef, ...]:
+    """The GPU of the ranks of a host or NIC, if they have one and the same."""
+    gpus = np.unique(placement.gpu[detection.ranks]) if placement.gpus else np.empty(0, np.int64)
+    if gpus.size != 1 or gpus[0] < 0:
+        return ()
+    host, _, gpu = placement.gpus[gpus[0]].partition("/")
+    return (ComponentRef.of("gpu", Endpoint(nodes=(host,), part=gpu)),)
 
 
 def _next_step(state: State, component: ComponentRef) -> tuple[Action, ...]:
@@ -212,9 +231,7 @@ def suspected(views: Sequence[ViewResult], placement: Placement, known: Sequence
     for view in views:
         for case in view.candidates:
             component = case.component()
-            if component in named or (
-                case.kind in ("host", "nic", "rank") and reported & set(placement.host[case.ranks])
-            ):
+            if component in named or (case.kind in ENDPOINT_KINDS and reported & set(placement.host[case.ranks])):
                 continue
             named.add(component)
             findings.append(_suspect_part(view, case, component))

@@ -1,0 +1,46 @@
+"""A slow GPU is named where the ranks that use it are slow, and mentioned where its NIC or host has the same ranks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from fabric_cases import RAILS, measured
+
+from fablint.analyse import diagnose
+from fablint.model import Finding, Run, State
+from fablint.simulate import Fault
+
+
+def with_gpus(run: Run, *, shared_nic: bool) -> Run:
+    """The same run, where each rank has a GPU in place of, or behind, a NIC of its own."""
+    rails = run.attributes["rank_nic"]
+    nics = ["hsn0"] * len(rails) if shared_nic else rails
+    attributes = {**run.attributes, "rank_nic": nics, "rank_gpu": [f"gpu{rail[-1]}" for rail in rails]}
+    return replace(run, attributes=attributes)
+
+
+def fault_of(run: Run) -> Finding:
+    faults = [finding for finding in diagnose(run).verdict.findings if finding.state is State.FAULT]
+    assert len(faults) == 1, faults
+    return faults[0]
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return measured(RAILS, "matrix", Fault("nic", f"h05/{RAILS.nics[1]}", bandwidth_factor=0.7))
+
+
+def test_a_slow_gpu_is_a_component_of_its_own(run: Run) -> None:
+    finding = fault_of(with_gpus(run, shared_nic=True))
+    gpu = f"h05/gpu{RAILS.nics[1][-1]}"
+    assert [component.text for component in finding.components] == [f"gpu {gpu}"]
+    assert finding.components[0].hosts == ("h05",)
+    assert [component.label for component in finding.ambiguity_group] == [f"PCIe slot of {gpu}"]
+    assert [action.kind for action in finding.next_step] == ["test_gpu"]
+
+
+def test_a_nic_with_the_same_ranks_is_named_with_its_gpu(run: Run) -> None:
+    finding = fault_of(with_gpus(run, shared_nic=False))
+    assert finding.components[0].label == f"h05/{RAILS.nics[1]}"
+    assert f"h05/gpu{RAILS.nics[1][-1]}" in [component.label for component in finding.ambiguity_group]

@@ -15,6 +15,9 @@ NEXT_STEP: dict[ComponentKind, str] = {  # the action for a faulty component
     "route": "inspect_route",
 }
 
+DESIGN = "as slow as all others of its kind: what the network was built for"
+GEOMETRY = "later by no more than a longer cable or one more switch explains"
+
 
 def next_step(component: ComponentRef) -> tuple[Action, ...]:
     """Return what to do about a component; nothing for a kind that has no action."""

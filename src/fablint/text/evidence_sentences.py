@@ -104,8 +104,30 @@ def _tcp_resent(v: Values) -> str:
     return text + (f"; {v['spurious']} more had arrived already and are not counted" if v["spurious"] else "")
 
 
+REFERENCES = {  # what a path is compared with
+    "": "",
+    "faster_population": "the faster of two populations",
+    "faster_of_kind": "the faster ones of its kind",
+    "other_direction": "the other direction",
+    "switch": "messages on a switch",
+    "declared": "messages on a switch and the declared speed of its cables",
+}
+
+
+def reference_text(kind: str, paths: int = 0) -> str:
+    """Return what a path is compared with, in words: `3 other paths`."""
+    return plural(paths, "other path") if kind == "other_paths" else REFERENCES[kind]
+
+
+def _healthy_paths(v: Values) -> str:
+    references = sorted(reference_text(kind, int(n)) for kind, n in zip(v["beside"], v["counts"], strict=True))
+    pairs = plural(v["pairs"], "pair")
+    return f"each measured between at least {pairs} of hosts; compared with {' or '.join(references)}"
+
+
 def _path_slow(v: Values) -> str:
-    text = f"{v['slow']} of {plural(v['pairs'], 'pair')} of hosts slow, median {v['effect']:+.1%} beside {v['beside']}"
+    beside = reference_text(v["beside"], v.get("others", 0))
+    text = f"{v['slow']} of {plural(v['pairs'], 'pair')} of hosts slow, median {v['effect']:+.1%} beside {beside}"
     return text + (f" ({v['extra_s'] * 1e9:+,.0f} ns)" if "extra_s" in v else "")
 
 
@@ -244,7 +266,7 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "healthy_switches": "their hosts are no slower than those of other switches",
     "healthy_links": "{links:#directed link}, each crossed by at least {pairs:#measured pair}; compared with the median"
     " of all",
-    "healthy_paths": "each measured between at least {pairs:#pair} of hosts; compared with {others}",
+    "healthy_paths": _healthy_paths,
     # which of the components in series
     "line_rx": "the NIC received damaged code words",
     "no_line_rx": "the line to the NIC is clean",

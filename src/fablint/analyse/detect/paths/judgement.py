@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, auto
+from typing import Literal, NamedTuple
 
 from scipy.special import stdtrit
 
@@ -16,15 +17,22 @@ from fablint.model import EvidenceRecord
 class Judgement(Enum):
     """Judgement of one path."""
 
-    FEW = "measured between too few hosts, or with nothing to compare it with"
-    FINE = "as fast as the others of its kind"
-    DESIGN = "as slow as all others of its kind: what the network was built for"
-    GEOMETRY = "later by no more than a longer cable or one more switch explains"
-    SLOW = "slower than the others of its kind"
-    ONCE = "slower than the others of its kind, but not evenly over time"
-    BESIDE = "slower among other messages; alone it was not measured"
-    LONE = "slower than messages on a switch, with nothing of its kind to compare it with"
-    POPULATION = "in one of two populations, of which nothing says which is healthy"
+    FEW = auto()  # measured between too few hosts, or with nothing to compare it with
+    FINE = auto()  # as fast as the others of its kind
+    DESIGN = auto()  # as slow as all others of its kind
+    GEOMETRY = auto()  # later by no more than a longer cable or one more switch explains
+    SLOW = auto()  # slower than the others of its kind
+    ONCE = auto()  # slower than the others of its kind, but not evenly over time
+    BESIDE = auto()  # slower among other messages; alone it was not measured
+    LONE = auto()  # slower than messages on a switch, with nothing of its kind to compare it with
+    POPULATION = auto()  # in one of two populations, of which nothing says which is healthy
+
+
+class Reference(NamedTuple):
+    """What the time of a path is compared with. `fablint.text.evidence_sentences` has words for each kind."""
+
+    kind: Literal["", "faster_population", "faster_of_kind", "other_direction", "other_paths", "switch", "declared"]
+    paths: int = 0  # number of other paths
 
 
 @dataclass
@@ -34,7 +42,7 @@ class PathJudgements:
     levels: PathLevels
     of: list[Judgement]
     reference: Floats  # log time of the reference, NaN without reference
-    beside: list[str]  # text of the reference
+    beside: list[Reference]
     edge: Floats  # log time of messages on the switches at both ends, NaN where unknown
     kind: Codes
     group: Codes  # (S,) group of each switch

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats
-from fablint.analyse.detect.paths.judgement import Judgement, Measure, PathJudgements, error_quantile
+from fablint.analyse.detect.paths.judgement import Judgement, Measure, PathJudgements, Reference, error_quantile
 from fablint.analyse.detect.paths.steadiness import judge_steadiness
 from fablint.analyse.fit.path_levels import PathLevels
 
@@ -31,9 +31,7 @@ FEWEST_CELLS = 6  # cells from which a path can be at fault
 FEWEST_ENDS = 2  # hosts at each end, so that the loss is not their own
 FEWEST_MEMBERS = 3  # members of a kind that give the reference
 MANY = 0.2  # share of a kind: so many equally slow members are a population of their own
-ON_A_SWITCH = "messages on a switch"  # reference of a path without peers
-DECLARED = "messages on a switch and the declared speed of its cables"
-WITHOUT_OTHERS = (ON_A_SWITCH, DECLARED)
+ON_A_SWITCH, DECLARED = Reference("switch"), Reference("declared")  # references of a path without peers
 
 
 def judge_paths(
@@ -67,7 +65,14 @@ def judge_paths(
     kind = _kinds(levels, group, apart if measure.latency else None)
     nothing = np.full(size, np.nan)
     judgements = PathJudgements(
-        levels, [Judgement.FEW] * size, nothing, [""] * size, edge, kind, group, np.full(size, measure.tolerance)
+        levels,
+        [Judgement.FEW] * size,
+        nothing,
+        [Reference("")] * size,
+        edge,
+        kind,
+        group,
+        np.full(size, measure.tolerance),
     )
     usable = levels.is_path & (levels.pairs >= FEWEST_PAIRS)
     for code in np.unique(kind[usable]):
@@ -119,16 +124,16 @@ def _judge_kind(judgements: PathJudgements, members: Codes, measure: Measure) ->
     reference = _reference(judgements, clusters, measure)
     if reference is None:
         fast = clusters[0]
-        _set(judgements, fast, Judgement.FINE, _centre(judgements, fast), "the faster of two populations")
+        _set(judgements, fast, Judgement.FINE, _centre(judgements, fast), Reference("faster_population"))
         for slow in clusters[1:]:
-            _set(judgements, slow, Judgement.POPULATION, _centre(judgements, fast), "the faster ones of its kind")
+            _set(judgements, slow, Judgement.POPULATION, _centre(judgements, fast), Reference("faster_of_kind"))
         return
     centre = _centre(judgements, clusters[reference])
     tolerance = max(measure.tolerance, measure.spread_factor * _own_spread(judgements, clusters[reference]))
     judgements.tolerance[members] = tolerance
-    reference_text = _reference_text(judgements, clusters[reference], members)
+    shown = _reference_of(judgements, clusters[reference], members)
     for at, cluster in enumerate(clusters):
-        _set(judgements, cluster, Judgement.SLOW if at > reference else Judgement.FINE, centre, reference_text)
+        _set(judgements, cluster, Judgement.SLOW if at > reference else Judgement.FINE, centre, shown)
         for entry in cluster.tolist() if at > reference else ():
             judgements.of[entry] = _of_slow(judgements, entry, tolerance, measure)
     _whole_kind(judgements, clusters[reference], members, measure)
@@ -152,7 +157,7 @@ def _centre(judgements: PathJudgements, cluster: Codes) -> float:
     return float(np.median(_extra(judgements, cluster)))
 
 
-def _set(judgements: PathJudgements, cluster: Codes, judgement: Judgement, centre: float, what: str) -> None:
+def _set(judgements: PathJudgements, cluster: Codes, judgement: Judgement, centre: float, what: Reference) -> None:
     """Set judgement and reference of a cluster."""
     edge = judgements.edge[cluster]
     judgements.reference[cluster] = centre + np.where(np.isnan(edge), 0.0, edge)
@@ -230,13 +235,13 @@ def _reaches_edge(judgements: PathJudgements, cluster: Codes, measure: Measure) 
     return not np.isnan(edge).any() and abs(_centre(judgements, cluster)) <= measure.tolerance
 
 
-def _reference_text(judgements: PathJudgements, reference: Codes, members: Codes) -> str:
-    """Return a text for the reference of slow paths."""
+def _reference_of(judgements: PathJudgements, reference: Codes, members: Codes) -> Reference:
+    """Return what slow paths are compared with."""
     levels = judgements.levels
     cables = {frozenset(pair) for pair in zip(levels.src[members].tolist(), levels.dst[members].tolist(), strict=True)}
     if len(cables) == 1:
-        return "the other direction"
-    return "1 other path" if reference.size == 1 else f"{reference.size} other paths"
+        return Reference("other_direction")
+    return Reference("other_paths", int(reference.size))
 
 
 def _of_slow(judgements: PathJudgements, entry: int, tolerance: float, measure: Measure) -> Judgement:

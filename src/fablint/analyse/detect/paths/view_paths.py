@@ -15,11 +15,12 @@ from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.components import FEWEST_PEERS
-from fablint.analyse.detect.paths.judgement import Judgement, Measure, PathJudgements
+from fablint.analyse.detect.paths.judgement import Judgement, Measure, PathJudgements, Reference
 from fablint.analyse.detect.paths.path_modes import Mode, declared_routes_explain, find_modes
 from fablint.analyse.detect.paths.slow_paths import (
+    DECLARED,
     FEWEST_PAIRS,
-    WITHOUT_OTHERS,
+    ON_A_SWITCH,
     judge_paths,
 )
 from fablint.analyse.fit.path_levels import PathLevels, fit_path_levels
@@ -150,7 +151,7 @@ def _exonerate_fastest(judgements: PathJudgements, pairs: Pairs) -> None:
     first = np.cumsum(count) - count
     middle = value[order][np.minimum(first + count // 2, max(0, value.size - 1))]
     for entry in judgements.entries(Judgement.SLOW, Judgement.ONCE, Judgement.BESIDE, Judgement.POPULATION):
-        if judgements.beside[entry] in WITHOUT_OTHERS:
+        if judgements.beside[entry] in (ON_A_SWITCH, DECLARED):
             continue
         kind = (judgements.kind == judgements.kind[entry]) & levels.is_path & (levels.pairs >= FEWEST_PAIRS)
         if middle[entry] - middle[kind].min() <= judgements.tolerance[entry]:
@@ -223,7 +224,7 @@ class PathBounds:
     paths: tuple[PathKey, ...]
     upper: npt.NDArray[np.float64]  # upper 95 % bound of the log-loss, for all paths together; NaN where unknown
     host_pairs: Codes  # number of pairs of hosts measured across each path
-    compared_with: tuple[str, ...]
+    compared_with: tuple[Reference, ...]
     fine: npt.NDArray[np.bool_]  # as fast as its kind: otherwise a finding or note describes the path
     # (p,) slower among concurrent messages, over known links: no finding until measured alone
     beside: npt.NDArray[np.bool_]

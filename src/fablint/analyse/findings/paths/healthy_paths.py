@@ -101,8 +101,9 @@ def _compared(bounds: Sequence[PathBounds], fine: dict[PathKey, float]) -> Evide
     pairs = min(
         int(count) for one in bounds for name, count in zip(one.paths, one.host_pairs, strict=True) if name in fine
     )
-    what = sorted({text for one in bounds for text in one.compared_with if text})
-    return seen("healthy_paths", pairs=pairs, others=" or ".join(what))
+    references = sorted({reference for one in bounds for reference in one.compared_with if reference.kind})
+    kinds, counts = zip(*references, strict=True) if references else ((), ())
+    return seen("healthy_paths", pairs=pairs, beside=kinds, counts=tuple(map(str, counts)))
 
 
 def _not_judged(paths: Sequence[PathKey], placement: Placement, rows: str, reason: EvidenceRecord) -> Finding:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from fablint.analyse.detect.paths.judgement import Judgement
 from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S
 from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.phrasing import GEOMETRY
 from fablint.model import EvidenceRecord, Finding
 
 
@@ -28,7 +28,7 @@ def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -
         of_path = finding.component in ("link", "cable") and finding.components[0] in medians
         if streams and of_path and finding.quantity == "latency" and extra_s <= GEOMETRY_S:
             ns = f"{finding.name}: {extra_s * 1e9:+,.0f} ns of latency"
-            notes.append(f"{ns}, {Judgement.GEOMETRY.value}; its streams are as fast as others (no fault)")
+            notes.append(f"{ns}, {GEOMETRY}; its streams are as fast as others (no fault)")
         else:
             kept.append(finding)
     return kept, notes

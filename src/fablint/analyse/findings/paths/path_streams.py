@@ -30,11 +30,12 @@ from fablint.analyse.findings.paths.path_groups import (
     over_ends,
     over_links,
 )
-from fablint.analyse.phrasing import next_step
+from fablint.analyse.phrasing import DESIGN, GEOMETRY, next_step
 from fablint.model import ComponentRef, EvidenceRecord, Finding, FollowUp, Placement, State
 from fablint.model.component import MOST_LINKS, cause, label_of
 from fablint.model.grouped_values import GroupedValues
 from fablint.model.verdict import Action, advise, seen
+from fablint.text.evidence_sentences import reference_text
 from fablint.topology.routing import Routes
 
 MOST_ASKED = 16  # paths
@@ -214,7 +215,8 @@ def _evidence(view: _PathView, entries: Sequence[int]) -> list[EvidenceRecord]:
         slow=slow,
         pairs=pairs,
         effect=loss,
-        beside=judged.beside[entries[0]],
+        beside=judged.beside[entries[0]].kind,
+        others=judged.beside[entries[0]].paths or None,
         extra_s=float(np.median(extra_s)) if quantity == "latency" else None,
     )
     when = [judged.slow_at[entry] for entry in entries if entry in judged.slow_at]
@@ -349,14 +351,14 @@ def _splitting(view: _PathView) -> list[FollowUp]:
 def _notes(view: _PathView) -> list[str]:
     notes = []
     judged = view.paths.judgements
-    for judgement in (Judgement.DESIGN, Judgement.GEOMETRY):
+    for judgement, why in ((Judgement.DESIGN, DESIGN), (Judgement.GEOMETRY, GEOMETRY)):
         found = view.some(judgement)
         if not found:
             continue
         loss = relative(float(np.median([judged.loss[entry] for entry in found.values()])), view.judged.quantity)
         names = _paths([view.component(path) for path in found])
-        beside = judged.beside[next(iter(found.values()))]
-        notes.append(f"{view_text(view.judged)}: {names} {loss:+.0%} beside {beside}: {judgement.value} (no fault)")
+        beside = reference_text(*judged.beside[next(iter(found.values()))])
+        notes.append(f"{view_text(view.judged)}: {names} {loss:+.0%} beside {beside}: {why} (no fault)")
     return notes
 
 

@@ -20,7 +20,8 @@ def scope_changes(fits: FitPair, hosts: int, margin: float) -> Iterator[Measured
     """Yield the change of the healthy time of each scope that both runs measured.
 
     The standard error has two parts: the spread of the effects of the hosts, and the drift of each run between its
-    blocks. Variation of the whole fabric from one start of MPI to the next is in neither.
+    blocks. The interval contains the resolution of the times as well. Variation of the whole fabric from one start of
+    MPI to the next is in none of them.
 
     Parameters
     ----------
@@ -40,7 +41,8 @@ def scope_changes(fits: FitPair, hosts: int, margin: float) -> Iterator[Measured
             continue
         code = SCOPES.index(scope)
         error = math.hypot(*of_hosts, _drift(fits.old.cells, code), _drift(fits.new.cells, code))
-        value, reach = math.log(seconds / before), float(stats.t.isf(0.025, 2 * BLOCKS - 2)) * error
+        value = math.log(seconds / before)
+        reach = float(stats.t.isf(0.025, 2 * BLOCKS - 2)) * error + fits.old.step + fits.new.step
         yield MeasuredChange(
             state=limits.state(value - reach, value + reach),
             row=fits.new.row.name,

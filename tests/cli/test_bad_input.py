@@ -113,3 +113,29 @@ def test_our_own_mistakes_are_owned_up_to(fablint, tmp_path):
     done = fablint("show", "x.run", PYTHONPATH=str(tmp_path))
     assert done.returncode == 5
     assert done.stderr == "fablint: internal error: RuntimeError: two: rerun with --debug and report it\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [("analyse", "nope.run", "--json"), ("--json", "nope"), ("show", "--json", "--nope")]
+)
+def test_an_error_is_json_where_json_is_asked_for(fablint, arguments):
+    done = fablint(*arguments)
+    facts = json.loads(done.stdout)
+    assert (facts["format"], facts["exit_code"], done.returncode) == (1, 2, 2)
+    assert done.stderr == f"fablint: {facts['error']}\n"
+
+
+def test_a_page_that_cannot_be_written_costs_no_verdict(fablint, tmp_path):
+    assert fablint("simulate", "--hosts", "16", "-q", "-o", "x.run").returncode == 0
+    (tmp_path / "file").touch()
+    done = fablint("report", "x.run", "-o", "file/x.html", "--json")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "cannot write the report" in done.stderr
+    assert json.loads(done.stdout)["format"] == 2  # the verdict, and no second object
+
+
+def test_pages_in_one_folder_keep_their_own_verdicts(fablint, tmp_path):
+    assert fablint("simulate", "--hosts", "16", "-q", "-o", "x.run").returncode == 0
+    for page in ("a.html", "b.html"):
+        fablint("report", "x.run", "-o", page)
+    assert {path.name for path in tmp_path.glob("*.json")} == {"a.verdict.json", "b.verdict.json"}

@@ -106,8 +106,9 @@ def cli(context: click.Context) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a verb and exit with its code."""
-    session = Session()
-    sys.exit(_exit_code(session, list(sys.argv[1:] if argv is None else argv)))
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    session = Session(json="--json" in arguments)  # known before the options are parsed, which may fail
+    sys.exit(_exit_code(session, arguments))
 
 
 def _exit_code(session: Session, argv: list[str]) -> int:
@@ -148,5 +149,5 @@ def _sentence(error: click.ClickException) -> str:
 def _fail(session: Session, line: str, code: int) -> int:
     if session.debug:
         traceback.print_exc()
-    click.echo(f"fablint: {line}", err=True)
+    session.error(line, code)
     return code

@@ -42,13 +42,10 @@ def compare(session: Session, old: Path, new: Path, topology: Path | None, margi
       fablint compare before.run after.run
       fablint compare openmpi.run mpich.run --margin 5%
     """
-    from fablint.report import changes_json, changes_text
+    from fablint.report import changes_facts, changes_text
     from fablint.workflows.analysis import compare_runs
 
     changes = compare_runs(session.read((old,)), session.read((new,)), topology, margin)
-    if session.json:
-        click.echo(changes_json(changes), nl=False)
-    else:
-        most = _SHOWN if sys.stdout.isatty() and not everything else None
-        click.echo(changes_text(changes, most=most, color=in_colour()), nl=False)
+    most = _SHOWN if sys.stdout.isatty() and not everything else None
+    session.result(changes_text(changes, most=most, color=in_colour()), changes_facts(changes))
     return changes.exit_code

@@ -65,7 +65,9 @@ def report(  # noqa: PLR0913
     full: bool,
     slowest: int | None,
 ) -> int:
-    """Analyse a run and write one self-contained HTML page, with verdict.json in the same folder.
+    """Analyse a run and write one self-contained HTML page, with the verdict as JSON in the same folder.
+
+    The verdict of RUN/report/index.html is RUN/report/verdict.json, that of night.html is night.verdict.json.
 
     The exit code is the verdict's, as for analyse. With --table a table is printed instead; --row, --percentiles,
     --full and --slowest select parts of it.
@@ -100,7 +102,7 @@ def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, output: P
     topology = run_files.load_topology(sources.topology, run)
     diagnosis = analysis.diagnose(run, topology, run_files.load_findings(sources.findings), sources.site)
     page = output or analysis.page_of(runs[0])
+    code = session.verdict(run, diagnosis)  # first: a page that cannot be written costs no verdict
     analysis.write_report(run, diagnosis, page)
-    code = session.verdict(run, diagnosis)
     session.say(f"report: {page}")
     return code

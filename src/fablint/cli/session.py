@@ -49,6 +49,7 @@ class Session:
     json: bool = False
     machine: Callable[[], System] = field(default=_machine)
     shown: ConsoleProgress | None = field(default=None, init=False)  # progress display of a long verb
+    has_result: bool = field(default=False, init=False)  # the result is printed: no other JSON may follow on stdout
 
     @contextmanager
     def context(self, mpicxx: Path | None = None) -> Iterator[Context]:
@@ -69,6 +70,7 @@ class Session:
         """Print on separate lines: the progress display on the terminal is erased before."""
         if self.shown is not None:
             self.shown.erase()
+        self.has_result |= not err
         click.echo(text, err=err, nl=nl)
 
     def result(self, text: str, facts: Any) -> None:
@@ -79,6 +81,12 @@ class Session:
         """Print a message on stderr, unless --quiet was given."""
         if not self.quiet:
             self._print(f"fablint: {text}", err=True)
+
+    def error(self, line: str, code: int) -> None:
+        """Print the error that ends the call: a line on stderr, with --json and without a result also JSON."""
+        if self.json and not self.has_result:
+            click.echo(json.dumps({"format": 1, "error": line, "exit_code": code}, indent=2))
+        click.echo(f"fablint: {line}", err=True)
 
     def warn(self, text: str) -> None:
         """Print a message on stderr about something that failed although there is a result."""
@@ -135,6 +143,7 @@ class Session:
         """Print the results of preflight; return its exit code."""
         from fablint.report import fitness_json, fitness_table
 
+        self.has_result = True
         if self.json:
             sys.stdout.writelines(fitness_json(level, fitness))
             sys.stdout.flush()

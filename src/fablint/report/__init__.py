@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fablint.model.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from fablint.report.changes_document import changes_json, changes_text
+    from fablint.report.changes_document import changes_facts, changes_text
     from fablint.report.console import console_summary
     from fablint.report.page import write_html
     from fablint.report.preflight.junit import junit_text
@@ -35,7 +35,7 @@ __all__ = [
     "Table",
     "bench_table",
     "benchmark_table",
-    "changes_json",
+    "changes_facts",
     "changes_text",
     "console_summary",
     "fitness_json",
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "changes_json": "changes_document",
+    "changes_facts": "changes_document",
     "changes_text": "changes_document",
     "console_summary": "console",
     "fitness_json": "preflight.preflight_text",

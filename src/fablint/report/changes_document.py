@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -99,9 +98,9 @@ def _share(fraction: float) -> str:
     return units.percent(fraction).lstrip("+")
 
 
-def changes_json(changes: RunChanges) -> str:
-    """The comparison as one JSON object, ending with a newline; docs/how-to/compare.md describes it."""
-    facts = {
+def changes_facts(changes: RunChanges) -> dict[str, Any]:
+    """The comparison as one JSON object; docs/how-to/compare.md describes it."""
+    return {
         "format": FORMAT,
         "verdict": changes.verdict,
         "exit_code": changes.exit_code,
@@ -115,7 +114,6 @@ def changes_json(changes: RunChanges) -> str:
         "only_new": changes.only_new,
         "notes": changes.notes,
     }
-    return json.dumps(facts, indent=2, allow_nan=False) + "\n"
 
 
 def _facts(change: MeasuredChange) -> dict[str, Any]:

@@ -118,11 +118,12 @@ def compare_runs(old: Run, new: Run, topology: Path | None, margin: float) -> Ru
 
 
 def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:
-    """Write the HTML page, and `verdict.json` in the same folder."""
+    """Write the HTML page, and the verdict in the same folder: `verdict.json`, for `NAME.html` `NAME.verdict.json`."""
     from fablint.report import verdict_json, write_html
 
     write_html(run, diagnosis, page)
-    save_text(page.with_name("verdict.json"), verdict_json(diagnosis))
+    verdict = "verdict.json" if page.name == "index.html" else f"{page.stem}.verdict.json"
+    save_text(page.with_name(verdict), verdict_json(diagnosis))
 
 
 def page_of(path: Path) -> Path:

@@ -80,6 +80,13 @@ def test_the_doctor_finds_this_machine_ready(fablint, chosen):
     assert states["mpi"]["ok"] and states["tcp"]["ok"]
     for name in ("ucx", "ofi"):
         assert states[name]["ok"] or "install" in states[name]["state"]
+    memories = {
+        check["state"].partition(":")[0]: check["ok"] or check["state"] for check in checks if check["name"] == "memory"
+    }
+    assert set(memories) == {"host-huge", "host-numa", "cuda", "hip"}
+    assert memories["host-numa"] is True
+    assert memories["host-huge"] is True or "reserve more" in memories["host-huge"]
+    assert memories["cuda"] is True or "NVIDIA GPUs" in memories["cuda"] or "no GPU" in memories["cuda"]
 
 
 def test_the_demo_names_the_cable_that_it_broke(fablint, tmp_path):

@@ -10,17 +10,18 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from fablint.errors import FablintError
-from fablint.measure.empty_launch import find_each_other, try_transport
+from fablint.measure.empty_launch import find_each_other, try_exchange
 from fablint.measure.engine import Compiler, describe_compiler, find_engine, find_mpicxx, list_engines
 from fablint.measure.launcher_choice import find_launchers
 from fablint.measure.launchers.launcher import Mpiexec
 from fablint.measure.launchers.srun import Srun
 from fablint.model import Plan
-from fablint.model.registry import TRANSPORTS
+from fablint.model.registry import MEMORIES, OPTIONS, TRANSPORTS
 from fablint.system import System
 
 _PINNED_MEMORY = 64 * 2**20  # memory that an RDMA stack registers for a few connections
 SRUN_REMEDY = "another launcher is used; for srun load an MPI whose PMI srun --mpi=list shows, or install that PMI"
+_FIRST_NODE = 0  # NUMA node, of a memory that is bound to one
 _DAMAGING = "corrupt"  # it tests --validate
 _EXTRAS = {"h5netcdf": "export to netcdf and hdf5", "pyarrow": "export to parquet"}
 
@@ -110,7 +111,7 @@ def _engines(system: System) -> Iterator[DoctorCheck]:
 
 
 def _transports(system: System) -> Iterator[DoctorCheck]:
-    """An exchange of two ranks of this host over each transport; none where no engine is built yet."""
+    """An exchange of two ranks of this host over each transport and in each memory; none without an engine."""
     try:
         engine = find_engine(system)
         launchers = find_launchers(system, engine.mpicxx, engine.libraries).launchers
@@ -120,9 +121,17 @@ def _transports(system: System) -> Iterator[DoctorCheck]:
     for transport in TRANSPORTS.values():
         if not transport.moves_bytes or transport.name == _DAMAGING:
             continue
-        failure = try_transport(system, mpiexec, engine, transport.name)
+        failure = try_exchange(system, mpiexec, engine, "--transport", transport.name)
         state = f"{transport.name}: {failure or 'two ranks of this host exchanged messages'}"
         yield DoctorCheck("transport", not failure, state, needed=transport.name == "mpi")
+    for name, parameter in MEMORIES.items():
+        if name == OPTIONS["memory"].default:
+            continue  # that of the transports
+        memory = f"{name}:{_FIRST_NODE}" if parameter else name
+        failure = try_exchange(system, mpiexec, engine, "--memory", memory)
+        yield DoctorCheck(
+            "memory", not failure, f"{memory}: {failure or 'messages were written, sent and read'}", needed=False
+        )
 
 
 def _cpus(system: System) -> Iterator[DoctorCheck]:

@@ -1,4 +1,4 @@
-"""Short launches without a run directory: whether ranks connect, and whether a transport carries messages."""
+"""Short launches without a run directory: whether ranks connect, and whether transports and memories work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fablint.model import Plan
 from fablint.system import System
 
 _GLANCE_S = 0.2
-_EXCHANGE = "latency --sizes 8 --samples 3 --validate --transport"
+_EXCHANGE = "-q latency --sizes 8 --samples 3 --validate"
 
 
 def find_each_other(system: System, mpiexec: Mpiexec, engine: Engine, plan: Plan, limit_s: float = 30.0) -> str:
@@ -23,9 +23,12 @@ def find_each_other(system: System, mpiexec: Mpiexec, engine: Engine, plan: Plan
     return _failure(system, mpiexec, engine, plan, ["--version"], "fablint-engine ", limit_s)
 
 
-def try_transport(system: System, mpiexec: Mpiexec, engine: Engine, transport: str, limit_s: float = 30.0) -> str:
-    """Why two ranks of this host cannot exchange messages over a transport; '' if they can."""
-    words = ["-q", *_EXCHANGE.split(), transport]
+def try_exchange(system: System, mpiexec: Mpiexec, engine: Engine, *options: str, limit_s: float = 30.0) -> str:
+    """Why two ranks of this host cannot exchange messages with these options of the row; '' if they can.
+
+    The engine writes each message to its memory, and reads it from there and compares it after the exchange.
+    """
+    words = [*_EXCHANGE.split(), *options]
     return _failure(system, mpiexec, engine, Plan(2, ()), words, "# OSU MPI Latency Test", limit_s)
 
 

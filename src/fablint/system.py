@@ -310,8 +310,9 @@ class System:
     def forked_map(self, function: Callable[[Item], Made], items: Sequence[Item]) -> Iterator[Made]:
         """Results of a function for all items, in order, computed by as many processes as there are CPUs, at most four.
 
-        The processes are forked from this one, so that they have its data without a copy; results are pickled. A
-        process that is killed raises BrokenProcessPool.
+        The other processes are forked from this one, so that they have its data without a copy; their results are
+        pickled. They begin with the first items, this process with the last ones. A process that is killed raises
+        BrokenProcessPool.
         """
         from concurrent.futures import ProcessPoolExecutor
         from multiprocessing import get_context
@@ -321,10 +322,17 @@ class System:
             yield from map(function, items)
             return
         _FORKED.append(lambda index: function(items[index]))  # inherited by the processes, because it cannot be pickled
+        pool = ProcessPoolExecutor(workers - 1, get_context("fork"))
         try:
-            with ProcessPoolExecutor(workers, get_context("fork")) as pool:
-                yield from pool.map(_forked, range(len(items)))
+            futures = [pool.submit(_forked, index) for index in range(len(items))]
+            own = {}
+            for index in reversed(range(len(items))):
+                if futures[index].cancel():  # no other process has begun it
+                    own[index] = function(items[index])
+            for index, future in enumerate(futures):
+                yield own.pop(index) if index in own else future.result()
         finally:
+            pool.shutdown(cancel_futures=True)
             _FORKED.pop()
 
     def now(self) -> datetime:

@@ -1,11 +1,21 @@
-"""Results that processes exchange: each is after it exactly what it was before."""
+"""Results that processes exchange: each is after it exactly what it was before, and in order."""
 
 from __future__ import annotations
 
+import os
 import pickle
+import time
+
+import pytest
 
 from fablint.model.preflight_results import Outcome, Result, Suppressed
 from fablint.preflight.batch import Batch
+from fablint.system import System
+
+
+class TwoCpus(System):
+    def affinity(self) -> frozenset[int]:
+        return frozenset({0, 1})
 
 
 def test_results_come_out_of_another_process_as_they_went_in() -> None:
@@ -30,3 +40,19 @@ def test_what_results_have_in_common_is_sent_once() -> None:
         return len(pickle.dumps(Batch(results)))
 
     assert size(2000) - size(1000) < 1000 * 40  # a name and two numbers of each
+
+
+def test_this_process_and_another_share_the_items() -> None:
+    def made(item: int) -> tuple[int, int]:
+        time.sleep(0.01)
+        return item, os.getpid()
+
+    results = list(TwoCpus().forked_map(made, range(20)))
+    assert [item for item, _ in results] == list(range(20))
+    assert {pid for _, pid in results} > {os.getpid()}
+
+
+@pytest.mark.parametrize("bad", [0, 19])  # the first item of the other process, and of this one
+def test_an_error_of_either_process_is_raised(bad: int) -> None:
+    with pytest.raises(ZeroDivisionError):
+        list(TwoCpus().forked_map(lambda item: 1 / (item - bad), range(20)))

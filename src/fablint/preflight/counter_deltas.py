@@ -34,6 +34,12 @@ class Delta(NamedTuple):
         return f"{'at least ' if self.at_least else ''}{self.growth} in {_duration(self.seconds)}"
 
 
+@lru_cache(maxsize=1 << 12)
+def is_same(before: str | None, after: str | None) -> bool:
+    """Tell whether two readings of a counter have the same value."""
+    return before == after or figure(before) == figure(after)
+
+
 def figure(text: str | None) -> str:
     """Return the value of a counter without the time of its reading."""
     return text.partition("@")[0] if text else ""
@@ -61,9 +67,12 @@ def saturated(path: str, text: str | None) -> bool:
 
 def total(file: str, text: str | None) -> int | None:
     """Return what the counter in a file has counted; None where its text holds no figure."""
-    if text is None:
-        return None
-    return _number(figure(_total(text) if _AER in file else text))
+    return None if text is None else _counted(_AER in file, text)
+
+
+@lru_cache(maxsize=1 << 12)  # many counters of a device have the same texts
+def _counted(is_sum: bool, text: str) -> int | None:
+    return _number(figure(_total(text) if is_sum else text))
 
 
 def delta(path: str, before: str | None, after: str | None, seconds: float) -> Delta | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from fablint.preflight.cards import Card, accelerators_on, addresses_of, cards_of, cpu_model
-from fablint.preflight.counter_deltas import Delta, delta, figure, total
+from fablint.preflight.counter_deltas import Delta, delta, is_same, total
 from fablint.preflight.host_classes import Boards, Built, completed
 from fablint.snapshot import NicFact, Output, Snapshot, nics_of, rails
 from fablint.snapshot.host_snapshot import CXI as CXI, INFINIBAND as INFINIBAND, NET as NET, Tree
@@ -17,8 +17,17 @@ from fablint.snapshot.parsers.inet import Inet
 from fablint.snapshot.parsers.kernel_log import KernelLog
 from fablint.snapshot.parsers.lldp import Neighbour
 from fablint.snapshot.parsers.nvidia_smi import QUERY, Gpu, gpus_of
+from fablint.text.sanitise import shortened
 
 PCI = "/sys/bus/pci/devices"
+_FAST_MBIT = 10_000  # slower network interfaces do not need all lanes
+_CASSINI_2 = {  # files of a port, which Cassini-1 has by the names of the properties
+    "link": "0/link/state",
+    "speed": "0/link/speed",
+    "link_layer_retry": "0/llr/state",
+    "loopback": "0/link/config/loopback",
+    "pause": "0/link/config/pause_map",
+}
 Part = Callable[[str | None], str | None]  # extracts a value from the text of a file
 
 
@@ -92,6 +101,30 @@ class Host:
     def cxi(self) -> Sequence[str]:
         """Slingshot devices."""
         return self.snapshot.names(CXI)
+
+    @cached_property
+    def cxi_up(self) -> Collection[str]:
+        """Slingshot devices with a link."""
+        return [device for device in self.cxi if self.cxi_port(device, "link") == "up"]
+
+    def cxi_port(self, device: str, name: str) -> str | None:
+        """Return a property of the port of a Slingshot device; None if the driver does not report it."""
+        folder = f"{CXI}/{device}/device/port"
+        text = self.read(f"{folder}/{name}") or self.read(f"{folder}/{_CASSINI_2[name]}")
+        return shortened(text) if text else None
+
+    @cached_property
+    def fabric_devices(self) -> Mapping[str, str]:
+        """Folders of the fabric's PCI devices by name; a device with several names has the first."""
+        named = [(device, f"{CXI}/{device}/device") for device in self.cxi]
+        named += [(device, f"{INFINIBAND}/{device}/device") for device in self.snapshot.names(INFINIBAND)]
+        of_devices = {nic for _, folder in named for nic in self.snapshot.names(f"{folder}/net")}
+        fast = [nic.name for nic in self.interfaces if (nic.speed or 0) >= _FAST_MBIT and nic.name not in of_devices]
+        named += [(nic, f"{NET}/{nic}/device") for nic in fast if self.read(f"{NET}/{nic}/device/vendor")]
+        found: dict[str, str] = {}
+        for name, folder in named:
+            found.setdefault(self.snapshot.link(folder) or folder, name)
+        return {name: folder for name, folder in named if name in found.values()}
 
     @cached_property
     def accelerators(self) -> Mapping[str, str]:
@@ -179,7 +212,7 @@ class Host:
     def has_moved(self, path: str) -> bool:
         """Tell whether a counter has another value at its second reading."""
         first, last = self.snapshot.readings(path)
-        return first != last and figure(first) != figure(last)
+        return not is_same(first, last)
 
     def grown_now(self, path: str, part: Part = _whole) -> Delta | None:
         """Return the growth of a counter within the window of the snapshot."""
@@ -188,6 +221,13 @@ class Host:
             return delta(path, first, last, self.snapshot.window_s)
         begun = part(first)
         return delta(path, begun, begun if last == first else part(last), self.snapshot.window_s)
+
+    def all_grown(self, folder: str, names: Iterable[str]) -> dict[str, Delta]:
+        """Return the growth of the counters in a folder, as `grown` does; faster for many counters."""
+        if self.before is None:
+            return self.all_grown_now(folder, names)
+        found = ((name, self.grown(f"{folder}/{name}")) for name in names)
+        return {name: grown for name, grown in found if grown is not None}
 
     def all_grown_now(self, folder: str, names: Iterable[str]) -> dict[str, Delta]:
         """Return the growth of the counters in a folder that were read twice, within the window of the snapshot."""

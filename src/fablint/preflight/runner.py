@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fablint.model.preflight_results import Fitness, Result
@@ -65,10 +65,10 @@ class _Comparison:
 
     def results(self, group: Group) -> list[Batch]:
         """The results of each check of a group."""
-        return [Batch(list(self._judged(check()))) for check in group]
+        return [Batch(self._judged(check())) for check in group]
 
-    def _judged(self, check: Check) -> Iterator[Result]:
+    def _judged(self, check: Check) -> list[Result]:
         judged = list(check.judge(self.whole if check.compares else self.fleet))
-        yield from compared(check, self.whole, judged, self.site, self.classes)
-        for host in self.late if check.compares else ():
-            yield check.skip(host, "", "not all of the host was read in time")
+        judged = compared(check, self.whole, judged, self.site, self.classes)
+        late = self.late if check.compares else ()
+        return judged + [check.skip(host, "", "not all of the host was read in time") for host in late]

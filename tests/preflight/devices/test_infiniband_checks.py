@@ -219,8 +219,8 @@ def test_one_device_by_several_names_is_reported_once() -> None:
     interface = {"type": "1", "speed": "400000", "address": "b8:59:9f:00:00:01", "device/vendor": "0x15b3"}
     files = {**GOOD, **{f"/sys/class/net/ens1/{key}": text for key, text in interface.items()}}
     links = {**LINKS, "/sys/class/net/ens1/device": "../../../0000:3b:00.0"}
-    assert list(pcie.fabric_devices(host(files=files, links=links))) == ["mlx5_0", "mlx5_1"]
-    assert list(pcie.fabric_devices(host(files=files, links=LINKS))) == ["mlx5_0", "mlx5_1"], "no rail"
+    assert list(host(files=files, links=links).fabric_devices) == ["mlx5_0", "mlx5_1"]
+    assert list(host(files=files, links=LINKS).fabric_devices) == ["mlx5_0", "mlx5_1"], "no rail"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 
 from fablint.model.preflight_results import Result
 from fablint.preflight.base import Check
-from fablint.preflight.counter_deltas import Delta, figure, total
+from fablint.preflight.counter_deltas import Delta, is_same, total
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import text_in
@@ -130,7 +130,7 @@ class _Peers:
                 first, last = host.snapshot.readings_in(part.folder)
                 for name, file in () if part.why_not else part.files.items():
                     text = text_in(last, file)
-                    if figure(text) != figure(text_in(first, file)):
+                    if not is_same(text_in(first, file), text):
                         self.moved[host.name, part.target].append(name)
                     if (value := total(file, text or host.read(part.path(name)))) is not None:
                         totals[kind, name].append(value)

@@ -28,14 +28,14 @@ def with_severity(check: type[Check], site: Site) -> type[Check]:
     return check if severity is None else type(check.__name__, (check,), {"severity": severity})
 
 
-def compared(check: Check, fleet: Fleet, results: Sequence[Result], site: Site, of: Membership) -> Sequence[Result]:
+def compared(check: Check, fleet: Fleet, results: list[Result], site: Site, of: Membership) -> list[Result]:
     """Return the results of a check of `fleet`; values in the site file replace the comparison with other hosts."""
     if isinstance(check, HostClasses):
         found = list(_of_classes(check, fleet, results, site, of))
     elif check.expects:
         found = _of_values(check, fleet, results, site, of)
     else:
-        found = list(results)
+        found = results
     severity = site.severities.get(check.id)
     return found if severity is None else [_at_most(one, severity) for one in found]
 
@@ -49,14 +49,14 @@ def _at_most(one: Result, severity: Severity) -> Result:
     return one
 
 
-def _of_values(check: Check, fleet: Fleet, results: Sequence[Result], site: Site, of: Membership) -> list[Result]:
+def _of_values(check: Check, fleet: Fleet, results: list[Result], site: Site, of: Membership) -> list[Result]:
     judged: dict[tuple[str, str], Result] = {}
     for host in fleet.hosts:
         known = of.get(host.name)
         if known is not None and check.id in known.expect:
             judged |= {(host.name, one.target): one for one in _of_host(check, host, known, site.label)}
     if not judged:
-        return list(results)
+        return results
     found = []
     for one in results:
         instead = judged.pop((one.host, one.target), None)

@@ -8,7 +8,7 @@ from typing import Any
 
 from fablint.model.preflight_results import Severity
 from fablint.preflight.base import UniformCheck
-from fablint.preflight.checks.host.pcie import NO_DEVICE, fabric_devices
+from fablint.preflight.checks.host.pcie import NO_DEVICE
 from fablint.preflight.checks.tallies import cpu_set, tallied
 from fablint.preflight.host import Host
 
@@ -30,7 +30,7 @@ class NicInterrupts(UniformCheck):
     def values(self, host: Host) -> Mapping[str, Any]:
         return {
             name: _place(host.read(f"{folder}/msi_irqs/*"), host.read(f"{folder}/local_cpulist"))
-            for name, folder in fabric_devices(host).items()
+            for name, folder in host.fabric_devices.items()
         }
 
     def is_poor(self, value: Any) -> bool:

@@ -15,6 +15,7 @@ from fablint.preflight.checks.host.software import LEAST_LIKE, MeasuredCheck
 from fablint.preflight.class_values import is_clear
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
+from fablint.snapshot.host_snapshot import text_in
 from fablint.snapshot.parsers.kernel_log import DAY_S
 from fablint.text.sanitise import shortened
 
@@ -183,10 +184,11 @@ class MemoryErrors(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         for controller in host.snapshot.names(EDAC):
             at = f"{EDAC}/{controller}"
-            bad, corrected = (_last(host, f"{at}/{kind}_count") for kind in ("ue", "ce"))
+            first, last = host.snapshot.readings_in(at)
+            bad, corrected = (_count(text_in(last, name) or text_in(first, name)) for name in ("ue_count", "ce_count"))
             if bad is None and corrected is None:
                 continue
-            now = host.grown_now(f"{at}/ce_count")
+            now = host.grown_now(f"{at}/ce_count") if corrected != 0 else None
             days = max(host.uptime_s or DAY_S, DAY_S) / DAY_S
             where = _dimms(host, at) if bad or corrected else ""
             if bad:
@@ -202,10 +204,9 @@ class MemoryErrors(HostCheck):
                 yield self.ok(host.name, controller, value=corrected)
 
 
-def _last(host: Host, path: str) -> int | None:
-    """Return a counter at its last reading; None if it is not a number."""
-    text = host.snapshot.read_later(path) or host.snapshot.read_first(path) or ""
-    return int(text) if text.isdecimal() and len(text) <= 18 else None
+def _count(text: str | None) -> int | None:
+    """Parse a count; None if it is not a number."""
+    return int(text) if text and text.isdecimal() and len(text) <= 18 else None
 
 
 def _dimms(host: Host, controller: str) -> str:

@@ -14,24 +14,10 @@ from fablint.preflight.checks.peers import Part, PeerCheck
 from fablint.preflight.host import CXI, INFINIBAND, NET, Host
 
 NO_DEVICE = "no fabric device on PCI Express"
-_FAST_MBIT = 10_000  # slower network interfaces do not need all lanes
 _PCI = "/sys/bus/pci/devices"
 _GPU_CLASSES = ("0x0302", "0x1200")  # 3D controller, processing accelerator
 _VIRTUAL = re.compile(r"QEMU|KVM|VMware|Xen|VirtualBox|Virtual Machine|EC2|Google|OpenStack|Bochs", re.IGNORECASE)
 _FIGURE = re.compile(r"\d{1,4}(?:\.\d{1,3})?")
-
-
-def fabric_devices(host: Host) -> Mapping[str, str]:
-    """Return the folders of the fabric's PCI devices by name; a device with several names has the first."""
-    named = [(device, f"{CXI}/{device}/device") for device in host.cxi]
-    named += [(device, f"{INFINIBAND}/{device}/device") for device in host.snapshot.names(INFINIBAND)]
-    of_devices = {nic for _, folder in named for nic in host.snapshot.names(f"{folder}/net")}
-    fast = [nic.name for nic in host.interfaces if (nic.speed or 0) >= _FAST_MBIT and nic.name not in of_devices]
-    named += [(nic, f"{NET}/{nic}/device") for nic in fast if host.read(f"{NET}/{nic}/device/vendor")]
-    found: dict[str, str] = {}
-    for name, folder in named:
-        found.setdefault(host.snapshot.link(folder) or folder, name)
-    return {name: folder for name, folder in named if name in found.values()}
 
 
 def gpus(host: Host) -> Iterator[str]:
@@ -50,7 +36,7 @@ class _PcieLink(PeerCheck):
     file: ClassVar[str]
 
     def parts(self, host: Host) -> Iterable[Part]:
-        for name, folder in fabric_devices(host).items():
+        for name, folder in host.fabric_devices.items():
             yield self.part(host, name, folder, str(host.read(f"{folder}/device")))
 
     def part(self, host: Host, name: str, folder: str, make: str) -> Part:
@@ -119,7 +105,7 @@ class PcieErrors(GrowthCheck):
     _FILES: ClassVar = {kind: f"aer_dev_{kind}" for kind in limits}
 
     def parts(self, host: Host) -> Iterable[CountedPart]:
-        for name, folder in fabric_devices(host).items():
+        for name, folder in host.fabric_devices.items():
             part = CountedPart(name, folder, self._FILES)
             yield part if part.grows(host) else part._replace(why_not="its errors are not counted (no AER)")
 
@@ -145,7 +131,7 @@ class PcieNuma(UniformCheck):
 
     def values(self, host: Host) -> Mapping[str, Any]:
         online = (host.read("/sys/devices/system/node/online") or "0").strip()
-        known = {name: host.number(f"{folder}/numa_node") for name, folder in fabric_devices(host).items()}
+        known = {name: host.number(f"{folder}/numa_node") for name, folder in host.fabric_devices.items()}
         if online == "0":  # with a single node some drivers report -1
             return {name: 0 if node == -1 else node for name, node in known.items()}
         return {name: "unknown" if node == -1 else node for name, node in known.items()}

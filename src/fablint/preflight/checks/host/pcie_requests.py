@@ -9,7 +9,7 @@ from typing import Any
 
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import UniformCheck
-from fablint.preflight.checks.host.pcie import NO_DEVICE, fabric_devices
+from fablint.preflight.checks.host.pcie import NO_DEVICE
 from fablint.preflight.checks.outputs import with_reasons, without_answer
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
@@ -37,14 +37,14 @@ class PcieRequests(UniformCheck):
     def _why_not(self, host: Host) -> str:
         """Return why a host has no values."""
         said = host.command("lspci")
-        if not fabric_devices(host):
+        if not host.fabric_devices:
             return NO_DEVICE
         return "lspci shows it to root only" if "<access denied>" in said.text else f"lspci: {without_answer(said)}"
 
     def values(self, host: Host) -> Mapping[str, Any]:
         said = host.command("lspci")
         sizes = _sizes(said.text) if said.status == 0 else {}
-        links = {name: host.snapshot.link(folder) for name, folder in fabric_devices(host).items()}
+        links = {name: host.snapshot.link(folder) for name, folder in host.fabric_devices.items()}
         return {name: sizes.get(address) for name, address in links.items() if sizes}
 
 

@@ -158,8 +158,7 @@ class LinkDrops(Check):
 
 
 def _grown(host: Host, nic: str, names: Iterable[str]) -> dict[str, Delta]:
-    found = {name: host.grown(f"{NET}/{nic}/statistics/{name}") for name in names}
-    return {name: one for name, one in found.items() if one is not None}
+    return host.all_grown(f"{NET}/{nic}/statistics", names)
 
 
 def _packets(host: Host, nic: str) -> int:

@@ -12,7 +12,8 @@ from fablint.preflight.base import HostCheck, UniformCheck, Value
 from fablint.preflight.checks.growth import Limit, excess
 from fablint.preflight.checks.outputs import instead_of
 from fablint.preflight.host import CXI, NET, Host
-from fablint.snapshot.host_snapshot import integer
+from fablint.snapshot.host_snapshot import Tree, integer
+from fablint.snapshot.memo import once_per_folder
 from fablint.snapshot.parsers.ama import decode
 from fablint.text.sanitise import shortened
 
@@ -24,33 +25,14 @@ LINE_RATES = {  # bits per second on the wire, including the coding
     "BJ_100G": 103.125e9,
     "CD_50G": 53.125e9,
 }
-_CASSINI_2 = {
-    "link": "0/link/state",
-    "speed": "0/link/speed",
-    "link_layer_retry": "0/llr/state",
-    "loopback": "0/link/config/loopback",
-    "pause": "0/link/config/pause_map",
-}
 _FLAPS_1H, _FLAPS_10H = 5, 10
 _NO_TIME = 1 << 40
 _RING = 10  # restarts that a NIC stores
 
 
-def port(host: Host, device: str, name: str) -> str | None:
-    """Return a property of the port of a Slingshot NIC; None if the driver does not report it."""
-    folder = f"{CXI}/{device}/device/port"
-    text = host.read(f"{folder}/{name}") or host.read(f"{folder}/{_CASSINI_2[name]}")
-    return shortened(text) if text else None
-
-
-def is_up(host: Host, device: str) -> bool:
-    """Tell whether the link of a Slingshot NIC is up."""
-    return port(host, device, "link") == "up"
-
-
 def nominal_gbit(host: Host, device: str) -> float | None:
     """Return the nominal speed of a NIC in Gbit/s: 200 for `BS_200G`; None if unknown."""
-    speed = re.fullmatch(r"[A-Z]+_(\d{1,4})G", port(host, device, "speed") or "")
+    speed = re.fullmatch(r"[A-Z]+_(\d{1,4})G", host.cxi_port(device, "speed") or "")
     return float(speed[1]) if speed else None
 
 
@@ -67,10 +49,10 @@ class _PortCheck(HostCheck):
 
     def look(self, host: Host) -> Iterable[Result]:
         for device in host.cxi:
-            text = port(host, device, self.file)
+            text = host.cxi_port(device, self.file)
             if text is None:
                 yield self.skip(host.name, device, f"the driver does not report its {self.file.replace('_', ' ')}")
-            elif self.file != "link" and not is_up(host, device):
+            elif self.file != "link" and device not in host.cxi_up:
                 yield self.skip(host.name, device, "the link is not up")
             elif self.holds(text):
                 yield self.ok(host.name, device, value=text)
@@ -81,8 +63,8 @@ class _PortCheck(HostCheck):
         return text == self.expected
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
-        shown = {device: port(host, device, self.file) for device in host.cxi}
-        return {device: text if self.file == "link" or is_up(host, device) else None for device, text in shown.items()}
+        shown = host.cxi if self.file == "link" else host.cxi_up
+        return {device: host.cxi_port(device, self.file) if device in shown else None for device in host.cxi}
 
     def worded(self, target: str, value: Value) -> str:
         return f"{self.words} {value}"
@@ -110,7 +92,7 @@ class CxiSpeed(UniformCheck):
     absent = "no Slingshot NIC with a link"
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        return {device: port(host, device, "speed") if is_up(host, device) else None for device in host.cxi}
+        return {device: host.cxi_port(device, "speed") if device in host.cxi_up else None for device in host.cxi}
 
 
 class CxiRetry(_PortCheck):
@@ -157,8 +139,7 @@ class CxiFlaps(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         for device in host.cxi:
             folder = f"{CXI}/{device}/device/link_restarts"
-            times = [host.number(f"{folder}/{name}") for name in host.snapshot.names(folder)]
-            known = [moment for moment in times if moment is not None and moment < _NO_TIME]
+            known = _restart_times(host.snapshot.folder(folder))
             if not known:
                 yield self.skip(host.name, device, "the driver does not report restarts")
                 continue
@@ -172,6 +153,13 @@ class CxiFlaps(HostCheck):
         if ten >= _FLAPS_10H:
             return self.warning(host, device, f"link restarted {_restarts(ten)} in 10 h", ten, _FLAPS_10H - 1)
         return self.ok(host, device, value=ten)
+
+
+@once_per_folder
+def _restart_times(folder: Tree) -> list[int]:
+    """Return the times of link restarts in seconds since 1970."""
+    times = (integer(text) for text in folder.values() if isinstance(text, str))
+    return [moment for moment in times if moment is not None and moment < _NO_TIME]
 
 
 def _restarts(count: int) -> str:
@@ -224,6 +212,9 @@ class CxiRetryHandler(HostCheck):
 
     def _grown(self, host: Host, device: str) -> list[str]:
         """Describe cancelled packets and connections, and timeouts above a limit, since a few are normal."""
+        first, last = host.snapshot.readings_in(f"/run/cxi/{device}")
+        if host.before is None and first == last:
+            return []
         found = []
         for name in (*self._GIVEN_UP, *self._TIMEOUTS):
             limit = Limit(1, 1, 1) if name in self._GIVEN_UP else Limit(10, 10)

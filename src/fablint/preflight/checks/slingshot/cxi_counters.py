@@ -10,11 +10,10 @@ from fablint.model import ComponentKind
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import HostCheck
 from fablint.preflight.checks.growth import CountedPart, Excess, GrowthCheck, Limit
-from fablint.preflight.checks.slingshot.cxi import LINE_RATES, NO_NIC, is_up, port
+from fablint.preflight.checks.slingshot.cxi import LINE_RATES, NO_NIC
 from fablint.preflight.counter_deltas import Delta
 from fablint.preflight.host import CXI, Host
 from fablint.snapshot.counter_widths import CODE_WORD_BITS
-from fablint.snapshot.host_snapshot import text_in
 
 _TELEMETRY = f"{CXI}/CXI/device/telemetry"
 _BER_WARN, _BER_FAIL = 1e-7, 1e-6
@@ -33,7 +32,7 @@ class _TelemetryCheck(HostCheck):
         for device in host.cxi:
             at = f"{CXI}/{device}/device/telemetry/"
             counted = host.all_grown_now(at.rstrip("/"), self.counters)
-            if not is_up(host, device):
+            if device not in host.cxi_up:
                 yield self.skip(host.name, device, "the link is not up")
             elif not counted:
                 yield self.skip(host.name, device, "its telemetry was not read twice")
@@ -73,7 +72,7 @@ class CxiCorrected(_TelemetryCheck):
     counters = ("hni_pcs_corrected_cw",)
 
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
-        grown, line = counted[self.counters[0]], LINE_RATES.get(port(host, device, "speed") or "")
+        grown, line = counted[self.counters[0]], LINE_RATES.get(host.cxi_port(device, "speed") or "")
         if not line:
             return self.skip(host.name, device, "the line rate of its speed is not known")
         rate = grown.rate / line
@@ -93,7 +92,7 @@ class CxiGood(_TelemetryCheck):
     counters = ("hni_pcs_good_cw",)
 
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
-        grown, line = counted[self.counters[0]], LINE_RATES.get(port(host, device, "speed") or "")
+        grown, line = counted[self.counters[0]], LINE_RATES.get(host.cxi_port(device, "speed") or "")
         if not line:
             return self.skip(host.name, device, "the line rate of its speed is not known")
         if "@" not in (host.read(at + self.counters[0]) or ""):
@@ -130,7 +129,9 @@ class CxiPaused(_TelemetryCheck):
     counters = tuple(f"hni_{side}_paused_{number}" for side in ("rx", "tx") for number in _CLASSES)
 
     def judged(self, host: Host, device: str, at: str, counted: dict[str, Delta]) -> Result:
-        name, share = max(((name, grown.rate * 1e-9) for name, grown in counted.items()), key=lambda one: one[1])
+        shares = {name: grown.rate * 1e-9 for name, grown in counted.items() if grown.growth}
+        name = max(shares, key=shares.__getitem__, default="")
+        share = shares.get(name, 0.0)
         if share < 0.01:
             return self.ok(host.name, device, value=share)
         _, side, _, number = name.split("_")
@@ -166,12 +167,15 @@ class CxiErrors(GrowthCheck):
     def parts(self, host: Host) -> Iterable[CountedPart]:
         for device in host.cxi:
             folder = f"{CXI}/{device}/device/telemetry"
-            readings = host.snapshot.readings_in(folder)
-            missed = {file for reading in readings for file in _FILES.values() if text_in(reading, file) is None}
-            files = {name: file for name, file in _FILES.items() if file not in missed} if missed else _FILES
-            part = CountedPart(device, folder, files)
+            first, last = host.snapshot.readings_in(folder)
+            files = {
+                name: file
+                for name, file in _FILES.items()
+                if isinstance(first.get(file), str) and isinstance(last.get(file), str)
+            }
+            part = CountedPart(device, folder, files if len(files) < len(_FILES) else _FILES)
             missing = "" if part.grows(host) else "its telemetry was not read twice"
-            yield part._replace(why_not=missing if is_up(host, device) else "the link is not up")
+            yield part._replace(why_not=missing if device in host.cxi_up else "the link is not up")
 
     def judged(self, host: Host, part: CountedPart, found: Excess) -> Result:
         if words := found.words():

@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "base/mpi_c.hpp"
 #include "base/version.hpp"
 #include "measure/runner.hpp"
 #include "measure/session.hpp"
+#include "ranks/local_ranks.hpp"
+#include "ranks/mpi_control.hpp"
 #include "ranks/rank_group.hpp"
-#include "ranks/thread_level.hpp"
+#include "ranks/rendezvous.hpp"
+#include "ranks/socket_control.hpp"
 #include "spec/listing.hpp"
 
 namespace fablint {
@@ -41,6 +44,31 @@ void check_ranks(const RankGroup& rank_group, int expected) {
                       "with another --mpi=TYPE (srun --mpi=list)");
 }
 
+// The ranks of --rendezvous; null if MPI connects the ranks. Processes of several ranks of this host are started here,
+// before any thread.
+std::unique_ptr<ControlChannel> join_rendezvous(const std::vector<std::string>& words) {
+    const std::string option = "--rendezvous";
+    const auto names_it = [&](const std::string& word) { return word.compare(0, option.size(), option) == 0; };
+    if (std::none_of(words.begin(), words.end(), names_it)) return nullptr;
+    const Options options = parse_run_options(words);
+    const std::vector<int> ranks = parse_ranks(options.rank);
+    RendezvousOptions own = rendezvous_options(options.rendezvous, ranks.back(), options.ranks, options.join_limit_s);
+    own.token = options.supervised ? read_supervisor() : read_token(options.token_file);
+    check_token(own.token);
+    own.rank = start_local_ranks(ranks, options.supervised);
+    return std::make_unique<SocketControl>(own);
+}
+
+// The ranks of a rendezvous measure what the command line of rank 0 requests.
+std::vector<std::string> words_of_rank_0(RankGroup& rank_group, const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += word + '\0';
+    text = rank_group.broadcast(text);
+    std::vector<std::string> all;
+    for (std::size_t at = 0; at < text.size(); at += all.back().size() + 1) all.emplace_back(text.c_str() + at);
+    return all;
+}
+
 Exit execute(RankGroup& rank_group, const std::vector<std::string>& words, const std::string& program) {
     const Options options = parse_command_line(words);
     check_ranks(rank_group, options.expect_ranks);
@@ -65,18 +93,30 @@ extern "C" void on_signal(int) { request_stop(); }
 
 int main(int argc, char** argv) {
     using namespace fablint;
-    start_mpi(argc, argv, wants_threads({argv + 1, argv + argc}));
+    std::vector<std::string> words(argv + 1, argv + argc);
+    Exit status = Exit::internal;
+    std::string message;    // printed outside the handlers: SMPI allows no MPI call inside one
+    bool isolated = false;  // the other ranks do not know of the failure
+    std::unique_ptr<ControlChannel> control;
+    if (const std::optional<Error> error = attempt([&] {
+            control = join_rendezvous(words);
+            if (control) return;
+            start_mpi(argc, argv, wants_threads(words));
+            control = make_mpi_control();
+        })) {
+        std::fprintf(stderr, "fablint-engine: error: %s\n", error->what());
+        return static_cast<int>(error->status());
+    }
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
     std::signal(SIGUSR2,
                 on_signal);  // srun and Open MPI's mpirun forward this signal; at the other two they end their ranks
-    Exit status = Exit::internal;
-    std::string message;    // printed outside the handlers: SMPI allows no MPI call inside one
-    bool isolated = false;  // the other ranks do not know of the failure
     {
-        RankGroup rank_group(wall_clock());
+        const bool has_mpi = is_mpi_started();
+        RankGroup rank_group(wall_clock(), std::move(control));
         try {
-            status = execute(rank_group, {argv + 1, argv + argc}, argv[0]);
+            if (!has_mpi) words = words_of_rank_0(rank_group, words);
+            status = execute(rank_group, words, argv[0]);
         } catch (const Error& error) {
             status = error.status();
             if (rank_group.rank() == 0) message = error.what();
@@ -85,8 +125,8 @@ int main(int argc, char** argv) {
             isolated = true;
         }
         if (!message.empty()) std::fprintf(stderr, "fablint-engine: error: %s\n", message.c_str());
-        if (isolated) MPI_Abort(MPI_COMM_WORLD, static_cast<int>(Exit::internal));
+        if (isolated) rank_group.control().abort(static_cast<int>(Exit::internal));
     }
-    MPI_Finalize();
+    end_mpi();
     return static_cast<int>(status);
 }

@@ -22,6 +22,15 @@ class Error : public std::runtime_error {
 inline Error usage_error(const std::string& message) { return Error(Exit::usage, message); }
 inline Error incomplete_error(const std::string& message) { return Error(Exit::incomplete, message); }
 
+// Of whatever needs MPI while MPI is not started: the engine is built without it, or its ranks are those of
+// --rendezvous.
+inline Error without_mpi() {
+    return usage_error(
+        "MPI is not started: choose --transport tcp, ucx or ofi with --rendezvous, or start an engine that is built "
+        "with "
+        "MPI (fablint engine build) by an MPI launcher");
+}
+
 // Does the work and returns the error that it threw, if any, for RankGroup::throw_if_any_failed().
 template <typename Work>
 std::optional<Error> attempt(Work work) {

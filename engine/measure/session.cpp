@@ -14,6 +14,7 @@
 #include "measure/runner.hpp"
 #include "output/root.hpp"
 #include "output/store.hpp"
+#include "ranks/mpi_control.hpp"
 #include "ranks/watchdog.hpp"
 
 namespace fablint {
@@ -44,10 +45,9 @@ std::vector<RowOptions> collect_rows(RankGroup& rank_group, const Options& optio
 
 // The thread level is set when MPI starts, before a plan file is read.
 void check_threads(const std::vector<RowOptions>& rows) {
-    int provided = 0;
-    MPI_Query_thread(&provided);
+    const std::optional<MpiLibrary> mpi = mpi_library();
     for (const RowOptions& row : rows)
-        if (row.kernel_info().needs(capability::thread_lanes) && provided < MPI_THREAD_MULTIPLE)
+        if (row.kernel_info().needs(capability::thread_lanes) && mpi && mpi->thread_level != "multiple")
             throw usage_error(row.kernel +
                               " needs MPI_THREAD_MULTIPLE, which this MPI library does not provide (with a plan "
                               "file, start the engine with --threads)");
@@ -128,8 +128,9 @@ std::unique_ptr<Watchdog> watch(RankGroup& rank_group, double limit_s, double ro
 Exit measure(RankGroup& rank_group, const Options& options, const std::vector<std::string>& command) {
     const std::vector<RowOptions> rows = collect_rows(rank_group, options);
     check_threads(rows);
-    if (!std::filesystem::is_directory(options.sysfs))
-        throw usage_error("--sysfs " + options.sysfs + " is not a directory");
+    const bool has_sysfs = std::filesystem::is_directory(options.sysfs);
+    rank_group.throw_if_any_failed(
+        has_sysfs ? std::nullopt : std::make_optional(usage_error("--sysfs " + options.sysfs + " is not a directory")));
     std::optional<Binding> binding;
     if (options.ranks_per_nic > 0) binding = bind_to_nics(rank_group, options.sysfs, options.ranks_per_nic);
     Facts facts(rank_group, options.sysfs, binding, gpu_of_rows(rows));

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "kernels/kernel.hpp"
-#include "ranks/thread_level.hpp"
+#include "ranks/mpi_control.hpp"
 
 namespace fablint {
 
@@ -24,8 +24,8 @@ std::string osu_table(const RowOptions& row, const std::vector<Cell>& cells, int
     const bool latency = info.quantity == Quantity::latency;
     const double directions = info.bidirectional && !latency ? 2.0 : 1.0;
     std::string text = std::string("# ") + info.osu_title + " (fablint-engine)\n";
-    if (const std::string level = thread_level(); level != "single")
-        text += "# MPI thread level: " + level + ": figures include the locks of the MPI library\n";
+    if (const auto mpi = mpi_library(); mpi && mpi->thread_level != "single")
+        text += "# MPI thread level: " + mpi->thread_level + ": figures include the locks of the MPI library\n";
     if (pairs > 1 && !info.collective()) text += "# [ pairs: " + std::to_string(pairs) + " ]\n";
     text += latency ? "# Size       Avg Latency(us)\n" : "# Size      Bandwidth (MB/s)\n";
     for (std::size_t i = 0; i < row.sizes.size(); ++i) {

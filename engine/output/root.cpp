@@ -2,9 +2,8 @@
 
 #include <ctime>
 
-#include "base/mpi_c.hpp"
 #include "base/version.hpp"
-#include "ranks/thread_level.hpp"
+#include "ranks/mpi_control.hpp"
 
 namespace fablint {
 
@@ -20,18 +19,12 @@ std::string utc(double epoch_s) {
 }
 
 Json mpi_json() {
-    char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    int major = 0;
-    int minor = 0;
-    MPI_Get_library_version(library, &length);
-    MPI_Get_version(&major, &minor);
-    std::string text(library, static_cast<std::size_t>(length));
-    while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
+    const std::optional<MpiLibrary> mpi = mpi_library();
+    if (!mpi) return Json::null();
     return JsonObject()
-        .add("library", text)
-        .add("standard", std::to_string(major) + "." + std::to_string(minor))
-        .add("thread_level", thread_level())
+        .add("library", mpi->text)
+        .add("standard", mpi->standard)
+        .add("thread_level", mpi->thread_level)
         .json();
 }
 

@@ -207,7 +207,7 @@ std::optional<Error> Store::exchange_cells() {
         if (!failure) failure = attempt([&] { write_cells(bytes); });
     };
     if (owner_of(me) != me) {
-        rank_group_.send_control(owner_of(me), pending_.data(), static_cast<int>(pending_.size()));
+        rank_group_.send_control_text(owner_of(me), {pending_.data(), pending_.size()});
         pending_.clear();
         return std::nullopt;
     }
@@ -216,7 +216,10 @@ std::optional<Error> Store::exchange_cells() {
     pending_.clear();
     const int last =
         shared_ ? std::min<int>(rank_group_.size(), me + static_cast<int>(grid_.rows_per_chunk())) : rank_group_.size();
-    for (int member = me + 1; member < last; ++member) write(rank_group_.receive_control_of_any_length(member));
+    for (int member = me + 1; member < last; ++member) {
+        const std::string cells = rank_group_.receive_control_text(member);
+        write({cells.begin(), cells.end()});
+    }
     return failure;
 }
 

@@ -1,12 +1,11 @@
 #include "ranks/rank_group.hpp"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <limits>
-#include <numeric>
 #include <unordered_map>
 
 namespace fablint {
@@ -17,24 +16,18 @@ constexpr int control_tag = 1;
 constexpr int clock_tag = 2;
 constexpr int probe_tag = 3;
 constexpr int reply_tag = 4;
+constexpr int tree_tag = 5;
 }  // namespace
 
-RankGroup::RankGroup(const Clock& clock) : clock_(clock) {
-    MPI_Comm_dup(MPI_COMM_WORLD, &control_);
-    MPI_Comm_rank(control_, &rank_);
-    MPI_Comm_size(control_, &size_);
+RankGroup::RankGroup(const Clock& clock, std::unique_ptr<ControlChannel> control)
+    : clock_(clock), control_(std::move(control)), rank_(control_->rank()), size_(control_->size()) {
     probed_.resize(static_cast<std::size_t>(size_), false);
     find_hosts();
     synchronise_clocks();
 }
 
-RankGroup::~RankGroup() { MPI_Comm_free(&control_); }
-
 void RankGroup::find_hosts() {
-    char name[MPI_MAX_PROCESSOR_NAME] = "";
-    int length = 0;
-    MPI_Get_processor_name(name, &length);
-    const std::vector<std::string> names = gather(std::string(name, static_cast<std::size_t>(length)));
+    const std::vector<std::string> names = gather(control_->host_name());
     rank_host_.resize(static_cast<std::size_t>(size_));
     std::string list;
     if (rank_ == 0) {
@@ -51,7 +44,9 @@ void RankGroup::find_hosts() {
         hosts_.push_back(list.substr(begin, end - begin));
         begin = end + 1;
     }
-    MPI_Bcast(rank_host_.data(), size_, MPI_INT, 0, control_);
+    const std::string indices =
+        broadcast(std::string(reinterpret_cast<const char*>(rank_host_.data()), rank_host_.size() * sizeof(int)));
+    std::memcpy(rank_host_.data(), indices.data(), indices.size());
     const auto first = std::find(rank_host_.begin(), rank_host_.end(), host_index(rank_));
     first_rank_on_my_host_ = static_cast<int>(first - rank_host_.begin());
 }
@@ -72,8 +67,8 @@ void RankGroup::measure_offset(int child) {
     for (int trip = 0; trip < trips; ++trip) {
         double remote = 0.0;
         const double begin = now();
-        MPI_Send(&begin, 1, MPI_DOUBLE, child, clock_tag, control_);
-        MPI_Recv(&remote, 1, MPI_DOUBLE, child, clock_tag, control_, MPI_STATUS_IGNORE);
+        control_->send(child, clock_tag, &begin, sizeof begin);
+        control_->receive(child, clock_tag, &remote, sizeof remote, {});
         const double end = now();
         if (end - begin < shortest) {
             shortest = end - begin;
@@ -85,48 +80,41 @@ void RankGroup::measure_offset(int child) {
         answer[0] = offset_;
         answer[1] = uncertainty_;
     }
-    MPI_Send(answer, 2, MPI_DOUBLE, child, clock_tag, control_);
+    control_->send(child, clock_tag, answer, sizeof answer);
 }
 
 void RankGroup::reply_offset(int parent) {
     constexpr int trips = 10;
     for (int trip = 0; trip < trips; ++trip) {
         double ignored = 0.0;
-        MPI_Recv(&ignored, 1, MPI_DOUBLE, parent, clock_tag, control_, MPI_STATUS_IGNORE);
+        control_->receive(parent, clock_tag, &ignored, sizeof ignored, {});
         const double own = clock_.now();
-        MPI_Send(&own, 1, MPI_DOUBLE, parent, clock_tag, control_);
+        control_->send(parent, clock_tag, &own, sizeof own);
     }
     double answer[2] = {0.0, 0.0};
-    MPI_Recv(answer, 2, MPI_DOUBLE, parent, clock_tag, control_, MPI_STATUS_IGNORE);
+    control_->receive(parent, clock_tag, answer, sizeof answer, {});
     offset_ = answer[0];
     uncertainty_ = answer[1];
 }
 
-void RankGroup::wait(MPI_Request& request, int peer) {
+// What this rank does while it waits for `peer`; empty if it only waits.
+ControlChannel::Idle RankGroup::waiting_for(int peer) {
     const bool probes = std::isfinite(probe_after_s_);
-    if (!yielding_ && !probes) {
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        return;
-    }
+    if (!yielding_ && !probes) return {};
     // A yielding rank spins for about the duration of a context switch, then sleeps for increasing times.
     constexpr int spins = 200;
-    constexpr long longest_sleep_ns = 500'000;
-    long sleep_ns = 20'000;
-    int done = 0;
-    bool probing = false;
-    double next_probe = clock_.now() + probe_after_s_;
-    for (int spin = 0;; ++spin) {
-        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-        if (done != 0) return;
+    static constexpr double longest_sleep_s = 500e-6;
+    const double first_probe = clock_.now() + probe_after_s_;
+    return [this, peer, probes, spin = 0, sleep_s = 20e-6, next_probe = first_probe, probing = false]() mutable {
         if (probes && clock_.now() > next_probe) {
             exchange_probes(peer, probing);
             next_probe = clock_.now() + 0.1 * probe_after_s_;
         }
-        if (!yielding_ || spin < spins) continue;
-        const timespec pause = {0, sleep_ns};
-        nanosleep(&pause, nullptr);
-        sleep_ns = std::min(longest_sleep_ns, sleep_ns + sleep_ns / 2);
-    }
+        if (!yielding_ || spin++ < spins) return 0.0;
+        const double pause_s = sleep_s;
+        sleep_s = std::min(longest_sleep_s, 1.5 * sleep_s);
+        return pause_s;
+    };
 }
 
 // Replies to the probes of ranks that wait for this rank, and probes the peer. Only one probe is open at a time: a peer
@@ -134,22 +122,17 @@ void RankGroup::wait(MPI_Request& request, int peer) {
 // it.
 void RankGroup::exchange_probes(int peer, bool& probing) {
     char nothing = 0;
-    int arrived = 0;
-    MPI_Status status;
-    for (;;) {
-        MPI_Iprobe(MPI_ANY_SOURCE, probe_tag, control_, &arrived, &status);
-        if (arrived == 0) break;
-        MPI_Recv(&nothing, 1, MPI_CHAR, status.MPI_SOURCE, probe_tag, control_, MPI_STATUS_IGNORE);
-        MPI_Send(&nothing, 1, MPI_CHAR, status.MPI_SOURCE, reply_tag, control_);
+    for (int other = -1; (other = control_->sender_of_arrived(ControlChannel::any_rank, probe_tag)) >= 0;) {
+        control_->receive(other, probe_tag, &nothing, 1, {});
+        control_->send(other, reply_tag, &nothing, 1);
     }
     const auto index = static_cast<std::size_t>(peer);
-    MPI_Iprobe(peer, reply_tag, control_, &arrived, MPI_STATUS_IGNORE);
-    if (arrived != 0) {
-        MPI_Recv(&nothing, 1, MPI_CHAR, peer, reply_tag, control_, MPI_STATUS_IGNORE);
+    if (control_->sender_of_arrived(peer, reply_tag) >= 0) {
+        control_->receive(peer, reply_tag, &nothing, 1, {});
         probed_[index] = false;
         if (probing) heartbeat_.peer_replied();
     }
-    if (!probed_[index]) MPI_Send(&nothing, 1, MPI_CHAR, peer, probe_tag, control_);
+    if (!probed_[index]) control_->send(peer, probe_tag, &nothing, 1);
     probed_[index] = probing = true;
 }
 
@@ -161,12 +144,8 @@ Signal RankGroup::barrier(Signal own) {
         const int from = static_cast<int>((rank_ - hop + size_) % size_);
         heartbeat_.waiting(from, stage);
         Signal received;
-        MPI_Request requests[2];
-        MPI_Irecv(&received, sizeof received, MPI_BYTE, from, barrier_tag + stage, control_, &requests[0]);
         const Signal sent = all;
-        MPI_Isend(&sent, sizeof sent, MPI_BYTE, to, barrier_tag + stage, control_, &requests[1]);
-        wait(requests[0], from);
-        wait(requests[1], to);
+        control_->exchange(to, &sent, from, &received, sizeof sent, barrier_tag + stage, waiting_for(from));
         all.flags |= received.flags;
         all.largest = std::max(all.largest, received.largest);
     }
@@ -176,64 +155,72 @@ Signal RankGroup::barrier(Signal own) {
 
 void RankGroup::throw_if_any_failed(const std::optional<Error>& own) {
     if ((barrier({own ? Signal::failed : 0U, 0.0}).flags & Signal::failed) == 0) return;
-    int first = own ? rank_ : size_;
-    int lowest = size_;
-    MPI_Allreduce(&first, &lowest, 1, MPI_INT, MPI_MIN, control_);
-    int status = own ? static_cast<int>(own->status()) : 0;
-    MPI_Bcast(&status, 1, MPI_INT, lowest, control_);
+    const auto lowest = static_cast<int>(minimum(own ? rank_ : size_));
+    const auto status = static_cast<int>(maximum(own && rank_ == lowest ? static_cast<double>(own->status()) : 0.0));
     if (rank_ == lowest) std::fprintf(stderr, "fablint-engine: error: %s\n", own->what());
     throw Error(static_cast<Exit>(status), "");
 }
 
-std::string RankGroup::broadcast(std::string text) {
-    auto length = static_cast<int>(text.size());
-    MPI_Bcast(&length, 1, MPI_INT, 0, control_);
-    text.resize(static_cast<std::size_t>(length));
-    MPI_Bcast(text.data(), length, MPI_CHAR, 0, control_);
+void RankGroup::send_text(int rank, int tag, std::string_view text) {
+    const std::uint64_t length = text.size();
+    control_->send(rank, tag, &length, sizeof length);
+    if (length > 0) control_->send(rank, tag, text.data(), text.size());
+}
+
+std::string RankGroup::receive_text(int rank, int tag) {
+    std::uint64_t length = 0;
+    control_->receive(rank, tag, &length, sizeof length, waiting_for(rank));
+    std::string text(length, '\0');
+    if (length > 0) control_->receive(rank, tag, text.data(), text.size(), waiting_for(rank));
     return text;
 }
 
+// Along the binomial tree in which the parent of a rank is the rank without its lowest bit.
+std::string RankGroup::broadcast(std::string text) {
+    int bit = 1;
+    while (bit < size_ && (rank_ & bit) == 0) bit *= 2;
+    if (rank_ != 0) text = receive_text(rank_ - bit, tree_tag);
+    for (bit /= 2; bit > 0; bit /= 2)
+        if (rank_ + bit < size_) send_text(rank_ + bit, tree_tag, text);
+    return text;
+}
+
+// Along the same tree: a rank sends the texts of its whole branch, in order, each after its length.
 std::vector<std::string> RankGroup::gather(const std::string& text) {
     barrier();  // the watchdog names a stalled rank here
-    const auto length = static_cast<int>(text.size());
-    const bool root = rank_ == 0;
-    std::vector<int> lengths(root ? static_cast<std::size_t>(size_) : 0);
-    MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, control_);
-    std::vector<int> begins(lengths.size());
-    std::exclusive_scan(lengths.begin(), lengths.end(), begins.begin(), 0);
-    std::string all(root ? static_cast<std::size_t>(begins.back() + lengths.back()) : 0, '\0');
-    MPI_Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), begins.data(), MPI_CHAR, 0, control_);
-    std::vector<std::string> texts(lengths.size());
-    for (std::size_t i = 0; i < texts.size(); ++i)
-        texts[i] = all.substr(static_cast<std::size_t>(begins[i]), static_cast<std::size_t>(lengths[i]));
+    const std::uint64_t length = text.size();
+    std::string branch(reinterpret_cast<const char*>(&length), sizeof length);
+    branch += text;
+    for (int bit = 1; bit < size_; bit *= 2) {
+        if ((rank_ & bit) != 0) {
+            send_text(rank_ - bit, tree_tag, branch);
+            return {};
+        }
+        if (rank_ + bit < size_) branch += receive_text(rank_ + bit, tree_tag);
+    }
+    std::vector<std::string> texts;
+    for (std::size_t at = 0; at < branch.size();) {
+        std::uint64_t part = 0;
+        std::memcpy(&part, branch.data() + at, sizeof part);
+        texts.push_back(branch.substr(at + sizeof part, part));
+        at += sizeof part + part;
+    }
     return texts;
 }
 
-void RankGroup::send_control(int rank, const void* data, int bytes) {
-    MPI_Send(data, bytes, MPI_BYTE, rank, control_tag, control_);
+void RankGroup::send_control(int rank, const void* data, std::size_t bytes) {
+    control_->send(rank, control_tag, data, bytes);
 }
 
-void RankGroup::receive_control(int rank, void* data, int bytes) {
-    MPI_Request request;
-    MPI_Irecv(data, bytes, MPI_BYTE, rank, control_tag, control_, &request);
-    wait(request, rank);
+void RankGroup::receive_control(int rank, void* data, std::size_t bytes) {
+    control_->receive(rank, control_tag, data, bytes, waiting_for(rank));
 }
 
-std::vector<char> RankGroup::receive_control_of_any_length(int rank) {
-    MPI_Status status;
-    int bytes = 0;
-    MPI_Probe(rank, control_tag, control_, &status);
-    MPI_Get_count(&status, MPI_BYTE, &bytes);
-    std::vector<char> data(static_cast<std::size_t>(bytes));
-    receive_control(rank, data.data(), bytes);
-    return data;
-}
+void RankGroup::send_control_text(int rank, std::string_view text) { send_text(rank, control_tag, text); }
 
-bool RankGroup::has_control_from(int rank) {
-    int arrived = 0;
-    MPI_Iprobe(rank, control_tag, control_, &arrived, MPI_STATUS_IGNORE);
-    return arrived != 0;
-}
+std::string RankGroup::receive_control_text(int rank) { return receive_text(rank, control_tag); }
+
+bool RankGroup::has_control_from(int rank) { return control_->sender_of_arrived(rank, control_tag) >= 0; }
 
 double RankGroup::maximum(double value) { return barrier({0U, value}).largest; }
 

@@ -1,14 +1,17 @@
 // All ranks of the run: their hosts, a common clock, barriers and control messages.
 #pragma once
 
+#include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.hpp"
 #include "base/errors.hpp"
-#include "base/mpi_c.hpp"
+#include "ranks/control_channel.hpp"
 #include "ranks/heartbeat.hpp"
 
 namespace fablint {
@@ -24,13 +27,14 @@ struct Signal {
 
 class RankGroup {
   public:
-    explicit RankGroup(const Clock& clock);  // of MPI_COMM_WORLD; collective, as everything below that is not const
-    ~RankGroup();
+    // The ranks of `control`. Collective, as everything below that is not const.
+    RankGroup(const Clock& clock, std::unique_ptr<ControlChannel> control);
     RankGroup(const RankGroup&) = delete;
     RankGroup& operator=(const RankGroup&) = delete;
 
     int rank() const { return rank_; }
     int size() const { return size_; }
+    ControlChannel& control() const { return *control_; }
     const std::vector<std::string>& hosts() const { return hosts_; }  // in order of their first rank
     const std::vector<int>& rank_host() const { return rank_host_; }  // index into hosts()
     const std::string& host_of(int rank) const { return hosts_[static_cast<std::size_t>(host_index(rank))]; }
@@ -66,10 +70,11 @@ class RankGroup {
     std::string broadcast(std::string text);                   // rank 0's text, on all ranks
     std::vector<std::string> gather(const std::string& text);  // all ranks' texts, on rank 0; empty elsewhere
 
-    // Control messages between two ranks, on a communicator of their own.
-    void send_control(int rank, const void* data, int bytes);
-    void receive_control(int rank, void* data, int bytes);
-    std::vector<char> receive_control_of_any_length(int rank);
+    // Control messages between two ranks.
+    void send_control(int rank, const void* data, std::size_t bytes);
+    void receive_control(int rank, void* data, std::size_t bytes);
+    void send_control_text(int rank, std::string_view text);
+    std::string receive_control_text(int rank);
     bool has_control_from(int rank);  // has a message of that rank arrived?
 
     double maximum(double value);
@@ -80,13 +85,15 @@ class RankGroup {
     void synchronise_clocks();
     void measure_offset(int child);
     void reply_offset(int parent);
-    void wait(MPI_Request& request, int peer);
+    ControlChannel::Idle waiting_for(int peer);
     void exchange_probes(int peer, bool& probing);
+    void send_text(int rank, int tag, std::string_view text);
+    std::string receive_text(int rank, int tag);
 
     const Clock& clock_;
-    MPI_Comm control_ = MPI_COMM_NULL;
-    int rank_ = 0;
-    int size_ = 1;
+    std::unique_ptr<ControlChannel> control_;
+    int rank_;
+    int size_;
     int first_rank_on_my_host_ = 0;
     bool yielding_ = false;
     double probe_after_s_ = std::numeric_limits<double>::infinity();

@@ -1,10 +1,11 @@
 #include "ranks/watchdog.hpp"
 
-#include <unistd.h>
-
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <limits>
+
+#include "ranks/failure_report.hpp"
 
 namespace fablint {
 
@@ -14,16 +15,7 @@ constexpr auto poll_interval = std::chrono::milliseconds(50);
 constexpr double rescue_after_s = 2.0;
 constexpr double stage_step_s = 1.0;
 constexpr auto own_stop = std::chrono::seconds(1);
-constexpr auto exit_grace =
-    std::chrono::seconds(2);  // time for the other waiting ranks to report, before the launcher ends them
-
 using SteadyTime = std::chrono::steady_clock;
-
-[[noreturn]] void end() {
-    std::fflush(stderr);
-    std::this_thread::sleep_for(exit_grace);
-    _exit(static_cast<int>(Exit::incomplete));
-}
 
 double seconds_since(SteadyTime::time_point instant) {
     return std::chrono::duration<double>(SteadyTime::now() - instant).count();
@@ -32,17 +24,21 @@ double seconds_since(SteadyTime::time_point instant) {
 }  // namespace
 
 void end_without(const RankGroup& rank_group, int rank, std::int64_t round, const std::string& reason) {
-    std::fprintf(stderr, "fablint-engine: lost: rank %d (%s), round %lld, partner %d: %s\n", rank,
-                 rank_group.host_of(rank).c_str(), static_cast<long long>(round), rank_group.rank(), reason.c_str());
-    end();
+    become_the_last_thread();
+    rank_group.control().announce(rank, reason);
+    print_failure({rank, rank_group.host_of(rank), round, std::to_string(rank_group.rank()), reason});
+    end_incomplete();
 }
 
 Watchdog::Watchdog(RankGroup& rank_group, double limit_s, double round_s, std::function<void()> rescue)
     : rank_group_(rank_group), limit_s_(limit_s), round_s_(round_s), rescue_(std::move(rescue)), thread_([this] {
           watch();
-      }) {}
+      }) {
+    rank_group.control().on_failure([this](const Failure& failure) { end(failure); });
+}
 
 Watchdog::~Watchdog() {
+    rank_group_.control().on_failure({});
     over_ = true;
     thread_.join();
 }
@@ -93,21 +89,30 @@ double Watchdog::limit_for(const Heartbeat::Reading& reading) const {
     return std::numeric_limits<double>::infinity();
 }
 
+void Watchdog::end(const Failure& failure) const {
+    become_the_last_thread();
+    rescue_();
+    const std::int64_t round = rank_group_.heartbeat().read().round;
+    if (!failure.reported)
+        print_failure({failure.rank, rank_group_.host_of(failure.rank), round, "none", failure.reason});
+    end_incomplete();
+}
+
 void Watchdog::report(const Heartbeat::Reading& reading, double silent_s) const {
+    become_the_last_thread();
     const bool measuring = reading.phase == Heartbeat::Phase::measuring;
+    const std::string seconds = " for " + std::to_string(std::lround(silent_s)) + " s";
     if (measuring && reading.peer < 0) {
-        std::fprintf(stderr,
-                     "fablint-engine: stalled: rank %d (%s), round %lld: no message from its group for %.0f s\n",
+        std::fprintf(stderr, "fablint-engine: stalled: rank %d (%s), round %lld: no message from its group%s\n",
                      rank_group_.rank(), rank_group_.host_of(rank_group_.rank()).c_str(),
-                     static_cast<long long>(reading.round), silent_s);
-        end();
+                     static_cast<long long>(reading.round), seconds.c_str());
+    } else {
+        const std::string reason = (measuring ? "no message" : "did not come to the next round") + seconds;
+        rank_group_.control().announce(reading.peer, reason);
+        print_failure({reading.peer, rank_group_.host_of(reading.peer), reading.round,
+                       measuring ? std::to_string(rank_group_.rank()) : "none", reason});
     }
-    char partner[32] = "none";
-    if (measuring) std::snprintf(partner, sizeof partner, "%d", rank_group_.rank());
-    std::fprintf(stderr, "fablint-engine: failed: rank %d (%s), round %lld, partner %s: %s for %.0f s\n", reading.peer,
-                 rank_group_.host_of(reading.peer).c_str(), static_cast<long long>(reading.round), partner,
-                 measuring ? "no message" : "did not come to the next round", silent_s);
-    end();
+    end_incomplete();
 }
 
 }  // namespace fablint

@@ -29,6 +29,7 @@ class Watchdog {
   private:
     void watch();
     double limit_for(const Heartbeat::Reading& reading) const;
+    void end(const Failure& failure) const;  // does not return
     [[noreturn]] void report(const Heartbeat::Reading& reading, double silent_s) const;
 
     RankGroup& rank_group_;

@@ -133,6 +133,12 @@ RowOptions row_of(const Line& line) {
 
 }  // namespace
 
+Options parse_run_options(const std::vector<std::string>& words) {
+    Options options;
+    parse_words(words, &options);
+    return options;
+}
+
 Options parse_command_line(const std::vector<std::string>& words) {
     Options options;
     const Line line = parse_words(words, &options);
@@ -197,6 +203,7 @@ std::string help_text() {
     std::string text =
         "usage: mpiexec -n N fablint-engine KERNEL [options]\n"
         "       mpiexec -n N fablint-engine --plan FILE [-o DIR]\n"
+        "       fablint-engine --rendezvous HOST:PORT --rank R --ranks N KERNEL [options]\n"
         "\n"
         "KERNEL is a kernel or a benchmark of --list, such as latency or osu_mbw_mr.\n"
         "\n"

@@ -26,10 +26,17 @@ struct Options {
     std::string sysfs = "/sys";
     int expect_ranks = 0;  // 0: any number
     bool quiet = false;
+    std::string rendezvous;  // HOST:PORT; empty: MPI connects the ranks
+    std::string rank;        // of --rendezvous, as the following options
+    int ranks = 0;
+    std::string token_file;
+    double join_limit_s = 60.0;
+    bool supervised = false;
     std::vector<RowOptions> rows;  // from the command line; empty when --plan is given
 };
 
 // The functions throw a usage error with what is wrong and what to do.
+Options parse_run_options(const std::vector<std::string>& words);  // without the rows
 Options parse_command_line(const std::vector<std::string>& words);
 std::vector<RowOptions> parse_plan(const std::string& text, const std::string& name);
 

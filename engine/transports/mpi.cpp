@@ -1,10 +1,23 @@
+#include "base/errors.hpp"
+#include "base/mpi_c.hpp"
+#include "ranks/mpi_control.hpp"
+#include "transports/transport.hpp"
+
+#ifdef FABLINT_WITHOUT_MPI
+
+namespace fablint {
+
+std::unique_ptr<Transport> make_mpi_transport(const TransportSettings&) { throw without_mpi(); }
+
+}  // namespace fablint
+
+#else
+
 #include <dlfcn.h>
 
-#include "base/mpi_c.hpp"
 #include "gpu/gpu_runtime.hpp"
 #include "transports/mpi_count.hpp"
 #include "transports/mpi_window.hpp"
-#include "transports/transport.hpp"
 
 namespace fablint {
 
@@ -156,6 +169,11 @@ class MpiTransport : public Transport, Persistent, ThreadLanes, RequestQueue, Co
 
 }  // namespace
 
-std::unique_ptr<Transport> make_mpi_transport(const TransportSettings&) { return std::make_unique<MpiTransport>(); }
+std::unique_ptr<Transport> make_mpi_transport(const TransportSettings&) {
+    if (!is_mpi_started()) throw without_mpi();
+    return std::make_unique<MpiTransport>();
+}
 
 }  // namespace fablint
+
+#endif

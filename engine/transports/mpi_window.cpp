@@ -12,6 +12,25 @@
 
 namespace fablint {
 
+// Open MPI before 5 passes an address of its own to the other process of the host, which crashes: issues 7967 and 9146
+// of open-mpi/ompi. Only for 8 bytes, and only if the library has allocated the window.
+void refuse_swaps_that_crash([[maybe_unused]] const std::string& win) {
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
+    if (win == "allocate")
+        throw usage_error("cas in a window of --win allocate crashes this Open MPI: choose --win create or dynamic");
+#endif
+}
+
+// SimGrid sends a message in MPI_Win_post that waits for the peer's MPI_Win_start unless messages are buffered.
+void refuse_posts_that_wait([[maybe_unused]] const std::string& sync) {
+#ifdef SMPI_H
+    if (sync == "pscw")
+        throw usage_error("--sync pscw in both directions at once is a deadlock in SimGrid's MPI: choose --sync fence");
+#endif
+}
+
+#ifndef FABLINT_WITHOUT_MPI
+
 namespace {
 
 int rank_of_world() {
@@ -295,27 +314,12 @@ const std::vector<SyncMaker>& sync_makers() {
 
 }  // namespace
 
-// Open MPI before 5 passes an address of its own to the other process of the host, which crashes: issues 7967 and 9146
-// of open-mpi/ompi. Only for 8 bytes, and only if the library has allocated the window.
-void refuse_swaps_that_crash([[maybe_unused]] const std::string& win) {
-#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
-    if (win == "allocate")
-        throw usage_error("cas in a window of --win allocate crashes this Open MPI: choose --win create or dynamic");
-#endif
-}
-
-// SimGrid sends a message in MPI_Win_post that waits for the peer's MPI_Win_start unless messages are buffered.
-void refuse_posts_that_wait([[maybe_unused]] const std::string& sync) {
-#ifdef SMPI_H
-    if (sync == "pscw")
-        throw usage_error("--sync pscw in both directions at once is a deadlock in SimGrid's MPI: choose --sync fence");
-#endif
-}
-
 std::unique_ptr<Window> make_mpi_window(Memory& memory, const WindowRequest& request) {
     const SyncMaker& sync = row_named(sync_makers(), request.sync, "synchronisation");
     const WinMaker& win = row_named(win_makers(), request.win, "window creation");
     return sync.make(win.make(memory, request.bytes));
 }
+
+#endif
 
 }  // namespace fablint

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <map>
 
-#include "transports/tcp_socket.hpp"
+#include "sockets/tcp_listener.hpp"
 #include "transports/transport.hpp"
 
 namespace fablint {

@@ -9,6 +9,7 @@
 #include "host/facts.hpp"
 #include "host/sysfs.hpp"
 #include "measure/instrument.hpp"
+#include "ranks/mpi_control.hpp"
 #include "tests/fake_sysfs.hpp"
 
 using namespace fablint;
@@ -45,7 +46,7 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 }  // namespace
 
 TEST_CASE("ranks are bound to disjoint shares of the cores near their NIC, and the facts say so") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     const Affinity restored;
     const std::vector<int> before = allowed_cpus();
     FakeSysfs sysfs;
@@ -76,7 +77,7 @@ TEST_CASE("ranks are bound to disjoint shares of the cores near their NIC, and t
 }
 
 TEST_CASE("a NIC near CPUs that are not allowed leaves the CPUs of the ranks unchanged, with a note") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     const Affinity restored;
     const std::vector<int> before = allowed_cpus();
     FakeSysfs sysfs;
@@ -91,7 +92,7 @@ TEST_CASE("a NIC near CPUs that are not allowed leaves the CPUs of the ranks unc
 }
 
 TEST_CASE("ranks that do not fit the NICs are refused on all ranks") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     FakeSysfs sysfs;
     add_nic(sysfs, "0");
     std::optional<Exit> status;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "measure/connections.hpp"
+#include "ranks/mpi_control.hpp"
 
 using namespace fablint;
 
@@ -32,7 +33,7 @@ std::string address_of(int rank) {
 }  // namespace
 
 TEST_CASE("every rank connects to each peer once, with the address of the peer") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     RecordingTransport transport(address_of(rank_group.rank()));
     Connections connections(rank_group, transport);
     const int first = 0;
@@ -46,7 +47,7 @@ TEST_CASE("every rank connects to each peer once, with the address of the peer")
 }
 
 TEST_CASE("a transport without addresses is not connected") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     RecordingTransport transport("");
     Connections connections(rank_group, transport);
     connections.connect({0});

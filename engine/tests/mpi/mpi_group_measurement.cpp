@@ -9,6 +9,7 @@
 #include "base/mpi_c.hpp"
 #include "base/table.hpp"
 #include "measure/group_measurement.hpp"
+#include "ranks/mpi_control.hpp"
 #include "tests/transport_availability.hpp"
 
 using namespace fablint;
@@ -134,7 +135,7 @@ void check_names(const RankGroup& rank_group, const Met& met) {
 }
 
 void check_kernels(LineOf line_of) {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     for (const KernelInfo& kernel : kernels()) {
         if (!runs_here(kernel)) continue;
         CAPTURE(std::string(kernel.name));
@@ -148,7 +149,7 @@ void check_kernels(LineOf line_of) {
 
 // Kernels that need nothing but point-to-point messages, and the other transports that carry these.
 void check_transports(const std::string& options) {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     for (const TransportInfo& transport : transports()) {
         if (!transport.moves_bytes || transport.offers != capability::nothing) continue;
         if ((!options.empty() && !transport.accepts("streams")) || !is_available(transport)) continue;
@@ -166,7 +167,7 @@ void check_transports(const std::string& options) {
 }
 
 void check_kernels_find_damage(LineOf line_of) {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     for (const KernelInfo& kernel : kernels()) {
         if (!runs_here(kernel) || kernel.payload == Sender::none) continue;
         CAPTURE(std::string(kernel.name));
@@ -180,7 +181,7 @@ void check_kernels_find_damage(LineOf line_of) {
 }
 
 void check_threads(const std::string& sizes) {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     if (!threads_allowed()) return;
     for (const char* workers : {"1:3", "3:2"}) {
         CAPTURE(std::string(workers));
@@ -217,7 +218,7 @@ TEST_SUITE("long") {
 }
 
 TEST_CASE("a hub has all its leaves at once, and each leaf takes its own time") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     for (const char* pattern : {"fan-in", "fan-out"}) {
         const std::string line = std::string("bandwidth --sizes 8,5000 --samples 4 --window 3 --pattern ") + pattern;
         const RowOptions row = row_of(line + " --validate");
@@ -233,7 +234,7 @@ TEST_CASE("a hub has all its leaves at once, and each leaf takes its own time") 
 }
 
 TEST_CASE("a collective is timed by every rank, call by call") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     for (const char* kernel : {"barrier", "allreduce --sizes 8"}) {
         const RowOptions row = row_of(std::string(kernel) + " --samples 7 --warmup 1 --batch 5");
         const Met met = meet(rank_group, row);
@@ -244,7 +245,7 @@ TEST_CASE("a collective is timed by every rank, call by call") {
 TEST_CASE("threads at both ends, intact, checked or not") { check_threads("20000"); }
 
 TEST_CASE("no forked process remains") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     const RowOptions row = row_of("latency_mp --workers 3:2 --samples 4 --sizes 8,100000 --validate");
     const Met met = meet(rank_group, row);
     CHECK(met.damages.empty());
@@ -254,7 +255,7 @@ TEST_CASE("no forked process remains") {
 }
 
 TEST_CASE("exactly so many iterations, in batches that divide them") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     const Met met = meet(rank_group, row_of("latency --iterations 60,6 --batch 10 --sizes 8,16K"));
     if (met.role.idle()) return;
     CHECK(met.cell.sizes.at(0).count == 6);
@@ -262,14 +263,14 @@ TEST_CASE("exactly so many iterations, in batches that divide them") {
 }
 
 TEST_CASE("one direction only: the other end has nothing to store") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     const Met met = meet(rank_group, row_of("latency --directions single --samples 3 --sizes 8"));
     const bool leads = !met.role.idle() && rank_group.rank() % 2 == 0;
     CHECK(met.cell.sizes.size() == (leads ? 1 : 0));
 }
 
 TEST_CASE("traffic continues until its head stops it") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     rank_group.set_yielding(true);
     const auto transport = transport_named("mpi").make({});
     const auto memory = make_memory("host");
@@ -287,14 +288,14 @@ TEST_CASE("traffic continues until its head stops it") {
 }
 
 TEST_CASE("without --validate nothing is checked") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     CHECK(meet(rank_group, row_of("latency --transport corrupt --samples 30 --sizes 64")).damages.empty());
 }
 
 TEST_CASE(
     "the null transport takes almost no time, and its samples are counted, with every kernel that requires no "
     "capability") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     for (const KernelInfo& kernel : kernels()) {
         if (kernel.required != capability::nothing) continue;
         CAPTURE(std::string(kernel.name));
@@ -307,7 +308,7 @@ TEST_CASE(
 }
 
 TEST_CASE("histograms hold all samples") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     const Met met = meet(rank_group, row_of("latency --samples 50 --histogram --sizes 8,1K"));
     if (met.role.idle()) return;
     CHECK(met.cell.histograms.size() == 2);
@@ -319,7 +320,7 @@ TEST_CASE("histograms hold all samples") {
 }
 
 TEST_CASE("a batch of one is one message per sample, and a budget ends the round") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     const Met met = meet(rank_group, row_of("latency --batch 1 --budget 0.05 --sizes 8"));
     if (!met.role.idle()) CHECK(met.cell.sizes.at(0).count >= StopRule::fewest);
 }
@@ -331,7 +332,7 @@ extern "C" int MPI_Barrier(MPI_Comm communicator) {
 }
 
 TEST_CASE("with --barrier sample a barrier of all ranks precedes every sample") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     if (rank_group.size() % 2 != 0) return;
     const std::string line = "latency --pattern pairs --iterations 20 --batch 1 --warmup 5 --sizes 8,64 ";
     barriers = 0;
@@ -350,7 +351,7 @@ TEST_CASE("with --barrier sample a barrier of all ranks precedes every sample") 
 }
 
 TEST_CASE("the mean is that of the samples or of the whole loop") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     if (rank_group.size() != 2) return;
     for (const char* kernel : {"latency", "put_latency"}) {
         CAPTURE(kernel);

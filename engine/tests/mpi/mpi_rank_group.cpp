@@ -4,12 +4,13 @@
 #include <algorithm>
 
 #include "measure/instrument.hpp"
+#include "ranks/mpi_control.hpp"
 #include "ranks/rank_group.hpp"
 
 using namespace fablint;
 
 TEST_CASE("a barrier returns the union of the flags and the maximum on all ranks") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     for (const bool yielding : {false, true}) {
         rank_group.set_yielding(yielding);
         for (int speaker = 0; speaker < rank_group.size(); ++speaker) {
@@ -26,7 +27,7 @@ TEST_CASE("a barrier returns the union of the flags and the maximum on all ranks
 }
 
 TEST_CASE("no rank leaves a barrier before all ranks have entered it") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     rank_group.set_yielding(true);
     for (int late = 0; late < rank_group.size(); ++late) {
         rank_group.barrier();
@@ -44,7 +45,7 @@ TEST_CASE("no rank leaves a barrier before all ranks have entered it") {
 }
 
 TEST_CASE("texts are gathered and broadcast, of any length") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     CHECK(rank_group.broadcast(rank_group.rank() == 0 ? "hello" : "").compare("hello") == 0);
     CHECK(rank_group.broadcast("").empty());
     const auto all = rank_group.gather(std::string(static_cast<std::size_t>(rank_group.rank()), 'x'));
@@ -53,7 +54,7 @@ TEST_CASE("texts are gathered and broadcast, of any length") {
 }
 
 TEST_CASE("an error of one rank becomes the error of all") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     CHECK_NOTHROW(rank_group.throw_if_any_failed(std::nullopt));
     std::optional<Error> mine;
     if (rank_group.rank() == rank_group.size() - 1) mine = incomplete_error("(expected in the log of this test)");
@@ -67,7 +68,7 @@ TEST_CASE("an error of one rank becomes the error of all") {
 }
 
 TEST_CASE("hosts are listed once, and every rank knows the first rank of its host") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     CHECK(rank_group.hosts().size() >= 1);
     CHECK(rank_group.rank_host().size() == static_cast<std::size_t>(rank_group.size()));
     CHECK(rank_group.rank_host()[0] == 0);
@@ -76,7 +77,7 @@ TEST_CASE("hosts are listed once, and every rank knows the first rank of its hos
 }
 
 TEST_CASE("the instrument measures itself") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     rank_group.set_yielding(true);
     const Instrument instrument = examine_instrument(rank_group, wall_clock());
     CHECK(instrument.clock.resolution_s > 0.0);

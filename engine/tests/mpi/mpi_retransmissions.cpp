@@ -3,11 +3,12 @@
 
 #include "host/retransmissions.hpp"
 #include "measure/instrument.hpp"
+#include "ranks/mpi_control.hpp"
 
 using namespace fablint;
 
 TEST_CASE("ranks of one host have no traffic between hosts, and the collection ends on all of them") {
-    RankGroup rank_group(wall_clock());
+    RankGroup rank_group(wall_clock(), make_mpi_control());
     rank_group.set_yielding(true);
     Retransmissions retransmissions(rank_group);
     for (int row = 0; row < 2; ++row) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/errors.hpp"
-#include "transports/tcp_socket.hpp"
+#include "sockets/tcp_listener.hpp"
 #include "transports/transport.hpp"
 
 using namespace fablint;

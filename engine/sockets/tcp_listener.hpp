@@ -10,24 +10,9 @@
 #include <vector>
 
 #include "host/addresses.hpp"
+#include "sockets/socket.hpp"
 
 namespace fablint {
-
-// Owner of a file descriptor.
-class Socket {
-  public:
-    Socket() = default;
-    explicit Socket(int fd) : fd_(fd) {}
-    Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    Socket& operator=(Socket&& other) noexcept;
-    ~Socket();
-
-    int fd() const { return fd_; }
-    bool is_open() const { return fd_ >= 0; }
-
-  private:
-    int fd_ = -1;
-};
 
 // The addresses of `device`: the name of an interface, or a network as 10.1.0.0/16. An empty device means those of
 // `interfaces`, or all addresses of the host if these have none. Without any, the loopback address. Throws a usage
@@ -65,6 +50,8 @@ class TcpListener {
     const TcpAddress& address() const { return address_; }
     // Waits for the connection of that caller. Throws a std::runtime_error after `limit_s`.
     Socket take(const TcpCaller& caller, double limit_s);
+    // The connections that have arrived and are not taken yet; waits for the first for up to `limit_s`.
+    std::map<TcpCaller, Socket> take_all(double limit_s);
 
   private:
     struct Greeting;

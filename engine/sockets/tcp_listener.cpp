@@ -1,7 +1,5 @@
-#include "transports/tcp_socket.hpp"
+#include "sockets/tcp_listener.hpp"
 
-#include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -14,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -26,8 +23,6 @@
 namespace fablint {
 
 namespace {
-
-using SteadyTime = std::chrono::steady_clock;
 
 constexpr std::size_t token_digits = 32;
 constexpr double greeting_limit_s = 5.0;
@@ -55,50 +50,6 @@ std::string random_token() {
     return text;
 }
 
-struct SocketAddress {
-    sockaddr_storage storage{};
-    socklen_t length = 0;
-    const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-    sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
-    int family() const { return storage.ss_family; }
-};
-
-SocketAddress socket_address(const std::string& host, int port) {
-    SocketAddress address;
-    addrinfo hints{};
-    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-    hints.ai_socktype = SOCK_STREAM;
-    addrinfo* list = nullptr;
-    if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list) != 0)
-        throw std::runtime_error("'" + host + "' is not an address");
-    std::memcpy(&address.storage, list->ai_addr, list->ai_addrlen);
-    address.length = list->ai_addrlen;
-    freeaddrinfo(list);
-    return address;
-}
-
-Socket new_socket(int family) {
-    Socket socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!socket.is_open()) throw std::runtime_error(std::string("socket: ") + std::strerror(errno));
-    return socket;
-}
-
-void set_option(const Socket& socket, int level, int option, int value) {
-    setsockopt(socket.fd(), level, option, &value, sizeof value);
-}
-
-// Waits for events on one socket; false after the deadline.
-bool wait_until(const Socket& socket, short events, SteadyTime::time_point deadline) {
-    for (;;) {
-        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - SteadyTime::now());
-        if (left.count() <= 0) return false;
-        pollfd entry{socket.fd(), events, 0};
-        const int ready = poll(&entry, 1, static_cast<int>(left.count()));
-        if (ready > 0) return true;
-        if (ready < 0 && errno != EINTR) return false;
-    }
-}
-
 // Is the address in the network, as 10.1.0.0/16? False if `network` is not of that form.
 bool is_in_network(const std::string& address, const std::string& network) {
     const std::size_t slash = network.find('/');
@@ -108,10 +59,6 @@ bool is_in_network(const std::string& address, const std::string& network) {
     const auto [rest, error] = std::from_chars(network.data() + slash + 1, end, prefix);
     return error == std::errc() && rest == end && prefix >= 0 &&
            share_prefix(address, network.substr(0, slash), prefix);
-}
-
-SteadyTime::time_point after(double seconds) {
-    return SteadyTime::now() + std::chrono::duration_cast<SteadyTime::duration>(std::chrono::duration<double>(seconds));
 }
 
 // The own address from which to connect to `host`: one of the same network, else of the same family; null if none.
@@ -137,12 +84,8 @@ std::string try_to_connect(Socket& socket, const std::string& host, const TcpAdd
                                                 static_cast<socklen_t>(from->interface.size())) != 0)
             return "binding to " + from->interface + ": " + std::strerror(errno);
     }
-    if (connect(socket.fd(), remote.get(), remote.length) != 0 && errno != EINPROGRESS) return std::strerror(errno);
-    if (!wait_until(socket, POLLOUT, deadline)) return "no answer";
-    int error = 0;
-    socklen_t length = sizeof error;
-    getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error != 0) return std::strerror(error);
+    const std::string failure = connect_socket(socket, remote, deadline);
+    if (!failure.empty()) return failure;
     set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
     const std::string greeting = greeting_text(address.token, caller);
     if (send(socket.fd(), greeting.data(), greeting.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(greeting.size()))
@@ -154,18 +97,6 @@ std::string try_to_connect(Socket& socket, const std::string& host, const TcpAdd
 }
 
 }  // namespace
-
-Socket& Socket::operator=(Socket&& other) noexcept {
-    if (this != &other) {
-        if (fd_ >= 0) close(fd_);
-        fd_ = std::exchange(other.fd_, -1);
-    }
-    return *this;
-}
-
-Socket::~Socket() {
-    if (fd_ >= 0) close(fd_);
-}
 
 std::vector<LocalAddress> select_addresses(const std::vector<LocalAddress>& all, const std::string& device,
                                            const std::vector<std::string>& interfaces) {
@@ -212,16 +143,13 @@ TcpListener::TcpListener(const std::vector<LocalAddress>& addresses) {
     for (const LocalAddress& local : addresses) address_.hosts.push_back(local.address);
     const bool v6 = std::any_of(addresses.begin(), addresses.end(),
                                 [](const LocalAddress& local) { return is_ipv6(local.address); });
-    // A socket of IPv6 accepts IPv4 as well, unless the host has no IPv6.
-    Socket socket = new_socket(v6 ? AF_INET6 : AF_INET);
-    if (v6) set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    SocketAddress own = socket_address(v6 ? "::" : "0.0.0.0", 0);
-    if (bind(socket.fd(), own.get(), own.length) != 0 || listen(socket.fd(), SOMAXCONN) != 0 ||
-        getsockname(socket.fd(), own.get(), &own.length) != 0)
-        throw std::runtime_error(std::string("no TCP port to listen on: ") + std::strerror(errno));
-    address_.port = ntohs(v6 ? reinterpret_cast<sockaddr_in6*>(own.get())->sin6_port
-                             : reinterpret_cast<sockaddr_in*>(own.get())->sin_port);
-    listening_ = std::move(socket);
+    try {
+        auto [socket, own] = listening_socket(v6 ? "::" : "0.0.0.0", 0);
+        listening_ = std::move(socket);
+        address_.port = own.port();
+    } catch (const std::runtime_error& error) {
+        throw std::runtime_error(std::string("no TCP port to listen on: ") + error.what());
+    }
     wake_ = Socket(eventfd(0, EFD_CLOEXEC));
     thread_ = std::thread([this] { serve(); });
 }
@@ -260,7 +188,7 @@ void TcpListener::admit(Greeting& greeting) {
     if (got > 0 && greeting.text.size() < greeting_bytes) return;
     Socket socket = std::move(greeting.socket);
     TcpCaller caller;
-    if (got <= 0 || greeting.text.compare(0, token_digits, address_.token) != 0 ||
+    if (got <= 0 || !is_same_secret(greeting.text.substr(0, token_digits), address_.token) ||
         std::sscanf(greeting.text.c_str() + token_digits, "%11d%11d", &caller.rank, &caller.stream) != 2)
         return;
     set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -280,6 +208,12 @@ Socket TcpListener::take(const TcpCaller& caller, double limit_s) {
     Socket socket = std::move(connections_[caller]);
     connections_.erase(caller);
     return socket;
+}
+
+std::map<TcpCaller, Socket> TcpListener::take_all(double limit_s) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    arrived_.wait_for(lock, std::chrono::duration<double>(limit_s), [&] { return !connections_.empty(); });
+    return std::exchange(connections_, {});
 }
 
 Socket connect_tcp(const TcpAddress& address, const TcpCaller& caller, const std::vector<LocalAddress>& own,

@@ -1,0 +1,156 @@
+#include "ranks/mpi_control.hpp"
+
+#include "base/errors.hpp"
+#include "base/mpi_c.hpp"
+
+#ifdef FABLINT_WITHOUT_MPI
+
+namespace fablint {
+
+void start_mpi(int&, char**&, bool) { throw without_mpi(); }
+void end_mpi() {}
+bool is_mpi_started() { return false; }
+std::unique_ptr<ControlChannel> make_mpi_control() { throw without_mpi(); }
+std::optional<MpiLibrary> mpi_library() { return std::nullopt; }
+
+}  // namespace fablint
+
+#else
+
+#include <time.h>
+
+#include <cstdlib>
+
+namespace fablint {
+
+namespace {
+
+void sleep_for(double seconds) {
+    if (seconds <= 0.0) return;
+    const timespec pause = {0, static_cast<long>(seconds * 1e9)};
+    nanosleep(&pause, nullptr);
+}
+
+class MpiControl : public ControlChannel {
+  public:
+    MpiControl() {
+        MPI_Comm_dup(MPI_COMM_WORLD, &control_);
+        MPI_Comm_rank(control_, &rank_);
+        MPI_Comm_size(control_, &size_);
+    }
+    ~MpiControl() override { MPI_Comm_free(&control_); }
+    MpiControl(const MpiControl&) = delete;
+    MpiControl& operator=(const MpiControl&) = delete;
+
+    int rank() const override { return rank_; }
+    int size() const override { return size_; }
+    std::string host_name() const override {
+        char name[MPI_MAX_PROCESSOR_NAME] = "";
+        int length = 0;
+        MPI_Get_processor_name(name, &length);
+        return std::string(name, static_cast<std::size_t>(length));
+    }
+
+    void send(int to, int tag, const void* data, std::size_t bytes) override {
+        MPI_Send(data, static_cast<int>(bytes), MPI_BYTE, to, tag, control_);
+    }
+    void receive(int from, int tag, void* data, std::size_t bytes, const Idle& idle) override {
+        if (!idle) {
+            MPI_Recv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, control_, MPI_STATUS_IGNORE);
+            return;
+        }
+        MPI_Request request;
+        MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, control_, &request);
+        wait(1, &request, idle);
+    }
+    void exchange(int to, const void* sent, int from, void* received, std::size_t bytes, int tag,
+                  const Idle& idle) override {
+        MPI_Request requests[2];
+        MPI_Irecv(received, static_cast<int>(bytes), MPI_BYTE, from, tag, control_, &requests[0]);
+        MPI_Isend(sent, static_cast<int>(bytes), MPI_BYTE, to, tag, control_, &requests[1]);
+        wait(2, requests, idle);
+    }
+    int sender_of_arrived(int from, int tag) override {
+        int arrived = 0;
+        MPI_Status status;
+        MPI_Iprobe(from == any_rank ? MPI_ANY_SOURCE : from, tag, control_, &arrived, &status);
+        return arrived != 0 ? status.MPI_SOURCE : -1;
+    }
+
+    [[noreturn]] void abort(int status) override {
+        MPI_Abort(MPI_COMM_WORLD, status);
+        std::abort();
+    }
+
+  private:
+    static void wait(int count, MPI_Request* requests, const Idle& idle) {
+        if (!idle) {
+            MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+            return;
+        }
+        for (int done = 0;;) {
+            MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
+            if (done != 0) return;
+            sleep_for(idle());
+        }
+    }
+
+    MPI_Comm control_ = MPI_COMM_NULL;
+    int rank_ = 0;
+    int size_ = 1;
+};
+
+const char* thread_level() {
+    int level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
+    switch (level) {
+        case MPI_THREAD_FUNNELED:
+            return "funneled";
+        case MPI_THREAD_SERIALIZED:
+            return "serialized";
+        case MPI_THREAD_MULTIPLE:
+            return "multiple";
+        default:
+            return "single";
+    }
+}
+
+}  // namespace
+
+void start_mpi(int& argc, char**& argv, bool threads) {
+    if (!threads) {
+        MPI_Init(&argc, &argv);
+        return;
+    }
+    int provided = 0;  // check_threads() of session.cpp asks the library again
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+}
+
+void end_mpi() {
+    if (is_mpi_started()) MPI_Finalize();
+}
+
+bool is_mpi_started() {
+    int started = 0;
+    MPI_Initialized(&started);
+    return started != 0;
+}
+
+std::unique_ptr<ControlChannel> make_mpi_control() { return std::make_unique<MpiControl>(); }
+
+std::optional<MpiLibrary> mpi_library() {
+    if (!is_mpi_started()) return std::nullopt;
+    char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    int major = 0;
+    int minor = 0;
+    MPI_Get_library_version(library, &length);
+    MPI_Get_version(&major, &minor);
+    std::string text(library, static_cast<std::size_t>(length));
+    while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
+    return MpiLibrary{text, std::to_string(major) + "." + std::to_string(minor), thread_level()};
+}
+
+}  // namespace fablint
+
+#endif

@@ -29,7 +29,7 @@ class ControlChannel {
     virtual void send(int to, int tag, const void* data, std::size_t bytes) = 0;
     // Waits for a message of that length. Without `idle` the channel waits as it is fastest.
     virtual void receive(int from, int tag, void* data, std::size_t bytes, const Idle& idle) = 0;
-    // Sends a message and receives one of the same length and tag, however many ranks do so in a circle.
+    // Sends a message and receives one of the same length and tag, also where every rank does so at once.
     virtual void exchange(int to, const void* sent, int from, void* received, std::size_t bytes, int tag,
                           const Idle& idle) = 0;
     // The sender of a message with that tag that has arrived from `from`, which may be any_rank; -1 if there is none.

@@ -20,7 +20,7 @@ class Liveness {
 
     // `connections`: of rank 0, to every other rank, by rank; of other ranks, to rank 0.
     Liveness(int rank, std::vector<Socket> connections, Handler handler);
-    ~Liveness();  // this rank ends as planned: the other ranks are told
+    ~Liveness();  // reports to the other ranks that this rank ends as planned
     Liveness(const Liveness&) = delete;
     Liveness& operator=(const Liveness&) = delete;
 

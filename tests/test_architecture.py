@@ -83,9 +83,9 @@ def test_tables_exist() -> None:
 
 
 def test_every_file_of_the_engine_s_tests_is_part_of_a_program() -> None:
-    """The Makefile compiles those of the folders `unit`, `mpi` and `fakes`."""
+    """The Makefile compiles those of the folders `unit`, `unit/sockets`, `mpi` and `fakes`."""
     folders = {path.parent.name for path in tracked("engine/tests") if path.suffix == ".cpp"}
-    assert folders == {"fakes", "mpi", "unit"}
+    assert folders == {"fakes", "mpi", "sockets", "unit"}
 
 
 def test_files_are_short() -> None:

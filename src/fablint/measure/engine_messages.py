@@ -93,7 +93,10 @@ def parse(line: str) -> Message | None:
     if match := _FAILED.fullmatch(text):
         partner = None if match["partner"] == "none" else int(match["partner"])
         reason = f"failed ({match['reason']})"
-        return FailedRank(int(match["rank"]), match["host"], int(match["round"]), partner, reason)
+        round_number = int(match["round"])  # -1: before the first
+        return FailedRank(
+            int(match["rank"]), match["host"], round_number if round_number >= 0 else None, partner, reason
+        )
     if match := _STALLED.fullmatch(text):
         return StalledRank(int(match["rank"]), int(match["round"]), match["reason"])
     if match := _ENDED.fullmatch(text):

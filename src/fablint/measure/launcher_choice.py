@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fablint.errors import UsageError
 from fablint.measure.launchers import LAUNCHERS
+from fablint.measure.launchers.direct import NAME, Direct, DirectStart
 from fablint.measure.launchers.launcher import Launcher, Mpiexec
 from fablint.measure.launchers.openmpi import OpenMpi
 from fablint.measure.launchers.pals import Pals
@@ -34,7 +35,7 @@ class Choice:
 def find_launchers(system: System, mpicxx: Path, libraries: Sequence[str] = (), *, cached: bool = True) -> Choice:
     """Launchers that may start an engine built with `mpicxx`.
 
-    `$FABLINT_LAUNCHER` selects one program.
+    `$FABLINT_LAUNCHER` selects one program, or `direct`: processes of this machine without MPI.
 
     Parameters
     ----------
@@ -48,7 +49,9 @@ def find_launchers(system: System, mpicxx: Path, libraries: Sequence[str] = (), 
     UsageError
         There is no launcher.
     """
-    if chosen := system.environ.get("FABLINT_LAUNCHER"):
+    if (chosen := system.environ.get("FABLINT_LAUNCHER")) == NAME:
+        return Choice((DirectStart(Path(NAME), Direct(), "processes of this machine"),))
+    if chosen:
         return Choice((_chosen(system, chosen, mpicxx, libraries),))
     cache = VersionCache(system, (mpicxx, *map(Path, libraries))) if cached else None
     own, missing = _own(system, mpicxx, cache)

@@ -13,8 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from fablint.errors import UsageError
+from fablint.measure import NoProgress, find_launchers, run_engine
+from fablint.measure.launchers.direct import Direct
+from fablint.measure.launchers.launcher import Death
+from fablint.model import Plan, PlanRow, Slots
+from fablint.plan.rows.row_text import parse_row
 from fablint.system import System
-from tested_mpis import built_engine, tested_mpis
+from tested_mpis import built_engine, tested_mpis as selected_mpis
 
 TOKEN = "0123456789abcdef"
 LIMIT_S = 60
@@ -31,7 +37,7 @@ def free_port() -> int:
 @pytest.fixture
 def join() -> Iterator[Join]:
     """Starts processes of one run; each is given its ranks and options."""
-    engine = built_engine(tested_mpis()[0]).path
+    engine = built_engine(selected_mpis()[0]).path
     place = f"127.0.0.1:{free_port()}"
     processes: list[subprocess.Popen[str]] = []
 
@@ -90,3 +96,22 @@ def test_mpi_transport_is_refused_without_mpi(join: Join) -> None:
     _, errors = engine.communicate(timeout=LIMIT_S)
     assert engine.returncode == 2
     assert errors.splitlines()[-1].startswith("fablint-engine: error: MPI is not started: choose --transport tcp, ")
+
+
+def test_front_end_measures_without_an_mpi_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = built_engine(selected_mpis()[0])
+    monkeypatch.setenv("FABLINT_LAUNCHER", "direct")
+    (launcher,) = find_launchers(System(), engine.mpicxx, engine.libraries).launchers
+    row = PlanRow(parse_row(["latency", "--transport", "tcp", "--sizes", "8", "--samples", "20"]), 1, 1.0)
+    outcome = run_engine(System(), NoProgress(), launcher, engine, Plan(2, (row,)), tmp_path / "a.run")
+    assert (outcome.status, outcome.error) == (0, "")
+
+
+def test_direct_launcher_refuses_other_hosts() -> None:
+    with pytest.raises(UsageError, match=r"starts ranks on this machine only, not on n7"):
+        Direct().placed([Slots("n7", 1)], [], root=False)
+
+
+def test_direct_launcher_names_a_killed_rank() -> None:
+    lines = ["fablint-engine: rank 3 was ended by signal 9 (Killed)"]
+    assert Direct().deaths(lines) == [Death(3, reason="was ended by signal 9 (Killed)")]

@@ -14,6 +14,7 @@ from fablint.cli import main
 from fablint.cli.options import SUITES
 from fablint.cluster import JobRequest
 from fablint.errors import IncompleteError
+from fablint.model import Medium
 from fablint.plan.check.suites import SUITES as PLANNED
 from fablint.system import System
 from fablint.workflows.check import cluster_check, local_check
@@ -258,10 +259,12 @@ def test_the_suite(call: Call, wanted: list[ClusterCheckRequest], words: list[st
 
 def test_what_is_asked_for(call: Call, wanted: list[ClusterCheckRequest]) -> None:
     words = ["--ppn", "3", "--budget", "2m", "--blocks", "2", "--from", "slurm=t.conf", "--nic", "ens3f0np0,mlx5_1"]
+    words += ["--transport", "mpi,tcp", "--device", "10.1.0.0/16", "--streams", "2"]
     call("check", "-w", "n[1-4]", "-x", "n2", *words)
     (found,) = wanted
     assert found.fabric.nics == ("ens3f0np0", "mlx5_1")
     assert (found.ranks_each, found.budget_s, found.site) == (3, 120.0, None)
+    assert found.media == (Medium(), Medium("tcp", device="10.1.0.0/16", streams=2))
     assert (found.fabric.hosts, found.fabric.exclude) == ("n[1-4]", "n2")
     assert (found.fabric.files, found.fabric.blocks) == (("slurm=t.conf",), 2)
 
@@ -290,6 +293,7 @@ def test_the_job_does_the_same_check(
     Path("site.toml").write_text("format = 1\n")
     words = ["-w", "n[1-4]", "-x", "n2", "--suite", "bisection", "--unequal", "--ppn", "2", "--budget", "90s"]
     words += [
+        *("--transport", "ofi,ucx", "--ofi-provider", "cxi"),
         "--nic",
         "eth2,eth3",
         "--blocks",
@@ -312,6 +316,7 @@ def test_the_job_does_the_same_check(
     call(*again)
     first, second = wanted
     assert (second.suite, second.ranks_each, second.budget_s) == (first.suite, first.ranks_each, first.budget_s)
+    assert second.media == first.media == (Medium("ofi", ofi_provider="cxi"), Medium("ucx"))
     assert second.fabric.blocks == first.fabric.blocks
     assert second.fabric.nics == first.fabric.nics == ("eth2", "eth3")
     assert second.fabric.files == (str(here / "t.yaml"), f"slurm={here / 't.conf'}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from fablint.analyse.data.samples import UsableRow, select_usable_rows
 from fablint.analyse.decide import verdict_of
+from fablint.analyse.detect.across_transports import compared_over_transports
 from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import ViewResult, judge_view
@@ -106,6 +107,7 @@ def diagnose(
     )
     findings = joined(_ranked(resent.findings, run, topology, others, resent.lost), findings)
     findings += unexplained_pairs(judged, placement, set(named_hosts(findings, placement).tolist()))
+    findings = compared_over_transports(findings, judged, {row.name: row.medium for row in run.rows}, placement)
     coverage = _coverage(rows, clearing, placement, routes, settings)
     findings += _circumstances(placement)
     beside, beside_notes = confounded(run, placement, [view.sample for view in clearing], settings)

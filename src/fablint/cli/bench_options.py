@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fablint.cli.options import with_options
 from fablint.cli.param_types import Duration, Percentiles
 
 if TYPE_CHECKING:
-    from fablint.model import RowSpec
+    from fablint.model import Medium, RowSpec
     from fablint.plan import Benchmark
 
 # Returns why an option does not apply to a benchmark that is made of these rows; empty where it applies.
@@ -222,6 +223,22 @@ SECTIONS = {
     ),
 }
 SETTINGS = {setting.parameter: setting for section in SECTIONS.values() for setting in section}
+
+
+MEDIA = ("transport", "device", "streams", "ofi_provider", "memory")  # how the bytes travel
+media_options = with_options(*(SETTINGS[parameter].decorate for parameter in MEDIA))
+
+
+def medium_texts(values: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the options of a row that say how the bytes travel, as given by the user."""
+    return {SETTINGS[name].row: values[name] for name in MEDIA if values[name] is not None}
+
+
+def given_media(values: Mapping[str, Any]) -> tuple[Medium, ...]:
+    """Return the media that the options of a verb name. Raises UsageError."""
+    from fablint.plan.rows.side_by_side import parse_media
+
+    return parse_media(medium_texts(values))
 
 
 def engine_options(*, counters: bool, ranks_per_nic: int | None) -> list[str]:

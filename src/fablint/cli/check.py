@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from fablint.cli.bench_options import MEDIA, given_media, media_options
 from fablint.cli.jobs import request_fields, submit_job, submit_options
 from fablint.cli.options import (
     budget_option,
@@ -61,6 +62,7 @@ _cluster_options = with_options(
 @topology_option
 @site_option
 @budget_option
+@media_options
 @submit_options
 @mpicxx_option
 def check(session: Session, output: Path | None, mpicxx: Path | None, **values: Any) -> int:
@@ -81,6 +83,7 @@ def check(session: Session, output: Path | None, mpicxx: Path | None, **values: 
     Examples:
       fablint check --local 8 -o today.run
       salloc --no-kill -N 64 fablint check
+      fablint check -w 'nid[001000-001063]' --transport mpi,tcp
       fablint check -w 'nid[001000-001063]' --suite acceptance --submit --partition hpc --time 30m
     """
     if not values["submit"]:
@@ -113,7 +116,9 @@ def _local(session: Session, output: Path | None, mpicxx: Path | None, values: d
     system = session.machine()
     request = local_check.local_request(system, values["ranks"])
     topology = run_files.load_topology(values["topology"])
-    request = replace(request, topology=topology, full=values["full"], budget_s=values["budget"])
+    request = replace(
+        request, topology=topology, full=values["full"], budget_s=values["budget"], media=given_media(values)
+    )
     output = measurement.free_output(system, output)
     with session.context(mpicxx) as context:
         return session.outcome(local_check.check_local(context, request, output))
@@ -154,7 +159,8 @@ def _cluster_request(values: dict[str, Any]) -> ClusterCheckRequest:
     ranks = {"ranks_each": values["ppn"] or 1, "ranks_per_nic": values["ranks_per_nic"]}
     unfit: Literal["refuse", "exclude", "measure"] = "measure" if values["force"] else "refuse"
     unfit = "exclude" if values["exclude_unfit"] else unfit
-    return ClusterCheckRequest(fabric, suite, budget_s=values["budget"], site=values["site"], unfit=unfit, **ranks)
+    measured = {"budget_s": values["budget"], "media": given_media(values)}
+    return ClusterCheckRequest(fabric, suite, site=values["site"], unfit=unfit, **measured, **ranks)
 
 
 # ------------------------------------------------------------------------------------------------ as a job
@@ -218,7 +224,7 @@ def _passed_on(hosts: Sequence[str], values: dict[str, Any]) -> list[str]:
 
     words = ["-w", fold(hosts)]
     words += ["-x", values["exclude"]] if values["exclude"] else []
-    for name in ("suite", "ppn", "ranks_per_nic", "budget", "blocks"):
+    for name in ("suite", "ppn", "ranks_per_nic", "budget", "blocks", *MEDIA):
         words += [f"--{name.replace('_', '-')}", str(values[name])] if values[name] is not None else []
     words += ["--nic", ",".join(values["nics"])] if values["nics"] else []
     words += [f"--{name}" for name in ("full", "unequal", "force") if values[name]]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fablint.cli.bench_options import SETTINGS, engine_options
+from fablint.cli.bench_options import SETTINGS, engine_options, media_options, medium_texts
 from fablint.cli.options import FILE, mpicxx_option, output_option, ranks_option
 from fablint.cli.session import Session, verb
 from fablint.errors import UsageError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 @ranks_option
 @click.argument("planfile", required=False, type=FILE)
 @click.option("-r", "--row", "rows", multiple=True, metavar="ROW", help="A row in quotes; may be given several times.")
+@media_options
 @SETTINGS["counters"].decorate
 @SETTINGS["ranks_per_nic"].decorate
 @output_option
@@ -31,9 +33,11 @@ def measure(
     rows: tuple[str, ...],
     output: Path | None,
     mpicxx: Path | None,
-    **instrument: Any,
+    **values: Any,
 ) -> int:
     """Measure the rows of PLANFILE, or those given with -r, into a run directory.
+
+    With several transports each row is measured over each of them, as NAME-TRANSPORT.
 
     Ranks are started with the mpiexec of the MPI that the engine is built with.
 
@@ -41,25 +45,27 @@ def measure(
     Examples:
       fablint measure -n 8 night.plan -o night.run
       fablint measure -n 4 -r 'latency --pattern all-pairs --sizes 8,1M'
+      fablint measure -n 4 -r 'latency --pattern all-pairs' --transport mpi,tcp
       fablint measure -n 8 -r 'osu_bw --pattern all-pairs' --counters
     """
     from fablint.workflows import measurement
 
-    plan = _plan(planfile, rows, ranks)
+    plan = _plan(planfile, rows, ranks, medium_texts(values))
+    options = engine_options(counters=values["counters"], ranks_per_nic=values["ranks_per_nic"])
     output = measurement.free_output(session.machine(), output)
     with session.context(mpicxx) as context:
-        return session.measurement(measurement.measure(context, plan, output, engine_options(**instrument)))
+        return session.measurement(measurement.measure(context, plan, output, options))
 
 
-def _plan(planfile: Path | None, rows: tuple[str, ...], ranks: int) -> Plan:
+def _plan(planfile: Path | None, rows: tuple[str, ...], ranks: int, carriers: Mapping[str, str | None]) -> Plan:
     from fablint.workflows.benchmark import read_plan
 
     if (planfile is None) == (not rows):
         raise UsageError("give either a plan file or rows with -r", "such as -r 'latency --pattern all-pairs'")
     if planfile is None:
-        return read_plan("\n".join(rows), ranks, "-r")
+        return read_plan("\n".join(rows), ranks, "-r", carriers)
     try:
-        return read_plan(planfile.read_text(), ranks, str(planfile))
+        return read_plan(planfile.read_text(), ranks, str(planfile), carriers)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not a text file"
         raise UsageError(f"cannot read {planfile}: {reason}", "give a plan file, one row per line") from error

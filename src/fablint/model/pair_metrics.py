@@ -57,6 +57,12 @@ def quotable(run: Run) -> list[Row]:
     ]
 
 
+def reference_rows(run: Run) -> list[Row]:
+    """Return the quotable rows over the run's first transport and memory: what a site promises holds for these."""
+    rows = quotable(run)
+    return [row for row in rows if row.medium == rows[0].medium]
+
+
 def figures_of(row: Row, size: int, placement: Placement) -> PairMetrics:
     """The measured cells of a row at a size."""
     statistic = next(name for name in STATISTICS if name in row.statistics)

@@ -18,8 +18,8 @@ class Medium:
 
     transport: str = _DEFAULTS["transport"]
     memory: str = _DEFAULTS["memory"]
-    device: str = ""
-    ofi_provider: str = ""
+    device: str | None = None
+    ofi_provider: str | None = None
     streams: int = _DEFAULTS["streams"]
 
     @classmethod

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from fablint.model import SCOPES, Placement, Row, Run, Scope
+from fablint.model import SCOPES, Medium, Placement, Row, Run, Scope
 from fablint.model.limits.thresholds import Compared, Comparison
 from fablint.model.pair_metrics import PairMetrics, figures_of, quotable
 from fablint.model.registry import directions_counted
@@ -38,6 +39,7 @@ class ScopeLine:
     high: float
     per_host: float | None = None
     sums: tuple[float, float, float] | None = None
+    medium: str = ""  # where the run has several
 
     def words(self, value: float) -> str:
         """A figure of this line."""
@@ -47,7 +49,8 @@ class ScopeLine:
     def cells(self) -> tuple[str, ...]:
         """For a table, as `HEAD`."""
         figures = (self.words(value) for value in (self.low, self.mean, self.high))
-        return (self.section, self.kernel, units.size(self.size), f"{self.pairs:,}", *figures)
+        kernel = f"{self.kernel} ({self.medium})" if self.medium else self.kernel
+        return (self.section, kernel, units.size(self.size), f"{self.pairs:,}", *figures)
 
     @property
     def beside(self) -> str:
@@ -71,14 +74,17 @@ def scope_lines(
 
     Rows of rounds are read; of matrices, which may be large, the `surveys` are used (by row name), if there are any.
     """
-    sums: dict[tuple[str, str, int], _Sum] = {}
+    by_medium: dict[Medium, _Sums] = defaultdict(dict)
     for row in quotable(run):
+        sums = by_medium[row.medium]
         for size in row.sizes:
             if row.layout == "list":
                 _add_list(sums, row, size, figures_of(row, size, placement), placement)
         for one in (surveys or {}).get(row.name, ()) if row.layout == "matrix" else ():
             _add_survey(sums, one)
-    lines = [line for key, one in sums.items() if (line := one.line(*key)) is not None]
+    labels = {medium: medium.label if len(by_medium) > 1 else "" for medium in by_medium}
+    found = [one.line(*key, labels[medium]) for medium, sums in by_medium.items() for key, one in sums.items()]
+    lines = [line for line in found if line is not None]
     sections = {line.section for line in lines}
     if not sections - {_heading(Scope.INTRA_NODE), _heading(Scope.UNKNOWN)}:
         return []
@@ -103,8 +109,8 @@ def short_lines(lines: Sequence[ScopeLine]) -> Iterator[tuple[str, str]]:
     for section in dict.fromkeys(line.section for line in lines):
         mine = [line for line in lines if line.section == section]
         words = []
-        for kernel in dict.fromkeys(line.kernel for line in mine):
-            own = [line for line in mine if line.kernel == kernel]
+        for kernel in dict.fromkeys(line.cells[1] for line in mine):
+            own = [line for line in mine if line.cells[1] == kernel]
             typical = own[-1] if units.is_rate(own[0].quantity) else own[0]
             words.append(f"{kernel} {typical.words(typical.mean)}")
         yield section, ", ".join(words)
@@ -183,7 +189,7 @@ class _Sum:
         self.cells, self.total = self.cells + cells, self.total + total
         self.low, self.high = min(self.low, low), max(self.high, high)
 
-    def line(self, section: str, kernel: str, size: int) -> ScopeLine | None:
+    def line(self, section: str, kernel: str, size: int, medium: str) -> ScopeLine | None:
         if not self.cells:
             return None
         pairs = self.whole + (np.unique(np.concatenate(self.pairs)).size if self.pairs else 0)
@@ -191,7 +197,7 @@ class _Sum:
         each = float(np.concatenate(self.hosts).mean()) if self.hosts else None
         sums = np.concatenate(self.rounds) if self.rounds else np.zeros(0)
         at_once = (float(sums.min()), float(sums.mean()), float(sums.max())) if sums.size else None
-        return ScopeLine(section, kernel, size, self.quantity, pairs, self.low, mean, self.high, each, at_once)
+        return ScopeLine(section, kernel, size, self.quantity, pairs, self.low, mean, self.high, each, at_once, medium)
 
 
 _Sums = dict[tuple[str, str, int], _Sum]

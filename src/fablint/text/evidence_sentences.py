@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,24 @@ def _slow_pairs(v: Values) -> str:
         " {noise:.1%}",
         (),
         {**v, "clusters": "".join(f", {text}" for text in clusters)},
+    )
+
+
+def _slow_over_some(v: Values) -> str:
+    cause = {
+        "above_sockets": "TCP is as fast as elsewhere: look at the library, its settings and the RDMA path of this"
+        " host before the cable",
+        "sockets": "look at the TCP settings, the interrupts and the offloads of this host before the cable",
+        "library": "look at the library and its settings on this host before the cable",
+    }[v["cause"]]
+    return (
+        WORDS.vformat(
+            "slow over {slow:list}, not over {healthy:list} (at most {bound:.1%} longer, where the wire or the host"
+            " would add {expected:.0%}): ",
+            (),
+            {**v, "bound": math.expm1(v["bound"]), "expected": math.expm1(v["expected"])},
+        )
+        + cause
     )
 
 
@@ -169,6 +188,8 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "duplex_only": "only while both directions are busy: duplex, or what both share (PCIe, memory), not the cable's"
     " rate",
     "heterogeneous_hosts": "healthy hosts here differ so much that one as slow is to be expected among them",
+    "slow_over_all": "slow over {transports:list}: the cause is the wire or the host, not one library",
+    "slow_over_some": _slow_over_some,
     "slow_uplinks": "pairs on the switch are as fast as others: all of its uplinks are slow, or some of them",
     "single_rank": "rank {rank} alone, not the other ranks of its host",
     "weak": "too little to report one of so many components",

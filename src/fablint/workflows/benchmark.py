@@ -46,11 +46,14 @@ def benchmark_registry() -> Mapping[str, Benchmark]:
     return read_benchmarks(path.read_text(), str(path))
 
 
-def read_plan(text: str, ranks: int, source: str) -> Plan:
-    """Parse a plan of the user. Rounds files are relative to the working directory; `source` names it in errors."""
+def read_plan(text: str, ranks: int, source: str, carriers: Mapping[str, str | None] | None = None) -> Plan:
+    """Parse a plan of the user. Rounds files are relative to the working directory; `source` names it in errors.
+
+    `carriers` are options of all rows: `transport`, `device` and the like.
+    """
     from fablint.plan import parse_plan
 
-    return parse_plan(text, ranks, source, lambda name: Path(name).read_text(), benchmark_registry())
+    return parse_plan(text, ranks, source, lambda name: Path(name).read_text(), benchmark_registry(), carriers)
 
 
 def bench(

@@ -10,9 +10,11 @@ import pytest
 from fabrics import dragonfly, fat_tree, two_level
 from simulated_check import SimulatedCheck, check_loop
 
-from fablint.model import Diagnosis, FollowUp, RowSpec, Run, Slots, Topology, Verdict
+from fablint.model import Diagnosis, FollowUp, Medium, RowSpec, Run, Scope, Slots, Topology, Verdict
 from fablint.plan.check.check_request import CheckRequest
+from fablint.plan.check.levels import level_stage
 from fablint.plan.check.stages import Stage, first_stage, suspects_of, timed_stage
+from fablint.plan.check.suites import between
 from fablint.plan.rows.plan_file import parse_plan
 from fablint.simulate import Fault, fat_tree as simulated_fat_tree
 from finding_cases import component
@@ -213,3 +215,22 @@ def test_a_slow_host_and_a_slow_link_are_named_and_measured_alone():
     assert sorted(faults_of(done)) == [("host", "h100"), ("link", link)]
     assert sum(check.rounds()) <= 30
     assert {row.order for stage in check.stages[1:] for row in rows(stage)} == {"serial"}
+
+
+def test_several_transports_share_the_rounds_and_the_time():
+    media = (Medium(), Medium("tcp", device="hsn0"))
+    alone, both = (first_stage(asked(9, budget_s=10, media=each)) for each in (media[:1], media))
+    assert [row.name for row in rows(both)] == ["latency-mpi", "latency-tcp", "bandwidth-mpi", "bandwidth-tcp"]
+    assert [row.medium for row in rows(both)] == [*media, *media]
+    assert both.plan.predicted_s == pytest.approx(alone.plan.predicted_s, rel=0.2)
+    assert len({row.rounds_file for row in rows(both)}) == 1
+
+
+def test_levels_are_measured_with_the_messages_of_the_slowest_transport():
+    request = asked(two_level(), media=(Medium("tcp"), Medium("ucx")))
+    stage = level_stage(between(Scope.EDGE), request, request.placement(), rate=6e6)
+    assert stage is not None
+    assert [row.name for row in rows(stage)] == [
+        *("edge-latency-tcp", "edge-latency-ucx", "edge-bandwidth-tcp", "edge-bandwidth-ucx")
+    ]
+    assert {row.sizes for row in rows(stage)[2:]} == {(1 << 16,)}

@@ -231,3 +231,17 @@ def test_rounds_files():
         with pytest.raises(UsageError) as caught:
             parse_rounds(text, 4, "r.txt")
         assert str(caught.value).startswith(error)
+
+
+def test_every_row_over_several_transports():
+    carriers = {"transport": "mpi,tcp", "device": "lo"}
+    plan = parse_plan("latency\nlatency --name small --sizes 8\nlatency", 4, "plan.txt", carriers=carriers)
+    assert [row.spec.name for row in plan.rows] == [
+        *("latency-mpi", "latency-tcp", "small-mpi", "small-tcp", "latency-mpi-2", "latency-tcp-2")
+    ]
+    assert [row.spec.device for row in plan.rows[:2]] == [None, "lo"]
+
+
+def test_another_transport_than_that_of_the_row_is_refused():
+    error = refusal("latency --transport ucx", carriers={"transport": "mpi,tcp"})
+    assert error.startswith("plan.txt:7: option --transport appears twice")

@@ -12,14 +12,14 @@ from fake_launches import FakeCluster, FakeSystem, Notes, every_pair, fabric, la
 
 from fablint.discover import write_topology
 from fablint.errors import BrokenRunError, IncompleteError, StoppedError, UsageError
-from fablint.model import Allocation, Finding, Plan, Run, State
+from fablint.model import Allocation, Finding, Medium, Plan, Run, State
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Severity
 from fablint.plan.check.suites import find_suite
 from fablint.snapshot import CollectedSnapshots
 from fablint.store import missing_rounds, read_run
 from fablint.system import System
 from fablint.workflows import fabric_discovery, host_preflight, measurement, run_files, run_formats
-from fablint.workflows.check.check_record import CHECK, CheckRecord, load_check
+from fablint.workflows.check.check_record import CHECK, CheckRecord, load_check, save_check
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.cluster_check import resume_check
 from fablint.workflows.check.level_runs import LevelRuns
@@ -306,3 +306,11 @@ def test_a_signal_while_two_hosts_are_tried_reports_neither(cluster: FakeCluster
         with pytest.raises(StoppedError):
             launches.recovery.triage.find_failed(HOSTS, [{"host": "h03", "round": 1}], ["h04"], "it stalls")
     assert launches.recovery.triage.findings == []
+
+
+def test_a_resumed_check_measures_the_same_transports(tmp_path: Path) -> None:
+    media = (Medium("tcp", device="hsn0"), Medium("ucx"))
+    save_check(CheckRecord("quick", media=media), tmp_path)
+    record = load_check(tmp_path)
+    assert record is not None
+    assert record.media == media

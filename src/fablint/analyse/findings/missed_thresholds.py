@@ -31,7 +31,7 @@ from fablint.model import (
     State,
 )
 from fablint.model.limits.thresholds import Compared, Comparison, Threshold
-from fablint.model.pair_metrics import PairMetrics, figures_of, joined, quotable
+from fablint.model.pair_metrics import PairMetrics, figures_of, joined, reference_rows
 from fablint.model.verdict import advise, seen
 from fablint.text import units
 from fablint.text.names import plural
@@ -111,7 +111,7 @@ class _ThresholdPairs:
 def _view(run: Run, thresholds: Sequence[Threshold], placement: Placement) -> _ThresholdPairs | None:
     """None where none of the pairs was measured."""
     kernel, size = thresholds[0].kernel, thresholds[0].size
-    rows = [row for row in quotable(run) if row.kernel == kernel and size in row.sizes]
+    rows = [row for row in reference_rows(run) if row.kernel == kernel and size in row.sizes]
     rows = [row for row in rows if row.purpose != "bisection"]  # whose pairs share the bottleneck on purpose
     parts = [figures_of(row, size, placement) for row in rows]
     if not sum(part.value.size for part in parts):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fablint.model import RowSpec, Slots, Topology
+from fablint.model import Medium, RowSpec, Slots, Topology
 from fablint.plan.check.default_rows import ROWS
 from fablint.topology.routed_placement import RoutedPlacement
 
@@ -21,6 +21,7 @@ class CheckRequest:
     budget_s: float | None = None
     seed: int = 1
     rows: tuple[RowSpec, ...] = ROWS  # measured in follow-ups
+    media: tuple[Medium, ...] = (Medium(),)  # over each of which all rows are measured
     shared_cpus: bool = False  # hosts share CPUs, as containers of one machine do: small messages go pair by pair
 
     @property

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from fablint.errors import UsageError
-from fablint.model import Plan, RowSpec
+from fablint.model import Medium, Plan, RowSpec
 from fablint.plan.rows.cost import OVERHEAD
 from fablint.plan.rows.patterns import extent
 from fablint.plan.rows.plan_file import plan_of
+from fablint.plan.rows.side_by_side import over_media
 
 ROWS = (RowSpec("latency", sizes=(8,)), RowSpec("bandwidth", sizes=(1 << 20,), warmup=(2, 2)))
 
@@ -29,7 +31,14 @@ SMALL = 64
 FEWEST_MATCHINGS = 4
 
 
-def check_plan(ranks: int, *, hosts: int, oversubscribed: bool, budget_s: float | None = None) -> Plan:
+def check_plan(
+    ranks: int,
+    *,
+    hosts: int,
+    oversubscribed: bool,
+    budget_s: float | None = None,
+    media: Sequence[Medium] = (Medium(),),
+) -> Plan:
     """All-pairs `latency` at 8 B and all-pairs `bandwidth` at 1 MiB.
 
     Two rows, because they fail apart: a flapping cable or a misrouted path shows in small messages, a link that
@@ -59,6 +68,8 @@ def check_plan(ranks: int, *, hosts: int, oversubscribed: bool, budget_s: float 
         Does some host have more ranks than CPUs?
     budget_s
         Upper limit of `Plan.predicted_s` in seconds; None for the default.
+    media
+        Over each of which both rows are measured.
 
     Raises
     ------
@@ -70,16 +81,16 @@ def check_plan(ranks: int, *, hosts: int, oversubscribed: bool, budget_s: float 
     order = "serial" if hosts == 1 or oversubscribed else "parallel"
     every = extent(RowSpec("latency", pattern="all-pairs"), ranks)
     units = every.groups if order == "serial" else every.rounds
-    seconds = (budget_s or (SERIAL_S if order == "serial" else PARALLEL_S)) / OVERHEAD / len(ROWS)
+    seconds = (budget_s or (SERIAL_S if order == "serial" else PARALLEL_S)) / OVERHEAD / len(ROWS) / len(media)
     if budget_s is not None and seconds < units * SHORTEST_S:
         matchings = _matchings(ranks, order, seconds)
-        return _plan(ranks, SHORTEST_S, pattern="random", matchings=matchings, order=order)
+        return _plan(ranks, media, SHORTEST_S, pattern="random", matchings=matchings, order=order)
     fewest = FEWEST_REPEATS if ranks <= SMALL else 1
     if budget_s is not None:
         fewest = min(fewest, int(seconds / units / SHORTEST_S))
     repeats = max(fewest, min(int(seconds / units / COMFORTABLE_S), MOST_REPEATS))
     share = min(max(seconds / units / repeats, SHORTEST_S), LONGEST_S)
-    return _plan(ranks, share, pattern="all-pairs", order=order, repeats=repeats)
+    return _plan(ranks, media, share, pattern="all-pairs", order=order, repeats=repeats)
 
 
 def _matchings(ranks: int, order: str, seconds: float) -> int:
@@ -87,8 +98,10 @@ def _matchings(ranks: int, order: str, seconds: float) -> int:
     return max(FEWEST_MATCHINGS, int(seconds / slots / SHORTEST_S))
 
 
-def _plan(ranks: int, share: float, **options: Any) -> Plan:
-    return plan_of((replace(row, budget=rounded_down(share), **options) for row in ROWS), ranks)
+def _plan(ranks: int, media: Sequence[Medium], share: float, **options: Any) -> Plan:
+    rows = [replace(row, budget=rounded_down(share), **options) for row in ROWS]
+    rows = rows if len(media) == 1 else [replace(row, name=row.kernel) for row in rows]
+    return plan_of(over_media(rows, media), ranks)
 
 
 def rounded_down(seconds: float) -> float:

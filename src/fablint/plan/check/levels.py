@@ -24,8 +24,9 @@ from fablint.plan.check.default_rows import (
     SMALL,
 )
 from fablint.plan.check.rate_adaptation import rows_at, slowest_seconds
-from fablint.plan.check.stages import Stage, distinct_names, stage_of
+from fablint.plan.check.stages import Stage, names_of, stage_of
 from fablint.plan.rows.cost import OVERHEAD
+from fablint.plan.rows.side_by_side import over_media
 from fablint.plan.schedule.bisection import bisection_rounds
 from fablint.plan.schedule.host_rounds import all_pairs_rounds, neighbour_rounds, reach_rounds, scope_rounds
 from fablint.plan.schedule.interleaving import repeated
@@ -117,7 +118,8 @@ def level_stage(
     if budget_s is not None and not 0 < budget_s < math.inf:
         raise UsageError(f"a budget of {budget_s:g} s is no duration", "give seconds above 0")
     rate = None if level.within_hosts else rate
-    specs = level.rows if level.pairs == "near and far" else rows_at(level.rows, rate, STREAM_S)
+    specs = over_media(level.rows, asked.media)
+    specs = specs if level.pairs == "near and far" else rows_at(specs, rate, STREAM_S)
     specs = tuple(_in_turn(row) if asked.shared_cpus and not level.within_hosts else row for row in specs)
     serial = asked.oversubscribed and not level.within_hosts
     turns = [placement.ranks // 2 if serial or row.order == "serial" else 1 for row in specs]
@@ -131,7 +133,7 @@ def level_stage(
         repeats = pace.repeats(len(rounds), fewest if budget_s is None else 1)
         rounds = repeated(rounds, repeats, placement, asked.seed)
     shares = pace.shares(len(rounds)) if level.pairs != "near and far" else [REACH_CAP_S] * len(specs)
-    names = distinct_names([f"{level.name}-{row.kernel}" for row in specs])
+    names = names_of(specs, f"{level.name}-{{}}")
     rows = [(replace(row, name=name), share) for row, name, share in zip(specs, names, shares, strict=True)]
     return _as_slow(stage_of(level.name, rounds, asked, "serial" if serial else "parallel", rows), rate, pace)
 

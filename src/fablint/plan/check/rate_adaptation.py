@@ -5,12 +5,13 @@ With 16 MiB in flight a window takes 2.7 s at 50 Mbit/s, and a round never less 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from fablint.model import RowSpec, Run
+from fablint.model import Medium, RowSpec, Run
 from fablint.plan.rows.cost import BYTES_TO_ONE, DEFAULT_WINDOW, windows
 
 STREAM = RowSpec("bandwidth", sizes=(1 << 20,), warmup=(2, 2))
@@ -24,16 +25,19 @@ HEALTHY = 0.75  # quantile of the rates that stands for the network: a few slow 
 
 
 def rate_of(run: Run) -> float | None:
-    """Bytes/s that a healthy rank streams while all others do, by the rows that probe it; None: not known."""
-    rates = [np.zeros(0)]
+    """Bytes/s that a healthy rank streams while all others do, by the rows that probe it; None: not known.
+
+    Of several transports that of the slowest: all of them are measured with the same messages.
+    """
+    rates: dict[Medium, list[np.ndarray]] = defaultdict(list)
     for row in run.rows:
         if row.purpose == "rate_probe" and row.quantity == "bandwidth" and row.statistics:
             size = max(row.sizes)
             statistic = "median" if "median" in row.statistics else row.statistics[0]
             sent = np.asarray(row.observations(size, statistic).sent, dtype=np.float64)
-            rates.append(size / sent[np.isfinite(sent) & (sent > 0)])
-    found = np.concatenate(rates)
-    return float(np.quantile(found, HEALTHY)) if found.size else None
+            rates[row.medium].append(size / sent[np.isfinite(sent) & (sent > 0)])
+    found = [np.concatenate(parts) for parts in rates.values()]
+    return min((float(np.quantile(part, HEALTHY)) for part in found if part.size), default=None)
 
 
 def bandwidth_row(rate: float | None, share_s: float) -> RowSpec:

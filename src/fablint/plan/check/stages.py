@@ -22,6 +22,7 @@ from fablint.plan.check.default_rows import (
 from fablint.plan.check.follow_up import LEAST, follow_up_rounds, measured_pairs, with_controls
 from fablint.plan.rows.cost import OVERHEAD, row_seconds
 from fablint.plan.rows.patterns import Extent
+from fablint.plan.rows.side_by_side import named_after_medium, over_media
 from fablint.plan.schedule.interleaving import interleaved, repeated
 from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.plan.schedule.stratified import COUNTS, strata, stratified_rounds, tournament
@@ -74,23 +75,26 @@ def first_stage(asked: CheckRequest, placement: RoutedPlacement | None = None) -
     """
     hosts = len(set(asked.rank_hosts))
     budget = None if asked.budget_s is None else asked.budget_s * (FIRST_SHARE if hosts > 1 else 1.0)
-    every = check_plan(asked.ranks, hosts=hosts, oversubscribed=asked.oversubscribed, budget_s=budget)
+    every = check_plan(
+        asked.ranks, hosts=hosts, oversubscribed=asked.oversubscribed, budget_s=budget, media=asked.media
+    )
     whole = Stage(Plan(asked.ranks, every.rows, asked.slots))
     if asked.full or hosts < 2:
         return whole
     placement = placement or asked.placement()
+    rows = over_media(ROWS, asked.media)
     order = "serial" if asked.oversubscribed else "parallel"
     turns = placement.ranks // 2 if order == "serial" else 1
-    seconds = (budget or (SERIAL_S if order == "serial" else PARALLEL_S)) / OVERHEAD / len(ROWS) / turns
+    seconds = (budget or (SERIAL_S if order == "serial" else PARALLEL_S)) / OVERHEAD / len(rows) / turns
     most = min(int(seconds / SHORTEST_S), sum(COUNTS.values()))
     if placement.ranks - 1 <= most:
         row = every.rows[0].spec
         if row.pattern != "all-pairs" or row.budget is None:
             return whole  # matchings: there is no time for more
-        return _stage(EVERY, all_rounds(placement, row.repeats, asked.seed), asked, order, row.budget)
+        return _stage(EVERY, all_rounds(placement, row.repeats, asked.seed), asked, order, row.budget, rows)
     rounds = stratified_rounds(placement, asked.seed, _fewer(strata(placement), most))
     share = min(max(seconds / len(rounds), SHORTEST_S), LONGEST_S)
-    return _stage(FIRST, rounds, asked, order, share)
+    return _stage(FIRST, rounds, asked, order, share, rows)
 
 
 def all_rounds(placement: RoutedPlacement, repeats: int, seed: int) -> list[Pairs]:
@@ -135,7 +139,7 @@ def next_stage(
     )  # else the rounds of a follow-up are consecutive
     is_oversubscribed = asked.oversubscribed or bool(run.attributes.get("instrument", {}).get("oversubscribed"))
     again = len(rounds) - new
-    rows = [replace(row, purpose="follow_up") for row in asked.rows]
+    rows = [replace(row, purpose="follow_up") for row in over_media(asked.rows, asked.media)]
     stage = timed_stage(f"{NEXT}-{number}", rounds, replace(asked, oversubscribed=is_oversubscribed), left_s, rows)
     return stage and replace(stage, again=again)
 
@@ -176,10 +180,16 @@ def _stage(
     name: str, rounds: Sequence[Pairs], asked: CheckRequest, order: str, share: float, specs: Sequence[RowSpec] = ROWS
 ) -> Stage:
     """Return the rows with the same rounds, names and seconds of a round."""
-    stems = [row.kernel for row in specs]
-    names = distinct_names(stems if name in (FIRST, EVERY, RETEST) else [f"{stem}-{name}" for stem in stems])
+    names = names_of(specs, "{}" if name in (FIRST, EVERY, RETEST) else f"{{}}-{name}")
     rows = [(replace(row, name=called), share) for row, called in zip(specs, names, strict=True)]
     return stage_of(name, rounds, asked, order, rows)
+
+
+def names_of(rows: Sequence[RowSpec], form: str) -> list[str]:
+    """Return distinct names of rows by their kernels, `{}` in `form`, and by their media if there are several."""
+    named = [replace(row, name=form.format(row.kernel)) for row in rows]
+    has_several_media = len({row.medium for row in rows}) > 1
+    return distinct_names([str((named_after_medium(row) if has_several_media else row).name) for row in named])
 
 
 def distinct_names(names: Sequence[str]) -> list[str]:

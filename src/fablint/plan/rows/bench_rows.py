@@ -13,7 +13,7 @@ from fablint.plan.rows.benchmarks import COMPOSED, KERNEL_FAMILY, Benchmark, fin
 from fablint.plan.rows.plan_file import plan_row
 from fablint.plan.rows.refusals import why_inapplicable
 from fablint.plan.rows.row_text import parse_row
-from fablint.plan.rows.side_by_side import blocks, media
+from fablint.plan.rows.side_by_side import blocks, media, option_words
 
 WINDOWS = (1, 2, 4, 8, 16, 32, 64, 128)  # of osu_mbw_mr -V
 MEMORY_LIMIT = 512 * 2**20  # bytes a rank that OSU gives a collective
@@ -107,8 +107,7 @@ def _parts(request: BenchRequest, found: Benchmark) -> list[str]:
 
 def _row(name: str, registry: Mapping[str, Benchmark], options: Mapping[str, str | None] | None = None) -> RowSpec:
     """A kernel or a benchmark of the registry as a row, with other options in the place of its own."""
-    words = (f"--{option}" if text is None else f"--{option}={text}" for option, text in (options or {}).items())
-    return parse_row([name, *words], registry)
+    return parse_row([name, *option_words(options or {})], registry)
 
 
 def _rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Iterator[RowSpec]:

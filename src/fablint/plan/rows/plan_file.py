@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain, count
 
 from fablint.errors import UsageError
 from fablint.model import Plan, PlanRow
@@ -11,6 +13,7 @@ from fablint.plan.rows.benchmarks import Benchmark
 from fablint.plan.rows.cost import row_seconds
 from fablint.plan.rows.patterns import Extent, extent, parse_inline_rounds, parse_rounds
 from fablint.plan.rows.row_text import parse_row
+from fablint.plan.rows.side_by_side import Options, media, named_after_medium, option_words
 
 ReadFile = Callable[[str], str]  # path as written in the plan -> its text; may raise OSError
 
@@ -21,6 +24,7 @@ def parse_plan(
     source: str,
     read_file: ReadFile | None = None,
     benchmarks: Mapping[str, Benchmark] | None = None,
+    carriers: Options | None = None,
 ) -> Plan:
     """Check a plan for `ranks` ranks and predict how long it takes.
 
@@ -36,6 +40,8 @@ def parse_plan(
         Reads the rounds files that the plan names; rows with one need it.
     benchmarks
         The registry; rows that name a benchmark need it.
+    carriers
+        `--transport`, `--device` and the like for all rows; a row is measured over each of several transports.
 
     Returns
     -------
@@ -49,13 +55,16 @@ def parse_plan(
     """
     rows: list[PlanRow] = []
     names: dict[str, int] = {}
+    each = [option_words(options) for options in media(carriers or {})]
     for number, line in _lines(text):
         try:
-            request = parse_row(line.split(), benchmarks)
-            for name in _names(request):
-                _refuse_twice(name, names)
-                names[name] = number
-            rows.append(plan_row(request, ranks, read_file))
+            for words in each:
+                request = parse_row([*line.split(), *words], benchmarks)
+                request = _named(request, names) if len(each) > 1 else request
+                for name in _names(request):
+                    _refuse_twice(name, names)
+                    names[name] = number
+                rows.append(plan_row(request, ranks, read_file))
         except UsageError as error:
             raise UsageError(f"{source}:{number}: {error.message}", error.hint) from None
     if not rows:
@@ -68,6 +77,15 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         bare = line.partition("#")[0].strip()
         if bare:
             yield number, bare
+
+
+def _named(row: RowSpec, taken: Collection[str]) -> RowSpec:
+    """Return the row named after its medium; a number makes the name of a row without a name unique."""
+    named = named_after_medium(row)
+    if row.name is not None:
+        return named
+    later = (f"{named.name}-{number}" for number in count(2))
+    return replace(row, name=next(name for name in chain([named.name], later) if name not in taken))
 
 
 def _names(row: RowSpec) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from itertools import product
 
 from fablint.errors import UsageError
@@ -11,6 +11,7 @@ from fablint.model import Medium, RowSpec
 from fablint.model.registry import TRANSPORTS
 from fablint.model.registry.option_values import Counts
 from fablint.plan.rows.cost import DEFAULT_BUDGET_S
+from fablint.plan.rows.row_text import parse_row
 
 BLOCKS = 5  # of each transport: the interval of a ratio is that of the ratios of so many blocks
 PRECISION = 0.02  # of the engine, if no stopping rule is given
@@ -38,6 +39,28 @@ def media(options: Options) -> list[Options]:
         foreign = _options_of_others(own.get("transport"), lists.get("transport", ()))
         found.append({name: text for name, text in own.items() if name not in foreign})
     return found
+
+
+def parse_media(options: Options) -> tuple[Medium, ...]:
+    """Return the media that `--transport`, `--memory`, `--device` and the like name.
+
+    Raises
+    ------
+    UsageError
+        A transport or a memory is unknown or listed twice, or an option does not apply to any of the transports.
+    """
+    return tuple(parse_row(["latency", *option_words(own)]).medium for own in media(options))
+
+
+def option_words(options: Options) -> list[str]:
+    """Return options as words of a row."""
+    return [f"--{name}" if text is None else f"--{name}={text}" for name, text in options.items()]
+
+
+def over_media(rows: Iterable[RowSpec], each: Sequence[Medium]) -> tuple[RowSpec, ...]:
+    """Return every row over each medium. The rows of several media that have names are named after their media."""
+    found = (replace(row, **asdict(medium)) for row in rows for medium in each)
+    return tuple(named_after_medium(row) if row.name and len(each) > 1 else row for row in found)
 
 
 def _listed(name: str, options: Options) -> list[str]:
@@ -79,7 +102,7 @@ def blocks(rows: Sequence[Sequence[RowSpec]], count: int = BLOCKS) -> Iterator[R
 
 def named_after_medium(row: RowSpec) -> RowSpec:
     """Return the row with its transport, and its memory if that is not the host's, appended to its name."""
-    memory = [row.memory] if row.memory != Medium().memory else []
+    memory = [row.memory.replace(":", "_")] if row.memory != Medium().memory else []
     return replace(row, name="-".join([row.name or row.kernel, row.transport, *memory]))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fablint.errors import BrokenRunError
-from fablint.model import Slots
+from fablint.model import Medium, Slots
 from fablint.model.preflight_results import Outcome, Result, hosts_by_result
 from fablint.text.names import fold, unfold
 from fablint.workflows.run_files import CHECK, save_text
@@ -30,6 +30,7 @@ class CheckRecord:
     ranks_per_nic: int | None = None
     budget_s: float | None = None
     unfit: UnfitPolicy = "refuse"
+    media: tuple[Medium, ...] = (Medium(),)
     nics: Sequence[str] = ()  # that the user names as those of the fabric
     topology: str = ""  # text of a topology file; empty: none is known
     site: str = ""  # text of the site file
@@ -51,6 +52,7 @@ def save_check(check: CheckRecord, run: Path) -> None:
         "findings": [one.model_dump(mode="json") for one in check.findings],
         "inside": [one.model_dump(mode="json") for one in check.inside],
         "level_failures": dict(check.level_failures),
+        "media": [vars(medium) for medium in check.media],
         "nics": list(check.nics),
         "warnings": [[*what, fold(hosts)] for what, hosts in hosts_by_result(check.warnings).items()],
         "notes": list(check.notes),
@@ -86,6 +88,7 @@ def _parsed(document: dict[str, Any]) -> CheckRecord:
         ranks_per_nic=None if each is None else int(each),
         budget_s=None if budget is None else float(budget),
         unfit=document["unfit"],
+        media=tuple(Medium(**medium) for medium in document["media"]),
         nics=[str(nic) for nic in document["nics"]],
         topology=str(document["topology"]),
         site=str(document["site"]),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import IncompleteError, PreflightError, UsageError
-from fablint.model import Allocation, Finding, PlannedLevel, Run, Slots, Topology
+from fablint.model import Allocation, Finding, Medium, PlannedLevel, Run, Slots, Topology
 from fablint.model.preflight_results import Fitness, Outcome
 from fablint.text.evidence_sentences import sentences
 from fablint.text.fitness_findings import finding_of, finding_of_silent, unseen_network
@@ -50,6 +50,7 @@ class ClusterCheckRequest:
     ranks_each: int = 1
     ranks_per_nic: int | None = None  # instead of `ranks_each`
     budget_s: float | None = None
+    media: tuple[Medium, ...] = (Medium(),)  # transports and memories
     site: Path | None = None  # the site file
     unfit: UnfitPolicy = "refuse"  # what is done with hosts that preflight rejects
 
@@ -211,6 +212,7 @@ def _record(request: ClusterCheckRequest, topology: Topology | None, fitness: Fi
         unequal=any(level.unequal for level in request.suite.levels),
         ranks_per_nic=request.ranks_per_nic,
         budget_s=request.budget_s,
+        media=request.media,
         unfit=request.unfit,
         nics=request.fabric.nics,
         topology=write_topology(topology) if topology is not None else "",
@@ -277,7 +279,8 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     unfit = _unfit_hosts(hosts.fitness, "exclude" if record.unfit == "exclude" else "measure")
     excluded = {**{finding.name: finding for finding in unusable}, **unfit}
     slots, topology = tuple(record.slots), run_files.topology_of(record.topology, path)
-    request = CheckRequest(sum(slot.ranks for slot in slots), slots, topology, budget_s=record.budget_s)
+    ranks = sum(slot.ranks for slot in slots)
+    request = CheckRequest(ranks, slots, topology, budget_s=record.budget_s, media=record.media)
     left = without(request, excluded)
     refuse_unshared(system, path, left.slots)
     request = request if run is not None else left  # a run belongs to its ranks
@@ -379,4 +382,4 @@ def _check_request(request: ClusterCheckRequest, topology: Topology | None, each
         left = next(iter(each), "no host")
         raise IncompleteError(f"{left} is left: at least 2 hosts are required", "see above why others are excluded")
     ranks = hosts_request([Slots(host, count) for host, count in each.items()])
-    return replace(ranks, topology=topology, budget_s=request.budget_s)
+    return replace(ranks, topology=topology, budget_s=request.budget_s, media=request.media)

@@ -12,6 +12,7 @@ namespace {
 // Handles of a library are pointers; a result of 0 is success, and these results are the same in both libraries.
 constexpr int out_of_memory = 2;
 constexpr int no_device = 100;
+constexpr int not_ready = 600;
 
 constexpr unsigned non_blocking_stream = 1;
 constexpr unsigned portable_host_memory = 1;
@@ -44,6 +45,7 @@ const char* const hip_advice =
              (void* to, const void* from, std::size_t bytes, GpuStream stream))                                    \
     FUNCTION(create_stream, "cuStreamCreate", "hipStreamCreateWithFlags", (GpuStream * stream, unsigned flags))    \
     FUNCTION(synchronise, "cuStreamSynchronize", "hipStreamSynchronize", (GpuStream stream))                       \
+    FUNCTION(query, "cuStreamQuery", "hipStreamQuery", (GpuStream stream))                                         \
     FUNCTION(destroy_stream, "cuStreamDestroy_v2", "hipStreamDestroy", (GpuStream stream))                         \
     FUNCTION(address_range, "cuMemGetAddressRange_v2", "hipMemGetAddressRange",                                    \
              (void** base, std::size_t* bytes, const void* data))                                                  \
@@ -171,6 +173,13 @@ GpuStream GpuRuntime::create_stream() const {
 }
 
 void GpuRuntime::synchronise(GpuStream stream) const { check(call_->synchronise(stream), "wait for a stream"); }
+
+bool GpuRuntime::is_idle(GpuStream stream) const {
+    const int result = call_->query(stream);
+    if (result == not_ready) return false;
+    check(result, "state of a stream");
+    return true;
+}
 
 void GpuRuntime::destroy(GpuStream stream) const noexcept { call_->destroy_stream(stream); }
 

@@ -54,6 +54,7 @@ class GpuRuntime {
     void queue_copy(GpuCopy kind, void* to, const void* from, std::size_t bytes, GpuStream stream) const;
     GpuStream create_stream() const;
     void synchronise(GpuStream stream) const;
+    bool is_idle(GpuStream stream) const;  // is everything complete that was queued?
     void destroy(GpuStream stream) const noexcept;
 
     // Memory of a device for another process of this host: what that process needs in order to map it.

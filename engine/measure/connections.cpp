@@ -15,6 +15,7 @@ Connections::Connections(RankGroup& rank_group, Transport& transport) : transpor
         at = begin + length;
     }
     connected_.resize(addresses_.size(), false);
+    transport.join(addresses_);
 }
 
 void Connections::connect(const std::vector<int>& peers) {

@@ -77,6 +77,7 @@ TransportSettings Runner::transport_settings() const {
     settings.streams = row_.streams;
     settings.provider = row_.ofi_provider;
     settings.rank = rank_group_.rank();
+    settings.ranks = rank_group_.size();
     settings.gpu = memory_named(row_.memory).gpu;
     settings.yielding = rank_group_.yielding();
     settings.interfaces = context_.interfaces;

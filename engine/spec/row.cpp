@@ -127,6 +127,7 @@ void choose_stop_rule(RowOptions& row, const OptionTexts& given) {
 }
 
 void choose_defaults_of_kernel(RowOptions& row, const KernelInfo& kernel) {
+    if (row.memory.empty()) row.memory = transport_named(row.transport).memory;
     if (row.pattern.empty()) row.pattern = kernel.default_pattern();
     if (row.win.empty()) row.win = kernel.win;
     if (row.sync.empty()) row.sync = kernel.sync;
@@ -156,6 +157,9 @@ void refuse_transport(const RowOptions& row, const KernelInfo& kernel) {
     if (row.barrier_each && (transport.offers & capability::collectives) == 0)
         throw usage_error("--barrier sample requires a transport with collectives, which " + row.transport +
                           " does not offer: choose another --transport");
+    if (memory_named(transport.memory).gpu && !memory_named(row.memory).gpu)
+        throw usage_error("--memory " + row.memory + " does not apply to transport " + row.transport +
+                          ": it moves memory of GPUs only, use --memory cuda or --memory hip");
     constexpr Capabilities of_gpu_memory = capability::persistent | capability::collectives;
     if (memory_named(row.memory).gpu && (kernel.required & ~of_gpu_memory) != 0)
         throw usage_error(row.kernel + " does not apply to --memory " + row.memory +

@@ -9,8 +9,8 @@ const std::vector<TransportInfo>& transports() {
     constexpr bool moves = true;
     constexpr bool moves_nothing = false;
     static const std::vector<TransportInfo> table = {
-#define TRANSPORT(name, offers, options, bytes, description) \
-    {#name, description, offers, options, bytes, make_##name##_transport},
+#define TRANSPORT(name, offers, options, bytes, memory, description) \
+    {#name, description, offers, options, bytes, memory, make_##name##_transport},
 #include "registry/transports.inc"
     };
     return table;

@@ -20,6 +20,9 @@ class Transport {
 
     // What another rank needs in order to connect to this one; empty where connections need no set-up.
     virtual std::string address() const { return {}; }
+    // All ranks call it, with the addresses of all ranks by rank, before any connection: for libraries that connect the
+    // ranks together. Called once or more; where no rank has an address, never.
+    virtual void join(const std::vector<std::string>& /*addresses*/) {}
     // Both ends call it, with each other's address, at about the same time.
     virtual void connect(int /*peer*/, const std::string& /*address*/) {}
 
@@ -71,6 +74,7 @@ struct TransportSettings {
     std::string provider;  // of libfabric; empty: its choice
     // Of this rank:
     int rank = 0;
+    int ranks = 1;                        // of the run
     std::optional<GpuApi> gpu;            // the message buffers are in memory of a GPU
     bool yielding = false;                // wait without spinning: there are more ranks than CPUs
     std::vector<std::string> interfaces;  // network interfaces of the NIC nearest to the rank
@@ -83,6 +87,7 @@ struct TransportInfo {
     Capabilities offers;
     const char* options;
     bool moves_bytes;
+    const char* memory;
     std::unique_ptr<Transport> (*make)(const TransportSettings& settings);
 
     bool accepts(const std::string& option) const;  // an option that does not apply to every transport
@@ -93,7 +98,7 @@ const std::vector<TransportInfo>& transports();
 const TransportInfo& transport_named(const std::string& name);  // throws a usage error
 
 // One file each in transports/.
-#define TRANSPORT(name, offers, options, bytes, description) \
+#define TRANSPORT(name, offers, options, bytes, memory, description) \
     std::unique_ptr<Transport> make_##name##_transport(const TransportSettings& settings);
 #include "registry/transports.inc"
 

@@ -17,6 +17,8 @@ from fablint.measure import find_mpiexec
 from fablint.system import System
 from tested_mpis import built_engine, tested_mpis
 
+ENGINE = Path(__file__).parents[2] / "engine"
+
 
 @pytest.fixture(scope="session", params=tested_mpis())
 def mpi(request: pytest.FixtureRequest) -> Mpi:
@@ -35,6 +37,14 @@ def smpi_engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         engine = folder / "fablint-engine"
         return engine if engine.exists() else build_smpi_engine(folder)
+
+
+@pytest.fixture(scope="session")
+def fake_drivers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The fakes of the driver libraries of GPUs: engine/tests/fakes."""
+    build = tmp_path_factory.mktemp("fakes")
+    subprocess.run(["make", "-s", "-C", ENGINE, f"BUILD={build}", "fake_drivers"], check=True)
+    return build / "fake"
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,16 +12,7 @@ from real_mpi import Mpi, one_line
 from fablint.model import Row
 from fablint.store import read_run
 
-ENGINE = Path(__file__).parents[2] / "engine"
 CHECKED = "--sizes 8,64K --samples 3 --warmup 1 --validate"
-
-
-@pytest.fixture(scope="session")
-def fake_drivers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The fakes of the driver libraries of GPUs: engine/tests/fakes."""
-    build = tmp_path_factory.mktemp("fakes")
-    subprocess.run(["make", "-s", "-C", ENGINE, f"BUILD={build}", "fake_drivers"], check=True)
-    return build / "fake"
 
 
 def gpu_problem() -> str:

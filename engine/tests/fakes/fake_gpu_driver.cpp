@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
@@ -33,7 +34,14 @@
 
 namespace {
 
-enum Result { success = 0, invalid_value = 1, out_of_memory = 2, no_device = 100, invalid_device = 101 };
+enum Result {
+    success = 0,
+    invalid_value = 1,
+    out_of_memory = 2,
+    no_device = 100,
+    invalid_device = 101,
+    not_ready = 600
+};
 
 constexpr std::size_t page = 4096;
 
@@ -45,15 +53,24 @@ struct Allocation {
     bool is_foreign;  // of another process
 };
 
-struct Copy {
+// A copy, or work of another fake: calls of `run` until it returns true.
+struct Task {
     char* to;
     const char* from;
     std::size_t bytes;
+    bool (*run)(void* work);
+    void* work;
+
+    bool advance() const {
+        if (run != nullptr) return run(work);
+        std::memmove(to, from, bytes);
+        return true;
+    }
 };
 
 struct Stream {
     int device;
-    std::vector<Copy> queued;
+    std::deque<Task> queued;
 };
 
 struct Handle {
@@ -128,7 +145,7 @@ struct Driver {
     }
     void require_idle(const char* begin, std::size_t bytes) {
         for (const auto& [handle, stream] : streams)
-            for (const Copy& copy : stream.queued)
+            for (const Task& copy : stream.queued)
                 if ((copy.to >= begin && copy.to < begin + bytes) || (copy.from >= begin && copy.from < begin + bytes))
                     misuse("a release of memory while a copy is queued");
     }
@@ -187,7 +204,11 @@ extern "C" {
 
 using IpcHandle = struct { char bytes[64]; };
 
-// For other fakes: where the bytes of device memory are.
+// For other fakes: the current device, where the bytes of device memory are, and work that a stream executes.
+int fake_gpu_current() { return current; }
+void fake_gpu_queue(void* stream, bool (*run)(void*), void* work) {
+    Locked()->stream(stream).queued.push_back({nullptr, nullptr, 0, run, work});
+}
 void* fake_gpu_view(const void* data, std::size_t bytes) { return Locked()->view(data, bytes); }
 
 int NAME(cuInit, hipInit)(unsigned flags) {
@@ -301,7 +322,8 @@ int NAME(cuMemcpyHtoDAsync_v2, hipMemcpyHtoDAsync)(void* to, const void* from, s
     const Locked driver;
     driver->require_device();
     driver->require_host(from, bytes, stream);
-    driver->stream(stream).queued.push_back({driver->view(to, bytes), static_cast<const char*>(from), bytes});
+    driver->stream(stream).queued.push_back(
+        {driver->view(to, bytes), static_cast<const char*>(from), bytes, nullptr, nullptr});
     return success;
 }
 
@@ -309,14 +331,16 @@ int NAME(cuMemcpyDtoHAsync_v2, hipMemcpyDtoHAsync)(void* to, const void* from, s
     const Locked driver;
     driver->require_device();
     driver->require_host(to, bytes, stream);
-    driver->stream(stream).queued.push_back({static_cast<char*>(to), driver->view(from, bytes), bytes});
+    driver->stream(stream).queued.push_back(
+        {static_cast<char*>(to), driver->view(from, bytes), bytes, nullptr, nullptr});
     return success;
 }
 
 int NAME(cuMemcpyDtoDAsync_v2, hipMemcpyDtoDAsync)(void* to, const void* from, std::size_t bytes, void* stream) {
     const Locked driver;
     driver->require_device();
-    driver->stream(stream).queued.push_back({driver->view(to, bytes), driver->view(from, bytes), bytes});
+    driver->stream(stream).queued.push_back(
+        {driver->view(to, bytes), driver->view(from, bytes), bytes, nullptr, nullptr});
     return success;
 }
 
@@ -332,9 +356,18 @@ int NAME(cuStreamCreate, hipStreamCreateWithFlags)(void** stream, unsigned flags
 int NAME(cuStreamSynchronize, hipStreamSynchronize)(void* stream) {
     const Locked driver;
     driver->require_device();
-    for (const Copy& copy : driver->stream(stream).queued) std::memmove(copy.to, copy.from, copy.bytes);
-    driver->stream(stream).queued.clear();
+    for (auto& queued = driver->stream(stream).queued; !queued.empty();)
+        if (queued.front().advance()) queued.pop_front();
     return success;
+}
+
+int NAME(cuStreamQuery, hipStreamQuery)(void* stream) {
+    const Locked driver;
+    driver->require_device();
+    auto& queued = driver->stream(stream).queued;
+    if (queued.empty()) return success;
+    if (queued.front().advance()) queued.pop_front();
+    return not_ready;  // one task for each call: a caller that does not wait for the stream is detected
 }
 
 int NAME(cuStreamDestroy_v2, hipStreamDestroy)(void* stream) {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from fablint.model.registry import KERNELS, OPTIONS, PATTERNS, KernelInfo
+from fablint.model.registry import KERNELS, OPTIONS, PATTERNS, TRANSPORTS, KernelInfo
 from fablint.model.registry.option_values import Counts
 
 _DEFAULTS: Mapping[str, Any] = {option.field: option.default for option in OPTIONS.values()}
@@ -40,7 +40,8 @@ class RowSpec:
     """One measurement of a plan. Field `a_b` is option `--a-b` of engine/registry/options.inc, which has the defaults.
 
     Sizes are in bytes, the budget in seconds; the precision is a fraction. None: the option is absent, or the kernel
-    has no such option. Pattern, sizes, win and sync are those of the kernel unless they are given.
+    has no such option. Pattern, sizes, win and sync are those of the kernel, and the memory is that of the
+    transport, unless they are given.
     """
 
     kernel: str
@@ -78,7 +79,7 @@ class RowSpec:
     device: str | None = None
     streams: int = _DEFAULTS["streams"]
     ofi_provider: str | None = None
-    memory: str = _DEFAULTS["memory"]
+    memory: str = ""
     validate: bool = False
     histogram: bool = False
     only_rounds: tuple[int, ...] | None = None
@@ -91,6 +92,7 @@ class RowSpec:
             "sizes": kernel.default_sizes,
             "win": kernel.win or None,
             "sync": sync,
+            "memory": TRANSPORTS[self.transport].memory,
         }
         for field, value in own.items():
             if not getattr(self, field):

@@ -150,6 +150,7 @@ class TransportInfo:
     offers: frozenset[str]
     options: frozenset[str]  # options that do not apply to every transport
     moves_bytes: bool
+    memory: str  # where the message buffers are by default
 
 
 @dataclass(frozen=True)
@@ -207,13 +208,16 @@ PATTERNS: Mapping[str, PatternInfo] = {
     for _, name, shape, _, _, _, options, _ in registry_table("patterns.inc", "PATTERN", 8)
 }
 TRANSPORTS: Mapping[str, TransportInfo] = {
-    name: TransportInfo(name, frozenset(_set(offers)), frozenset(options.split()), moves == "moves")
-    for name, offers, options, moves, _ in registry_table("transports.inc", "TRANSPORT", 5)
+    name: TransportInfo(name, frozenset(_set(offers)), frozenset(options.split()), moves == "moves", memory)
+    for name, offers, options, moves, memory, _ in registry_table("transports.inc", "TRANSPORT", 6)
 }
 # What follows the name of a memory after a colon, as in host-numa:1, by name; "" where nothing does.
 MEMORIES: Mapping[str, str] = {
     name: parameter for _, name, parameter, _, _ in registry_table("transports.inc", "MEMORY", 5)
 }
+GPU_MEMORIES = tuple(
+    name for _, name, _, place, _ in registry_table("transports.inc", "MEMORY", 5) if place in ("cuda", "hip")
+)
 # Names that OSU's tables print, by name; a synchronisation by both ends is in SYNCS_OF_BOTH_ENDS.
 WINS: Mapping[str, str] = {name: osu for name, osu, _ in registry_table("windows.inc", "WIN", 3)}
 SYNCS: Mapping[str, str] = {name: osu for name, _, osu, _ in registry_table("windows.inc", "SYNC", 4)}

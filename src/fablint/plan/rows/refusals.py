@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fablint.errors import UsageError
-from fablint.model.registry import EXCLUSIONS, OPTIONS, PATTERNS, REQUIREMENTS, SYNCS_OF_BOTH_ENDS, TRANSPORTS
+from fablint.model.registry import (
+    EXCLUSIONS,
+    GPU_MEMORIES,
+    OPTIONS,
+    PATTERNS,
+    REQUIREMENTS,
+    SYNCS_OF_BOTH_ENDS,
+    TRANSPORTS,
+)
 from fablint.model.row import RowSpec
 from fablint.text.suggestions import alternatives
 
@@ -89,6 +97,12 @@ def _refuse_transport(row: RowSpec) -> None:
         if missing := ", ".join(name for name in capabilities if name not in transport.offers):
             required = f"{what} requires a transport with {missing}, which {row.transport} does not offer"
             raise UsageError(required, "choose another --transport")
+    if transport.memory in GPU_MEMORIES and row.memory not in GPU_MEMORIES:
+        choices = alternatives(f"--memory {memory}" for memory in GPU_MEMORIES)
+        raise UsageError(
+            f"--memory {row.memory} does not apply to transport {row.transport}",
+            f"it moves memory of GPUs only, use {choices}",
+        )
     if row.validate and not transport.moves_bytes:
         raise UsageError(f"--validate does not apply to transport {row.transport}", "it moves nothing")
 

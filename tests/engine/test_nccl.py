@@ -1,0 +1,141 @@
+"""Sends, receives and collectives of NCCL, over its fake of engine/tests/fakes, and over NCCL where there are GPUs."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from real_mpi import Mpi, one_line
+
+from fablint.store import read_run
+
+CHECKED = "--transport nccl --sizes 8,64K --samples 3 --warmup 1 --validate"
+PLAN = [
+    *(f"{kernel} {CHECKED}" for kernel in ("latency", "bandwidth", "bibandwidth", "exchange")),
+    *(f"{kernel} {CHECKED}" for kernel in ("bcast", "allreduce", "allgather", "reduce_scatter", "alltoall")),
+    *(f"{kernel} {CHECKED} --in-place" for kernel in ("bcast", "allreduce", "allgather", "reduce_scatter")),
+    "barrier --transport nccl --samples 3",
+    "alltoall --name odd --transport nccl --sizes 7 --samples 3 --validate",
+    "allreduce --name batch --transport nccl --sizes 8 --iterations 20 --batch 20",
+    "bandwidth --name hub --transport nccl --pattern fan-in --sizes 8 --samples 3 --validate",
+    "bandwidth --name all --transport nccl --pattern all-pairs --sizes 8 --samples 3 --validate",
+]
+
+
+@pytest.fixture
+def fakes(fake_drivers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Libraries of GPUs that are fakes, with a GPU for each rank."""
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_drivers), prepend=os.pathsep)
+    monkeypatch.setenv("FAKE_GPU_DEVICES", "4")
+    return fake_drivers
+
+
+def nccl_problem() -> str:
+    """Why NCCL cannot be used here between two ranks; '' if it can."""
+    try:
+        ctypes.CDLL("libnccl.so.2")
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        return str(error)
+    count = ctypes.c_int()
+    status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    return f"the driver returns {status}" if status else "" if count.value > 1 else "NCCL requires a GPU for each rank"
+
+
+def test_every_operation_moves_every_byte(mpi: Mpi, fakes: Path, tmp_path: Path) -> None:
+    lines = [*PLAN, f"reduce_scatter --name rccl {CHECKED} --memory hip"]
+    ended = mpi.run(3, "--plan", "-", "-o", tmp_path / "a.run", text="\n".join(lines))
+    assert ended.status == 0, ended.errors
+    assert "fake lib" not in ended.errors
+    rows = {row.name: row.attributes for row in read_run(tmp_path / "a.run").rows}
+    assert len(rows) == len(lines)
+    assert {attributes["memory"] for name, attributes in rows.items() if name != "rccl"} == {"cuda"}
+    assert rows["batch"]["batch"] == 20
+
+
+def test_every_operation_moves_every_byte_between_gpus(mpi: Mpi, tmp_path: Path) -> None:
+    if problem := nccl_problem():
+        pytest.skip(f"no NCCL: {problem}")
+    ended = mpi.run(2, "--plan", "-", "-o", tmp_path / "a.run", text="\n".join(PLAN))
+    assert ended.status == 0, ended.errors
+
+
+def test_a_communicator_that_fails_ends_the_run_with_its_error(
+    mpi: Mpi, fakes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = ("latency", "--transport", "nccl", "--sizes", "8", "-q")
+    with monkeypatch.context() as setting:
+        setting.setenv("FAKE_NCCL_ASYNC", "0:30:6")
+        errors = mpi.run(2, *row).errors
+    assert "lost: rank 1 " in errors
+    assert "partner 0: NCCL: communicator: remote process exited or there was a network error (6)" in errors
+    with monkeypatch.context() as setting:
+        setting.setenv("FAKE_NCCL_INIT", "0:3")
+        ended = mpi.run(2, *row)
+    assert ended.status == 3
+    assert "NCCL: communicator of all ranks: internal error" in one_line(ended.error_lines)
+    monkeypatch.setenv("FAKE_GPU_DEVICES", "1")
+    assert "(every rank needs a GPU of its own): invalid usage" in one_line(mpi.run(2, *row).error_lines)
+
+
+def test_a_missing_library_says_how_to_get_it(
+    mpi: Mpi, fake_drivers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not nccl_problem():
+        pytest.skip("NCCL is installed here")
+    shutil.copy(fake_drivers / "libcuda.so.1", tmp_path)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path), prepend=os.pathsep)
+    ended = mpi.run(2, "latency", "--transport", "nccl", "-q")
+    assert ended.status == 2
+    assert one_line(ended.error_lines).startswith("libnccl.so.2: cannot open shared object file")
+    assert "load the NCCL module or install NCCL" in ended.errors
+
+
+def test_host_memory_is_refused(mpi: Mpi) -> None:
+    ended = mpi.run(2, "latency", "--transport", "nccl", "--memory", "host", "-q")
+    assert (ended.status, one_line(ended.error_lines)) == (
+        2,
+        "--memory host does not apply to transport nccl: it moves memory of GPUs only, use --memory cuda or "
+        "--memory hip",
+    )
+
+
+MISUSES = {
+    "the end of a group that did not begin": "nccl.ncclGroupEnd()",
+    "no device memory at this address": "nccl.ncclSend(data + 4096, size(8), 1, 0, comm, None)",
+    "a communicator that is not open": "nccl.ncclCommDestroy(comm); nccl.ncclCommAbort(comm)",
+    "buffers that overlap": "nccl.ncclAllReduce(data, data + 4, size(2), 7, 0, comm, None)",
+    "a rank that does not exist": "nccl.ncclRecv(data, size(8), 1, 1, comm, None)",
+    "not released at the end": "pass",
+}
+ALONE = """
+import ctypes, sys
+cuda, nccl = (ctypes.CDLL(f"{sys.argv[1]}/{name}") for name in ("libcuda.so.1", "libnccl.so.2"))
+class Id(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char * 128)]
+size, context, memory, handle, own = ctypes.c_size_t, ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p(), Id()
+cuda.cuInit(0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+cuda.cuMemAlloc_v2(ctypes.byref(memory), size(16))
+nccl.ncclGetUniqueId(ctypes.byref(own))
+nccl.ncclCommInitRank(ctypes.byref(handle), 1, own, 0)
+for function in (nccl.ncclSend, nccl.ncclRecv):
+    function.argtypes = [ctypes.c_void_p, size, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+nccl.ncclAllReduce.argtypes = [*[ctypes.c_void_p] * 2, size, *[ctypes.c_int] * 2, *[ctypes.c_void_p] * 2]
+nccl.ncclCommDestroy.argtypes = nccl.ncclCommAbort.argtypes = [ctypes.c_void_p]
+data, comm = memory.value, handle.value
+"""
+
+
+@pytest.mark.parametrize("misuse", MISUSES)
+def test_the_fake_detects_a_wrong_use(fake_drivers: Path, misuse: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", ALONE + MISUSES[misuse], fake_drivers], capture_output=True, text=True, check=False
+    )
+    assert misuse in done.stderr

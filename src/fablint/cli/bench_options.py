@@ -171,13 +171,13 @@ SECTIONS = {
         value(
             "--transport",
             "LIST",
-            "What carries the messages: mpi, tcp, ucx, ofi; several are compared [mpi].",
+            "What carries the messages: mpi, tcp, ucx, ofi, nccl; several are compared [mpi].",
             "transport",
         ),
         value("--device", "NAME", "NIC of tcp (interface or network), ucx or ofi.", "device"),
         value("--streams", "N", "Connections of a pair, over tcp [1].", "streams"),
         value("--ofi-provider", "NAME", "Provider of libfabric, over ofi.", "ofi-provider"),
-        value("--memory", "M", "Message buffers in host, host-huge, host-numa:N, cuda, hip [host].", "memory"),
+        value("--memory", "M", "Buffers in host, host-huge, host-numa:N, cuda, hip [host; nccl: cuda].", "memory"),
     ),
     "Options of some benchmarks": (
         value("-W --window --window-size", "N", "Messages in flight.", "window"),

@@ -343,3 +343,14 @@ def test_every_option_of_the_grammar_is_documented_with_its_default(engine_page)
 @pytest.mark.parametrize("names", [KERNELS, PATTERNS])
 def test_every_kernel_and_pattern_is_documented(engine_page, names):
     assert [name for name in names if f"`{name}`" not in engine_page] == []
+
+
+def test_nccl_moves_memory_of_gpus():
+    assert parse_row(["latency"]).memory == "host"
+    assert parse_row(["allreduce", "--transport", "nccl"]).memory == "cuda"
+    row = parse_row(["allreduce", "--transport", "nccl", "--memory", "hip"])
+    assert parse_row(row.text.split()) == row
+    assert refusal("latency --transport nccl --memory host") == (
+        "--memory host does not apply to transport nccl: it moves memory of GPUs only, "
+        "use --memory cuda or --memory hip"
+    )

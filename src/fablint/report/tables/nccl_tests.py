@@ -94,7 +94,12 @@ def _comments(run: Run, row: Row) -> list[str]:
 
 
 def _device(run: Run, rank: int) -> str:
-    return f"#  Rank {rank:2} Group  0 on {run.rank_host[rank]:>10} device  -"
+    """The line of a rank: its host and, where the run has it, number, PCI bus and model of its GPU."""
+    gpu, pci, model = (
+        str((run.attributes.get(f"rank_gpu{part}") or {rank: ""})[rank]) for part in ("", "_pci", "_model")
+    )
+    bus = f" [0x{pci.split(':')[1]}] {model}" if pci.count(":") == 2 else ""
+    return f"#  Rank {rank:2} Group  0 on {run.rank_host[rank]:>10} device {gpu.removeprefix('gpu') or '-':>2}{bus}"
 
 
 def _is_of_floats(row: Row, size: int) -> bool:

@@ -17,12 +17,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
 #include <string>
-#include <vector>
+
+#include "fake_stream.hpp"
 
 #ifdef FAKE_HIP
 #define NAME(cuda, hip) hip
@@ -44,34 +44,6 @@ enum Result {
 };
 
 constexpr std::size_t page = 4096;
-
-struct Allocation {
-    std::size_t bytes;
-    char* view;  // the mapping through which the fake reads and writes
-    int device;
-    int file;         // of the memory
-    bool is_foreign;  // of another process
-};
-
-// A copy, or work of another fake: calls of `run` until it returns true.
-struct Task {
-    char* to;
-    const char* from;
-    std::size_t bytes;
-    bool (*run)(void* work);
-    void* work;
-
-    bool advance() const {
-        if (run != nullptr) return run(work);
-        std::memmove(to, from, bytes);
-        return true;
-    }
-};
-
-struct Stream {
-    int device;
-    std::deque<Task> queued;
-};
 
 struct Handle {
     int pid;

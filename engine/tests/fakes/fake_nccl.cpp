@@ -17,8 +17,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +25,8 @@
 #include <set>
 #include <string>
 #include <vector>
+
+#include "fake_channels.hpp"
 
 #ifdef FAKE_RCCL
 #define LIBRARY "librccl"
@@ -41,8 +41,6 @@ namespace {
 enum Result { success = 0, invalid_argument = 4, invalid_usage = 5, remote_error = 6 };
 enum Type { uint8 = 1, float32 = 7 };
 enum Kind : int { message, broadcast, all_reduce, all_gather, reduce_scatter };
-
-constexpr int most_ranks = 16;
 
 [[noreturn]] void misuse(const std::string& text) {
     std::fprintf(stderr, "fake " LIBRARY ": %s\n", text.c_str());
@@ -76,36 +74,6 @@ const Driver& driver() {
 
 char* view(const void* data, std::size_t bytes) { return static_cast<char*>(driver().view(data, bytes)); }
 
-// Bytes from one rank to another, in order.
-struct Channel {
-    static constexpr std::size_t capacity = 16384;
-    std::atomic<std::uint64_t> written;
-    std::atomic<std::uint64_t> read;
-    char ring[capacity];
-
-    std::size_t write(const char* data, std::size_t bytes) {
-        const std::uint64_t begin = written;
-        const std::size_t count = std::min<std::size_t>(bytes, capacity - (begin - read));
-        for (std::size_t i = 0; i < count; ++i) ring[(begin + i) % capacity] = data[i];
-        written = begin + count;
-        return count;
-    }
-    std::size_t take(char* data, std::size_t bytes) {
-        const std::uint64_t begin = read;
-        const std::size_t count = std::min<std::size_t>(bytes, written - begin);
-        for (std::size_t i = 0; i < count; ++i) data[i] = ring[(begin + i) % capacity];
-        read = begin + count;
-        return count;
-    }
-};
-
-struct Shared {
-    std::atomic<int> arrived;
-    std::atomic<int> failed;
-    int devices[most_ranks];
-    Channel channels[most_ranks][most_ranks];
-};
-
 struct Communicator {
     Shared* shared;
     int ranks;
@@ -113,38 +81,6 @@ struct Communicator {
     int operations = 0;
     int error = success;  // that it reports
     bool is_open = true;
-};
-
-struct Header {
-    std::uint64_t bytes;
-    int kind;
-    int type;
-    bool operator==(const Header& other) const {
-        return bytes == other.bytes && kind == other.kind && type == other.type;
-    }
-};
-
-// A message, header first.
-struct Transfer {
-    bool sends;
-    Channel* channel;
-    Header header;
-    char* data;
-    Header found{};
-    std::size_t done = 0;
-
-    bool is_complete() const { return done == sizeof header + header.bytes; }
-    void advance() {
-        if (done < sizeof header) {
-            done += sends ? channel->write(reinterpret_cast<const char*>(&header) + done, sizeof header - done)
-                          : channel->take(reinterpret_cast<char*>(&found) + done, sizeof header - done);
-            if (done < sizeof header) return;
-            if (!sends && !(found == header)) misuse("a receive that does not match the send");
-        }
-        char* const at = data + (done - sizeof header);
-        const std::size_t left = sizeof header + header.bytes - done;
-        done += sends ? channel->write(at, left) : channel->take(at, left);
-    }
 };
 
 struct Work {
@@ -161,6 +97,7 @@ struct Work {
         for (Transfer& transfer : transfers) {
             if (transfer.is_complete() || !busy.insert({transfer.channel, transfer.sends}).second) continue;
             transfer.advance();
+            if (transfer.mismatch) misuse("a receive that does not match the send");
             if (transfer.is_complete()) busy.erase({transfer.channel, transfer.sends});
         }
         for (const Transfer& transfer : transfers) is_complete = is_complete && transfer.is_complete();

@@ -17,7 +17,7 @@ class Medium:
     """How the bytes of a row travel, and where they are: what differs between rows that compare transports."""
 
     transport: str = _DEFAULTS["transport"]
-    memory: str = _DEFAULTS["memory"]
+    memory: str = TRANSPORTS[_DEFAULTS["transport"]].memory
     device: str | None = None
     ofi_provider: str | None = None
     streams: int = _DEFAULTS["streams"]
@@ -30,7 +30,7 @@ class Medium:
     @property
     def label(self) -> str:
         """`tcp`, `ofi cxi`, `ucx cuda mlx5_0:1`: the transport, and what is not the default."""
-        memory = self.memory if self.memory != _DEFAULTS["memory"] else ""
+        memory = self.memory if self.memory != Medium.memory else ""
         streams = f"{self.streams} streams" if self.streams != _DEFAULTS["streams"] else ""
         return " ".join(filter(None, (self.transport, memory, self.ofi_provider, self.device, streams)))
 

@@ -72,7 +72,7 @@ def test_a_communicator_that_fails_ends_the_run_with_its_error(
     with monkeypatch.context() as setting:
         setting.setenv("FAKE_NCCL_ASYNC", "0:30:6")
         errors = mpi.run(2, *row).errors
-    assert "lost: rank 1 " in errors
+    assert "failed: rank 1 " in errors
     assert "partner 0: NCCL: communicator: remote process exited or there was a network error (6)" in errors
     with monkeypatch.context() as setting:
         setting.setenv("FAKE_NCCL_INIT", "0:3")

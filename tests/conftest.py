@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from fablint.cli import main
 from fablint.system import System
 from fablint_command import COMMAND, Fablint
+from rdmavm import RunInVm, start_rdmavm
 from tested_mpis import built_engine, tested_mpis
 from vcluster import StartCluster, cluster
 
@@ -150,6 +151,12 @@ def collected(request: pytest.FixtureRequest) -> dict[str, set[str]]:
 def virtual_cluster() -> StartCluster:
     """What starts a cluster on the vcluster test bed."""
     return cluster
+
+
+@pytest.fixture(scope="session")
+def rdmavm() -> RunInVm:
+    """What runs a command in the virtual machine of the rdmavm test bed."""
+    return start_rdmavm()
 
 
 @pytest.fixture(scope="session", params=_MPIS)

@@ -2,7 +2,13 @@
 
 namespace fablint {
 
-Connections::Connections(RankGroup& rank_group, Transport& transport) : transport_(transport) {
+namespace {
+
+constexpr char connected_word = 0;
+
+}  // namespace
+
+Connections::Connections(RankGroup& rank_group, Transport& transport) : rank_group_(rank_group), transport_(transport) {
     const std::string own = transport.address();
     if (rank_group.maximum(own.empty() ? 0.0 : 1.0) == 0.0) return;
     std::string all;  // each address with its length before it
@@ -20,10 +26,27 @@ Connections::Connections(RankGroup& rank_group, Transport& transport) : transpor
 
 void Connections::connect(const std::vector<int>& peers) {
     if (addresses_.empty()) return;
+    std::vector<int> open;
     for (const int peer : peers) {
         const auto index = static_cast<std::size_t>(peer);
-        if (!connected_[index]) transport_.connect(peer, addresses_[index]);
+        if (connected_[index]) continue;
         connected_[index] = true;
+        const std::string own = transport_.open_connection(peer);
+        if (own.empty()) {
+            transport_.connect(peer, addresses_[index]);
+        } else {
+            rank_group_.send_control_text(peer, own);
+            open.push_back(peer);
+        }
+    }
+    for (const int peer : open) {
+        const std::string opened = rank_group_.receive_control_text(peer);
+        transport_.connect(peer, addresses_[static_cast<std::size_t>(peer)] + opened);
+        rank_group_.send_control(peer, &connected_word, sizeof connected_word);
+    }
+    for (const int peer : open) {
+        char word = 0;
+        rank_group_.receive_control(peer, &word, sizeof word);
     }
 }
 

@@ -18,6 +18,7 @@ class Connections {
     void connect(const std::vector<int>& peers);
 
   private:
+    RankGroup& rank_group_;
     Transport& transport_;
     std::vector<std::string> addresses_;  // by rank; empty where connections need no set-up
     std::vector<bool> connected_;         // by rank

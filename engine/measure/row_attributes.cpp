@@ -65,6 +65,9 @@ void add_options_of_kernel_and_pattern(JsonObject& object, const RowOptions& row
     if (row.applies("device")) object.add("device", row.device);
     if (row.applies("streams")) object.add("streams", row.streams);
     if (row.applies("ofi-provider")) object.add("ofi_provider", row.ofi_provider);
+    if (row.applies("gid-index") && row.gid_index) object.add("gid_index", *row.gid_index);
+    if (row.applies("service-level")) object.add("service_level", row.service_level);
+    if (row.applies("mtu") && !row.mtu.empty()) object.add("mtu", row.mtu);
     if (kernel.accepts("win")) object.add("win", row.win);
     if (kernel.accepts("sync")) object.add("sync", row.sync);
     if (kernel.accepts("server-flight")) object.add("server_flight", row.server_flight);

@@ -76,6 +76,9 @@ TransportSettings Runner::transport_settings() const {
     settings.device = row_.device;
     settings.streams = row_.streams;
     settings.provider = row_.ofi_provider;
+    settings.gid_index = row_.gid_index;
+    settings.service_level = std::stoi(row_.service_level);
+    settings.mtu = row_.mtu.empty() ? 0 : std::stoi(row_.mtu);
     settings.rank = rank_group_.rank();
     settings.ranks = rank_group_.size();
     settings.gpu = memory_named(row_.memory).gpu;

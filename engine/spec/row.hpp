@@ -56,6 +56,9 @@ struct RowOptions {
     std::string device;  // NIC of the transport
     int streams = 0;     // connections of a pair
     std::string ofi_provider;
+    std::optional<std::int64_t> gid_index;  // of verbs, like the following
+    std::string service_level;
+    std::string mtu;  // empty: that of the port
     bool validate = false;
     bool histogram = false;
     std::optional<Ranges> only_rounds;

@@ -59,6 +59,7 @@ class StagedTransport : public Transport {
     ~StagedTransport() override { runtime_.destroy(stream_); }
 
     std::string address() const override { return transport_->address(); }
+    std::string open_connection(int peer) override { return transport_->open_connection(peer); }
     void connect(int peer, const std::string& address) override { transport_->connect(peer, address); }
     void finish() override { transport_->finish(); }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -23,7 +25,10 @@ class Transport {
     // All ranks call it, with the addresses of all ranks by rank, before any connection: for libraries that connect the
     // ranks together. Called once or more; where no rank has an address, never.
     virtual void join(const std::vector<std::string>& /*addresses*/) {}
-    // Both ends call it, with each other's address, at about the same time.
+    // What `peer` needs in addition: the end of a connection that this rank opens for it alone. Both ends open theirs
+    // before either connects, and both are connected before their first message.
+    virtual std::string open_connection(int /*peer*/) { return {}; }
+    // Both ends call it, with each other's address and what the other end has opened, at about the same time.
     virtual void connect(int /*peer*/, const std::string& /*address*/) {}
 
     // Posts `buffers.count` messages of `bytes` bytes each. The buffers must stay untouched until complete() returns.
@@ -72,6 +77,10 @@ struct TransportSettings {
     std::string device;    // NIC to use; empty: the choice of the transport
     int streams = 1;       // connections of a pair
     std::string provider;  // of libfabric; empty: its choice
+    // Of verbs:
+    std::optional<std::int64_t> gid_index;  // absent: a GID that is an address of this host
+    int service_level = 0;
+    int mtu = 0;  // bytes; 0: that of the port
     // Of this rank:
     int rank = 0;
     int ranks = 1;                        // of the run

@@ -7,6 +7,9 @@
 #include "host/nics.hpp"
 #include "host/sysfs.hpp"
 #include "tests/fake_sysfs.hpp"
+#if __has_include(<infiniband/verbs.h>)
+#include "verbs/verbs_device.hpp"
+#endif
 
 using namespace fablint;
 
@@ -262,3 +265,35 @@ TEST_CASE("lists of CPUs are folded and unfolded") {
         CHECK(unfold(text) == numbers);
     }
 }
+
+#if __has_include(<infiniband/verbs.h>)
+
+namespace {
+
+Gid gid(int index, bool is_routable, const std::string& address) {
+    Gid entry;
+    entry.index = index;
+    entry.is_routable = is_routable;
+    entry.address = address;
+    return entry;
+}
+
+int chosen(const std::vector<Gid>& gids) {
+    const std::vector<LocalAddress> own = {{"eth0", "10.0.0.1", 24}, {"eth0", "fd00::1", 64}, {"eth0", "fe80::1", 64}};
+    const Gid* preferred = preferred_gid(gids, own);
+    return preferred != nullptr ? preferred->index : -1;
+}
+
+}  // namespace
+
+TEST_CASE("the GID over Ethernet is an address of this host, of RoCE v2 and IPv4 if there is one") {
+    const Gid v1 = gid(0, false, "10.0.0.1"), local = gid(1, true, "fe80::1"), other = gid(2, true, "10.0.0.2"),
+              v6 = gid(3, true, "fd00::1"), v4 = gid(4, true, "10.0.0.1");
+    CHECK(chosen({v1, local, other, v6, v4}) == 4);
+    CHECK(chosen({v1, local, other, v6}) == 3);
+    CHECK(chosen({v1, local, other}) == 1);
+    CHECK(chosen({v1, other}) == 0);
+    CHECK(chosen({other}) == -1);
+}
+
+#endif

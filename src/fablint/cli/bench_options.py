@@ -171,12 +171,15 @@ SECTIONS = {
         value(
             "--transport",
             "LIST",
-            "What carries the messages: mpi, tcp, ucx, ofi, nccl; several are compared [mpi].",
+            "What carries the messages: mpi, tcp, ucx, ofi, verbs, nccl; several are compared [mpi].",
             "transport",
         ),
-        value("--device", "NAME", "NIC of tcp (interface or network), ucx or ofi.", "device"),
-        value("--streams", "N", "Connections of a pair, over tcp [1].", "streams"),
+        value("--device", "NAME", "NIC of tcp (interface or network), ucx, ofi or verbs.", "device"),
+        value("--streams", "N", "Connections of a pair, over tcp or verbs [1].", "streams"),
         value("--ofi-provider", "NAME", "Provider of libfabric, over ofi.", "ofi-provider"),
+        value("--gid-index", "N", "GID of the port, over verbs [an own address].", "gid-index"),
+        value("--service-level", "0..15", "InfiniBand service level, over verbs [0].", "service-level"),
+        value("--mtu", "BYTES", "Path MTU, over verbs [that of the port].", "mtu"),
         value("--memory", "M", "Buffers in host, host-huge, host-numa:N, cuda, hip [host; nccl: cuda].", "memory"),
     ),
     "Options of some benchmarks": (

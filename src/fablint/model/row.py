@@ -21,18 +21,28 @@ class Medium:
     device: str | None = None
     ofi_provider: str | None = None
     streams: int = _DEFAULTS["streams"]
+    gid_index: int | None = None
+    service_level: str = _DEFAULTS["service_level"]
+    mtu: str = ""
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Medium:
         """Return the medium of a row of a run, from its attributes, or of a RowSpec, from its fields."""
-        return cls(**{field.name: values[field.name] for field in fields(cls) if values.get(field.name)})
+        return cls(
+            **{field.name: values[field.name] for field in fields(cls) if values.get(field.name) not in (None, "")}
+        )
 
     @property
     def label(self) -> str:
         """`tcp`, `ofi cxi`, `ucx cuda mlx5_0:1`: the transport, and what is not the default."""
         memory = self.memory if self.memory != Medium.memory else ""
         streams = f"{self.streams} streams" if self.streams != _DEFAULTS["streams"] else ""
-        return " ".join(filter(None, (self.transport, memory, self.ofi_provider, self.device, streams)))
+        gid = f"GID {self.gid_index}" if self.gid_index is not None else ""
+        level = f"SL {self.service_level}" if self.service_level != _DEFAULTS["service_level"] else ""
+        mtu = f"MTU {self.mtu}" if self.mtu else ""
+        return " ".join(
+            filter(None, (self.transport, memory, self.ofi_provider, self.device, streams, gid, level, mtu))
+        )
 
 
 @dataclass(frozen=True)
@@ -79,6 +89,9 @@ class RowSpec:
     device: str | None = None
     streams: int = _DEFAULTS["streams"]
     ofi_provider: str | None = None
+    gid_index: int | None = None
+    service_level: str = _DEFAULTS["service_level"]
+    mtu: str | None = None
     memory: str = ""
     validate: bool = False
     histogram: bool = False

@@ -1,0 +1,207 @@
+#include "transports/transport.hpp"
+
+#if __has_include(<infiniband/verbs.h>)
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <sstream>
+
+#include "base/errors.hpp"
+#include "verbs/verbs_queue_pair.hpp"
+
+namespace fablint {
+
+namespace {
+
+using SteadyTime = std::chrono::steady_clock;
+
+constexpr int most_completions = 8192;
+// While nothing arrives, the transport looks at the clock after so many polls, and at the peers after so long.
+constexpr std::uint64_t polls_between_checks = 4096;
+constexpr auto quiet_limit = std::chrono::seconds(1);
+
+// The streams of a pair. Both ends assign messages to them by turns.
+struct Peer {
+    std::vector<QueuePair*> streams;
+    std::size_t next_send = 0, next_receive = 0;
+    std::size_t largest_message = 0;
+};
+
+// Messages of RC queue pairs, sent from and received into the buffers of the kernel.
+//
+// A message that arrives before its receive is posted has to be sent again. send() therefore returns before the other
+// end has acknowledged the message: the answer could arrive earlier than that, and before its receive is posted. The
+// kernels leave their buffers as they are until finish(), which waits for the acknowledgements.
+class VerbsTransport : public Transport {
+  public:
+    explicit VerbsTransport(const TransportSettings& settings)
+        : settings_(settings), device_(settings), local_(device_, settings) {
+        progress_.room = std::min(most_completions, device_.limits().max_cqe);
+        completions_.reset(ibverbs().create_cq(device_.context(), progress_.room, nullptr, nullptr, 0));
+        if (!completions_)
+            throw usage_error("no completion queue on " + device_.port().name() + ": " + std::strerror(errno));
+    }
+
+    std::string address() const override { return local_.text(); }
+
+    std::string open_connection(int peer) override {
+        std::string text;
+        for (int stream = 0; stream < settings_.streams; ++stream) {
+            pairs_.push_back(std::make_unique<QueuePair>(device_, completions_.get(), progress_, pairs_.size(), peer));
+            peers_[peer].streams.push_back(pairs_.back().get());
+            text += ' ' + pairs_.back()->number_text();
+        }
+        return text;
+    }
+
+    void connect(int peer, const std::string& address) override {
+        std::istringstream text(address);
+        const VerbsEnd remote = VerbsEnd::parsed(text);
+        Peer& connection = peers_.at(peer);
+        connection.largest_message = std::min(local_.largest_message, remote.largest_message);
+        for (QueuePair* pair : connection.streams) pair->connect(local_, remote, text, settings_.service_level);
+    }
+
+    void post_sends(int peer, const Buffers<const char>& buffers, std::size_t bytes) override {
+        Peer& to = peers_.at(peer);
+        post(peer, to, to.next_send, VerbsWork::Kind::message,
+             {const_cast<char*>(buffers.first), buffers.stride, buffers.count}, bytes);
+    }
+    void post_receives(int peer, const Buffers<char>& buffers, std::size_t bytes) override {
+        Peer& from = peers_.at(peer);
+        post(peer, from, from.next_receive, VerbsWork::Kind::receive, buffers, bytes);
+    }
+    void send(int peer, const void* data, std::size_t bytes) override {
+        Peer& to = peers_.at(peer);
+        post(peer, to, to.next_send, VerbsWork::Kind::deferred, {static_cast<char*>(const_cast<void*>(data)), 0, 1},
+             bytes);
+    }
+
+    void complete() override {
+        while (progress_.awaited + progress_.unposted > 0) progress();
+    }
+    void finish() override {
+        while (progress_.awaited + progress_.unposted + progress_.deferred > 0) progress();
+    }
+
+  private:
+    void post(int peer, Peer& with, std::size_t& next, VerbsWork::Kind kind, const Buffers<char>& buffers,
+              std::size_t bytes) {
+        if (bytes > with.largest_message) {
+            post_pieces(peer, with, next, kind, buffers, bytes);
+            return;
+        }
+        const std::size_t streams = with.streams.size();
+        const auto count = static_cast<std::size_t>(buffers.count);
+        const std::uint32_t key = key_of(peer, kind, *with.streams.front(), buffers, bytes);
+        for (std::size_t i = 0; i < std::min(streams, count); ++i)
+            with.streams[(next + i) % streams]->add(
+                {kind, IBV_WR_SEND, buffers.first + i * buffers.stride, streams * buffers.stride,
+                 static_cast<int>((count - i + streams - 1) / streams), static_cast<std::uint32_t>(bytes), key});
+        next = (next + count) % streams;
+    }
+
+    // Messages that are too large for a port: both ends divide them by the same rule.
+    void post_pieces(int peer, Peer& with, std::size_t& next, VerbsWork::Kind kind, const Buffers<char>& buffers,
+                     std::size_t bytes) {
+        char* data = buffers.first;
+        for (int i = 0; i < buffers.count; ++i, data += buffers.stride)
+            for (std::size_t at = 0; at < bytes; at += with.largest_message)
+                post(peer, with, next, kind, {data + at, 0, 1}, std::min(with.largest_message, bytes - at));
+    }
+
+    // Of the registered memory; messages that the device copies need none.
+    std::uint32_t key_of(int peer, VerbsWork::Kind kind, const QueuePair& pair, const Buffers<char>& buffers,
+                         std::size_t bytes) {
+        if (bytes == 0 || buffers.count == 0) return 0;
+        if (kind != VerbsWork::Kind::receive && bytes <= pair.inline_limit()) return 0;
+        try {
+            const std::size_t all = static_cast<std::size_t>(buffers.count - 1) * buffers.stride + bytes;
+            return device_.region_of(buffers.first, all).lkey;
+        } catch (const Error& error) {
+            throw PeerFailure(peer, error.what());
+        }
+    }
+
+    void progress() {
+        std::array<ibv_wc, 16> completions;
+        const int count = ibv_poll_cq(completions_.get(), static_cast<int>(completions.size()), completions.data());
+        if (count == 0) return wait();
+        if (count < 0) throw PeerFailure(peers_.begin()->first, "verbs: the completion queue cannot be read");
+        idle_polls_ = 0;
+        for (int i = 0; i < count; ++i) {
+            const ibv_wc& completion = completions[static_cast<std::size_t>(i)];
+            QueuePair& pair = *pairs_[QueuePair::index_of(completion)];
+            if (completion.status != IBV_WC_SUCCESS) fail(pair.peer(), completion);
+            pair.retire(completion);
+        }
+        if (progress_.unposted > 0)
+            for (const auto& pair : pairs_) pair->post_waiting();
+    }
+
+    // With more ranks than CPUs, a rank that spins takes the CPU from its peer.
+    void wait() {
+        if (settings_.yielding) sched_yield();
+        if (++idle_polls_ % polls_between_checks != 0) return;
+        const auto now = SteadyTime::now();
+        if (idle_polls_ == polls_between_checks) {
+            quiet_since_ = now;
+        } else if (now - quiet_since_ > quiet_limit) {
+            quiet_since_ = now;
+            const std::string failure = device_.port_failure();
+            for (const auto& pair : pairs_) {
+                if (!failure.empty() && pair->is_in_use()) throw PeerFailure(pair->peer(), "verbs: " + failure);
+                pair->probe();
+            }
+        }
+    }
+
+    [[noreturn]] void fail(int peer, const ibv_wc& completion) const {
+        std::string reason = std::string("verbs: ") + ibverbs().wc_status_str(completion.status);
+        if (completion.status == IBV_WC_RETRY_EXC_ERR)
+            reason = "verbs: no acknowledgement from its queue pair: it has ended, or there is no path to it";
+        if (completion.vendor_err != 0) reason += " (vendor error " + std::to_string(completion.vendor_err) + ")";
+        const std::string port = device_.port_failure();
+        throw PeerFailure(peer, port.empty() ? reason : reason + "; " + port);
+    }
+
+    TransportSettings settings_;
+    // Closed in the reverse order.
+    VerbsDevice device_;
+    VerbsEnd local_;
+    VerbsObject<ibv_cq> completions_;
+    VerbsProgress progress_;
+    std::vector<std::unique_ptr<QueuePair>> pairs_;
+    std::map<int, Peer> peers_;
+    std::uint64_t idle_polls_ = 0;
+    SteadyTime::time_point quiet_since_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_verbs_transport(const TransportSettings& settings) {
+    return std::make_unique<VerbsTransport>(settings);
+}
+
+}  // namespace fablint
+
+#else
+
+#include "base/errors.hpp"
+
+namespace fablint {
+
+std::unique_ptr<Transport> make_verbs_transport(const TransportSettings&) {
+    throw usage_error(
+        "this engine was built without the headers of libibverbs: install them (Debian: libibverbs-dev, Red Hat: "
+        "rdma-core-devel), then run 'fablint engine build'");
+}
+
+}  // namespace fablint
+
+#endif

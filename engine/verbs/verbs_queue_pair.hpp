@@ -1,0 +1,102 @@
+// Reliable connections (RC) of verbs. Included only where the headers of libibverbs exist.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <istream>
+#include <string>
+
+#include "verbs/verbs_device.hpp"
+
+namespace fablint {
+
+// What an end of a connection needs to know about the port of the other end. `text()` and `parsed()` are inverse.
+struct VerbsEnd {
+    VerbsEnd() = default;
+    VerbsEnd(const VerbsDevice& device, const TransportSettings& settings);  // throws a usage error for a wrong MTU
+    std::string text() const;
+    static VerbsEnd parsed(std::istream& text);
+
+    unsigned lid = 0;
+    std::string gid = "-";   // 32 hexadecimal digits, or - for a connection by LID
+    int mtu = IBV_MTU_1024;  // an ibv_mtu
+    std::size_t largest_message = 0;
+    int reads = 0;  // RDMA reads and atomics of the other end that it accepts in flight
+};
+
+// Work requests of one kind: `count` buffers of `bytes` bytes, a `stride` apart at both ends.
+struct VerbsWork {
+    // message: a send, whose buffer is in use until it is acknowledged; deferred: one for which only finish() waits;
+    // receive; access: remote memory access; probe: whether the other end still exists.
+    enum class Kind : std::uint8_t { message, deferred, receive, access, probe };
+    Kind kind;
+    ibv_wr_opcode opcode;
+    char* data;
+    std::size_t stride;
+    int count;
+    std::uint32_t bytes;
+    std::uint32_t local_key;
+    std::uint64_t remote = 0;
+    std::uint32_t remote_key = 0;
+    std::uint64_t operand = 0;   // of atomics: the number to add, or to compare with
+    std::uint64_t exchange = 0;  // of a compare-and-swap
+};
+
+// What the queue pairs of a transport share.
+struct VerbsProgress {
+    int room = 0;              // completions that the completion queue can still take
+    std::size_t unposted = 0;  // work requests that wait for room
+    std::size_t awaited = 0;   // posted ones for which complete() waits
+    std::size_t deferred = 0;  // and those for which only finish() waits
+};
+
+class QueuePair {
+  public:
+    // Throws a PeerFailure if the device has no room for it.
+    QueuePair(VerbsDevice& device, ibv_cq* completions, VerbsProgress& progress, std::size_t index, int peer);
+    QueuePair(const QueuePair&) = delete;
+    QueuePair& operator=(const QueuePair&) = delete;
+
+    int peer() const { return peer_; }
+    bool is_in_use() const { return sends_in_flight_ + receives_in_flight_ > 0; }
+    std::size_t inline_limit() const { return inline_limit_; }
+    std::string number_text() const;  // what the other end reads in connect()
+    void connect(const VerbsEnd& local, const VerbsEnd& remote, std::istream& number_text, int service_level);
+
+    void add(const VerbsWork& work);
+    void post_waiting();
+    // Asks the other end for a sign of life if this end only receives: a sender learns from missing acknowledgements.
+    void probe();
+    // The index of the queue pair to which a completion belongs, whatever its status.
+    static std::size_t index_of(const ibv_wc& completion);
+    void retire(const ibv_wc& completion);
+
+  private:
+    static constexpr int chain = 32;
+
+    void post_sends(VerbsWork& work);
+    void post_receives(VerbsWork& work);
+    bool is_copied(const VerbsWork& work) const {
+        return work.bytes <= inline_limit_ && (work.opcode == IBV_WR_SEND || work.opcode == IBV_WR_RDMA_WRITE);
+    }
+    void set_state(ibv_qp_attr& attributes, int mask, const std::string& action);
+
+    VerbsProgress& progress_;
+    const VerbsPort& port_;
+    const std::size_t index_;
+    const int peer_;
+    const std::uint32_t first_packet_;
+    VerbsObject<ibv_qp> pair_;
+    int depth_ = 256;
+    std::size_t inline_limit_ = 0;
+    int sends_in_flight_ = 0, receives_in_flight_ = 0;
+    int unsignalled_ = 0;  // sends since the last one that reports its completion
+    bool is_probing_ = false;
+    std::deque<VerbsWork> sends_, receives_;  // those that wait for room
+    std::array<ibv_send_wr, chain> send_requests_{};
+    std::array<ibv_recv_wr, chain> receive_requests_{};
+    std::array<ibv_sge, chain> pieces_{};
+};
+
+}  // namespace fablint

@@ -1,0 +1,74 @@
+"""Transports over RDMA between two nodes of the rdmavm test bed: one boot of the virtual machine for all of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+
+import pytest
+
+from rdmavm import RunInVm
+from tested_mpis import built_engine
+
+_PLAN = """\
+latency --transport verbs --sizes 0,8,4K,64K --iterations 5 --warmup 1 --validate
+bandwidth --name streams --transport verbs --streams 3 --window 300 --sizes 2K --iterations 2 --warmup 1 --validate
+exchange --transport verbs --mtu 512 --service-level 1 --sizes 100,8K --iterations 5 --warmup 1 --validate
+latency --name ucx --transport ucx --sizes 8,64K --iterations 5 --warmup 1 --validate
+latency --name ofi --transport ofi --ofi-provider verbs;ofi_rxm --sizes 8,4K --iterations 5 --warmup 1 --validate
+"""
+# Each case writes its output and its exit status into a file. The last one cuts the cable of node1 for a moment.
+_SCRIPT = """\
+cd {folder}
+launch() {{
+    name=$1; shift
+    timeout 150 mpirun --allow-run-as-root -H node0,node1 -np 2 --mca pml ob1 --mca btl tcp,self \
+        --mca btl_tcp_if_include 10.77.0.0/24 -x UCX_TLS=rc,self ./fablint-engine "$@" >$name 2>&1
+    echo "status $?" >>$name
+}}
+launch rows --plan plan
+launch device latency --transport verbs --device rxe9
+launch gid latency --transport verbs --gid-index 500
+launch other_node latency --transport verbs --device rxe0
+(for _ in $(seq 100); do grep -q started cable && break; sleep 0.2; done 2>/dev/null; sleep 4
+ on node1 ip link set eth1 down
+ for _ in $(seq 100); do grep -q failed: cable && break; sleep 0.2; done; on node1 ip link set eth1 up) &
+launch cable latency --transport verbs --sizes 8 --iterations 1000000 --watchdog 100
+"""
+
+
+@pytest.fixture(scope="module")
+def outputs(rdmavm: RunInVm, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
+    """What the engine printed in each case, by its name."""
+    if shutil.which("mpicxx.openmpi") is None:
+        pytest.skip("not installed: Open MPI, which the virtual machine has")
+    folder = tmp_path_factory.mktemp("rdma")
+    shutil.copy(built_engine("openmpi").path, folder / "fablint-engine")
+    (folder / "plan").write_text(_PLAN)
+    (folder / "script").write_text(_SCRIPT.format(folder=folder))
+    done = rdmavm(folder, "bash", str(folder / "script"))
+    names = ("rows", "device", "gid", "other_node", "cable")
+    assert all((folder / name).exists() for name in names), done.stderr
+    return {name: (folder / name).read_text(errors="replace") for name in names}
+
+
+def test_every_rdma_transport_carries_intact_messages_between_two_nodes(outputs: Mapping[str, str]) -> None:
+    assert outputs["rows"].endswith("status 0\n"), outputs["rows"]
+    assert outputs["rows"].count("OSU MPI Latency Test") == 3
+    assert outputs["rows"].count("OSU MPI Bandwidth Test") == 1
+    assert outputs["rows"].count("fablint Exchange Test") == 1
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("device", "error: no RDMA device 'rxe9': this host has rxe0, rxe1"),
+        ("gid", "error: --gid-index 500: rxe0:1, rxe1:1 has no such GID: 'ibv_devinfo -v' lists the GIDs"),
+        ("other_node", "error: no GID of rxe0:1 is an IP address of this host"),
+        ("cable", "failed: rank 1 (node1)"),
+    ],
+)
+def test_a_fault_is_named_in_one_line(outputs: Mapping[str, str], case: str, message: str) -> None:
+    (line,) = [line for line in outputs[case].splitlines() if line.startswith("fablint-engine: " + message[:4])]
+    assert line.startswith(f"fablint-engine: {message}")
+    assert "status 0" not in outputs[case]

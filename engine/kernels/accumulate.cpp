@@ -7,7 +7,7 @@ namespace {
 struct Accumulate : Writes<false, Content::sum> {
     static void perform(const Access& access) {
         access.epochs.open(access.peer);
-        access.atomics->accumulate(access.peer, 0, access.payload.send_slot(0), access.bytes);
+        access.accumulation->accumulate(access.peer, 0, access.payload.send_slot(0), access.bytes);
         access.window.complete(access.peer);
     }
 };
@@ -15,8 +15,8 @@ struct Accumulate : Writes<false, Content::sum> {
 struct GetAccumulate : Writes<true, Content::sum> {
     static void perform(const Access& access) {
         access.epochs.open(access.peer);
-        access.atomics->get_accumulate(access.peer, 0, access.payload.send_slot(0), access.payload.receive_slot(1),
-                                       access.bytes);
+        access.accumulation->get_accumulate(access.peer, 0, access.payload.send_slot(0), access.payload.receive_slot(1),
+                                            access.bytes);
         access.window.complete(access.peer);
     }
 };

@@ -17,6 +17,7 @@ struct Access {
         : window(*end.remote),
           epochs(window.epochs()),
           atomics(window.atomics()),
+          accumulation(window.accumulation()),
           payload(end.payload),
           peer(end.peer()),
           bytes(end.bytes),
@@ -24,6 +25,7 @@ struct Access {
     Window& window;
     Epochs& epochs;
     Atomics* atomics;
+    Accumulation* accumulation;
     Payload& payload;
     int peer;
     std::size_t bytes;

@@ -8,8 +8,9 @@ constexpr char connected_word = 0;
 
 }  // namespace
 
-Connections::Connections(RankGroup& rank_group, Transport& transport) : rank_group_(rank_group), transport_(transport) {
-    const std::string own = transport.address();
+Connections::Connections(RankGroup& rank_group, Connectable& connectable)
+    : rank_group_(rank_group), connectable_(connectable) {
+    const std::string own = connectable.address();
     if (rank_group.maximum(own.empty() ? 0.0 : 1.0) == 0.0) return;
     std::string all;  // each address with its length before it
     for (const std::string& address : rank_group.gather(own)) all += std::to_string(address.size()) + ' ' + address;
@@ -21,7 +22,7 @@ Connections::Connections(RankGroup& rank_group, Transport& transport) : rank_gro
         at = begin + length;
     }
     connected_.resize(addresses_.size(), false);
-    transport.join(addresses_);
+    connectable.join(addresses_);
 }
 
 void Connections::connect(const std::vector<int>& peers) {
@@ -31,9 +32,9 @@ void Connections::connect(const std::vector<int>& peers) {
         const auto index = static_cast<std::size_t>(peer);
         if (connected_[index]) continue;
         connected_[index] = true;
-        const std::string own = transport_.open_connection(peer);
+        const std::string own = connectable_.open_connection(peer);
         if (own.empty()) {
-            transport_.connect(peer, addresses_[index]);
+            connectable_.connect(peer, addresses_[index]);
         } else {
             rank_group_.send_control_text(peer, own);
             open.push_back(peer);
@@ -41,7 +42,7 @@ void Connections::connect(const std::vector<int>& peers) {
     }
     for (const int peer : open) {
         const std::string opened = rank_group_.receive_control_text(peer);
-        transport_.connect(peer, addresses_[static_cast<std::size_t>(peer)] + opened);
+        connectable_.connect(peer, addresses_[static_cast<std::size_t>(peer)] + opened);
         rank_group_.send_control(peer, &connected_word, sizeof connected_word);
     }
     for (const int peer : open) {

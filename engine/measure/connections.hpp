@@ -1,25 +1,26 @@
-// Connections of a transport: addresses of all ranks, and the peers to which this rank is connected.
+// Connections of a transport or window: addresses of all ranks, and the peers to which this rank is connected.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "ranks/rank_group.hpp"
-#include "transports/transport.hpp"
+#include "transports/connectable.hpp"
 
 namespace fablint {
 
 class Connections {
   public:
-    // Collective: exchanges the addresses, over MPI, where the transport has any.
-    Connections(RankGroup& rank_group, Transport& transport);
+    // Collective: exchanges the addresses, over MPI, where there are any.
+    Connections(RankGroup& rank_group, Connectable& connectable);
 
     // Connects to the peers that are not connected yet; both ends of a pair call it before their first message.
     void connect(const std::vector<int>& peers);
+    bool are_needed() const { return !addresses_.empty(); }
 
   private:
     RankGroup& rank_group_;
-    Transport& transport_;
+    Connectable& connectable_;
     std::vector<std::string> addresses_;  // by rank; empty where connections need no set-up
     std::vector<bool> connected_;         // by rank
 };

@@ -43,15 +43,31 @@ GroupMeasurement::GroupMeasurement(RankGroup& rank_group, const Clock& clock, do
                                                       kernel_->slots(row.window_for(size, group_shape.fan),
                                                                      group_shape.own_fan, rank_group.size()),
                                                       layout));
-    if (info_.one_sided()) window_ = transport.rma()->expose(memory, {half, row.win, row.sync});
+    if (info_.one_sided()) {
+        rank_group.throw_if_any_failed(attempt([&] {
+            window_ = transport.rma()->expose(memory, {half, row.win, row.sync});
+        }));
+        window_connections_.emplace(rank_group, *window_);
+        // Accesses of the peer are executed while this rank waits for its next order.
+        if (window_connections_->are_needed()) rank_group.set_progress([&transport] { return transport.serve(); });
+    }
     void* base = window_ ? window_->base() : nullptr;
     const bool send_half = kernel_->traits().exposes_sent;
     payload_ = std::make_unique<Payload>(memory, half, layout, send_half ? nullptr : base, send_half ? base : nullptr,
                                          row.in_place);
 }
 
+GroupMeasurement::~GroupMeasurement() {
+    if (window_) rank_group_.set_progress(nullptr);
+}
+
+void GroupMeasurement::connect(const std::vector<int>& peers) {
+    connections_.connect(peers);
+    if (window_connections_) window_connections_->connect(peers);
+}
+
 Cell GroupMeasurement::measure(const Role& role, bool first, std::int64_t round) {
-    connections_.connect(role.peers);
+    connect(role.peers);
     Cell cell;
     const double deadline = clock_.now() + row_.stop.budget_s;
     const bool both_directions = role.kind == Role::Kind::pair && !info_.bidirectional && !row_.single_direction;
@@ -85,7 +101,7 @@ Cell GroupMeasurement::measure(const Role& role, bool first, std::int64_t round)
 void GroupMeasurement::make_traffic(const Role& role, std::int64_t round, const std::function<bool()>& goes_on) {
     constexpr double block_s = 0.01;
     round_ = round;
-    connections_.connect(role.peers);
+    connect(role.peers);
     const std::size_t bytes = row_.sizes.front();
     payload_->set_size(bytes);
     const Task task = task_of(role, endpoint_of(role, bytes), false);

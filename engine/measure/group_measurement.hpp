@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernels/kernel.hpp"
@@ -29,6 +30,9 @@ class GroupMeasurement {
     // Collective.
     GroupMeasurement(RankGroup& rank_group, const Clock& clock, double clock_overhead_s, const RowOptions& row,
                      Transport& transport, Memory& memory, const GroupShape& group_shape);
+    ~GroupMeasurement();
+    GroupMeasurement(const GroupMeasurement&) = delete;
+    GroupMeasurement& operator=(const GroupMeasurement&) = delete;
 
     // All members of the group call it. `first`: true on exactly one rank of a pair, which leads first. Returns the
     // results of this rank with `role.partner()`; no sizes if another member takes the time.
@@ -66,6 +70,7 @@ class GroupMeasurement {
         rank_group_.heartbeat().measuring(round_, task.many ? -1 : rank);
         rank_group_.receive_control(rank, &message, sizeof message);
     }
+    void connect(const std::vector<int>& peers);
     Endpoint endpoint_of(const Role& role, std::size_t bytes) const;
     Task task_of(const Role& role, const Endpoint& end, bool leads_pair) const;
     void coordinate(const Task& task, double allotted_s);
@@ -89,6 +94,7 @@ class GroupMeasurement {
     Transport& transport_;
     Connections connections_;
     std::unique_ptr<Window> window_;  // destroyed after the payload, which may lie in it
+    std::optional<Connections> window_connections_;
     std::unique_ptr<Payload> payload_;
     Samples samples_;
     std::vector<double> times_;  // of the samples of a block, s

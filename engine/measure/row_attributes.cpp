@@ -98,6 +98,7 @@ Json row_attributes(const RowOptions& row, const Schedule& schedule, const RowSt
     if (!state.corrupt.empty()) object.add("corrupt", Json::parsed("[" + state.corrupt + "]"));
     if (state.counters.text() != "null") object.add("counters", state.counters);
     if (state.tcp_segments.text() != "null") object.add("tcp", state.tcp_segments);
+    if (state.devices.text() != "null") object.add("devices", state.devices);
     return object.json();
 }
 

@@ -17,6 +17,7 @@ struct RowState {
     double wall_s = 0.0;               // time since the row began
     Json counters = Json::null();      // NIC counters before and after; null: not read
     Json tcp_segments = Json::null();  // retransmissions; null: no TCP traffic
+    Json devices = Json::null();       // choice of the transport's library by rank; null: it chooses nothing
 };
 
 Json row_attributes(const RowOptions& row, const Schedule& schedule, const RowState& state);

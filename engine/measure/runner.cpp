@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <map>
 
 #include "gpu/gpu_runtime.hpp"
 #include "output/osu.hpp"
@@ -68,6 +69,7 @@ Json Runner::attributes(const char* state, const std::string& corrupt) const {
     if (context_.facts != nullptr)
         row_state.counters = JsonObject().add("before", counters_before_).add("after", counters_after_).json();
     row_state.tcp_segments = tcp_segments_;
+    row_state.devices = devices_;
     return row_attributes(row_, schedule_, row_state);
 }
 
@@ -79,6 +81,7 @@ TransportSettings Runner::transport_settings() const {
     settings.gid_index = row_.gid_index;
     settings.service_level = std::stoi(row_.service_level);
     settings.mtu = row_.mtu.empty() ? 0 : std::stoi(row_.mtu);
+    settings.required = info_.required;
     settings.rank = rank_group_.rank();
     settings.ranks = rank_group_.size();
     settings.gpu = memory_named(row_.memory).gpu;
@@ -140,6 +143,7 @@ RowOutcome Runner::run() {
     context_.retransmissions.begin();
     measure_rounds();
     tcp_segments_ = context_.retransmissions.collect();
+    devices_ = collect_devices();
     if (context_.facts != nullptr) counters_after_ = context_.facts->counters_of_all_hosts();
     RowOutcome outcome;
     outcome.interrupted = interrupted_;
@@ -259,6 +263,26 @@ std::string Runner::collect_damages() {
     for (const std::string& text : rank_group_.gather(own))
         if (!text.empty()) all += (all.empty() ? "" : ",") + text;
     return all;
+}
+
+// The choice of the transport's library and the ranks that have it, on rank 0: {"tcp/eth0": "0-3,5"}.
+Json Runner::collect_devices() {
+    std::map<std::string, Ranges> ranks_of;
+    const std::vector<std::string> texts = rank_group_.gather(transport_->devices());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        if (texts[i].empty()) continue;
+        const auto rank = static_cast<std::int64_t>(i);
+        Ranges& ranges = ranks_of[texts[i]];
+        if (!ranges.empty() && ranges.back().second == rank - 1) {
+            ranges.back().second = rank;
+        } else {
+            ranges.emplace_back(rank, rank);
+        }
+    }
+    if (ranks_of.empty()) return Json::null();
+    JsonObject object;
+    for (const auto& [devices, ranges] : ranks_of) object.add(devices, to_text(ranges));
+    return object.json();
 }
 
 std::string Runner::table() {

@@ -64,6 +64,7 @@ class Runner {
     void keep(Cell cell, const Role& role);
     void show_progress(std::size_t done, std::size_t all);
     std::string collect_damages();
+    Json collect_devices();
     std::string table();
 
     RunContext context_;
@@ -87,6 +88,7 @@ class Runner {
     Json counters_before_ = Json::null();
     Json counters_after_ = Json::null();
     Json tcp_segments_ = Json::null();
+    Json devices_ = Json::null();
 };
 
 }  // namespace fablint

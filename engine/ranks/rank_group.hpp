@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -50,6 +51,9 @@ class RankGroup {
     void set_yielding(bool yielding) { yielding_ = yielding; }
     // After this many seconds of waiting, probe the peer to learn whether it is itself waiting; infinite: never.
     void set_probe_after(double seconds) { probe_after_s_ = seconds; }
+    // Called while this rank waits for a control message, so that a transport serves its peers; null: nothing to do.
+    // Returns whether it did anything.
+    void set_progress(std::function<bool()> progress) { progress_ = std::move(progress); }
     bool yielding() const { return yielding_; }
 
     // No rank returns before all ranks have called it. A dissemination barrier (Hensgen, Finkel, Manber 1988), which
@@ -85,6 +89,7 @@ class RankGroup {
     void synchronise_clocks();
     void measure_offset(int child);
     void reply_offset(int parent);
+    bool serve_peers();
     ControlChannel::Idle waiting_for(int peer);
     void exchange_probes(int peer, bool& probing);
     void send_text(int rank, int tag, std::string_view text);
@@ -96,6 +101,7 @@ class RankGroup {
     int size_;
     int first_rank_on_my_host_ = 0;
     bool yielding_ = false;
+    std::function<bool()> progress_;
     double probe_after_s_ = std::numeric_limits<double>::infinity();
     std::vector<bool> probed_;  // by rank: a probe of this rank has no reply yet
     double offset_ = 0.0;

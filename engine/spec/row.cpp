@@ -126,11 +126,18 @@ void choose_stop_rule(RowOptions& row, const OptionTexts& given) {
     }
 }
 
+// The kernel's default where the transport has it, otherwise the transport's.
+std::string default_of_window(const char* offered, const std::string& of_kernel) {
+    return of_kernel.empty() || *offered == '\0' || has_word(offered, of_kernel) ? of_kernel
+                                                                                 : split(offered, ' ').front();
+}
+
 void choose_defaults_of_kernel(RowOptions& row, const KernelInfo& kernel) {
     if (row.memory.empty()) row.memory = transport_named(row.transport).memory;
     if (row.pattern.empty()) row.pattern = kernel.default_pattern();
-    if (row.win.empty()) row.win = kernel.win;
-    if (row.sync.empty()) row.sync = kernel.sync;
+    const TransportInfo& transport = transport_named(row.transport);
+    if (row.win.empty()) row.win = default_of_window(transport.wins, kernel.win);
+    if (row.sync.empty()) row.sync = default_of_window(transport.syncs, kernel.sync);
     row.sizes_given = !row.sizes.empty();
     if (!row.sizes_given) row.sizes = parse_sizes(kernel.default_sizes);
 }
@@ -149,11 +156,20 @@ void refuse_sizes(const RowOptions& row, const KernelInfo& kernel) {
                               kernel.sizes_hint());
 }
 
+void refuse_of_window(const std::string& option, const std::string& value, const char* offered,
+                      const std::string& transport) {
+    if (!has_word(offered, value))
+        throw usage_error("--" + option + " " + value + " does not apply to transport " + transport +
+                          ": choose one of " + offered);
+}
+
 void refuse_transport(const RowOptions& row, const KernelInfo& kernel) {
     const TransportInfo& transport = transport_named(row.transport);
     if (const Capabilities missing = kernel.required & ~transport.offers; missing != 0)
         throw usage_error(row.kernel + " requires a transport with " + capability_names(missing) + ", which " +
                           row.transport + " does not offer: choose another --transport");
+    if (kernel.one_sided()) refuse_of_window("win", row.win, transport.wins, row.transport);
+    if (kernel.one_sided()) refuse_of_window("sync", row.sync, transport.syncs, row.transport);
     if (row.barrier_each && (transport.offers & capability::collectives) == 0)
         throw usage_error("--barrier sample requires a transport with collectives, which " + row.transport +
                           " does not offer: choose another --transport");

@@ -130,6 +130,15 @@ std::string to_text(double value) {
     return stream.str();
 }
 
+std::string to_text(const Ranges& ranges) {
+    std::string text;
+    for (const auto& [first, last] : ranges) {
+        text += (text.empty() ? "" : ",") + std::to_string(first);
+        if (last > first) text += "-" + std::to_string(last);
+    }
+    return text;
+}
+
 std::string to_text(const Workers& workers) {
     return std::to_string(workers.senders) + ":" + std::to_string(workers.receivers);
 }

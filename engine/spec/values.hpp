@@ -42,6 +42,7 @@ Ranges parse_ranges(const std::string& text);                                   
 std::vector<std::string> split(const std::string& text, char separator);
 std::string to_text(double value);
 std::string to_text(const Workers& workers);
+std::string to_text(const Ranges& ranges);  // 0-3,17
 template <typename Whole>
 std::string to_text(Whole value) {
     return std::to_string(value);

@@ -20,6 +20,8 @@ inline constexpr Capabilities thread_lanes = 2;
 inline constexpr Capabilities rma = 4;
 inline constexpr Capabilities request_queue = 8;
 inline constexpr Capabilities collectives = 16;
+inline constexpr Capabilities atomics = 32;
+inline constexpr Capabilities accumulation = 64;
 }  // namespace capability
 
 // "rma, request_queue"; empty for none.

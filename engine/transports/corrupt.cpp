@@ -54,12 +54,13 @@ class CorruptPreparedMessages : public PreparedMessages {
 };
 
 // Damages a copy of the data that go to the peer, and the data that came from there.
-class CorruptWindow : public Window, Atomics {
+class CorruptWindow : public Window, Atomics, Accumulation {
   public:
     CorruptWindow(BitFlipper& flipper, std::unique_ptr<Window> mpi) : flipper_(flipper), mpi_(std::move(mpi)) {}
     void* base() const override { return mpi_->base(); }
     Epochs& epochs() override { return mpi_->epochs(); }
     Atomics* atomics() override { return this; }
+    Accumulation* accumulation() override { return this; }
 
     void put(int peer, std::size_t offset, const Buffers<const char>& buffers, std::size_t bytes) override {
         for (int i = 0; i < buffers.count; ++i) {
@@ -84,10 +85,10 @@ class CorruptWindow : public Window, Atomics {
     void settle() override { mpi_->settle(); }
 
     void accumulate(int peer, std::size_t offset, const void* data, std::size_t bytes) override {
-        mpi_->atomics()->accumulate(peer, offset, damaged(peer, data, bytes), bytes);
+        mpi_->accumulation()->accumulate(peer, offset, damaged(peer, data, bytes), bytes);
     }
     void get_accumulate(int peer, std::size_t offset, const void* data, void* previous, std::size_t bytes) override {
-        mpi_->atomics()->get_accumulate(peer, offset, damaged(peer, data, bytes), previous, bytes);
+        mpi_->accumulation()->get_accumulate(peer, offset, damaged(peer, data, bytes), previous, bytes);
     }
     void compare_and_swap(int peer, std::size_t offset, const void* value, const void* expected,
                           void* previous) override {

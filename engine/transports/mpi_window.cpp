@@ -214,7 +214,7 @@ class Fence : public Sync {
 };
 
 template <typename Synchronisation>
-class MpiWindow final : public Window, public Epochs, public Atomics {
+class MpiWindow final : public Window, public Epochs, public Atomics, public Accumulation {
   public:
     explicit MpiWindow(Region region) : region_(std::move(region)), window_(region_.window), sync_(window_) {}
     ~MpiWindow() override { MPI_Win_free(&region_.window); }  // also detaches attached memory
@@ -223,6 +223,7 @@ class MpiWindow final : public Window, public Epochs, public Atomics {
     void* base() const override { return region_.base; }
     Epochs& epochs() override { return *this; }
     Atomics* atomics() override { return this; }
+    Accumulation* accumulation() override { return this; }
 
     void put(int peer, std::size_t offset, const Buffers<const char>& buffers, std::size_t bytes) override {
         const int count = count_of(bytes);

@@ -57,6 +57,7 @@ class StagedTransport : public Transport {
           stream_(runtime.create_stream()),
           staging_(runtime) {}
     ~StagedTransport() override { runtime_.destroy(stream_); }
+    std::string devices() const override { return transport_->devices(); }
 
     std::string address() const override { return transport_->address(); }
     std::string open_connection(int peer) override { return transport_->open_connection(peer); }

@@ -9,8 +9,8 @@ const std::vector<TransportInfo>& transports() {
     constexpr bool moves = true;
     constexpr bool moves_nothing = false;
     static const std::vector<TransportInfo> table = {
-#define TRANSPORT(name, offers, options, bytes, memory, description) \
-    {#name, description, offers, options, bytes, memory, make_##name##_transport},
+#define TRANSPORT(name, offers, options, wins, syncs, bytes, memory, description) \
+    {#name, description, offers, options, wins, syncs, bytes, memory, make_##name##_transport},
 #include "registry/transports.inc"
     };
     return table;
@@ -22,11 +22,10 @@ const TransportInfo& transport_named(const std::string& name) { return row_named
 
 std::string capability_names(Capabilities capabilities) {
     using namespace capability;
-    const std::pair<Capabilities, const char*> names[] = {{persistent, "persistent"},
-                                                          {thread_lanes, "thread_lanes"},
-                                                          {rma, "rma"},
-                                                          {request_queue, "request_queue"},
-                                                          {collectives, "collectives"}};
+    const std::pair<Capabilities, const char*> names[] = {
+        {persistent, "persistent"},  {thread_lanes, "thread_lanes"}, {rma, "rma"},
+        {atomics, "atomics"},        {accumulation, "accumulation"}, {request_queue, "request_queue"},
+        {collectives, "collectives"}};
     std::string text;
     for (const auto& [bit, name] : names)
         if ((capabilities & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(name);

@@ -11,26 +11,14 @@
 
 #include "memories/memory.hpp"
 #include "transports/capabilities.hpp"
+#include "transports/connectable.hpp"
 
 namespace fablint {
 
 // Point-to-point messages. Messages between two ranks arrive in order. The constructor of a transport opens it; then
 // the ranks exchange their addresses, and the two ends of a pair connect before their first message.
-class Transport {
+class Transport : public Connectable {
   public:
-    virtual ~Transport() = default;
-
-    // What another rank needs in order to connect to this one; empty where connections need no set-up.
-    virtual std::string address() const { return {}; }
-    // All ranks call it, with the addresses of all ranks by rank, before any connection: for libraries that connect the
-    // ranks together. Called once or more; where no rank has an address, never.
-    virtual void join(const std::vector<std::string>& /*addresses*/) {}
-    // What `peer` needs in addition: the end of a connection that this rank opens for it alone. Both ends open theirs
-    // before either connects, and both are connected before their first message.
-    virtual std::string open_connection(int /*peer*/) { return {}; }
-    // Both ends call it, with each other's address and what the other end has opened, at about the same time.
-    virtual void connect(int /*peer*/, const std::string& /*address*/) {}
-
     // Posts `buffers.count` messages of `bytes` bytes each. The buffers must stay untouched until complete() returns.
     // A window is posted in one call: a call for each message would take a twentieth of the time of a small one.
     virtual void post_sends(int peer, const Buffers<const char>& buffers, std::size_t bytes) = 0;
@@ -40,6 +28,11 @@ class Transport {
     // Puts every message on the wire that was sent: this rank will not call the transport for some time. For libraries
     // whose messages move only while they are called.
     virtual void finish() {}
+    // Executes what peers do to windows of this rank; true if anything happened. For libraries whose remote accesses
+    // are executed by the target while it calls them.
+    virtual bool serve() { return false; }
+    // What the library has chosen for the connections of this rank, as "tcp/eth0"; empty where it chooses nothing.
+    virtual std::string devices() const { return {}; }
 
     // One blocking message. A transport with a shorter path than posting and completing overrides them.
     virtual void send(int peer, const void* data, std::size_t bytes) {
@@ -80,7 +73,8 @@ struct TransportSettings {
     // Of verbs:
     std::optional<std::int64_t> gid_index;  // absent: a GID that is an address of this host
     int service_level = 0;
-    int mtu = 0;  // bytes; 0: that of the port
+    int mtu = 0;                                  // bytes; 0: that of the port
+    Capabilities required = capability::nothing;  // of the kernel
     // Of this rank:
     int rank = 0;
     int ranks = 1;                        // of the run
@@ -95,6 +89,8 @@ struct TransportInfo {
     const char* description;
     Capabilities offers;
     const char* options;
+    const char* wins;
+    const char* syncs;
     bool moves_bytes;
     const char* memory;
     std::unique_ptr<Transport> (*make)(const TransportSettings& settings);
@@ -107,8 +103,7 @@ const std::vector<TransportInfo>& transports();
 const TransportInfo& transport_named(const std::string& name);  // throws a usage error
 
 // One file each in transports/.
-#define TRANSPORT(name, offers, options, bytes, memory, description) \
-    std::unique_ptr<Transport> make_##name##_transport(const TransportSettings& settings);
+#define TRANSPORT(name, ...) std::unique_ptr<Transport> make_##name##_transport(const TransportSettings& settings);
 #include "registry/transports.inc"
 
 }  // namespace fablint

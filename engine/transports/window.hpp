@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "memories/memory.hpp"
+#include "transports/connectable.hpp"
 
 namespace fablint {
 
@@ -25,14 +26,18 @@ class Epochs {
     virtual void unexpose(int /*peer*/) {}
 };
 
-// Operations that change the target's memory depending on its content.
+// Sums at the target, byte by byte (MPI_SUM on MPI_UINT8_T: sums of MPI_CHAR, as OSU's, are not legal MPI).
+class Accumulation {
+  public:
+    virtual ~Accumulation() = default;
+    virtual void accumulate(int peer, std::size_t offset, const void* data, std::size_t bytes) = 0;
+    virtual void get_accumulate(int peer, std::size_t offset, const void* data, void* previous, std::size_t bytes) = 0;
+};
+
+// Operations on one 8-byte number of the target, which return its previous content.
 class Atomics {
   public:
     virtual ~Atomics() = default;
-    // Adds byte by byte (MPI_SUM on MPI_UINT8_T: sums of MPI_CHAR, as OSU's, are not legal MPI).
-    virtual void accumulate(int peer, std::size_t offset, const void* data, std::size_t bytes) = 0;
-    virtual void get_accumulate(int peer, std::size_t offset, const void* data, void* previous, std::size_t bytes) = 0;
-    // One 8-byte number.
     virtual void compare_and_swap(int peer, std::size_t offset, const void* value, const void* expected,
                                   void* previous) = 0;
     virtual void fetch_and_add(int peer, std::size_t offset, const void* value, void* previous) = 0;
@@ -40,9 +45,9 @@ class Atomics {
 
 // Memory of every rank that the other ranks read and write. One window per row, of all ranks: windows on disjoint
 // communicators abort Open MPI 4.1 (issue 7393). `offset` counts bytes from the start of the target's window.
-class Window {
+// The destructor is collective.
+class Window : public Connectable {
   public:
-    virtual ~Window() = default;     // collective
     virtual void* base() const = 0;  // of this rank's window
 
     // One operation per buffer: the first at `offset`, the next one a stride further there as well.
@@ -56,7 +61,9 @@ class Window {
     // Makes what others wrote visible to this rank's loads, and its own stores to the others.
     virtual void settle() {}
     virtual Epochs& epochs() { return no_epochs_; }
+    // The capabilities of these names: null where the transport does not offer them.
     virtual Atomics* atomics() { return nullptr; }
+    virtual Accumulation* accumulation() { return nullptr; }
 
     // A whole access in one call: within a host one put takes 30 ns, and a virtual call a thirtieth of it.
     virtual void access_put(int peer, std::size_t offset, const Buffers<const char>& buffers, std::size_t bytes) {

@@ -5,6 +5,7 @@
 
 #include "measure/connections.hpp"
 #include "ranks/mpi_control.hpp"
+#include "transports/transport.hpp"
 
 using namespace fablint;
 

@@ -115,8 +115,8 @@ void check_damaged_operations(int turns) {
         const auto begin = [&](Window& there, std::size_t at) {
             if (at == 0) there.put(me.peer, 0 * line, single(zero), sizeof zero);
             if (at == 1) there.get(me.peer, 1 * line, single(got), sizeof got);
-            if (at == 2) there.atomics()->accumulate(me.peer, 2 * line, &zero, sizeof zero);
-            if (at == 3) there.atomics()->get_accumulate(me.peer, 3 * line, &zero, &ignored, sizeof zero);
+            if (at == 2) there.accumulation()->accumulate(me.peer, 2 * line, &zero, sizeof zero);
+            if (at == 3) there.accumulation()->get_accumulate(me.peer, 3 * line, &zero, &ignored, sizeof zero);
             if (at == 4) there.atomics()->fetch_and_add(me.peer, 4 * line, &zero, &ignored);
         };
         for (std::size_t at = 0; at < 5; ++at) {
@@ -145,8 +145,8 @@ TEST_CASE("every operation changes its own line, in every window and synchronisa
         access(*transport, me, *window.window, [&](Window& there) {
             there.put(me.peer, 0 * line, single(mine), sizeof mine);
             there.get(me.peer, 1 * line, single(got), sizeof got);
-            there.atomics()->accumulate(me.peer, 2 * line, &mine, sizeof mine);
-            there.atomics()->get_accumulate(me.peer, 3 * line, &mine, &found, sizeof found);
+            there.accumulation()->accumulate(me.peer, 2 * line, &mine, sizeof mine);
+            there.accumulation()->get_accumulate(me.peer, 3 * line, &mine, &found, sizeof found);
             if (swaps) there.atomics()->compare_and_swap(me.peer, 4 * line, &mine, &at_peer_4, &swapped);
             if (swaps) there.atomics()->compare_and_swap(me.peer, 5 * line, &mine, &wrong, &kept);
             there.atomics()->fetch_and_add(me.peer, 6 * line, &mine, &added);

@@ -283,10 +283,23 @@ TEST_CASE("a kernel whose capabilities the transport does not offer is refused i
         {"latency --barrier sample --samples 9 --batch 1 --transport null",
          "--barrier sample requires a transport with collectives, which null does not offer: choose another "
          "--transport"},
+        {"accumulate --transport ucx",
+         "accumulate requires a transport with accumulation, which ucx does not offer: choose another --transport"},
         {"latency --transport null", "accepted"},
         {"rpc_get --transport corrupt", "accepted"},
     };
     for (const auto& [line, message] : lines) CHECK(line_refusal(line) == message);
+}
+
+TEST_CASE("a window that the transport does not have is refused, and its default is one that the transport has") {
+    CHECK(line_refusal("put_latency --transport ofi --win allocate") ==
+          "--win allocate does not apply to transport ofi: choose one of create");
+    CHECK(line_refusal("put_latency --transport ucx --sync fence") ==
+          "--sync fence does not apply to transport ucx: choose one of flush flush_local pscw");
+    CHECK(row_of("put_latency").win == "allocate");
+    CHECK(row_of("put_latency --transport ofi").win == "create");
+    CHECK(row_of("get_accumulate --transport ofi").sync == "flush");
+    CHECK(row_of("put_bibandwidth --transport ofi").sync == "pscw");
 }
 
 TEST_CASE("the options that kernels and patterns list are options that do not apply everywhere") {

@@ -12,6 +12,11 @@ from fablint.model.registry.option_values import Counts
 _DEFAULTS: Mapping[str, Any] = {option.field: option.default for option in OPTIONS.values()}
 
 
+def _default_of_window(of_kernel: str, offered: tuple[str, ...]) -> str | None:
+    """The kernel's default where the transport has it, otherwise the transport's; None for kernels without window."""
+    return (of_kernel if of_kernel in offered or not offered else offered[0]) if of_kernel else None
+
+
 @dataclass(frozen=True)
 class Medium:
     """How the bytes of a row travel, and where they are: what differs between rows that compare transports."""
@@ -51,7 +56,7 @@ class RowSpec:
 
     Sizes are in bytes, the budget in seconds; the precision is a fraction. None: the option is absent, or the kernel
     has no such option. Pattern, sizes, win and sync are those of the kernel, and the memory is that of the
-    transport, unless they are given.
+    transport, unless they are given; win and sync are the transport's where it lacks those of the kernel.
     """
 
     kernel: str
@@ -98,14 +103,13 @@ class RowSpec:
     only_rounds: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        kernel = self.kernel_info
-        sync = kernel.sync if kernel.is_one_sided else None
+        kernel, transport = self.kernel_info, TRANSPORTS[self.transport]
         own = {
             "pattern": kernel.default_pattern,
             "sizes": kernel.default_sizes,
-            "win": kernel.win or None,
-            "sync": sync,
-            "memory": TRANSPORTS[self.transport].memory,
+            "win": _default_of_window(kernel.win, transport.wins),
+            "sync": _default_of_window(kernel.sync, transport.syncs) if kernel.is_one_sided else None,
+            "memory": transport.memory,
         }
         for field, value in own.items():
             if not getattr(self, field):

@@ -171,7 +171,7 @@ COLUMNS = {
     "kernels": {"KERNEL": 13},
     "patterns": {"PATTERN": 8},
     "options": {"OPTION": 11, "EXCLUDES": 5, "REQUIRES": 5, "REPLACES": 3, "RUN_OPTION": 6},
-    "transports": {"TRANSPORT": 6, "MEMORY": 5},
+    "transports": {"TRANSPORT": 8, "MEMORY": 5},
     "windows": {"WIN": 3, "SYNC": 4},
 }
 

@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from fablint.errors import UsageError
 from fablint.model import RowSpec
 from fablint.model.registry import KERNELS, OPTIONS, PATTERNS, SYNCS, WINS
+from fablint.plan import parse_plan
 from fablint.plan.rows.benchmarks import Benchmark
 from fablint.plan.rows.patterns import extent
 from fablint.plan.rows.row_text import parse_row
@@ -354,3 +355,31 @@ def test_nccl_moves_memory_of_gpus():
         "--memory host does not apply to transport nccl: it moves memory of GPUs only, "
         "use --memory cuda or --memory hip"
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "win", "sync"),
+    [
+        ("put_latency", "allocate", "flush"),
+        ("put_latency --transport ofi", "create", "flush"),
+        ("get_accumulate --transport ofi", "create", "flush"),
+        ("put_bibandwidth --transport ofi", "create", "pscw"),
+        ("latency --transport ofi", None, None),
+    ],
+)
+def test_a_window_is_one_that_the_transport_has(line, win, sync):
+    (row,) = parse_plan(line, 2, "plan").rows
+    assert (row.spec.win, row.spec.sync) == (win, sync)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("put_latency --transport ofi --win allocate", "--win allocate does not apply to transport ofi"),
+        ("put_latency --transport ucx --sync fence", "--sync fence does not apply to transport ucx"),
+        ("accumulate --transport ucx", "requires a transport with accumulation, which ucx does not offer"),
+    ],
+)
+def test_a_window_that_the_transport_lacks_is_refused(line, message):
+    with pytest.raises(UsageError, match=message):
+        parse_plan(line, 2, "plan")

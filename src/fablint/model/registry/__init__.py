@@ -149,6 +149,8 @@ class TransportInfo:
     name: str
     offers: frozenset[str]
     options: frozenset[str]  # options that do not apply to every transport
+    wins: tuple[str, ...]  # values of --win
+    syncs: tuple[str, ...]  # values of --sync
     moves_bytes: bool
     memory: str  # where the message buffers are by default
 
@@ -208,8 +210,16 @@ PATTERNS: Mapping[str, PatternInfo] = {
     for _, name, shape, _, _, _, options, _ in registry_table("patterns.inc", "PATTERN", 8)
 }
 TRANSPORTS: Mapping[str, TransportInfo] = {
-    name: TransportInfo(name, frozenset(_set(offers)), frozenset(options.split()), moves == "moves", memory)
-    for name, offers, options, moves, memory, _ in registry_table("transports.inc", "TRANSPORT", 6)
+    name: TransportInfo(
+        name,
+        frozenset(_set(offers)),
+        frozenset(options.split()),
+        tuple(wins.split()),
+        tuple(syncs.split()),
+        moves == "moves",
+        memory,
+    )
+    for name, offers, options, wins, syncs, moves, memory, _ in registry_table("transports.inc", "TRANSPORT", 8)
 }
 # What follows the name of a memory after a colon, as in host-numa:1, by name; "" where nothing does.
 MEMORIES: Mapping[str, str] = {

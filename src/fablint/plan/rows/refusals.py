@@ -103,6 +103,11 @@ def _refuse_transport(row: RowSpec) -> None:
             f"--memory {row.memory} does not apply to transport {row.transport}",
             f"it moves memory of GPUs only, use {choices}",
         )
+    if row.kernel_info.is_one_sided:
+        for option, value, offered in (("win", row.win, transport.wins), ("sync", row.sync, transport.syncs)):
+            if value not in offered:
+                refused = f"--{option} {value} does not apply to transport {row.transport}"
+                raise UsageError(refused, f"choose one of {' '.join(offered)}")
     if row.validate and not transport.moves_bytes:
         raise UsageError(f"--validate does not apply to transport {row.transport}", "it moves nothing")
 

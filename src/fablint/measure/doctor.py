@@ -15,8 +15,8 @@ from fablint.measure.engine import Compiler, describe_compiler, find_engine, fin
 from fablint.measure.launcher_choice import find_launchers
 from fablint.measure.launchers.launcher import Mpiexec
 from fablint.measure.launchers.srun import Srun
-from fablint.model import Plan
-from fablint.model.registry import MEMORIES, OPTIONS, TRANSPORTS
+from fablint.model import Medium, Plan
+from fablint.model.registry import MEMORIES, TRANSPORTS
 from fablint.system import System
 
 _PINNED_MEMORY = 64 * 2**20  # memory that an RDMA stack registers for a few connections
@@ -125,7 +125,7 @@ def _transports(system: System) -> Iterator[DoctorCheck]:
         state = f"{transport.name}: {failure or 'two ranks of this host exchanged messages'}"
         yield DoctorCheck("transport", not failure, state, needed=transport.name == "mpi")
     for name, parameter in MEMORIES.items():
-        if name == OPTIONS["memory"].default:
+        if name == Medium.memory:
             continue  # that of the transports
         memory = f"{name}:{_FIRST_NODE}" if parameter else name
         failure = try_exchange(system, mpiexec, engine, "--memory", memory)

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/mpi_c.hpp"  // SMPI_H
 #include "host/sysfs.hpp"
 
 namespace fablint {

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "base/mpi_c.hpp"  // SMPI_H
 #include "host/counters.hpp"
 #include "host/gpus.hpp"
 #include "host/sysfs.hpp"

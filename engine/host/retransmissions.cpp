@@ -4,6 +4,8 @@
 #include <set>
 #include <sstream>
 
+#include "base/mpi_c.hpp"  // SMPI_H
+
 namespace fablint {
 
 namespace {

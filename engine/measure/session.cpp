@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/files.hpp"
+#include "base/mpi_c.hpp"  // SMPI_H
 #include "host/facts.hpp"
 #include "measure/instrument.hpp"
 #include "measure/runner.hpp"

@@ -17,7 +17,7 @@ exchange --transport verbs --mtu 512 --service-level 1 --sizes 100,8K --iteratio
 latency --name ucx --transport ucx --sizes 8,64K --iterations 5 --warmup 1 --validate
 latency --name ofi --transport ofi --ofi-provider verbs;ofi_rxm --sizes 8,4K --iterations 5 --warmup 1 --validate
 """
-# Each case writes its output and its exit status into a file. The last one cuts the cable of node1 for a moment.
+# Each case writes its output and its exit status into a file.
 _SCRIPT = """\
 cd {folder}
 launch() {{
@@ -30,10 +30,6 @@ launch rows --plan plan
 launch device latency --transport verbs --device rxe9
 launch gid latency --transport verbs --gid-index 500
 launch other_node latency --transport verbs --device rxe0
-(for _ in $(seq 100); do grep -q started cable && break; sleep 0.2; done 2>/dev/null; sleep 4
- on node1 ip link set eth1 down
- for _ in $(seq 100); do grep -q failed: cable && break; sleep 0.2; done; on node1 ip link set eth1 up) &
-launch cable latency --transport verbs --sizes 8 --iterations 1000000 --watchdog 100
 """
 
 
@@ -47,7 +43,7 @@ def outputs(rdmavm: RunInVm, tmp_path_factory: pytest.TempPathFactory) -> Mappin
     (folder / "plan").write_text(_PLAN)
     (folder / "script").write_text(_SCRIPT.format(folder=folder))
     done = rdmavm(folder, "bash", str(folder / "script"))
-    names = ("rows", "device", "gid", "other_node", "cable")
+    names = ("rows", "device", "gid", "other_node")
     assert all((folder / name).exists() for name in names), done.stderr
     return {name: (folder / name).read_text(errors="replace") for name in names}
 
@@ -65,11 +61,9 @@ def test_every_rdma_transport_carries_intact_messages_between_two_nodes(outputs:
         ("device", "error: no RDMA device 'rxe9': this host has rxe0, rxe1"),
         ("gid", "error: --gid-index 500: rxe0:1, rxe1:1 has no such GID: 'ibv_devinfo -v' lists the GIDs"),
         ("other_node", "error: no GID of rxe0:1 is an IP address of this host"),
-        ("cable", "failed: rank 1 (node1)"),
     ],
 )
 def test_a_fault_is_named_in_one_line(outputs: Mapping[str, str], case: str, message: str) -> None:
-    errors = [line for line in outputs[case].splitlines() if line.startswith("fablint-engine: " + message[:4])]
-    assert len(errors) == 1 or case == "cable"  # both ranks see a cut cable
-    assert any(line.startswith(f"fablint-engine: {message}") for line in errors), outputs[case]
+    (line,) = [line for line in outputs[case].splitlines() if line.startswith("fablint-engine: " + message[:4])]
+    assert line.startswith(f"fablint-engine: {message}")
     assert "status 0" not in outputs[case]

@@ -106,7 +106,7 @@ def _notes(results: Sequence[RunResult], fits: Sequence[FitPair], common: Sequen
     """Return what was not compared, and why: one sentence each."""
     notes = []
     for label, result in zip(("old", "new"), results, strict=True):
-        if result.run.state not in ("complete", "imported"):
+        if result.run.state != "complete":
             notes.append(f"the {label} run is {result.run.state}")
     if not fits:
         notes.append("no row and size is in both runs: measure both with the same options")

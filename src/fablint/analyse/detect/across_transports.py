@@ -1,6 +1,6 @@
 """What the transports of a run say together about a slow component: the wire and the host, or one library.
 
-A transport that is slower than another is no finding: only components that are slow within a transport are compared.
+A transport that is slower than another is not a finding: only components that are slow within a transport are compared.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given, strategies as st
 
-from fablint.report.survey import Distribution
+from fablint.report.survey.row_survey import Distribution
 
 
 @given(st.lists(st.floats(1e-6, 1.02e-6), min_size=1, max_size=40), st.integers(2, 80))

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from fablint.model import Placement
-from fablint.report.heatmap import HeatMap, block_side, topological_order
-from fablint.report.png import grey_png
+from fablint.report.survey.heatmap import HeatMap, block_side, topological_order
+from fablint.report.survey.png import grey_png
 
 
 def pixels(image):

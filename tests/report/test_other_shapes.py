@@ -14,7 +14,7 @@ from table_cases import both_ways, row, run_of, stored
 from fablint.model import Row
 from fablint.report import console_summary, run_summary, write_html
 from fablint.report.conditions import conditions
-from fablint.report.page import render, surveyed
+from fablint.report.html.page import render, surveyed
 
 US = 1e-6
 WORLD = row("barrier", "world", {(rank, -1, 0): [(rank + 1) * US] for rank in range(6)}, ranks=6, sizes=(0,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fit:
-    """The fitted model of one row and size: what a healthy pair takes, and what each part adds (log scale)."""
+    """The fitted model of one row and size without the pairs that findings explain: classes and effects of ranks."""
 
     row: str
     kernel: str
@@ -27,6 +28,18 @@ class Fit:
     tx: np.ndarray  # (n,) log-effect of each rank as sender
     rx: np.ndarray  # (n,) as receiver
     noise: float  # robust standard deviation of what is left over, log scale
+    tolerance: float = math.inf  # log-effect that a healthy rank may have
+
+    @property
+    def healthy(self) -> tuple[np.ndarray, np.ndarray]:
+        """`tx` and `rx` (n,) of a healthy fabric: 0 where a rank adds more than healthy ranks do, or is not known."""
+        import numpy as np
+
+        tx, rx = (
+            np.where(np.abs(effect) <= self.tolerance, np.nan_to_num(effect), np.float32(0))
+            for effect in (self.tx, self.rx)
+        )
+        return tx, rx
 
 
 @dataclass(frozen=True)

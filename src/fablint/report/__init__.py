@@ -12,7 +12,7 @@ from fablint.model.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from fablint.report.changes_document import changes_facts, changes_text
     from fablint.report.console import console_summary
-    from fablint.report.page import write_html
+    from fablint.report.html.page import write_html
     from fablint.report.preflight.junit import junit_text
     from fablint.report.preflight.preflight_text import fitness_json, fitness_table
     from fablint.report.preflight.prometheus import prometheus_text
@@ -60,7 +60,7 @@ _MODULES = {
     "run_summary": "summary",
     "verdict_json": "verdict_document",
     "verdict_schema": "verdict_document",
-    "write_html": "page",
+    "write_html": "html.page",
 }
 
 if not TYPE_CHECKING:

@@ -13,7 +13,7 @@ from fablint.model import SCOPES, Medium, Placement, Row, Run, Scope
 from fablint.model.limits.thresholds import Compared, Comparison
 from fablint.model.pair_metrics import PairMetrics, figures_of, quotable
 from fablint.model.registry import directions_counted
-from fablint.report.survey import SizeSurvey
+from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
 
 BISECTION = "bisection"  # rows of that purpose are a table of their own: their pairs share the bottleneck

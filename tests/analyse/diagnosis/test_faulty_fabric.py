@@ -193,3 +193,13 @@ def test_deleting_measurements_never_creates_a_fault(share, case, seed) -> None:
     parts = {name for _, name, _ in truth} | {name.replace(">", "=") for _, name, _ in truth}
     for _, name, _ in named(diagnosis):
         assert name in parts or "=".join(sorted(name.split(">"))) in parts
+
+
+def test_only_the_faulty_host_has_an_effect_in_the_fit() -> None:
+    """A slow switch is no effect of its hosts, and no host looks faster for it."""
+    faults = [Fault("switch", "s3", bandwidth_factor=0.6), Fault("host", "h05", "tx", bandwidth_factor=0.7)]
+    fit = fit_of(diagnose(simulate(MESH, faults=faults), MESH.topology), "bandwidth")
+    assert np.flatnonzero(np.abs(fit.tx) > 0.05).tolist() == [5]
+    assert fit.tx[5] == pytest.approx(-np.log(0.7), abs=0.02)
+    assert np.abs(fit.rx).max() < 0.05
+    assert np.abs(fit.healthy).max() < 0.05

@@ -16,9 +16,9 @@ from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.levels import level_stage
 from fablint.plan.check.suites import find_suite
 from fablint.report import console_summary
-from fablint.report.page import render
+from fablint.report.html.page import render
 from fablint.report.scopes import scope_lines, scope_table, threshold_table
-from fablint.report.survey import survey
+from fablint.report.survey.row_survey import survey
 from fablint.simulate import Noise, SimulatedFabric, SimulatedRow, fat_tree
 
 FABRIC = fat_tree(4, 3)

@@ -129,7 +129,6 @@ def judge_view(
     together = flows.forward and bidirectional
     sides = Sides.EACH if flows.one_way else Sides.TOGETHER if together else Sides.BOTH
     tests = HYPOTHESES * sum(len(component_type) for component_type in component_types) * views
-    fitted = _as_fit(flows, effects)
     sample = _sample(flows, effects, placement)
     evidence = gather_evidence(effects, settings, tests=tests, later=flows.later)
     if evidence is None:
@@ -148,7 +147,7 @@ def judge_view(
         one_way=flows.one_way,
         hubs=flows.hubs,
         size=observations.size,
-        fit=fitted,
+        fit=_as_fit(flows, effects, result.detections),
         detections=result.detections,
         candidates=result.candidates,
         follow_ups=result.follow_ups,
@@ -360,13 +359,29 @@ def _is_comparable(kind: Kind, effects: Effects, settings: Settings) -> bool:
     }.get(kind, True)
 
 
-def _as_fit(flows: Flows, effects: Effects) -> Fit:
-    """Return the fit for the report. A round trip has one effect per rank, which both of its ends share."""
+def _as_fit(flows: Flows, effects: Effects, detections: Sequence[Detection]) -> Fit:
+    """Return the fit for the report, without the pairs that detections explain; detected ends have their loss.
+
+    A round trip has one effect per rank, which both of its ends share.
+    """
     observations, sent, received = flows.observations, effects.sent, effects.received
     if not flows.one_way:
         known = ~np.isnan([effects.sent_bounds[1], effects.received_bounds[1]])
         sent = received = (sent + received) / np.maximum(known.sum(axis=0), 1).astype(np.float32)
+    ends = [sent.copy(), received.copy()]
+    for detection in detections:
+        for side in detection.sides if detection.kind in ENDPOINT_KINDS else ():
+            ends[side][detection.ranks] = detection.loss[1]
     classes = {
         SCOPES[code]: float(np.exp(value)) for code, value in effects.class_log_time.items() if code < len(SCOPES)
     }
-    return Fit(observations.row, observations.kernel, observations.size, classes, sent, received, effects.noise)
+    return Fit(
+        observations.row,
+        observations.kernel,
+        observations.size,
+        classes,
+        ends[0],
+        ends[1],
+        effects.noise,
+        effects.host_tolerance,
+    )

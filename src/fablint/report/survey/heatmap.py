@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Placement
-from fablint.report.png import grey_png
+from fablint.report.survey.png import grey_png
 from fablint.text.names import natural
 
 EDGE = 1500  # cells a side that a page draws at most

@@ -10,7 +10,7 @@ import numpy as np
 
 from fablint.model import SCOPES, Fit, Placement, Row, Scope
 from fablint.report import run_facts
-from fablint.report.heatmap import HeatMap
+from fablint.report.survey.heatmap import HeatMap
 
 BLOCK_CELLS = 4_000_000  # of one block of sources, all sizes and repeats: about 400 MB at work
 WORST_PAIRS = 20
@@ -142,12 +142,11 @@ class SizeSurvey:
         self._keep_worst(block, log_time, residual)
 
     def _residual(self, block: Block, log_time: np.ndarray, scope: np.ndarray) -> np.ndarray:
-        """What is left of the log time after scope, sender and receiver."""
+        """The log time over that of a healthy fabric: scope, and what a healthy sender and receiver add."""
         if self.fit is None:
             return np.full_like(log_time, np.nan)
-        tx = np.asarray(self.fit.tx, dtype=np.float32)[block.src][:, None]
-        rx = np.asarray(self.fit.rx, dtype=np.float32)[np.maximum(block.dst, 0)]
-        return np.asarray(log_time - self.class_log[scope] - np.nan_to_num(tx) - np.nan_to_num(rx))
+        tx, rx = (np.asarray(effect, dtype=np.float32) for effect in self.fit.healthy)
+        return np.asarray(log_time - self.class_log[scope] - tx[block.src][:, None] - rx[np.maximum(block.dst, 0)])
 
     def _keep_worst(self, block: Block, log_time: np.ndarray, residual: np.ndarray) -> None:
         key = (log_time if self.fit is None else residual).ravel()

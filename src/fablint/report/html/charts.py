@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.model import Fit, Row, Run, Scope
-from fablint.report import run_facts
-from fablint.report.survey import SizeSurvey
+from fablint.model import Finding, Fit, Row, Run, Scope
+from fablint.report import finding_order, run_facts
+from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
 
 BINS = 72
@@ -50,6 +50,7 @@ class HostEffect:
     rx: float
     tx_bar: float
     rx_bar: float
+    explained: str = ""  # the findings that name the host
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class RowCharts:
     noise: float | None
 
     @classmethod
-    def of(cls, run: Run, row: Row, surveys: Sequence[SizeSurvey]) -> RowCharts:
+    def of(cls, run: Run, row: Row, surveys: Sequence[SizeSurvey], found: Sequence[Finding]) -> RowCharts:
         shown = next(one for one in surveys if one.size == run_facts.informative_size(row))
         fit = shown.fit
         return cls(
@@ -76,7 +77,7 @@ class RowCharts:
             size=units.size(shown.size),
             lines=tuple(_line(one) for one in surveys),
             histograms=histograms(shown),
-            hosts=host_effects(run, fit) if fit else (),
+            hosts=host_effects(run, fit, found) if fit else (),
             noise=fit.noise if fit and np.isfinite(fit.noise) else None,
         )
 
@@ -107,7 +108,7 @@ def histograms(one: SizeSurvey) -> tuple[Histogram, ...]:
     return tuple(drawn)
 
 
-def host_effects(run: Run, fit: Fit) -> tuple[HostEffect, ...]:
+def host_effects(run: Run, fit: Fit, found: Sequence[Finding] = ()) -> tuple[HostEffect, ...]:
     """The hosts with the largest effects, slowest first. A host with several ranks counts with its slowest."""
     host = np.asarray(run.attributes["rank_host"])
     quantity = run.row(fit.row).quantity
@@ -118,11 +119,17 @@ def host_effects(run: Run, fit: Fit) -> tuple[HostEffect, ...]:
     ranked = np.argsort(-slowest.max(axis=0), kind="stable")[:RANKED_HOSTS]
     noise = 4 * fit.noise if np.isfinite(fit.noise) else 0.0  # effects within the noise draw short bars
     longest = max(float(np.abs(slowest[:, ranked]).max(initial=0.0)), noise, 0.02)
+    known = finding_order.faulty(found)
     return tuple(
         HostEffect(
-            run.hosts[index],
-            *(units.change(quantity, float(effect)) for effect in slowest[:, index]),
-            *(round(float(effect) / longest, 4) for effect in slowest[:, index]),
+            host=run.hosts[index],
+            tx=units.change(quantity, float(slowest[0, index])),
+            rx=units.change(quantity, float(slowest[1, index])),
+            tx_bar=round(float(slowest[0, index]) / longest, 4),
+            rx_bar=round(float(slowest[1, index]) / longest, 4),
+            explained=", ".join(
+                f"{one.state} {finding_order.subject(one)}" for one in known if run.hosts[index] in one.hosts
+            ),
         )
         for index in ranked
     )

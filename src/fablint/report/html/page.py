@@ -16,10 +16,11 @@ from jinja2 import Environment, StrictUndefined
 
 from fablint.errors import IncompleteError, UsageError
 from fablint.model import SCOPES, Diagnosis, Finding, Placement, Row, Run
-from fablint.report import charts, finding_order, run_facts, scopes, summary
+from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.conditions import conditions
-from fablint.report.heatmap import block_side, topological_order
-from fablint.report.survey import SizeSurvey, survey
+from fablint.report.html import charts
+from fablint.report.survey.heatmap import block_side, topological_order
+from fablint.report.survey.row_survey import SizeSurvey, survey
 from fablint.system import DISK_FULL, replace_text
 from fablint.text import units
 from fablint.text.action_sentences import advice
@@ -64,7 +65,7 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         found=found,
         distances=scopes.scope_lines(run, placement, surveys),
         thresholds=diagnosis.comparison.compared if diagnosis.comparison else (),
-        charts_of=[charts.RowCharts.of(run, row, surveys[row.name]) for row in surveyed(run)],
+        charts_of=[charts.RowCharts.of(run, row, surveys[row.name], found) for row in surveyed(run)],
         rows=[summary.row_facts(row) for row in run.rows],
         launch=summary.launch_facts(run),
         style=style,
@@ -163,6 +164,7 @@ def _map(one: SizeSurvey, run: Run) -> dict[str, Any]:
     empty = not distribution.pairs()
     low, middle, high = (1e-6,) * 3 if empty else (distribution.quantile(share) for share in (0.005, 0.5, 0.999))
     zeros = np.zeros(run.ranks)
+    healthy = fit.healthy if fit else (zeros, zeros)
     return one.heatmap.encode() | {
         "row": one.row.name,
         "label": f"{one.row.name}, {units.size(one.size)}",
@@ -174,8 +176,9 @@ def _map(one: SizeSurvey, run: Run) -> dict[str, Any]:
         "residual_scale": max(0.02, min(1.0, 8 * fit.noise)) if fit and np.isfinite(fit.noise) else 0.2,
         "noise": fit.noise if fit and np.isfinite(fit.noise) else 0.0,
         "class_log": [_number(value) for value in one.class_log],
-        "tx": _packed(np.nan_to_num(fit.tx) if fit else zeros, "<f4"),
-        "rx": _packed(np.nan_to_num(fit.rx) if fit else zeros, "<f4"),
+        "tx": _packed(healthy[0], "<f4"),
+        "rx": _packed(healthy[1], "<f4"),
+        "effects": [_packed(np.nan_to_num(effect), "<f4") for effect in ((fit.tx, fit.rx) if fit else healthy)],
         "worst": [[pair.src, pair.dst, pair.seconds, _number(pair.residual)] for pair in one.worst],
     }
 
@@ -190,7 +193,7 @@ def _packed(values: np.ndarray, kind: str) -> str:
 
 
 def _asset(name: str) -> str:
-    return resources.files("fablint.report").joinpath("templates", name).read_text(encoding="utf-8")
+    return resources.files("fablint.report.html").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def _hash(source: str) -> str:

@@ -194,8 +194,8 @@ class View {
   drawMargins(context, sx, sy) {
     const { map, fabric } = this, matrix = map.layout === "matrix";
     const top = [sx, this.x, this.boxWidth], left = [sy, this.y, this.boxHeight];
-    this.drawEffects(top, matrix ? map.rxEffect : map.txEffect, (at) => context.fillRect(at, MARGIN - STRIP - 1, 1, STRIP), context);
-    if (matrix) this.drawEffects(left, map.txEffect, (at) => context.fillRect(MARGIN - STRIP - 1, at, STRIP, 1), context);
+    this.drawEffects(top, map.effects[matrix ? 1 : 0], (at) => context.fillRect(at, MARGIN - STRIP - 1, 1, STRIP), context);
+    if (matrix) this.drawEffects(left, map.effects[0], (at) => context.fillRect(MARGIN - STRIP - 1, at, STRIP, 1), context);
     for (const mark of [...this.marks].reverse()) { // the worst on top
       context.fillStyle = STATE_COLOURS[mark.state];
       for (const rank of mark.ends.flat()) {

@@ -70,6 +70,7 @@ class HeatMap {
     this.fabric = fabric;
     this.txEffect = unpack(data.tx, Float32Array);
     this.rxEffect = unpack(data.rx, Float32Array);
+    this.effects = data.effects.map((effect) => unpack(effect, Float32Array)); // of all ranks, faulty ones too
     this.classLog = data.class_log.map((value) => (value === null ? NaN : value));
     this.decoded = {};
     this.views = {};

@@ -1,0 +1,1 @@
+"""One pass over the arrays of a run: what the report shows of pairs."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fablint.snapshot.agent import machine
-from fablint.snapshot.agent.log_records import LOG_LETTERS, records
+from fablint.snapshot.agent.log_records import LOG_LETTERS, last_records, records
 from fablint.snapshot.agent.machine import Late, Machine, output, output_of_client, stop
 
 FOREVER = 3600.0
@@ -338,6 +338,17 @@ def test_of_a_long_log_the_end_is_kept_and_no_error_is_washed_away() -> None:
     assert 80 < len(middle) < 100
     assert middle == sorted(middle)
     assert middle[-1].startswith("<6>[  599.0")
+
+
+def test_the_line_that_names_the_memory_of_an_oom_kill_is_kept_in_a_long_log() -> None:
+    """The kernel writes that line at the priority of news: a link that flaps displaced it from a real log."""
+    news = [b"6,%d,%d,-;%s" % (n, n * 1000000, b"x" * 1000) for n in range(600)]
+    kill = "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null)"
+    of_device = records(kmsg(f"6,0,0,-;{kill}".encode(), *news), time.monotonic() + FOREVER)["output"]
+    of_program = last_records("\n".join([f"<6>[    0.000000] {kill}", *(["<6>[    1.000000] " + "x" * 1000] * 600)]))
+    for log in (of_device, of_program):
+        assert log.splitlines()[0] == f"<6>[    0.000000] {kill}"
+        assert len(log) <= LOG_LETTERS
 
 
 # ------------------------------------------------------------------------------------------------ names

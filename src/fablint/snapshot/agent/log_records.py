@@ -14,6 +14,7 @@ from fablint.snapshot.agent.machine import LARGE, Machine
 
 LOG_LETTERS = 200000  # characters that are kept
 NEWS = 6  # first priority below warnings
+OUT_OF_MEMORY = "oom-kill:"  # begins the one line that says whose memory ran out; its priority is that of news
 
 
 def read_kernel_log(machine: Machine, limit_s: float) -> Dict[str, str]:
@@ -62,7 +63,7 @@ class Log:
 
     def add(self, priority: int, moment: float, text: str) -> None:
         """Add a line; drop the oldest lines of its kind above the limit."""
-        news, line = priority >= NEWS, "<%d>[%12.6f] %s" % (priority, moment, text)
+        news, line = _is_news(priority, text), "<%d>[%12.6f] %s" % (priority, moment, text)
         self.count += 1
         self.kept[news].append((self.count, line))
         self.letters[news] += len(line) + 1
@@ -79,16 +80,20 @@ def last_records(text: str) -> str:
     if len(text) <= LOG_LETTERS:
         return text
     lines = text.splitlines()
-    worse = [index for index, line in enumerate(lines) if not _is_news(line)]
+    worse = [index for index, line in enumerate(lines) if not _is_line_of_news(line)]
     kept = _last(lines, worse, LOG_LETTERS // 2)
     room = LOG_LETTERS - sum(len(lines[index]) + 1 for index in kept)
     kept |= _last(lines, sorted(set(range(len(lines))) - set(worse)), room)
     return "\n".join(lines[index] for index in sorted(kept))
 
 
-def _is_news(line: str) -> bool:
-    found = re.match(r"<(\d+)>", line)
-    return found is None or int(found.group(1)) & 7 >= NEWS
+def _is_news(priority: int, text: str) -> bool:
+    return priority >= NEWS and OUT_OF_MEMORY not in text
+
+
+def _is_line_of_news(line: str) -> bool:
+    head = re.match(r"<(\d+)>", line)
+    return _is_news(NEWS if head is None else int(head.group(1)) & 7, line)
 
 
 def _last(lines: List[str], among: List[int], letters: int) -> Set[int]:

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from fablint.model import ComponentKind, ComponentRef, Endpoint, EvidenceRecord, Finding, State
+from fablint.model.names import unfold
 from fablint.model.verdict import advise, seen
-from fablint.text.names import unfold
 
 
 def component(kind: ComponentKind, label: str) -> ComponentRef:

@@ -15,8 +15,8 @@ from fablint.cluster.hostfile import parse_hostfile
 from fablint.cluster.schedulers.slurm_job import counted, pairs
 from fablint.errors import UsageError
 from fablint.model import HostState, State
+from fablint.model.names import fold
 from fablint.text.evidence_sentences import sentences
-from fablint.text.names import fold
 from fablint.workflows import fabric_discovery
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fablint.act.host_findings import HostFindings
 from fablint.act.short_texts import check_of, part_of
 from fablint.model import Finding, State
-from fablint.text.names import fold, printable
+from fablint.model.names import fold, printable
 
 SCHEDULERS = ("slurm", "pbs")
 MOST_LETTERS = 60  # of a reason; `sinfo -R` shows the first 20, which is why the check comes first

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from fablint.act.host_findings import HostFindings
 from fablint.act.short_texts import loss, said_by
 from fablint.model import Finding, State
+from fablint.model.names import plural, printable
 from fablint.model.verdict import seen
 from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
-from fablint.text.names import plural, printable
 
 _REPORTED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
 _DIRECTIONS = {"tx": " tx (sending)", "rx": " rx (receiving)", "both": " tx and rx", None: ""}

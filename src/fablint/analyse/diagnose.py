@@ -51,8 +51,8 @@ from fablint.model import (
     State,
     Topology,
 )
+from fablint.model.names import fold, plural
 from fablint.model.verdict import advise, seen
-from fablint.text.names import fold, plural
 from fablint.topology.routing import Routes, routes_of
 
 MOST_INFERRED = 5000  # hosts whose switches are inferred

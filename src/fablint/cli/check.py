@@ -220,7 +220,7 @@ def _elsewhere(program: Path) -> str:
 
 def _passed_on(hosts: Sequence[str], values: dict[str, Any]) -> list[str]:
     """Return the options of the check inside the job. `hosts` are all requested hosts; paths of files are absolute."""
-    from fablint.text.names import fold
+    from fablint.model.names import fold
 
     words = ["-w", fold(hosts)]
     words += ["-x", values["exclude"]] if values["exclude"] else []

@@ -29,7 +29,7 @@ def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _nic_names(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
     """Return the names in `NAME[,NAME]`. Raises UsageError."""
     from fablint.errors import UsageError
-    from fablint.text.names import plain
+    from fablint.model.names import plain
 
     names = tuple(name.strip() for name in text.split(",")) if text is not None else ()
     if bad := [name for name in names if not name or plain(name) != name or "/" in name]:

@@ -109,7 +109,7 @@ def _learned_to(values: dict[str, Any]) -> Path | None:
 
 
 def _learn(session: Session, result: PreflightResult, level: str, output: Path) -> None:
-    from fablint.text.names import plural
+    from fablint.model.names import plural
     from fablint.workflows import host_preflight
 
     site = host_preflight.learn_site(session.machine(), result.collected, level)

@@ -56,7 +56,7 @@ def _state_text(state: JobState) -> str:
 
 
 def _hosts_text(job: Job) -> str:
-    from fablint.text.names import fold
+    from fablint.model.names import fold
 
     return fold(job.hosts) if job.hosts else f"{job.nodes} hosts"
 

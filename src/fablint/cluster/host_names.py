@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fablint.text.names import expanded, quoted, refuse_too_many
+from fablint.model.names import expanded, quoted, refuse_too_many
 
 _ITEM = re.compile(r"(?:\[[^\]]*\]|[^,\[]|\[)+")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -11,8 +11,8 @@ from fablint.cluster.hostfile import read_hostfile
 from fablint.cluster.schedulers import pbs_job, slurm_job
 from fablint.errors import UsageError
 from fablint.model import Allocation
+from fablint.model.names import fold
 from fablint.system import System
-from fablint.text.names import fold
 
 _FOREIGN = {"LSB_JOBID": "LSF", "FLUX_URI": "Flux", "PE_HOSTFILE": "Grid Engine"}
 

@@ -14,8 +14,8 @@ from fablint.cluster.host_names import Roster
 from fablint.cluster.host_states import host_states
 from fablint.cluster.output_framing import Replies
 from fablint.model import Answer
+from fablint.model.names import fold
 from fablint.system import System
-from fablint.text.names import fold
 
 _LABELLED = re.compile(r"\s*(\d+): ?(.*)")
 _REFUSED = re.compile(r"srun: error: Task launch for \S+ failed on node ([^\s:]+): (.*)")

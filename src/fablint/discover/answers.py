@@ -10,11 +10,11 @@ from fablint.discover import address_cabling
 from fablint.discover.facts import Facts, Origin, SourceReport, gather, report_on
 from fablint.discover.sources.lldpcli import of_host
 from fablint.model import ComponentRef, Finding, State
+from fablint.model.names import fold
 from fablint.model.verdict import advise, seen
 from fablint.snapshot import CollectedSnapshots, NicFact, Snapshot, fabric_nics, nics_of
 from fablint.snapshot.neighbours import neighbours_of, why_no_neighbour
 from fablint.snapshot.parsers.lldp import Neighbour
-from fablint.text.names import fold
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from fablint.discover.agreement import Claim
 from fablint.discover.facts import TRUST, Attachment, Wire
 from fablint.model import Cable, ComponentRef, Endpoint, Finding, State
+from fablint.model.names import natural
 from fablint.model.verdict import advise, seen
-from fablint.text.names import natural
 
 
 @dataclass

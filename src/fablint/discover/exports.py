@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fablint.errors import UsageError
 from fablint.model import Topology
-from fablint.text.names import natural
+from fablint.model.names import natural
 from fablint.topology.file_writer import folded_runs, topology_document, write_topology
 
 FORMATS = ("yaml", "json", "slurm", "hostfiles")

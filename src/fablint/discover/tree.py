@@ -10,9 +10,9 @@ from fablint.discover.discovering import DiscoveredFabric
 from fablint.discover.facts import SourceReport
 from fablint.model import Finding, State, Topology
 from fablint.model.component import label_of
+from fablint.model.names import fold, plural
 from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
-from fablint.text.names import fold, plural
 
 WIDTH = 80
 

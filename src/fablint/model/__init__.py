@@ -1,7 +1,7 @@
 """The words of fablint as types. Everything is frozen; stages take and return these and nothing else.
 
-Nothing of ours is imported here but `errors` and `lazy`, so that every stage can import it. What needs pydantic is
-imported on first use: most verbs of a run that is not judged do without. So is `Placement`, which needs numpy.
+Modules of this package import nothing else of fablint but `errors`, so that every stage can import them. Modules that
+need pydantic or numpy (`Placement`) are imported on first use: most verbs of a run that is not judged do without.
 Seconds and bytes throughout; relative effects are fractions of the healthy figure (-0.2: 20 % less).
 """
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_serializer
 
-from fablint.text.names import expanded, fold
+from fablint.model.names import expanded, fold
 
 ComponentKind = Literal["host", "nic", "gpu", "cable", "link", "port", "switch", "group", "route", "config"]
 Direction = Literal["tx", "rx", "both"]

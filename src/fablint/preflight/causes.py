@@ -10,12 +10,12 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from fablint.model.names import switch_name
 from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight.base import Check
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot.parsers.ama import decode
-from fablint.text.names import switch_name
 from fablint.text.sanitise import shortened
 
 LEAST_HOSTS = 3  # with the result, and at least as many without it

@@ -17,10 +17,10 @@ from typing import IO, Any, TypeGuard
 
 from fablint.errors import UsageError
 from fablint.model import Answer
+from fablint.model.names import plain
 from fablint.snapshot.host_snapshot import Output, Snapshot
 from fablint.snapshot.sharing import Sharing, parsed, written
 from fablint.system import no_collection, private_file
-from fablint.text.names import plain
 
 AIMS_S = {"quick": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level: time limit for programs
 LIMITS_S = {"quick": 10.0, "full": 100.0, "fabric": 90.0}  # time limit of the collector

@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from fablint.model.names import plain
 from fablint.snapshot.agent.machine import VIRTUAL
 from fablint.snapshot.host_snapshot import INFINIBAND, NET, Snapshot
 from fablint.snapshot.parsers.inet import Inet
-from fablint.text.names import plain
 
 _REPRESENTOR = re.compile(r"(c\d+)?pf\d+(vf|sf)\d+")  # phys_port_name of a port for a virtual machine
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fablint.model.names import fold
 from fablint.snapshot.host_snapshot import Snapshot
 from fablint.snapshot.parsers.lldp import Neighbour, neighbours
 from fablint.snapshot.parsers.lldptool import read_neighbour
-from fablint.text.names import fold
 
 RUNS = "LLDP runs on the host"
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
+from fablint.model.names import plain
 from fablint.snapshot.agent.machine import VIRTUAL
 from fablint.snapshot.host_snapshot import CXI, INFINIBAND, NET, Snapshot, integer
 from fablint.snapshot.interfaces import default_route, devices_of_interfaces, port_name, stacked
 from fablint.snapshot.parsers.documents import dicts
 from fablint.snapshot.parsers.inet import Inet
 from fablint.snapshot.sharing import parsed
-from fablint.text.names import plain
 
 _MAKE = ("board_id", "hca_type")
 _LOOPBACK, _INFINIBAND = 772, 32  # ARPHRD_*

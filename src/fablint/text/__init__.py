@@ -1,1 +1,1 @@
-"""Text: names of hosts and switches, units of figures, sanitising of untrusted text, tables of a site file."""
+"""Text: units of figures, sentences of findings, sanitising of untrusted text, tables of a site file."""

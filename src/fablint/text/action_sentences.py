@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from fablint.model.names import fold
 from fablint.text.evidence_sentences import Words
-from fablint.text.names import fold
 
 if TYPE_CHECKING:
     from fablint.model import ComponentRef

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from string import Formatter
 from typing import TYPE_CHECKING, Any
 
+from fablint.model.names import fold, plural
 from fablint.text import units
-from fablint.text.names import fold, plural
 
 if TYPE_CHECKING:
     from fablint.model.verdict import EvidenceRecord

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fablint.model import ComponentRef, Endpoint, Finding, State
+from fablint.model.names import fold
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Suppressed
 from fablint.model.verdict import advise, seen
-from fablint.text.names import fold
 
 _STATES = {Outcome.FAIL: State.FAULT, Outcome.WARN: State.SUSPECT, Outcome.ERROR: State.NOT_JUDGED}
 

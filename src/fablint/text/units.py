@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from fablint.text.names import expanded, fold as fold, plural as plural, printable as printable
+from fablint.model.names import expanded, fold as fold, plural as plural, printable as printable
 
 _FOLDED_NAMES = re.compile(r"[A-Za-z0-9._-]+(\[[0-9,-]+\])?(,[A-Za-z0-9._-]+(\[[0-9,-]+\])?)*")
 

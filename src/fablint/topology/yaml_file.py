@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from fablint.errors import UsageError
-from fablint.text.names import expanded, plural
+from fablint.model.names import expanded, plural
 
 MOST_BYTES = 1 << 28  # of a file: 100,000 hosts with their ports and cables take a tenth
 MOST_DEPTH = 10  # of mappings and lists in each other; the C parser does not survive 10,000

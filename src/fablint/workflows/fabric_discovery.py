@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from fablint.errors import UsageError
 from fablint.model import Allocation, ComponentRef, Finding, HostState, State
+from fablint.model.names import fold
 from fablint.model.verdict import seen
 from fablint.system import System
-from fablint.text.names import fold
 
 if TYPE_CHECKING:
     from fablint.discover import DiscoveredFabric

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from fablint.errors import IncompleteError, UsageError
 from fablint.model import Allocation, Topology
+from fablint.model.names import plain, plural
 from fablint.model.preflight_results import Fitness
 from fablint.system import PRIVATE_FOLDER, System, no_collection
-from fablint.text.names import plain, plural
 from fablint.workflows import fabric_discovery
 
 if TYPE_CHECKING:

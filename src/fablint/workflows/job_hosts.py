@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from fablint.errors import IncompleteError, UsageError
 from fablint.model import Allocation, Run, Slots
+from fablint.model.names import fold
 from fablint.system import System
-from fablint.text.names import fold
 
 _SHOWN = 4  # hosts in the example of a PBS request, which cannot be folded
 

@@ -11,8 +11,8 @@ from fablint.analyse.changes.scope_changes import scope_changes
 from fablint.analyse.decide import EXIT_CODES
 from fablint.analyse.settings import Settings
 from fablint.model import Diagnosis, Finding, State, VerdictWord
+from fablint.model.names import fold, plural
 from fablint.model.run_changes import ChangeState, FindingChange, MeasuredChange, RunChanges
-from fablint.text.names import fold, plural
 
 MARGIN = 0.03  # relative loss that is accepted
 

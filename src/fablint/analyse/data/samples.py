@@ -17,7 +17,7 @@ from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.settings import Settings
 from fablint.model import Observations, Placement, Row, Run
 from fablint.model.grouped_values import GroupedValues
-from fablint.text.names import plural
+from fablint.model.names import plural
 
 STATISTICS = ("median", "mean", "min", "p99", "max")  # in order of preference
 MATCHINGS = frozenset({"pair", "pairs", "random", "rounds"})  # patterns whose rounds can be concatenated

@@ -31,10 +31,10 @@ from fablint.model import (
     State,
 )
 from fablint.model.limits.thresholds import Compared, Comparison, Threshold
+from fablint.model.names import plural
 from fablint.model.pair_metrics import PairMetrics, figures_of, joined, reference_rows
 from fablint.model.verdict import advise, seen
 from fablint.text import units
-from fablint.text.names import plural
 
 FEWEST_PARTNERS = 3  # of a host, to say that it is the host
 MOST_HOSTS = 64  # with more it is not the hosts

@@ -13,8 +13,8 @@ from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.fit.host_populations import Populations
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, Run, State
+from fablint.model.names import fold
 from fablint.model.verdict import advise, seen
-from fablint.text.names import fold
 
 Facts = Mapping[str, Sequence[str]]  # what is recorded of each host, by the name of the fact
 HostFacts = Mapping[str, Mapping[str, str]]  # by host and by name of the fact

@@ -27,8 +27,8 @@ from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, Placement, Run, State
 from fablint.model.component import in_series
+from fablint.model.names import plural
 from fablint.model.verdict import Action, advise, seen
-from fablint.text.names import plural
 from fablint.topology.routing import Routes
 
 BOUNDS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # share of its segments that are lost, above which a pair is lossy

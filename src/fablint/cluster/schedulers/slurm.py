@@ -10,8 +10,8 @@ from fablint.cluster.schedulers import job_script as scripts
 from fablint.cluster.schedulers.scheduler import Job, JobRequest, JobState, JobWord
 from fablint.cluster.schedulers.slurm_job import pairs
 from fablint.cluster.schedulers.submission import left_behind, submitted
+from fablint.model.names import fold
 from fablint.system import System
-from fablint.text.names import fold
 
 _WORDS: dict[str, JobWord] = {
     **dict.fromkeys(("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"), "pending"),

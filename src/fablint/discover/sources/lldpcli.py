@@ -10,11 +10,11 @@ from fablint.discover.facts import Attachment, Facts, Origin, SwitchFact, Wire
 from fablint.discover.sources.source import SavedOutput
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Endpoint, Finding, State
+from fablint.model.names import switch_name
 from fablint.model.verdict import advise, seen
 from fablint.snapshot.parsers import ama
 from fablint.snapshot.parsers.documents import documents
 from fablint.snapshot.parsers.lldp import Neighbour, local_name, neighbours
-from fablint.text.names import switch_name
 
 _NIC = re.compile(r"(hsn|ib|eth)\d+|en[opsx]\w+|mgmt\d+")
 

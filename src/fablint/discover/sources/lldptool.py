@@ -6,8 +6,8 @@ from fablint.discover.facts import Facts
 from fablint.discover.sources.lldpcli import of_host
 from fablint.discover.sources.source import SavedOutput
 from fablint.errors import UsageError
+from fablint.model.names import plain
 from fablint.snapshot.parsers.lldptool import read_neighbour
-from fablint.text.names import plain
 
 
 class Lldptool:

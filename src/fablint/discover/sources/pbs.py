@@ -6,7 +6,7 @@ import re
 
 from fablint.discover.facts import Attachment, Facts, Origin, SwitchFact
 from fablint.discover.sources.source import SavedOutput
-from fablint.text.names import plain, switch_name
+from fablint.model.names import plain, switch_name
 
 _NODE = re.compile(r"^(\S+)$")
 _SWITCH = re.compile(r"^\s+resources_available\.switch = (\S+)")

@@ -10,10 +10,10 @@ from typing import Any
 from fablint.discover.facts import Facts, Origin, SwitchFact, Wire
 from fablint.discover.sources.source import SavedOutput
 from fablint.model import ComponentRef, Finding, State
+from fablint.model.names import plain, switch_name
 from fablint.model.verdict import advise, seen
 from fablint.snapshot.parsers import ama
 from fablint.snapshot.parsers.documents import dicts, documents
-from fablint.text.names import plain, switch_name
 
 _XNAME = re.compile(r"(x\d{1,4}c[0-7]r\d{1,2})(?:b0)?(j\d{1,2}p\d|j\d{1,2}|a\d{1,2}l\d{1,2})")
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from fablint.discover.facts import Attachment, Facts, Origin, SwitchFact
 from fablint.discover.sources.source import SavedOutput
+from fablint.model.names import plain, switch_name, unfold
 from fablint.snapshot.parsers.documents import dicts
-from fablint.text.names import plain, switch_name, unfold
 
 _ROW = re.compile(r"^\s*(SwitchName|BlockName)=", re.MULTILINE | re.IGNORECASE)
 _WORD = re.compile(r"(\w+)=(\S+)")

@@ -9,7 +9,7 @@ from itertools import islice
 
 from fablint.errors import UsageError
 from fablint.model import Slots
-from fablint.text.names import MOST_HOSTS, beginning, expanded, quoted
+from fablint.model.names import MOST_HOSTS, beginning, expanded, quoted
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

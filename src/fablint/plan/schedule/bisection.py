@@ -13,9 +13,9 @@ import numpy as np
 
 from fablint.errors import UsageError
 from fablint.model import Topology
+from fablint.model.names import plural
 from fablint.plan.schedule.host_rounds import crossing_rounds, leads, ranks_of_hosts
 from fablint.plan.schedule.rank_pairs import Codes, Pairs
-from fablint.text.names import plural
 from fablint.topology.routed_placement import RoutedPlacement
 
 ROUNDS = 8  # matchings across the cut

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import tomlkit
 from tomlkit.items import Table
 
+from fablint.model.names import fold
 from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight.base import Check, Value
 from fablint.preflight.check_registry import CHECKS
@@ -20,7 +21,6 @@ from fablint.preflight.host import Host
 from fablint.preflight.host_classes import HostClass
 from fablint.preflight.site.expectations import built_of, counted, has_part
 from fablint.preflight.site.site_file import FOLDED
-from fablint.text.names import fold
 from fablint.text.sanitise import shortened
 from fablint.text.site_tables import FORMAT
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from fablint.errors import UsageError
+from fablint.model.names import expanded
 from fablint.model.preflight_results import NETWORK, Severity
 from fablint.preflight.base import Check, Value
 from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.site.expectations import ALL, Cards, Expected, Site, SiteClass, Suppression
-from fablint.text.names import expanded
 from fablint.text.site_tables import choice, entries, read_document, refuse_missing, refuse_unknown, short, shown
 from fablint.text.suggestions import did_you_mean
 

@@ -8,13 +8,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from fablint.model.names import fold, plural
 from fablint.model.preflight_results import NETWORK, Fitness, Outcome, Result, hosts_by_result
 from fablint.model.verdict import advise
 from fablint.report.terminal_colours import coloured
 from fablint.text import units
 from fablint.text.action_sentences import advice
 from fablint.text.fitness_findings import findings, suppressed_findings, unseen_network
-from fablint.text.names import fold, plural
 from fablint.text.sentences import finding_facts
 
 WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Placement
+from fablint.model.names import natural
 from fablint.report.survey.png import grey_png
-from fablint.text.names import natural
 
 EDGE = 1500  # cells a side that a page draws at most
 PIXELS = 2_700_000  # of all maps of a page together; one pixel costs about 5 bytes of page

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fablint.model import Row, Run
+from fablint.model.names import natural
 from fablint.report import run_facts
 from fablint.report.tables.cells import blocks
 from fablint.report.tables.traffic import messages, warmups
 from fablint.text import units
-from fablint.text.names import natural
 
 MESSAGES, WARMUPS, SIZE = 25, 3, 16 << 20
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
+from fablint.model.names import natural
 from fablint.report.tables.table import Options, Rendered, Table, program, refuse, stacked
-from fablint.text.names import natural
 
 Counters = Mapping[str, Mapping[str, Mapping[str, int]]]  # host, NIC, counter
 

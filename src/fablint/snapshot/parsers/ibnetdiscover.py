@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from fablint.model.names import plural
 from fablint.snapshot.parsers.infiniband_tools import Port, PortPair
-from fablint.text.names import plural
 
 _NODE = re.compile(r'^(Switch|Ca|Rt)\s+(\d+)\s+"[SHR]-([0-9a-f]{1,16})"\s*#\s*"(.*?)"', re.IGNORECASE)
 _PORT = re.compile(

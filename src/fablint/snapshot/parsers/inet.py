@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from fablint.model.names import plain
 from fablint.snapshot.host_snapshot import Snapshot
 from fablint.snapshot.parsers.documents import dicts
 from fablint.snapshot.sharing import parsed
-from fablint.text.names import plain
 
 _BITS = 32
 _CUT_OFF = 100_000  # characters: a longer text without an end was truncated, not malformed

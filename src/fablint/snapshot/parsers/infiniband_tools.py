@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from fablint.model.names import plain
 from fablint.snapshot.cable_speeds import TrainedCable
-from fablint.text.names import plain
 
 # Gbit/s of a lane, without the coding (InfiniBand Architecture Specification, volume 1, table of link speeds)
 LANE_GBIT = {

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from fablint.model.names import plain
 from fablint.snapshot.parsers.documents import dicts, documents
 from fablint.snapshot.parsers.slingshot_tlv import OUI
-from fablint.text.names import plain
 
 INTERFACE = re.compile(r"Interface\s+\d+\s+as\s+(\S+)")  # as Slingshot switches describe a port
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from fablint.model.names import plain
 from fablint.snapshot.parsers.lldp import INTERFACE, Neighbour
 from fablint.snapshot.parsers.slingshot_tlv import OUI
-from fablint.text.names import plain
 
 _MAC = re.compile(r"MAC:\s*([0-9A-Fa-f:]{17})")
 _OTHER_ID = re.compile(r"(?:Ifname|Local|Interface|Name):\s*(\S+)")

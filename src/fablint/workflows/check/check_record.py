@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from fablint.errors import BrokenRunError
 from fablint.model import Medium, Slots
+from fablint.model.names import fold, unfold
 from fablint.model.preflight_results import Outcome, Result, hosts_by_result
-from fablint.text.names import fold, unfold
 from fablint.workflows.run_files import CHECK, save_text
 
 if TYPE_CHECKING:

@@ -343,7 +343,7 @@ def _note_plan(context: Context, request: ClusterCheckRequest, check_request: Ch
 
 def _unfit_hosts(fitness: Fitness, policy: UnfitPolicy) -> Mapping[str, Finding]:
     """Return the hosts to exclude, and why. Raises UnfitError where preflight rejected hosts and `policy` is refuse."""
-    from fablint.text.names import fold
+    from fablint.model.names import fold
 
     if fitness.unfit and policy == "refuse":
         count = len(fitness.unfit)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fablint.model import OF_HOSTS, Finding
+from fablint.model.names import fold, plural
 from fablint.model.preflight_results import NETWORK, PING, Fitness, Outcome, Result
 from fablint.text.fitness_findings import findings, suppressed_findings
-from fablint.text.names import fold, plural
 
 _LOSS = "net.ping.loss"  # measured just now between hosts, as routes without an answer are
 

@@ -13,8 +13,8 @@ from statistics import median
 from fablint.errors import IncompleteError, NotStartedError
 from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, RowSpec, Slots, State
 from fablint.model.component import in_series
+from fablint.model.names import fold, plural
 from fablint.model.verdict import advise, seen
-from fablint.text.names import fold, plural
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.start_search import AT_ONCE, Cause, Hosts, SearchEndedError, StartResult, StartSearch

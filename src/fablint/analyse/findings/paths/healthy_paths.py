@@ -18,8 +18,8 @@ from fablint.analyse.fit.few_switches import MOST_FEW
 from fablint.analyse.settings import Settings
 from fablint.model import EvidenceRecord, Finding, Placement, State
 from fablint.model.component import listed
+from fablint.model.names import plural
 from fablint.model.verdict import advise, seen
-from fablint.text.names import plural
 
 
 def healthy_paths(

@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
+from fablint.model.names import switch_name
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.checks.fabric.fabric_tools import FABRIC, FabricCheck, requested_hosts
 from fablint.preflight.fleet import Fleet
-from fablint.text.names import switch_name
 from fablint.text.sanitise import shortened
 
 _FAILURE = re.compile(r"FAILURE: Node:\s*(\S{1,80})\s+(\S.*)")

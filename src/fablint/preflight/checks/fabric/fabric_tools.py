@@ -7,11 +7,11 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar
 
+from fablint.model.names import one_spelling
 from fablint.model.preflight_results import Result
 from fablint.preflight.base import Check
 from fablint.preflight.checks.outputs import was_ended
 from fablint.preflight.fleet import Fleet
-from fablint.text.names import one_spelling
 from fablint.text.sanitise import shortened
 
 _FAILED = re.compile(r"\s*\S+: iberror: failed: (.*)")  # infiniband-diags say so on stdout

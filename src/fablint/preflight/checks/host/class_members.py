@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fablint.model.names import plural
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import Check
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host_classes import lacking
-from fablint.text.names import plural
 from fablint.text.sanitise import shortened
 
 _MAX_LABEL = 160  # characters of the description of a class

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import median
 
+from fablint.model.names import fold
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.address_owners import comparable
 from fablint.preflight.base import Check
@@ -14,7 +15,6 @@ from fablint.preflight.checks.network.lldp import switch_ports
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import BOOT
-from fablint.text.names import fold
 
 _HOSTNAME = "/proc/sys/kernel/hostname"
 _MACHINE, _SERIAL = "/etc/machine-id", "/sys/devices/virtual/dmi/id/product_serial"

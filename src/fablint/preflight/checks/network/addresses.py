@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from fablint.model.names import plural
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.address_owners import of_rails, unseen
 from fablint.preflight.base import LEAST_OTHERS, Check, HostCheck, majority
@@ -15,7 +16,6 @@ from fablint.preflight.host import Host
 from fablint.snapshot import NicFact
 from fablint.snapshot.parsers.inet import Address
 from fablint.snapshot.parsers.slingshot_tlv import requested
-from fablint.text.names import plural
 
 
 class IpAssigned(Check):

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from fablint.model.names import fold
 from fablint.model.preflight_results import Outcome, Result, Severity
 from fablint.preflight.address_owners import Owner, Owners, bonded, comparable, mac_of, of_rails, unseen
 from fablint.preflight.base import Check
@@ -13,7 +14,6 @@ from fablint.preflight.checks.network.links import ABSENT
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot.parsers.inet import NeighbourEntry, dotted
-from fablint.text.names import fold
 
 _MANY = 3  # hosts with the same address, and more than half of all: a private network of each host
 _OLD_S = 600  # failed requests that are older are ignored

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fablint.model.names import fold
 from fablint.model.preflight_results import NETWORK, Result, Severity
 from fablint.preflight.base import HostCheck
 from fablint.preflight.host import INFINIBAND, Host
-from fablint.text.names import fold
 
 
 class NetworkExamined(HostCheck):

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from fablint.model.names import plural
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import LEAST_OTHERS, Check, HostCheck, UniformCheck, Value
 from fablint.preflight.class_values import Agreement, is_clear
@@ -13,7 +14,6 @@ from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import NET, Host
 from fablint.snapshot import NicFact
 from fablint.snapshot.fabric_nics import is_fabric
-from fablint.text.names import plural
 
 ABSENT = "no network interface of the fabric"
 _SET_UP = 1  # IFF_UP

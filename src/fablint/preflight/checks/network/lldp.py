@@ -8,6 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from fablint.model import Topology
+from fablint.model.names import fold, plural, switch_name
 from fablint.model.preflight_results import Outcome, Result, Severity
 from fablint.preflight.base import Check, majority
 from fablint.preflight.checks.network.links import ABSENT
@@ -17,7 +18,6 @@ from fablint.preflight.host import Host
 from fablint.snapshot import NicFact
 from fablint.snapshot.neighbours import RUNS, why_no_neighbour
 from fablint.snapshot.parsers.documents import documents
-from fablint.text.names import fold, plural, switch_name
 
 _SOURCE = "lldpcli show neighbors, lldptool -t -n -i NIC"
 _NO_NEIGHBOUR = "no LLDP neighbour"

@@ -9,6 +9,7 @@ from functools import lru_cache
 from statistics import median
 
 from fablint.model import Topology
+from fablint.model.names import fold
 from fablint.model.preflight_results import Outcome, Result, Severity
 from fablint.preflight.base import Check
 from fablint.preflight.checks.network.conflicts import IpDuplicate
@@ -16,7 +17,6 @@ from fablint.preflight.fleet import Fleet
 from fablint.preflight.pings.mesh import LOST, MTU, NO_ANSWER, NOT_RUN, TOO_LONG, End, NameLookup, Ping, Reach
 from fablint.preflight.pings.reach_faults import Attempt, ReachFaults, localise_failures
 from fablint.preflight.pings.triage import Rail, rails_of
-from fablint.text.names import fold
 from fablint.text.sanitise import shortened
 
 _SLOW = 5.0  # times the median of similar pairs

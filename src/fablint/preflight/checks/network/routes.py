@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from fablint.model.names import fold
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.address_owners import of_rails, same_make, unseen
 from fablint.preflight.base import Check
@@ -13,7 +14,6 @@ from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.preflight.route_lookup import RouteLookup
 from fablint.snapshot.parsers.inet import Address, Route
-from fablint.text.names import fold
 
 _Rail = tuple[list[int], dict[int, str]]  # sorted addresses of all hosts, and the host of each address
 

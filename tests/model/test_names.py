@@ -8,7 +8,7 @@ import pytest
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 from hypothesis import given, settings, strategies as st
 
-from fablint.text.names import MOST_HOSTS, expanded, fold, most_names, natural, plural, unfold
+from fablint.model.names import MOST_HOSTS, expanded, fold, most_names, natural, plural, unfold
 
 NAMES = st.text(st.sampled_from("ab01²٣[],@&! /=>-"), min_size=1, max_size=8)
 

@@ -66,7 +66,7 @@ void GroupMeasurement::connect(const std::vector<int>& peers) {
     if (window_connections_) window_connections_->connect(peers);
 }
 
-Cell GroupMeasurement::measure(const Role& role, bool first, std::int64_t round) {
+Cell GroupMeasurement::measure(const Role& role, bool first, std::int64_t round, const FollowUp& follow_up) {
     connect(role.peers);
     Cell cell;
     const double deadline = clock_.now() + row_.stop.budget_s;
@@ -93,6 +93,7 @@ Cell GroupMeasurement::measure(const Role& role, bool first, std::int64_t round)
                 cell.sizes.back().mean = static_cast<float>(loop_s_ / static_cast<double>(samples_.count()));
             if (row_.histogram) cell.histograms.push_back(bucket_counts(samples_));
         }
+        if (follow_up && !follow_up(cell)) break;
     }
     rank_group_.heartbeat().busy();
     return cell;
@@ -172,6 +173,8 @@ void GroupMeasurement::coordinate(const Task& task, double allotted_s) {
         sample_s = announce(task, order) / static_cast<double>(order.batches);
         const double left_s = deadline - clock_.now();
         if (stop.finished(samples_, left_s)) break;
+        // Pairs that pass common barriers cannot end a size one by one.
+        if (is_stopped_ && !row_.barrier_each && is_stopped_()) break;
         order.batches = stop.next_block(samples_, sample_s, left_s);
     } while (true);
     announce(task, Order{});

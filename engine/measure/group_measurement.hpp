@@ -35,8 +35,13 @@ class GroupMeasurement {
     GroupMeasurement& operator=(const GroupMeasurement&) = delete;
 
     // All members of the group call it. `first`: true on exactly one rank of a pair, which leads first. Returns the
-    // results of this rank with `role.partner()`; no sizes if another member takes the time.
-    Cell measure(const Role& role, bool first, std::int64_t round);
+    // results of this rank with `role.partner()`; no sizes if another member takes the time. `follow_up`: called after
+    // each size with the results so far; after it returns false, no other size is measured.
+    using FollowUp = std::function<bool(const Cell&)>;
+    Cell measure(const Role& role, bool first, std::int64_t round, const FollowUp& follow_up = nullptr);
+
+    // Polled by the coordinator between blocks of samples; true ends the size early.
+    void set_stop(std::function<bool()> is_stopped) { is_stopped_ = std::move(is_stopped); }
 
     // Background traffic of the aggressors in a round, at the first size of the row: blocks of messages until
     // `goes_on`, which the head calls after each block, returns false.
@@ -98,7 +103,8 @@ class GroupMeasurement {
     std::unique_ptr<Payload> payload_;
     Samples samples_;
     std::vector<double> times_;  // of the samples of a block, s
-    double loop_s_ = 0.0;        // per message: the sum of all samples and of the time between them
+    std::function<bool()> is_stopped_;
+    double loop_s_ = 0.0;  // per message: the sum of all samples and of the time between them
     std::int64_t next_message_ = 0;
     std::int64_t round_ = 0;
     std::vector<Damage> damages_;

@@ -1,9 +1,11 @@
 #include "measure/runner.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <map>
+#include <thread>
 
 #include "gpu/gpu_runtime.hpp"
 #include "output/osu.hpp"
@@ -19,6 +21,8 @@ volatile std::sig_atomic_t stop_requested = 0;
 // The documented limit is 5 s, which includes the round between two readings of the clock.
 constexpr double flush_interval_s = 2.0;
 constexpr double progress_interval_s = 1.0;
+// After a size is written the ranks leave the CPUs to the front end, which prints it: it may run on the CPU of a rank.
+constexpr double printing_s = 0.03;
 
 }  // namespace
 
@@ -127,6 +131,7 @@ void Runner::prepare() {
     const double overhead_s = context_.instrument.clock.overhead_s;
     measurement_ = std::make_unique<GroupMeasurement>(rank_group_, context_.clock, overhead_s, row_, *transport_,
                                                       *memory_, group_shape);
+    if (is_by_size()) measurement_->set_stop([] { return stop_requested != 0; });
     if (pattern.background() != nullptr)
         traffic_ = std::make_unique<Traffic>(rank_group_, context_.clock, overhead_s, pattern, !row_.all_to_all,
                                              *transport_, *memory_);
@@ -147,6 +152,7 @@ RowOutcome Runner::run() {
     if (context_.facts != nullptr) counters_after_ = context_.facts->counters_of_all_hosts();
     RowOutcome outcome;
     outcome.interrupted = interrupted_;
+    report_damage();
     const std::string corrupt = collect_damages();
     outcome.damaged = rank_group_.maximum(measurement_->damages().empty() ? 0.0 : 1.0) > 0.0;  // the same on all ranks
     if (context_.store != nullptr)
@@ -167,7 +173,7 @@ void Runner::measure_rounds() {
         const int turns = row_.serial ? schedule_.slots(round) : 1;
         for (int turn = 0; turn < turns && !interrupted_; ++turn) {
             if (!begin_round()) break;
-            if (!role.idle() && (!row_.serial || role.slot == turn)) try {
+            if ((!role.idle() || is_by_size()) && (!row_.serial || role.slot == turn)) try {
                     take_part(round, role);
                 } catch (const PeerFailure& failure) {
                     if (context_.store != nullptr) context_.store->rescue();
@@ -193,11 +199,37 @@ bool Runner::begin_round() {
     measuring_s_ += all.largest;
     interrupted_ = (all.flags & Signal::stop) != 0;
     if (interrupted_) return false;
-    if ((all.flags & Signal::flush) != 0 && context_.store != nullptr) {
-        context_.store->flush();
-        rank_group_.barrier();  // ranks that wrote more arrive later
-        last_flush_ = rank_group_.now();
+    if ((all.flags & Signal::flush) != 0 && context_.store != nullptr) flush();
+    return true;
+}
+
+void Runner::flush() {
+    context_.store->flush();
+    rank_group_.barrier();  // ranks that wrote more arrive later
+    last_flush_ = rank_group_.now();
+}
+
+bool Runner::is_by_size() const {
+    return context_.by_size && context_.store != nullptr && schedule_.total() == 1 && !row_.serial &&
+           schedule_.pattern().background() == nullptr;
+}
+
+// After each size of a row of one round: a barrier of all ranks, then the results so far are written. False when a rank
+// requests the end of the run: the size is dropped.
+bool Runner::end_size(const Cell& cell, std::size_t done) {
+    if (stop_requested != 0) signal_.flags |= Signal::stop;
+    const Signal all = rank_group_.barrier(signal_);
+    interrupted_ = (all.flags & Signal::stop) != 0;
+    if (interrupted_) return false;
+    if (!cell.sizes.empty()) context_.store->put(cell);
+    flush();
+    if (row_.validate) {
+        const std::string corrupt = collect_damages();
+        context_.store->write_row(attributes("measuring", corrupt));
     }
+    if (context_.progress && rank_group_.rank() == 0)
+        std::fprintf(stderr, "fablint-engine: %s: size %zu of %zu\n", row_.name.c_str(), done, row_.sizes.size());
+    std::this_thread::sleep_for(std::chrono::duration<double>(printing_s));
     return true;
 }
 
@@ -212,18 +244,30 @@ void Runner::take_part(std::int64_t round, const Role& role) {
     // The rank that leads first alternates, so that no rank always starts with cold caches.
     const bool lower = rank_group_.rank() < role.partner();
     const bool first = row_.single_direction ? lower : lower == (round % 2 == 0);
-    Cell cell = measurement_->measure(role, first, round);
+    const auto placed = [&](Cell cell) {
+        cell.src = rank_group_.rank();
+        cell.dst = role.partner();
+        cell.round = static_cast<std::int32_t>(round);
+        cell.repeat = static_cast<std::int32_t>(schedule_.repeat_of(round));
+        cell.started = begin - context_.epoch;
+        return cell;
+    };
+    std::size_t done = 0;
+    GroupMeasurement::FollowUp follow_up;
+    if (is_by_size()) follow_up = [&](const Cell& cell) { return end_size(placed(cell), ++done); };
+    if (role.idle()) {  // it takes part in what all ranks do after each size
+        while (done < row_.sizes.size() && follow_up({})) {
+        }
+        return;
+    }
+    const Cell cell = placed(measurement_->measure(role, first, round, follow_up));
     if (loaded) traffic_->leave();
-    cell.src = rank_group_.rank();
-    cell.dst = role.partner();
-    cell.round = static_cast<std::int32_t>(round);
-    cell.repeat = static_cast<std::int32_t>(schedule_.repeat_of(round));
-    cell.started = begin - context_.epoch;
     signal_.largest = rank_group_.now() - begin;
-    if (!cell.sizes.empty()) keep(std::move(cell), role);  // empty: another member of the group takes the time
+    if (interrupted_) return;                   // all sizes but the last are stored
+    if (!cell.sizes.empty()) keep(cell, role);  // empty: another member of the group takes the time
 }
 
-void Runner::keep(Cell cell, const Role& role) {
+void Runner::keep(const Cell& cell, const Role& role) {
     if (context_.store != nullptr) context_.store->put(cell);
     slowest_.add(cell);
     const bool once = role.kind != Role::Kind::pair || cell.src < cell.dst;
@@ -238,7 +282,18 @@ void Runner::show_progress(std::size_t done, std::size_t all) {
     std::fprintf(stderr, "fablint-engine: %s: round %zu of %zu, %.1f s left\n", row_.name.c_str(), done + 1, all, left);
 }
 
-// The damages of all ranks as JSON objects, on rank 0; each rank reports its first damage on stderr.
+// Each rank reports its first damage on stderr.
+void Runner::report_damage() const {
+    if (measurement_->damages().empty()) return;
+    const Damage& first = measurement_->damages().front();
+    std::fprintf(stderr,
+                 "fablint-engine: damaged: rank %d (%s) received a wrong byte at offset %zu of message %lld, %zu bytes "
+                 "from rank %d (%s), row %s\n",
+                 first.dst, rank_group_.host_of(first.dst).c_str(), first.offset, static_cast<long long>(first.message),
+                 first.size, first.src, rank_group_.host_of(first.src).c_str(), row_.name.c_str());
+}
+
+// The damages of all ranks as JSON objects, on rank 0.
 std::string Runner::collect_damages() {
     std::string own;
     for (const Damage& damage : measurement_->damages())
@@ -250,15 +305,6 @@ std::string Runner::collect_damages() {
                                               .add("offset", static_cast<std::uint64_t>(damage.offset))
                                               .json()
                                               .text();
-    if (!measurement_->damages().empty()) {
-        const Damage& first = measurement_->damages().front();
-        std::fprintf(
-            stderr,
-            "fablint-engine: damaged: rank %d (%s) received a wrong byte at offset %zu of message %lld, %zu bytes "
-            "from rank %d (%s), row %s\n",
-            first.dst, rank_group_.host_of(first.dst).c_str(), first.offset, static_cast<long long>(first.message),
-            first.size, first.src, rank_group_.host_of(first.src).c_str(), row_.name.c_str());
-    }
     std::string all;
     for (const std::string& text : rank_group_.gather(own))
         if (!text.empty()) all += (all.empty() ? "" : ",") + text;

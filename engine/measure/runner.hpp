@@ -29,6 +29,7 @@ struct RunContext {
     const std::vector<std::string>& interfaces;  // of the NIC nearest to this rank
     double epoch;                                // instant of the common clock from which `started` counts
     bool progress;
+    bool by_size;  // write and report each size of a row of one round when it is measured
     std::string sysfs = "/sys";
 };
 
@@ -60,8 +61,12 @@ class Runner {
     Json attributes(const char* state, const std::string& corrupt) const;
     void measure_rounds();
     bool begin_round();
+    void flush();
+    bool end_size(const Cell& cell, std::size_t done);
+    bool is_by_size() const;
+    void report_damage() const;
     void take_part(std::int64_t round, const Role& role);
-    void keep(Cell cell, const Role& role);
+    void keep(const Cell& cell, const Role& role);
     void show_progress(std::size_t done, std::size_t all);
     std::string collect_damages();
     Json collect_devices();

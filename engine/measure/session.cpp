@@ -144,7 +144,8 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
     Retransmissions retransmissions(rank_group);
     RunContext context{
         rank_group,      wall_clock(),       instrument, nullptr,        options.counters ? &facts : nullptr,
-        retransmissions, facts.interfaces(), origin,     !options.quiet, options.sysfs};
+        retransmissions, facts.interfaces(), origin,     !options.quiet, options.by_size,
+        options.sysfs};
     const std::vector<std::string> rounds_texts = read_rounds(context, rows, options);
     Root root(rank_group, facts, instrument, command, rows, epoch_s);
     std::unique_ptr<Store> store;

@@ -18,13 +18,14 @@ std::string utc(double epoch_s) {
     return text;
 }
 
-Json mpi_json() {
+Json mpi_json(const std::vector<double>& init_s) {
     const std::optional<MpiLibrary> mpi = mpi_library();
     if (!mpi) return Json::null();
     return JsonObject()
         .add("library", mpi->text)
         .add("standard", mpi->standard)
         .add("thread_level", mpi->thread_level)
+        .add("init_s", Json::list(init_s))
         .json();
 }
 
@@ -34,6 +35,9 @@ Root::Root(RankGroup& rank_group, const Facts& facts, const Instrument& instrume
            const std::vector<std::string>& command, const std::vector<RowOptions>& rows, double epoch_s)
     : rank_group_(rank_group), facts_(facts), instrument_(instrument), command_(command), epoch_s_(epoch_s) {
     for (const RowOptions& row : rows) add_row(row);
+    const std::optional<MpiLibrary> mpi = mpi_library();
+    for (const std::string& text : rank_group.gather(mpi ? std::to_string(mpi->init_s) : ""))
+        if (!text.empty()) init_s_.push_back(std::stod(text));
 }
 
 void Root::add_row(const RowOptions& row) {
@@ -59,7 +63,7 @@ Json Root::json(const char* state, bool shared_files) const {
         .add("started_epoch_s", epoch_s_)
         .add("rows", Json::list(names_))
         .add("plan", Json::list(plan_))  // resume needs the rows that have not started
-        .add("mpi", mpi_json())
+        .add("mpi", mpi_json(init_s_))
         .add("instrument", instrument_.json(rank_group_, facts_.oversubscribed()))
         .add("shared_files", shared_files);
     facts_.describe(root);

@@ -13,7 +13,7 @@ namespace fablint {
 
 class Root {
   public:
-    // `epoch_s`: seconds since 1970 from which `started` cells count.
+    // Collective. `epoch_s`: seconds since 1970 from which `started` cells count.
     Root(RankGroup& rank_group, const Facts& facts, const Instrument& instrument,
          const std::vector<std::string>& command, const std::vector<RowOptions>& rows, double epoch_s);
 
@@ -32,6 +32,7 @@ class Root {
     std::vector<std::string> command_;
     std::vector<std::string> names_;
     std::vector<std::string> plan_;
+    std::vector<double> init_s_;  // of every rank: duration of MPI_Init; empty without MPI
     double epoch_s_;
 };
 

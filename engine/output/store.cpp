@@ -79,17 +79,18 @@ void RowArrays::write(const Cell& cell) {
     const bool matrix = grid_.layout == Layout::matrix;
     const std::int64_t plane = matrix ? cell.repeat : 0;
     const std::int64_t column = matrix ? cell.dst : cell.round;
-    std::vector<float> values(cell.sizes.size());
+    // Sizes that are not measured yet have no time and the count 0.
+    std::vector<float> values(sizes_.size(), std::numeric_limits<float>::quiet_NaN());
     for (const auto& [member, array] : times_) {
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = cell.sizes[i].*member;
+        for (std::size_t i = 0; i < cell.sizes.size(); ++i) values[i] = cell.sizes[i].*member;
         array->write_cell(plane, cell.src, column, values.data());
     }
     started_->write_cell(plane, cell.src, column, &cell.started);
     if (matrix) round_->write_cell(plane, cell.src, column, &cell.round);
     if (!matrix) partner_->write_cell(plane, cell.src, column, &cell.dst);
     if (histogram_) write_histograms(cell, column);
-    std::vector<std::uint32_t> counts;
-    for (const SizeResult& size : cell.sizes) counts.push_back(size.count);
+    std::vector<std::uint32_t> counts(sizes_.size(), 0);
+    for (std::size_t i = 0; i < cell.sizes.size(); ++i) counts[i] = cell.sizes[i].count;
     count_->write_cell(plane, cell.src, column, counts.data());  // written last: it marks the cell as measured
 }
 
@@ -232,6 +233,10 @@ void Store::rescue() {
 
 void Store::end_row(const Json& attributes) {
     flush();
+    write_row(attributes);
+}
+
+void Store::write_row(const Json& attributes) {
     rank_group_.on_rank_0([&] { replace_file(row_folder_ / "zarr.json", group_metadata(attributes)); });
 }
 

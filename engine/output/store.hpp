@@ -53,6 +53,8 @@ class Store {
     void rescue();
     // Collective. The row's final attributes; on rank 0.
     void end_row(const Json& attributes);
+    // Collective. Replaces the row's attributes; on rank 0.
+    void write_row(const Json& attributes);
 
     // Rank 0: replaces the root's metadata. With resume, the metadata of the previous launch is kept as launch-N.
     void write_root(const Json& attributes);

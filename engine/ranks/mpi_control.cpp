@@ -19,11 +19,14 @@ std::optional<MpiLibrary> mpi_library() { return std::nullopt; }
 
 #include <time.h>
 
+#include <chrono>
 #include <cstdlib>
 
 namespace fablint {
 
 namespace {
+
+double init_s = 0.0;  // duration of MPI_Init
 
 void sleep_for(double seconds) {
     if (seconds <= 0.0) return;
@@ -118,12 +121,11 @@ const char* thread_level() {
 }  // namespace
 
 void start_mpi(int& argc, char**& argv, bool threads) {
-    if (!threads) {
-        MPI_Init(&argc, &argv);
-        return;
-    }
-    int provided = 0;  // check_threads() of session.cpp asks the library again
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    const auto begin = std::chrono::steady_clock::now();  // a simulated MPI has no time before it starts
+    int provided = 0;                                     // check_threads() of session.cpp asks the library again
+    if (threads) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    if (!threads) MPI_Init(&argc, &argv);
+    init_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 void end_mpi() {
@@ -148,7 +150,7 @@ std::optional<MpiLibrary> mpi_library() {
     MPI_Get_version(&major, &minor);
     std::string text(library, static_cast<std::size_t>(length));
     while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
-    return MpiLibrary{text, std::to_string(major) + "." + std::to_string(minor), thread_level()};
+    return MpiLibrary{text, std::to_string(major) + "." + std::to_string(minor), thread_level(), init_s};
 }
 
 }  // namespace fablint

@@ -25,6 +25,7 @@ struct MpiLibrary {
     std::string text;          // its own description
     std::string standard;      // 3.1
     std::string thread_level;  // single, funneled, serialized or multiple
+    double init_s;             // duration of MPI_Init on this rank
 };
 
 std::optional<MpiLibrary> mpi_library();  // none where MPI is not started

@@ -25,6 +25,7 @@ struct Options {
     int ranks_per_nic = 0;
     std::string sysfs = "/sys";
     int expect_ranks = 0;  // 0: any number
+    bool by_size = false;
     bool quiet = false;
     std::string rendezvous;  // HOST:PORT; empty: MPI connects the ranks
     std::string rank;        // of --rendezvous, as the following options

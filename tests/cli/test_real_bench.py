@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from fablint.model.registry import KERNELS, PATTERNS, SYNCS, WINS
 from fablint.model.registry.option_values import parse_sizes
 from fablint.workflows import benchmark
+from fablint_command import COMMAND
 
 FEW = "-i 4 -x 1"
 HOST = socket.gethostname()
@@ -49,6 +51,8 @@ TABLES = {
     "net_sanitizer -n 3 --bsize 1K --niters 24 --verbose": (["netsan_alltoall"], r".*Und +1024 .*"),
     f"bisec_bw -n 4 --sizes 1K {FEW}": (["bisec_bw"], r"4 Ranks, Msg Size: +1024 bytes, .*"),
     f"latency_test -n 3 --sizes 0,8 {FEW}": (["latency_test"], rf"{HOST}\S*,{HOST}\S*"),
+    "osu_init": (["osu_init"], r"nprocs: 2, min: \d+ ms, max: \d+ ms, avg: \d+ ms"),
+    "osu_hello -n 3": (["osu_hello"], "This is a test with 3 processes"),
     "congestion -n 4 --budget 0.1": (
         ["congestion_latency", "congestion_bandwidth"],
         r"\| +Congestion Impact Factor +\|",
@@ -96,6 +100,22 @@ def test_a_kernel_prints_its_table_and_keeps_nothing(bench, tmp_path):
     facts = json.loads(bench(f"{line} --json").stdout)
     assert [size["size"] for size in facts["sizes"]] == [8, 1024]
     assert all({"figure", "P50", "P99.9"} <= size.keys() for size in facts["sizes"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_sizes_are_printed_when_they_are_measured_and_ctrl_c_keeps_them(chosen, tmp_path):
+    """The second size takes longer than the test may; without -o no run is left, and no advice to resume it."""
+    words = ["bench", "osu_latency", "--sizes", "8,64M", "-i", "20,100000", *chosen]
+    process = subprocess.Popen(
+        [*COMMAND, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    lines = iter(process.stdout.readline, "")
+    first = next(line for line in lines if line[:1].isdigit())
+    assert re.fullmatch(r"8 +\d+\.\d\d\n", first)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "# fablint: not measured: 64 MiB\n")
+    assert err.splitlines()[-1:] == ["fablint: interrupted"]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fablint.cli.bench_options import SECTIONS, SETTINGS
+from fablint import __version__
+from fablint.cli.bench_options import ONLY_START, SECTIONS, SETTINGS
 from fablint.cli.options import mpicxx_option, output_option, with_options
 from fablint.cli.session import Session, verb
-from fablint.errors import UsageError
+from fablint.cli.table_output import TableOutput
+from fablint.errors import FablintError, UsageError
 
 if TYPE_CHECKING:
     from fablint.plan import Benchmark
+    from fablint.report import Table
+    from fablint.workflows.benchmark import BenchmarkResult
 
 _NAMED, _COMMON = "fablint.benchmark", "Common options"
 _NAME_WIDTH = 23
@@ -32,6 +38,34 @@ class _BenchCommand(click.Command):
         ctx.meta[_NAMED] = named if isinstance(named, str) else None
         return super().parse_args(ctx, args)
 
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        named = _benchmark_of(ctx)
+        if named is None:
+            super().format_usage(ctx, formatter)
+        else:
+            formatter.write_usage(ctx.command_path, f"{named.name} [OPTIONS]")
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        named = _benchmark_of(ctx)
+        if named is None:
+            super().format_help_text(ctx, formatter)
+            return
+        from fablint.cli.bench_page import defaults, introduction
+        from fablint.plan import BenchRequest, bench_rows, every_row
+        from fablint.plan.rows.benchmarks import COMPOSED
+        from fablint.workflows.benchmark import benchmark_registry
+
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(introduction(named))
+        if named.name in ONLY_START:
+            return
+        registry = benchmark_registry()
+        rows = every_row(named.name, registry) if named in COMPOSED else bench_rows(BenchRequest(named.name), registry)
+        for title, lines in defaults(rows).items():
+            with formatter.section(title):
+                formatter.write_dl(lines)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         titles = {setting.parameter: title for title, section in SECTIONS.items() for setting in section}
         applicable = _applicable_options(ctx.meta.get(_NAMED))
@@ -44,6 +78,15 @@ class _BenchCommand(click.Command):
             if lines:
                 with formatter.section(title):
                     formatter.write_dl(lines)
+
+
+def _benchmark_of(ctx: click.Context) -> Benchmark | None:
+    """Benchmark that the command line names; None without a name. Raises UsageError for an unknown name."""
+    from fablint.plan import find_benchmark
+    from fablint.workflows.benchmark import benchmark_registry
+
+    name = ctx.meta.get(_NAMED)
+    return find_benchmark(name, benchmark_registry()) if name else None
 
 
 def _applicable_options(name: str | None) -> set[str]:
@@ -82,7 +125,7 @@ def bench(
       fablint bench net_sanitizer --servers 'server[2-3]' --clients 'client[1-4]'
     """
     from fablint.cli.bench_request import bench_request
-    from fablint.plan import bench_plan, measured_as
+    from fablint.plan import bench_plan, find_benchmark, measured_as
     from fablint.workflows import benchmark, measurement
 
     if listing:
@@ -91,17 +134,38 @@ def bench(
         raise UsageError("no benchmark is named", "fablint bench --list names them all")
     system = session.machine()
     registry = benchmark.benchmark_registry()
+    if values["version"] and find_benchmark(name, registry).family == "OSU":
+        return _version(session, find_benchmark(name, registry).name)
     request, table_columns, options = bench_request(name, values, registry, system.now())
     plan = bench_plan(request, registry)
     if output is not None:
         output = measurement.free_output(system, output)
     with session.context(mpicxx) as context:
-        table_of = measured_as(request, registry)
-        result = benchmark.bench(context, plan, table_of, table_columns, output, options)
-    session.result(result.table.text, {"format": 1, **result.table.as_dict()})
+        run = partial(benchmark.bench, context, plan, measured_as(request, registry), table_columns, output, options)
+        result = _shown(session, run)
     if result.damage:
         session.warn(result.damage)
     return result.exit_code
+
+
+def _shown(session: Session, run: Callable[[Callable[[Table], None]], BenchmarkResult]) -> BenchmarkResult:
+    """Return what a benchmark measured, after its table was printed size by size."""
+    output = TableOutput(session)
+    try:
+        result = run(output.show_part)
+    except (KeyboardInterrupt, FablintError):
+        output.finish()
+        raise
+    output.finish(result.table)
+    return result
+
+
+def _version(session: Session, name: str) -> int:
+    from fablint.report.tables.osu_names import VERSION
+
+    text = f"{name}: protocol and format of OSU Micro-Benchmarks {VERSION}, fablint {__version__}"
+    session.result(text, {"format": 1, "benchmark": name, "osu": VERSION, "fablint": __version__})
+    return 0
 
 
 def _list(session: Session) -> int:

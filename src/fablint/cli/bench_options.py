@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fablint.cli.options import with_options
-from fablint.cli.param_types import Duration, Percentiles
+from fablint.cli.param_types import DataType, Duration, Percentiles
 
 if TYPE_CHECKING:
     from fablint.model import Medium, RowSpec
@@ -52,6 +52,8 @@ class Setting:
         """Return why the option does not apply to a benchmark; empty where it applies."""
         from fablint.plan import without_meaning
 
+        if benchmark.name in ONLY_START and self.parameter not in _OF_STARTS:
+            return "it only starts the ranks"
         why = self.why_not(benchmark, rows) if self.why_not else ""
         return why or (without_meaning(self.row, rows) if self.row else "")
 
@@ -119,6 +121,17 @@ def paired(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     return "" if is_paired else f"{benchmark.name} does not pair rank i with i + n/2"
 
 
+def never(reason: str) -> Reason:
+    """Refuse an option of another program for all benchmarks."""
+    return lambda *_: reason
+
+
+def of_bytes(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
+    """Restrict an option to benchmarks of OSU whose messages are plain bytes."""
+    numbers = next((row.kernel_info.datatype for row in rows if row.kernel_info.datatype != "MPI_CHAR"), "")
+    return of("OSU")(benchmark, rows) or (f"its numbers are {numbers}" if numbers else "")
+
+
 def collective(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     """Restrict an option to collectives."""
     return "" if any(row.kernel_info.is_collective for row in rows) else f"{benchmark.name} is not a collective"
@@ -134,9 +147,18 @@ LINKTEST_MODES: Mapping[str, Mapping[str, str]] = {
     "cuda": {"transport": "cuda-p2p"},
 }
 
+_OF_STARTS = ("ranks", "hosts", "ppn", "version")
+ONLY_START = ("osu_init", "osu_hello")  # benchmarks that measure nothing after the start of the ranks
+
 _COUNT, _NATURAL = click.IntRange(1), click.IntRange(0)
 _LINKTEST, _NETSAN, _GPCNET = of("LinkTest"), of("net_sanitizer"), of("GPCNeT")
 _PLAIN, _SERVED = named("linktest"), named("net_sanitizer", "netsan_put", "netsan_get")
+_ABSENT = "Not available:"
+_VALIDATION = "-c checks every repetition, and none of them is repeated for the check"
+_SESSION = "the engine starts MPI with MPI_Init, as OSU does by default"
+_GRAPH = "-o RUN keeps the figures, and fablint report RUN draws them"
+_DDT = "messages are contiguous bytes"
+_PAPI = "--counters reads the counters of the NICs; for those of the CPU run the launcher under perf"
 _PARTNERS = both(_LINKTEST, not_the_world)
 
 SECTIONS = {
@@ -193,6 +215,15 @@ SECTIONS = {
         switch("-f --full", "Also minimum, maximum and iterations.", why_not=collective),
         switch("--in-place", "Results of a collective replace the data that it sends.", "in-place"),
         switch("--verbose", "One line for every connection or pair.", why_not=of("net_sanitizer", "HPE")),
+    ),
+    "OSU options": (
+        switch("-v --version", "Print the release of OSU whose protocol and format NAME has.", why_not=of("OSU")),
+        value("-T --type", "TYPE", "Data type of the messages: mpi_char.", type=DataType(), why_not=of_bytes),
+        value("-u --validation-warmup", "N", f"{_ABSENT} -c checks every repetition.", why_not=never(_VALIDATION)),
+        switch("-I --mpi-session --session", f"{_ABSENT} {_SESSION}.", why_not=never(_SESSION)),
+        value("-G --graph", "FORMAT", f"{_ABSENT} {_GRAPH}.", why_not=never(_GRAPH)),
+        value("-D --ddt", "TYPE", f"{_ABSENT} {_DDT}.", why_not=never(_DDT)),
+        value("-P --papi", "EVENTS", f"{_ABSENT} {_PAPI}.", why_not=never(_PAPI)),
     ),
     "LinkTest options": (
         value("--mode", "|".join(LINKTEST_MODES), "LinkTest's name of a transport.", "transport", why_not=_LINKTEST),

@@ -161,7 +161,7 @@ def _refuse_inapplicable(given: Given, benchmark: Benchmark, rows: Sequence[RowS
     for parameter in given:
         setting = SETTINGS[parameter]
         if why := setting.why_refused(benchmark, rows):
-            _, *sections = SECTIONS.values()
+            sections = [section for title, section in SECTIONS.items() if title not in ("Options", "OSU options")]
             has = [
                 setting_of_section.spelling
                 for section in sections

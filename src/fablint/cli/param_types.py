@@ -41,6 +41,17 @@ class Sizes(click.ParamType[tuple[int, ...]]):
             self.fail(str(error), param, ctx)
 
 
+class DataType(click.ParamType[str]):
+    """A data type of OSU; messages are bytes."""
+
+    name = "type"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if str(value).lower() != "mpi_char":
+            self.fail(f"'{value}': messages are bytes, mpi_char: MPI moves the same bytes for every type", param, ctx)
+        return str(value)
+
+
 class Percentiles(click.ParamType[tuple[float, ...]]):
     """`50,90,99.9`; as a tuple of numbers."""
 

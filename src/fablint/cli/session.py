@@ -66,21 +66,22 @@ class Session:
 
     # ------------------------------------------------------------------------------------------------ printing
 
-    def _print(self, text: str, *, err: bool = False, nl: bool = True) -> None:
+    def print(self, text: str, *, err: bool = False, nl: bool = True) -> None:
         """Print on separate lines: the progress display on the terminal is erased before."""
         if self.shown is not None:
             self.shown.erase()
         self.has_result |= not err
         click.echo(text, err=err, nl=nl)
+        (sys.stderr if err else sys.stdout).flush()  # a reader of a pipe sees each line of a long verb
 
     def result(self, text: str, facts: Any) -> None:
         """Print the result: `text` for people, `facts` as JSON for programs."""
-        self._print(json.dumps(facts, indent=2, default=str) if self.json else text.rstrip("\n"))
+        self.print(json.dumps(facts, indent=2, default=str) if self.json else text.rstrip("\n"))
 
     def say(self, text: str) -> None:
         """Print a message on stderr, unless --quiet was given."""
         if not self.quiet:
-            self._print(f"fablint: {text}", err=True)
+            self.print(f"fablint: {text}", err=True)
 
     def error(self, line: str, code: int) -> None:
         """Print the error that ends the call: a line on stderr, with --json and without a result also JSON."""
@@ -90,16 +91,16 @@ class Session:
 
     def warn(self, text: str) -> None:
         """Print a message on stderr about something that failed although there is a result."""
-        self._print(f"fablint: {text}", err=True)
+        self.print(f"fablint: {text}", err=True)
 
     def verdict(self, run: Run, diagnosis: Diagnosis) -> int:
         """Print a verdict; return its exit code."""
         from fablint.report import console_summary, verdict_json
 
         if self.json:
-            self._print(verdict_json(diagnosis), nl=False)
+            self.print(verdict_json(diagnosis), nl=False)
         else:
-            self._print(console_summary(run, diagnosis, width=columns(), color=in_colour()), nl=False)
+            self.print(console_summary(run, diagnosis, width=columns(), color=in_colour()), nl=False)
         return diagnosis.verdict.exit_code
 
     def outcome(self, outcome: CheckOutcome) -> int:

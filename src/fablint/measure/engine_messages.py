@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 PREFIX = "fablint-engine: "
 
 _ROUND = re.compile(r"(?P<row>[^:]+): round (?P<round>\d+) of (?P<of>\d+)(?:, (?P<left>[\d.]+) s left)?")
+_SIZE = re.compile(r"(?P<row>[^:]+): size (?P<size>\d+) of (?P<of>\d+)")
 _STALLED = re.compile(r"stalled: rank (?P<rank>\d+) \([^)]*\), round (?P<round>-?\d+): (?P<reason>.*)")
 _ENDED = re.compile(r"ended: status (?P<status>\d)")
 _FAILED = re.compile(
@@ -30,6 +31,15 @@ class RoundMessage:
     round: int
     of: int
     left_s: float | None
+
+
+@dataclass(frozen=True)
+class SizeMessage:
+    """A progress line of a row that is written by size: `size` of `of` sizes are in the run directory."""
+
+    row: str
+    size: int
+    of: int
 
 
 @dataclass(frozen=True)
@@ -76,7 +86,7 @@ class EndMessage:
     status: int
 
 
-Message = StartMessage | RoundMessage | FailedRank | StalledRank | ErrorMessage | EndMessage
+Message = StartMessage | RoundMessage | SizeMessage | FailedRank | StalledRank | ErrorMessage | EndMessage
 
 
 def parse(line: str) -> Message | None:
@@ -90,6 +100,8 @@ def parse(line: str) -> Message | None:
     if match := _ROUND.fullmatch(text):
         left_s = match["left"]
         return RoundMessage(match["row"], int(match["round"]), int(match["of"]), float(left_s) if left_s else None)
+    if match := _SIZE.fullmatch(text):
+        return SizeMessage(match["row"], int(match["size"]), int(match["of"]))
     if match := _FAILED.fullmatch(text):
         partner = None if match["partner"] == "none" else int(match["partner"])
         reason = f"failed ({match['reason']})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fablint.measure import engine_messages
@@ -13,6 +13,7 @@ from fablint.measure.engine_messages import (
     ErrorMessage,
     FailedRank,
     RoundMessage,
+    SizeMessage,
     StalledRank,
     StartMessage,
 )
@@ -36,6 +37,7 @@ class Watch:
 
     rows: Sequence[int]  # number of rounds of every row
     ranks: int
+    on_size: Callable[[], None] | None = None  # called when another size is in the run directory
     errors: list[str] = field(default_factory=list)
     reported: list[FailedRank] = field(default_factory=list)
     stalled: list[StalledRank] = field(default_factory=list)
@@ -57,6 +59,10 @@ class Watch:
                 pass
             case RoundMessage() as begun:
                 self._round(begun, progress)
+            case SizeMessage(row, size, of):
+                if self.on_size:
+                    self.on_size()
+                progress.step(f"{row}, sizes", size, of)
             case FailedRank() as failed:
                 self.reported.append(failed)
             case StalledRank() as stalled:

@@ -90,15 +90,22 @@ class ConsoleProgress:
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[left]}"),
             )
-            # Output of the verbs goes to stdout and stderr unchanged, without rich in between.
+            # Output of the verbs goes to stdout and stderr unchanged, without rich in between. Without a thread that
+            # draws: it would run on the CPU of a local rank.
             self._bar = RichProgress(
-                *columns, console=self._console, transient=True, redirect_stdout=False, redirect_stderr=False
+                *columns,
+                console=self._console,
+                transient=True,
+                auto_refresh=False,
+                redirect_stdout=False,
+                redirect_stderr=False,
             )
             self._bar.add_task(task, total=total, left="")
             self._bar.start()
         self._bar.update(
             self._bar.task_ids[0], description=task, completed=done, total=total, left=_time_left(left_s).strip(", ")
         )
+        self._bar.refresh()
 
 
 def _time_left(left_s: float | None) -> str:

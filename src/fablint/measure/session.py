@@ -56,6 +56,8 @@ class EngineOptions:
     words: Sequence[str] = ()  # run options of its command line
     start_s: Callable[[], float] | None = None  # time limit of the start; called repeatedly: it may get shorter
     end_s: float | None = None  # limit for the end of ranks that have written all; None: END_S
+    stop_s: float = STOP_S  # limit for the end after a signal; the ranks are killed after it
+    on_size: Callable[[], None] | None = None  # called when another size of a row is in the run directory
 
 
 def start_limit_s(ranks: int) -> float:
@@ -115,10 +117,10 @@ def run_engine(
     )
     with system.caught_signals() as caught:
         process = system.spawn(argv, text=plan.text, environ=environ)
-        watch = Watch([row.rounds for row in plan.rows], plan.ranks)
+        watch = Watch([row.rounds for row in plan.rows], plan.ranks, options.on_size)
         try:
             end_s = END_S if options.end_s is None else options.end_s
-            ranks = _Ranks(engine.path, mpiexec.kind.stop_signal, end_s, options.start_s)
+            ranks = _Ranks(engine.path, mpiexec.kind.stop_signal, end_s, options.start_s, options.stop_s)
             overdue = _follow(system, progress, process, watch, caught, ranks)
         finally:
             process.kill()
@@ -155,6 +157,7 @@ class _Ranks:
     passed_on: int  # the signal that the launcher passes on
     end_s: float  # limit after all is written
     start_s: Callable[[], float] | None = None
+    stop_s: float = STOP_S  # limit after a signal
 
     def stop(self, process: Process, count: int) -> None:
         """Request a stop: signal local ranks directly, ranks of other hosts through the launcher."""
@@ -216,8 +219,9 @@ def _follow(
             if passed_on:
                 return NO_END
             passed_on = len(caught)
-            limits.end = now + STOP_S
-            progress.note("fablint: finishing the current round; press Ctrl-C again to stop at once")
+            limits.end = now + ranks.stop_s
+            if ranks.stop_s == STOP_S:
+                progress.note("fablint: finishing the current round; press Ctrl-C again to stop at once")
             ranks.stop(process, watch.ranks)
         why = limits.exceeded(watch, now)
         if why == "":

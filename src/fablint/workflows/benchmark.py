@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fablint.errors import IncompleteError
+from fablint.errors import FablintError, IncompleteError, StoppedError
 from fablint.model import Plan, Run
 from fablint.model.lazy_imports import import_meanwhile
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
-from fablint.workflows.job_hosts import slots_of_job
+from fablint.workflows.job_hosts import refuse_misplaced, slots_of_job
 from fablint.workflows.shared_folder import refuse_unshared
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ class BenchmarkResult:
     table: Table
     exit_code: int
     damage: str = ""
+
+
+STOP_S = 1.0  # after Ctrl-C: the engine drops the size that it measures
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,13 @@ def read_plan(text: str, ranks: int, source: str, carriers: Mapping[str, str | N
 
 
 def bench(
-    context: Context, plan: Plan, name: str, columns: TableColumns, output: Path | None, options: Sequence[str] = ()
+    context: Context,
+    plan: Plan,
+    name: str,
+    columns: TableColumns,
+    output: Path | None,
+    options: Sequence[str] = (),
+    show: Callable[[Table], None] = lambda _: None,
 ) -> BenchmarkResult:
     """Measure the rows of a benchmark and make its table.
 
@@ -75,25 +85,49 @@ def bench(
         Run directory to write; None: the run is deleted afterwards.
     options
         Run options of the engine.
+    show
+        Called with the table so far: after each size of a benchmark of one row, and before an error is raised.
 
     Raises
     ------
     IncompleteError
         Not all of the plan was measured.
+    KeyboardInterrupt
+        The user stopped the measurement.
     """
     if output is None:
         with context.system.temporary_folder(context.system.home_folder("scratch")) as folder:
-            return bench(context, plan, name, columns, folder / "bench.run", options)
+            scratch = replace(context, is_scratch=True)
+            return bench(scratch, plan, name, columns, folder / "bench.run", options, show)
     plan = replace(plan, slots=slots_of_job(context.system, plan.slots)) if plan.slots else plan
     refuse_unshared(context.system, output.parent, plan.slots)
     import_meanwhile("fablint.report.tables.bench")  # numpy, for a tenth of a second, during MPI_Init
-    result = measurement.measure(context, plan, output, options)
+
+    def show_so_far() -> None:
+        from fablint.store import read_run
+
+        with suppress(FablintError):  # files of another host may not be visible yet; misplaced ranks are refused below
+            run = read_run(output)
+            refuse_misplaced(run, plan.slots)
+            show(_table(run, name, columns))
+
+    by_size = show_so_far if len(plan.rows) == 1 else None
+    context = replace(context, stop_s=STOP_S, on_size=by_size)
+    try:
+        result = measurement.measure(context, plan, output, [*options, *(["--by-size"] if by_size else [])])
+    except (KeyboardInterrupt, StoppedError):
+        show_so_far()
+        raise
     if result.error:
+        show_so_far()
         raise IncompleteError(result.error)
+    return BenchmarkResult(_table(result.run, name, columns), result.exit_code, _damage(result.run))
+
+
+def _table(run: Run, name: str, columns: TableColumns) -> Table:
     from fablint.report import benchmark_table
 
-    table = benchmark_table(result.run, name, percentiles=columns.percentiles, full=columns.full)
-    return BenchmarkResult(table, result.exit_code, _damage(result.run))
+    return benchmark_table(run, name, percentiles=columns.percentiles, full=columns.full)
 
 
 def _damage(run: Run) -> str:

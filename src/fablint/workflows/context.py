@@ -21,3 +21,6 @@ class Context:
     mpicxx: Path | None = None
     start_s: Callable[[], float] | None = None  # time limit for the start of ranks; None: the usual limit
     end_s: float | None = None  # time limit for the end of ranks after the last row; None: the usual limit
+    stop_s: float | None = None  # time limit for the end of ranks after a signal; None: the usual limit
+    on_size: Callable[[], None] | None = None  # called when another size of a row is in the run directory
+    is_scratch: bool = False  # the run directory is deleted afterwards

@@ -87,7 +87,9 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     engine = build_engine(context.system, context.progress, mpicxx=context.mpicxx)
     choice = find_launchers(context.system, engine.mpicxx, engine.libraries)
     threads = ["--threads"] if any(row.spec.needs_threads for row in plan.rows) else []
-    words = EngineOptions([*options, *threads], context.start_s, context.end_s)
+    words = EngineOptions([*options, *threads], context.start_s, context.end_s, on_size=context.on_size)
+    if context.stop_s is not None:
+        words = replace(words, stop_s=context.stop_s)
     outcome = run_on_first(context.system, context.progress, choice.launchers, engine, plan, output, options=words)
     if outcome.status == UsageError.exit_code or not (output / "zarr.json").exists():
         explain_unshared(context.system, output.parent, plan.slots)
@@ -125,10 +127,10 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
             unsealed = str(error)
         run = read_run(path)
     if outcome.stopped_by is not None:
-        hint = f"measured rounds are kept: fablint resume {whole_run(path)}"
+        hint = "" if context.is_scratch else f"measured rounds are kept: fablint resume {whole_run(path)}"
         if outcome.stopped_by != signal.SIGINT:
             raise StoppedError(outcome.error, hint)
-        context.progress.note(f"fablint: interrupted; {hint}")
+        context.progress.note("; ".join(filter(None, ("fablint: interrupted", hint))))
         raise KeyboardInterrupt
     return MeasurementResult(
         run, outcome.status, str(failed[0]) if failed else outcome.error or unsealed, outcome.start_s

@@ -16,6 +16,7 @@ OSU = """
     osu_latency_persistent osu_bw_persistent osu_bibw_persistent osu_bw_fan_in osu_bw_fan_out
     osu_put_latency osu_put_bw osu_put_bibw osu_get_latency osu_get_bw osu_acc_latency osu_get_acc_latency
     osu_cas_latency osu_fop_latency osu_alltoall osu_allreduce osu_allgather osu_bcast osu_barrier
+    osu_init osu_hello
 """.split()  # noqa: SIM905
 
 # Counts of OSU 7.4 for sizes up to 8 KiB and above it: repetitions, warm-up.
@@ -24,6 +25,7 @@ COUNTS = {
     "latency": ((10000, 1000), (100, 10)),
     "collectives": ((1000, 100), (100, 10)),
     "osu_mbw_mr": ((100, 100), (10, 10)),
+    **dict.fromkeys(("osu_init", "osu_hello"), ((1, 1), (0, 0))),
 }
 
 

@@ -16,6 +16,14 @@ from fablint.model.registry.option_values import KINDS, parse_sizes
 Quantity = Literal["latency", "bandwidth"]
 Payload = Literal["src", "dst", "both", "none"]  # sender of the payload of a cell (src, dst)
 Applies = Literal["any", "listed", "unless_default"]
+_DATATYPES = {
+    "allreduce": "MPI_FLOAT",
+    "reduce_scatter": "MPI_FLOAT",
+    "accumulate": "MPI_UINT8_T",
+    "get_accumulate": "MPI_UINT8_T",
+    "cas": "MPI_UINT64_T",
+    "fop": "MPI_UINT64_T",
+}
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,11 @@ class KernelInfo:
     def default_pattern(self) -> str:
         """Pattern of a row that names none."""
         return "pair" if "pairs" in self.groups else "world"
+
+    @property
+    def datatype(self) -> str:
+        """MPI data type of the messages: a type of numbers where the kernel adds or compares them."""
+        return _DATATYPES.get(self.name, "MPI_CHAR")
 
     @property
     def is_windowed(self) -> bool:

@@ -16,6 +16,7 @@ from fablint.report.tables.linktest import linktest
 from fablint.report.tables.nccl_tests import is_shown as is_in_nccl_tests, nccl_tests
 from fablint.report.tables.net_sanitizer import net_sanitizer
 from fablint.report.tables.osu import PATTERNS as OSU_PATTERNS, osu
+from fablint.report.tables.osu_start import osu_hello, osu_init
 from fablint.report.tables.pairs import pairs
 from fablint.report.tables.table import Options, Several, Table, stacked
 from fablint.report.tables.transports import transports
@@ -38,6 +39,7 @@ TABLES: Mapping[str, Renderer] = {
     "pairs": pairs,
     "transports": transports,
 }
+_OF_STARTS = {"osu_init": osu_init, "osu_hello": osu_hello}
 _OF_NAMES = {"linktest": "linktest", "netsan": "net_sanitizer", "bisec_bw": "bisec_bw", "latency_test": "latency_test"}
 _OF_PATTERNS = {
     "victim-aggressor": "congestion",
@@ -71,6 +73,8 @@ def benchmark_table(run: Run, name: str, percentiles: Sequence[float] = (), full
     rows = [row for row in run.rows if "retest_of" not in row.attributes]
     if not rows:
         raise UsageError(f"{run.path or 'the run'} has no row: nothing was measured", "measure it again")
+    if name in _OF_STARTS:
+        return _OF_STARTS[name](run)
     is_comparison = len({row.medium for row in rows}) > 1
     tables: dict[str, list[Row]] = {}
     for row in rows if not is_comparison else ():

@@ -14,8 +14,10 @@ import numpy as np
 
 from fablint.model import Row, Run
 from fablint.report.tables.quantiles import checked, percentile_times, stored
-from fablint.report.tables.table import Options, Table, nothing_suits, refuse, stacked
+from fablint.report.tables.table import Options, Table, nothing_suits, refuse, right, stacked
 from fablint.text import units
+
+_SIZE_WIDTH, _FIELD_WIDTH = 10, 18
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,12 @@ class BenchTable:
 
     @property
     def text(self) -> str:
-        """Comment lines with `#` as OSU prints them, then columns. Newline-terminated."""
+        """Comment lines with `#` as OSU prints them, then columns of fixed widths. Newline-terminated."""
         quantity = "Bandwidth" if self.unit == "MB/s" else "Avg Latency"
         names = (quantity, *(f"P{percentile:g}" for percentile in self.percentiles))
         head = ["# Size", *(f"{name} ({self.unit})" for name in names)]
         body = [[str(line.size), *map(_cell, (line.mean, *line.percentiles))] for line in self.lines]
-        return "\n".join([f"# {self.title}", *units.columns([head, *body])]) + "\n"
+        return "\n".join([f"# {self.title}", *map(_text_line, [head, *body])]) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able: kernel, unit and per size the mean, the percentiles (`{"P50": ..}`), samples and pairs."""
@@ -110,6 +112,12 @@ def _line(row: Row, index: int, size: int, percentiles: tuple[float, ...]) -> Be
     mean = float(np.average(stored(row, "mean", index)[measured], weights=weight)) if "mean" in row.statistics else None
     times = percentile_times(row, index, measured, percentiles)
     return BenchLine(size, figure(mean), tuple(map(figure, times)), int(weight.sum()), int(measured.sum()))
+
+
+def _text_line(cells: Sequence[str]) -> str:
+    """Return columns whose widths do not depend on other lines, which may not be measured yet."""
+    first, *others = cells
+    return first.ljust(_SIZE_WIDTH) + "".join(right(cell, _FIELD_WIDTH) for cell in others)
 
 
 def _cell(value: float | None) -> str:

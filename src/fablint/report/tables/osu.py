@@ -1,7 +1,7 @@
 """Tables in the format of OSU 7.4, which parsers all over the field read; docs/reference/tables.md.
 
-Two things differ on purpose, and comment lines say so: a figure has at least three significant digits, and a percentile
-is one of the message time.
+Benchmarks of OSU have its two decimals; figures of kernels have at least three significant digits. A percentile is that
+of the message time, and a comment line says so.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _rendered(row: Row, lines: list[Line], groups: int, percentiles: tuple[float
     measured = [line for line in lines if line.figures["figure"] is not None]
     shown = [_text_line(row, line, keys) for line in measured]
     windows = sorted({window(row, at) for at in range(len(row.sizes))})
-    comments = _comments(row, lines, groups, bool(percentiles))
+    comments = _comments(row, groups, bool(percentiles))
     head = osu_names.head(row, groups, str(windows[-1]), comments)
     facts = {
         "table": "osu",
@@ -186,7 +186,7 @@ def _rendered(row: Row, lines: list[Line], groups: int, percentiles: tuple[float
         "windows": windows,
         "sizes": [{"size": line.size, **line.figures} for line in lines],
     }
-    return Rendered((*head, _header(row, keys, names), *shown), facts)
+    return Rendered((*head, _header(row, keys, names), *shown, *_closing_comments(row, lines)), facts)
 
 
 def _has(lines: list[Line], key: str) -> bool:
@@ -204,13 +204,13 @@ def _text_line(row: Row, line: Line, keys: list[str]) -> str:
     cells = []
     for key in keys:
         value = line.figures.get(key)
-        words = str(value) if isinstance(value, str | int) else fixed(value)
+        words = str(value) if isinstance(value, str | int) else fixed(value, 0 if osu_names.is_of_osu(row) else 3)
         width = _COUNT if key == "iterations" else _FIELD
         cells.append(right(words, width - 1 if row.kernel == "barrier" and key == "figure" else width))
     return ("" if row.kernel == "barrier" else str(line.size).ljust(_SIZE)) + "".join(cells)
 
 
-def _comments(row: Row, lines: list[Line], groups: int, percentiles: bool) -> list[str]:
+def _comments(row: Row, groups: int, percentiles: bool) -> list[str]:
     statistic = central(row)
     words = [f"format of OSU {osu_names.VERSION}; {osu_names.rule(row, groups)}"]
     if (transport := row.attributes.get("transport", "mpi")) != "mpi":
@@ -226,10 +226,14 @@ def _comments(row: Row, lines: list[Line], groups: int, percentiles: bool) -> li
     if row.is_duplex:
         counted = ", both are counted" if row.quantity == "bandwidth" else ""
         words.append(f"both directions at once{counted}, by the clock of the lower rank")
-    words += osu_names.deviations(row)
-    if missing := [units.size(line.size) for line in lines if line.figures["figure"] is None]:
-        words.append("not measured: " + ", ".join(missing))
-    return words + _on_reverse(row, lines)
+    return words + osu_names.deviations(row)
+
+
+def _closing_comments(row: Row, lines: list[Line]) -> list[str]:
+    """What is known after the last size: the lines above are printed while the row is measured."""
+    missing = [units.size(line.size) for line in lines if line.figures["figure"] is None]
+    words = [f"not measured: {', '.join(missing)}"] if missing else []
+    return [f"# fablint: {line}" for line in words + _on_reverse(row, lines)]
 
 
 def _on_reverse(row: Row, lines: list[Line]) -> list[str]:

@@ -16,19 +16,16 @@ _OF_MANY_PAIRS = {
     "latency": "OSU MPI Multi Latency Test",
     "bandwidth": "OSU MPI Multiple Bandwidth / Message Rate Test",
 }
-# What adds or compares numbers has a type of numbers; the others move bytes.
-_DATATYPES = {
-    "allreduce": "MPI_FLOAT",
-    "reduce_scatter": "MPI_FLOAT",
-    "accumulate": "MPI_UINT8_T",
-    "cas": "MPI_UINT64_T",
-    "fop": "MPI_UINT64_T",
-}
 
 
 def one_sided(row: Row) -> bool:
     """Return whether the row's kernel uses remote memory access."""
     return row.kernel in KERNELS and KERNELS[row.kernel].is_one_sided
+
+
+def is_of_osu(row: Row) -> bool:
+    """Return whether the row was measured by the name of a benchmark of OSU."""
+    return row.name.startswith("osu_")
 
 
 def message_rate(row: Row) -> bool:
@@ -61,7 +58,7 @@ def head(row: Row, pairs: int, window: str, comments: list[str]) -> list[str]:
         lines.append(f"# [ pairs: {pairs} ] [ window size: {window} ]")
     lines += one_sided_lines(row)
     if row.kernel not in ("barrier", "get_accumulate"):
-        lines.append(f"# Datatype: {_DATATYPES.get(row.kernel, 'MPI_CHAR')}.")
+        lines.append(f"# Datatype: {KERNELS[row.kernel].datatype if row.kernel in KERNELS else 'MPI_CHAR'}.")
     return lines
 
 

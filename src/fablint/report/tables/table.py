@@ -100,16 +100,16 @@ def program() -> str:
     return f"fablint {__version__}"
 
 
-def fixed(value: float | None) -> str:
-    """A figure as OSU prints it, two decimals, but never with less than three significant digits.
+def fixed(value: float | None, digits: int = 3) -> str:
+    """Return a figure with two decimals, as OSU prints it, or more where it has less than `digits` significant digits.
 
-    >>> fixed(0.012345), fixed(1.5), fixed(0.99999), fixed(16557062.357), fixed(0.0), fixed(None)
-    ('0.0123', '1.50', '1.00', '16557062.36', '0.00', '-')
+    >>> fixed(0.012345), fixed(1.5), fixed(0.99999), fixed(16557062.357), fixed(0.0), fixed(None), fixed(0.0123, 0)
+    ('0.0123', '1.50', '1.00', '16557062.36', '0.00', '-', '0.01')
     """
     if value is None or not math.isfinite(value):
         return "-"
     exponent = int(f"{value:.2e}".partition("e")[2])  # of what is printed: 0.9999 is 1.00
-    return f"{value:.{max(2, 2 - exponent)}f}"
+    return f"{value:.{max(2, digits - 1 - exponent) if digits else 2}f}"
 
 
 def right(cell: str, width: int) -> str:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/row_limits.hpp"
 #include "measure/sample.hpp"
 
 namespace fablint {
@@ -12,9 +13,9 @@ namespace fablint {
 struct StopRule {
     static constexpr std::int64_t fewest = 3;
 
-    std::optional<std::int64_t> samples;  // exact number
-    std::optional<double> precision;      // relative half-width of the 95 % confidence sequence of the median
-    double budget_s = 60.0;               // per round
+    std::optional<std::int64_t> samples;            // exact number
+    std::optional<double> precision;                // relative half-width of the 95 % confidence sequence of the median
+    double budget_s = row_limits::longest_round_s;  // per round
 
     // `left_s`: what is left of the time allotted to this measurement.
     bool finished(const Samples& taken, double left_s) const;

@@ -116,13 +116,12 @@ void refuse_options_that_do_not_apply(const KernelInfo& kernel, const PatternInf
 }
 
 void choose_stop_rule(RowOptions& row, const OptionTexts& given) {
-    constexpr double an_hour = 3600.0;  // a count that the user gives is worth waiting for
     if (given.count("budget") > 0) return;
     if (row.iterations) {
-        row.stop.budget_s = an_hour;
+        row.stop.budget_s = row_limits::longest_counted_round_s;
     } else if (!row.stop.samples && !row.stop.precision) {
-        row.stop.budget_s = 1.0;
-        row.stop.precision = 0.02;
+        row.stop.budget_s = row_limits::default_budget_s;
+        row.stop.precision = row_limits::default_precision;
     }
 }
 
@@ -253,12 +252,11 @@ bool RowOptions::applies(const std::string& option) const {
 
 int RowOptions::window_for(std::size_t bytes, int fan) const {
     if (!kernel_info().windowed()) return 1;
-    constexpr std::size_t messages = 64;
-    constexpr std::size_t to_one = std::size_t{16} << 20;
-    constexpr std::size_t to_all = std::size_t{256} << 20;
+    using namespace row_limits;
     if (window) return *window;
-    const std::size_t in_flight = std::min(to_one, to_all / static_cast<std::size_t>(std::max(fan, 1)));
-    return static_cast<int>(std::clamp<std::size_t>(in_flight / std::max<std::size_t>(bytes, 1), 1, messages));
+    const std::size_t in_flight =
+        std::min(window_bytes_to_one, window_bytes_to_all / static_cast<std::size_t>(std::max(fan, 1)));
+    return static_cast<int>(std::clamp<std::size_t>(in_flight / std::max<std::size_t>(bytes, 1), 1, default_window));
 }
 
 std::optional<std::int64_t> RowOptions::iterations_for(std::size_t bytes) const {

@@ -8,12 +8,11 @@
 #include <sstream>
 
 #include "base/errors.hpp"
+#include "base/row_limits.hpp"
 
 namespace fablint {
 
 namespace {
-
-constexpr std::size_t largest_message = (std::size_t{1} << 31) - 1;
 
 std::size_t parse_size(const std::string& text) {
     char* end = nullptr;
@@ -25,7 +24,7 @@ std::size_t parse_size(const std::string& text) {
         unit = power == std::string::npos || end[1] != '\0' ? 0 : 1ULL << (10 * (power + 1));
     }
     if (!digit || unit == 0) throw usage_error("size '" + text + "': give bytes such as 8, 64K or 1M (powers of 1024)");
-    if (value > largest_message / unit) throw usage_error("size '" + text + "': at most 2 GiB - 1");
+    if (value > row_limits::largest_message / unit) throw usage_error("size '" + text + "': at most 2 GiB - 1");
     return value * unit;
 }
 
@@ -58,9 +57,9 @@ std::int64_t parse_integer(const std::string& option, const std::string& text, s
 }
 
 int parse_count(const std::string& option, const std::string& text, int least) {
-    constexpr std::int64_t most = 1'000'000;
     const std::int64_t value = parse_integer(option, text, least);
-    if (value > most) throw usage_error("--" + option + " " + text + ": at most " + std::to_string(most));
+    if (value > row_limits::largest_count)
+        throw usage_error("--" + option + " " + text + ": at most " + std::to_string(row_limits::largest_count));
     return static_cast<int>(value);
 }
 
@@ -88,9 +87,9 @@ Workers parse_workers(const std::string& option, const std::string& text) {
     const std::vector<std::string> ends = split(text, ':');
     if (ends.size() != 2) throw usage_error("--" + option + " " + text + ": write senders:receivers as 1:2");
     const Workers workers{parse_count(option, ends.front(), 1), parse_count(option, ends.back(), 1)};
-    constexpr int most = 128;
-    if (std::max(workers.senders, workers.receivers) > most)
-        throw usage_error("--" + option + " " + text + ": at most " + std::to_string(most) + " at each end");
+    if (std::max(workers.senders, workers.receivers) > row_limits::most_workers)
+        throw usage_error("--" + option + " " + text + ": at most " + std::to_string(row_limits::most_workers) +
+                          " at each end");
     return workers;
 }
 

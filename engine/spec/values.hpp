@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/row_limits.hpp"
+
 namespace fablint {
 
 // A count that OSU makes smaller for sizes above 8 KiB.
@@ -14,7 +16,7 @@ template <typename Count>
 struct BySize {
     Count small{};
     Count large{};
-    Count at(std::size_t bytes) const { return bytes > 8192 ? large : small; }
+    Count at(std::size_t bytes) const { return bytes > row_limits::largest_small_message ? large : small; }
     template <typename Other>
     operator BySize<Other>() const {
         return {static_cast<Other>(small), static_cast<Other>(large)};
@@ -30,7 +32,7 @@ struct Workers {
 using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;  // inclusive
 
 std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t least);
-int parse_count(const std::string& option, const std::string& text, int least);  // at most a million
+int parse_count(const std::string& option, const std::string& text, int least);  // at most row_limits::largest_count
 double parse_positive(const std::string& option, const std::string& text, bool zero_too = false);
 double parse_fraction(const std::string& option, const std::string& text);  // above 0 and below 1
 BySize<std::int64_t> parse_by_size(const std::string& option, const std::string& text, int least);  // N or N,M

@@ -1,4 +1,4 @@
-"""What was measured of each pair, as the figure that people quote: judging by thresholds and reporting ask the same.
+"""Figures of each measured pair as they are quoted: thresholds and reports read the same figures.
 
 A bandwidth of kernels that send both ways at once counts both, as OSU's and LinkTest's tables do.
 """
@@ -15,7 +15,7 @@ from fablint.model.grouped_values import GroupedValues
 from fablint.model.registry import directions_counted
 
 OF_NO_PAIR = frozenset({"world", "victim-aggressor", "fan-in", "fan-out", "clients-servers"})  # patterns
-STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has stands for a pair
+PREFERRED_STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has stands for a pair
 
 Codes = npt.NDArray[np.integer]
 Floats = npt.NDArray[np.float64]
@@ -53,7 +53,7 @@ def quotable(run: Run) -> list[Row]:
         and row.purpose != "rate_probe"  # too short to be quoted
         and row.attributes.get("state") != "skipped"
         and (simulated or row.attributes.get("transport") != "null")
-        and set(row.statistics) & set(STATISTICS)
+        and set(row.statistics) & set(PREFERRED_STATISTICS)
     ]
 
 
@@ -65,7 +65,7 @@ def reference_rows(run: Run) -> list[Row]:
 
 def figures_of(row: Row, size: int, placement: Placement) -> PairMetrics:
     """The measured cells of a row at a size."""
-    statistic = next(name for name in STATISTICS if name in row.statistics)
+    statistic = next(name for name in PREFERRED_STATISTICS if name in row.statistics)
     seen = row.observations(size, statistic)
     src, column = np.nonzero(seen.sent > 0)
     listed = seen.partner is not None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fablint.model import Row, Run, Scope
+from fablint.model.pair_metrics import PREFERRED_STATISTICS
 from fablint.report.conditions import conditions
 from fablint.text import units
 
@@ -15,12 +16,11 @@ if TYPE_CHECKING:
     from fablint.model import Diagnosis, Fit
 
 SAMPLED_ROWS = 256  # source ranks that stand for all where a median over everything would mean reading gigabytes
-_STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has stands for a pair
 
 
 def statistic(row: Row) -> str | None:
     """The stored statistic that stands for a pair's time; None where the row stored no times."""
-    return next((name for name in _STATISTICS if name in row.statistics), None)
+    return next((name for name in PREFERRED_STATISTICS if name in row.statistics), None)
 
 
 def planned_pairs(row: Row) -> int:

@@ -79,7 +79,7 @@ def test_another_stopping_rule_takes_the_place_of_the_counts(rows, asked):
         ({"adaptive": True, "options": {"samples": "5"}}, "--adaptive excludes --samples: give one rule"),
         ({"options": {"iterations": "5", "samples": "5"}}, "--iterations excludes --samples: give one rule"),
         ({"options": {"window": "5"}, "vary_window": True}, "--vary-window goes through the windows by itself"),
-        ({"options": {"sizes": "-8"}}, "--sizes: '-8' is no size"),
+        ({"options": {"sizes": "-8"}}, "--sizes: '-8' is not a size"),
         ({"options": {"sync": "lock"}}, "--sync: the kernel has no choice of RMA synchronisation: leave --sync out"),
     ],
 )
@@ -163,7 +163,7 @@ def test_values_that_are_none_are_refused_and_not_counted_with(refused, options)
     asked = {"iterations": "128", **options}
     (option,) = options
     error = refused("netsan_put", options=asked, messages=frozenset({"iterations"}))
-    assert error.startswith(f"--{option}: '{options[option]}' is no")
+    assert error.startswith(f"--{option}: '{options[option]}' is not")
 
 
 def test_congestion_is_latency_and_bandwidth(rows):

@@ -143,11 +143,12 @@ def test_options_of_a_pattern(line):
     [
         ("latency --iterations 5 --samples 5", "--iterations excludes --samples: give one rule for when to stop"),
         ("latency --iterations 5 --precision 0.1", "--iterations excludes --precision: give one rule for when to stop"),
-        ("latency --iterations 0", "--iterations: '0' is no count"),
-        ("latency --iterations 5,", "--iterations: '' is no count"),
-        ("latency --iterations 5,6,7", "--iterations: '6,7' is no count"),
-        ("latency --warmup -1", "--warmup: '-1' is no whole number"),
-        ("latency_mt --workers 3", "--workers: '3' is no pair of counts: give senders and receivers, such as 1:2"),
+        ("latency --iterations 0", "--iterations: '0' is not a count"),
+        ("latency --repeats 1000001", "--repeats: '1000001' is too large: give at most 1000000"),
+        ("latency --iterations 5,", "--iterations: '' is not a count"),
+        ("latency --iterations 5,6,7", "--iterations: '6,7' is not a count"),
+        ("latency --warmup -1", "--warmup: '-1' is not a whole number"),
+        ("latency_mt --workers 3", "--workers: '3' is not a pair of counts: give senders and receivers, such as 1:2"),
         ("latency_mt --workers 1:200", "--workers: '1:200' is too many: at most 128"),
         ("latency --barrier sample --batch 1", "--barrier sample requires --iterations or --samples: every rank"),
         ("latency --barrier sample --samples 9", "--barrier sample requires --batch 1: a sample is one repetition"),
@@ -199,7 +200,7 @@ def test_options_of_a_pattern(line):
         ("latency --aggressor all", "--aggressor: 'all' is unknown: choose incast or all-to-all"),
         ("put_latency --sync barrier", "--sync: 'barrier' is unknown: choose lock, flush"),
         ("latency --directions back", "--directions: 'back' is unknown: choose both or single"),
-        ("latency --retest -1", "--retest: '-1' is no whole number"),
+        ("latency --retest -1", "--retest: '-1' is not a whole number"),
     ],
 )
 def test_contradictions(line, error):

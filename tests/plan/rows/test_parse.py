@@ -40,7 +40,7 @@ def test_a_plan_is_written_without_comments_and_further_blanks():
         ("latency --sizes", "plan.txt:7: option --sizes has no value"),
         ("latency --validate=yes", "plan.txt:7: option --validate takes no value"),
         ("latency --seed 1 --seed 2", "plan.txt:7: option --seed appears twice"),
-        ("latency --sizes -8", "plan.txt:7: --sizes: '-8' is no size"),
+        ("latency --sizes -8", "plan.txt:7: --sizes: '-8' is not a size"),
         ("bandwidth --sizes 0,8", "plan.txt:7: --sizes 0 does not apply to bandwidth: start at 1"),
         ("latency --pattern star", "plan.txt:7: --pattern: 'star' is unknown: choose pair, pairs, all-pairs"),
         ("latency --window 8", "plan.txt:7: --window does not apply to latency: the kernel"),
@@ -48,9 +48,9 @@ def test_a_plan_is_written_without_comments_and_further_blanks():
         ("latency --pattern rounds", "plan.txt:7: --pattern rounds requires --rounds or --rounds-file"),
         ("latency --rounds 0-9 --pattern rounds", "plan.txt:7: --rounds: round 0: rank 9 does not exist"),
         ("latency --rounds 0-1;0-1,1-2 --pattern rounds", "plan.txt:7: --rounds: round 1: rank 1 appears twice"),
-        ("latency --rounds 0-1; --pattern rounds", "plan.txt:7: --rounds: round 1: '' is no pair: write it as 0-1"),
-        ("latency --name report", "plan.txt:7: --name: 'report' is no name for a row"),
-        ("latency --name ../up", "plan.txt:7: --name: '../up' is no name for a row"),
+        ("latency --rounds 0-1; --pattern rounds", "plan.txt:7: --rounds: round 1: '' is not a pair: write it as 0-1"),
+        ("latency --name report", "plan.txt:7: --name: 'report' is not a name for a row"),
+        ("latency --name ../up", "plan.txt:7: --name: '../up' is not a name for a row"),
         ("latency --only-rounds 1", "plan.txt:7: --only-rounds: round 1 does not exist: the row has rounds 0-0"),
         ("latency --name a\nexchange --name a", "plan.txt:8: the name a is taken by line 7"),
         ("latency --name a --retest 3\nexchange --name a-retest", "plan.txt:8: the name a-retest is taken by line 7"),
@@ -225,7 +225,7 @@ def test_rounds_files():
     for text, error in {
         "0-1 1-2": "r.txt:1: rank 1 appears twice",
         "\n2-2": "r.txt:2: rank 2 appears twice",
-        "0:1": "r.txt:1: '0:1' is no pair",
+        "0:1": "r.txt:1: '0:1' is not a pair",
         "# none": "r.txt: no round in the file",
     }.items():
         with pytest.raises(UsageError) as caught:

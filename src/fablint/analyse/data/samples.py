@@ -18,8 +18,8 @@ from fablint.analyse.settings import Settings
 from fablint.model import Observations, Placement, Row, Run
 from fablint.model.grouped_values import GroupedValues
 from fablint.model.names import plural
+from fablint.model.pair_metrics import PREFERRED_STATISTICS
 
-STATISTICS = ("median", "mean", "min", "p99", "max")  # in order of preference
 MATCHINGS = frozenset({"pair", "pairs", "random", "rounds"})  # patterns whose rounds can be concatenated
 STARS = frozenset({"fan-in", "fan-out", "clients-servers"})
 MOST_MATRIX_RANKS = 4096  # of the largest matrix whose rounds are used
@@ -211,7 +211,7 @@ def _rounds_of(row: Row) -> Codes | None:
 
 def statistic_of(row: Row) -> str:
     """Return the name of the statistic by which a row is judged."""
-    return next(name for name in STATISTICS if name in row.statistics)
+    return next(name for name in PREFERRED_STATISTICS if name in row.statistics)
 
 
 def _is_directed(row: Row) -> bool:
@@ -222,7 +222,7 @@ def _is_directed(row: Row) -> bool:
 def _has_messages(run: Run, row: Row) -> bool:
     """Return whether messages were measured. The null transport sends none."""
     moved = row.attributes.get("transport") != "null" or "simulated" in run.attributes
-    return moved and row.attributes.get("state") != "skipped" and bool(set(row.statistics) & set(STATISTICS))
+    return moved and row.attributes.get("state") != "skipped" and bool(set(row.statistics) & set(PREFERRED_STATISTICS))
 
 
 def _unusable_reason(row: Row, placement: Placement, settings: Settings) -> str:

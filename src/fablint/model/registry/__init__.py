@@ -114,7 +114,7 @@ class OptionInfo:
 
     name: str
     kind: str
-    choices: tuple[str, ...]  # words to choose from; empty where the value is no choice
+    choices: tuple[str, ...]  # words to choose from; empty where the value is not a choice
     default_text: str
     kernels: Applies
     patterns: Applies
@@ -134,7 +134,7 @@ class OptionInfo:
         return self.read(self.default_text) if self.default_text else None
 
     def read(self, text: str) -> Any:
-        """Read a value. Raises UsageError where it is malformed; a word that is no choice passes."""
+        """Read a value. Raises UsageError where it is malformed; a word that is not a choice passes."""
         return True if self.kind == "flag" else KINDS[self.kind][0](text)
 
     def write(self, value: Any) -> str:

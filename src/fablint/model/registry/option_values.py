@@ -11,32 +11,38 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fablint.errors import UsageError
+from fablint.model.registry.row_limits import ROW_LIMITS
 
-Counts = tuple[int, int]  # for sizes up to LARGE, and above it
+Counts = tuple[int, int]  # for sizes up to ROW_LIMITS.largest_small_message, and above it
 
-LARGE = 8192  # bytes; above it OSU repeats less
 UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-LARGEST_MESSAGE = 2**31 - 1  # bytes; what MPI counts in an int
-MOST_WORKERS = 128
 
 
 def parse_count(text: str) -> int:
-    """A whole number of at least 1: `12`."""
-    if not re.fullmatch(r"[0-9]+", text) or int(text) < 1:
-        raise UsageError(f"'{text}' is no count", "give a whole number of at least 1")
+    """Return a whole number from 1 to ROW_LIMITS.largest_count: `12`."""
+    count = parse_whole(text)
+    if count > ROW_LIMITS.largest_count:
+        raise UsageError(f"'{text}' is too large", f"give at most {ROW_LIMITS.largest_count}")
+    return count
+
+
+def parse_whole(text: str) -> int:
+    """Return a whole number of at least 1: `12`."""
+    if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
+        raise UsageError(f"'{text}' is not a count", "give a whole number of at least 1")
     return int(text)
 
 
 def parse_natural(text: str) -> int:
     """A whole number of at least 0: `0`."""
-    if not re.fullmatch(r"[0-9]+", text):
-        raise UsageError(f"'{text}' is no whole number", "give 0 or more")
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise UsageError(f"'{text}' is not a whole number", "give 0 or more")
     return int(text)
 
 
 def parse_counts(text: str) -> Counts:
     """A count for all sizes, `100`, or one for those up to 8 KiB and one for the larger, `100,20`."""
-    return _small_and_large(text, parse_count)
+    return _small_and_large(text, parse_whole)
 
 
 def parse_naturals(text: str) -> Counts:
@@ -59,10 +65,10 @@ def parse_workers(text: str) -> tuple[int, int]:
     """Senders and receivers: `1:2`."""
     senders, colon, receivers = text.partition(":")
     if not colon:
-        raise UsageError(f"'{text}' is no pair of counts", "give senders and receivers, such as 1:2")
+        raise UsageError(f"'{text}' is not a pair of counts", "give senders and receivers, such as 1:2")
     workers = parse_count(senders), parse_count(receivers)
-    if max(workers) > MOST_WORKERS:
-        raise UsageError(f"'{text}' is too many", f"at most {MOST_WORKERS} at each end")
+    if max(workers) > ROW_LIMITS.most_workers:
+        raise UsageError(f"'{text}' is too many", f"at most {ROW_LIMITS.most_workers} at each end")
     return workers
 
 
@@ -70,7 +76,7 @@ def parse_name(text: str) -> str:
     """A row's name is a folder inside the run directory."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", text) or re.fullmatch(r"report|rounds|launches|launch-\d+", text):
         hint = "use letters, digits, - and _, but not report, rounds, launches or launch-N"
-        raise UsageError(f"'{text}' is no name for a row", hint)
+        raise UsageError(f"'{text}' is not a name for a row", hint)
     return text
 
 
@@ -78,7 +84,7 @@ def parse_seconds(text: str) -> float:
     """A positive number of seconds: `0.5`."""
     seconds = _number(text)
     if not 0 < seconds < math.inf:
-        raise UsageError(f"'{text}' is no duration", "give seconds above 0, such as 0.5")
+        raise UsageError(f"'{text}' is not a duration", "give seconds above 0, such as 0.5")
     return seconds
 
 
@@ -86,7 +92,7 @@ def parse_fraction(text: str) -> float:
     """A number between 0 and 1, both excluded: `0.02`."""
     fraction = _number(text)
     if not 0 < fraction < 1:
-        raise UsageError(f"'{text}' is no fraction", "give a number between 0 and 1, such as 0.02")
+        raise UsageError(f"'{text}' is not a fraction", "give a number between 0 and 1, such as 0.02")
     return fraction
 
 
@@ -101,9 +107,9 @@ def parse_bytes(text: str) -> int:
     """A byte count below 2 GiB: `8`, `1K`, `4M`, `1G`; K, M, G (k, m, g) are powers of 1024."""
     match = re.fullmatch(r"([0-9]+)([KMG]?)", text.upper())
     if not match:
-        raise UsageError(f"'{text}' is no size", "give bytes such as 8, 1K, 4M or a range such as 1K:4M")
+        raise UsageError(f"'{text}' is not a size", "give bytes such as 8, 1K, 4M or a range such as 1K:4M")
     size = int(match[1]) * UNITS[match[2]]
-    if size > LARGEST_MESSAGE:
+    if size > ROW_LIMITS.largest_message:
         raise UsageError(f"'{text}' is too large", "a message has at most 2 GiB - 1")
     return size
 
@@ -154,7 +160,7 @@ def parse_indices(text: str) -> tuple[int, ...]:
     for item in text.split(",") if text != "none" else ():
         match = re.fullmatch(r"([0-9]+)(?:-([0-9]+))?", item)
         if not match or (match[2] and int(match[2]) < int(match[1])):
-            raise UsageError(f"'{item}' is no range of rounds", "write them as 0-3,17")
+            raise UsageError(f"'{item}' is not a range of rounds", "write them as 0-3,17")
         found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return tuple(sorted(found))
 
@@ -179,7 +185,8 @@ def _format_number(value: float) -> str:
 # Reader and writer of the values of each kind. The words of a choice are those of a table, which the caller compares.
 KINDS: Mapping[str, tuple[Callable[[str], Any], Callable[[Any], str]]] = {
     "label": (parse_name, str),
-    **dict.fromkeys(("count", "whole"), (parse_count, str)),
+    "count": (parse_count, str),
+    "whole": (parse_whole, str),
     "natural": (parse_natural, str),
     "counts": (parse_counts, format_counts),
     "naturals": (parse_naturals, format_counts),

@@ -77,7 +77,7 @@ def check_plan(
         Fewer than two ranks, or a budget that is not above 0.
     """
     if budget_s is not None and not 0 < budget_s < math.inf:
-        raise UsageError(f"a budget of {budget_s:g} s is no duration", "give seconds above 0")
+        raise UsageError(f"a budget of {budget_s:g} s is not a duration", "give seconds above 0")
     order = "serial" if hosts == 1 or oversubscribed else "parallel"
     every = extent(RowSpec("latency", pattern="all-pairs"), ranks)
     units = every.groups if order == "serial" else every.rounds

@@ -116,7 +116,7 @@ def level_stage(
         The fabric has no two halves, or a budget that is not above 0.
     """
     if budget_s is not None and not 0 < budget_s < math.inf:
-        raise UsageError(f"a budget of {budget_s:g} s is no duration", "give seconds above 0")
+        raise UsageError(f"a budget of {budget_s:g} s is not a duration", "give seconds above 0")
     rate = None if level.within_hosts else rate
     specs = over_media(level.rows, asked.media)
     specs = specs if level.pairs == "near and far" else rows_at(specs, rate, STREAM_S)

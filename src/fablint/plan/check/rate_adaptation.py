@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from fablint.model import Medium, RowSpec, Run
-from fablint.plan.rows.cost import BYTES_TO_ONE, DEFAULT_WINDOW, windows
+from fablint.model.registry.row_limits import ROW_LIMITS
+from fablint.plan.rows.cost import windows
 
 STREAM = RowSpec("bandwidth", sizes=(1 << 20,), warmup=(2, 2))
 SMALLEST, LARGEST = 64 << 10, 1 << 20  # bytes: of a stream's messages
@@ -64,7 +65,7 @@ def at_rate(row: RowSpec, rate: float | None, share_s: float) -> RowSpec:
     while 2 * most <= min(LARGEST, rate * LONGEST_MESSAGE_S):
         most *= 2
     sizes = tuple(dict.fromkeys(min(size, most) for size in row.sizes))
-    usual = row.window or min(DEFAULT_WINDOW, BYTES_TO_ONE // max(sizes))
+    usual = row.window or min(ROW_LIMITS.default_window, ROW_LIMITS.window_bytes_to_one // max(sizes))
     window = max(FEWEST_IN_FLIGHT, min(usual, int(carried / max(sizes))))
     return replace(row, sizes=sizes, window=window, warmup=(1, 1) if row.warmup[0] else row.warmup)
 

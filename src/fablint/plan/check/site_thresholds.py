@@ -94,7 +94,7 @@ def _kernels() -> list[str]:
 def _size(size: Any, kernel: str, where: str) -> int:
     text = str(size) if type(size) is int else size
     if not isinstance(text, str):
-        raise UsageError(f"{where}: size: {shown(size)} is no size", 'give bytes, such as 8 or "1M"')
+        raise UsageError(f"{where}: size: {shown(size)} is not a size", 'give bytes, such as 8 or "1M"')
     try:
         found = parse_bytes(text)
     except UsageError as error:
@@ -126,8 +126,8 @@ def _figure(text: Any, quantity: str, where: str, otherwise: str = "") -> float:
         raise UsageError(f"{where}: {shown(text)} is negative", hint)
     match = _FIGURE.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None:
-        raise UsageError(f"{where}: {shown(text)} is no figure with a unit", hint)
+        raise UsageError(f"{where}: {shown(text)} is not a figure with a unit", hint)
     number, unit = match.groups()
     if unit not in units:
-        raise UsageError(f"{where}: '{short(unit)}' is no unit of a {quantity}", f"use {alternatives(units)}")
+        raise UsageError(f"{where}: '{short(unit)}' is not a unit of a {quantity}", f"use {alternatives(units)}")
     return float(number) * units[unit]

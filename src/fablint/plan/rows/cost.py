@@ -9,19 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from fablint.model.registry.option_values import LARGE, Counts
+from fablint.model.registry.option_values import Counts
+from fablint.model.registry.row_limits import ROW_LIMITS
 from fablint.model.row import RowSpec
 from fablint.plan.rows.patterns import Extent
 
 OVERHEAD = 1.10  # schedule, warm-up and writing, on top of the measuring itself
-
-# What docs/reference/engine.md says.
-DEFAULT_BUDGET_S = 1.0
-LONGEST_ROUND_S = 60.0
-LONGEST_COUNTED_ROUND_S = 3600.0  # with --iterations
-DEFAULT_WINDOW = 64
-BYTES_TO_ONE = 16 * 2**20
-BYTES_TO_ALL = 256 * 2**20
 
 # The nominal fabric: a slow one by the standards of 2026, so that the prediction errs upwards.
 NOMINAL_LATENCY_S = 3e-6
@@ -60,8 +53,9 @@ def _longest(row: RowSpec) -> float:
     if row.budget is not None:
         return row.budget
     if row.iterations is not None:
-        return LONGEST_COUNTED_ROUND_S
-    return DEFAULT_BUDGET_S if row.samples is None and row.precision is None else LONGEST_ROUND_S
+        return ROW_LIMITS.longest_counted_round_s
+    has_default_rule = row.samples is None and row.precision is None
+    return ROW_LIMITS.default_budget_s if has_default_rule else ROW_LIMITS.longest_round_s
 
 
 def sampling_seconds(row: RowSpec, samples: Callable[[int], int], fan: int) -> float:
@@ -82,7 +76,7 @@ def sampling_seconds(row: RowSpec, samples: Callable[[int], int], fan: int) -> f
 
 def at_size(counts: Counts) -> Callable[[int], int]:
     """Which of the counts holds at a size."""
-    return lambda size: counts[size > LARGE]
+    return lambda size: counts[size > ROW_LIMITS.largest_small_message]
 
 
 def _steps(row: RowSpec, fan: int) -> int:
@@ -96,5 +90,5 @@ def windows(row: RowSpec, fan: int = 1) -> Sequence[int]:
         return [1] * len(row.sizes)
     if row.window:
         return [row.window] * len(row.sizes)
-    in_flight = min(BYTES_TO_ONE, BYTES_TO_ALL // max(fan, 1))
-    return [max(1, min(DEFAULT_WINDOW, in_flight // size)) for size in row.sizes]
+    in_flight = min(ROW_LIMITS.window_bytes_to_one, ROW_LIMITS.window_bytes_to_all // max(fan, 1))
+    return [max(1, min(ROW_LIMITS.default_window, in_flight // size)) for size in row.sizes]

@@ -100,7 +100,7 @@ def _parse_round(words: list[str], ranks: int, where: str) -> list[tuple[int, in
     for word in words:
         match = re.fullmatch(r"([0-9]+)-([0-9]+)", word)
         if not match:
-            raise UsageError(f"{where}: '{word}' is no pair", "write it as 0-1")
+            raise UsageError(f"{where}: '{word}' is not a pair", "write it as 0-1")
         for rank in (int(match[1]), int(match[2])):
             if rank >= ranks:
                 raise UsageError(f"{where}: rank {rank} does not exist", f"this run has ranks 0-{ranks - 1}")

@@ -10,11 +10,10 @@ from fablint.errors import UsageError
 from fablint.model import Medium, RowSpec
 from fablint.model.registry import TRANSPORTS
 from fablint.model.registry.option_values import Counts
-from fablint.plan.rows.cost import DEFAULT_BUDGET_S
+from fablint.model.registry.row_limits import ROW_LIMITS
 from fablint.plan.rows.row_text import parse_row
 
 BLOCKS = 5  # of each transport: the interval of a ratio is that of the ratios of so many blocks
-PRECISION = 0.02  # of the engine, if no stopping rule is given
 SHORTEST_BLOCK_S = 0.1
 
 Options = Mapping[str, str | None]  # of a row, as text
@@ -114,7 +113,7 @@ def _most_blocks(row: RowSpec) -> int:
 def _block(row: RowSpec, number: int) -> RowSpec:
     """Return one of `number` blocks of a row: its share of the repetitions and of the time."""
     if row.iterations is None and row.samples is None and row.budget is None and row.precision is None:
-        row = replace(row, budget=DEFAULT_BUDGET_S, precision=PRECISION)
+        row = replace(row, budget=ROW_LIMITS.default_budget_s, precision=ROW_LIMITS.default_precision)
     return replace(
         row,
         iterations=_share(row.iterations, number),

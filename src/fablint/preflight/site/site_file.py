@@ -92,19 +92,21 @@ def _refuse_twice(classes: Collection[SiteClass], source: str) -> None:
 
 def _cards(table: Any, where: str) -> Cards:
     if not isinstance(table, dict):
-        raise UsageError(f"{where}: cards is no table", 'write [class.cards] and "NIC 15b3:1021" = 1 below')
+        raise UsageError(f"{where}: cards is not a table", 'write [class.cards] and "NIC 15b3:1021" = 1 below')
     for name, count in table.items():
         if type(count) is not int or not 0 < count < 1000:
-            raise UsageError(f"{where}: cards: {shown(name)}: {shown(count)} is no number of cards", "give 1 or more")
+            raise UsageError(
+                f"{where}: cards: {shown(name)}: {shown(count)} is not a number of cards", "give 1 or more"
+            )
         if name.partition(" ")[0] not in ("NIC", "GPU"):
-            raise UsageError(f"{where}: cards: {shown(name)} is no card", 'write it as "NIC 15b3:1021"')
+            raise UsageError(f"{where}: cards: {shown(name)} is not a card", 'write it as "NIC 15b3:1021"')
     return Counter(table)
 
 
 def _expect(entry: Mapping[str, Any], where: str) -> Mapping[str, Expected]:
     table = entry.get("expect", {})
     if not isinstance(table, dict):
-        raise UsageError(f"{where}: expect is no table", 'write [class.expect] and "net.link.mtu" = 9000 below')
+        raise UsageError(f"{where}: expect is not a table", 'write [class.expect] and "net.link.mtu" = 9000 below')
     return {
         _check(id, f"{where}: expect"): _expected(_BY_ID[id], value, f"{where}: {id}") for id, value in table.items()
     }
@@ -115,7 +117,7 @@ def _expected(check: type[Check], value: Any, where: str) -> Expected:
         raise UsageError(f"{where}: this check has no value to expect", "see [severity] and [[suppress]]")
     if not isinstance(value, dict):
         if check.named:
-            raise UsageError(f"{where}: {shown(value)} is no table", "give each setting its value")
+            raise UsageError(f"{where}: {shown(value)} is not a table", "give each setting its value")
         return Expected(_value(check, value, where))
     targets: dict[str, Value] = {}
     for key, one in value.items():
@@ -133,7 +135,7 @@ def _value(check: type[Check], value: Any, where: str) -> Value:
     if not check.numeric and isinstance(value, str):
         return value
     hint = "give a figure without quotes, such as 9000" if check.numeric else 'give a text in quotes, such as "on"'
-    raise UsageError(f"{where}: {shown(value)} is no {'figure' if check.numeric else 'text'}", hint)
+    raise UsageError(f"{where}: {shown(value)} is not a {'figure' if check.numeric else 'text'}", hint)
 
 
 def _targets(key: str, where: str) -> tuple[str, ...]:
@@ -149,7 +151,7 @@ def _targets(key: str, where: str) -> tuple[str, ...]:
 
 def _severities(table: Any, where: str) -> Mapping[str, Severity]:
     if not isinstance(table, dict):
-        raise UsageError(f"{where} is no table", 'write [severity] and "host.cstates" = "info" below')
+        raise UsageError(f"{where} is not a table", 'write [severity] and "host.cstates" = "info" below')
     levels = [str(one) for one in Severity]
     found = {_check(id, where): Severity(choice(table, id, where, levels)) for id in table}
     for id in NEVER:
@@ -185,7 +187,7 @@ def _date(value: Any, where: str) -> date:
     try:
         return date.fromisoformat(value)
     except (ValueError, TypeError):
-        raise UsageError(f"{where}: {shown(value)} is no date", "write the last day as 2026-12-31") from None
+        raise UsageError(f"{where}: {shown(value)} is not a date", "write the last day as 2026-12-31") from None
 
 
 # ------------------------------------------------------------------------------------------------ values
@@ -215,7 +217,7 @@ def _names(text: str, where: str) -> tuple[str, ...]:
 def _text(value: Any, where: str) -> str:
     """One line of at most some letters, without blanks at its ends."""
     if not isinstance(value, str):
-        raise UsageError(f"{where}: {shown(value)} is no text", "give a text in quotes")
+        raise UsageError(f"{where}: {shown(value)} is not a text", "give a text in quotes")
     if not value.isprintable() or (len(value) > _LETTERS and "[" not in value):
-        raise UsageError(f"{where}: {shown(value)} is no line of at most {_LETTERS} letters", "shorten it")
+        raise UsageError(f"{where}: {shown(value)} is not a line of at most {_LETTERS} letters", "shorten it")
     return value.strip()

@@ -50,7 +50,7 @@ def _section(run: Run, row: Row, count: int | None) -> Rendered:
     lines = [
         f"# {program()}: victims of row {row.name} alone and beside {units.plural(len(aggressors), 'aggressor')}"
         f" ({traffic})",
-        "# impact factor: time of a message beside the aggressors over the time alone; 1 is no impact, both for latency"
+        "# impact factor: time of a message beside the aggressors over the time alone; 1: no impact, both for latency"
         " and for bandwidth",
         "# Avg is the mean over the victim pairs; 99% and 99.9% are those of the time of a message: of a bandwidth, the"
         " slow end",

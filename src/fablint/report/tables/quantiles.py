@@ -13,7 +13,7 @@ STORED = {0.0: "min", 50.0: "median", 99.0: "p99", 100.0: "max"}
 
 
 def checked(percentiles: Sequence[float]) -> tuple[float, ...]:
-    """As a tuple; raises UsageError for what is no percentile."""
+    """As a tuple; raises UsageError for a text that is not a percentile."""
     for percentile in percentiles:
         if not 0 <= percentile <= 100:
             raise UsageError(f"percentile {percentile:g} is not between 0 and 100", "give a list such as 50,90,99.9")

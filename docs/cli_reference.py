@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from fablint.cli import cli
+from fablint.errors import EXIT_CODES
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 HEAD = """\
@@ -21,14 +22,7 @@ JSON object on stdout: `format`, `error`, `exit_code`.
 
 | exit code | meaning |
 | --- | --- |
-| 0 | pass; the verb did what it was asked to |
-| 1 | a fault was found |
-| 2 | wrong usage: nothing was started |
-| 3 | incomplete or undecided: what was measured is kept |
-| 4 | refused by preflight |
-| 5 | internal error |
-| 6 | act would drain more hosts than it may |
-| 130 | interrupted with Ctrl-C: what was measured is kept |
+{exit_codes}
 
 | environment | meaning |
 | --- | --- |
@@ -51,7 +45,8 @@ def commands(command: click.Command, path: str, parent: click.Context | None = N
 
 def render() -> str:
     sections = (f"## {path}\n\n```\n{text}\n```\n" for path, text in commands(cli, "fablint"))
-    return "\n".join([HEAD, *sections])
+    exit_codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
+    return "\n".join([HEAD.format(exit_codes=exit_codes), *sections])
 
 
 if __name__ == "__main__":

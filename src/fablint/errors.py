@@ -10,10 +10,24 @@
     ├── TooManyError          6  more hosts would be drained than --most allows
     └── InternalError         5  a defect of fablint
 
-Exit code 0 is a pass and 1 a fault found in the fabric: neither is an error, both are a `Verdict`.
+`EXIT_CODES` says what each exit code means: the help, the README and docs/reference/cli.md have the same table.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+
+INTERRUPTED = 130  # as a shell reports a program ended by Ctrl-C
+EXIT_CODES: Mapping[int, str] = {
+    0: "pass; the verb did what it was asked to",
+    1: "a fault was found, or a payload was damaged",
+    2: "wrong usage: nothing was started",
+    3: "incomplete or undecided: what was measured is kept",
+    4: "refused by preflight",
+    5: "internal error",
+    6: "act would drain more hosts than it may",
+    INTERRUPTED: "interrupted with Ctrl-C: what was measured is kept",
+}
 
 
 class FablintError(Exception):

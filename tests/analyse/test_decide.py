@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fablint.analyse.decide import EXIT_CODES, amended, verdict_of
-from fablint.model import Coverage, Finding, State, Verdict, VerdictWord
+from fablint.model import ComponentRef, Coverage, Finding, State, Verdict, VerdictWord
+from fablint.model.verdict import seen
 from finding_cases import finding
 
 
@@ -30,6 +31,20 @@ def test_only_a_complete_run_passes() -> None:
     assert decide(of(State.OK), complete=True) == "pass"
     assert decide(of(State.OK), complete=False) == "incomplete"
     assert decide(of(State.FAULT), complete=False) == "fault"
+
+
+def test_a_run_of_one_host_without_findings_about_it_is_local() -> None:
+    one_host = Finding(
+        state=State.NOT_JUDGED,
+        components=(ComponentRef(kind="config", title="one host"),),
+        evidence=(seen("one_host", ranks=2, host="n1"),),
+    )
+    verdict = verdict_of([one_host, *of(State.OK)], NOTHING, complete=True)
+    assert (verdict.verdict, verdict.exit_code) == ("local", 0)
+    assert amended(verdict).verdict == "local"
+    assert decide([one_host], complete=False) == "incomplete"
+    assert decide([one_host, *of(State.SUSPECT)], complete=True) == "incomplete"
+    assert decide([one_host, *of(State.FAULT)], complete=True) == "fault"
 
 
 @pytest.mark.parametrize(

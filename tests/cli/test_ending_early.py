@@ -68,7 +68,9 @@ def running(tmp_path, mpicxx):
 
 def resumed(fablint, running: Running) -> None:
     done = fablint("-q", "resume", "x.run", *running.chosen)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "x.run: complete\n", "")
+    assert (done.returncode, done.stdout.partition(" ")[0], done.stderr) == (0, "LOCAL", "")
+    assert "; run complete\n" in done.stdout
+    assert (running.path / "report" / "index.html").exists()
     again = fablint("resume", "x.run", *running.chosen)
     assert (again.returncode, again.stdout) == (0, "x.run: nothing is missing\n")
 

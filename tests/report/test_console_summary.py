@@ -70,7 +70,7 @@ def test_what_does_not_fit_is_counted_and_the_worst_comes_first():
     lines = console_summary(*many_faults(400)).splitlines()
     assert "host n0399" in lines[2]
     named = sum("host n0" in line for line in lines)
-    rest = next(line for line in lines if "more (see report)" in line and "note" not in line)
+    rest = next(line for line in lines if "more (--all shows them)" in line and "note" not in line)
     assert int(re.search(r"\d+", rest)[0]) == 401 - named  # 400 faults and the folded healthy ones
 
 
@@ -117,7 +117,7 @@ def test_warnings_of_preflight_are_printed_and_omitted_warnings_are_counted(coun
     notes = [f"preflight warns: check.{index}: word (n1)" for index in range(count)]
     lines = console_summary(replace(run, notes=notes), diagnosis).splitlines()
     assert sum("preflight warns" in line for line in lines) == shown
-    more = [line for line in lines if line.startswith("note") and "more (see report)" in line]
+    more = [line for line in lines if line.startswith("note") and "more (--all shows them)" in line]
     assert [int(re.search(r"\d+", line)[0]) for line in more] == ([count - shown] if count > shown else [])
 
 
@@ -125,3 +125,13 @@ def test_skipped_rows_say_why():
     run, diagnosis = healthy_case()
     row = replace(run.rows[0], attributes={**run.rows[0].attributes, "state": "skipped", "reason": "no memory"})
     assert "latency: skipped, no memory" in console_summary(replace(run, rows=(row,)), diagnosis)
+
+
+def test_a_pipe_gets_everything_on_unbroken_lines():
+    run, diagnosis = many_faults(400)
+    lines = console_summary(run, diagnosis, width=None, is_full=True).splitlines()
+    assert sum(line.startswith("FAULT       host n") for line in lines) == 400
+    assert sum(line.startswith("note") for line in lines) >= 9
+    assert not any("--all" in line or line.endswith("...") for line in lines)
+    wrapped = console_summary(run, diagnosis, width=60, is_full=True).splitlines()
+    assert len(wrapped) > len(lines)

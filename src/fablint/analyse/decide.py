@@ -7,7 +7,7 @@ from typing import Any
 
 from fablint.model import Coverage, Finding, State, Verdict, VerdictWord
 
-EXIT_CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3}
+EXIT_CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3, "local": 0}
 
 
 def verdict_of(
@@ -15,7 +15,8 @@ def verdict_of(
 ) -> Verdict:
     """The verdict on a run.
 
-    It is `fault` where a component is at fault, and `pass` only where all findings are OK and nothing is missing.
+    It is `fault` where a component is at fault, and `pass` only where all findings are OK and nothing is missing. Where
+    all ranks ran on one host it is `local` in place of `pass`: findings about the run as a whole remain.
 
     Parameters
     ----------
@@ -32,10 +33,20 @@ def verdict_of(
     """
     states = {finding.state for finding in findings}
     word: VerdictWord = "pass" if complete and states <= {State.OK} else "incomplete"
+    if complete and _is_local(findings):
+        word = "local"
     if known_fault or State.FAULT in states:
         word = "fault"
     ranked = tuple(sorted(findings, key=lambda finding: finding.rank))
     return Verdict(verdict=word, exit_code=EXIT_CODES[word], findings=ranked, coverage=coverage, **more)
+
+
+def _is_local(findings: Sequence[Finding]) -> bool:
+    """Whether all ranks ran on one host, and no component of it is reported."""
+    kinds = {evidence.kind for finding in findings for evidence in finding.evidence if finding.component == "config"}
+    return "one_host" in kinds and all(
+        finding.component == "config" for finding in findings if finding.state is not State.OK
+    )
 
 
 def amended(

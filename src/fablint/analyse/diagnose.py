@@ -135,7 +135,7 @@ def diagnose(
         verdict_of(
             findings,
             coverage,
-            complete=bool(clearing) and _is_complete(run),
+            complete=bool(clearing) and _is_complete(run) and not _is_imported_of_one_host(run),
             limits=Limits(reported=settings.tolerance, passed=settings.loss_in_scope),
             notes=tuple(notes),
         ),
@@ -147,6 +147,11 @@ def diagnose(
         distances=_once(paths.follow_ups),
         routes=_once(_about_route(pair, placement) for view in judged for pair in view.slow_pairs if pair.loss > 0),
     )
+
+
+def _is_imported_of_one_host(run: Run) -> bool:
+    """Whether another tool measured one host: its user meant to measure a network."""
+    return "imported" in run.attributes and len(run.hosts) == 1
 
 
 def _once(follow_ups: Iterable[FollowUp]) -> tuple[FollowUp, ...]:

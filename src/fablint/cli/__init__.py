@@ -13,8 +13,8 @@ from keyword import iskeyword
 import click
 
 from fablint import __version__
-from fablint.cli.session import INTERRUPTED, Session, common_options
-from fablint.errors import FablintError, IncompleteError, InternalError, UsageError
+from fablint.cli.session import Session, common_options
+from fablint.errors import EXIT_CODES, INTERRUPTED, FablintError, IncompleteError, InternalError, UsageError
 
 _CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
@@ -84,6 +84,7 @@ class _InOrder(click.Group):
     commands=_Verbs(_VERBS),
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=False,
+    epilog="\b\nExit codes:\n" + "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items()),
     invoke_without_command=True,
 )
 @common_options
@@ -91,10 +92,6 @@ class _InOrder(click.Group):
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Measure the fabric of an HPC or AI cluster and localise faulty components.
-
-    \b
-    Exit codes: 0 pass, 1 fault found, 2 wrong usage, 3 incomplete or undecided,
-    4 refused by preflight, 5 internal error, 6 act would drain too many hosts.
 
     \b
     Example:

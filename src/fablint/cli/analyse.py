@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fablint.cli.options import findings_option, runs_argument, site_option, topology_option
-from fablint.cli.session import Session, verb
+from fablint.cli.session import Session, all_option, verb
 
 
 @verb(short_help="Analyse a run: localise faults.")
@@ -13,6 +13,7 @@ from fablint.cli.session import Session, verb
 @topology_option
 @findings_option
 @site_option
+@all_option
 def analyse(
     session: Session, runs: tuple[Path, ...], topology: Path | None, findings: Path | None, site: Path | None
 ) -> int:

@@ -27,7 +27,7 @@ from fablint.cli.options import (
     unequal_option,
     with_options,
 )
-from fablint.cli.session import Session, verb
+from fablint.cli.session import Session, all_option, verb
 from fablint.errors import PreflightError, UsageError
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ _cluster_options = with_options(
 @media_options
 @submit_options
 @mpicxx_option
+@all_option
 def check(session: Session, output: Path | None, mpicxx: Path | None, **values: Any) -> int:
     """Measure, analyse and report in one step.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fablint.cli.options import mpicxx_option
-from fablint.cli.session import Session, verb
+from fablint.cli.session import Session, all_option, verb
 from fablint.errors import InternalError, UsageError
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ MARK = ".made-by-demo"
 
 @verb(short_help="The whole flow, real and simulated.")
 @mpicxx_option
+@all_option
 def demo(session: Session, mpicxx: Path | None) -> None:
     """Show the whole flow: a check of this machine, then of a simulated fabric with one slow cable.
 

@@ -9,7 +9,7 @@ import click
 
 from fablint.cli.options import FILE, findings_option, runs_argument, site_option, topology_option
 from fablint.cli.param_types import Percentiles
-from fablint.cli.session import Session, verb
+from fablint.cli.session import Session, all_option, verb
 from fablint.errors import UsageError
 
 TABLES = (  # those of fablint.report.TABLES, which imports numpy
@@ -52,6 +52,7 @@ class _Sources(NamedTuple):
 @click.option("--percentiles", type=Percentiles(), metavar="LIST", help="Of message times, such as 50,99,99.9.")
 @click.option("--full", is_flag=True, help="All columns and lines of the table.")
 @click.option("--slowest", type=click.IntRange(1), metavar="N", help="Only the N slowest pairs of every size.")
+@all_option
 def report(  # noqa: PLR0913
     session: Session,
     runs: tuple[Path, ...],
@@ -67,10 +68,9 @@ def report(  # noqa: PLR0913
 ) -> int:
     """Analyse a run and write one self-contained HTML page, with the verdict as JSON in the same folder.
 
-    The verdict of RUN/report/index.html is RUN/report/verdict.json, that of night.html is night.verdict.json.
+    The verdict of index.html is verdict.json, that of night.html is night.verdict.json.
 
-    The exit code is the verdict's, as for analyse. With --table a table is printed instead; --row, --percentiles,
-    --full and --slowest select parts of it.
+    The exit code is the verdict's. --table prints a table; --row, --percentiles, --full and --slowest select from it.
 
     \b
     Examples:

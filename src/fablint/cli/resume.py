@@ -1,20 +1,21 @@
-"""The verb `resume`: measures the rounds that a run lacks, and continues a check to its verdict."""
+"""The verb `resume`: measures the rounds that a run lacks, and ends with the verdict and the report."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from fablint.cli.options import mpicxx_option, run_argument
-from fablint.cli.session import Session, verb
+from fablint.cli.session import Session, all_option, verb
 
 
 @verb(short_help="Measure the missing rounds of a run.")
 @run_argument
 @mpicxx_option
+@all_option
 def resume(session: Session, run: Path, mpicxx: Path | None) -> int:
-    """Measure the missing rounds of RUN, with the same ranks.
+    """Measure the missing rounds of RUN, with the same ranks; print the verdict and write the report.
 
-    The check of a cluster continues with the missing levels, up to its verdict and report.
+    The check of a cluster continues with the missing levels. The exit code is the verdict's.
 
     \b
     Example:
@@ -22,6 +23,7 @@ def resume(session: Session, run: Path, mpicxx: Path | None) -> int:
     """
     from fablint.workflows import measurement
     from fablint.workflows.check.check_record import load_check
+    from fablint.workflows.check.check_run import report_measured
 
     with session.context(mpicxx) as context:
         record = load_check(run)
@@ -31,7 +33,7 @@ def resume(session: Session, run: Path, mpicxx: Path | None) -> int:
             outcome = resume_check(context, run, record)
             return _nothing_missing(session, run) if outcome is None else session.outcome(outcome)
         result = measurement.resume(context, run)
-    return _nothing_missing(session, run) if result is None else session.measurement(result)
+    return _nothing_missing(session, run) if result is None else session.outcome(report_measured(result))
 
 
 def _nothing_missing(session: Session, run: Path) -> int:

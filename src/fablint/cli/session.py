@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fablint.errors import IncompleteError
+from fablint.errors import INTERRUPTED, IncompleteError
 
 if TYPE_CHECKING:
     from fablint.measure import ConsoleProgress
@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from fablint.workflows.measurement import MeasurementResult
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
-INTERRUPTED = 130  # as a shell reports a program ended by Ctrl-C
 _WIDTH = 80
-_WIDEST = 120
 _SHOWN = 5  # excluded lines of an imported file that are shown on stderr
 _LINE_WIDTH = 60  # characters of such a line
 
@@ -47,6 +45,7 @@ class Session:
     debug: bool = False
     quiet: bool = False
     json: bool = False
+    is_full: bool = False  # everything that a verdict says, also on a terminal
     machine: Callable[[], System] = field(default=_machine)
     shown: ConsoleProgress | None = field(default=None, init=False)  # progress display of a long verb
     has_result: bool = field(default=False, init=False)  # the result is printed: no other JSON may follow on stdout
@@ -100,7 +99,11 @@ class Session:
         if self.json:
             self.print(verdict_json(diagnosis), nl=False)
         else:
-            self.print(console_summary(run, diagnosis, width=columns(), color=in_colour()), nl=False)
+            is_terminal = sys.stdout.isatty()
+            width = columns() if is_terminal else None
+            is_full = self.is_full or not is_terminal
+            summary = console_summary(run, diagnosis, width=width, color=in_colour(), is_full=is_full)
+            self.print(summary, nl=False)
         return diagnosis.verdict.exit_code
 
     def outcome(self, outcome: CheckOutcome) -> int:
@@ -109,7 +112,7 @@ class Session:
             self.warn(outcome.error)
         code = self.verdict(outcome.run, outcome.diagnosis)
         self.say(f"report: {outcome.page}")
-        return code
+        return code if outcome.exit_code is None else outcome.exit_code
 
     def measurement(self, result: MeasurementResult) -> int:
         """Print what a launch measured; return its exit code."""
@@ -176,8 +179,8 @@ class Session:
 
 
 def columns() -> int:
-    """Columns of the terminal, 120 at most."""
-    return min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDEST)
+    """Columns of the terminal."""
+    return shutil.get_terminal_size((_WIDTH, 24)).columns
 
 
 def in_colour() -> bool:
@@ -207,6 +210,16 @@ def common_options(verb: Verb) -> Verb:
         option = click.option(*names, is_flag=True, expose_value=False, is_eager=True, callback=callback, help=words)
         verb = option(verb)
     return verb
+
+
+all_option = click.option(
+    "--all",
+    "is_full",
+    is_flag=True,
+    expose_value=False,
+    callback=_set_in_session("is_full"),
+    help="Print every finding and note in full, as into a pipe or a file [25 lines on a terminal].",
+)
 
 
 def verb(**settings: Any) -> Callable[[Callable[..., Any]], click.Command]:

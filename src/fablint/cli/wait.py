@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from fablint.cli.jobs import await_job, has_begun, job_facts
-from fablint.cli.session import INTERRUPTED, Session, verb
+from fablint.cli.session import Session, verb
+from fablint.errors import INTERRUPTED
 
 
 @verb(short_help="Wait for a submitted job.")

@@ -21,7 +21,8 @@ class State(StrEnum):
     OK = "OK"  # with an upper bound of the loss
 
 
-VerdictWord = Literal["pass", "fault", "incomplete"]
+# `local`: nothing is wrong on the one host of the run, and no network was measured.
+VerdictWord = Literal["pass", "fault", "incomplete", "local"]
 
 
 Value = bool | int | float | str | tuple[str, ...] | None

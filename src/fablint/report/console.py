@@ -1,7 +1,9 @@
-"""The verdict on a terminal: at most 25 lines, the answer first."""
+"""The verdict as text, the answer first: at most 25 lines on a terminal, otherwise everything."""
 
 from __future__ import annotations
 
+import math
+import sys
 import textwrap
 
 from fablint.model import Diagnosis, Finding, Placement, Row, Run, State
@@ -15,7 +17,7 @@ MAX_LINES = 25
 _MARGIN = 12  # width of the left column
 _MOST_NOTES = 6  # a line each: warnings of preflight and suppressed findings, which a check tells nowhere else
 _ROWS_SHOWN = 4
-_STYLES = {"fault": "bold red", "incomplete": "bold yellow", "pass": "bold green"}
+_STYLES = {"fault": "bold red", "incomplete": "bold yellow", "pass": "bold green", "local": "bold green"}
 _STATE_STYLES = {
     State.FAULT: "red",
     State.SUSPECT: "yellow",
@@ -25,36 +27,50 @@ _STATE_STYLES = {
 }
 
 
-def console_summary(run: Run, diagnosis: Diagnosis, *, width: int = 80, color: bool = False) -> str:
-    """The summary, newline-terminated: at most `MAX_LINES` lines of `width` columns, colour codes not counted.
+def console_summary(
+    run: Run, diagnosis: Diagnosis, *, width: int | None = 80, color: bool = False, is_full: bool = False
+) -> str:
+    """Return the summary, newline-terminated: what is wrong, how much was measured, the figures, the instrument.
 
-    Says in this order what is wrong, how much of the plan was done, what was measured and with what. The caller
-    decides on colour (`NO_COLOR`, not a terminal: False).
+    Parameters
+    ----------
+    run, diagnosis
+        What was measured, and what follows from it.
+    width
+        Columns, colour codes not counted; None: lines are neither wrapped nor shortened.
+    color
+        Add colour codes.
+    is_full
+        Everything. False: at most `MAX_LINES` lines, the gravest findings first.
     """
-    painter = _Painter(width, color)
+    painter = _Painter(width, color, is_full)
     verdict = diagnosis.verdict
-    head = [painter.line(verdict.verdict.upper(), finding_order.headline(verdict), _STYLES[verdict.verdict])]
+    figures = _local_figures(run, diagnosis) if verdict.verdict == "local" else ""
+    words = "; ".join(filter(None, (figures, finding_order.headline(verdict))))
+    head = [painter.line(finding_order.word(verdict), words, _STYLES[verdict.verdict])]
     tail = _tail(run, diagnosis, painter, scopes.threshold_words(diagnosis.comparison) if diagnosis.comparison else "")
-    room = MAX_LINES - len(head) - len(tail) - 2  # two blank lines around the findings
+    room = MAX_LINES - len(head) - len(tail) - 2 if not is_full else sys.maxsize  # two blank lines around the findings
     body = _findings(finding_order.ordered(verdict), room, painter)
     return "\n".join([*head, "", *body, "", *tail] if body else [*head, "", *tail]) + "\n"
 
 
 class _Painter:
-    """Lines with a label in the left margin, cut to the width, with colour where wanted."""
+    """Lines with a label in the left margin, fitted to the width, with colour where wanted."""
 
-    def __init__(self, width: int, color: bool) -> None:
-        self.width, self.color = max(width, _MARGIN + 20), color
+    def __init__(self, width: int | None, color: bool, is_full: bool) -> None:
+        self.width = sys.maxsize if width is None else max(width, _MARGIN + 20)
+        self.color, self.is_full = color, is_full
 
     def line(self, label: str, words: str, style: str = "") -> str:
         gap = max(_MARGIN, len(label) + 2)
-        words = units.shorten(words, self.width - gap)
+        words = units.printable(words) if self.is_full else units.shorten(words, self.width - gap)
         margin = " " * (gap - len(label))
         return ((coloured(label, style) if self.color and style else label) + margin + words).rstrip()
 
     def block(self, label: str, words: str, limit: int, style: str = "") -> list[str]:
-        """Wrapped to at most `limit` lines."""
+        """Wrapped to at most `limit` lines, without limit where everything is printed."""
         room = self.width - max(_MARGIN, len(label) + 2)
+        limit = sys.maxsize if self.is_full else limit
         wrapped = textwrap.wrap(units.printable(words), room, break_on_hyphens=False) or [""]
         if len(wrapped) > limit:
             wrapped[limit - 1] = units.shorten(" ".join(wrapped[limit - 1 :]), room)
@@ -84,7 +100,7 @@ def _findings(found: list[Finding], room: int, painter: _Painter) -> list[str]:
     if len(lines) + len(blocks) - kept <= room:
         return lines + short[kept:]
     named = kept + max(0, room - 1 - len(lines))
-    return [*lines, *short[kept:named], painter.line("", f"... and {len(blocks) - named:,} more (see report)")]
+    return [*lines, *short[kept:named], painter.line("", f"... and {len(blocks) - named:,} more (--all shows them)")]
 
 
 def _finding(finding: Finding, painter: _Painter) -> list[str]:
@@ -126,10 +142,10 @@ def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) ->
     lines += painter.block("thresholds", thresholds, 2) if thresholds else []
     lines += painter.block("instrument", run_facts.instrument(run), 2)
     notes = run_facts.notes(run, diagnosis)
-    shown = notes if len(notes) <= _MOST_NOTES else notes[: _MOST_NOTES - 1]
-    lines += [painter.line("note", note) for note in shown]
+    shown = notes if painter.is_full or len(notes) <= _MOST_NOTES else notes[: _MOST_NOTES - 1]
+    lines += [line for note in shown for line in painter.block("note", note, 1)]
     if len(notes) > len(shown):
-        lines.append(painter.line("note", f"... and {len(notes) - len(shown)} more (see report)"))
+        lines.append(painter.line("note", f"... and {len(notes) - len(shown)} more (--all shows them)"))
     return lines
 
 
@@ -140,22 +156,42 @@ def _by_distance(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]
         return []
     lines = [painter.line("", f"{section}: {words}") for section, words in scopes.short_lines(found)]
     skipped = [row for row in run.rows if row.attributes.get("state") == "skipped"]
-    return lines + [_skipped(row, painter) for row in skipped[:_ROWS_SHOWN]]
+    return lines + [_skipped(row, painter) for row in skipped[: _most_rows(painter)]]
 
 
 def _by_row(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
     """A line for each of the first rows."""
     lines = []
-    for row in run.rows[:_ROWS_SHOWN]:
+    shown = run.rows[: _most_rows(painter)]
+    for row in shown:
         if row.attributes.get("state") == "skipped":
             lines.append(_skipped(row, painter))
             continue
         size = run_facts.informative_size(row)
         figure = run_facts.typical(row, size, run_facts.fit_of(diagnosis, row, size))
         lines.append(painter.line("", f"{row.name} at {units.size(size)}: {figure}"))
-    if len(run.rows) > _ROWS_SHOWN:
-        lines.append(painter.line("", f"... and {units.plural(len(run.rows) - _ROWS_SHOWN, 'more row')}"))
+    if len(run.rows) > len(shown):
+        lines.append(painter.line("", f"... and {units.plural(len(run.rows) - len(shown), 'more row')}"))
     return lines
+
+
+def _local_figures(run: Run, diagnosis: Diagnosis) -> str:
+    """Return the latency and the bandwidth between ranks of one host: the typical figure of the first row of each."""
+    figures: dict[str, str] = {}
+    for row in run.rows:
+        if row.attributes.get("state") == "skipped" or row.is_of_network:
+            continue
+        size = run_facts.informative_size(row)
+        fit = run_facts.fit_of(diagnosis, row, size)
+        times = [time for time in (fit.class_time if fit else {}).values() if math.isfinite(time)]
+        time = times[0] if len(times) == 1 else run_facts.sampled_median(row, size)
+        if time is not None:
+            figures.setdefault(row.quantity, units.figure(row.quantity, size, time))
+    return ", ".join(figures.values())
+
+
+def _most_rows(painter: _Painter) -> int | None:
+    return None if painter.is_full else _ROWS_SHOWN
 
 
 def _skipped(row: Row, painter: _Painter) -> str:

@@ -18,6 +18,11 @@ def ordered(verdict: Verdict) -> list[Finding]:
     return sorted(findings, key=lambda finding: finding.rank)
 
 
+def word(verdict: Verdict) -> str:
+    """Return the verdict in capitals."""
+    return "LOCAL OK" if verdict.verdict == "local" else verdict.verdict.upper()
+
+
 def headline(verdict: Verdict) -> str:
     """What was found, in one sentence without the verdict word."""
     counts = [
@@ -25,6 +30,8 @@ def headline(verdict: Verdict) -> str:
         for state in (State.FAULT, State.SUSPECT, State.CONFOUNDED)
     ]
     found = [units.plural(count, state.lower()) for state, count in counts if count]
+    if verdict.verdict == "local":
+        return "no network was measured"
     judged = f"{units.plural(verdict.coverage.hosts_judged, 'host')} judged"
     if missing := verdict.coverage.hosts - verdict.coverage.hosts_judged:
         judged += f", {missing:,} not"

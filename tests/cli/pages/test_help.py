@@ -9,9 +9,11 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from fablint.cli import cli
 from fablint.cli.export import FORMATS
+from fablint.errors import EXIT_CODES, FablintError
 
 ROOT = Path(__file__).parents[3]
 
@@ -70,3 +72,16 @@ def test_functions_of_verbs_fit_a_screen():
         if not isinstance(verb, click.Group):
             function = inspect.unwrap(verb.callback)
             assert len(inspect.getsource(function).splitlines()) <= 45, verb.name
+
+
+def test_every_page_has_the_same_exit_codes():
+    table = "".join(f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items())
+    for page in ("README.md", "docs/reference/cli.md"):
+        assert table in (ROOT / page).read_text(), page
+    help_text = CliRunner().invoke(cli, ["--help"]).output
+    assert all(f"  {code:<4} {meaning}\n" in help_text for code, meaning in EXIT_CODES.items())
+    assert {error.exit_code for error in errors_of(FablintError)} <= set(EXIT_CODES)
+
+
+def errors_of(base):
+    return [base, *(found for one in base.__subclasses__() for found in errors_of(one))]

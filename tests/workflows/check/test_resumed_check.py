@@ -295,6 +295,31 @@ def test_a_signal_ends_a_check_at_once_and_names_the_run_that_goes_on(
     assert run_formats.read(tmp_path / "a.run").state == "complete"
 
 
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (StoppedError("interrupted by SIGTERM"), 3)])
+def test_an_interrupted_check_ends_with_verdict_and_report(
+    cluster: FakeCluster, tmp_path: Path, error: BaseException, code: int
+) -> None:
+    """The signal comes while the first level between hosts is measured."""
+    path = tmp_path / "a.run"
+
+    def stopped(context: Context, plan: Plan, output: Path, options: Any = ()) -> measurement.MeasurementResult:
+        result = cluster.measure(context, plan, output, options)
+        if output == path:
+            raise error
+        return result
+
+    launches, _ = launches_of(cluster, request_of(HOSTS, FABRIC), path)
+    kept = CheckRecord("quick", topology=write_topology(FABRIC))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measurement, "measure", stopped)
+        outcome = LevelRuns(launches, find_suite("quick"), [DRAINED], record=kept).check()
+    assert (outcome.exit_code, outcome.diagnosis.verdict.verdict, outcome.page.exists()) == (code, "incomplete", True)
+    assert "not all was measured: interrupted" in outcome.diagnosis.verdict.notes
+    done = resumed(cluster, path)
+    assert done is not None
+    assert done.exit_code is None
+
+
 def test_a_signal_while_two_hosts_are_tried_reports_neither(cluster: FakeCluster, tmp_path: Path) -> None:
     launches, _ = launches_of(cluster, request_of(HOSTS, FABRIC), tmp_path / "a.run")
 

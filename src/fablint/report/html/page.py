@@ -61,6 +61,7 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         run=run,
         verdict=diagnosis.verdict,
         notes=run_facts.notes(run, diagnosis),
+        word=finding_order.word(diagnosis.verdict),
         headline=finding_order.headline(diagnosis.verdict),
         found=found,
         distances=scopes.scope_lines(run, placement, surveys),

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fablint.errors import INTERRUPTED, StoppedError
 from fablint.model import Diagnosis, FollowUp, Run
-from fablint.workflows import analysis, run_files
+from fablint.workflows import analysis, run_files, run_formats
 from fablint.workflows.check.launches import Launches
 from fablint.workflows.context import Context
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from fablint.plan.check.check_loop import LoopResult, Step
     from fablint.plan.check.check_request import CheckRequest
     from fablint.plan.check.stages import Stage
+    from fablint.workflows.measurement import MeasurementResult
 
 _SHOWN = 8  # undecided components that are named
 _PATHS_SHOWN = 4
@@ -37,6 +39,7 @@ class CheckOutcome:
     diagnosis: Diagnosis
     page: Path
     error: str = ""  # why not everything was measured
+    exit_code: int | None = None  # of a check that a signal ended; None: that of the verdict
 
 
 @dataclass
@@ -64,7 +67,10 @@ class CheckRun(ABC):
         loop = CheckLoop(
             self.steps(run), self.follow_up_request, self.launches.add, self.diagnose, lambda: clock() - begun
         )
-        result = loop.run(run)
+        try:
+            result = loop.run(run)
+        except (KeyboardInterrupt, StoppedError) as error:
+            return self._report_interrupted(error, clock() - begun)
         diagnosis = with_undecided(self.final_diagnosis(result), result.undecided, result.ended)
         if not self.launches.error:
             diagnosis = _without_undecided_paths(diagnosis)
@@ -99,8 +105,24 @@ class CheckRun(ABC):
         run_files.save_topology(self.launches.request.topology, self.launches.output)
         return run
 
-    def _report(self, run: Run, diagnosis: Diagnosis, seconds: float) -> CheckOutcome:
-        error = self.launches.error
+    def _report_interrupted(self, error: BaseException, seconds: float) -> CheckOutcome:
+        """Diagnose and report what was measured until a signal; raise the error where that is nothing."""
+        from fablint.analyse import amended
+
+        output = self.launches.output
+        if not (output / "zarr.json").exists():
+            raise error
+        run = run_formats.read(output)
+        if not run.rows:
+            raise error
+        diagnosis = self.diagnose(run)
+        diagnosis = replace(diagnosis, verdict=amended(diagnosis.verdict, complete=False))
+        outcome = self._report(run, diagnosis, seconds, "interrupted")
+        code = error.exit_code if isinstance(error, StoppedError) else INTERRUPTED
+        return replace(outcome, error=str(error), exit_code=code)
+
+    def _report(self, run: Run, diagnosis: Diagnosis, seconds: float, interrupted: str = "") -> CheckOutcome:
+        error = interrupted or self.launches.error
         ended = [f"not all was measured: {error}"] if error else []
         from fablint.analyse import amended
 
@@ -108,8 +130,21 @@ class CheckRun(ABC):
         diagnosis = replace(diagnosis, verdict=amended(diagnosis.verdict, notes=notes))
         page = analysis.page_of(self.launches.output)
         analysis.write_report(run, diagnosis, page)
-        self.mark_ended()
+        if not interrupted:
+            self.mark_ended()
         return CheckOutcome(run, diagnosis, page, f"{error}: go on with fablint resume {run.path}" if error else "")
+
+
+def report_measured(result: MeasurementResult) -> CheckOutcome:
+    """Diagnose and report a run that was measured without a check; what is damaged or missing decides the exit code."""
+    path = result.run.path
+    assert path is not None
+    run = run_formats.read(path)
+    diagnosis = analysis.diagnose(run, run_files.load_topology(None, run))
+    page = analysis.page_of(path)
+    analysis.write_report(run, diagnosis, page)
+    error = f"{result.error}: go on with fablint resume {path}" if result.error else ""
+    return CheckOutcome(run, diagnosis, page, error, result.exit_code or None)
 
 
 def with_undecided(diagnosis: Diagnosis, undecided: Sequence[FollowUp], why: str) -> Diagnosis:

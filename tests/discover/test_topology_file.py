@@ -126,7 +126,8 @@ def test_the_routing_of_a_file_is_read(tmp_path: Path, text: str, routing: Routi
         (HOSTS + "links: [[s0, s1], [s0, h0]]\n", "links[1]: unknown switch 'h0'"),
         (HOSTS + "links: [[s1, s1]]\n", "links[0]: joins s1 to itself"),
         ("format: 1\n? [a]\n: b\n", ":2: a key must be a name"),
-        ("format: " + "[" * 100_000 + "]" * 100_000, ":1: nested deeper than 10: the file must"),
+        ("format: " + "[" * 50 + "]" * 50, ":1: nested deeper than 10: the file must be YAML"),
+        ("format: " + "[" * 100_000 + "]" * 100_000, ": the file must be YAML"),  # the C parser has a limit as well
         ("format: 0o9e\nlinks: 2001-99-99\n", "not YAML: month must be in 1..12"),
         ('"a\\nb": 1\n', r"unknown key 'a\nb'"),
         (SWITCHES + 'hosts: {"a\\nb": s0}\n', r"hosts: 'a\nb' is not a name"),

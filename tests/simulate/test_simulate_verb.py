@@ -110,7 +110,7 @@ def test_the_number_of_rounds(tmp_path: Path, capsys) -> None:
         (["--topology", "torus", "--hosts", "64", "--routing", "ecmp"], "choose from tables"),
         (["--minimal-share", "0.2"], "belongs to adaptive routing"),
         (["--hosts", "32768", "--topology", "mesh", "--full"], "do not fit into memory"),
-        (["--sizes", "big"], "no size"),
+        (["--sizes", "big"], "is not a size"),
         (["--rounds", "0"], "--rounds"),
     ],
 )

@@ -18,6 +18,7 @@ from fablint.topology.routed_placement import RoutedPlacement
 MOST_ROUNDS = 512  # with more, a component has so many rounds that a random order spreads them
 TRIES = 4  # random halvings from which the search begins
 LEAST_GAIN = 1e-9
+RESOLUTION = 2.0**-32  # of a likeness: sums of multiples of it are exact, so that every linear algebra library agrees
 CHUNK = 1 << 22  # entries of a block of the matrix of components and rounds
 
 Numbers = npt.NDArray[np.int64]
@@ -96,7 +97,7 @@ class _Presence:
             block = np.zeros((min(step, rounds.size - first), numbers.size))
             block[component[inside] - first, column[inside]] = share[inside]
             found += block.T @ (block / rounds[first : first + step, None])
-        return found / rounds.size
+        return np.round(found / rounds.size / RESOLUTION) * RESOLUTION
 
 
 def _presences(rounds: Sequence[Pairs], placement: RoutedPlacement) -> list[_Presence]:

@@ -93,8 +93,8 @@ def mark_concurrent_pairs(found: Sequence[SlowPair], flows: Flows, effects: Effe
     """Return the slow pairs with `beside` set if they were never measured alone, where sharing a link costs time.
 
     The load that the routes predict is that of one turn of a round. A turn that lasts longer than the begin of the next
-    turn shares its links with that turn as well. Where the topology does not name all hosts, the links that the messages
-    of the others cross are unknown, and so is the cost of sharing them.
+    turn shares its links with that turn as well. Where the topology does not name all hosts, the links that messages of
+    the other hosts cross are unknown, and so is the cost of sharing them.
     """
     pairs, switch = effects.residual, effects.classes.placement.switch
     routes_known = (switch >= 0).all() or (switch < 0).all()

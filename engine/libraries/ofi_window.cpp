@@ -8,32 +8,25 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
-#include "libraries/message_epochs.hpp"
+#include "libraries/library_window.hpp"
 
 namespace fablint {
 
 namespace {
 
-struct ReleaseMemory {
-    Memory* memory;
-    void operator()(void* data) const { memory->release(data); }
-};
-
 // A window of memory of the engine. A put is complete when its bytes are visible at the target
 // (FI_DELIVERY_COMPLETE), so that waiting for completions is a flush.
-class OfiWindow : public Window, Atomics, Accumulation {
+class OfiWindow : public LibraryWindow, Atomics, Accumulation {
   public:
     OfiWindow(OfiEndpoint& endpoint, Transport& transport, Memory& memory, const WindowRequest& request,
               std::uint64_t number, Capabilities required)
-        : endpoint_(endpoint), base_(memory.allocate(request.bytes), ReleaseMemory{&memory}) {
-        if (request.sync == "pscw") epochs_.emplace(transport);
+        : LibraryWindow(transport, memory, request), endpoint_(endpoint) {
         find_limits(required);
         // Keys below 100 are those of the fast regions of cxi. A provider with FI_MR_PROV_KEY ignores the number.
         fid_mr* region = nullptr;
-        check_ofi(fi_mr_reg(endpoint.domain(), base_.get(), request.bytes, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, number,
-                            0, &region, nullptr),
+        check_ofi(fi_mr_reg(endpoint.domain(), base(), request.bytes, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, number, 0,
+                            &region, nullptr),
                   "registration of the window");
         region_.reset(region);
         if ((mode() & FI_MR_ENDPOINT) == 0) return;
@@ -41,14 +34,12 @@ class OfiWindow : public Window, Atomics, Accumulation {
         check_ofi(fi_mr_enable(region), "window");
     }
 
-    void* base() const override { return base_.get(); }
-    Epochs& epochs() override { return epochs_ ? *epochs_ : Window::epochs(); }
     Atomics* atomics() override { return this; }
     Accumulation* accumulation() override { return this; }
 
     std::string address() const override {
         const bool is_virtual = (mode() & FI_MR_VIRT_ADDR) != 0;
-        const Target own{is_virtual ? reinterpret_cast<std::uintptr_t>(base_.get()) : 0, fi_mr_key(region_.get())};
+        const Target own{is_virtual ? reinterpret_cast<std::uintptr_t>(base()) : 0, fi_mr_key(region_.get())};
         return {reinterpret_cast<const char*>(&own), sizeof own};
     }
     void connect(int peer, const std::string& address) override {
@@ -57,10 +48,7 @@ class OfiWindow : public Window, Atomics, Accumulation {
 
     void put(int peer, std::size_t offset, const Buffers<const char>& buffers, std::size_t bytes) override {
         const Target& target = targets_.at(peer);
-        const fi_addr_t to = endpoint_.place(peer);
-        const char* data = buffers.first;
-        std::uint64_t there = target.base + offset;
-        for (int i = 0; i < buffers.count; ++i, data += buffers.stride, there += buffers.stride) {
+        for_each(buffers, target.base + offset, [&, to = endpoint_.place(peer)](const char* data, std::uint64_t there) {
             const iovec buffer{const_cast<char*>(data), bytes};
             const fi_rma_iov remote{there, bytes, target.key};
             fi_msg_rma message{};
@@ -72,21 +60,19 @@ class OfiWindow : public Window, Atomics, Accumulation {
             message.context = endpoint_.new_operation(peer);
             endpoint_.retry(
                 peer, [&] { return fi_writemsg(endpoint_.get(), &message, FI_COMPLETION | FI_DELIVERY_COMPLETE); });
-        }
+        });
     }
     void get(int peer, std::size_t offset, const Buffers<char>& buffers, std::size_t bytes) override {
         const Target& target = targets_.at(peer);
-        const fi_addr_t from = endpoint_.place(peer);
-        char* data = buffers.first;
-        std::uint64_t there = target.base + offset;
-        for (int i = 0; i < buffers.count; ++i, data += buffers.stride, there += buffers.stride)
+        for_each(buffers, target.base + offset, [&, from = endpoint_.place(peer)](char* data, std::uint64_t there) {
             endpoint_.retry(peer, [&, operation = endpoint_.new_operation(peer)] {
                 return fi_read(endpoint_.get(), data, bytes, nullptr, from, there, target.key, operation);
             });
+        });
     }
     void complete(int peer) override {
         endpoint_.complete();
-        if (epochs_) epochs_->close(peer);
+        close_access(peer);
     }
     void flush(int) override { endpoint_.complete(); }
 
@@ -141,6 +127,12 @@ class OfiWindow : public Window, Atomics, Accumulation {
 
     // Operations in one call. Throws a usage error where the provider lacks an operation that the kernel needs.
     void find_limits(Capabilities required) {
+        constexpr Capabilities of_atomics = capability::atomics | capability::accumulation;
+        const std::string provider = endpoint_.info().fabric_attr->prov_name;
+        if ((required & of_atomics) != 0 && provider.find("ofi_rxd") != std::string::npos)
+            throw usage_error("provider " + provider +
+                              " of libfabric crashes in atomics that return the previous content (ofiwg/libfabric "
+                              "11814): choose another --ofi-provider or --transport");
         std::size_t count = 0;
         if ((required & capability::atomics) != 0) {
             check_atomic(fi_fetch_atomicvalid(endpoint_.get(), FI_UINT64, FI_SUM, &count), "fetch-and-add of 8 bytes");
@@ -170,9 +162,7 @@ class OfiWindow : public Window, Atomics, Accumulation {
     }
 
     OfiEndpoint& endpoint_;
-    std::optional<MessageEpochs> epochs_;
-    std::unique_ptr<void, ReleaseMemory> base_;
-    OwnedFid<fid_mr> region_;  // closed before its memory is released
+    OwnedFid<fid_mr> region_;  // closed before the base class releases its memory
     std::map<int, Target> targets_;
     std::size_t most_summed_ = 0, most_fetched_ = 0;
 };

@@ -5,43 +5,37 @@
 
 #include <cstring>
 #include <limits>
-#include <optional>
 
-#include "libraries/message_epochs.hpp"
+#include "libraries/library_window.hpp"
 
 namespace fablint {
 
 namespace {
 
 // A window of memory that UCX allocates, so that ranks of a host can map it, or of memory of the engine.
-class UcxWindow : public Window, Atomics {
+class UcxWindow : public LibraryWindow, Atomics {
   public:
     UcxWindow(UcpWorker& worker, Transport& transport, Memory& memory, const WindowRequest& request)
-        : worker_(worker), memory_(memory), is_local_(request.sync == "flush_local") {
-        if (request.sync == "pscw") epochs_.emplace(transport);
-        if (request.win == "create") own_ = memory.allocate(request.bytes);
+        : LibraryWindow(transport, memory, request), worker_(worker), is_local_(request.sync == "flush_local") {
         ucp_mem_map_params_t parameters{};
         parameters.field_mask =
             UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS | UCP_MEM_MAP_PARAM_FIELD_ADDRESS;
-        parameters.address = own_;
+        void* const own = LibraryWindow::base();
+        parameters.address = own;
         parameters.length = request.bytes;
-        parameters.flags = own_ == nullptr ? UCP_MEM_MAP_ALLOCATE : 0;
-        const ucs_status_t status = ucp().mem_map(worker.context(), &parameters, &region_);
-        if (status != UCS_OK) release();
-        check_ucs(status, "window of --win " + request.win);
-        base_ = own_ == nullptr ? allocated_by_ucx() : own_;
-        if (own_ == nullptr) std::memset(base_, 0, request.bytes);  // first touch, on the NUMA node of this thread
+        parameters.flags = own == nullptr ? UCP_MEM_MAP_ALLOCATE : 0;
+        check_ucs(ucp().mem_map(worker.context(), &parameters, &region_), "window of --win " + request.win);
+        base_ = own == nullptr ? allocated_by_ucx() : own;
+        if (own == nullptr) std::memset(base_, 0, request.bytes);  // first touch, on the NUMA node of this thread
     }
     ~UcxWindow() override {
         for (const auto& [peer, target] : targets_) ucp().rkey_destroy(target.key);
         ucp().mem_unmap(worker_.context(), region_);
-        release();
     }
     UcxWindow(const UcxWindow&) = delete;
     UcxWindow& operator=(const UcxWindow&) = delete;
 
     void* base() const override { return base_; }
-    Epochs& epochs() override { return epochs_ ? *epochs_ : Window::epochs(); }
     Atomics* atomics() override { return this; }
 
     // The base of this rank's window, and the packed key.
@@ -67,20 +61,18 @@ class UcxWindow : public Window, Atomics {
 
     void put(int peer, std::size_t offset, const Buffers<const char>& buffers, std::size_t bytes) override {
         Target& target = targets_.at(peer);
-        const ucp_ep_h endpoint = worker_.endpoint(peer);
-        const char* data = buffers.first;
-        std::uint64_t there = target.base + offset;
-        for (int i = 0; i < buffers.count; ++i, data += buffers.stride, there += buffers.stride)
-            worker_.keep(peer, ucp().put_nbx(endpoint, data, bytes, there, target.key, &plain_));
+        for_each(buffers, target.base + offset,
+                 [&, endpoint = worker_.endpoint(peer)](const char* data, std::uint64_t there) {
+                     worker_.keep(peer, ucp().put_nbx(endpoint, data, bytes, there, target.key, &plain_));
+                 });
         target.needs_flush = true;
     }
     void get(int peer, std::size_t offset, const Buffers<char>& buffers, std::size_t bytes) override {
         const Target& target = targets_.at(peer);
-        const ucp_ep_h endpoint = worker_.endpoint(peer);
-        char* data = buffers.first;
-        std::uint64_t there = target.base + offset;
-        for (int i = 0; i < buffers.count; ++i, data += buffers.stride, there += buffers.stride)
-            worker_.keep(peer, ucp().get_nbx(endpoint, data, bytes, there, target.key, &plain_));
+        for_each(buffers, target.base + offset,
+                 [&, endpoint = worker_.endpoint(peer)](char* data, std::uint64_t there) {
+                     worker_.keep(peer, ucp().get_nbx(endpoint, data, bytes, there, target.key, &plain_));
+                 });
     }
     void complete(int peer) override {
         if (is_local_) {
@@ -88,7 +80,7 @@ class UcxWindow : public Window, Atomics {
         } else {
             flush(peer);
         }
-        if (epochs_) epochs_->close(peer);
+        close_access(peer);
     }
     // Gets and atomics are complete at the target when they are complete here.
     void flush(int peer) override {
@@ -121,9 +113,6 @@ class UcxWindow : public Window, Atomics {
         check_ucs(ucp().mem_query(region_, &attributes), "address of the window");
         return attributes.address;
     }
-    void release() {
-        if (own_ != nullptr) memory_.release(own_);
-    }
     void fetch(int peer, ucp_atomic_op_t operation, const void* operand, std::size_t offset, void* reply) {
         const Target& target = targets_.at(peer);
         ucp_request_param_t parameters{};
@@ -135,10 +124,7 @@ class UcxWindow : public Window, Atomics {
     }
 
     UcpWorker& worker_;
-    Memory& memory_;
     const bool is_local_;  // complete() waits for this end only
-    std::optional<MessageEpochs> epochs_;
-    void* own_ = nullptr;  // memory of the engine; null: of UCX
     void* base_ = nullptr;
     ucp_mem_h region_ = nullptr;
     std::map<int, Target> targets_;

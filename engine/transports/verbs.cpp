@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "base/errors.hpp"
-#include "verbs/verbs_queue_pair.hpp"
+#include "verbs/verbs_window.hpp"
 
 namespace fablint {
 
@@ -25,10 +25,11 @@ constexpr int most_completions = 8192;
 constexpr std::uint64_t polls_between_checks = 4096;
 constexpr auto quiet_limit = std::chrono::seconds(1);
 
-// The streams of a pair. Both ends assign messages to them by turns.
+// The streams of a pair. Both ends assign messages to them by turns, and count accesses, which only one end sees,
+// apart.
 struct Peer {
     std::vector<QueuePair*> streams;
-    std::size_t next_send = 0, next_receive = 0;
+    std::size_t next_send = 0, next_receive = 0, next_access = 0;
     std::size_t largest_message = 0;
 };
 
@@ -37,7 +38,7 @@ struct Peer {
 // A message that arrives before its receive is posted has to be sent again. send() therefore returns before the other
 // end has acknowledged the message: the answer could arrive earlier than that, and before its receive is posted. The
 // kernels leave their buffers as they are until finish(), which waits for the acknowledgements.
-class VerbsTransport : public Transport {
+class VerbsTransport : public Transport, Rma, RemoteAccess {
   public:
     explicit VerbsTransport(const TransportSettings& settings)
         : settings_(settings), device_(settings), local_(device_, settings) {
@@ -69,17 +70,18 @@ class VerbsTransport : public Transport {
 
     void post_sends(int peer, const Buffers<const char>& buffers, std::size_t bytes) override {
         Peer& to = peers_.at(peer);
-        post(peer, to, to.next_send, VerbsWork::Kind::message,
-             {const_cast<char*>(buffers.first), buffers.stride, buffers.count}, bytes);
+        post(peer, to, to.next_send,
+             message(VerbsWork::Kind::message, const_cast<char*>(buffers.first), buffers.stride, buffers.count, bytes));
     }
     void post_receives(int peer, const Buffers<char>& buffers, std::size_t bytes) override {
         Peer& from = peers_.at(peer);
-        post(peer, from, from.next_receive, VerbsWork::Kind::receive, buffers, bytes);
+        post(peer, from, from.next_receive,
+             message(VerbsWork::Kind::receive, buffers.first, buffers.stride, buffers.count, bytes));
     }
     void send(int peer, const void* data, std::size_t bytes) override {
         Peer& to = peers_.at(peer);
-        post(peer, to, to.next_send, VerbsWork::Kind::deferred, {static_cast<char*>(const_cast<void*>(data)), 0, 1},
-             bytes);
+        post(peer, to, to.next_send,
+             message(VerbsWork::Kind::deferred, static_cast<char*>(const_cast<void*>(data)), 0, 1, bytes));
     }
 
     void complete() override {
@@ -89,40 +91,65 @@ class VerbsTransport : public Transport {
         while (progress_.awaited + progress_.unposted + progress_.deferred > 0) progress();
     }
 
+    Rma* rma() override { return this; }
+    std::unique_ptr<Window> expose(Memory& memory, const WindowRequest& request) override {
+        return make_verbs_window(device_, *this, *this, memory, request, settings_.required);
+    }
+    void post_access(int peer, VerbsWork work) override {
+        Peer& to = peers_.at(peer);
+        post(peer, to, to.next_access, work);
+    }
+    void complete_accesses() override { complete(); }
+
   private:
-    void post(int peer, Peer& with, std::size_t& next, VerbsWork::Kind kind, const Buffers<char>& buffers,
-              std::size_t bytes) {
-        if (bytes > with.largest_message) {
-            post_pieces(peer, with, next, kind, buffers, bytes);
+    static VerbsWork message(VerbsWork::Kind kind, char* data, std::size_t stride, int count, std::size_t bytes) {
+        return {kind, IBV_WR_SEND, data, stride, count, static_cast<std::uint32_t>(bytes), 0};
+    }
+
+    void post(int peer, Peer& with, std::size_t& next, VerbsWork work) {
+        if (work.bytes > with.largest_message) {
+            post_pieces(peer, with, next, work);
             return;
         }
-        const std::size_t streams = with.streams.size();
-        const auto count = static_cast<std::size_t>(buffers.count);
-        const std::uint32_t key = key_of(peer, kind, *with.streams.front(), buffers, bytes);
-        for (std::size_t i = 0; i < std::min(streams, count); ++i)
-            with.streams[(next + i) % streams]->add(
-                {kind, IBV_WR_SEND, buffers.first + i * buffers.stride, streams * buffers.stride,
-                 static_cast<int>((count - i + streams - 1) / streams), static_cast<std::uint32_t>(bytes), key});
-        next = (next + count) % streams;
+        work.local_key = key_of(peer, *with.streams.front(), work);
+        add(with, next, work);
     }
 
     // Messages that are too large for a port: both ends divide them by the same rule.
-    void post_pieces(int peer, Peer& with, std::size_t& next, VerbsWork::Kind kind, const Buffers<char>& buffers,
-                     std::size_t bytes) {
-        char* data = buffers.first;
-        for (int i = 0; i < buffers.count; ++i, data += buffers.stride)
-            for (std::size_t at = 0; at < bytes; at += with.largest_message)
-                post(peer, with, next, kind, {data + at, 0, 1}, std::min(with.largest_message, bytes - at));
+    void post_pieces(int peer, Peer& with, std::size_t& next, const VerbsWork& work) {
+        VerbsWork piece = work;
+        piece.count = 1;
+        for (int i = 0; i < work.count; ++i)
+            for (std::uint32_t at = 0; at < work.bytes; at += piece.bytes) {
+                const std::size_t begin = static_cast<std::size_t>(i) * work.stride + at;
+                piece.data = work.data + begin;
+                piece.remote = work.remote + begin;
+                piece.bytes = static_cast<std::uint32_t>(std::min<std::size_t>(with.largest_message, work.bytes - at));
+                post(peer, with, next, piece);
+            }
+    }
+
+    // Divides work among the streams, from stream `next` on.
+    static void add(Peer& with, std::size_t& next, const VerbsWork& work) {
+        const std::size_t streams = with.streams.size();
+        const auto count = static_cast<std::size_t>(work.count);
+        for (std::size_t i = 0; i < std::min(streams, count); ++i) {
+            VerbsWork share = work;
+            share.data += i * work.stride;
+            share.remote += i * work.stride;
+            share.stride = streams * work.stride;
+            share.count = static_cast<int>((count - i + streams - 1) / streams);
+            with.streams[(next + i) % streams]->add(share);
+        }
+        next = (next + count) % streams;
     }
 
     // Of the registered memory; messages that the device copies need none.
-    std::uint32_t key_of(int peer, VerbsWork::Kind kind, const QueuePair& pair, const Buffers<char>& buffers,
-                         std::size_t bytes) {
-        if (bytes == 0 || buffers.count == 0) return 0;
-        if (kind != VerbsWork::Kind::receive && bytes <= pair.inline_limit()) return 0;
+    std::uint32_t key_of(int peer, const QueuePair& pair, const VerbsWork& work) {
+        if (work.bytes == 0 || work.count == 0 || pair.is_copied(work)) return 0;
         try {
-            const std::size_t all = static_cast<std::size_t>(buffers.count - 1) * buffers.stride + bytes;
-            return device_.region_of(buffers.first, all).lkey;
+            const std::size_t all = static_cast<std::size_t>(work.count - 1) * work.stride + work.bytes;
+            return device_.region_of(work.data, all).lkey;
         } catch (const Error& error) {
             throw PeerFailure(peer, error.what());
         }

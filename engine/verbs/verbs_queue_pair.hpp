@@ -60,7 +60,11 @@ class QueuePair {
 
     int peer() const { return peer_; }
     bool is_in_use() const { return sends_in_flight_ + receives_in_flight_ > 0; }
-    std::size_t inline_limit() const { return inline_limit_; }
+    // Does the device copy the data of this work when it is posted? The data need not be registered then.
+    bool is_copied(const VerbsWork& work) const {
+        return work.kind != VerbsWork::Kind::receive && work.bytes <= inline_limit_ &&
+               (work.opcode == IBV_WR_SEND || work.opcode == IBV_WR_RDMA_WRITE);
+    }
     std::string number_text() const;  // what the other end reads in connect()
     void connect(const VerbsEnd& local, const VerbsEnd& remote, std::istream& number_text, int service_level);
 
@@ -77,9 +81,6 @@ class QueuePair {
 
     void post_sends(VerbsWork& work);
     void post_receives(VerbsWork& work);
-    bool is_copied(const VerbsWork& work) const {
-        return work.bytes <= inline_limit_ && (work.opcode == IBV_WR_SEND || work.opcode == IBV_WR_RDMA_WRITE);
-    }
     void set_state(ibv_qp_attr& attributes, int mask, const std::string& action);
 
     VerbsProgress& progress_;

@@ -17,6 +17,16 @@ exchange --transport verbs --mtu 512 --service-level 1 --sizes 100,8K --iteratio
 latency --name ucx --transport ucx --sizes 8,64K --iterations 5 --warmup 1 --validate
 latency --name ofi --transport ofi --ofi-provider verbs;ofi_rxm --sizes 8,4K --iterations 5 --warmup 1 --validate
 """
+_ONE_SIDED = """\
+put_latency --transport verbs --sizes 1,8K --iterations 5 --warmup 1 --validate
+put_bandwidth --transport verbs --streams 3 --window 300 --sizes 2K --iterations 2 --warmup 1 --validate
+put_latency --name put_pscw --transport verbs --sync pscw --streams 2 --sizes 8,64K --iterations 5 --warmup 1 --validate
+put_bibandwidth --transport verbs --window 5 --sizes 100,8K --iterations 2 --warmup 1 --validate
+get_latency --transport verbs --sizes 1,8K --iterations 5 --warmup 1 --validate
+get_bandwidth --transport verbs --window 40 --sizes 64,8K --iterations 2 --warmup 1 --validate
+cas --transport verbs --iterations 5 --warmup 1 --validate
+fop --transport verbs --iterations 5 --warmup 1 --validate
+"""
 # Each case writes its output and its exit status into a file.
 _SCRIPT = """\
 cd {folder}
@@ -27,6 +37,7 @@ launch() {{
     echo "status $?" >>$name
 }}
 launch rows --plan plan
+launch one_sided --plan one_sided_plan
 launch device latency --transport verbs --device rxe9
 launch gid latency --transport verbs --gid-index 500
 launch other_node latency --transport verbs --device rxe0
@@ -41,9 +52,10 @@ def outputs(rdmavm: RunInVm, tmp_path_factory: pytest.TempPathFactory) -> Mappin
     folder = tmp_path_factory.mktemp("rdma")
     shutil.copy(built_engine("openmpi").path, folder / "fablint-engine")
     (folder / "plan").write_text(_PLAN)
+    (folder / "one_sided_plan").write_text(_ONE_SIDED)
     (folder / "script").write_text(_SCRIPT.format(folder=folder))
     done = rdmavm(folder, "bash", str(folder / "script"))
-    names = ("rows", "device", "gid", "other_node")
+    names = ("rows", "one_sided", "device", "gid", "other_node")
     assert all((folder / name).exists() for name in names), done.stderr
     return {name: (folder / name).read_text(errors="replace") for name in names}
 
@@ -53,6 +65,11 @@ def test_every_rdma_transport_carries_intact_messages_between_two_nodes(outputs:
     assert outputs["rows"].count("OSU MPI Latency Test") == 3
     assert outputs["rows"].count("OSU MPI Bandwidth Test") == 1
     assert outputs["rows"].count("fablint Exchange Test") == 1
+
+
+def test_rdma_writes_reads_and_atomics_change_the_peers_memory(outputs: Mapping[str, str]) -> None:
+    assert outputs["one_sided"].endswith("status 0\n"), outputs["one_sided"]
+    assert outputs["one_sided"].count("# OSU MPI_") == len(_ONE_SIDED.splitlines())
 
 
 @pytest.mark.parametrize(

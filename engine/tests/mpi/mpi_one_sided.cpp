@@ -317,6 +317,21 @@ TEST_CASE("collectives reach every rank") {
     for (int rank = 0; rank < me.ranks; ++rank) CHECK(in[static_cast<std::size_t>(rank)] == 100 * rank + me.rank);
 }
 
+TEST_CASE("atomics of a libfabric provider that crashes in them are refused") {
+    TransportSettings settings;
+    settings.provider = "udp";
+    settings.required = capability::rma | capability::atomics;
+    std::unique_ptr<Transport> transport;
+    if (const auto absent = attempt([&] { transport = make_ofi_transport(settings); })) {
+        MESSAGE("skipped: provider udp: " << std::string(absent->what()));
+        return;
+    }
+    const auto memory = make_memory("host");
+    const auto error = attempt([&] { transport->rma()->expose(*memory, {64, "create", "flush"}); });
+    REQUIRE(error);
+    CHECK(std::string(error->what()).find("ofi_rxd of libfabric crashes in atomics") != std::string::npos);
+}
+
 TEST_CASE("every transport offers the capabilities of its row in the table, and no others") {
     for (const TransportInfo& info : transports()) {
         CAPTURE(std::string(info.name));

@@ -25,7 +25,7 @@ from fablint.errors import UsageError
 from fablint.model import ComponentRef, Finding, State
 from fablint.model.verdict import advise
 from fablint.report import write_html
-from fablint.report.html.page import embeddable
+from fablint.report.html.page_data import embeddable
 from fablint.text import units
 
 ATTACK = "</script><img src=x onerror=alert(1)>"

@@ -1,6 +1,7 @@
 // Mouse, keyboard, menus and the address: `#row=latency&size=8&mode=residual&src=3&dst=5` points at one cell.
 
 function listWorst(view) {
+  document.querySelector(".worst").hidden = !view.map.worst.length;
   const { map } = view, body = byId("worst").tBodies[0];
   byId("worst-title").textContent = map.fitted ? "Slowest pairs against the model" : "Slowest pairs";
   body.replaceChildren(...map.worst.map(([src, dst, seconds, residual]) => {
@@ -20,36 +21,54 @@ function listWorst(view) {
 async function update(view) {
   const map = view.maps[byId("map").selectedIndex];
   const residual = document.querySelector("input[value=residual]");
-  residual.disabled = !map.fitted;
-  if (!map.fitted) document.querySelector("input[value=raw]").checked = true;
+  byId("modes").hidden = !map.fitted; // the choice is kept for the next map
   if (map !== view.map) view.cursor = null;
-  await view.show(map, residual.checked ? "residual" : "raw");
+  await view.show(map, residual.checked && map.fitted ? "residual" : "raw");
   listWorst(view);
   if (view.cursor) view.tell(view.cursor);
 }
 
+/** One pointer moves the map, two zoom it. */
 function listenToPointer(view) {
-  const { canvas } = view;
+  const { canvas } = view, down = new Map();
   let drag = null;
+  const spread = () => {
+    const [a, b] = [...down.values()];
+    return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, distance: Math.hypot(a.x - b.x, a.y - b.y) };
+  };
   canvas.addEventListener("pointerdown", (event) => {
-    drag = { x: event.offsetX, y: event.offsetY, moved: false };
+    down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+    drag = { x: event.offsetX, y: event.offsetY, moved: down.size > 1 };
     canvas.setPointerCapture(event.pointerId);
   });
   canvas.addEventListener("pointermove", (event) => {
     if (!drag) return view.tell(view.cellAt(event.offsetX, event.offsetY));
+    const before = down.size === 2 ? spread() : null;
+    down.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+    if (before) {
+      const after = spread();
+      view.x -= after.x - before.x;
+      view.y -= after.y - before.y;
+      return view.zoomBy(after.distance / Math.max(before.distance, 1), after.x, after.y);
+    }
     const [dx, dy] = [event.offsetX - drag.x, event.offsetY - drag.y];
     if (Math.abs(dx) + Math.abs(dy) < 3 && !drag.moved) return;
     view.x -= dx;
     view.y -= dy;
     drag = { x: event.offsetX, y: event.offsetY, moved: true };
-    view.draw();
+    requestAnimationFrame(() => view.draw());
   });
+  const end = (event) => {
+    down.delete(event.pointerId);
+    const [left] = down.values();
+    drag = left ? { ...left, moved: true } : null;
+  };
   canvas.addEventListener("pointerup", (event) => {
     const cell = view.cellAt(event.offsetX, event.offsetY);
     if (drag && !drag.moved && cell) pin(view, cell);
-    drag = null;
+    end(event);
   });
-  canvas.addEventListener("pointercancel", () => { drag = null; });
+  canvas.addEventListener("pointercancel", end);
   canvas.addEventListener("pointerleave", () => { if (view.cursor) view.tell(view.cursor); });
   canvas.addEventListener("dblclick", (event) => view.zoomBy(2, event.offsetX, event.offsetY));
   canvas.addEventListener("wheel", (event) => {
@@ -78,21 +97,25 @@ function listenToKeys(view) {
 /** Selects a cell and puts it into the address. */
 function pin(view, cell) {
   view.select(cell);
-  const { map, mode } = view, planes = map.views[mode].planes, index = cell.y * map.width + cell.x;
-  if (Number.isNaN(map.logTime(planes, index))) return;
-  const { src, dst } = map.pairAt(planes, index);
-  history.replaceState(null, "", `#${new URLSearchParams({ row: map.row, size: map.size, mode, src, dst })}`);
+  const { map, mode } = view, index = cell.y * map.width + cell.x;
+  if (map.views[mode].levels[0].cells[index] === MISSING) return;
+  const pair = map.layout === "blocks" ? { kind: map.kind, x: cell.x, y: cell.y } : map.pairAt(map.views[mode].planes, index);
+  const { round, ...ends } = pair;
+  history.replaceState(null, "", `#${new URLSearchParams({ row: map.row, size: map.size, mode, ...ends })}`);
 }
 
 /** Shows what the address asks for. */
 async function follow(view, first) {
-  const asked = new URLSearchParams(location.hash.slice(1));
-  const index = view.maps.findIndex((map) => map.row === asked.get("row") && String(map.size) === asked.get("size"));
+  const asked = new URLSearchParams(location.hash.slice(1)), number = (name) => parseInt(asked.get(name), 10);
+  const index = view.maps.findIndex((map) => map.row === asked.get("row") && String(map.size) === asked.get("size")
+    && (map.layout === "blocks" ? map.kind : null) === asked.get("kind"));
   byId("map").selectedIndex = index >= 0 ? index : first;
-  if (asked.get("mode") === "residual") document.querySelector("input[value=residual]").checked = true;
+  const mode = asked.get("mode") || (index >= 0 && asked.has("src") ? "raw" : "residual");
+  document.querySelector(`input[value=${mode === "raw" ? "raw" : "residual"}]`).checked = true;
   await update(view);
-  const [src, dst] = ["src", "dst"].map((name) => parseInt(asked.get(name), 10));
-  if (src >= 0 && dst >= 0 && src < view.fabric.ranks && dst < view.fabric.ranks) view.select(view.map.cellOf(src, dst));
+  const { fabric, map } = view, [src, dst, x, y] = ["src", "dst", "x", "y"].map(number);
+  if (src >= 0 && dst >= 0 && src < fabric.ranks && dst < fabric.ranks) view.select(map.cellOf(src, dst));
+  else if (x >= 0 && y >= 0 && x < map.width && y < map.height) view.select({ x, y });
 }
 
 async function start() {
@@ -110,6 +133,7 @@ async function start() {
   await follow(view, data.first);
   window.addEventListener("hashchange", () => follow(view, view.maps.indexOf(view.map)).catch(fail));
   window.addEventListener("resize", () => view.fit());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view.draw());
 }
 
 /** What went wrong is written on the page, where a reader can quote it. */

@@ -2,6 +2,8 @@
 // One heat map: decodes the image, thins it out by the worst cell, and says what a cell is.
 
 const MISSING = -1;
+const NO_LINK = Math.fround(-2e30); // shade of a cell that cannot be measured
+const NO_MODEL = Math.fround(-1e30); // shade of a cell that was measured, and that no model says anything about
 
 /** Typed array of a little-endian base64 string. */
 function unpack(text, Type) {
@@ -12,7 +14,7 @@ function unpack(text, Type) {
 /** The fabric: which rank sits where, and in which order the axes show the ranks. */
 class Fabric {
   constructor(data) {
-    Object.assign(this, { ranks: data.ranks, hosts: data.hosts, switches: data.switches, scopes: data.scopes });
+    Object.assign(this, { ranks: data.ranks, hosts: data.hosts, switches: data.switches, groups: data.groups, scopes: data.scopes });
     for (const name of ["host", "switch", "group", "order"]) this[name] = unpack(data[name], Int32Array);
     this.place = new Int32Array(this.ranks);
     this.order.forEach((rank, place) => { this.place[rank] = place; });
@@ -35,8 +37,9 @@ class Fabric {
 
 /** Cells of one layer: base cells, and a pyramid of ever larger blocks that show their worst cell. */
 class Cells {
-  /** badness(index): a number that grows with badness, NaN for a missing cell. */
-  constructor(width, height, badness) {
+  /** badness(index): a number that grows with badness, NaN for a missing cell. `flat`: only columns are merged. */
+  constructor(width, height, badness, flat = false) {
+    this.flat = flat;
     const base = new Int32Array(width * height);
     this.shade = new Float32Array(width * height);
     for (let i = 0; i < base.length; i++) {
@@ -44,18 +47,18 @@ class Cells {
       base[i] = Number.isNaN(this.shade[i]) ? MISSING : i;
     }
     this.levels = [{ width, height, cells: base }];
-    while (Math.max(width, height) > 1) {
+    while ((flat ? width : Math.max(width, height)) > 1) {
       this.levels.push(this.halve(this.levels[this.levels.length - 1]));
       ({ width, height } = this.levels[this.levels.length - 1]);
     }
   }
 
   halve(fine) {
-    const width = Math.ceil(fine.width / 2), height = Math.ceil(fine.height / 2);
+    const down = this.flat ? 0 : 1, width = Math.ceil(fine.width / 2), height = this.flat ? fine.height : Math.ceil(fine.height / 2);
     const cells = new Int32Array(width * height).fill(MISSING);
     for (let y = 0; y < fine.height; y++) {
       for (let x = 0; x < fine.width; x++) {
-        const cell = fine.cells[y * fine.width + x], at = (y >> 1) * width + (x >> 1);
+        const cell = fine.cells[y * fine.width + x], at = (y >> down) * width + (x >> 1);
         if (cell !== MISSING && (cells[at] === MISSING || this.shade[cell] > this.shade[cells[at]])) cells[at] = cell;
       }
     }
@@ -74,6 +77,8 @@ class HeatMap {
     this.classLog = data.class_log.map((value) => (value === null ? NaN : value));
     this.decoded = {};
     this.views = {};
+    this.across = new RankAxis(fabric, this.side);
+    this.down = this.layout === "list" ? new RoundAxis(this.height) : this.across;
   }
 
   /** Direction of the payload, seen from the rank that measured: backwards for a get, and from a fan-out's hub. */
@@ -88,9 +93,9 @@ class HeatMap {
     this.views[mode] = new Cells(this.width, this.height, (index) => {
       const time = this.logTime(planes, index);
       if (mode === "raw" || Number.isNaN(time)) return time;
-      const pair = this.pairAt(planes, index);
-      return time - this.modelLog(pair.src, pair.dst);
-    });
+      const pair = this.pairAt(planes, index), residual = time - this.modelLog(pair.src, pair.dst);
+      return Number.isNaN(residual) ? NO_MODEL : residual;
+    }, this.layout === "list");
     this.views[mode].planes = planes;
   }
 
@@ -143,18 +148,9 @@ class HeatMap {
     return this.classLog[this.fabric.scope(src, dst)] + this.txEffect[src] + this.rxEffect[dst];
   }
 
-  figure(logTime) {
-    const seconds = Math.exp(logTime);
-    if (this.rate) return `${significant(this.size / seconds / 1e6)} MB/s`;
-    if (seconds >= 1) return `${significant(seconds)} s`;
-    return seconds >= 1e-3 ? `${significant(seconds * 1e3)} ms` : `${significant(seconds * 1e6)} us`;
-  }
+  figure(logTime) { return figureOf(this, logTime); }
 
-  /** Relative change of the figure (a rate falls when the time grows), as text. */
-  change(logEffect) {
-    const value = 100 * Math.expm1(this.rate ? -logEffect : logEffect);
-    return `${value > 0 ? "+" : ""}${Math.abs(value) >= 10 ? value.toFixed(0) : value.toFixed(1)} %`;
-  }
+  change(logEffect) { return changeOf(this, logEffect); }
 
   /** What cell (x, y) of the base level is, in words. */
   describe(mode, x, y) {
@@ -164,7 +160,8 @@ class HeatMap {
     const { src, dst, round } = this.pairAt(view.planes, index);
     const residual = time - this.modelLog(src, dst);
     const words = [`${this.fabric.name(src)} ${this.arrow} ${this.fabric.name(dst)}: ${this.figure(time)}`];
-    if (!Number.isNaN(residual)) words.push(`${this.change(residual)} against the model`);
+    words.push(Number.isNaN(residual) ? "no model" : `${this.change(residual)} against the model`);
+    if (!this.fitted) words.pop();
     words.push(this.fabric.scopes[this.fabric.scope(src, dst)].replace("unknown", "between hosts"));
     if (round !== undefined) words.push(`round ${round}`);
     if (this.side > 1) words.push(`worst of ${this.layout === "matrix" ? this.side * this.side : this.side} pairs here`);
@@ -189,6 +186,20 @@ class HeatMap {
     }
     return { x: column, y: 0 };
   }
+}
+
+/** A time as a figure of a map: seconds, or bytes per second. */
+function figureOf(map, logTime) {
+  const seconds = Math.exp(logTime);
+  if (map.rate) return `${significant(map.size / seconds / 1e6)} MB/s`;
+  if (seconds >= 1) return `${significant(seconds)} s`;
+  return seconds >= 1e-3 ? `${significant(seconds * 1e3)} ms` : `${significant(seconds * 1e6)} us`;
+}
+
+/** Relative change of the figure (a rate falls when the time grows), as text. */
+function changeOf(map, logEffect) {
+  const value = 100 * Math.expm1(map.rate ? -logEffect : logEffect);
+  return `${value > 0 ? "+" : ""}${Math.abs(value) >= 10 ? value.toFixed(0) : value.toFixed(1)} %`;
 }
 
 /** Three significant digits, and two decimals where there is room. */

@@ -1,0 +1,135 @@
+"""Medians over the pairs of two switches, of two groups, or of two blocks of hosts: few rounds make a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from fablint.model import Placement, Row
+from fablint.model.grouped_values import GroupedValues
+from fablint.model.names import natural
+from fablint.report.html.packing import packed
+from fablint.report.html.scales import bulk_scale, deviation_scale
+from fablint.report.survey.measured_cells import MeasuredCells
+from fablint.text import units
+
+MOST_BLOCKS = 1024
+_FEWEST_PAIRS = 6  # of two blocks of hosts, on average
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A division of the axes: name and first place of each block."""
+
+    what: str
+    names: tuple[str, ...]
+    starts: tuple[int, ...]  # and the number of ranks at the end
+
+    def code(self, place: np.ndarray) -> np.ndarray:
+        """(n,) block of each rank; `place` of each rank in the order of the axes."""
+        return np.searchsorted(np.array(self.starts), place, side="right") - 1
+
+
+def divisions(placement: Placement, order: np.ndarray, cells: int) -> list[Blocks]:
+    """Divisions worth a matrix, the finest first. `cells` are those measured of the row."""
+    found = []
+    for what, code, names in (
+        ("switch", placement.switch, placement.switches),
+        ("group", placement.group, placement.groups),
+    ):
+        if len(names) > 1:
+            found.append(_runs(what, code[order], names))
+    if len(found) > 1 and found[0].names == found[1].names:
+        del found[1]
+    if not found:
+        found = [_hosts(placement, order, cells)]
+    return [one for one in found if 2 < len(one.names) + 1 <= MOST_BLOCKS and len(one.names) < placement.ranks]
+
+
+def _runs(what: str, code: np.ndarray, names: tuple[str, ...]) -> Blocks:
+    starts = [0, *(np.flatnonzero(np.diff(code)) + 1).tolist()]
+    labels = tuple(names[code[start]] if code[start] >= 0 else f"no {what}" for start in starts)
+    return Blocks(what, labels, (*starts, code.size))
+
+
+def _hosts(placement: Placement, order: np.ndarray, cells: int) -> Blocks:
+    """Blocks of as many consecutive ranks as have a few pairs with another block."""
+    n = order.size
+    side = int(np.clip(np.ceil(n * np.sqrt(_FEWEST_PAIRS / max(cells, 1))), 1, n))
+    starts = [*range(0, n, side), n]
+    ends = [
+        (placement.hosts[placement.host[order[a]]], placement.hosts[placement.host[order[b - 1]]])
+        for a, b in pairwise(starts)
+    ]
+    return Blocks("block of hosts", tuple(units.fold(sorted({*pair}, key=natural)) for pair in ends), tuple(starts))
+
+
+def block_map(row: Row, size: int, cells: MeasuredCells, blocks: Blocks, place: np.ndarray) -> dict[str, Any]:
+    """One matrix for the page: medians of the times and of the residuals."""
+    used, group = _pairs_of_blocks(cells, blocks, place)
+    time, residual = (GroupedValues.of(one, group, used.size).medians() for one in (cells.time, cells.residual))
+    known = residual[np.isfinite(residual)]
+    return common_facts(row, size, blocks.what, blocks.names) | {
+        "starts": packed(np.array(blocks.starts), "<i4"),
+        "label": f"{row.name}, {units.size(size)}: {_title(blocks)}",
+        **planes(used, time, residual, np.bincount(group, minlength=used.size)),
+        "fitted": bool(known.size),
+        "raw_scale": bulk_scale(time[np.isfinite(time)]),
+        "residual_scale": (scale := deviation_scale(known)),
+        "noise": scale / 8,
+    }
+
+
+def planes(at: np.ndarray, time: np.ndarray, residual: np.ndarray, pairs: np.ndarray) -> dict[str, str]:
+    """Values of the cells `at` (k,) of a matrix, line by line: the others hold nothing."""
+    pairs = np.minimum(pairs, 65535)
+    values = (("at", at, "<i4"), ("time", time, "<f4"), ("residual", residual, "<f4"), ("pairs", pairs, "<u2"))
+    return {name: packed(value, kind) for name, value, kind in values}
+
+
+def _pairs_of_blocks(cells: MeasuredCells, blocks: Blocks, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cells of the matrix that have measurements, and for each measurement which of these."""
+    code, count = blocks.code(place), len(blocks.names)
+    used, group = np.unique(code[cells.src].astype(np.int64) * count + code[cells.dst], return_inverse=True)
+    return used, group
+
+
+def late_map(
+    row: Row, size: int, cells: MeasuredCells, blocks: Blocks, place: np.ndarray, late: tuple[np.ndarray, float]
+) -> dict[str, Any]:
+    """The same for the share of late messages, the mean over pairs."""
+    used, group = _pairs_of_blocks(cells, blocks, place)
+    number = np.bincount(group, minlength=used.size)
+    known = share = np.bincount(group, late[0], used.size) / number
+    middle = float(np.median(known)) if known.size else 0.0
+    high = middle + max(0.02, 6 * 1.4826 * float(np.median(np.abs(known - middle))) if known.size else 0.0)
+    return common_facts(row, size, blocks.what, blocks.names) | {
+        "starts": packed(np.array(blocks.starts), "<i4"),
+        "label": f"{row.name}, {units.size(size)}: late messages, {_title(blocks)}",
+        **planes(used, share, np.full(used.size, np.nan), number),
+        "fitted": False,
+        "late": late[1],
+        "raw_scale": [max(0.0, 2 * middle - high), min(1.0, high)],
+        "residual_scale": 1.0,
+    }
+
+
+def _title(blocks: Blocks) -> str:
+    return f"{blocks.what} x {blocks.what}" if blocks.what != "block of hosts" else "blocks of hosts"
+
+
+def common_facts(row: Row, size: int, kind: str, names: Sequence[str]) -> dict[str, Any]:
+    """Entries that all matrices of medians have."""
+    return {
+        "kind": kind,
+        "row": row.name,
+        "size": size,
+        "rate": units.is_rate(row.quantity),
+        "payload": row.payload,
+        "names": names,
+        "noise": 0.0,
+    }

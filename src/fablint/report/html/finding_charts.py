@@ -1,0 +1,53 @@
+"""Charts of the findings: where the pairs of each stand beside the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.model import Finding
+from fablint.report import finding_order
+from fablint.report.html.component_pairs import ComponentPairs
+from fablint.report.html.page_data import CellSet, PageSource
+from fablint.report.html.plots import Plot
+from fablint.report.html.strips import strip
+from fablint.text import units
+
+
+def cells_of(finding: Finding, source: PageSource) -> CellSet | None:
+    """The cells that show a finding: of the row of its evidence, else of a row of its quantity."""
+    rows = [one.row for one in finding.evidence if one.row in source.cells]
+    kinds = [name for name, own in source.cells.items() if own.row.quantity == finding.quantity]
+    name = next(iter([*rows, *kinds]), None)
+    return source.cells[name] if name is not None else None
+
+
+def strips(source: PageSource) -> dict[int, Plot]:
+    """A chart over time for each finding that has pairs, by its place among the faulty findings."""
+    places = {id(finding): place for place, finding in enumerate(finding_order.faulty(source.found))}
+    made = {}
+    for finding, crossing in source.crossings.drawn():
+        own = cells_of(finding, source)
+        if own is None or not own.cells.src.size:
+            continue
+        mine = crossed(crossing, own, source)
+        late = own.late[0] if own.late is not None and units.is_rate(own.row.quantity) else None
+        if plot := strip(own.row, own.size, own.cells, mine, explained(own, source), late):
+            made[places[id(finding)]] = plot
+    return made
+
+
+def crossed(crossing: ComponentPairs, own: CellSet, source: PageSource) -> npt.NDArray[np.bool_]:
+    """(k,) cells whose messages use the component of a finding."""
+    return crossing.of(own.cells.src, own.cells.dst, source.placement.switch, own.row.payload)
+
+
+def explained(own: CellSet, source: PageSource) -> npt.NDArray[np.int32]:
+    """(k,) for each cell the place of the first finding that explains it among those with pairs, -1: none does."""
+    key = f"explained {own.row.name}"
+    if key not in source.memo:
+        place = np.full(own.cells.src.size, -1, dtype=np.int32)
+        for index, (_, crossing) in enumerate(source.crossings.drawn()):
+            place[(place < 0) & crossed(crossing, own, source)] = index
+        source.memo[key] = place
+    return np.asarray(source.memo[key])

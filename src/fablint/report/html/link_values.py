@@ -1,0 +1,123 @@
+"""Links between switches by what the pairs that cross them show: one cell of a matrix, one line of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.model.grouped_values import GroupedValues
+from fablint.model.names import natural
+from fablint.report.html.block_maps import common_facts, planes
+from fablint.report.html.page_data import CellSet, PageSource
+from fablint.report.html.scales import bulk_scale, deviation_scale
+from fablint.text import units
+
+MOST_CELLS = 400_000  # whose paths are followed
+MOST_SWITCHES = 1500
+
+
+@dataclass(frozen=True)
+class LinkValues:
+    """Values of the links of the routes, each (links,); NaN where no pair is known to cross a link."""
+
+    own: CellSet
+    pairs: npt.NDArray[np.int64]  # measurements that cross it
+    residual: npt.NDArray[np.float64]  # their median deviation, as a logarithm
+    time: npt.NDArray[np.float64]  # their median time, as a logarithm
+    late: npt.NDArray[np.float64] | None  # share of late messages, by the probability of crossing the link
+
+
+def all_links(source: PageSource) -> dict[str, LinkValues]:
+    """Links between switches, by the rows of pairs that show them."""
+    if "links" not in source.memo:
+        found = {name: link_values(own, source) for name, own in source.cells.items()}
+        source.memo["links"] = {name: values for name, values in found.items() if values is not None}
+    return dict(source.memo["links"])
+
+
+def link_values(own: CellSet, source: PageSource) -> LinkValues | None:
+    """Values of all links between switches from the cells of a row; None where no path is known."""
+    routes, place = source.routes, source.placement
+    if routes is None or not own.cells.src.size or not len(routes.ends):
+        return None
+    step = -(-own.cells.src.size // MOST_CELLS)
+    positions = np.arange(0, own.cells.src.size, step)
+    cells = own.cells.where(positions)
+    code = np.append(routes.codes(place.switches), np.int32(-1))
+    payload = own.row.payload
+    directions = {"src": [(cells.src, cells.dst)], "dst": [(cells.dst, cells.src)]}.get(
+        payload, [(cells.src, cells.dst), (cells.dst, cells.src)]
+    )
+    count, late = len(routes.ends), None
+    if own.late is not None:
+        query, link, share = routes.exposure(code[place.switch[directions[0][0]]], code[place.switch[directions[0][1]]])
+        weight = np.bincount(link, share, count)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            late = np.bincount(link, share * own.late[0][positions][query], count) / weight
+        cell = query
+    else:
+        cells_of, links = [], []
+        for a, b in directions:
+            hops = routes.hops(code[place.switch[a]], code[place.switch[b]], place.location[b])
+            which, column = np.nonzero(hops >= 0)
+            cells_of.append(which)
+            links.append(hops[which, column])
+        cell, link = np.concatenate(cells_of), np.concatenate(links)
+    if not link.size:
+        return None
+    residual, time = (GroupedValues.of(one[cell], link, count).medians() for one in (cells.residual, cells.time))
+    return LinkValues(own, np.bincount(link, minlength=count), residual, time, late)
+
+
+def switch_order(source: PageSource) -> list[int]:
+    """Switches of the routes that have links: by group and name."""
+    assert source.routes is not None and source.diagnosis.topology is not None
+    used = np.unique(source.routes.ends)
+    names, switches = source.routes.switches, source.diagnosis.topology.switches
+    return sorted(used.tolist(), key=lambda code: (natural(switches[names[code]].group), natural(names[code])))
+
+
+def link_map(values: LinkValues, source: PageSource) -> dict[str, Any] | None:
+    """Matrix of the links: from a switch, down, to a switch, across."""
+    assert source.routes is not None
+    order = switch_order(source)
+    if not 1 < len(order) <= MOST_SWITCHES:
+        return None
+    place = np.full(len(source.routes.switches), -1)
+    place[order] = np.arange(len(order))
+    count = len(order)
+    cell = place[source.routes.ends[:, 0]] * count + place[source.routes.ends[:, 1]]
+    late = values.late
+    time = values.time if late is None else late
+    residual = values.residual if late is None else np.full(time.size, np.nan)
+    known = values.residual[np.isfinite(values.residual)]
+    row, size = values.own.row, values.own.size
+    measured = time[np.isfinite(time)]
+    scale = bulk_scale(measured) if late is None else [0.0, float(min(1.0, 4 * np.median(measured) + 0.02))]
+    kind = "late messages of the links" if late is not None else "links between switches"
+    return (
+        common_facts(row, size, "link", [source.routes.switches[code] for code in order])
+        | {
+            "label": f"{row.name}, {units.size(size)}: {kind}",
+            **planes(cell, time, residual, values.pairs),
+            "fitted": late is None and bool(known.size),
+            "raw_scale": scale,
+            "residual_scale": (width := deviation_scale(known)),
+            "noise": width / 8,
+        }
+        | ({} if late is None or values.own.late is None else {"late": values.own.late[1]})
+    )
+
+
+def link_cells(source: PageSource) -> list[list[tuple[int, int]]]:
+    """For each finding with frames the cells of its links in the matrix: down, across."""
+    if source.routes is None:
+        return [[] for _ in source.crossings.links]
+    place = {code: index for index, code in enumerate(switch_order(source))}
+    ends = source.routes.ends.tolist()
+    return [
+        [(place[ends[link][0]], place[ends[link][1]]) for link in sorted(links)] for links in source.crossings.links
+    ]

@@ -1,0 +1,162 @@
+"""The maps of the page, and the components of the findings on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from fablint.model import SCOPES, Finding
+from fablint.report import finding_order
+from fablint.report.html import block_maps
+from fablint.report.html.link_values import all_links, link_cells, link_map
+from fablint.report.html.packing import number, packed
+from fablint.report.html.page_data import PageSource, has_pairs
+from fablint.report.html.scales import bulk_ends
+from fablint.report.survey.row_survey import SizeSurvey
+from fablint.text import units
+
+_FEWEST_CELLS = 4  # of a map
+
+
+def page_data(source: PageSource) -> dict[str, Any]:
+    """Everything for the script. Arrays are base64 of little-endian int32 or float32."""
+    run, placement = source.run, source.placement
+    maps = _maps(source)
+    return {
+        "ranks": run.ranks,
+        "hosts": run.hosts,
+        "host": packed(placement.host, "<i4"),
+        "switch": packed(placement.switch, "<i4"),
+        "group": packed(placement.group, "<i4"),
+        "switches": placement.switches,
+        "groups": placement.groups,
+        "order": packed(source.order, "<i4"),
+        "scopes": [str(scope) for scope in SCOPES],
+        "marks": _marks(source),
+        "maps": maps,
+        "first": _first_map(maps, source.found),
+    }
+
+
+def _maps(source: PageSource) -> list[dict[str, Any]]:
+    """Maps of all rows and sizes: medians over blocks first where rounds leave most pairs unmeasured."""
+    maps: list[dict[str, Any]] = []
+    for row in source.rows:
+        if not has_pairs(row):
+            continue
+        own = source.cells[row.name]
+        pairs = [_pair_map(one, source) for one in source.surveys[row.name] if one.distribution.pairs()]
+        if own.cells.src.size < _FEWEST_CELLS:
+            continue
+        blocks = []
+        for division in block_maps.divisions(source.placement, source.order, own.cells.src.size):
+            given = (row, own.size, own.cells, division, source.place)
+            blocks += [block_maps.late_map(*given, own.late)] if own.late is not None else []
+            blocks.append(block_maps.block_map(*given))
+        values = all_links(source).get(row.name)
+        linked = link_map(values, source) if values is not None else None
+        blocks += [linked] if linked is not None else []
+        maps += [*blocks, *pairs] if row.layout == "list" else [*pairs, *blocks]
+    return maps
+
+
+def _first_map(maps: Sequence[Mapping[str, Any]], found: Sequence[Finding]) -> int:
+    """Index of the map in which the worst finding is seen best."""
+    worst = next(iter(finding_order.faulty(found)), None)
+    rate = worst is not None and worst.quantity == "bandwidth"
+    rows = {one.row for one in worst.evidence} if worst else set()
+
+    between = worst is not None and len(worst.components[0].ends) == 2 and not worst.hosts
+    rounds = {one["row"] for one in maps if one.get("layout") == "list"}
+
+    def score(index: int) -> tuple[bool | int, ...]:
+        one = maps[index]
+        sizes = [other["size"] for other in maps if other["row"] == one["row"]]
+        informative = one["size"] == (max(sizes) if one["rate"] else min(sizes))
+        return one["row"] not in rows, one["rate"] != rate, not informative, *best(one), index
+
+    def best(one: Mapping[str, Any]) -> tuple[bool]:
+        return (between and one["row"] in rounds and (one.get("kind") != "link" or "late" in one),)
+
+    return min(range(len(maps)), key=score, default=0)
+
+
+def _marks(source: PageSource) -> list[dict[str, Any]]:
+    """Components of the findings: bars at the axes, and frames around the pairs that use them."""
+    crossings = dict(enumerate(source.crossings.crossings))
+    cells = link_cells(source)
+    marks = []
+    for index, finding in enumerate(finding_order.faulty(source.found)):
+        ends = [runs for ranks in marked_ranks(finding, source) if (runs := _runs(source.place[ranks]))]
+        crossing = crossings.get(index) if finding in source.crossings.findings[index : index + 1] else None
+        frames = crossing.rectangles(source.order, source.placement.switch) if crossing else []
+        links = cells[index] if crossing else []
+        if not ends and not frames and not links:
+            continue
+        only = None
+        if crossing and crossing.tx.any() != crossing.rx.any():
+            only = "tx" if crossing.tx.any() else "rx"
+        marks.append(
+            {
+                "state": str(finding.state),
+                "name": finding.name,
+                "ends": ends,
+                "direction": only,
+                "links": links,
+                "frames": packed(np.array(frames, dtype=np.int32).ravel(), "<i4"),
+            }
+        )
+    return marks
+
+
+def _runs(places: np.ndarray) -> list[tuple[int, int]]:
+    """First place and end of each run of places."""
+    ordered = np.unique(places)
+    cuts = np.flatnonzero(np.diff(ordered) > 1) + 1
+    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(ordered, cuts) if run.size]
+
+
+def marked_ranks(finding: Finding, source: PageSource) -> list[list[int]]:
+    """Ranks at each end of a finding's part; of a cable `HOST=SWITCH` those of the host, whose traffic is all there."""
+    ends = finding_order.ends(finding)
+    placement = source.placement
+    on_hosts = [_ranks_on(names, source.run.hosts, placement.host) for names in ends]
+    if any(on_hosts):
+        return [ranks for ranks in on_hosts if ranks]
+    return [_ranks_on(names, placement.switches, placement.switch) for names in ends]
+
+
+def _ranks_on(wanted: Sequence[str], known: Sequence[str], place: np.ndarray) -> list[int]:
+    """Ranks whose place, an index into `known`, has one of the names."""
+    names = frozenset(wanted)
+    indices = [index for index, name in enumerate(known) if name in names]
+    return [int(rank) for rank in np.flatnonzero(np.isin(place, indices))]
+
+
+def _pair_map(one: SizeSurvey, source: PageSource) -> dict[str, Any]:
+    """A map of pairs, or of rounds, with its model and its worst pairs."""
+    distribution, fit = one.distribution, one.fit
+    bulk = [float(np.log(distribution.quantile(share))) for share in (0.005, 0.05, 0.95, 0.999)]
+    zeros = np.zeros(source.run.ranks)
+    healthy = fit.healthy if fit else (zeros, zeros)
+    label = f"{one.row.name}, {units.size(one.size)}"
+    return one.heatmap.encode() | {
+        "row": one.row.name,
+        "completed": source.memo.get("completed", {}).get(one.row.name, ()),
+        "label": f"{label}: rounds" if one.row.layout == "list" else f"{label}: every pair",
+        "size": one.size,
+        "rate": units.is_rate(one.row.quantity),
+        "payload": one.row.payload,
+        "backwards": one.row.payload == "dst",
+        "fitted": fit is not None,
+        "raw_scale": bulk_ends(*bulk),
+        "residual_scale": max(0.02, min(1.0, 8 * fit.noise)) if fit and np.isfinite(fit.noise) else 0.2,
+        "noise": fit.noise if fit and np.isfinite(fit.noise) else 0.0,
+        "class_log": [number(value) for value in one.class_log],
+        "tx": packed(healthy[0], "<f4"),
+        "rx": packed(healthy[1], "<f4"),
+        "effects": [packed(np.nan_to_num(effect), "<f4") for effect in ((fit.tx, fit.rx) if fit else healthy)],
+        "worst": [[pair.src, pair.dst, pair.seconds, number(pair.residual)] for pair in one.worst],
+    }

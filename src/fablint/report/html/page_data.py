@@ -1,0 +1,138 @@
+"""What the sections of the page are made of: a run and its diagnosis, read once."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fablint.model import SCOPES, Diagnosis, Finding, Fit, Placement, Row, Run
+from fablint.report import finding_order, run_facts
+from fablint.report.conditions import conditions
+from fablint.report.html.component_pairs import FindingPairs
+from fablint.report.survey.heatmap import block_side, topological_order
+from fablint.report.survey.late_shares import has_late_messages, late_shares
+from fablint.report.survey.measured_cells import MeasuredCells
+from fablint.report.survey.row_survey import SizeSurvey, survey
+from fablint.topology.routing import Routes, routes_of
+
+FEWEST_OF_DISTANCE = 50  # cells whose median replaces a model
+
+
+@dataclass(frozen=True)
+class CellSet:
+    """The cells of the size that says most about a row; `late` are shares of late messages and their limit."""
+
+    row: Row
+    size: int
+    cells: MeasuredCells
+    late: tuple[np.ndarray, float] | None
+
+
+@dataclass(frozen=True)
+class PageSource:
+    """A run and its diagnosis, with what several sections of the page are made of; read when it is needed."""
+
+    run: Run
+    diagnosis: Diagnosis
+    memo: dict[str, Any] = field(default_factory=dict)  # of the sections, by their own keys
+
+    @cached_property
+    def placement(self) -> Placement:
+        """Where the ranks are."""
+        return Placement.of(self.run, self.diagnosis.topology)
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """(n,) ranks in the order of the axes."""
+        return topological_order(self.placement)
+
+    @cached_property
+    def place(self) -> np.ndarray:
+        """(n,) place of each rank in that order."""
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(self.order.size, dtype=place.dtype)
+        return place
+
+    @cached_property
+    def found(self) -> list[Finding]:
+        """The findings in the order of the page."""
+        return finding_order.ordered(self.diagnosis.verdict)
+
+    @cached_property
+    def routes(self) -> Routes | None:
+        """Routes of the topology, where it has cables."""
+        topology = self.diagnosis.topology
+        return routes_of(topology) if topology is not None and topology.cables else None
+
+    @cached_property
+    def crossings(self) -> FindingPairs:
+        """Which pairs use the components of the findings."""
+        return FindingPairs(self.found, self.placement, self.routes)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Rows that stored times; a row measured under several conditions as one row for each."""
+        return surveyed(self.run)
+
+    @cached_property
+    def surveys(self) -> dict[str, list[SizeSurvey]]:
+        """Surveys of these rows by name."""
+        side = block_side(self.run.ranks, sum(len(row.sizes) for row in self.rows if has_pairs(row)))
+        fits = {row.name: {size: self.fit_of(row, size) for size in row.sizes} for row in self.rows}
+        known = {name: {size: fit for size, fit in own.items() if fit is not None} for name, own in fits.items()}
+        return {row.name: survey(row, known[row.name], self.placement, self.order, side) for row in self.rows}
+
+    def fit_of(self, row: Row, size: int) -> Fit | None:
+        """The model of a row and size. For distances that it lacks it has the median of what was measured there."""
+        key = f"fit {row.name} {size}"
+        if key not in self.memo:
+            fit = run_facts.fit_of(self.diagnosis, row, size)
+            self.memo[key] = fit if fit is None or not has_pairs(row) else self._completed(fit, row, size)
+        found: Fit | None = self.memo[key]
+        return found
+
+    def _completed(self, fit: Fit, row: Row, size: int) -> Fit:
+        cells = MeasuredCells.of(row, size, fit, self.placement)
+        left = cells.where(np.isnan(cells.residual))
+        if not left.src.size:
+            return fit
+        scope = self.placement.scopes(left.src, left.dst)
+        medians = {
+            SCOPES[code]: float(np.exp(np.median(left.time[scope == code])))
+            for code, count in enumerate(np.bincount(scope, minlength=len(SCOPES)))
+            if count >= FEWEST_OF_DISTANCE and not np.isfinite(fit.class_time.get(SCOPES[code], np.nan))
+        }
+        self.memo.setdefault("completed", {})[row.name] = tuple(str(one) for one in medians)
+        return replace(fit, class_time={**fit.class_time, **medians})
+
+    @cached_property
+    def cells(self) -> dict[str, CellSet]:
+        """Cells of the rows of pairs by name."""
+        return {row.name: self._cells_of(row) for row in self.rows if has_pairs(row)}
+
+    def _cells_of(self, row: Row) -> CellSet:
+        size = run_facts.informative_size(row)
+        cells = MeasuredCells.of(row, size, self.fit_of(row, size), self.placement)
+        several = has_late_messages(row, self.diagnosis.topology) and cells.src.size > 0
+        return CellSet(row, size, cells, late_shares(row, size, cells) if several else None)
+
+
+def surveyed(run: Run) -> list[Row]:
+    """Rows that stored times; a row measured under several conditions as one row for each."""
+    return [part for row in run.rows if run_facts.statistic(row) for part in conditions(row)]
+
+
+def has_pairs(row: Row) -> bool:
+    """Has it anything to draw a map of? Collectives have no pairs."""
+    return row.pattern != "world"
+
+
+def embeddable(value: Any) -> str:
+    """JSON that can stand inside a script element: no `<`, `>` or `&` survives unescaped."""
+    escapes = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+    return re.sub("[<>&\u2028\u2029]", lambda match: escapes[match[0]], json.dumps(value, allow_nan=False))

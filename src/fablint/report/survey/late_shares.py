@@ -1,0 +1,61 @@
+"""The share of late messages of each pair: where messages choose among paths, a slow link delays only some of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.model import Row, Topology
+from fablint.report.survey.measured_cells import MeasuredCells
+
+USUALLY_LATE = 0.05  # share of all messages beyond the limit
+LEAST_LATE = 1.05  # of a pair's median: what is later may be called late
+_SAMPLED = 2000  # cells from which the limit is taken
+_BLOCK = 1 << 25  # counts that are read at a time
+
+
+def has_late_messages(row: Row, topology: Topology | None) -> bool:
+    """Whether the messages of a pair take several paths, and their times are stored."""
+    return "histogram" in row.arrays and topology is not None and topology.routing.kind == "adaptive"
+
+
+def late_shares(row: Row, size: int, cells: MeasuredCells) -> tuple[npt.NDArray[np.float32], float]:
+    """(k,) share of the messages of each cell that are late, and the limit as a multiple of the pair's median."""
+    edges = np.asarray(row.arrays["bucket"][:], dtype=float)
+    index, buckets = row.sizes.index(size), edges.size
+    median = np.exp(cells.time.astype(float))
+    sampled = np.unique(np.linspace(0, median.size - 1, min(median.size, _SAMPLED)).astype(int))
+    grid = np.geomspace(0.5, 50, 1000)
+    pooled = np.zeros(grid.size - 1)
+    for first in range(0, sampled.size, 200):
+        some = sampled[first : first + 200]
+        counts = _counts(row, index, tuple(one[some] for one in cells.at))
+        place = np.clip(np.searchsorted(grid, edges / median[some][:, None]) - 1, 0, pooled.size - 1)
+        pooled += np.bincount(place.ravel(), counts.ravel(), pooled.size)
+    below = np.cumsum(pooled) / max(pooled.sum(), 1)
+    limit = max(LEAST_LATE, float(grid[min(int(np.searchsorted(below, 1 - USUALLY_LATE)) + 1, grid.size - 1)]))
+    share = np.zeros(median.size, dtype=np.float32)
+    step = max(1, _BLOCK // buckets)
+    for first in range(0, median.size, step):
+        some = np.arange(first, min(first + step, median.size))
+        counts = _counts(row, index, tuple(one[some] for one in cells.at))
+        above = edges[None, :] >= (limit * median[some])[:, None]
+        share[some] = (counts * above).sum(axis=1) / np.maximum(counts.sum(axis=1), 1)
+    return share, limit
+
+
+def _counts(row: Row, index: int, at: tuple[np.ndarray, ...]) -> npt.NDArray[np.float32]:
+    """(k, buckets) messages of cells. Reads the rows between the first and the last."""
+    array = row.arrays["histogram"]
+    line = at[-2]
+    low, high = int(line.min()), int(line.max()) + 1
+    found = np.zeros((line.size, array.shape[-1]), dtype=np.float32)
+    for first in range(low, high, 64):
+        mine = np.flatnonzero((line >= first) & (line < first + 64))
+        if not mine.size:
+            continue
+        where = slice(first, min(first + 64, high))
+        block = np.asarray(array[where, :, index] if row.layout == "list" else array[:, where, :, index])
+        picked = tuple(one[mine] - (first if axis == len(at) - 2 else 0) for axis, one in enumerate(at))
+        found[mine] = block[picked]
+    return found

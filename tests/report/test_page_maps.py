@@ -1,0 +1,105 @@
+"""Matrices, frames and charts of the page against simulated faults, whose truth is known."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import re
+
+import numpy as np
+import pytest
+from report_cases import diagnose
+from table_cases import row as table_row
+
+from fablint.model import State
+from fablint.report.html.finding_charts import strips
+from fablint.report.html.maps import page_data
+from fablint.report.html.page_data import PageSource
+from fablint.report.html.scales import bulk_ends, ticks
+from fablint.report.survey.late_shares import late_shares
+from fablint.report.survey.measured_cells import MeasuredCells
+from fablint.simulate import Fault, SimulatedFabric, fat_tree
+from fablint.simulate.rounds import all_rounds
+from finding_cases import finding
+
+FABRIC = fat_tree(4, 2)
+LINK = finding(State.FAULT, "link", "leaf1>spine2", quantity="bandwidth", effect=-0.4)
+
+
+@functools.cache
+def source(rounds: int | None) -> PageSource:
+    """The run of a tree of 16 hosts with a slow up-link, of all pairs or of some rounds."""
+    simulated = SimulatedFabric(FABRIC, (Fault("link", "leaf1>spine2", bandwidth_factor=0.6),), seed=3)
+    fits = diagnose(simulated.measure(None), FABRIC.topology, "fault", (LINK,))
+    run = simulated.measure(all_rounds(16)[:rounds] if rounds else None)
+    return PageSource(run, fits)
+
+
+def numbers(text: str, kind: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), dtype=kind)
+
+
+@pytest.mark.parametrize("rounds", [None, 12])
+def test_frames_are_around_the_pairs_that_the_link_slows_and_no_others(rounds):
+    data = page_data(source(rounds))
+    (mark,) = data["marks"]
+    framed = np.zeros((16, 16), dtype=bool)
+    for top, bottom, left, right in numbers(mark["frames"], "<i4").reshape(-1, 4):
+        framed[top:bottom, left:right] = True
+    cells = source(rounds).cells["bandwidth"].cells
+    place = source(rounds).place
+    inside = framed[place[cells.src], place[cells.dst]]
+    assert 0 < inside.sum() < 0.1 * inside.size
+    assert np.expm1(-np.median(cells.residual[inside])) == pytest.approx(-0.4, abs=0.05)
+    assert abs(np.expm1(-np.median(cells.residual[~inside]))) < 0.02
+
+
+def test_of_rounds_the_slow_link_is_the_slowest_cell_of_the_matrix_of_links_that_is_shown_first():
+    data = page_data(source(12))
+    shown = data["maps"][data["first"]]
+    assert shown["kind"] == "link" and shown["row"] == "bandwidth"
+    worst = int(numbers(shown["at"], "<i4")[np.nanargmax(numbers(shown["residual"], "<f4"))])
+    down, across = divmod(worst, len(shown["names"]))
+    assert (shown["names"][down], shown["names"][across]) == ("leaf1", "spine2")
+    assert data["marks"][0]["links"] == [(down, across)]
+
+
+def test_a_matrix_of_switches_has_the_median_of_their_pairs():
+    data = page_data(source(12))
+    shown = next(one for one in data["maps"] if one.get("kind") == "switch" and one["row"] == "bandwidth")
+    cells, switch = source(12).cells["bandwidth"].cells, source(12).placement.switch
+    mine = (switch[cells.src] == 1) & (switch[cells.dst] == 3)
+    assert shown["names"] == ("leaf0", "leaf1", "leaf2", "leaf3")
+    at = numbers(shown["at"], "<i4").tolist().index(1 * 4 + 3)
+    assert numbers(shown["time"], "<f4")[at] == pytest.approx(float(np.median(cells.time[mine])), abs=1e-6)
+    assert numbers(shown["pairs"], "<u2")[at] == mine.sum()
+
+
+def test_the_chart_of_a_finding_has_its_pairs_beside_those_that_no_finding_explains():
+    plot = strips(source(12))[0]
+    own, rest = map(float, re.findall(r"([-+][\d.]+) %", plot.words))
+    assert own == pytest.approx(-40, abs=5) and abs(rest) < 2
+    assert {layer.style for layer in plot.layers} == {"band", "dots"}
+
+
+def test_late_messages_are_counted_against_the_pair_s_own_median():
+    cells = {(0, 1, 0): [1e-6], (1, 0, 0): [5e-6]}
+    samples = {(0, 1, 0): np.repeat([1e-6, 2e-6], [96, 4]), (1, 0, 0): np.repeat([5e-6, 10e-6], [98, 2])}
+    row = table_row("latency", "pairs", cells, samples=samples)
+    found = MeasuredCells.of(row, row.sizes[0], None, source(12).placement)
+    share, limit = late_shares(row, row.sizes[0], found)
+    assert 1.0 < limit < 2.0
+    assert share[np.argsort(found.src)] == pytest.approx([0.04, 0.02])
+
+
+def test_a_spike_does_not_set_the_ends_of_a_scale():
+    assert bulk_ends(-0.1, 0.0, 0.1, 9.0) == pytest.approx([-0.1, 0.25])
+    assert bulk_ends(-0.1, 0.0, 0.1, 0.12) == pytest.approx([-0.1, 0.12])
+
+
+@pytest.mark.parametrize("ends", [(0.0, 1.0), (-47.3, 3.2), (0.0, 0.0), (99.7, 101.2), (-3e-9, 7e-7)])
+def test_ticks_are_few_equally_far_apart_and_cover_the_values(ends):
+    found = ticks(*ends)
+    assert 2 <= len(found) <= 6
+    assert found[0] <= ends[0] + 1e-12 and found[-1] >= ends[1] - 1e-12
+    assert np.ptp(np.diff(found)) < 1e-9

@@ -50,6 +50,7 @@ RowOptions retest_row(const RowOptions& row, const std::string& rounds) {
     retest.rounds = rounds;
     retest.serial = true;
     retest.repeats = 1;
+    retest.reconnect = false;
     retest.retest = 0;
     retest.only_rounds.reset();
     return retest;

@@ -106,7 +106,7 @@ void Runner::open() {
 void Runner::choose_gpu_path(GpuApi gpu) {
     const bool staged = rank_group_.maximum(transport_->takes_gpu_memory(gpu) ? 0.0 : 1.0) > 0.0;
     gpu_path_ = staged ? "staged" : "direct";
-    if (context_.progress && rank_group_.rank() == 0)
+    if (context_.progress && rank_group_.rank() == 0 && began_ == 0.0)
         std::fprintf(stderr, "fablint-engine: %s: %s\n", row_.name.c_str(),
                      staged ? "messages of GPU memory are staged through host memory: the transport does not report "
                               "that it takes them directly"
@@ -137,10 +137,27 @@ void Runner::prepare() {
                                              *transport_, *memory_);
 }
 
-RowOutcome Runner::run() {
+// Collective.
+void Runner::connect() {
     rank_group_.throw_if_any_failed(attempt([&] { open(); }));
     if (const auto gpu = memory_named(row_.memory).gpu) choose_gpu_path(*gpu);
     rank_group_.throw_if_any_failed(attempt([&] { prepare(); }));
+}
+
+// Collective. Libraries may keep connections that they have opened for an address: all is opened anew, as by another
+// start of the program, the message buffers included.
+void Runner::connect_anew() {
+    rank_group_.barrier();  // no rank closes what another one still uses
+    earlier_damages_ = damages();
+    traffic_.reset();
+    measurement_.reset();
+    transport_.reset();
+    memory_.reset();
+    connect();
+}
+
+RowOutcome Runner::run() {
+    connect();
     const std::vector<std::int64_t> sizes(row_.sizes.begin(), row_.sizes.end());
     if (context_.facts != nullptr) counters_before_ = context_.facts->counters_of_all_hosts();
     if (context_.store != nullptr)
@@ -154,7 +171,7 @@ RowOutcome Runner::run() {
     outcome.interrupted = interrupted_;
     report_damage();
     const std::string corrupt = collect_damages();
-    outcome.damaged = rank_group_.maximum(measurement_->damages().empty() ? 0.0 : 1.0) > 0.0;  // the same on all ranks
+    outcome.damaged = rank_group_.maximum(damages().empty() ? 0.0 : 1.0) > 0.0;  // the same on all ranks
     if (context_.store != nullptr)
         context_.store->end_row(attributes(interrupted_ ? "interrupted" : "complete", corrupt));
     if (interrupted_) return outcome;
@@ -169,6 +186,8 @@ void Runner::measure_rounds() {
     const std::vector<std::int64_t> rounds = schedule_.requested_rounds();
     for (std::size_t done = 0; done < rounds.size() && !interrupted_; ++done) {
         const std::int64_t round = rounds[done];
+        const bool begins_repeat = done > 0 && schedule_.repeat_of(round) != schedule_.repeat_of(rounds[done - 1]);
+        if (row_.reconnect && begins_repeat) connect_anew();
         const Role role = schedule_.role(round);
         const int turns = row_.serial ? schedule_.slots(round) : 1;
         for (int turn = 0; turn < turns && !interrupted_; ++turn) {
@@ -284,8 +303,9 @@ void Runner::show_progress(std::size_t done, std::size_t all) {
 
 // Each rank reports its first damage on stderr.
 void Runner::report_damage() const {
-    if (measurement_->damages().empty()) return;
-    const Damage& first = measurement_->damages().front();
+    const std::vector<Damage> all = damages();
+    if (all.empty()) return;
+    const Damage& first = all.front();
     std::fprintf(stderr,
                  "fablint-engine: damaged: rank %d (%s) received a wrong byte at offset %zu of message %lld, %zu bytes "
                  "from rank %d (%s), row %s\n",
@@ -293,10 +313,16 @@ void Runner::report_damage() const {
                  first.size, first.src, rank_group_.host_of(first.src).c_str(), row_.name.c_str());
 }
 
+std::vector<Damage> Runner::damages() const {
+    std::vector<Damage> all = earlier_damages_;
+    all.insert(all.end(), measurement_->damages().begin(), measurement_->damages().end());
+    return all;
+}
+
 // The damages of all ranks as JSON objects, on rank 0.
 std::string Runner::collect_damages() {
     std::string own;
-    for (const Damage& damage : measurement_->damages())
+    for (const Damage& damage : damages())
         own += (own.empty() ? "" : ",") + JsonObject()
                                               .add("src", damage.src)
                                               .add("dst", damage.dst)

@@ -53,6 +53,8 @@ class Runner {
 
   private:
     void drop_sizes_beyond_memory();
+    void connect();
+    void connect_anew();
     void open();
     void choose_gpu_path(GpuApi gpu);
     void stage(GpuApi gpu);
@@ -68,6 +70,7 @@ class Runner {
     void take_part(std::int64_t round, const Role& role);
     void keep(const Cell& cell, const Role& role);
     void show_progress(std::size_t done, std::size_t all);
+    std::vector<Damage> damages() const;
     std::string collect_damages();
     Json collect_devices();
     std::string table();
@@ -82,6 +85,7 @@ class Runner {
     std::string gpu_path_;  // direct or staged; empty for host memory
     std::unique_ptr<GroupMeasurement> measurement_;
     std::unique_ptr<Traffic> traffic_;
+    std::vector<Damage> earlier_damages_;  // with --reconnect: those over connections that are closed
     SlowestPairs slowest_;
     Signal signal_;
     double began_ = 0.0;

@@ -58,7 +58,8 @@ struct RowOptions {
     std::string ofi_provider;
     std::optional<std::int64_t> gid_index;  // of verbs, like the following
     std::string service_level;
-    std::string mtu;  // empty: that of the port
+    std::string mtu;         // empty: that of the port
+    bool reconnect = false;  // connections of their own for each pass over the pattern
     bool validate = false;
     bool histogram = false;
     std::optional<Ranges> only_rounds;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from itertools import pairwise
 from pathlib import Path
@@ -184,3 +185,24 @@ def test_a_complete_row_of_any_shape_misses_no_round(mpi: Mpi, tmp_path: Path, r
     ended = mpi.run(4, *row.split(), "--sizes", "8,1K", "--samples", "3", "--repeats", "2", "-o", path)
     assert ended.status == 0, ended.errors
     assert missing_rounds(read_run(path).rows[0]) == []
+
+
+def opened_connections() -> int:
+    """TCP connections that processes of this network namespace have opened since it exists."""
+    names, values = re.findall(r"^Tcp: (.*)$", Path("/proc/net/snmp").read_text(), re.M)
+    return int(dict(zip(names.split(), values.split(), strict=True))["ActiveOpens"])
+
+
+def test_each_pass_has_connections_of_its_own(mpi: Mpi, tmp_path: Path) -> None:
+    streams, repeats = 40, 10
+    row = f"latency --transport tcp --device lo --streams {streams} --repeats {repeats} --sizes 8 --samples 3"
+    before = opened_connections()
+    plan = f"{row} --name anew --pattern all-pairs --reconnect --validate\n{row} --name kept"
+    ended = mpi.run(2, "--plan", "-", "-q", "-o", tmp_path / "a.run", text=plan)
+    assert ended.status == 0, ended.errors
+    assert opened_connections() - before >= streams * (repeats + 1)
+    run = read_run(tmp_path / "a.run")
+    assert {row.name: row.attributes["reconnect"] for row in run.rows} == {"anew": True, "kept": False}
+    counts = run.row("anew").arrays["count"][:]
+    assert counts.shape == (repeats, 2, 2, 1)  # the first dimension is the connection
+    assert (counts[:, [0, 1], [1, 0]] == 3).all()

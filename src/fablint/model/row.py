@@ -97,6 +97,7 @@ class RowSpec:
     gid_index: int | None = None
     service_level: str = _DEFAULTS["service_level"]
     mtu: str | None = None
+    reconnect: bool = False
     memory: str = ""
     validate: bool = False
     histogram: bool = False

@@ -379,8 +379,13 @@ def test_a_window_is_one_that_the_transport_has(line, win, sync):
         ("put_latency --transport ofi --win allocate", "--win allocate does not apply to transport ofi"),
         ("put_latency --transport ucx --sync fence", "--sync fence does not apply to transport ucx"),
         ("accumulate --transport ucx", "requires a transport with accumulation, which ucx does not offer"),
+        (
+            "latency --reconnect --repeats 2",
+            "--reconnect does not apply to transport mpi: use --transport tcp, ucx",
+        ),
+        ("latency --transport tcp --reconnect --repeats 1", "--reconnect requires --repeats: each pass"),
     ],
 )
-def test_a_window_that_the_transport_lacks_is_refused(line, message):
+def test_what_the_transport_lacks_is_refused(line, message):
     with pytest.raises(UsageError, match=message):
         parse_plan(line, 2, "plan")

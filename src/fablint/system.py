@@ -178,7 +178,7 @@ def replace_text(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         try:
-            temporary.write_text(text, encoding="utf-8")
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # file names may be any bytes
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)

@@ -24,6 +24,9 @@ REFUSED = {
     "an unknown percentile": (["bench", "latency", "--percentiles", "50,101"], "give numbers between 0 and 100"),
     "an mpicxx that is none": (["engine", "build", "--mpicxx", "/nope"], "names /nope, which is not a program"),
     "an output without a parent": (["measure", "-r", ROW, "-o", "no/x.run"], "no is not a directory: create it"),
+    "far more ranks than CPUs": (["measure", "-n", "999999", "-r", ROW], "or --yes"),
+    "far more ranks than CPUs of this machine": (["check", "--local", "999999"], "999,999 ranks on"),
+    "a discovery without hosts": (["discover"], "no hosts are known: no allocation here: name hosts with -w HOSTS\n"),
     "a run that is not there": (["show", "nope.run"], "nope.run: no such run"),
     "a topology that is not there": (["check", "--local", "2", "--topology", "nope.yaml"], "nope.yaml"),
 }

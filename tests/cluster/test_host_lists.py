@@ -186,8 +186,12 @@ def test_hosts_without_a_job(nowhere, tmp_path):
 
 
 def test_no_hosts_at_all(nowhere):
-    with pytest.raises(UsageError, match="nothing to check: no allocation here"):
-        find_hosts(nowhere)
+    with pytest.raises(
+        UsageError, match="nothing to check: no allocation here: name hosts with -w HOSTS, or use --local N"
+    ):
+        find_hosts(nowhere, partly=True)
+    with pytest.raises(UsageError, match=r"no allocation here: name hosts with -w HOSTS$"):
+        find_hosts(nowhere)  # of discover, which has no --local
     nowhere.variables["LSB_JOBID"] = "1"
     with pytest.raises(UsageError, match="LSF"):
         find_hosts(nowhere)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fablint.errors import UsageError
+from fablint.errors import PreflightError, UsageError
 from fablint.measure import NoProgress, build_engine, engine, find_engine, find_mpicxx, list_engines
+from fablint.system import Completed
 
 FAKE_MPICXX = """\
 #!/bin/sh
@@ -135,8 +136,17 @@ def test_a_compiler_that_cannot_even_say_its_version(staged, tmp_path, sources):
     broken = tmp_path / "mpicxx"
     broken.write_text("#!/bin/sh\necho 'libopen-pal.so: cannot open shared object file' >&2\nexit 127\n")
     broken.chmod(0o755)
-    with pytest.raises(UsageError, match=r"--version fails: libopen-pal\.so: cannot open shared object file: choose"):
+    with pytest.raises(
+        PreflightError, match=r"--version fails: libopen-pal\.so: cannot open shared object file: choose"
+    ):
         build(staged, broken)
+
+
+def test_a_message_between_rulers_is_quoted_and_not_the_ruler():
+    ruler = "-" * 74
+    said = "The Open MPI wrapper compiler was unable to find the specified compiler\ng++ in your PATH.\n\nNote\n"
+    problem = "The Open MPI wrapper compiler was unable to find the specified compiler g++ in your PATH"
+    assert engine.first_error(Completed((), 1, "", f"{ruler}\n{said}{ruler}\n")) == problem
 
 
 def test_a_home_that_cannot_be_written(staged, tmp_path, sources):
@@ -174,7 +184,9 @@ def test_where_mpicxx_is_looked_for(staged, tmp_path):
     staged.interpreter = given.with_name("python3")
     assert find_mpicxx(staged) == (given, "mpich wheel")
     staged.interpreter = Path("/nowhere/python3")
-    with pytest.raises(UsageError, match=r"no mpicxx found: load an MPI module, .* or pip install 'fablint\[mpich\]'"):
+    with pytest.raises(
+        PreflightError, match=r"no mpicxx found: load an MPI module, .* or pip install 'fablint\[mpich\]'"
+    ):
         find_mpicxx(staged)
 
 

@@ -19,7 +19,8 @@ FINDING += ["ambiguity_group", "next_step", "text"]
 
 def test_exactly_the_documented_keys():
     verdict = json.loads(verdict_json(fault_case()[1]))
-    keys = ["format", "verdict", "exit_code", "findings", "coverage", "limits", "notes", "network", "thresholds"]
+    keys = ["format", "verdict", "exit_code", "findings", "coverage", "limits", "not_judged", "notes"]
+    keys += ["network", "thresholds"]
     assert list(verdict) == keys
     assert list(verdict["findings"][0]) == FINDING
     assert verdict["findings"][0]["interval"] == [-0.33, -0.29]

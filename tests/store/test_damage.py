@@ -148,6 +148,18 @@ def test_impossible_times_are_missing(engine_run, value):
     assert np.isnan(row.arrays["time_median"][0, 2, 5, 0])
 
 
+def test_a_chunk_with_bytes_of_another_file_is_damaged_as_a_whole(engine_run):
+    chunk = engine_run / "latency/time_median" / CHUNK
+    bits = np.random.default_rng(3).integers(0, 2**32, chunk.stat().st_size // 4, dtype=np.uint32)
+    bits.tofile(chunk)
+    run = read_run(engine_run)
+    row = run.row("latency")
+    kept = np.asarray(row.arrays["time_min"][...])
+    kept[0, 2:4] = np.nan
+    assert (np.isnan(row.arrays["time_median"][...]) == np.isnan(kept)).all()
+    assert next(iter(run.notes)).startswith(f"{chunk}: damaged (times below 1e-15 or above 1e+09 s)")
+
+
 def test_the_null_transport_may_take_no_time(engine_run):
     edit_json(engine_run / "latency/zarr.json", transport="null")
     chunk = engine_run / "latency/time_min" / CHUNK

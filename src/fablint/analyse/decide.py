@@ -65,7 +65,7 @@ def amended(
     more
         Other fields of the verdict: limits, notes, network, thresholds.
     """
-    kept = {"limits": verdict.limits, "notes": verdict.notes, "network": verdict.network}
+    kept = {name: getattr(verdict, name) for name in ("limits", "notes", "network", "not_judged")}
     return verdict_of(
         verdict.findings if findings is None else findings,
         verdict.coverage,

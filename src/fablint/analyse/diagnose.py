@@ -56,6 +56,7 @@ from fablint.model.verdict import advise, seen
 from fablint.topology.routing import Routes, routes_of
 
 MOST_INFERRED = 5000  # hosts whose switches are inferred
+_REPORTED = {State.FAULT, State.SUSPECT, State.CONFOUNDED}
 MANY_CULPRITS = 3  # from which they may have a part in common that only a topology names
 
 
@@ -138,6 +139,7 @@ def diagnose(
             complete=bool(clearing) and _is_complete(run) and not _is_imported_of_one_host(run),
             limits=Limits(reported=settings.tolerance, passed=settings.loss_in_scope),
             notes=tuple(notes),
+            not_judged="" if clearing or {one.state for one in findings} & _REPORTED else _not_judged(run),
         ),
         fits=tuple(view.fit for view in judged),
         topology=topology,
@@ -304,8 +306,9 @@ def _coverage(
 
 def _notes(run: Run, judged: Sequence[ViewResult], placement: Placement, topology: Topology | None) -> list[str]:
     """What a reader should know, and what this run could not have shown whatever it measured."""
-    imported = (run.attributes.get("imported") or {}).get("missing", ())
-    notes = list(dict.fromkeys([*run.notes, *imported, *run.attributes.get("binding", {}).get("notes", ())]))
+    imported = run.attributes.get("imported") or {}
+    about_files = [*imported.get("missing", ()), *imported.get("remedies", ())]
+    notes = list(dict.fromkeys([*run.notes, *about_files, *run.attributes.get("binding", {}).get("notes", ())]))
     if placement.shared_machines:
         machines = plural(int(run.attributes["machines"]), "machine")
         notes.append(f"hosts share the CPUs of {machines}: latencies show faults, but not that a host is healthy")
@@ -335,6 +338,12 @@ def _notes(run: Run, judged: Sequence[ViewResult], placement: Placement, topolog
     if judged and not any(view.one_way for view in judged) and len(placement.hosts) > 1:
         notes.append("round trips only: one-way streams (bandwidth) are needed to determine the slow direction")
     return notes
+
+
+def _not_judged(run: Run) -> str:
+    """Return why the complete files of another tool allow no judgement; empty where they allow one."""
+    reasons = (run.attributes.get("imported") or {}).get("not_judged", ())
+    return "; ".join(reasons) if _is_complete(run) else ""
 
 
 def _is_complete(run: Run) -> bool:

@@ -12,7 +12,6 @@ from keyword import iskeyword
 
 import click
 
-from fablint import __version__
 from fablint.cli.session import Session, common_options
 from fablint.errors import EXIT_CODES, INTERRUPTED, FablintError, IncompleteError, InternalError, UsageError
 
@@ -79,6 +78,13 @@ class _InOrder(click.Group):
         return list(self.commands)
 
 
+def _print_version(context: click.Context, _: click.Parameter, is_given: bool) -> None:
+    if is_given and not context.resilient_parsing:
+        from fablint.cli.program_version import print_version
+
+        print_version(context)
+
+
 @click.group(
     cls=_InOrder,
     commands=_Verbs(_VERBS),
@@ -88,7 +94,14 @@ class _InOrder(click.Group):
     invoke_without_command=True,
 )
 @common_options
-@click.version_option(__version__, prog_name="fablint", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the versions of fablint, of its engine and of MPI, and exit.",
+)
 @click.pass_context
 def cli(context: click.Context) -> None:
     """Measure the fabric of an HPC or AI cluster and localise faulty components.

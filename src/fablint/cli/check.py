@@ -12,6 +12,7 @@ import click
 
 from fablint.cli.bench_options import MEDIA, given_media, media_options
 from fablint.cli.jobs import request_fields, submit_job, submit_options
+from fablint.cli.many_ranks import confirm_ranks, yes_option
 from fablint.cli.options import (
     budget_option,
     fabric_options,
@@ -65,6 +66,7 @@ _cluster_options = with_options(
 @media_options
 @submit_options
 @mpicxx_option
+@yes_option
 @all_option
 def check(session: Session, output: Path | None, mpicxx: Path | None, **values: Any) -> int:
     """Measure, analyse and report in one step.
@@ -115,6 +117,7 @@ def _local(session: Session, output: Path | None, mpicxx: Path | None, values: d
         option = {"files": "from", "nics": "nic"}.get(given, given).replace("_", "-")
         raise UsageError(f"--{option} does not apply to --local", "it is for a cluster: give one of them")
     system = session.machine()
+    confirm_ranks(session, values["ranks"], values)
     request = local_check.local_request(system, values["ranks"])
     topology = run_files.load_topology(values["topology"])
     request = replace(

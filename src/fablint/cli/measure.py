@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fablint.cli.bench_options import SETTINGS, engine_options, media_options, medium_texts
+from fablint.cli.many_ranks import confirm_ranks, yes_option
 from fablint.cli.options import FILE, mpicxx_option, output_option, ranks_option
 from fablint.cli.session import Session, verb
 from fablint.errors import UsageError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @SETTINGS["ranks_per_nic"].decorate
 @output_option
 @mpicxx_option
+@yes_option
 def measure(
     session: Session,
     ranks: int,
@@ -51,6 +53,7 @@ def measure(
     from fablint.workflows import measurement
 
     plan = _plan(planfile, rows, ranks, medium_texts(values))
+    confirm_ranks(session, plan.ranks, values)
     options = engine_options(counters=values["counters"], ranks_per_nic=values["ranks_per_nic"])
     output = measurement.free_output(session.machine(), output)
     with session.context(mpicxx) as context:

@@ -57,7 +57,7 @@ def find_hosts(
             hosts = [host for host in hosts if host not in absent]
         allocation = _restricted(allocation, hosts) if allocation else Allocation(tuple(hosts), "--hosts")
     if allocation is None:
-        raise UsageError(*_no_hosts_error(system.environ))
+        raise UsageError(*_no_hosts_error(system.environ, is_measured=partly))
     if exclude:
         allocation, absent = _without(allocation, exclude, absent)
     if not allocation.hosts:
@@ -126,11 +126,14 @@ def _members(allocation: Allocation, names: Sequence[str], option: str) -> list[
     return [host for host in members if host is not None]
 
 
-def _no_hosts_error(environ: Mapping[str, str]) -> tuple[str, str]:
+def _no_hosts_error(environ: Mapping[str, str], *, is_measured: bool) -> tuple[str, str]:
+    """Return problem and remedy; only verbs that measure have --local."""
     foreign = next((name for name in _FOREIGN if environ.get(name)), None)
     if foreign is not None:
         return (
             f"this is an allocation of {_FOREIGN[foreign]} ({foreign}), which fablint does not read",
             "name its hosts with --hosts HOSTS or --hostfile FILE",
         )
+    if not is_measured:
+        return "no hosts are known: no allocation here", "name hosts with -w HOSTS"
     return "nothing to check: no allocation here", "name hosts with -w HOSTS, or use --local N for this machine"

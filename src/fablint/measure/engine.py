@@ -6,14 +6,16 @@ library that it links (path, age, size): each MPI module has its own engine, and
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import re
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from fablint.errors import InternalError, UsageError
+from fablint.errors import InternalError, PreflightError, UsageError
 from fablint.measure.progress import Progress
 from fablint.system import Completed, System
 from fablint.version import __version__
@@ -22,6 +24,7 @@ PROGRAM = "fablint-engine"
 FACTS = "engine.json"
 FLAGS = ("-std=c++17", "-O2", "-pthread")
 LIBRARIES = ("-ldl",)
+_RULER = re.compile(r"[-=*#_]{8,}")
 _TESTS = "tests"  # folder of the sources that is not part of the engine
 _INCLUDED = (".h", ".hpp", ".inc")
 
@@ -51,7 +54,15 @@ class Engine:
 
 
 def find_mpicxx(system: System, requested: Path | None = None) -> tuple[Path, str]:
-    """The `mpicxx` to use, and how it was found. Raises UsageError if there is none."""
+    """Return the `mpicxx` to use, and how it was found.
+
+    Raises
+    ------
+    UsageError
+        `requested` or `$FABLINT_MPICXX` is not a program.
+    PreflightError
+        This machine has none.
+    """
     if requested is not None:
         return _must_run(system, str(requested), "--mpicxx"), "--mpicxx"
     if chosen := system.environ.get("FABLINT_MPICXX"):
@@ -63,7 +74,7 @@ def find_mpicxx(system: System, requested: Path | None = None) -> tuple[Path, st
     wheel = system.python.parent / "mpicxx"
     if wheel.exists():
         return wheel, "mpich wheel"
-    raise UsageError("no mpicxx found", "load an MPI module, set FABLINT_MPICXX, or pip install 'fablint[mpich]'")
+    raise PreflightError("no mpicxx found", "load an MPI module, set FABLINT_MPICXX, or pip install 'fablint[mpich]'")
 
 
 def _must_run(system: System, name: str, origin: str) -> Path:
@@ -74,10 +85,10 @@ def _must_run(system: System, name: str, origin: str) -> Path:
 
 
 def describe_compiler(system: System, path: Path, found: str) -> Compiler:
-    """Get the command line and version of an `mpicxx`. Raises UsageError when it fails."""
+    """Get the command line and version of an `mpicxx`. Raises PreflightError when it fails."""
     version = system.run([str(path), "--version"])
     if version.status != 0:
-        raise UsageError(
+        raise PreflightError(
             f"{path} --version fails: {first_error(version)}", "choose another with --mpicxx or FABLINT_MPICXX"
         )
     show = system.run([str(path), "-show"])  # Cray's CC does not accept it, and needs no -I and -L
@@ -198,8 +209,15 @@ def _failure(system: System, compiler: Compiler, result: Completed) -> UsageErro
 
 
 def first_error(result: Completed) -> str:
-    """First line of a compiler's output that reports an error, else its first line, else its status."""
-    lines = [line.strip() for line in (result.errors + result.output).splitlines() if line.strip()]
+    """First line of a compiler's output that reports an error, else its first line, else its status.
+
+    Open MPI prints a message between rulers: it is the first paragraph.
+    """
+    lines = [line.strip() for line in (result.errors + result.output).splitlines()]
+    if _RULER.fullmatch(next(filter(None, lines), "")):
+        after = lines[lines.index(next(filter(None, lines))) + 1 :]
+        return " ".join(itertools.takewhile(lambda line: line and not _RULER.fullmatch(line), after)).rstrip(".")
+    lines = [line for line in lines if line]
     errors = (line for line in lines if "error" in line.lower() or "cannot find" in line or "undefined" in line)
     return next(errors, lines[0] if lines else f"exit status {result.status}")
 

@@ -152,6 +152,9 @@ class Verdict(BaseModel):
     findings: tuple[Finding, ...]
     coverage: Coverage
     limits: Limits | None = Field(default=None, description="null where no diagnosis was made")
+    not_judged: str = Field(
+        default="", description="why no component could be judged although what was measured is complete; else empty"
+    )
     notes: tuple[str, ...] = ()
     network: tuple[str, ...] = Field(
         default=(), description="what of the network preflight did not look at, and why: one sentence each"

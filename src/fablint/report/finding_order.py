@@ -20,7 +20,14 @@ def ordered(verdict: Verdict) -> list[Finding]:
 
 def word(verdict: Verdict) -> str:
     """Return the verdict in capitals."""
+    if is_not_judged(verdict):
+        return "NOT JUDGED"
     return "LOCAL OK" if verdict.verdict == "local" else verdict.verdict.upper()
+
+
+def is_not_judged(verdict: Verdict) -> bool:
+    """Return whether nothing could be judged although what was measured is complete."""
+    return verdict.verdict == "incomplete" and bool(verdict.not_judged)
 
 
 def headline(verdict: Verdict) -> str:
@@ -32,6 +39,8 @@ def headline(verdict: Verdict) -> str:
     found = [units.plural(count, state.lower()) for state, count in counts if count]
     if verdict.verdict == "local":
         return "no network was measured"
+    if is_not_judged(verdict) and not found:
+        return verdict.not_judged
     judged = f"{units.plural(verdict.coverage.hosts_judged, 'host')} judged"
     if missing := verdict.coverage.hosts - verdict.coverage.hosts_judged:
         judged += f", {missing:,} not"

@@ -10,11 +10,13 @@ import itertools
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+
+from fablint.store.layout import LONGEST_S, SHORTEST_S
 
 REMEDY = "its cells are treated as missing (fablint resume measures them again)"
 
@@ -77,10 +79,13 @@ class StoredArray:
             values = self._array[key]
         except Exception:
             # Some chunk cannot be decoded; the error does not name it.
-            if not self._exclude_broken_chunks():
+            if not self._exclude_chunks(self._decoding_error):
                 raise
             values = self._array[key]
-        return self._without_impossible(np.asarray(values))
+        values = np.asarray(values)
+        if self._has_garbage(values) and self._exclude_chunks(self._garbage_in):
+            values = np.asarray(self._array[key])
+        return self._without_impossible(values)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self[...], dtype=dtype)
@@ -88,19 +93,38 @@ class StoredArray:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def _exclude_broken_chunks(self) -> bool:
-        """Read every chunk separately and exclude the damaged ones; return whether there were any."""
+    def _exclude_chunks(self, why: Callable[[Sequence[int]], str]) -> bool:
+        """Exclude the chunks for which `why` gives a reason, read one by one; return whether there were any."""
         has_broken = False
         grid = [range(math.ceil(length / chunk)) for length, chunk in zip(self.shape, self.chunks, strict=True)]
         for place in itertools.product(*grid):
-            try:
-                self._array.read_chunk(place)
-            except Exception as error:
-                reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-                key = self._array.chunk_key(place)
-                self._files.exclude(f"{self._array.path}/{key}", f"cannot be decoded ({reason})")
+            if reason := why(place):
+                self._files.exclude(f"{self._array.path}/{self._array.chunk_key(place)}", reason)
                 has_broken = True
         return has_broken
+
+    def _decoding_error(self, place: Sequence[int]) -> str:
+        try:
+            self._array.read_chunk(place)
+        except Exception as error:
+            return f"cannot be decoded ({str(error).splitlines()[0] if str(error) else type(error).__name__})"
+        return ""
+
+    def _garbage_in(self, place: Sequence[int]) -> str:
+        """Return what shows that a chunk holds other bytes than measured times; empty where nothing does."""
+        slices = zip(place, self.chunks, self.shape, strict=True)
+        cells = self._array[tuple(slice(at * chunk, min((at + 1) * chunk, length)) for at, chunk, length in slices)]
+        return f"damaged (times below {SHORTEST_S:g} or above {LONGEST_S:g} s)" if self._has_garbage(cells) else ""
+
+    def _has_garbage(self, values: np.ndarray) -> bool:
+        """Whether times are positive and finite and no message can take them: no writer of a run stores these."""
+        if self._valid is None or self._valid[1] != LONGEST_S or values.size == 0:
+            return False
+        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+        if (low >= self._valid[0] or not low) and high <= LONGEST_S:
+            return False
+        positive = values[np.isfinite(values) & (values > 0)]
+        return bool(((positive < self._valid[0]) | (positive > LONGEST_S)).any())
 
     def _without_impossible(self, values: np.ndarray) -> Any:
         if self._valid is None or values.size == 0:

@@ -17,6 +17,7 @@ STATES = ("measuring", "complete", "interrupted", "skipped")
 STATISTICS = ("min", "median", "mean", "p99", "max")
 
 FILES_PER_ARRAY = 1000  # approximate; chunks are blocks of rows
+SHORTEST_S, LONGEST_S = 1e-15, 1e9  # of a message; other positive times show that a chunk is damaged
 BLOCK_BYTES = 2**25  # size of the part of an array that is read at a time
 
 
@@ -56,11 +57,10 @@ def valid_range(name: str, ranks: int, attributes: Mapping[str, Any]) -> tuple[f
     """Smallest and largest plausible value; None if every value is plausible.
 
     A message takes more than no time, except on the null transport, where its time may be below the clock resolution.
-    After a power failure a file system may leave a block of zeros.
+    After a power failure a file system may leave a block of zeros, or blocks of other files.
     """
     if name.startswith("time_"):
-        numbers = np.finfo(np.float32)
-        return 0.0 if attributes.get("transport") == "null" else float(numbers.smallest_subnormal), float(numbers.max)
+        return 0.0 if attributes.get("transport") == "null" else SHORTEST_S, LONGEST_S
     if name == "dst":
         return -1, ranks - 1
     if name == "round":

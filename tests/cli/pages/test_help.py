@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from fablint import __version__
 from fablint.cli import cli
 from fablint.cli.export import FORMATS
 from fablint.errors import EXIT_CODES, FablintError
@@ -85,3 +88,17 @@ def test_every_page_has_the_same_exit_codes():
 
 def errors_of(base):
     return [base, *(found for one in base.__subclasses__() for found in errors_of(one))]
+
+
+def test_version_names_commit_engine_and_mpi(fablint_in_process, tmp_path):
+    done = fablint_in_process("--version", FABLINT_HOME=str(tmp_path))
+    release, commit, engine, mpi = done.stdout.splitlines()
+    assert (done.returncode, release) == (0, f"fablint {__version__}")
+    assert re.fullmatch(r"commit  ([0-9a-f]{12}(-dirty)?|unknown)", commit)
+    assert re.match(r"engine  none built for \S*mpicxx\S* yet$|engine  none$", engine)
+    assert mpi.startswith("MPI     ")
+    facts = json.loads(fablint_in_process("--version", "--json", FABLINT_HOME=str(tmp_path)).stdout)
+    assert (facts["fablint"], f"engine  {facts['engine']}") == (__version__, engine)
+    empty = str(tmp_path / "nothing")
+    without = fablint_in_process("--version", PATH=empty, FABLINT_HOME=str(tmp_path), FABLINT_MPICXX="/nowhere/mpicxx")
+    assert "MPI     none: $FABLINT_MPICXX names /nowhere/mpicxx" in without.stdout

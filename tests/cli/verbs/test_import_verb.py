@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
+
+from fablint.store import import_run, write_run
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 COMET = FIXTURES / "osu" / "osu_latency-4.4.1-comet-21.txt"
@@ -94,3 +97,28 @@ def test_an_imported_run_cannot_go_on(fablint):
         2,
         "fablint: night.run was imported: there is no fabric to go on measuring\n",
     )
+
+
+def test_a_complete_log_without_pairs_is_not_judged_and_says_why(fablint):
+    log = FIXTURES / "linktest" / "linktest-1.2p1-np8.stdout.txt"
+    done = fablint("analyse", log)
+    headline = "NOT JUDGED  slowest pairs only: 4 in 3 of 8"
+    assert (done.returncode, done.stdout.splitlines()[0]) == (3, headline)
+    assert f"{log.name}: a log of parallel steps names the slowest pairs only: give the .sion file" in done.stdout
+    assert "interrupted" not in done.stdout
+    facts = json.loads(fablint("analyse", log, "--json").stdout)
+    assert (facts["verdict"], facts["not_judged"]) == ("incomplete", "slowest pairs only: 4 in 3 of 8")
+
+
+def test_a_run_whose_name_is_not_utf_8_has_a_report(fablint, tmp_path):
+    name = os.fsdecode(b"caf\xe9.run")
+    write_run(tmp_path / name, import_run([SION]))
+    done = fablint("-q", "report", name)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "caf\\udce9.run" in (tmp_path / name / "report" / "index.html").read_text()
+
+
+def test_a_report_that_cannot_be_written_keeps_the_verdict(fablint):
+    done = fablint("report", SION, "-o", "/proc/pages/a.html")
+    assert (done.returncode, done.stdout.split()[0]) == (2, "PASS")
+    assert "cannot write the report /proc/pages/a.html" in done.stderr

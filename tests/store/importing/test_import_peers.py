@@ -94,7 +94,7 @@ def test_hp2p_pairs_that_were_never_drawn_are_missing_and_not_slow():
 def test_hp2p_without_a_matrix_is_a_figure_of_the_fabric():
     run = run_of("hp2p", "hp2p-4.1-random-np4.stdout.txt")
     row = only_row(run)
-    assert (row.pattern, run.state) == ("world", "interrupted")
+    assert (row.pattern, run.state, run.ranks) == ("world", "complete", 4)  # ranks: from its bisection
     times = [float(np.asarray(row.arrays[f"time_{name}"])[0, 0, 0]) for name in ("min", "mean", "max")]
     assert times == pytest.approx([8.15e-6, 8.38e-6, 8.83e-6])
 
@@ -131,7 +131,7 @@ def test_a_parallel_log_has_no_pair_to_judge_by(tmp_path):
     log = (FIXTURES / "linktest" / "linktest-1.2p1-np8.stdout.txt").read_text()
     path.write_text(log + (FIXTURES / "sion" / "linktest-1.2p1-np8.stderr.txt").read_text())
     run = import_run([path])
-    assert (run.state, run.hosts) == ("interrupted", [f"node{number:03}" for number in range(1, 9)])
+    assert (run.state, run.hosts) == ("complete", [f"node{number:03}" for number in range(1, 9)])
     assert {row.name: row.attributes.get("retest_of") for row in run.rows} == {
         "latency-retest": "latency",
         "latency-slowest": "latency",

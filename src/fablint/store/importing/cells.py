@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from fablint.errors import UsageError
 from fablint.store.importing.lines import Foreign
+from fablint.store.layout import LONGEST_S, SHORTEST_S
 
 EVERYBODY = -1  # the partner in a collective, and of a figure for all pairs together
-
-SHORTEST, LONGEST = 1e-15, 1e9  # s; values outside are misprints
 
 Order = Literal["parallel", "serial", "unknown"]  # of an all-pairs row: whether the pairs of a round run at once
 Ints = npt.NDArray[np.int64]
@@ -114,13 +113,15 @@ class Imported:
     left_out: tuple[LeftOut, ...] = ()
     pairless: int = 0  # skipped lines that measured a pair but do not name it
     missing: str = ""  # why the file is incomplete; '' if it is complete
+    not_judged: str = ""  # why a complete file allows no judgement of a host; '' if it allows one
+    remedy: str = ""  # what to give in place of such a file
     launch: Literal["pair", "all"] = "all"  # `pair`: the program was started anew for every pair
     allocation: tuple[str, ...] = ()  # hosts in the order in which they appear, if they are the hosts of one job
 
 
 def measurable(seconds: float) -> bool:
     """Whether a message can take this time, and a cell (float32) can hold it."""
-    return SHORTEST <= seconds <= LONGEST
+    return SHORTEST_S <= seconds <= LONGEST_S
 
 
 def left_out(foreign: Iterable[Foreign], why: str = LeftOut.why) -> tuple[LeftOut, ...]:
@@ -155,7 +156,7 @@ def matrix_cells(seconds: Floats, size: int, rounds: Ints | None = None, count: 
     """
     n = seconds.shape[0]
     with np.errstate(invalid="ignore"):
-        measured = (seconds >= SHORTEST) & (seconds <= LONGEST)
+        measured = (seconds >= SHORTEST_S) & (seconds <= LONGEST_S)
     np.fill_diagonal(measured, False)
     src, dst = np.nonzero(measured)
     number = np.zeros((n, n), np.int64) if rounds is None else rounds

@@ -31,11 +31,13 @@ from fablint.store.importing.lines import INTEGER, PLAIN, Foreign, figures, mark
 MARK = marked(rb" ?=== Benchmark configuration ===| Build couple algorithm ")
 PAGE = re.compile(rb"// hostlist start[\s\S]*// msg_size start")
 NAME_LENGTHS = (256, 128)  # MPI_MAX_PROCESSOR_NAME of Open MPI and of MPICH
+MOST_RANKS = 1 << 20
 LARGEST = 1 << 40  # bytes of a message; a larger value is an error
 
 _MIB = 2.0**20
 _FACT = re.compile(r" ?([A-Za-z_][\w ./]*?) +: ?(.*)$")
 _SUMMARY = re.compile(rf" (Min|Max|Avg) latency +: ({PLAIN}) us$")
+_AVERAGE = re.compile(rf" Avg (bandwidth|bisection bandwidth|bisection efficiency) +: ({PLAIN}) (?:MB/s|%)$")
 _PART = r"// {0} start(.*?)// {0} end"
 
 
@@ -45,6 +47,7 @@ class Hp2pText:
 
     facts: dict[str, str] = field(default_factory=dict)
     latency: dict[str, float] = field(default_factory=dict)
+    averages: dict[str, float] = field(default_factory=dict)  # as printed: MiB/s and %
     rows: list[list[float]] = field(default_factory=list)
     ended: bool = False
     foreign: list[Foreign] = field(default_factory=list)
@@ -75,6 +78,8 @@ def parse_hp2p(text: str) -> Hp2pText:
             parsed.foreign.append(Foreign(number, line))
         elif summary := _SUMMARY.match(line):
             parsed.latency[summary[1]] = float(summary[2]) * 1e-6
+        elif average := _AVERAGE.match(line):
+            parsed.averages[average[1]] = float(average[2])
         elif "\t" in line and (row := figures(line.split())) is not None:
             parsed.rows.append([value * _MIB for value in row])
         elif "Writing final result... Done" in line:
@@ -108,17 +113,24 @@ def read_hp2p(data: bytes, hosts: Sequence[str]) -> Imported:
         bodies = (world_body("exchange", EXCHANGE, [(size, summary)]),) if summary else ()
     return Imported(
         tool="hp2p",
-        rank_names=ranks_named(n, hosts) if square else ranks_named(max(2, len(hosts)), hosts),
+        rank_names=ranks_named(n if square else len(hosts) or _ranks(parsed), hosts),
         bodies=bodies,
         left_out=left_out(parsed.foreign),
-        missing=_lacking(parsed, square),
+        missing="its end is missing" if square and not parsed.ended else "",
+        not_judged="" if square else "figures of all pairs together only",
+        remedy="" if square else "it has no figures of single pairs: give the .html or .bin file that hp2p wrote",
     )
 
 
-def _lacking(parsed: Hp2pText, square: bool) -> str:
-    if not square:
-        return "it has no figures of single pairs, only of all together: give the .html or .bin file that hp2p wrote"
-    return "" if parsed.ended else "its end is missing"
+def _ranks(parsed: Hp2pText) -> int:
+    """Return the number of ranks, which the text does not state: the bisection is the sum over half of them.
+
+    Its efficiency is the bisection divided by that number of mean bandwidths. 2 where the figures are not printed.
+    """
+    names = ("bisection bandwidth", "bisection efficiency", "bandwidth")
+    total, share, mean = (parsed.averages.get(name, 0.0) for name in names)
+    half = total / (0.01 * share * mean) if share * mean > 0 else 0.0
+    return 2 * round(half) if 0.9 < half < MOST_RANKS and abs(half - round(half)) <= 0.01 * half else 2
 
 
 def _exchanges(seconds: Floats, size: int, count: Ints | int) -> Body:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -89,8 +90,25 @@ def read_linktest(data: bytes, hosts: Sequence[str]) -> Imported:
         rank_names=_rank_names(log.hosts, ranks, hosts),
         bodies=tuple(body for body in bodies if len(body.cells)),
         left_out=left_out(log.foreign),
-        missing="" if paired else "a log of parallel steps names the slowest pairs only: give the .sion file",
+        not_judged="" if paired else _slowest_pairs(log),
+        remedy="" if paired else "a log of parallel steps names the slowest pairs only: give the .sion file",
     )
+
+
+def _slowest_pairs(log: LinktestLog) -> str:
+    """Return what the slowest pairs of a log have in common: the most frequent rank, and pairs named several times."""
+    pairs = [(pair.src, pair.dst) for pair in log.slowest if pair.src != pair.dst]
+    if not pairs:
+        return "no single pairs, only sums of steps"
+    words = []
+    rank, count = Counter(rank for pair in pairs for rank in set(pair)).most_common(1)[0]
+    if count > 1:
+        words.append(f"{rank} in {count} of {len(pairs)}")
+    times = {2: "twice"}
+    for (low, high), named in Counter((min(pair), max(pair)) for pair in pairs).most_common(2):
+        if named > 1:
+            words.append(f"{low}<->{high} {times.get(named, f'{named} times')}")
+    return f"slowest pairs only: {', '.join(words) or 'no rank in two of them'}"
 
 
 def _size(log: LinktestLog) -> int | None:

@@ -62,9 +62,8 @@ def read_net_sanitizer(data: bytes, hosts: Sequence[str]) -> Imported:
         rank_names=rank_names,
         bodies=tuple(body for body in bodies if len(body.cells)),
         left_out=(*left_out(parsed.foreign), *blind),
-        missing=""
-        if len(pairs.cells)
-        else "it has no figures of single pairs, only of all ranks: run it with --verbose",
+        not_judged="" if len(pairs.cells) else "figures of all ranks together only",
+        remedy="" if len(pairs.cells) else "it has no figures of single pairs: run it with --verbose",
     )
 
 
@@ -79,8 +78,8 @@ def _rank_names(
             rank_names = tuple(RankName(f"rank{name}") for name in names)
         return rank_names, {name: at for at, name in enumerate(names)}
     if not names:
-        clients = max((counts.values.get("nclients", 0) for counts in parsed.counts), default=0)
-        return ranks_named(len(hosts) or max(2, min(clients, 1 << 20)), hosts), {}
+        counted = (counts.values.get("nservers", 0) + counts.values.get("nclients", 0) for counts in parsed.counts)
+        return ranks_named(len(hosts) or max(2, min(max(counted, default=0), 1 << 20)), hosts), {}
     refuse_hosts(hosts)
     parts = [_RANKED.match(name) for name in names]
     whole = all(parts)  # if names fill their column, the rank is cut off

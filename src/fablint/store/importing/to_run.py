@@ -110,6 +110,12 @@ def _attributes(names: Sequence[str], files: Sequence[Imported], rank_names: Seq
                 for name, imported in zip(names, files, strict=True)
                 if imported.missing
             ],
+            "not_judged": list(dict.fromkeys(imported.not_judged for imported in files if imported.not_judged)),
+            "remedies": [
+                f"{Path(name).name}: {imported.remedy}"
+                for name, imported in zip(names, files, strict=True)
+                if imported.not_judged
+            ],
             "launch": "pair" if any(imported.launch == "pair" for imported in files) else "all",
         },
     }

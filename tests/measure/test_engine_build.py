@@ -184,9 +184,7 @@ def test_where_mpicxx_is_looked_for(staged, tmp_path):
     staged.interpreter = given.with_name("python3")
     assert find_mpicxx(staged) == (given, "mpich wheel")
     staged.interpreter = Path("/nowhere/python3")
-    with pytest.raises(
-        PreflightError, match=r"no mpicxx found: load an MPI module, .* or pip install 'fablint\[mpich\]'"
-    ):
+    with pytest.raises(PreflightError, match=r"no mpicxx found: load an MPI module, .* pip install 'fablint\[mpich\]'"):
         find_mpicxx(staged)
 
 

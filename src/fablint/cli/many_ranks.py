@@ -1,4 +1,4 @@
-"""A question before many more ranks than CPUs are started on one machine."""
+"""Confirmation before many more ranks than CPUs are started on one machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fablint.errors import UsageError
 
 MOST_PER_CPU = 32  # ranks; with more the start takes minutes, and figures describe the scheduler of the kernel
 
-yes_option = click.option("--yes", is_flag=True, help="Start many more ranks than there are CPUs without a question.")
+yes_option = click.option("--yes", is_flag=True, help="Start many more ranks than there are CPUs without confirmation.")
 
 
 def confirm_ranks(session: Session, ranks: int, values: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from browser import dom, needs_chromium
+from browser import acted, dom, needs_chromium
 from report_cases import (
     bench_run,
     diagnose,
@@ -25,6 +25,7 @@ from fablint.errors import UsageError
 from fablint.model import ComponentRef, Finding, State
 from fablint.model.verdict import advise
 from fablint.report import write_html
+from fablint.report.html.coverage_words import pairs_words
 from fablint.report.html.page_data import embeddable
 from fablint.text import units
 
@@ -76,10 +77,49 @@ def test_the_address_points_at_a_cell_and_the_page_says_what_it_is(tmp_path):
     assert float(match[2]) == pytest.approx(100 * (model / seconds - 1), abs=0.15)
 
 
+READER = """
+const body = (name) => [...byId(`table-${name}`).querySelectorAll("tbody tr")];
+const lines = (name) => body(name).map((line) => line.cells[0].textContent);
+const press = (key) => byId("canvas").dispatchEvent(new KeyboardEvent("keydown", { key }));
+const result = { missing: byId("readout").textContent };
+byId("table-hosts").open = true;
+await until(() => lines("hosts").length);
+result.slowest = lines("hosts")[0];
+const heads = byId("table-hosts").querySelectorAll("th button");
+heads[0].click();
+result.sorted = [lines("hosts")[0], byId("table-hosts").querySelector("th").getAttribute("aria-sort")];
+const search = byId("table-hosts").querySelector("input");
+search.value = "s3";
+search.dispatchEvent(new Event("input"));
+byId("table-hosts").querySelector(".tools button").click();
+result.nodes = byId("table-hosts").querySelector(".nodeset").textContent;
+byId("table-pairs").open = true;
+await until(() => lines("pairs").length);
+result.pairs = byId("table-pairs").querySelector(".hint").textContent;
+press("ArrowRight");
+result.right = byId("readout").textContent;
+const image = () => byId("canvas").toDataURL(), before = image();
+byId("zoom-in").click();
+result.zoomed = before !== image();
+press("0");
+result.again = before === image();
+return result;
+"""
+
+
 @needs_chromium
-def test_a_missing_cell_is_said_to_be_missing(tmp_path):
-    said = readout(opened(incomplete_case(), tmp_path, "#row=latency&size=8&src=5&dst=9"))
-    assert said == "h05 \u2192 h09: not measured"
+def test_a_reader_sorts_searches_copies_zooms_and_moves_by_keys(tmp_path):
+    run, diagnosis = incomplete_case()
+    page = acted(written((run, diagnosis), tmp_path), READER)
+    source = dom(page, tmp_path / "profile", "#row=latency&size=8&src=5&dst=9")
+    assert "data-error" not in source
+    said = json.loads(html.unescape(re.search(r'data-said="(.*?)"', source)[1]))
+    assert said["missing"] == "h05 \u2192 h09: not measured"
+    assert said["sorted"] == ["h00", "ascending"]
+    assert said["nodes"] == "h[24-31]"
+    assert said["pairs"].startswith("100 shown of 2,542 selected, 2,542 in all")
+    assert said["right"] == "h05 \u2192 h10: not measured"
+    assert said["zoomed"] and said["again"]
 
 
 @needs_chromium
@@ -169,3 +209,35 @@ def test_forty_sizes_share_the_room_of_one_page(tmp_path):
     run = replace(run, rows=(replace(row, arrays=arrays),))
     path = written((run, diagnose(replace(run, rows=()), None)), tmp_path)
     assert path.stat().st_size < 25e6
+
+
+def test_percentiles_of_one_pair_are_those_of_its_messages(tmp_path):
+    """Of an imported file with one pair there is no distribution over pairs, and so no picture of it."""
+    run = bench_run("latency", samples=np.repeat([1e-6, 3.8e-6], [97, 3]))
+    row = run.rows[0]
+    arrays = {**row.arrays, "count": np.array([[[100]], [[0]]], np.uint32)}
+    arrays |= {name: np.where(arrays["count"], arrays[name], np.nan) for name in arrays if name.startswith("time_")}
+    run = replace(run, rows=(replace(row, arrays=arrays),))
+    source = written((run, diagnose(run, None)), tmp_path).read_text()
+    assert ">P99 of messages<" in source and ">3.80 us<" in source
+    assert "Distribution over" not in source and ">worst<" not in source
+
+
+def test_a_simulated_run_has_no_date_no_retest_and_no_dictionaries(tmp_path):
+    run, diagnosis = fault_case()
+    finding = replace_step(diagnosis, advise("retest", run="x.run"))
+    source = html.unescape(written((run, finding), tmp_path).read_text())
+    assert "host h13 tx: bandwidth -31 %, latency +500 ns" in source
+    for words in ("1970", "fablint retest", "bandwidth_factor"):
+        assert words not in source.partition('id="data"')[0]
+
+
+def replace_step(diagnosis, step):
+    found = tuple(one.model_copy(update={"next_step": step}) for one in diagnosis.verdict.findings)
+    return replace(diagnosis, verdict=diagnosis.verdict.model_copy(update={"findings": found}))
+
+
+def test_coverage_counts_all_pairs_of_the_fabric(tmp_path):
+    assert pairs_words(98_304, 4096) == "98,304 of 16,773,120 ordered pairs (0.59 %)"
+    source = html.unescape(written(sparse_case(), tmp_path).read_text())
+    assert "of 4,032 ordered pairs (" in source and "plan complete" not in source.partition("<section")[0]

@@ -119,7 +119,7 @@ def test_the_arrow_points_where_the_payload_goes(tmp_path):
     said = html.unescape(re.search(r'<p id="readout"[^>]*>(.*?)</p>', page)[1])
     assert said.startswith("n4 \u2190 n0: 250.")
     assert "across: receiving rank" in page
-    worst = re.search(r'<table id="worst">.*?<tbody><tr>(.*?)</tr>', page, re.DOTALL)[1]
+    worst = re.search(r'<table id="worst">.*?<tbody><tr[^>]*>(.*?)</tr>', page, re.DOTALL)[1]
     assert re.findall(r"<td[^>]*>(.*?)</td>", worst)[:2] == ["n0", "n5"]
 
 

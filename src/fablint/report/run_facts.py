@@ -71,9 +71,12 @@ def typical(row: Row, size: int, fit: Fit | None) -> str:
     return "nothing measured" if median is None else units.figure(row.quantity, size, median)
 
 
-def sampled_median(row: Row, size: int) -> float | None:
-    """Median time over pairs, seconds: of all of them up to `SAMPLED_ROWS` source ranks, beyond that of so many."""
-    name = statistic(row)
+def sampled_median(row: Row, size: int, name: str | None = None) -> float | None:
+    """Median over pairs of a statistic of their times, seconds: by default of the one that stands for a pair.
+
+    Of all pairs up to `SAMPLED_ROWS` source ranks, beyond that of so many.
+    """
+    name = name or statistic(row)
     if name is None:
         return None
     values, index = row.arrays[f"time_{name}"], row.sizes.index(size)

@@ -69,14 +69,14 @@ def launch_facts(run: Run) -> dict[str, str]:
     mpi: Mapping[str, Any] = attributes.get("mpi") or {}
     known = {
         "state": run.state,
-        "started": str(attributes.get("started", "")),
+        "started": "" if "simulated" in attributes else str(attributes.get("started", "")),
         "hosts": f"{len(run.hosts):,}: {units.fold(run.hosts, ', ')}",
         "ranks": _ranks(run),
         "mpi": " ".join(str(mpi.get("library", "")).split()),
         "instrument": run_facts.instrument(run),
         "creator": str(attributes.get("creator", "")),
         "command": " ".join(map(str, attributes.get("command", ()))),
-        "simulated": _plainly(attributes.get("simulated", {})),
+        "simulated": _simulated(attributes.get("simulated", {})),
         "lost": "; ".join(_lost(entry) for entry in attributes.get("lost", ())),
     }
     return {label: words for label, words in known.items() if words}
@@ -153,6 +153,37 @@ def _ranks(run: Run) -> str:
     counts = np.bincount(np.asarray(run.attributes["rank_host"], dtype=int), minlength=len(run.hosts))
     low, high = int(counts.min()), int(counts.max())
     return f"{run.ranks:,}, {low if low == high else f'{low} to {high}'} per host"
+
+
+def _simulated(facts: Mapping[str, Any]) -> str:
+    """`simulated tree of 64 hosts; faults: host h13 tx: bandwidth -31 %; noise normal, scatter 0.02; seed 7`."""
+    if not facts:
+        return ""
+    faults = "; ".join(map(_fault, facts.get("faults", ()))) or "none"
+    others = {key: value for key, value in facts.items() if key not in ("topology", "faults")}
+    return f"{facts.get('topology', '')}; faults: {faults}; {_plainly(others)}"
+
+
+def _fault(fault: Mapping[str, Any]) -> str:
+    """`host h13 tx: bandwidth -31 %, latency +500 ns`: what differs from a healthy component."""
+    direction = "" if fault.get("direction", "both") == "both" else f" {fault['direction']}"
+    retry = units.duration(float(fault.get("retry_s", 0)))
+    words = (
+        ("bandwidth_factor", 1.0, "bandwidth {0:+.0%}"),
+        ("added_latency_s", 0.0, "latency +{1}"),
+        ("duplex_factor", 1.0, "bandwidth {0:+.0%} in both directions at once"),
+        ("retry_share", 0.0, f"{{2:.2%}} of the messages {retry} later"),
+        ("flapping", 1.0, "in {2:.0%} of the rounds"),
+        ("moved_to", "", "connected to {3}"),
+        ("scatter", 1.0, "scatter times {2:g}"),
+    )
+    effects = []
+    for key, healthy, template in words:
+        value = fault.get(key, healthy)
+        if value != healthy:
+            size = 0.0 if isinstance(value, str) else float(value)
+            effects.append(template.format(size - 1, units.duration(size), size, value).replace("%", " %"))
+    return f"{fault.get('component')} {fault.get('name')}{direction}: {', '.join(effects)}"
 
 
 def _plainly(value: Any) -> str:

@@ -13,7 +13,10 @@ from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
 
 BINS = 72
+_TICKS = 4  # distances between the labels of an axis
 RANKED_HOSTS = 15
+FEWEST_PAIRS = 3  # of a distribution
+_STATISTICS = {"min": "fastest", "median": "median", "mean": "mean", "p99": "P99", "max": "slowest"}
 _BEYOND = 3.0  # the axis ends at so many medians; what is above stands in the last bin
 
 
@@ -25,7 +28,8 @@ class Histogram:
     pairs: int
     heights: tuple[float, ...]
     counts: tuple[int, ...]
-    labels: tuple[str, str]  # figures at both ends of the axis
+    labels: tuple[str, ...]  # figures at equal distances along the axis
+    highest: int  # count of the highest bar
     clipped: bool  # does the last bin hold everything beyond the axis?
 
 
@@ -39,6 +43,7 @@ class SizeLine:
     median: str
     p99: str
     worst: str
+    messages: tuple[tuple[str, str], ...]  # statistics of the messages of a pair, the median over pairs
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,7 @@ class RowCharts:
     unit: str  # what is counted: pairs, or the ranks of a collective
     size: str
     lines: tuple[SizeLine, ...]
+    over_pairs: bool  # is there a distribution over pairs?
     histograms: tuple[Histogram, ...]
     hosts: tuple[HostEffect, ...]
     noise: float | None
@@ -76,8 +82,9 @@ class RowCharts:
             unit="rank" if row.pattern == "world" else "pair",
             size=units.size(shown.size),
             lines=tuple(_line(one) for one in surveys),
-            histograms=histograms(shown),
-            hosts=host_effects(run, fit, found) if fit else (),
+            over_pairs=any(one.distribution.pairs() >= FEWEST_PAIRS for one in surveys),
+            histograms=histograms(shown) if shown.distribution.pairs() >= FEWEST_PAIRS else (),
+            hosts=host_effects(run, fit, found) if fit and shown.distribution.pairs() >= FEWEST_PAIRS else (),
             noise=fit.noise if fit and np.isfinite(fit.noise) else None,
         )
 
@@ -89,8 +96,9 @@ def histograms(one: SizeSurvey) -> tuple[Histogram, ...]:
         return ()
     low, median, high = (distribution.quantile(share) for share in (0.0, 0.5, 1.0))
     end = min(high * 1.001, max(_BEYOND * median, distribution.quantile(0.9)))
-    edges = np.geomspace(low * 0.999, max(end, low * 1.01), BINS + 1)
-    labels = (units.figure(one.row.quantity, one.size, low), units.figure(one.row.quantity, one.size, float(edges[-1])))
+    bins = _TICKS * int(np.clip(np.sqrt(distribution.pairs()) / 2, 3, BINS // _TICKS))
+    edges = np.geomspace(low * 0.999, max(end, low * 1.01), bins + 1)
+    labels = tuple(units.figure(one.row.quantity, one.size, float(at)) for at in edges[:: bins // _TICKS])
     drawn = []
     for scope in distribution.scopes():
         counts = distribution.histogram(scope, edges)
@@ -102,6 +110,7 @@ def histograms(one: SizeSurvey) -> tuple[Histogram, ...]:
                 heights=tuple(round(float(height), 4) for height in heights),
                 counts=tuple(int(count) for count in counts),
                 labels=labels,
+                highest=int(counts.max()),
                 clipped=high > edges[-1],
             )
         )
@@ -136,8 +145,15 @@ def host_effects(run: Run, fit: Fit, found: Sequence[Finding] = ()) -> tuple[Hos
 
 
 def _line(one: SizeSurvey) -> SizeLine:
-    distribution, quantity = one.distribution, one.row.quantity
+    distribution, quantity, row = one.distribution, one.row.quantity, one.row
     quantiles = (distribution.quantile(share) for share in (0.0, 0.5, 0.99, 1.0))
-    return SizeLine(
-        units.size(one.size), distribution.pairs(), *(units.figure(quantity, one.size, time) for time in quantiles)
+    several = distribution.pairs() >= FEWEST_PAIRS
+    wanted = [name for name in _STATISTICS if name in row.statistics and (name == "p99" or not several)]
+    known = {name: run_facts.sampled_median(row, one.size, name) for name in wanted}
+    messages = tuple(
+        (f"{_STATISTICS[name]} of messages", units.figure(quantity, one.size, time))
+        for name, time in known.items()
+        if time is not None
     )
+    best, median, p99, worst = (units.figure(quantity, one.size, time) for time in quantiles)
+    return SizeLine(units.size(one.size), distribution.pairs(), best, median, p99, worst, messages)

@@ -13,11 +13,13 @@ from fablint.report.html import block_maps
 from fablint.report.html.link_values import all_links, link_cells, link_map
 from fablint.report.html.packing import number, packed
 from fablint.report.html.page_data import PageSource, has_pairs
+from fablint.report.html.pair_lists import repeated
 from fablint.report.html.scales import bulk_ends
 from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
 
 _FEWEST_CELLS = 4  # of a map
+MOST_WORST = 20
 
 
 def page_data(source: PageSource) -> dict[str, Any]:
@@ -139,6 +141,7 @@ def _pair_map(one: SizeSurvey, source: PageSource) -> dict[str, Any]:
     """A map of pairs, or of rounds, with its model and its worst pairs."""
     distribution, fit = one.distribution, one.fit
     bulk = [float(np.log(distribution.quantile(share))) for share in (0.005, 0.05, 0.95, 0.999)]
+    own = source.cells[one.row.name]
     zeros = np.zeros(source.run.ranks)
     healthy = fit.healthy if fit else (zeros, zeros)
     label = f"{one.row.name}, {units.size(one.size)}"
@@ -158,5 +161,16 @@ def _pair_map(one: SizeSurvey, source: PageSource) -> dict[str, Any]:
         "tx": packed(healthy[0], "<f4"),
         "rx": packed(healthy[1], "<f4"),
         "effects": [packed(np.nan_to_num(effect), "<f4") for effect in ((fit.tx, fit.rx) if fit else healthy)],
-        "worst": [[pair.src, pair.dst, pair.seconds, number(pair.residual)] for pair in one.worst],
+        "worst": _unexplained(one, source),
+        "repeated": [] if one.size != own.size else repeated(own, source),
     }
+
+
+def _unexplained(one: SizeSurvey, source: PageSource) -> list[tuple[int, int, float, float | None]]:
+    """The slowest pairs that use no component of a finding: sender, receiver, seconds, deviation."""
+    src, dst = (np.array([getattr(pair, end) for pair in one.worst], dtype=np.int32) for end in ("src", "dst"))
+    known = np.zeros(src.size, dtype=bool)
+    for _, pairs in source.crossings.drawn():
+        known |= pairs.of(src, dst, source.placement.switch, one.row.payload)
+    left = [pair for pair, by in zip(one.worst, known.tolist(), strict=True) if not by]
+    return [(pair.src, pair.dst, pair.seconds, number(pair.residual)) for pair in left[:MOST_WORST]]

@@ -10,9 +10,11 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 from fablint.errors import IncompleteError, UsageError
-from fablint.model import Diagnosis, Run
+from fablint.model import Diagnosis, Finding, Run
+from fablint.model.verdict import Action
 from fablint.report import finding_order, run_facts, scopes, summary
-from fablint.report.html import charts, finding_charts
+from fablint.report.html import charts, finding_charts, pair_lists
+from fablint.report.html.coverage_words import coverage_words
 from fablint.report.html.maps import page_data
 from fablint.report.html.page_data import PageSource, embeddable
 from fablint.system import DISK_FULL, replace_text
@@ -22,7 +24,7 @@ from fablint.text.evidence_sentences import sentences
 
 SCRIPTS = (
     *("matrix.js", "axes.js", "blocks.js", "colours.js", "marks.js", "margins.js", "view.js"),
-    "controls.js",
+    *("nodeset.js", "tables.js", "run_tables.js", "controls.js"),
 )
 
 
@@ -53,7 +55,7 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
     style, script = _asset("report.css"), "".join(map(_asset, SCRIPTS))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update(text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes)
-    environment.globals.update(sentences=sentences, advice=advice, len=len)
+    environment.globals.update(sentences=sentences, advice=advice, len=len, next_step=next_step)
     return environment.from_string(_asset("report.html.j2")).render(
         title=run.path.name if run.path else "a run in memory",
         run=run,
@@ -63,6 +65,9 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         headline=finding_order.headline(diagnosis.verdict),
         found=found,
         strips=finding_charts.strips(source),
+        slowest=pair_lists.of_findings(source),
+        coverage=coverage_words(source),
+        simulated="simulated" in run.attributes,
         distances=scopes.scope_lines(run, source.placement, surveys),
         thresholds=diagnosis.comparison.compared if diagnosis.comparison else (),
         charts_of=[charts.RowCharts.of(run, row, surveys[row.name], found) for row in source.rows],
@@ -74,6 +79,13 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         script_hash=_hash(script),
         data=embeddable(page_data(source)),
     )
+
+
+def next_step(finding: Finding, run: Run) -> tuple[Action, ...]:
+    """What to do about a finding; of a simulated run without measuring again."""
+    again = finding.next_step if "simulated" not in run.attributes else ()
+    kept = (one for one in finding.next_step if one.kind not in ("retest", "resume") and "measure" not in one.kind)
+    return again or tuple(kept)
 
 
 def _asset(name: str) -> str:

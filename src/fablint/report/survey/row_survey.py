@@ -13,7 +13,7 @@ from fablint.report import run_facts
 from fablint.report.survey.heatmap import HeatMap
 
 BLOCK_CELLS = 4_000_000  # of one block of sources, all sizes and repeats: about 400 MB at work
-WORST_PAIRS = 20
+WORST_PAIRS = 100
 _BIN = 2e-3  # width of a bin of the logarithm: quantiles are good to 0.1 %
 _LOWEST = float(np.log(1e-10))
 _BINS = round((np.log(1e4) - _LOWEST) / _BIN)

@@ -1,21 +1,23 @@
 // Mouse, keyboard, menus and the address: `#row=latency&size=8&mode=residual&src=3&dst=5` points at one cell.
 
-function listWorst(view) {
-  document.querySelector(".worst").hidden = !view.map.worst.length;
-  const { map } = view, body = byId("worst").tBodies[0];
-  byId("worst-title").textContent = map.fitted ? "Slowest pairs against the model" : "Slowest pairs";
-  body.replaceChildren(...map.worst.map(([src, dst, seconds, residual]) => {
-    const line = document.createElement("tr"), time = Math.log(seconds);
+/** Fills a list of pairs: sender, receiver, seconds, deviation, and perhaps a number. */
+function listPairs(view, name, pairs) {
+  const { map } = view;
+  byId(name).tBodies[0].replaceChildren(...pairs.map(([src, dst, seconds, residual, times]) => {
     const [from, to] = map.backwards ? [dst, src] : [src, dst];
-    const words = [view.fabric.name(from), view.fabric.name(to), map.figure(time), residual === null ? "-" : map.change(residual)];
-    line.append(...words.map((word, index) => {
-      const cell = Object.assign(document.createElement("td"), { textContent: word });
-      if (index > 1) cell.className = "number";
-      return cell;
-    }));
-    line.addEventListener("click", () => view.select(map.cellOf(src, dst)));
-    return line;
+    const words = [view.fabric.name(from), view.fabric.name(to), map.figure(Math.log(seconds)), residual === null ? "-" : map.change(residual)];
+    if (times !== undefined) words.push(times);
+    const line = make("tr", {}, ...words.map((textContent, index) => make("td", { textContent, className: index > 1 ? "number" : "" })));
+    return clickable(line, () => view.select(map.cellOf(src, dst)));
   }));
+}
+
+function listWorst(view) {
+  const { worst, repeated = [] } = view.map;
+  byId("slow-pairs").hidden = !worst.length;
+  byId("repeated-section").hidden = !repeated.length;
+  listPairs(view, "repeated", repeated);
+  listPairs(view, "worst", worst);
 }
 
 async function update(view) {
@@ -25,6 +27,7 @@ async function update(view) {
   if (map !== view.map) view.cursor = null;
   await view.show(map, residual.checked && map.fitted ? "residual" : "raw");
   listWorst(view);
+  view.refreshTables?.();
   if (view.cursor) view.tell(view.cursor);
 }
 
@@ -130,6 +133,7 @@ async function start() {
   byId("zoom-fit").addEventListener("click", () => view.fit());
   listenToPointer(view);
   listenToKeys(view);
+  view.refreshTables = listenToTables(view);
   await follow(view, data.first);
   window.addEventListener("hashchange", () => follow(view, view.maps.indexOf(view.map)).catch(fail));
   window.addEventListener("resize", () => view.fit());

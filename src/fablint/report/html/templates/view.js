@@ -74,7 +74,7 @@ class View {
     context.font = "600 11px system-ui, sans-serif";
     const widest = (axis, down) => {
       const marked = this.map.layout === "list" && down ? [] : this.marks.names(map, axis, down);
-      const texts = [...marked, ...axis.labels(LABEL * 8).slice(0, 400)].map(({ text }) => context.measureText(text).width);
+      const texts = [...marked, ...[1, 4, LABEL * 8].flatMap((scale) => axis.labels(scale).slice(0, 400))].map(({ text }) => context.measureText(text).width);
       return Math.ceil(Math.min(names, Math.max(24, ...texts))) + STRIP + BAR + 10;
     };
     [this.left, this.top] = [widest(map.down, true), widest(map.across, false)];

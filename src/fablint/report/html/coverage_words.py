@@ -1,0 +1,47 @@
+"""How much of the fabric was measured, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fablint.report.html.page_data import PageSource
+from fablint.report.summary import row_facts
+from fablint.text import units
+
+
+def coverage_words(source: PageSource) -> str:
+    """`98,304 of 16,773,120 ordered pairs (0.6 %), plan complete; 64 of 64 links judged`."""
+    coverage, ranks = source.diagnosis.verdict.coverage, source.run.ranks
+    words = [f"{pairs_words(_pairs(source), ranks)}, {_plan(source)}"] if source.cells else []
+    if coverage.links:
+        words.append(f"{coverage.links_judged:,} of {units.plural(coverage.links, 'link')} judged")
+    return "; ".join(words)
+
+
+def pairs_words(measured: int, ranks: int) -> str:
+    """`98,304 of 16,773,120 ordered pairs (0.6 %)`; without a share where all were measured."""
+    total = ranks * (ranks - 1)
+    share = 100 * measured / max(total, 1)
+    digits = f"{share:.2g}" if share < 10 else f"{min(share, 99.9):.3g}"
+    words = f"{measured:,} of {total:,} ordered pairs"
+    return words if measured >= total else f"{words} ({digits} %)"
+
+
+def _pairs(source: PageSource) -> int:
+    """Ordered pairs of ranks that some row measured."""
+    keys = [
+        np.unique(own.cells.src.astype(np.int64) * source.run.ranks + own.cells.dst)
+        for own in source.cells.values()
+        if own.cells.complete
+    ]
+    whole = int(np.unique(np.concatenate(keys)).size) if keys else 0
+    sampled = (source.surveys[name] for name, own in source.cells.items() if not own.cells.complete)
+    return max([whole, *(max(one.distribution.pairs() for one in sizes) for sizes in sampled)])
+
+
+def _plan(source: PageSource) -> str:
+    facts = [row_facts(row) for row in source.run.rows]
+    planned, measured = sum(one.cells_planned for one in facts), sum(one.cells_measured for one in facts)
+    if measured >= planned and source.run.state == "complete":
+        return "plan complete"
+    return f"{min(100 * measured / max(planned, 1), 99.9):.3g} % of the plan"

@@ -1,0 +1,109 @@
+// Complete tables: sorted, searched, filtered, copied as a node set, saved as CSV.
+
+const PAGE_LINES = 100;
+const make = (name, properties = {}, ...children) => {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
+  return element;
+};
+
+/** A line of a table that does something: by mouse, or by Enter; arrow keys move along. */
+function clickable(line, action) {
+  line.tabIndex = 0;
+  line.addEventListener("click", action);
+  line.addEventListener("keydown", (event) => {
+    const other = { ArrowDown: line.nextElementSibling, ArrowUp: line.previousElementSibling }[event.key];
+    if (event.key === "Enter") action();
+    else if (other) other.focus();
+    else return;
+    event.preventDefault();
+  });
+  return line;
+}
+
+class DataTable {
+  /**
+   * columns: [{title, value(line), text(line)}], numbers where `text` is given; count lines; hosts(line) its host names;
+   * marked(line): is it named by a finding, slow(line): beyond the noise.
+   */
+  constructor(place, source) {
+    Object.assign(this, source, { place, shown: PAGE_LINES, column: source.sorted, descending: true });
+    this.search = make("input", { type: "search", ariaLabel: `Search the ${source.name}`, placeholder: "search" });
+    this.filter = make("select", { ariaLabel: `Filter the ${source.name}` },
+      ...[["all", "all"], ["marked", "named by a finding"], ["slow", "slower than the noise"]].map(([value, text]) => make("option", { value, textContent: text })));
+    this.output = make("output", { className: "nodeset" });
+    const button = (text, action) => make("button", { type: "button", textContent: text, onclick: action });
+    this.more = button("Show more", () => { this.shown *= 10; this.draw(); });
+    this.table = make("table", {}, make("thead"), make("tbody"));
+    this.status = make("p", { className: "hint", role: "status" });
+    place.replaceChildren(
+      make("div", { className: "tools" }, this.search, this.filter, button("Copy as node set", () => this.copy()), button("CSV", () => this.save())),
+      this.output, this.status, make("div", { className: "scroll" }, this.table), this.more);
+    for (const element of [this.search, this.filter]) element.addEventListener("input", () => this.select());
+    this.select();
+  }
+
+  text(column, line) { return String(column.text ? column.text(line) : column.value(line)); }
+
+  /** The lines that search and filter leave, in order. */
+  select() {
+    const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean), test = this[this.filter.value];
+    this.lines = [];
+    for (let line = 0; line < this.count; line++) {
+      if (test && !test(line)) continue;
+      const texts = words.length ? this.columns.filter((column) => !column.text).map((column) => String(column.value(line)).toLowerCase()) : [];
+      if (words.every((word) => texts.some((text) => text.includes(word)))) this.lines.push(line);
+    }
+    this.order();
+  }
+
+  order() {
+    const { value, text } = this.columns[this.column], sign = this.descending ? -1 : 1;
+    const missing = (one) => (Number.isNaN(one) ? -Infinity * sign : one);
+    const compare = text ? (a, b) => (missing(value(a)) - missing(value(b)) || 0) : (a, b) => String(value(a)).localeCompare(String(value(b)), "en", { numeric: true });
+    this.lines.sort((a, b) => sign * compare(a, b));
+    this.draw();
+  }
+
+  draw() {
+    const [head, body] = [this.table.tHead, this.table.tBodies[0]];
+    head.replaceChildren(make("tr", {}, ...this.columns.map((column, index) => {
+      const button = make("button", { type: "button", textContent: column.title, onclick: () => this.sortBy(index) });
+      const cell = make("th", { className: column.text ? "number" : "", scope: "col" }, button);
+      cell.setAttribute("aria-sort", index !== this.column ? "none" : this.descending ? "descending" : "ascending");
+      return cell;
+    })));
+    body.replaceChildren(...this.lines.slice(0, this.shown).map((line) => {
+      const element = make("tr", { className: this.marked(line) ? "marked" : "" }, ...this.columns.map((column) =>
+        make("td", { className: column.text ? "number" : "", textContent: this.text(column, line) })));
+      return this.go ? clickable(element, () => this.go(line)) : element;
+    }));
+    this.more.hidden = this.lines.length <= this.shown;
+    const number = (count) => count.toLocaleString("en");
+    this.status.textContent = `${number(Math.min(this.shown, this.lines.length))} shown of ${number(this.lines.length)} selected, ${number(this.count)} in all${this.note ? `; ${this.note}` : ""}`;
+  }
+
+  sortBy(index) {
+    this.descending = index === this.column ? !this.descending : Boolean(this.columns[index].text);
+    this.column = index;
+    this.order();
+    this.table.tHead.rows[0].cells[index].firstChild.focus();
+  }
+
+  copy() {
+    const words = fold(this.lines.flatMap((line) => this.hosts(line)));
+    this.output.textContent = words;
+    getSelection().selectAllChildren(this.output);
+    navigator.clipboard?.writeText(words).catch(() => {}); // selected: Ctrl + C copies it where this is not allowed
+  }
+
+  save() {
+    const quoted = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    const lines = [this.columns.map((column) => column.unit ? `${column.title} (${column.unit})` : column.title),
+      ...this.lines.map((line) => this.columns.map((column) => (column.exact || column.value)(line)))];
+    const blob = new Blob([lines.map((line) => line.map((value) => quoted(String(value))).join(",")).join("\n"), "\n"], { type: "text/csv" });
+    const link = make("a", { href: URL.createObjectURL(blob), download: `${this.name}.csv` });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+}

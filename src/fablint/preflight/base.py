@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from fablint.model import ComponentKind
@@ -15,6 +16,8 @@ from fablint.preflight.host import Host
 
 Value = float | str | None
 
+_result = partial(tuple.__new__, Result)  # as fast again as Result(...): 10,000 hosts have 3 million results
+_PASS, _SKIP = Outcome.PASS, Outcome.SKIP
 _WRONG = {Severity.FAIL: Outcome.FAIL, Severity.WARN: Outcome.WARN, Severity.INFO: Outcome.PASS}
 
 
@@ -85,7 +88,7 @@ class Check(ABC):
 
     def ok(self, host: str, target: str = "", message: str = "", value: Value = None, unit: str = "") -> Result:
         """Return a pass."""
-        return Result(self.id, host, target, Outcome.PASS, message, value, None, unit)
+        return _result((self.id, host, target, _PASS, message, value, None, unit, "", None))
 
     def failure(
         self, host: str, target: str, message: str, value: Value = None, expected: Value = None, unit: str = ""
@@ -114,7 +117,7 @@ class Check(ABC):
 
     def skip(self, host: str, target: str, why: str) -> Result:
         """Return a skip for a property that is not visible. Never a pass."""
-        return Result(self.id, host, target, Outcome.SKIP, why)
+        return _result((self.id, host, target, _SKIP, why, None, None, "", "", None))
 
     def error(self, host: str, target: str, message: str) -> Result:
         """Return an error for data that cannot be parsed."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import repeat
+from operator import is_
 from typing import Any
 
 from fablint.model.preflight_results import Result
@@ -23,14 +25,20 @@ class Batch:
         self.results = results
 
     def __reduce__(self) -> tuple[Any, ...]:
-        columns: list[Sequence[Any]] = list(zip(*self.results, strict=True))
+        columns: list[Iterable[Any]] = [_repeated(column) for column in zip(*self.results, strict=True)]
         for index in _TEXTS if columns else ():
-            columns[index] = _shared(columns[index])
+            columns[index] = columns[index] if isinstance(columns[index], repeat) else _shared(columns[index])
         return _batch, (columns,)
 
 
-def _batch(columns: Sequence[Sequence[Any]]) -> Batch:
+def _batch(columns: Sequence[Iterable[Any]]) -> Batch:
     return Batch(list(map(_result, zip(*columns, strict=True))))
+
+
+def _repeated(column: Sequence[Any]) -> Iterable[Any]:
+    """Return a column; if all its values are one object, as a repetition of it, which is a third of the octets."""
+    same = all(map(is_, column, repeat(column[0])))
+    return repeat(column[0], len(column)) if same else column
 
 
 def _shared(column: Iterable[Any]) -> list[Any]:

@@ -7,6 +7,7 @@ counters stop at their largest value (InfiniBand Architecture Specification, Por
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -59,6 +60,11 @@ def _kind(path: str) -> _CounterKind:
     return _CounterKind(_AER in path, None if bits is None else (1 << bits) - 1, "/telemetry/" in path)
 
 
+@lru_cache(maxsize=1 << 12)
+def _kinds(folder: str, names: tuple[str, ...]) -> tuple[tuple[str, _CounterKind], ...]:
+    return tuple((name, _kind(f"{folder}/{name}")) for name in names)
+
+
 def saturated(path: str, text: str | None) -> bool:
     """Tell whether a counter has its largest value. A larger value is that of a wider counter of the same name."""
     largest = _kind(path).largest
@@ -86,6 +92,21 @@ def delta(path: str, before: str | None, after: str | None, seconds: float) -> D
     if before == after == "0" and seconds > 0:  # most of the counters of a fleet
         return _none(seconds)
     return _delta(_kind(path), before, after, seconds)
+
+
+def deltas(
+    folder: str, names: tuple[str, ...], before: Mapping[str, object], after: Mapping[str, object], seconds: float
+) -> dict[str, Delta]:
+    """Return the growth of the counters of a folder, as `delta` does for one; unknown ones are left out."""
+    found = {}
+    none = _none(seconds) if seconds > 0 else None
+    for name, kind in _kinds(folder, names):
+        begun, ended = before.get(name), after.get(name)
+        if isinstance(begun, str) and isinstance(ended, str):
+            grown = none if none and begun == ended == "0" else _delta(kind, begun, ended, seconds)
+            if grown is not None:
+                found[name] = grown
+    return found
 
 
 @lru_cache(maxsize=1 << 12)  # many counters of a device have the same texts

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from fablint.preflight.cards import Card, accelerators_on, addresses_of, cards_of, cpu_model
-from fablint.preflight.counter_deltas import Delta, delta, is_same, total
+from fablint.preflight.counter_deltas import Delta, delta, deltas, is_same, total
 from fablint.preflight.host_classes import Boards, Built, completed
 from fablint.snapshot import NicFact, Output, Snapshot, nics_of, rails
 from fablint.snapshot.host_snapshot import CXI as CXI, INFINIBAND as INFINIBAND, NET as NET, Tree
@@ -165,8 +165,8 @@ class Host:
         `target` is `hsn0`, `mlx5_0/1`, `mlx5_0-1`, `GPU 0000:3b:00.0`; a component without a part number
         is compared by its class and name only.
         """
-        name = target.rpartition(" ")[2].partition("/")[0]
-        number = self._numbers.get(name) or self._numbers.get(name.rpartition("-")[0])
+        name, device = _names_in(target)
+        number = self._numbers.get(name) or self._numbers.get(device)
         return self.kind, number or ""
 
     def read(self, path: str) -> str | None:
@@ -231,15 +231,14 @@ class Host:
 
     def all_grown_now(self, folder: str, names: Iterable[str]) -> dict[str, Delta]:
         """Return the growth of the counters in a folder that were read twice, within the window of the snapshot."""
-        first, last = self.snapshot.readings_in(folder)
-        found = {}
-        for name in names:
-            begun, ended = first.get(name), last.get(name)
-            if isinstance(begun, str) and isinstance(ended, str):
-                grown = delta(f"{folder}/{name}", begun, ended, self.snapshot.window_s)
-                if grown is not None:
-                    found[name] = grown
-        return found
+        return deltas(folder, tuple(names), *self.snapshot.readings_in(folder), self.snapshot.window_s)
+
+
+@lru_cache(maxsize=1 << 14)  # the hosts of a fleet have the same targets
+def _names_in(target: str) -> tuple[str, str]:
+    """Return the name of a component in a target, and the name before its last dash."""
+    name = target.rpartition(" ")[2].partition("/")[0]
+    return name, name.rpartition("-")[0]
 
 
 def counters_of(snapshot: Snapshot) -> Tree:

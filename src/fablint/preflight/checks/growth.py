@@ -123,22 +123,24 @@ class _Peers:
         self.moved: dict[tuple[str, str], list[str]] = defaultdict(list)  # host and part: read twice, and not the same
         self.high: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)  # host and component: high totals
         self.own: Counter[tuple[str, str]] = Counter()  # host and counter: components with it, if some totals are high
-        totals: dict[tuple[str, str], list[int]] = defaultdict(list)
+        totals: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))  # by class and counter
+        high = {name: _TIMES * limit.hour for name, limit in limits.items()}
         for host, parts in every:
-            kind = host.kind
+            of_kind = totals[host.kind]
             for part in parts:
                 first, last = host.snapshot.readings_in(part.folder)
                 for name, file in () if part.why_not else part.files.items():
-                    text = text_in(last, file)
-                    if not is_same(text_in(first, file), text):
+                    begun, text = text_in(first, file), text_in(last, file)
+                    if begun is not text and not is_same(begun, text):  # most readings are one object
                         self.moved[host.name, part.target].append(name)
                     if (value := total(file, text or host.read(part.path(name)))) is not None:
-                        totals[kind, name].append(value)
-                        if value >= _TIMES * limits[name].hour:
+                        of_kind[name].append(value)
+                        if value >= high[name]:
                             self.high[host.name, part.target][name] = value
             self.own.update(self._counts(host, parts))
-        self.counts = {key: len(values) for key, values in totals.items()}
-        self.usual = {key: _third_quartile(values) for key, values in totals.items()}
+        of_peers = {(kind, name): values for kind, of_kind in totals.items() for name, values in of_kind.items()}
+        self.counts = {key: len(values) for key, values in of_peers.items()}
+        self.usual = {key: _third_quartile(values) for key, values in of_peers.items()}
 
     def _counts(self, host: Host, parts: Sequence[CountedPart]) -> Iterator[tuple[str, str]]:
         """Yield host and counter for each component with a counter that is high on one of the host's components."""

@@ -51,7 +51,7 @@ def _at_most(one: Result, severity: Severity) -> Result:
 
 def _of_values(check: Check, fleet: Fleet, results: list[Result], site: Site, of: Membership) -> list[Result]:
     judged: dict[tuple[str, str], Result] = {}
-    for host in fleet.hosts:
+    for host in fleet.hosts if site.classes else ():
         known = of.get(host.name)
         if known is not None and check.id in known.expect:
             judged |= {(host.name, one.target): one for one in _of_host(check, host, known, site.label)}

@@ -12,10 +12,10 @@ from report_cases import diagnose
 from table_cases import row as table_row
 
 from fablint.model import State
+from fablint.report.html.drawings.scales import bulk_ends, ticks
 from fablint.report.html.finding_charts import strips
 from fablint.report.html.maps import page_data
 from fablint.report.html.page_data import PageSource
-from fablint.report.html.scales import bulk_ends, ticks
 from fablint.report.survey.late_shares import late_shares
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.simulate import Fault, SimulatedFabric, fat_tree

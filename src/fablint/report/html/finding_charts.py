@@ -8,9 +8,9 @@ import numpy.typing as npt
 from fablint.model import Finding
 from fablint.report import finding_order
 from fablint.report.html.component_pairs import ComponentPairs
+from fablint.report.html.drawings.plots import Plot
+from fablint.report.html.drawings.strips import strip
 from fablint.report.html.page_data import CellSet, PageSource
-from fablint.report.html.plots import Plot
-from fablint.report.html.strips import strip
 from fablint.text import units
 
 

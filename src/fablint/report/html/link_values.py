@@ -11,8 +11,8 @@ import numpy.typing as npt
 from fablint.model.grouped_values import GroupedValues
 from fablint.model.names import natural
 from fablint.report.html.block_maps import common_facts, planes
+from fablint.report.html.drawings.scales import bulk_scale, deviation_scale
 from fablint.report.html.page_data import CellSet, PageSource
-from fablint.report.html.scales import bulk_scale, deviation_scale
 from fablint.text import units
 
 MOST_CELLS = 400_000  # whose paths are followed

@@ -10,11 +10,11 @@ import numpy as np
 from fablint.model import SCOPES, Finding
 from fablint.report import finding_order
 from fablint.report.html import block_maps
+from fablint.report.html.drawings.scales import bulk_ends
 from fablint.report.html.link_values import all_links, link_cells, link_map
 from fablint.report.html.packing import number, packed
 from fablint.report.html.page_data import PageSource, has_pairs
 from fablint.report.html.pair_lists import repeated
-from fablint.report.html.scales import bulk_ends
 from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
 
@@ -38,7 +38,7 @@ def page_data(source: PageSource) -> dict[str, Any]:
         "scopes": [str(scope) for scope in SCOPES],
         "marks": _marks(source),
         "maps": maps,
-        "first": _first_map(maps, source.found),
+        "first": _first_map(maps, source.found, frozenset(source.routes.switches if source.routes else ())),
     }
 
 
@@ -64,13 +64,13 @@ def _maps(source: PageSource) -> list[dict[str, Any]]:
     return maps
 
 
-def _first_map(maps: Sequence[Mapping[str, Any]], found: Sequence[Finding]) -> int:
+def _first_map(maps: Sequence[Mapping[str, Any]], found: Sequence[Finding], switches: frozenset[str]) -> int:
     """Index of the map in which the worst finding is seen best."""
     worst = next(iter(finding_order.faulty(found)), None)
     rate = worst is not None and worst.quantity == "bandwidth"
     rows = {one.row for one in worst.evidence} if worst else set()
 
-    between = worst is not None and len(worst.components[0].ends) == 2 and not worst.hosts
+    between = worst is not None and worst.nodes <= switches and worst.component in ("link", "cable", "port")
     rounds = {one["row"] for one in maps if one.get("layout") == "list"}
 
     def score(index: int) -> tuple[bool | int, ...]:

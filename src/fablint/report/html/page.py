@@ -15,6 +15,11 @@ from fablint.model.verdict import Action
 from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.html import charts, finding_charts, pair_lists
 from fablint.report.html.coverage_words import coverage_words
+from fablint.report.html.drawings.curves import curve
+from fablint.report.html.drawings.plots import Plot
+from fablint.report.html.drawings.strips import timeline
+from fablint.report.html.drawings.topology_drawing import drawing
+from fablint.report.html.fact_lists import all_facts, changed_counters
 from fablint.report.html.maps import page_data
 from fablint.report.html.page_data import PageSource, embeddable
 from fablint.system import DISK_FULL, replace_text
@@ -65,6 +70,11 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         headline=finding_order.headline(diagnosis.verdict),
         found=found,
         strips=finding_charts.strips(source),
+        timelines=timelines(source),
+        curves={row.name: curve(surveys[row.name]) for row in source.rows},
+        drawing=drawing(source),
+        all_facts=all_facts(run),
+        counters=changed_counters(run),
         slowest=pair_lists.of_findings(source),
         coverage=coverage_words(source),
         simulated="simulated" in run.attributes,
@@ -79,6 +89,11 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         script_hash=_hash(script),
         data=embeddable(page_data(source)),
     )
+
+
+def timelines(source: PageSource) -> dict[str, Plot | None]:
+    """Deviations of all pairs over time, by row."""
+    return {name: timeline(own.row, own.size, own.cells) for name, own in source.cells.items()}
 
 
 def next_step(finding: Finding, run: Run) -> tuple[Action, ...]:

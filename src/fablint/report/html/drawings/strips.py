@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Row
-from fablint.report.html.plots import HEIGHT, WIDTH, Plot, PlotLayer, band, dots, line
-from fablint.report.html.scales import position, ticks
+from fablint.report.html.drawings.plots import HEIGHT, WIDTH, Plot, PlotLayer, band, dots, line
+from fablint.report.html.drawings.scales import position, ticks
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.text import units
 

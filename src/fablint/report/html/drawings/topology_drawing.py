@@ -1,0 +1,185 @@
+"""A drawing of the topology: groups, switches and hosts, with the components of the findings in their colours."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from fablint.model import Finding, Topology
+from fablint.model.names import natural
+from fablint.report import finding_order
+from fablint.report.html.page_data import PageSource
+
+WIDTH = 1000
+MOST_SWITCHES = 3000
+MOST_HOSTS = 600  # that are drawn one by one; of more, those of the findings
+MOST_CABLES = 1500  # of more, those of the findings
+MOST_NAMES = 24
+_ROW = 110  # height of a level
+_LINE = 13  # height of a name
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A switch or a host."""
+
+    x: float
+    y: float
+    size: float
+    style: str
+    name: str
+
+
+@dataclass
+class Drawing:
+    """What the page draws, in units of a box of WIDTH x `height`."""
+
+    height: float
+    words: str
+    boxes: list[tuple[float, float, float, float, str]] = field(default_factory=list)  # of groups
+    cables: str = ""  # path of those without a finding
+    links: list[tuple[str, str, str]] = field(default_factory=list)  # path, style, name
+    dots: list[Dot] = field(default_factory=list)
+    names: list[tuple[float, float, str]] = field(default_factory=list)
+
+
+def drawing(source: PageSource) -> Drawing | None:
+    """The drawing of the run's topology; None without one, or if it has too many switches."""
+    topology = source.diagnosis.topology
+    if topology is None or not 1 < len(topology.switches) <= MOST_SWITCHES:
+        return None
+    levels = _levels(topology)
+    places, drawn = _tree(topology, levels) if max(levels.values()) else _groups(topology)
+    states = _states(finding_order.faulty(source.found), set(topology.switches))
+    _add_cables(drawn, topology, places, states)
+    size = min(14.0, 0.8 * WIDTH / max(1, max(list(levels.values()).count(level) for level in set(levels.values()))))
+    size = size if max(levels.values()) else 12.0
+    for name, (x, y) in places.items():
+        drawn.dots.append(Dot(x, y, size, f"switch {states.get(name, '')}".strip(), name))
+    _add_hosts(drawn, topology, source, places, states)
+    _add_names(drawn, [dot for dot in drawn.dots if dot.name in states])
+    return drawn
+
+
+def _add_names(drawn: Drawing, faulty: list[Dot]) -> None:
+    """Names below faulty components, as far as they do not overprint each other."""
+    for dot in faulty:
+        y = dot.y + dot.size / 2 + 12
+        half = 4.5 * len(dot.name)
+        free = all(abs(x - dot.x) > half + 4.5 * len(name) or abs(other - y) > _LINE for x, other, name in drawn.names)
+        if free and len(drawn.names) < MOST_NAMES:
+            drawn.names.append((dot.x, y, dot.name))
+
+
+def _levels(topology: Topology) -> dict[str, int]:
+    """Distance of each switch from the next one with hosts."""
+    neighbours = defaultdict(set)
+    for cable in topology.cables:
+        neighbours[cable.a].add(cable.b)
+        neighbours[cable.b].add(cable.a)
+    level = dict.fromkeys({*topology.host_switch.values(), *topology.nic_switch.values()} & set(topology.switches), 0)
+    frontier = list(level)
+    while frontier:
+        found = list(dict.fromkeys(b for a in frontier for b in sorted(neighbours[a]) if b not in level))
+        depth = level[frontier[0]] + 1
+        level |= dict.fromkeys(found, depth)
+        frontier = found
+    return {name: level.get(name, 0) for name in topology.switches}
+
+
+_Places = dict[str, tuple[float, float]]
+
+
+def _sorted(names: list[str], topology: Topology) -> list[str]:
+    return sorted(names, key=lambda name: (natural(topology.switches[name].group), natural(name)))
+
+
+def _tree(topology: Topology, levels: dict[str, int]) -> tuple[_Places, Drawing]:
+    """Levels above each other, those with hosts at the bottom."""
+    top = max(levels.values())
+    drawn = Drawing(_ROW * top + 80.0, "switches with hosts at the bottom, the levels above them")
+    places: _Places = {}
+    for level in range(top + 1):
+        row = _sorted([name for name in topology.switches if levels[name] == level], topology)
+        for index, name in enumerate(row):
+            places[name] = (WIDTH * (index + 0.5) / len(row), 30 + _ROW * (top - level))
+    return places, drawn
+
+
+def _groups(topology: Topology) -> tuple[_Places, Drawing]:
+    """Boxes of groups, each with its switches."""
+    members = defaultdict(list)
+    for name, switch in topology.switches.items():
+        members[switch.group or "all switches"].append(name)
+    groups = sorted(members, key=natural)
+    columns = min(len(groups), max(1, math.ceil(math.sqrt(1.8 * len(groups)))))
+    width = WIDTH / columns
+    most = max(map(len, members.values()))
+    inside = max(1, math.ceil(math.sqrt(1.5 * most)))
+    height = max(70.0, 44.0 * math.ceil(most / inside) + 30)
+    drawn = Drawing(height * math.ceil(len(groups) / columns), "groups with their switches and hosts")
+    places: _Places = {}
+    for number, group in enumerate(groups):
+        left, top = width * (number % columns), height * (number // columns)
+        drawn.boxes.append((left + 4, top + 4, width - 8, height - 8, group))
+        for index, name in enumerate(_sorted(members[group], topology)):
+            x = left + (index % inside + 0.5) * width / inside
+            places[name] = (x, top + 36 + 44 * (index // inside))
+    return places, drawn
+
+
+def _states(faulty: list[Finding], switches: set[str]) -> dict[str, str]:
+    """Class of each named host and switch, and of each link `a>b` and `b>a`; the gravest first."""
+    states: dict[str, str] = {}
+    for finding in faulty:
+        if finding.state == "NOT JUDGED":
+            continue
+        for component in finding.components:
+            style = str(finding.state).lower()
+            ends = [end.nodes for end in component.ends]
+            if len(ends) == 2 and switches.issuperset((*ends[0], *ends[1])) and component.kind != "route":
+                there = [(a, b) for a in ends[0] for b in ends[1]]
+                for a, b in there if component.directed else [*there, *((b, a) for a, b in there)]:
+                    states.setdefault(f"{a}>{b}", style)
+            elif ends and component.kind != "route":
+                for name in ends[0]:
+                    states.setdefault(name, style)
+    return states
+
+
+def _add_cables(drawn: Drawing, topology: Topology, places: _Places, states: dict[str, str]) -> None:
+    faint = []
+    for cable in topology.cables:
+        (x, y), (u, v) = places[cable.a], places[cable.b]
+        found = [link for link in (f"{cable.a}>{cable.b}", f"{cable.b}>{cable.a}") if link in states]
+        if found:
+            name = cable.name if len(found) > 1 else found[0]
+            drawn.links.append((f"M{x:.0f} {y:.0f}L{u:.0f} {v:.0f}", states[found[0]], name))
+        elif len(topology.cables) <= MOST_CABLES:
+            faint.append(f"M{x:.0f} {y:.0f}L{u:.0f} {v:.0f}")
+    drawn.cables = "".join(faint)
+
+
+def _add_hosts(drawn: Drawing, topology: Topology, source: PageSource, places: _Places, states: dict[str, str]) -> None:
+    """Hosts of the run below their switches; of many hosts only those of findings."""
+    hosts = [
+        (name, topology.host_switch.get(name) or topology.host_switch.get(name.split(".")[0]))
+        for name in source.run.hosts
+    ]
+    every = len(hosts) <= MOST_HOSTS
+    on_switch = defaultdict(list)
+    for name, switch in hosts:
+        if switch in places and (every or name in states):
+            on_switch[switch].append(name)
+    pitch = 7.0 if every else 10.0
+    for switch, names in on_switch.items():
+        x, y = places[switch]
+        columns = max(1, min(len(names), int(30 // pitch)))
+        for index, name in enumerate(sorted(names, key=natural)):
+            across = x + (index % columns - (columns - 1) / 2) * pitch
+            down = y + 14 + (index // columns) * pitch
+            drawn.dots.append(Dot(across, down, pitch - 2, f"host {states.get(name, '')}".strip(), name))
+            drawn.height = max(drawn.height, down + 30)
+    if not every:
+        drawn.words += "; of the hosts only those of findings"

@@ -1,0 +1,85 @@
+"""Sections of the page that are drawings or lists: topology, curves, counters, facts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from report_cases import bench_run, diagnose, healthy_case
+
+from fablint.model import State
+from fablint.report.html.drawings.curves import curve
+from fablint.report.html.drawings.topology_drawing import drawing
+from fablint.report.html.fact_lists import all_facts, changed_counters
+from fablint.report.html.page_data import PageSource
+from fablint.simulate import dragonfly, fat_tree, simulate
+from finding_cases import finding
+
+
+def drawn(fabric, *found):
+    run = simulate(fabric, seed=1)
+    return drawing(PageSource(run, diagnose(run, fabric.topology, "fault", found)))
+
+
+def test_a_tree_has_its_levels_above_each_other_and_faulty_components_in_their_colours():
+    host = finding(State.FAULT, "host", "h05")
+    cable = finding(State.SUSPECT, "cable", "leaf1=spine2")
+    picture = drawn(fat_tree(4, 2), host, cable)
+    heights = {dot.name: dot.y for dot in picture.dots}
+    assert heights["spine0"] < heights["leaf0"] < heights["h00"] < picture.height
+    styles = {dot.name: dot.style for dot in picture.dots}
+    assert [name for name, style in styles.items() if " " in style] == ["h05"]
+    assert styles["h05"] == "host fault"
+    assert [(style, name) for _, style, name in picture.links] == [("suspect", "leaf1=spine2")]
+    assert [name for _, _, name in picture.names] == ["h05"]
+    assert picture.cables.count("M") == 15
+
+
+def test_a_dragonfly_is_boxes_of_groups_with_their_switches_inside():
+    picture = drawn(dragonfly(5, 2, 2))
+    inside = {
+        box[4]: {
+            dot.name
+            for dot in picture.dots
+            if box[0] < dot.x < box[0] + box[2] and box[1] < dot.y < box[1] + box[3] and dot.style == "switch"
+        }
+        for box in picture.boxes
+    }
+    assert inside == {f"g{group}": {f"g{group}r0", f"g{group}r1"} for group in range(5)}
+
+
+def test_no_drawing_without_a_topology():
+    run, _ = healthy_case()
+    assert drawing(PageSource(run, diagnose(run, None))) is None
+
+
+def test_a_curve_rises_with_the_size_and_two_sizes_are_none():
+    run = bench_run("latency", samples=np.array([1e-6]))
+    row = run.rows[0]
+    sizes = np.array([8, 1024, 65536])
+    grown = {"size": sizes, "time_median": row.arrays["time_median"] * np.array([1, 2, 100])}
+    grown |= {"count": np.repeat(row.arrays["count"], 3, axis=2)}
+    kept = {name: array for name, array in row.arrays.items() if name in ("dst", "started")}
+    run = replace(run, rows=(replace(row, arrays={**kept, **grown}),))
+    surveys = PageSource(run, diagnose(replace(run, rows=()), None)).surveys["latency"]
+    plot = curve(surveys)
+    assert plot.x_labels == ("8 B", "1 KiB", "64 KiB")
+    assert plot.y_labels == ("100 us", "10.0 us", "1.00 us")
+    assert next(layer.path for layer in plot.layers if layer.style == "line") == "M0 240L500 204L1000 0"
+    assert curve(surveys[:2]) is None
+
+
+def test_error_counters_that_grew_are_listed_with_the_largest_first():
+    run = bench_run("latency", samples=np.array([1e-6]))
+    before = {"n0": {"hsn0": {"rx_errors": 5, "rx_bytes": 1, "drops": 0, "link_downed": 2}}}
+    after = {"n0": {"hsn0": {"rx_errors": 7, "rx_bytes": 999, "drops": 40, "link_downed": 2}}}
+    run = replace(run, attributes={**run.attributes, "counters": {"before": before, "after": after}})
+    assert changed_counters(run) == [("n0 hsn0", "drops", "40"), ("n0 hsn0", "rx_errors", "2")]
+
+
+def test_facts_are_lines_and_equal_values_stand_once():
+    run = bench_run("latency", samples=np.array([1e-6]))
+    attributes = {**run.attributes, "rank_numa": [0, 0], "instrument": {"clock": "tsc"}}
+    facts = dict(all_facts(replace(run, attributes=attributes)))
+    assert facts["rank_numa"] == "0 (2 times)" and facts["instrument clock"] == "tsc"
+    assert facts["row latency: pattern"] == "pairs"

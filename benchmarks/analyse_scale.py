@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from fablint.analyse import diagnose
-from fablint.model import Row, Run, State
+from fablint.model import ComponentRef, Row, Run, State
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.report import write_html
 from fablint.simulate import Fabric, Fault, SimulatedFabric, SimulatedRow, TrueFault, random_faults, score
@@ -58,8 +58,8 @@ def simulated(case: Case) -> tuple[Run, tuple[TrueFault, ...]]:
         cable = fabric.topology.cables[5]
         host = fabric.hosts[len(fabric.hosts) // 2]
         faults = [
-            Fault("host", host, "tx", bandwidth_factor=0.8),
-            Fault("link", f"{cable.a}>{cable.b}", bandwidth_factor=0.7),
+            Fault(ComponentRef.of("host", host), "tx", bandwidth_factor=0.8),
+            Fault(ComponentRef.of("link", cable.a, cable.b), bandwidth_factor=0.7),
         ]
         rounds = None
     else:

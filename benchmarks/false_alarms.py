@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from fablint.analyse import diagnose
-from fablint.model import Finding, State, Verdict
+from fablint.model import ComponentRef, Finding, State, Verdict
 from fablint.simulate import Fabric, Fault, Noise, full_mesh, simulate
 
 NOISES = ("normal", "student3", "lognormal")
@@ -32,13 +32,13 @@ class Scenario:
     def truth(self, fabric: Fabric) -> set[tuple[str, str, str | None]]:
         """What the FAULT findings should be. A directed link carries its direction in its name."""
         return {
-            (fault.component, fault.name, None if fault.component == "link" else fault.direction)
+            (fault.component.kind, fault.component.label, None if fault.component.kind == "link" else fault.direction)
             for fault in self.faults(fabric)
         }
 
 
 def _host(fabric: Fabric, direction: str = "both", factor: float = 0.8) -> Fault:
-    return Fault("host", fabric.hosts[5], direction, bandwidth_factor=factor)  # type: ignore[arg-type]
+    return Fault(ComponentRef.of("host", fabric.hosts[5]), direction, bandwidth_factor=factor)  # type: ignore[arg-type]
 
 
 def _cable(fabric: Fabric, position: int = 3) -> tuple[str, str]:
@@ -52,12 +52,15 @@ SCENARIOS = (
     Scenario("host tx -20 %", lambda f: [_host(f, "tx")]),
     Scenario("host rx -20 %", lambda f: [_host(f, "rx")]),
     Scenario("host -12 %", lambda f: [_host(f, factor=0.88)]),
-    Scenario("cable -40 %", lambda f: [Fault("cable", "=".join(_cable(f)), bandwidth_factor=0.6)]),
-    Scenario("link -40 %", lambda f: [Fault("link", ">".join(reversed(_cable(f))), bandwidth_factor=0.6)]),
-    Scenario("switch -20 %", lambda f: [Fault("switch", next(iter(f.topology.switches)), bandwidth_factor=0.8)]),
+    Scenario("cable -40 %", lambda f: [Fault(ComponentRef.of("cable", *_cable(f)), bandwidth_factor=0.6)]),
+    Scenario("link -40 %", lambda f: [Fault(ComponentRef.of("link", *reversed(_cable(f))), bandwidth_factor=0.6)]),
+    Scenario(
+        "switch -20 %",
+        lambda f: [Fault(ComponentRef.of("switch", next(iter(f.topology.switches))), bandwidth_factor=0.8)],
+    ),
     Scenario(
         "host -30 % and its link -40 %",
-        lambda f: [_host(f, factor=0.7), Fault("link", ">".join(_cable(f, 0)), bandwidth_factor=0.6)],
+        lambda f: [_host(f, factor=0.7), Fault(ComponentRef.of("link", *_cable(f, 0)), bandwidth_factor=0.6)],
     ),
 )
 

@@ -9,6 +9,8 @@ from fablint.model import ComponentKind, ComponentRef, Endpoint, EvidenceRecord,
 from fablint.model.names import unfold
 from fablint.model.verdict import advise, seen
 
+ref = ComponentRef.of  # the ends by name
+
 
 def component(kind: ComponentKind, label: str) -> ComponentRef:
     """`h05`, `h05/hsn0`, `h05:3`, `nid[001-004]`, `s3>s5`, `s3=s5`; anything else of a configuration is a title."""

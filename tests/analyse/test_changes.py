@@ -13,11 +13,12 @@ from fablint.analyse.changes import RunResult, compare_runs
 from fablint.model import Run, Topology
 from fablint.model.run_changes import ChangeState, RunChanges
 from fablint.simulate import Fault, Noise, SimulatedRow, full_mesh, simulate
+from finding_cases import ref
 
 MESH = full_mesh(4, 8)
 ROWS = (SimulatedRow("latency", (8,)), SimulatedRow("bandwidth", (1 << 20,)))
 QUIET = Noise(scale=0.005, spike_share=0.0, host_spread=0.001, link_spread=0.0)
-SLOW = Fault("host", MESH.hosts[5], "tx", bandwidth_factor=0.85)
+SLOW = Fault(ref("host", MESH.hosts[5]), "tx", bandwidth_factor=0.85)
 
 
 def measured(seed: int, faults: Sequence[Fault] = (), rows: Sequence[SimulatedRow] = ROWS) -> Run:

@@ -19,6 +19,7 @@ from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, dragonfly
 from fablint.topology.routed_placement import RoutedPlacement
 from fablint.topology.routing import routes_of
+from finding_cases import ref
 
 Rounds = Sequence[np.ndarray]
 
@@ -167,17 +168,17 @@ def test_a_healthy_fabric_has_no_finding_on_cables_that_it_may_not_have(rounds: 
 def test_a_slow_cable_between_two_groups_is_reported_as_the_path_between_them(rounds: Rounds) -> None:
     """The cable connects two switches, which no source reports."""
     cable = next(cable for cable in FLY.topology.cables if cable.a[:2] == "g0" and cable.b[:2] == "g2")
-    there = localised(rounds, Fault("link", f"{cable.a}>{cable.b}", bandwidth_factor=0.5))
-    both = localised(rounds, Fault("cable", cable.name, bandwidth_factor=0.5))
+    there = localised(rounds, Fault(ref("link", cable.a, cable.b), bandwidth_factor=0.5))
+    both = localised(rounds, Fault(ref("cable", cable.a, cable.b), bandwidth_factor=0.5))
     assert (there, both) == ({("link", "g0>g2")}, {("cable", "g0=g2")})
 
 
 def test_a_slow_cable_inside_a_group_has_its_own_name(rounds: Rounds) -> None:
     """It carries messages of other groups as well, which no source reports: their routes are only suspect."""
-    findings = found(rounds, Fault("cable", "g1r0=g1r2", bandwidth_factor=0.5))
+    findings = found(rounds, Fault(ref("cable", "g1r0", "g1r2"), bandwidth_factor=0.5))
     assert [one.name for one in findings if one.state is State.FAULT] == ["g1r0=g1r2"]
     assert all(one.component in ("route", "host") for one in findings if one.state is State.SUSPECT)
 
 
 def test_a_slow_host_is_a_host(rounds: Rounds) -> None:
-    assert localised(rounds, Fault("host", "h07", bandwidth_factor=0.5)) == {("host", "h07")}
+    assert localised(rounds, Fault(ref("host", "h07"), bandwidth_factor=0.5)) == {("host", "h07")}

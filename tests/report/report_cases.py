@@ -23,7 +23,7 @@ from fablint.model import (
     VerdictWord,
 )
 from fablint.simulate import Fabric, Fault, full_mesh, simulate
-from finding_cases import component, finding
+from finding_cases import component, finding, ref
 
 EXIT_CODES = {"pass": 0, "fault": 1, "incomplete": 3}
 SLOW_HOST = finding(
@@ -91,7 +91,7 @@ def healthy_case(fabric: Fabric | None = None) -> tuple[Run, Diagnosis]:
 
 def fault_case() -> tuple[Run, Diagnosis]:
     fabric = full_mesh()
-    faults = [Fault("host", "h13", "tx", bandwidth_factor=0.69, added_latency_s=0.5e-6)]
+    faults = [Fault(ref("host", "h13"), "tx", bandwidth_factor=0.69, added_latency_s=0.5e-6)]
     run = simulate(fabric, faults=faults, seed=7)
     return run, diagnose(run, fabric.topology, "fault", (SLOW_HOST, HEALTHY))
 

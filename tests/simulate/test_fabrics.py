@@ -33,7 +33,7 @@ def actual_routing_of(fabric: Fabric, seed: int = 1) -> ActualRouting:
 
 
 def ends(fabric: Fabric, link: int) -> list[str]:
-    return fabric.link_name(link).split(">")
+    return [end.label for end in fabric.link_ref(link).ends]
 
 
 @settings(max_examples=40)

@@ -26,13 +26,14 @@ from fablint.simulate.messages.times import MESSAGES
 from fablint.simulate.rounds import all_rounds, opponent, partners_of, schedule
 from fablint.simulate.simulated_rows import ROUND_S
 from fablint.store import read_run, write_run
+from finding_cases import component, ref
 
 BOTH_WAYS = SimulatedRow("bibandwidth", (1 << 20,))
 EXCHANGE = SimulatedRow("exchange", (8,))
 FAULTS = (
-    Fault("host", "h01", "tx", bandwidth_factor=0.5),
-    Fault("switch", "leaf2", bandwidth_factor=0.8, added_latency_s=1e-6),
-    Fault("link", "leaf0>spine1", bandwidth_factor=0.6, added_latency_s=2e-6),
+    Fault(ref("host", "h01"), "tx", bandwidth_factor=0.5),
+    Fault(ref("switch", "leaf2"), bandwidth_factor=0.8, added_latency_s=1e-6),
+    Fault(ref("link", "leaf0", "spine1"), bandwidth_factor=0.6, added_latency_s=2e-6),
 )
 
 
@@ -41,11 +42,10 @@ FAULTS = (
 def test_a_matrix_holds_what_rounds_do(name: str, row: SimulatedRow) -> None:
     """The two ways to simulate agree, cell by cell."""
     fabric = FABRICS[name]
-    link = fabric.link_name(2)
     faulty = silent(
         fabric,
-        Fault("link", link, bandwidth_factor=0.7, added_latency_s=1e-6, duplex_factor=0.9),
-        Fault("host", fabric.hosts[1], "rx", bandwidth_factor=0.5),
+        Fault(fabric.link_ref(2), bandwidth_factor=0.7, added_latency_s=1e-6, duplex_factor=0.9),
+        Fault(ref("host", fabric.hosts[1]), "rx", bandwidth_factor=0.5),
     )
     full, rounds = faulty.measure(None, [row]), faulty.measure(every_round(fabric), [row])
     np.testing.assert_allclose(as_matrix(full, row.kernel), as_matrix(rounds, row.kernel), rtol=1e-6)
@@ -68,7 +68,7 @@ def test_a_stream_follows_the_slowest_link_and_a_round_trip_the_sum() -> None:
 
 
 def test_both_directions_at_once_show_the_slower_one() -> None:
-    faulty = silent(TREE, Fault("host", "h01", "tx", bandwidth_factor=0.5))
+    faulty = silent(TREE, Fault(ref("host", "h01"), "tx", bandwidth_factor=0.5))
     run = faulty.measure(None, [STREAM, BOTH_WAYS])
     one, both = as_matrix(run), as_matrix(run, "bibandwidth")
     np.testing.assert_array_equal(both, both.T)
@@ -76,7 +76,7 @@ def test_both_directions_at_once_show_the_slower_one() -> None:
 
 
 def test_duplex_faults_show_only_while_both_directions_are_in_use() -> None:
-    faulty = silent(TREE, Fault("host", "h01", duplex_factor=0.5))
+    faulty = silent(TREE, Fault(ref("host", "h01"), duplex_factor=0.5))
     run = faulty.measure(None, [STREAM, ROUND_TRIP, BOTH_WAYS, SimulatedRow("exchange", (1 << 20,))])
     healthy = silent(TREE).measure(None, [STREAM, ROUND_TRIP, BOTH_WAYS, SimulatedRow("exchange", (1 << 20,))])
     for row in ("bandwidth", "latency"):
@@ -221,7 +221,7 @@ def test_adaptive_messages_cross_a_faulty_link_as_often_as_they_should() -> None
     """Of the pairs between two groups half of the messages take the one cable, and so do detours inside the two."""
     groups = FLY.topology.switches
     cable = next(c for c in FLY.topology.cables if groups[c.a].group != groups[c.b].group)
-    slow = Fault("link", f"{cable.a}>{cable.b}", bandwidth_factor=0.5)
+    slow = Fault(ref("link", cable.a, cable.b), bandwidth_factor=0.5)
     row = SimulatedRow("bandwidth", (1 << 20,), histogram=True)
     run = silent(FLY, slow).measure(all_rounds(len(FLY.hosts)), [row])
     arrays = run.rows[0].arrays
@@ -239,9 +239,7 @@ def test_adaptive_messages_cross_a_faulty_link_as_often_as_they_should() -> None
 
 def test_adaptive_medians_are_blind_where_few_messages_cross() -> None:
     link = 0
-    run = silent(FLY, Fault("link", FLY.link_name(link), bandwidth_factor=0.5)).measure(
-        all_rounds(len(FLY.hosts)), [STREAM]
-    )
+    run = silent(FLY, Fault(FLY.link_ref(link), bandwidth_factor=0.5)).measure(all_rounds(len(FLY.hosts)), [STREAM])
     slower = listed(run) > 1.2 * np.nanmin(listed(run))
     code = {name: number for number, name in enumerate(FLY.routes.switches)}
     switch = np.array([code[FLY.topology.host_switch[host]] for host in FLY.hosts])
@@ -252,7 +250,7 @@ def test_adaptive_medians_are_blind_where_few_messages_cross() -> None:
 
 
 def test_rails_take_the_plane_of_the_sender() -> None:
-    run = silent(RAILS, Fault("nic", "h01/hsn1", bandwidth_factor=0.5)).measure(None, [STREAM])
+    run = silent(RAILS, Fault(component("nic", "h01/hsn1"), bandwidth_factor=0.5)).measure(None, [STREAM])
     slower = as_matrix(run) / np.nanmin(as_matrix(run))
     assert run.attributes["rank_nic"][:4] == ["hsn0", "hsn1", "hsn0", "hsn1"]
     src, dst = np.indices(slower.shape)
@@ -269,7 +267,7 @@ def test_a_large_message_hides_the_latency() -> None:
 
 def test_paths_of_ecmp_are_the_same_in_every_round() -> None:
     fabric = fat_tree(4, 2, "ecmp")
-    faulty = silent(fabric, Fault("link", "leaf0>spine1", bandwidth_factor=0.5))
+    faulty = silent(fabric, Fault(ref("link", "leaf0", "spine1"), bandwidth_factor=0.5))
     rounds = all_rounds(16)
     once, again = (as_matrix(faulty.measure(rounds[:n], [STREAM])) for n in (8, 15))
     np.testing.assert_array_equal(once[~np.isnan(once)], again[~np.isnan(once)])

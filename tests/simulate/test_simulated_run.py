@@ -11,6 +11,7 @@ from fablint.errors import UsageError
 from fablint.model import Run
 from fablint.simulate import CHECK_ROWS, Fault, Noise, SimulatedRow, full_mesh, simulate
 from fablint.simulate.rounds import schedule
+from finding_cases import ref
 
 SILENT = Noise(scale=0.0, spike_share=0.0, host_spread=0.0, link_spread=0.0, message_scale=0.0)
 RUN_FORMAT = Path(__file__).parents[2] / "docs" / "reference" / "run-format.md"
@@ -37,7 +38,7 @@ def test_has_every_attribute_of_the_run_format() -> None:
 
 
 def test_truth_is_in_the_attributes() -> None:
-    run = simulate(full_mesh(2, 2), faults=[Fault("host", "h01", "tx", bandwidth_factor=0.5)])
+    run = simulate(full_mesh(2, 2), faults=[Fault(ref("host", "h01"), "tx", bandwidth_factor=0.5)])
     assert run.attributes["simulated"]["faults"][0]["name"] == "h01"
 
 
@@ -56,15 +57,21 @@ def test_same_seed_same_numbers_and_another_seed_others() -> None:
 @pytest.mark.parametrize(
     ("fault", "slow"),
     [
-        (Fault("host", "h01", "tx", bandwidth_factor=0.5), lambda src, dst: src == 1),
-        (Fault("host", "h01", "rx", bandwidth_factor=0.5), lambda src, dst: dst == 1),
-        (Fault("host", "h01", bandwidth_factor=0.5), lambda src, dst: (src == 1) | (dst == 1)),
-        (Fault("link", "s1>s0", bandwidth_factor=0.5), lambda src, dst: (src // 2 == 1) & (dst // 2 == 0)),
+        (Fault(ref("host", "h01"), "tx", bandwidth_factor=0.5), lambda src, dst: src == 1),
+        (Fault(ref("host", "h01"), "rx", bandwidth_factor=0.5), lambda src, dst: dst == 1),
+        (Fault(ref("host", "h01"), bandwidth_factor=0.5), lambda src, dst: (src == 1) | (dst == 1)),
         (
-            Fault("cable", "s1=s0", bandwidth_factor=0.5),
+            Fault(ref("link", "s1", "s0"), bandwidth_factor=0.5),
+            lambda src, dst: (src // 2 == 1) & (dst // 2 == 0),
+        ),
+        (
+            Fault(ref("cable", "s1", "s0"), bandwidth_factor=0.5),
             lambda src, dst: ((src // 2 == 1) & (dst // 2 == 0)) | ((src // 2 == 0) & (dst // 2 == 1)),
         ),
-        (Fault("switch", "s2", bandwidth_factor=0.5), lambda src, dst: (src // 2 == 2) | (dst // 2 == 2)),
+        (
+            Fault(ref("switch", "s2"), bandwidth_factor=0.5),
+            lambda src, dst: (src // 2 == 2) | (dst // 2 == 2),
+        ),
     ],
 )
 def test_a_fault_slows_exactly_the_pairs_that_cross_the_part(fault: Fault, slow) -> None:
@@ -79,7 +86,7 @@ def test_a_fault_slows_exactly_the_pairs_that_cross_the_part(fault: Fault, slow)
 
 def test_latency_is_a_round_trip_and_adds_up_along_the_route() -> None:
     fabric = full_mesh(3, 2)
-    fault = Fault("link", "s0>s1", added_latency_s=1e-6)
+    fault = Fault(ref("link", "s0", "s1"), added_latency_s=1e-6)
     healthy, faulty = (simulate(fabric, faults=faults, noise=SILENT) for faults in ((), (fault,)))
     added = times(faulty, "latency") - times(healthy, "latency")
     np.testing.assert_allclose(added[0, 2], 0.5e-6, rtol=1e-3)  # half of what one direction of two is slowed by
@@ -107,7 +114,12 @@ def test_noise_has_its_spikes_and_its_centre(kind) -> None:
 
 
 def test_ranks_of_a_host_share_its_faults_and_its_memory() -> None:
-    run = simulate(full_mesh(2, 2), faults=[Fault("host", "h01", bandwidth_factor=0.5)], noise=SILENT, ranks_per_host=2)
+    run = simulate(
+        full_mesh(2, 2),
+        faults=[Fault(ref("host", "h01"), bandwidth_factor=0.5)],
+        noise=SILENT,
+        ranks_per_host=2,
+    )
     assert run.ranks == 8
     assert run.rank_host[2:4] == ["h01", "h01"]
     time = times(run, "bandwidth")
@@ -116,10 +128,16 @@ def test_ranks_of_a_host_share_its_faults_and_its_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", [Fault("host", "h99"), Fault("link", "s0>s9"), Fault("cable", "s0=s0"), Fault("switch", "h00")]
+    "fault",
+    [
+        Fault(ref("host", "h99")),
+        Fault(ref("link", "s0", "s9")),
+        Fault(ref("cable", "s0", "s0")),
+        Fault(ref("switch", "h00")),
+    ],
 )
 def test_a_part_that_is_not_there_is_refused(fault: Fault) -> None:
-    with pytest.raises(UsageError, match=f"no {fault.component} {fault.name}"):
+    with pytest.raises(UsageError, match=f"no {fault.component.text}"):
         simulate(full_mesh(2, 2), faults=[fault])
 
 

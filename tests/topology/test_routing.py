@@ -103,7 +103,7 @@ def test_all_queries_at_once_are_those_one_by_one() -> None:
 def test_parallel_cables_are_one_link() -> None:
     routes = routes_of(topology_of([(0, 1), (1, 0), (0, 1), (1, 2)], 3))
     assert routes.names == ("s0>s1", "s1>s0", "s1>s2", "s2>s1")
-    assert [routes.cable(link) for link in range(4)] == ["s0=s1", "s0=s1", "s1=s2", "s1=s2"]
+    assert [routes.cable_component(link).label for link in range(4)] == ["s0=s1", "s0=s1", "s1=s2", "s1=s2"]
     assert named_path(routes, 0, 2, 2) == ["s0>s1", "s1>s2"]
 
 

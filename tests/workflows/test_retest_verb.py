@@ -19,9 +19,10 @@ from fablint.store import write_run
 from fablint.system import System
 from fablint.workflows import measurement, retest_run, run_formats
 from fablint.workflows.context import Context
+from finding_cases import ref
 
 FABRIC = fat_tree(4, 3)
-HOST = Fault("host", "h05", bandwidth_factor=0.7)
+HOST = Fault(ref("host", "h05"), bandwidth_factor=0.7)
 
 
 def a_run(path: Path, *faults: Fault, measured: bool = True) -> Path:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 LOCAL, FABRIC = Path("demo-local.run"), Path("demo-fabric.run")
 RANKS = 8
-CABLE, LOSS = "s2=s5", 0.2
+ENDS, LOSS = ("s2", "s5"), 0.2  # of the slow cable, and its lost bandwidth
+CABLE = "=".join(ENDS)
 MARK = ".made-by-demo"
 
 
@@ -92,13 +93,15 @@ def _local(context: Context) -> CheckOutcome:
 
 def _fabric() -> CheckOutcome:
     """Simulate a run, write it, and diagnose it as any other run."""
+    from fablint.model import ComponentRef
     from fablint.simulate import Fault, full_mesh, simulate
     from fablint.store import write_run
     from fablint.workflows import analysis, run_files, run_formats
     from fablint.workflows.check.check_run import CheckOutcome
 
     fabric = full_mesh(switches=8, hosts_per_switch=8)
-    write_run(FABRIC, simulate(fabric, faults=[Fault("cable", CABLE, bandwidth_factor=1 - LOSS)]))
+    cable = ComponentRef.of("cable", *ENDS)
+    write_run(FABRIC, simulate(fabric, faults=[Fault(cable, bandwidth_factor=1 - LOSS)]))
     (FABRIC / MARK).touch()
     run_files.save_topology(fabric.topology, FABRIC)
     run = run_formats.read(FABRIC)

@@ -209,13 +209,13 @@ def _print(session: Session, path: Path, simulated: SimulatedFabric, run: Run, t
         "hosts": len(fabric.hosts),
         "links": fabric.links,
         "rounds": {row.name: int(row.attributes["rounds"]) for row in run.rows},
-        "faults": [fault.facts() for fault in truth],
+        "faults": [fault.model_dump(mode="json") for fault in truth],
     }
     session.result("\n".join(lines), facts)
 
 
 def _line(fault: TrueFault) -> str:
-    description = [fault.component, fault.name, fault.direction or "", fault.kind]
+    description = [fault.component.text, fault.direction or "", fault.kind]
     description += [f"{fault.effect:+.1%}"] if fault.effect is not None else []
     description += [f"+{fault.added_latency_s * 1e6:g} us"] if fault.added_latency_s else []
     unseen = "" if fault.visible or fault.kind == "noise" else " (no measured pair is affected)"

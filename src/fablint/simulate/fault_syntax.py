@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 from fablint.errors import UsageError
-from fablint.model import Direction
+from fablint.model import ComponentRef, Direction, Endpoint
 from fablint.simulate.faults import Fault
 
 COMPONENTS = ("host", "nic", "link", "cable", "switch")
@@ -62,7 +62,16 @@ def parse_fault(text: str) -> Fault:
         raise UsageError(f"fault '{text}': flap needs another effect", "write -20%,flap30%")
     if "moved_to" in fields and component != "host":
         raise UsageError(f"fault '{text}': a {component} cannot be connected to another switch", "give a host")
-    return Fault(component, words[1], direction, **fields)  # type: ignore[arg-type]
+    return Fault(_component(component, words[1]), direction, **fields)  # type: ignore[arg-type]
+
+
+def _component(kind: str, name: str) -> ComponentRef:
+    """Return the component that a user named: `h01`, `h01/hsn1`, `s0>s1`, `s0=s1`."""
+    if kind == "nic":
+        host, _, nic = name.partition("/")
+        return ComponentRef.of("nic", Endpoint(nodes=(host,), part=nic))
+    separator = {"link": ">", "cable": "="}.get(kind)
+    return ComponentRef.of(kind, *(name.split(separator) if separator else [name]))  # type: ignore[arg-type]
 
 
 def _fields(text: str, word: str) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.errors import UsageError
-from fablint.model import Direction
+from fablint.model import ComponentKind, ComponentRef, Direction
+from fablint.model.names import fold
 from fablint.simulate.simulated_fabric import LINK_BANDWIDTH, LINK_LATENCY_S, Fabric, Index
 
 Floats = npt.NDArray[np.float64]
@@ -23,13 +24,12 @@ MOST_STATES = 64  # combinations of states of flapping components in one row
 class Fault:
     """One faulty component.
 
-    `component`: `host` (all of its NICs, both directions or one), `nic` (`h00/hsn1`), `link` (`s0>s1`, `h00>s0`),
-    `cable` (`s0=s1`, `h00=s0`, both of its links) or `switch` (all links that leave it, so that every route through it
+    `component`: a host (all of its NICs, both directions or one), a NIC (`h00/hsn1`), a link (`s0>s1`, `h00>s0`),
+    a cable (`s0=s1`, `h00=s0`, both of its links) or a switch (all links that leave it, so that every route through it
     counts once). The other fields add up; a field at its default has no effect.
     """
 
-    component: Literal["host", "nic", "link", "cable", "switch"]
-    name: str
+    component: ComponentRef
     direction: Direction = "both"  # of a host, a NIC or a host's cable: `tx` slows what the host sends
     bandwidth_factor: float = 1.0  # 0.8: 20 % less
     added_latency_s: float = 0.0
@@ -64,25 +64,25 @@ class Fault:
         """Numbers of the directed links that are slow. Raises UsageError if the fabric has no such component."""
         links = self._links(fabric)
         if not links or (self.moved_to and self.moved_to not in fabric.switch_codes):
-            missing = ("switch", self.moved_to) if links else (self.component, self.name)
-            raise UsageError(f"fault: the fabric has no {missing[0]} {missing[1]}", _example(fabric, missing[0]))
+            missing = ComponentRef.of("switch", self.moved_to) if links else self.component
+            raise UsageError(f"fault: the fabric has no {missing.text}", _example(fabric, missing.kind))
         return links
 
     def _links(self, fabric: Fabric) -> list[int]:
-        match self.component:
-            case "host" | "nic":
-                host, _, nic = self.name.partition("/")
-                if bool(nic) != (self.component == "nic"):
-                    return []
-                return self._of_ports(fabric, fabric.ports_of(host, nic or None))
-            case "link":
-                start, _, end = self.name.partition(">")
+        names = [fold(end.nodes) for end in self.component.ends]
+        match self.component.kind, names:
+            case "host", [host]:
+                return self._of_ports(fabric, fabric.ports_of(host))
+            case "nic", [host] if nic := self.component.ends[0].part:
+                return self._of_ports(fabric, fabric.ports_of(host, nic))
+            case "link", [start, end]:
                 return [link for link in [fabric.link(start, end)] if link >= 0]
-            case "cable":
-                return self._of_cable(fabric, *self.name.partition("=")[::2])
-            case "switch":
-                code = fabric.switch_codes.get(self.name, len(fabric.switch_codes))
+            case "cable", [a, b]:
+                return self._of_cable(fabric, a, b)
+            case "switch", [name]:
+                code = fabric.switch_codes.get(name, len(fabric.switch_codes))
                 return np.flatnonzero(fabric.starts == code).tolist()
+        return []
 
     def _of_cable(self, fabric: Fabric, a: str, b: str) -> list[int]:
         port = next((port for end in (a, b) for port in fabric.ports_of(end)), None)
@@ -98,17 +98,17 @@ class Fault:
         return [fabric.up(port) for port in ports if sends] + [fabric.down(port) for port in ports if receives]
 
 
-def _example(fabric: Fabric, component: str) -> str:
+def _example(fabric: Fabric, kind: ComponentKind) -> str:
     """Hint with the names of such components in this fabric."""
     link = 0 if fabric.switch_links else fabric.up(0)
-    names = {
+    names: dict[ComponentKind, str] = {
         "host": f"its hosts are {fabric.hosts[0]} to {fabric.hosts[-1]}",
-        "nic": f"its NICs are named like {fabric.nic_name(0)}",
-        "link": f"its links are named like {fabric.link_name(link)}",
-        "cable": f"its cables are named like {fabric.cable_name(link)}",
+        "nic": f"its NICs are named like {fabric.nic_ref(0).label}",
+        "link": f"its links are named like {fabric.link_ref(link).label}",
+        "cable": f"its cables are named like {fabric.cable_ref(link).label}",
         "switch": f"its switches are {fabric.routes.switches[0]} to {fabric.routes.switches[-1]}",
     }
-    return names[component]
+    return names[kind]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fablint.errors import UsageError
+from fablint.model import ComponentRef
 from fablint.simulate.faults import Fault
 from fablint.simulate.messages.costs import ActualRouting, ports_of_ranks
 from fablint.simulate.messages.crossings import Crossings, Mask
@@ -43,8 +44,10 @@ def random_faults(
         Smallest loss of bandwidth.
     rounds
         Rounds of the measurement; None: a sample of all pairs.
-    beside
-        Existing faults, which count as well.
+    ranks_per_host
+        Ranks on each host, of which `rounds` are pairs.
+    existing
+        Faults of other components that the fabric has already.
 
     Raises
     ------
@@ -63,7 +66,7 @@ def random_faults(
     while len(drawn) < total and misses < TRIES:
         misses += 1
         fault = _draw(fabric, rng, least)
-        if fault is None or any(fault.name == earlier.name for earlier, _ in drawn):
+        if fault is None or any(fault.component == earlier.component for earlier, _ in drawn):
             continue
         more = [*drawn, (fault, crossings.of_links(fault.links(fabric)))]
         if _all_show(more, new=len(drawn)):
@@ -93,20 +96,20 @@ def _draw(fabric: Fabric, rng: np.random.Generator, least: float) -> Fault | Non
         host = fabric.hosts[rng.integers(len(fabric.hosts))]
         direction = ("tx", "rx", "both")[rng.integers(3)]
         if fabric.rails == 1 or rng.random() < 0.5:
-            return Fault("host", host, direction, bandwidth_factor=factor)  # type: ignore[arg-type]
-        nic = fabric.nics[rng.integers(fabric.rails)]
-        return Fault("nic", f"{host}/{nic}", direction, bandwidth_factor=factor)  # type: ignore[arg-type]
+            return Fault(ComponentRef.of("host", host), direction, bandwidth_factor=factor)  # type: ignore[arg-type]
+        port = fabric.ports_of(host)[rng.integers(fabric.rails)]
+        return Fault(fabric.nic_ref(port), direction, bandwidth_factor=factor)  # type: ignore[arg-type]
     if kind == "switch":
         names = fabric.routes.switches
-        return Fault("switch", names[rng.integers(len(names))], bandwidth_factor=factor)
+        return Fault(ComponentRef.of("switch", names[rng.integers(len(names))]), bandwidth_factor=factor)
     if not fabric.switch_links:
         return None
     link = int(rng.integers(fabric.switch_links))
     if kind == "cable":
-        return Fault("cable", fabric.cable_name(link), bandwidth_factor=factor)
+        return Fault(fabric.cable_ref(link), bandwidth_factor=factor)
     if kind == "lossy":
-        return Fault("link", fabric.link_name(link), bandwidth_factor=factor, retry_share=0.02, retry_s=10e-6)
-    return Fault("link", fabric.link_name(link), bandwidth_factor=factor)
+        return Fault(fabric.link_ref(link), bandwidth_factor=factor, retry_share=0.02, retry_s=10e-6)
+    return Fault(fabric.link_ref(link), bandwidth_factor=factor)
 
 
 def _all_show(drawn: Sequence[tuple[Fault, Mask]], *, new: int) -> bool:
@@ -129,4 +132,4 @@ def _all_show(drawn: Sequence[tuple[Fault, Mask]], *, new: int) -> bool:
 
 
 def _host_of(fault: Fault) -> str:
-    return fault.name.partition("/")[0] if fault.component in ("host", "nic") else ""
+    return fault.component.hosts[0] if fault.component.kind in ("host", "nic") else ""

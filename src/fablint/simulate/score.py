@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fablint.model import ComponentRef, Finding, State
+from fablint.model import ComponentRef, Endpoint, Finding, State
 from fablint.simulate.ground_truth import TrueFault
+
+# The ends of a component: ordered for a link. Names of hosts and switches differ, so that the kind adds nothing.
+_Site = tuple[Endpoint, ...] | frozenset[Endpoint]
 
 NOT_SLOW = frozenset({"noise"})  # kinds that are not a fault: a finding on them is wrong
 
@@ -55,7 +58,7 @@ def score(findings: Iterable[Finding], truth: Sequence[TrueFault]) -> Score:
         matching = [finding for finding, _ in right]
         exact = any(match == "exact" for _, match in right) or _both_links(matching, fault)
         total += Score(exact=int(exact), in_class=int(not exact))
-        if fault.decidable and fault.component != "switch":
+        if fault.decidable and fault.component.kind != "switch":
             total += Score(direction_decidable=1, direction_right=int(_direction_right(matching, fault)))
     wrong = [finding for index, finding in enumerate(faults) if index not in used]
     return total + Score(
@@ -65,54 +68,68 @@ def score(findings: Iterable[Finding], truth: Sequence[TrueFault]) -> Score:
 
 def _match(finding: Finding, fault: TrueFault) -> str:
     """Match of a finding with a fault: `exact`, `class` or ''."""
-    if _are_equal(finding.name, fault.name):
+    actual = _site(fault.component)
+    named = _named(finding)
+    if named == actual:
         return "exact"
-    named = [finding.name, *(name for name in map(_name_of, finding.ambiguity_group) if name)]
+    sites = [site for site in (named, *map(_member_site, finding.ambiguity_group)) if site]
+    candidates = [actual, *map(_site, fault.equivalents)]
     is_equivalent = any(
-        _are_equal(name, candidate) or _same_cable(name, candidate)
-        for name in named
-        for candidate in (fault.name, *fault.equivalents)
+        site == candidate or _same_cable(site, candidate) for site in sites for candidate in candidates if candidate
     )
     return "class" if is_equivalent else ""
 
 
-def _name_of(member: ComponentRef) -> str:
-    """Name of a member of an ambiguity group; the host for its NIC or cable; '' for a port, one end of a cable."""
-    if member.kind == "port" or not member.ends or member.direction is not None or len(member.title.split()) > 1:
-        return ""
-    return member.ends[0].label if member.title else member.label
+def _site(component: ComponentRef) -> _Site | None:
+    """Return the ends of a component; None for a port, one end of a cable, and for a component without ends."""
+    if component.kind == "port" or component.title or component.count is not None or not component.ends:
+        return None
+    return component.ends if component.directed else frozenset(component.ends)
 
 
-def _are_equal(a: str, b: str) -> bool:
-    return a == b or ("=" in a and a.split("=") == b.split("=")[::-1])
+def _named(finding: Finding) -> _Site | None:
+    """Return the ends of the component of a finding; None for several components."""
+    return _site(finding.components[0]) if len(finding.components) == 1 else None
 
 
-def _same_cable(a: str, b: str) -> bool:
-    """Whether one name is a cable and the other is one of its links."""
-    return (">" in a) != (">" in b) and _are_equal(a.replace(">", "="), b.replace(">", "=")) and "=" in a + b
+def _member_site(member: ComponentRef) -> _Site | None:
+    """Return the ends of a member of an ambiguity group; the host for its NIC or cable without a name."""
+    if member.direction is not None or member.kind == "port" or len(member.title.split()) > 1:
+        return None
+    return frozenset(member.ends[:1]) if member.title and member.ends else _site(member)
+
+
+def _same_cable(a: _Site, b: _Site) -> bool:
+    """Whether one is a cable and the other is one of its links."""
+    return isinstance(a, tuple) != isinstance(b, tuple) and frozenset(a) == frozenset(b)
 
 
 def _both_links(findings: Sequence[Finding], fault: TrueFault) -> bool:
     """Whether the findings name a cable as its two links."""
-    ends = fault.name.split("=")
-    return len(ends) == 2 and {">".join(ends), ">".join(ends[::-1])} <= {finding.name for finding in findings}
+    ends = fault.component.ends
+    is_cable = len(ends) == 2 and not fault.component.directed
+    return is_cable and {ends, ends[::-1]} <= {_named(finding) for finding in findings}
 
 
 def _direction_right(findings: Sequence[Finding], fault: TrueFault) -> bool:
     """Whether a finding names the direction, or a component that has only one direction."""
-    if fault.component == "cable" and fault.direction is None:
-        whole = any("=" in finding.name and finding.direction in (None, "both") for finding in findings)
+    if fault.component.kind == "cable" and fault.direction is None:
+        cables = (finding for finding in findings if len(_named(finding) or ()) == 2)
+        whole = any(not finding.components[0].directed and finding.direction in (None, "both") for finding in cables)
         return whole or _both_links(findings, fault)
     return any(_is_direction_right(finding, fault) for finding in findings)
 
 
 def _is_direction_right(finding: Finding, fault: TrueFault) -> bool:
-    if ">" in finding.name:
-        return finding.name == fault.name or finding.name in fault.equivalents
-    expected = fault.direction if finding.name == fault.name else fault.equivalents.get(finding.name, fault.direction)
+    named = _named(finding)
+    directions = {_site(member): direction for member, direction in fault.equivalents.items()}
+    if isinstance(named, tuple):
+        return named == _site(fault.component) or named in directions
+    is_exact = named == _site(fault.component)
+    expected = fault.direction if is_exact else directions.get(named, fault.direction)
     return expected is not None and finding.direction == expected
 
 
 def _label(fault: TrueFault) -> str:
     size = f"{fault.effect:+.0%}" if fault.effect is not None else fault.kind
-    return " ".join(filter(None, [fault.component, fault.name, fault.direction, size]))
+    return " ".join(filter(None, [fault.component.text, fault.direction, size]))

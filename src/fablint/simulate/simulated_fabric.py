@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.errors import UsageError
-from fablint.model import Topology
+from fablint.model import ComponentRef, Endpoint, Topology
 from fablint.topology.routing import Routes, routes_of
 
 Index = npt.NDArray[np.int32]
@@ -114,25 +114,25 @@ class Fabric:
         numbers = np.flatnonzero((ends[:, 0] == code[start]) & (ends[:, 1] == code[end]))
         return int(numbers[0]) if numbers.size else -1
 
-    def link_name(self, link: int) -> str:
-        """Name of a link: `s0>s1`, `h00>s0` or `s0>h00`."""
+    def link_ref(self, link: int) -> ComponentRef:
+        """Return a directed link: `s0>s1`, `h00>s0` or `s0>h00`."""
         if link < self.switch_links:
-            a, b = self.routes.ends[link].tolist()
-            return f"{self.routes.switches[a]}>{self.routes.switches[b]}"
+            return self.routes.component(link)
         port = (link - self.switch_links) % self.ports
         host, switch = self.hosts[port // self.rails], self.routes.switches[self.port_switch[port]]
-        return f"{host}>{switch}" if link < self.switch_links + self.ports else f"{switch}>{host}"
+        return ComponentRef.of("link", *((host, switch) if link == self.up(port) else (switch, host)))
 
-    def nic_name(self, port: int) -> str:
-        """Name of the NIC of a port: `h00/hsn1`."""
-        return f"{self.hosts[port // self.rails]}/{self.nics[port % self.rails]}"
+    def nic_ref(self, port: int) -> ComponentRef:
+        """Return the NIC of a port: `h00/hsn1`."""
+        host = self.hosts[port // self.rails]
+        return ComponentRef.of("nic", Endpoint(nodes=(host,), part=self.nics[port % self.rails]))
 
-    def cable_name(self, link: int) -> str:
-        """Name of the cable of a directed link: `s0=s1` as in the topology, or `h00=s0`."""
+    def cable_ref(self, link: int) -> ComponentRef:
+        """Return the cable of a directed link: `s0=s1` with the ends as in the topology, or `h00=s0`."""
         if link < self.switch_links:
-            return self.routes.cable(link)
+            return self.routes.cable_component(link)
         port = (link - self.switch_links) % self.ports
-        return self.link_name(self.up(port)).replace(">", "=")
+        return ComponentRef.of("cable", *self.link_ref(self.up(port)).ends)
 
 
 def numbered(prefix: str, count: int, digits: int = 1) -> list[str]:

@@ -57,11 +57,6 @@ class Routes:
         """(k,) codes of switches by name, -1 for switches that are not in the topology."""
         return codes_of(switches, {name: code for code, name in enumerate(self.switches)})
 
-    def cable(self, link: int) -> str:
-        """Name of the cable of a link, as in the topology: `s0=s1`."""
-        a, b = self.ends[link - link % 2].tolist()
-        return f"{self.switches[a]}={self.switches[b]}"
-
     def component(self, link: int) -> ComponentRef:
         """A directed link as findings name it."""
         return ComponentRef.of("link", *(self.switches[end] for end in self.ends[link].tolist()))

@@ -14,6 +14,7 @@ from fablint.analyse.settings import Detector, Settings
 from fablint.model import Run
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, full_mesh
 from fablint.simulate.rounds import all_rounds
+from finding_cases import ref
 
 MESH = full_mesh(4, 4)
 ROW = SimulatedRow("bandwidth", (1 << 20,))
@@ -71,6 +72,6 @@ def test_healthy_hosts_stay_healthy_over_six_looks(noise: str) -> None:
 
 
 def test_a_fault_is_found_at_the_first_look_and_stays_one_at_the_sixth() -> None:
-    slow = Fault("host", "h05", bandwidth_factor=0.8)
+    slow = Fault(ref("host", "h05"), bandwidth_factor=0.8)
     for stages in (1, 6):
         assert named(diagnose(measured(stages, slow), MESH.topology)) == {("host", "h05", "both")}

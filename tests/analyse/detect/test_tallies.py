@@ -27,8 +27,9 @@ from fablint.analyse.detect.ambiguity import _tally as tally_of_few
 from fablint.analyse.detect.components import Cables, Endpoints, Spines, find_crossing_cells
 from fablint.analyse.detect.evidence import Evidence, Tally
 from fablint.simulate import Fabric, Fault, fat_tree
+from finding_cases import ref
 
-SICK = Fault("host", "h05", bandwidth_factor=0.7, added_latency_s=1e-6)
+SICK = Fault(ref("host", "h05"), bandwidth_factor=0.7, added_latency_s=1e-6)
 
 
 def counted(evidence: Evidence, values: np.ndarray) -> Tally:

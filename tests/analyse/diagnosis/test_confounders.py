@@ -8,6 +8,7 @@ from fablint.analyse import diagnose
 from fablint.model import Run, State
 from fablint.simulate import Fault, Noise, full_mesh, simulate
 from fablint.text.evidence_sentences import sentences
+from finding_cases import ref
 
 MESH = full_mesh(4, 4)
 QUIET = Noise(spike_share=0)
@@ -67,7 +68,7 @@ def test_only_hosts_with_too_few_cpus_are_excused(slow: list[int], state: State)
 
 
 def test_all_ranks_of_a_host_slow_is_the_host() -> None:
-    run = simulate(MESH, faults=[Fault("host", "h05", bandwidth_factor=0.7)], ranks_per_host=4)
+    run = simulate(MESH, faults=[Fault(ref("host", "h05"), bandwidth_factor=0.7)], ranks_per_host=4)
     assert named(diagnose(run, MESH.topology)) == {("host", "h05", "both")}
 
 

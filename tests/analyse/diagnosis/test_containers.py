@@ -12,6 +12,7 @@ from analyse_cases import attributed, named, reported
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, Placement, Run, State
 from fablint.simulate import Fault, Noise, SimulatedRow, full_mesh, simulate
+from finding_cases import ref
 
 MESH = full_mesh(4, 4)
 QUIET = Noise(scale=0.01, spike_share=0.0)
@@ -100,7 +101,7 @@ def test_latencies_that_scatter_wildly_are_evidence_against_no_host() -> None:
 
 # ------------------------------------------------------------------------------------------------ reported hosts
 
-SLOW = Fault("host", "h06", added_latency_s=9e-6)  # ten times as long
+SLOW = Fault(ref("host", "h06"), added_latency_s=9e-6)  # ten times as long
 
 
 @pytest.mark.parametrize("rows", [(LATENCY,), (LATENCY, BANDWIDTH)], ids=["alone", "with streams"])
@@ -124,7 +125,7 @@ def test_a_host_reported_by_latency_is_not_reported_as_healthy() -> None:
 
 
 def test_a_slow_stream_is_reported_as_on_separate_machines() -> None:
-    diagnosis = judged(run_of(faults=(Fault("host", "h06", bandwidth_factor=0.7),), machines=2))
+    diagnosis = judged(run_of(faults=(Fault(ref("host", "h06"), bandwidth_factor=0.7),), machines=2))
     assert named(diagnosis) == {("host", "h06", "both")}
 
 

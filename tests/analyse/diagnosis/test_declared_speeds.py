@@ -12,6 +12,7 @@ from path_cases import RATE, Small
 from fablint.analyse import diagnose
 from fablint.model import Cable, Diagnosis, State
 from fablint.simulate import Fault, fat_tree, simulate
+from finding_cases import ref
 
 SEEDS = range(5)
 LAYOUTS = ("matrix", "list")
@@ -78,7 +79,7 @@ def test_links_that_are_compared_with_each_other():
         replace(cable, speed=25e9 * (0.5 if {cable.a, cable.b} == {slow.a, slow.b} else 1.0))
         for cable in tree.topology.cables
     )
-    run = simulate(tree, faults=[Fault("cable", slow.name, bandwidth_factor=0.5)])
+    run = simulate(tree, faults=[Fault(ref("cable", slow.a, slow.b), bandwidth_factor=0.5)])
     bare = diagnose(run, tree.topology)
     diagnosis = diagnose(run, replace(tree.topology, cables=declared))
     assert any(f"{slow.a}={slow.b}" in one for one in named(bare))

@@ -12,16 +12,16 @@ from fablint.analyse import diagnose
 from fablint.model import Diagnosis, State, Topology
 from fablint.simulate import Fabric, Fault, Noise, SimulatedFabric, SimulatedRow, dragonfly, fat_tree
 from fablint.text.evidence_sentences import sentences
-from finding_cases import group
+from finding_cases import group, ref
 
 STREAM = SimulatedRow("bandwidth", (1 << 20,), "serial", histogram=True)
 MEDIANS = SimulatedRow("bandwidth", (1 << 20,), "serial")
 CROWDED = replace(STREAM, order="parallel")  # 16 hosts share 8 cables to other groups
 ANSWERS = SimulatedRow("latency", (8,), histogram=True)
 
-LOCAL = Fault("link", "g3r1>g3r2", bandwidth_factor=0.6)
-GLOBAL = Fault("link", "g1r0>g2r3", bandwidth_factor=0.6)
-HOST = Fault("host", "h100", "tx", bandwidth_factor=0.6)
+LOCAL = Fault(ref("link", "g3r1", "g3r2"), bandwidth_factor=0.6)
+GLOBAL = Fault(ref("link", "g1r0", "g2r3"), bandwidth_factor=0.6)
+HOST = Fault(ref("host", "h100"), "tx", bandwidth_factor=0.6)
 TRUTH = {("link", LOCAL.name, None), ("link", GLOBAL.name, None), ("host", HOST.name, "tx")}
 
 
@@ -87,7 +87,7 @@ def test_medians_of_contended_pairs_report_no_other_component() -> None:
 
 
 def test_round_trips_name_the_cable_and_not_the_direction() -> None:
-    fabric = faulty(fly(0.5), Fault("link", GLOBAL.name, added_latency_s=2e-6))
+    fabric = faulty(fly(0.5), Fault(GLOBAL.component, added_latency_s=2e-6))
     assert named(judged(fabric, 24, ANSWERS)) == {("cable", "g1r0=g2r3", None)}
 
 
@@ -102,9 +102,9 @@ def test_the_evidence_says_how_many_pairs_show_it() -> None:
 
 LEAVES = fat_tree(8, 2, "ecmp")
 CABLES = {
-    "up": Fault("link", "leaf2>spine5", bandwidth_factor=0.5),
-    "down": Fault("link", "spine5>leaf2", bandwidth_factor=0.5),
-    "cable": Fault("cable", "leaf2=spine5", bandwidth_factor=0.5),
+    "up": Fault(ref("link", "leaf2", "spine5"), bandwidth_factor=0.5),
+    "down": Fault(ref("link", "spine5", "leaf2"), bandwidth_factor=0.5),
+    "cable": Fault(ref("cable", "leaf2", "spine5"), bandwidth_factor=0.5),
 }
 
 
@@ -113,8 +113,8 @@ def test_a_cable_of_a_hashed_leaf_spine_is_found_at_its_leaf(which: str) -> None
     fault = CABLES[which]
     run = faulty(LEAVES, fault).measure(None, [MEDIANS])
     ((component, name, _),) = named(diagnose(run, LEAVES.topology))
-    assert component == fault.component
-    assert name.replace("spine0", "spine5") == fault.name or name == fault.name
+    assert component == fault.component.kind
+    assert name.replace("spine0", "spine5") == fault.component.label or name == fault.component.label
 
 
 @pytest.mark.parametrize("which", CABLES)
@@ -127,7 +127,7 @@ def test_up_links_of_a_leaf_that_hashes_are_one_class(which: str) -> None:
 
 
 def test_a_host_behind_a_hashed_leaf_is_named_exactly() -> None:
-    run = faulty(LEAVES, Fault("host", "h21", "rx", bandwidth_factor=0.5)).measure(None, [MEDIANS])
+    run = faulty(LEAVES, Fault(ref("host", "h21"), "rx", bandwidth_factor=0.5)).measure(None, [MEDIANS])
     assert named(diagnose(run, LEAVES.topology)) == {("host", "h21", "rx")}
 
 

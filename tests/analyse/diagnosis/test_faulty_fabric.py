@@ -10,30 +10,39 @@ from fablint.model import Scope, State
 from fablint.simulate import CHECK_ROWS, Fault, Noise, full_mesh, simulate
 from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
-from finding_cases import group
+from finding_cases import group, ref
 
 MESH = full_mesh(8, 8)
 NOISES = ["normal", "student3", "lognormal"]
-HOST = Fault("host", "h05", bandwidth_factor=0.8)
-SLOW_LINK = Fault("link", "s4>s1", bandwidth_factor=0.6)
+HOST = Fault(ref("host", "h05"), bandwidth_factor=0.8)
+SLOW_LINK = Fault(ref("link", "s4", "s1"), bandwidth_factor=0.6)
 
 CASES = [
     ([HOST], {("host", "h05", "both")}),
-    ([Fault("host", "h05", "tx", bandwidth_factor=0.8)], {("host", "h05", "tx")}),
-    ([Fault("host", "h05", "rx", bandwidth_factor=0.8)], {("host", "h05", "rx")}),
-    ([Fault("cable", "s1=s4", bandwidth_factor=0.6)], {("cable", "s1=s4", "both")}),
+    ([Fault(ref("host", "h05"), "tx", bandwidth_factor=0.8)], {("host", "h05", "tx")}),
+    ([Fault(ref("host", "h05"), "rx", bandwidth_factor=0.8)], {("host", "h05", "rx")}),
+    ([Fault(ref("cable", "s1", "s4"), bandwidth_factor=0.6)], {("cable", "s1=s4", "both")}),
     ([SLOW_LINK], {("link", "s4>s1", None)}),
-    ([Fault("switch", "s3", bandwidth_factor=0.8)], {("switch", "s3", "both")}),
+    ([Fault(ref("switch", "s3"), bandwidth_factor=0.8)], {("switch", "s3", "both")}),
     (
-        [Fault("host", "h05", bandwidth_factor=0.7), Fault("link", "s0>s2", bandwidth_factor=0.6)],
+        [
+            Fault(ref("host", "h05"), bandwidth_factor=0.7),
+            Fault(ref("link", "s0", "s2"), bandwidth_factor=0.6),
+        ],
         {("host", "h05", "both"), ("link", "s0>s2", None)},
     ),
     (
-        [Fault("host", "h05", bandwidth_factor=0.3), Fault("link", "s0>s2", bandwidth_factor=0.8)],
+        [
+            Fault(ref("host", "h05"), bandwidth_factor=0.3),
+            Fault(ref("link", "s0", "s2"), bandwidth_factor=0.8),
+        ],
         {("host", "h05", "both"), ("link", "s0>s2", None)},
     ),
     (
-        [Fault("switch", "s3", bandwidth_factor=0.7), Fault("host", "h40", "rx", bandwidth_factor=0.5)],
+        [
+            Fault(ref("switch", "s3"), bandwidth_factor=0.7),
+            Fault(ref("host", "h40"), "rx", bandwidth_factor=0.5),
+        ],
         {("switch", "s3", "both"), ("host", "h40", "rx")},
     ),
 ]
@@ -50,12 +59,13 @@ def test_the_faulty_component_is_reported_and_nothing_else(faults, truth, kind) 
 
 def test_a_slow_host_of_a_thousand_is_named() -> None:
     fabric = full_mesh(32, 32)
-    run = simulate(fabric, faults=[Fault("host", "h0500", bandwidth_factor=0.8)], noise=Noise("student3"))
+    run = simulate(fabric, faults=[Fault(ref("host", "h0500"), bandwidth_factor=0.8)], noise=Noise("student3"))
     assert named(diagnose(run, fabric.topology)) == {("host", "h0500", "both")}
 
 
 @pytest.mark.parametrize(
-    ("fault", "loss"), [(HOST, -0.2), (SLOW_LINK, -0.4), (Fault("switch", "s3", bandwidth_factor=0.8), -0.2)]
+    ("fault", "loss"),
+    [(HOST, -0.2), (SLOW_LINK, -0.4), (Fault(ref("switch", "s3"), bandwidth_factor=0.8), -0.2)],
 )
 def test_the_interval_of_the_loss_holds_the_truth(fault, loss) -> None:
     finding = diagnose(simulate(MESH, faults=[fault]), MESH.topology).verdict.findings[0]
@@ -75,7 +85,7 @@ def test_a_host_has_its_series_class_and_a_next_step() -> None:
 def test_one_host_per_switch_is_indistinguishable_from_its_switch() -> None:
     fabric = full_mesh(12, 1)
     finding = diagnose(
-        simulate(fabric, faults=[Fault("switch", "s03", bandwidth_factor=0.6)]), fabric.topology
+        simulate(fabric, faults=[Fault(ref("switch", "s03"), bandwidth_factor=0.6)]), fabric.topology
     ).verdict.findings[0]
     assert (finding.state, finding.component, finding.name) == (State.FAULT, "host", "h03")
     assert "switch s03" in group(finding)
@@ -83,8 +93,8 @@ def test_one_host_per_switch_is_indistinguishable_from_its_switch() -> None:
 
 def test_round_trips_name_the_part_but_not_the_direction() -> None:
     for fault, truth in (
-        (Fault("host", "h05", "tx", added_latency_s=1e-6), ("host", "h05", None)),
-        (Fault("link", "s4>s1", added_latency_s=3e-6), ("cable", "s1=s4", None)),
+        (Fault(ref("host", "h05"), "tx", added_latency_s=1e-6), ("host", "h05", None)),
+        (Fault(ref("link", "s4", "s1"), added_latency_s=3e-6), ("cable", "s1=s4", None)),
     ):
         diagnosis = diagnose(simulate(MESH, rows=CHECK_ROWS[:1], faults=[fault]), MESH.topology)
         assert named(diagnosis) == {truth}
@@ -93,7 +103,7 @@ def test_round_trips_name_the_part_but_not_the_direction() -> None:
 
 
 def test_streams_settle_the_direction_that_round_trips_leave_open() -> None:
-    fault = Fault("link", "s4>s1", bandwidth_factor=0.6, added_latency_s=1e-6)
+    fault = Fault(ref("link", "s4", "s1"), bandwidth_factor=0.6, added_latency_s=1e-6)
     diagnosis = diagnose(simulate(MESH, faults=[fault]), MESH.topology)
     assert named(diagnosis) == {("link", "s4>s1", None)}
     finding = diagnosis.verdict.findings[0]
@@ -103,7 +113,7 @@ def test_streams_settle_the_direction_that_round_trips_leave_open() -> None:
 
 def test_hosts_behind_a_slow_switch_are_not_called_fine() -> None:
     findings = diagnose(
-        simulate(MESH, faults=[Fault("switch", "s3", bandwidth_factor=0.8)]), MESH.topology
+        simulate(MESH, faults=[Fault(ref("switch", "s3"), bandwidth_factor=0.8)]), MESH.topology
     ).verdict.findings
     hidden = next(f for f in findings if f.state is State.NOT_JUDGED)
     assert (hidden.name, "s3" in sentences(hidden.evidence)) == ("h[24-31]", True)
@@ -116,7 +126,7 @@ def test_without_a_topology_hosts_are_still_named() -> None:
 
 
 def test_without_a_topology_a_slow_cable_is_pairs_to_retest() -> None:
-    diagnosis = diagnose(simulate(MESH, faults=[Fault("cable", "s0=s1", bandwidth_factor=0.6)], seed=2))
+    diagnosis = diagnose(simulate(MESH, faults=[Fault(ref("cable", "s0", "s1"), bandwidth_factor=0.6)], seed=2))
     assert named(diagnosis) == set()
     assert ("route", "h[00-07]=h[08-15]", None) in named(diagnosis, State.SUSPECT)
     assert diagnosis.verdict.exit_code == 3
@@ -137,7 +147,7 @@ def test_pairs_slow_in_both_directions_or_in_one_are_suspect_routes() -> None:
 
 def test_too_few_partners_make_a_suspect_and_no_fault() -> None:
     fabric = full_mesh(1, 4)
-    diagnosis = diagnose(simulate(fabric, faults=[Fault("host", "h01", bandwidth_factor=0.5)]), fabric.topology)
+    diagnosis = diagnose(simulate(fabric, faults=[Fault(ref("host", "h01"), bandwidth_factor=0.5)]), fabric.topology)
     assert named(diagnosis) == set()
     assert ("host", "h01", None) in named(diagnosis, State.SUSPECT)
 
@@ -146,14 +156,15 @@ def test_nine_matchings_are_enough_for_a_slow_host_or_switch() -> None:
     for seed in range(4):
         run = in_rounds(simulate(MESH, faults=[HOST], seed=seed), 9, seed)
         assert named(diagnose(run, MESH.topology)) == {("host", "h05", "both")}
-        run = in_rounds(simulate(MESH, faults=[Fault("switch", "s0", bandwidth_factor=0.7)], seed=seed), 9, seed)
+        run = in_rounds(simulate(MESH, faults=[Fault(ref("switch", "s0"), bandwidth_factor=0.7)], seed=seed), 9, seed)
         assert named(diagnose(run, MESH.topology)) == {("switch", "s0", "both")}
 
 
 def test_the_fit_gives_back_what_was_simulated() -> None:
     quiet = Noise(scale=0.002, spike_share=0, host_spread=0)
     diagnosis = diagnose(
-        simulate(MESH, faults=[Fault("host", "h05", "tx", bandwidth_factor=0.8)], noise=quiet), MESH.topology
+        simulate(MESH, faults=[Fault(ref("host", "h05"), "tx", bandwidth_factor=0.8)], noise=quiet),
+        MESH.topology,
     )
     fit = fit_of(diagnosis, "bandwidth")
     assert fit.tx[5] == pytest.approx(-np.log(0.8), abs=0.005)
@@ -185,7 +196,9 @@ def test_a_faster_clock_changes_nothing(factor, case, seed) -> None:
 @settings(max_examples=15)
 @given(share=st.floats(0.05, 0.95), case=st.sampled_from(CASES), seed=st.integers(0, 1000))
 @example(
-    share=0.9499999999999998, case=([Fault("switch", "s3", bandwidth_factor=0.8)], {("switch", "s3", "both")}), seed=470
+    share=0.9499999999999998,
+    case=([Fault(ref("switch", "s3"), bandwidth_factor=0.8)], {("switch", "s3", "both")}),
+    seed=470,
 )
 def test_deleting_measurements_never_creates_a_fault(share, case, seed) -> None:
     faults, truth = case
@@ -197,7 +210,10 @@ def test_deleting_measurements_never_creates_a_fault(share, case, seed) -> None:
 
 def test_only_the_faulty_host_has_an_effect_in_the_fit() -> None:
     """A slow switch is no effect of its hosts, and no host looks faster for it."""
-    faults = [Fault("switch", "s3", bandwidth_factor=0.6), Fault("host", "h05", "tx", bandwidth_factor=0.7)]
+    faults = [
+        Fault(ref("switch", "s3"), bandwidth_factor=0.6),
+        Fault(ref("host", "h05"), "tx", bandwidth_factor=0.7),
+    ]
     fit = fit_of(diagnose(simulate(MESH, faults=faults), MESH.topology), "bandwidth")
     assert np.flatnonzero(np.abs(fit.tx) > 0.05).tolist() == [5]
     assert fit.tx[5] == pytest.approx(-np.log(0.7), abs=0.02)

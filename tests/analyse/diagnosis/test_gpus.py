@@ -10,6 +10,7 @@ from fabric_cases import RAILS, measured
 from fablint.analyse import diagnose
 from fablint.model import Finding, Run, State
 from fablint.simulate import Fault
+from finding_cases import component
 
 
 def with_gpus(run: Run, *, shared_nic: bool) -> Run:
@@ -28,7 +29,7 @@ def fault_of(run: Run) -> Finding:
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    return measured(RAILS, "matrix", Fault("nic", f"h05/{RAILS.nics[1]}", bandwidth_factor=0.7))
+    return measured(RAILS, "matrix", Fault(component("nic", f"h05/{RAILS.nics[1]}"), bandwidth_factor=0.7))
 
 
 def test_a_slow_gpu_is_a_component_of_its_own(run: Run) -> None:

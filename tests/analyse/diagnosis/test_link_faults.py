@@ -23,27 +23,27 @@ from fablint.simulate import (
     score,
     simulate,
 )
-from finding_cases import group
+from finding_cases import component, group, ref
 
 DIRECT = dragonfly(5, 4, 4, minimal_share=None)  # contended: its pairs are measured one after the other
 TWO_LEVELS = fat_tree(12, 2)
 
 KINDS = {
-    "leaf up": (BIG, Fault("link", "leaf00>agg03", bandwidth_factor=0.7)),
-    "leaf down": (BIG, Fault("link", "agg03>leaf00", bandwidth_factor=0.7)),
-    "core up": (BIG, Fault("link", "agg03>core03", bandwidth_factor=0.7)),
-    "core down": (BIG, Fault("link", "core03>agg03", bandwidth_factor=0.7)),
-    "leaf cable": (BIG, Fault("cable", "leaf00=agg03", bandwidth_factor=0.7)),
-    "core cable": (BIG, Fault("cable", "agg03=core03", bandwidth_factor=0.7)),
-    "host up": (BIG, Fault("host", "h100", "tx", bandwidth_factor=0.7)),
-    "host down": (BIG, Fault("host", "h100", "rx", bandwidth_factor=0.7)),
-    "host": (BIG, Fault("host", "h100", bandwidth_factor=0.7)),
-    "leaf": (BIG, Fault("switch", "leaf05", bandwidth_factor=0.7)),
-    "spine up": (TWO_LEVELS, Fault("link", "leaf02>spine07", bandwidth_factor=0.7)),
-    "spine down": (TWO_LEVELS, Fault("link", "spine07>leaf02", bandwidth_factor=0.7)),
-    "local": (DIRECT, Fault("link", "g3r1>g3r2", bandwidth_factor=0.7)),
-    "global": (DIRECT, Fault("link", "g2r3>g1r0", bandwidth_factor=0.7)),
-    "global cable": (DIRECT, Fault("cable", "g1r0=g2r3", bandwidth_factor=0.7)),
+    "leaf up": (BIG, Fault(ref("link", "leaf00", "agg03"), bandwidth_factor=0.7)),
+    "leaf down": (BIG, Fault(ref("link", "agg03", "leaf00"), bandwidth_factor=0.7)),
+    "core up": (BIG, Fault(ref("link", "agg03", "core03"), bandwidth_factor=0.7)),
+    "core down": (BIG, Fault(ref("link", "core03", "agg03"), bandwidth_factor=0.7)),
+    "leaf cable": (BIG, Fault(ref("cable", "leaf00", "agg03"), bandwidth_factor=0.7)),
+    "core cable": (BIG, Fault(ref("cable", "agg03", "core03"), bandwidth_factor=0.7)),
+    "host up": (BIG, Fault(ref("host", "h100"), "tx", bandwidth_factor=0.7)),
+    "host down": (BIG, Fault(ref("host", "h100"), "rx", bandwidth_factor=0.7)),
+    "host": (BIG, Fault(ref("host", "h100"), bandwidth_factor=0.7)),
+    "leaf": (BIG, Fault(ref("switch", "leaf05"), bandwidth_factor=0.7)),
+    "spine up": (TWO_LEVELS, Fault(ref("link", "leaf02", "spine07"), bandwidth_factor=0.7)),
+    "spine down": (TWO_LEVELS, Fault(ref("link", "spine07", "leaf02"), bandwidth_factor=0.7)),
+    "local": (DIRECT, Fault(ref("link", "g3r1", "g3r2"), bandwidth_factor=0.7)),
+    "global": (DIRECT, Fault(ref("link", "g2r3", "g1r0"), bandwidth_factor=0.7)),
+    "global cable": (DIRECT, Fault(ref("cable", "g1r0", "g2r3"), bandwidth_factor=0.7)),
 }
 ONE_WAY = {"link": None, "cable": "both", "switch": "both"}
 
@@ -61,18 +61,18 @@ def judged(fabric: SimulatedFabric) -> Diagnosis:
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_link_is_named_exactly(kind: str, noise: str) -> None:
     fabric, fault = KINDS[kind]
-    truth = {(fault.component, fault.name, ONE_WAY.get(fault.component, fault.direction))}
+    truth = {(fault.component.kind, fault.component.label, ONE_WAY.get(fault.component.kind, fault.direction))}
     diagnosis = judged(faulty(fabric, fault, noise=Noise(noise), seed=NOISES.index(noise)))
     if noise == "lognormal" and "core" in kind:  # nine pairs cross it: with such tails it may stay a suspect
         assert named(diagnosis) <= truth
-        assert fault.name in {name for _, name, _ in named(diagnosis, State.FAULT, State.SUSPECT)}
+        assert fault.component.label in {name for _, name, _ in named(diagnosis, State.FAULT, State.SUSPECT)}
     else:
         assert named(diagnosis) == truth
 
 
 @pytest.mark.parametrize("name", ["agg12", "core12"])
 def test_a_switch_without_hosts_is_reported_and_not_its_cables(name: str) -> None:
-    diagnosis = judged(faulty(BIG, Fault("switch", name, bandwidth_factor=0.7)))
+    diagnosis = judged(faulty(BIG, Fault(ref("switch", name), bandwidth_factor=0.7)))
     assert {key[:2] for key in named(diagnosis)} == {("switch", name)}
 
 
@@ -101,15 +101,19 @@ def test_a_healthy_tree_is_not_reported(noise: str) -> None:
             assert named(judged(faulty(fabric, noise=Noise(noise), seed=seed))) == set()
 
 
-@pytest.mark.parametrize("fault", ["h133", "agg21>leaf16"])
-def test_a_host_and_the_cable_down_to_it_are_distinguished_by_its_neighbours(fault: str) -> None:
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(ref("host", "h133"), "rx", bandwidth_factor=0.7),
+        Fault(ref("link", "agg21", "leaf16"), bandwidth_factor=0.7),
+    ],
+    ids=["h133", "agg21>leaf16"],
+)
+def test_a_host_and_the_cable_down_to_it_are_distinguished_by_its_neighbours(fault: Fault) -> None:
     """Under d-mod-k whatever comes to h133 from other leaves comes by agg21 and its link to leaf16: only those on the
     same leaf reach the host without it."""
-    part = (
-        Fault("link", fault, bandwidth_factor=0.7) if ">" in fault else Fault("host", fault, "rx", bandwidth_factor=0.7)
-    )
-    fabric = faulty(BIG, part)
-    assert {name for _, name, _ in named(judged(fabric))} == {fault}
+    fabric = faulty(BIG, fault)
+    assert {name for _, name, _ in named(judged(fabric))} == {fault.component.label}
     switch = fabric.fabric.port_switch
     far = [pairs[switch[pairs[:, 0]] != switch[pairs[:, 1]]] for pairs in rounds_of(BIG)]
     (finding,) = findings(
@@ -128,7 +132,7 @@ def test_round_trips_show_the_direction_only_if_the_path_back_is_another() -> No
         (BIG, "agg03>leaf00", ("link", "agg03>leaf00", None)),
         (DIRECT, "g2r3>g1r0", ("cable", "g1r0=g2r3", None)),
     ):
-        run = checked(faulty(fabric, Fault("link", link, added_latency_s=3e-6)), ROUND_TRIP)
+        run = checked(faulty(fabric, Fault(component("link", link), added_latency_s=3e-6)), ROUND_TRIP)
         assert named(diagnose(run, fabric.topology)) == {part}
 
 
@@ -152,7 +156,7 @@ def test_a_link_in_the_middle_of_a_tree_is_found_by_all_that_cross_it() -> None:
     right = ["s4", "s5"]
     uplinks = [Cable(leaf, "t0") for leaf in left] + [Cable(leaf, "t1") for leaf in right] + [Cable("t0", "t1")]
     tree = Topology({**mesh.topology.switches, **spines}, mesh.topology.host_switch, tuple(uplinks))
-    faults = [Fault("link", f"{a}>{b}", bandwidth_factor=0.6) for a in left for b in right]
+    faults = [Fault(ref("link", a, b), bandwidth_factor=0.6) for a in left for b in right]
     verdict = diagnose(simulate(mesh, faults=faults), tree).verdict
     fault = [(f.component, f.name) for f in verdict.findings if f.state is State.FAULT]
     assert fault == [("link", "t0>t1")]
@@ -162,7 +166,7 @@ def test_a_link_in_the_middle_of_a_tree_is_found_by_all_that_cross_it() -> None:
 def test_a_slow_spine_is_not_taken_for_the_hosts_behind_it(added: float, state: State) -> None:
     """All that a twelfth of the hosts send or receive far away crosses it. What a longer cable adds is no fault."""
     tree = fat_tree(12, 2)
-    run = SimulatedFabric(tree, (Fault("switch", "spine03", added_latency_s=added),)).measure(
+    run = SimulatedFabric(tree, (Fault(ref("switch", "spine03"), added_latency_s=added),)).measure(
         None, [SimulatedRow("latency", (8,))]
     )
     worse = (State.FAULT, State.SUSPECT, State.CONFOUNDED)

@@ -13,12 +13,12 @@ from hypothesis import given, settings, strategies as st
 from fablint.analyse import diagnose
 from fablint.model import Cable, Diagnosis, Routing, Run, State, Switch, Topology
 from fablint.simulate import CHECK_ROWS, Fabric, Fault, Noise, SimulatedRow, fat_tree, full_mesh, simulate
-from finding_cases import group
+from finding_cases import group, ref
 
 TREE = fat_tree(6, 2)
 ALONE = SimulatedRow("bandwidth", (1 << 20,), "serial")
-SLOW = Fault("host", "h07", bandwidth_factor=0.6)
-LINK = Fault("link", "leaf1>spine4", bandwidth_factor=0.6)
+SLOW = Fault(ref("host", "h07"), bandwidth_factor=0.6)
+LINK = Fault(ref("link", "leaf1", "spine4"), bandwidth_factor=0.6)
 
 
 def renamed(run: Run, strangers: int) -> Run:
@@ -44,7 +44,7 @@ def test_hosts_that_the_topology_does_not_name_are_judged_as_hosts(strangers: in
 @pytest.mark.parametrize("layout", ["list", "matrix"])
 def test_a_host_alone_without_a_switch_is_not_judged(layout: str) -> None:
     """Without spikes: a pair that is measured once, during one, is SUSPECT in healthy fabrics as well."""
-    fabric = faulty(TREE, Fault("host", "h35", bandwidth_factor=0.6), noise=Noise(spike_share=0.0))
+    fabric = faulty(TREE, Fault(ref("host", "h35"), bandwidth_factor=0.6), noise=Noise(spike_share=0.0))
     run = checked(fabric) if layout == "list" else fabric.measure(None, (STREAM,))
     diagnosis = diagnose(renamed(run, 1), TREE.topology)
     assert reported(diagnosis) == set()
@@ -54,7 +54,7 @@ def test_a_host_alone_without_a_switch_is_not_judged(layout: str) -> None:
 @pytest.mark.parametrize("layout", ["list", "matrix"])
 @pytest.mark.parametrize("strangers", [3, 12])
 def test_a_slow_host_that_the_topology_does_not_name_is_named(strangers: int, layout: str) -> None:
-    faulty_stranger = Fault("host", "h35", bandwidth_factor=0.6)
+    faulty_stranger = Fault(ref("host", "h35"), bandwidth_factor=0.6)
     diagnosis = diagnose(renamed(measured(TREE, layout, faulty_stranger), strangers), TREE.topology)
     assert {name for _, name, _ in named(diagnosis)} == {"x35"}
 
@@ -73,7 +73,7 @@ def test_a_topology_of_another_machine_is_as_good_as_none(layout: str) -> None:
 def test_without_cables_hosts_and_switches_are_judged_and_links_are_not(layout: str) -> None:
     bare = replace(TREE.topology, cables=(), routing=Routing())
     assert named(diagnose(measured(TREE, layout, SLOW), bare)) == {("host", "h07", "both")}
-    leaf = diagnose(measured(TREE, layout, Fault("switch", "leaf3", bandwidth_factor=0.6)), bare)
+    leaf = diagnose(measured(TREE, layout, Fault(ref("switch", "leaf3"), bandwidth_factor=0.6)), bare)
     assert {key[:2] for key in named(leaf)} == {("switch", "leaf3")}
     for fault in (None, LINK):
         diagnosis = diagnose(measured(TREE, layout, *([fault] if fault else [])), bare)
@@ -114,7 +114,7 @@ def test_a_host_alone_on_its_switch_is_not_slow_for_it(layout: str) -> None:
 @pytest.mark.parametrize("layout", ["list", "matrix"])
 def test_a_host_alone_on_its_switch_is_one_class_with_it(layout: str) -> None:
     fabric = lonely()
-    diagnosis = diagnose(measured(fabric, layout, Fault("host", "z", bandwidth_factor=0.6)), fabric.topology)
+    diagnosis = diagnose(measured(fabric, layout, Fault(ref("host", "z"), bandwidth_factor=0.6)), fabric.topology)
     faults = [finding for finding in diagnosis.verdict.findings if finding.state is State.FAULT]
     assert len(faults) == 1
     assert {"z", "leaf9"} <= {faults[0].name, *(word for text in group(faults[0]) for word in text.split())}
@@ -126,7 +126,7 @@ def test_every_host_alone_on_its_switch() -> None:
     assert {
         name
         for _, name, _ in named(
-            diagnose(simulate(mesh, faults=[Fault("host", "h05", bandwidth_factor=0.5)]), mesh.topology)
+            diagnose(simulate(mesh, faults=[Fault(ref("host", "h05"), bandwidth_factor=0.5)]), mesh.topology)
         )
     } == {"h05"}
 

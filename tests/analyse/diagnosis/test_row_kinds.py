@@ -25,6 +25,7 @@ from fablint.analyse import diagnose
 from fablint.model import Row, Run, State
 from fablint.simulate import Fault, Noise, full_mesh, simulate
 from fablint.text.evidence_sentences import sentences
+from finding_cases import ref
 
 MESH = full_mesh(8, 8)
 QUIET = Noise(scale=0.01, spike_share=0)
@@ -44,7 +45,7 @@ def verdict_of(run: Run, row: Row) -> str:
 @pytest.mark.parametrize("kernel", STREAMS)
 def test_the_direction_is_that_of_the_payload(kernel: str, direction: str) -> None:
     for seed in range(2):
-        run = simulate(MESH, faults=[Fault("host", "h05", direction, bandwidth_factor=0.7)], seed=seed)
+        run = simulate(MESH, faults=[Fault(ref("host", "h05"), direction, bandwidth_factor=0.7)], seed=seed)
         diagnosis = diagnose(only(run, with_kernel(run, kernel)), MESH.topology)
         assert named(diagnosis) == {("host", "h05", direction)}
         assert diagnosis.verdict.findings[0].quantity == "bandwidth"
@@ -53,25 +54,25 @@ def test_the_direction_is_that_of_the_payload(kernel: str, direction: str) -> No
 
 @pytest.mark.parametrize("kernel", ["get_bandwidth", "put_bandwidth"])
 def test_a_directed_link_is_named_in_the_direction_of_the_payload(kernel: str) -> None:
-    run = simulate(MESH, faults=[Fault("link", "s4>s1", bandwidth_factor=0.6)])
+    run = simulate(MESH, faults=[Fault(ref("link", "s4", "s1"), bandwidth_factor=0.6)])
     assert named(diagnose(only(run, with_kernel(run, kernel)), MESH.topology)) == {("link", "s4>s1", None)}
 
 
 def test_a_few_rounds_of_gets_are_turned_as_well() -> None:
-    run = simulate(MESH, faults=[Fault("host", "h40", "tx", bandwidth_factor=0.7)])
+    run = simulate(MESH, faults=[Fault(ref("host", "h40"), "tx", bandwidth_factor=0.7)])
     rounds = one_direction_in_rounds(run, with_kernel(run, "get_bandwidth"), 40, 3)
     assert named(diagnose(only(run, rounds))) == {("host", "h40", "tx")}
 
 
 @pytest.mark.parametrize("kernel", ROUND_TRIPS)
 def test_puts_and_gets_of_few_bytes_and_both_directions_at_once_show_no_direction(kernel: str) -> None:
-    fault = Fault("host", "h05", "tx", bandwidth_factor=0.6, added_latency_s=1e-6)
+    fault = Fault(ref("host", "h05"), "tx", bandwidth_factor=0.6, added_latency_s=1e-6)
     run = simulate(MESH, faults=[fault])
     assert named(diagnose(only(run, with_kernel(run, kernel)), MESH.topology)) == {("host", "h05", None)}
 
 
 def test_several_kernels_of_one_quantity_make_one_finding() -> None:
-    run = simulate(MESH, faults=[Fault("host", "h05", "rx", bandwidth_factor=0.7)])
+    run = simulate(MESH, faults=[Fault(ref("host", "h05"), "rx", bandwidth_factor=0.7)])
     both = only(run, run.row("bandwidth"), with_kernel(run, "get_bandwidth"), with_kernel(run, "put_bibandwidth"))
     diagnosis = diagnose(both, MESH.topology)
     assert named(diagnosis) == {("host", "h05", "rx")}
@@ -84,7 +85,7 @@ def test_several_kernels_of_one_quantity_make_one_finding() -> None:
 
 @pytest.mark.parametrize("host", ["h00", "h05", "h63"])
 def test_one_direction_per_pair_is_enough_for_a_round_trip(host: str) -> None:
-    run = simulate(MESH, faults=[Fault("host", host, added_latency_s=1e-6)])
+    run = simulate(MESH, faults=[Fault(ref("host", host), added_latency_s=1e-6)])
     row = one_direction(run.row("latency"))
     diagnosis = diagnose(only(run, row), MESH.topology)
     assert named(diagnosis) == {("host", host, None)}
@@ -95,7 +96,7 @@ def test_one_direction_per_pair_is_enough_for_a_round_trip(host: str) -> None:
 
 
 def test_one_direction_per_pair_of_a_slow_cable_names_the_cable() -> None:
-    run = simulate(MESH, faults=[Fault("cable", "s1=s4", added_latency_s=1e-6)])
+    run = simulate(MESH, faults=[Fault(ref("cable", "s1", "s4"), added_latency_s=1e-6)])
     assert named(diagnose(only(run, one_direction(run.row("latency"))), MESH.topology)) == {("cable", "s1=s4", None)}
 
 
@@ -116,7 +117,7 @@ def test_what_a_stream_in_one_direction_did_not_measure_is_not_judged() -> None:
 def test_a_slow_client_is_named_the_surer_the_more_servers(
     kernel: str, direction: str, servers: int, state: State
 ) -> None:
-    run = simulate(MESH, faults=[Fault("host", "h40", direction, bandwidth_factor=0.6)], noise=QUIET)
+    run = simulate(MESH, faults=[Fault(ref("host", "h40"), direction, bandwidth_factor=0.6)], noise=QUIET)
     diagnosis = diagnose(only(run, clients_servers(run, kernel, servers)), MESH.topology)
     assert reported(diagnosis) == {("host", "h40", direction)}
     assert diagnosis.verdict.findings[0].state is state
@@ -124,7 +125,7 @@ def test_a_slow_client_is_named_the_surer_the_more_servers(
 
 @pytest.mark.parametrize("servers", [8, 13])
 def test_a_slow_server_is_a_suspect_at_most_and_its_clients_are_not(servers: int) -> None:
-    run = simulate(MESH, faults=[Fault("host", "h03", bandwidth_factor=0.6)], noise=QUIET)
+    run = simulate(MESH, faults=[Fault(ref("host", "h03"), bandwidth_factor=0.6)], noise=QUIET)
     diagnosis = diagnose(only(run, clients_servers(run, "rpc_put", servers)), MESH.topology)
     assert named(diagnosis) == set()
     assert {name for _, name, _ in reported(diagnosis)} <= {"h03"}
@@ -151,7 +152,7 @@ def test_a_star_exonerates_no_host_and_spoils_no_verdict() -> None:
     ],
 )
 def test_rows_without_evidence_are_excluded_with_the_reason(make: Callable[[Run], Row], why: str) -> None:
-    run = simulate(MESH, faults=[Fault("host", "h00", bandwidth_factor=0.3)], noise=QUIET)
+    run = simulate(MESH, faults=[Fault(ref("host", "h00"), bandwidth_factor=0.3)], noise=QUIET)
     row = make(run)
     verdict = diagnose(only(run, row), MESH.topology).verdict
     assert (verdict.verdict, verdict.exit_code, verdict.findings) == ("incomplete", 3, ())
@@ -179,7 +180,7 @@ def test_hosts_with_different_numbers_of_clients_or_servers_are_no_peers(servers
 
 
 def test_a_star_of_many_rounds_repeated_is_one_table() -> None:
-    run = simulate(MESH, faults=[Fault("host", "h40", "tx", bandwidth_factor=0.6)], noise=QUIET)
+    run = simulate(MESH, faults=[Fault(ref("host", "h40"), "tx", bandwidth_factor=0.6)], noise=QUIET)
     row = clients_servers(run, "rpc_get", 13)
     arrays = dict(row.arrays)
     arrays["time_median"] = np.concatenate([arrays["time_median"], arrays["time_median"] * np.float32(1.01)], axis=1)

@@ -9,7 +9,7 @@ from fabric_cases import STREAM, checked, faulty, findings, rounds_of
 from fablint.analyse import diagnose
 from fablint.model import Cable, Finding, State, Switch, Topology
 from fablint.simulate import Fabric, Fault, SimulatedRow, fat_tree
-from finding_cases import group
+from finding_cases import component, group, ref
 
 LEAVES = 8
 ALONE = SimulatedRow("bandwidth", (1 << 20,), "serial")
@@ -34,7 +34,7 @@ def at_fault(fabric: Fabric, fault: Fault) -> list[Finding]:
 
 @pytest.mark.parametrize("link", ["left>mid", "mid>right"])
 def test_links_in_series_are_one_class(link: str) -> None:
-    (finding,) = at_fault(bridge(0), Fault("link", link, bandwidth_factor=0.5))
+    (finding,) = at_fault(bridge(0), Fault(component("link", link), bandwidth_factor=0.5))
     other = {"left>mid": "mid>right", "mid>right": "left>mid"}[finding.name]
     assert f"link {other}" in group(finding)
     assert finding.effect == pytest.approx(-0.5, abs=0.02)  # although all pairs as far apart cross it
@@ -42,7 +42,7 @@ def test_links_in_series_are_one_class(link: str) -> None:
 
 @pytest.mark.parametrize("link", ["left>mid", "mid>right"])
 def test_hosts_between_them_split_the_class(link: str) -> None:
-    (finding,) = at_fault(bridge(4), Fault("link", link, bandwidth_factor=0.5))
+    (finding,) = at_fault(bridge(4), Fault(component("link", link), bandwidth_factor=0.5))
     assert finding.name == link
     assert not [name for name in group(finding) if name.startswith("link")]
 
@@ -54,7 +54,10 @@ def far_only(fabric: Fabric) -> list[np.ndarray]:
 
 @pytest.mark.parametrize(
     "fault",
-    [Fault("host", "h21", "rx", bandwidth_factor=0.6), Fault("link", "spine5>leaf2", bandwidth_factor=0.6)],
+    [
+        Fault(ref("host", "h21"), "rx", bandwidth_factor=0.6),
+        Fault(ref("link", "spine5", "leaf2"), bandwidth_factor=0.6),
+    ],
     ids=["host", "link"],
 )
 def test_a_host_and_the_only_path_to_it_are_one_group_until_a_neighbour_sends(fault: Fault) -> None:
@@ -65,11 +68,11 @@ def test_a_host_and_the_only_path_to_it_are_one_group_until_a_neighbour_sends(fa
     names = {finding.name, *group(finding)}
     assert {"h21", "link spine5>leaf2"} <= names or {"spine5>leaf2", "host h21 (rx)"} <= names
     (finding,) = findings(diagnose(checked(fabric), TREE.topology).verdict.findings, State.FAULT)
-    assert finding.name == fault.name
+    assert finding.components == (fault.component,)
     assert not {"link spine5>leaf2", "host h21 (rx)"} & set(group(finding))
 
 
 def test_a_component_that_is_slow_in_both_directions_is_alone_in_its_group() -> None:
-    (finding,) = at_fault(TREE, Fault("host", "h21", bandwidth_factor=0.6))
+    (finding,) = at_fault(TREE, Fault(ref("host", "h21"), bandwidth_factor=0.6))
     assert (finding.name, finding.direction) == ("h21", "both")
     assert not [name for name in group(finding) if name.startswith(("link", "host"))]

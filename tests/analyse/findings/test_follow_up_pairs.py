@@ -22,7 +22,7 @@ from fabric_cases import (
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, FollowUp, Run, State
 from fablint.simulate import Fabric, Fault, Noise, SimulatedRow, fat_tree, random_faults
-from finding_cases import group
+from finding_cases import group, ref
 
 SMALL = fat_tree(8, 2)
 
@@ -99,7 +99,7 @@ def test_all_follow_up_pairs_cross_their_component_on_any_fabric(name: str) -> N
 
 
 def test_an_open_component_has_a_follow_up_and_a_detected_component_a_retest() -> None:
-    run = checked(faulty(SMALL, Fault("host", "h21", bandwidth_factor=0.7)))
+    run = checked(faulty(SMALL, Fault(ref("host", "h21"), bandwidth_factor=0.7)))
     diagnosis = asked(run, SMALL)
     assert named(diagnosis) == {("host", "h21", "both")}
     assert ("host", "h21") in {(follow_up.component.kind, follow_up.name) for follow_up in diagnosis.retests}
@@ -127,8 +127,8 @@ def test_a_suspect_has_a_follow_up() -> None:
 @pytest.mark.parametrize(
     ("fault", "members"),
     [
-        (Fault("host", "h21", "rx", bandwidth_factor=0.6), ("h21", "spine5>leaf2")),
-        (Fault("link", "spine5>leaf2", bandwidth_factor=0.6), ("h21", "spine5>leaf2")),
+        (Fault(ref("host", "h21"), "rx", bandwidth_factor=0.6), ("h21", "spine5>leaf2")),
+        (Fault(ref("link", "spine5", "leaf2"), bandwidth_factor=0.6), ("h21", "spine5>leaf2")),
     ],
     ids=["host", "link"],
 )
@@ -146,12 +146,12 @@ def test_what_splits_a_class_crosses_some_of_it_and_not_all(fault: Fault, member
     assert {component} <= set(members)
     # Measured, they decide.
     again = fabric.extended(run, [pair[None, :] for pair in follow_up.pairs])
-    assert {name for _, name, _ in named(asked(again, SMALL))} == {fault.name}
+    assert {name for _, name, _ in named(asked(again, SMALL))} == {fault.component.label}
 
 
 def test_a_link_that_is_known_by_its_late_pairs_only_is_measured_by_them_again() -> None:
     hashed = FABRICS["hashed"]
-    fabric = faulty(hashed, Fault("link", "leaf0>spine3", bandwidth_factor=0.5))
+    fabric = faulty(hashed, Fault(ref("link", "leaf0", "spine3"), bandwidth_factor=0.5))
     diagnosis = asked(fabric.measure(None, [SimulatedRow("bandwidth", (1 << 20,), "serial")]), hashed)
     ((_, name, _),) = named(diagnosis)
     (follow_up,) = [one for one in diagnosis.retests if one.name == name]
@@ -161,7 +161,7 @@ def test_a_link_that_is_known_by_its_late_pairs_only_is_measured_by_them_again()
 
 def test_hosts_that_the_topology_does_not_know_split_no_class() -> None:
     """The neighbours of h21 distinguish it from the only path to it; two neighbours are missing from the topology."""
-    fabric = faulty(SMALL, Fault("host", "h21", "rx", bandwidth_factor=0.6))
+    fabric = faulty(SMALL, Fault(ref("host", "h21"), "rx", bandwidth_factor=0.6))
     host = SMALL.hosts.index("h21")
     at = SMALL.port_switch
     rounds = [pairs[(at[pairs[:, 0]] != at[pairs[:, 1]]) | (pairs != host).all(axis=1)] for pairs in rounds_of(SMALL)]

@@ -14,6 +14,7 @@ from fablint.model import Coverage, Diagnosis, Finding, Row, Run, Scope, State, 
 from fablint.model.limits.thresholds import Threshold
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree
 from fablint.text.evidence_sentences import sentences
+from finding_cases import ref
 
 FABRIC = simulated_fat_tree(4, 3)  # 4 pods of 4 switches of 4 hosts
 SILENT = Noise(scale=0.0, spike_share=0.0, host_spread=0.0, link_spread=0.0, message_scale=0.0)
@@ -82,7 +83,7 @@ def test_what_was_not_measured_is_said():
 
 @pytest.mark.parametrize(("side", "direction"), [("tx", "tx"), ("rx", "rx"), ("both", "both")])
 def test_a_host_that_misses_it_with_most_of_its_partners_is_at_fault(side, direction):
-    run = measured(Fault("host", "h05", bandwidth_factor=0.5, direction=side))
+    run = measured(Fault(ref("host", "h05"), bandwidth_factor=0.5, direction=side))
     found = compare(run, [threshold(None, typical(run), 0.2)], blank())
     (finding,) = found.findings
     assert (finding.state, finding.component, finding.name) == (State.FAULT, "host", "h05")
@@ -95,14 +96,14 @@ def test_a_host_that_misses_it_with_most_of_its_partners_is_at_fault(side, direc
 
 
 def test_two_hosts_do_not_make_the_others_faulty():
-    faults = [Fault("host", name, bandwidth_factor=0.5) for name in (FABRIC.hosts[2], FABRIC.hosts[3])]
+    faults = [Fault(ref("host", name), bandwidth_factor=0.5) for name in (FABRIC.hosts[2], FABRIC.hosts[3])]
     run = measured(*faults)
     found = compare(run, [threshold(None, typical(run), 0.2)], blank())
     assert sorted(one.name for one in found.findings) == sorted(FABRIC.hosts[2:4])
 
 
 def test_what_the_diagnosis_names_is_not_named_again():
-    run = measured(Fault("host", FABRIC.hosts[5], bandwidth_factor=0.5), noise=Noise(spike_share=0.0))
+    run = measured(Fault(ref("host", FABRIC.hosts[5]), bandwidth_factor=0.5), noise=Noise(spike_share=0.0))
     known = diagnose(run, FABRIC.topology)
     assert [one.name for one in known.verdict.findings if one.state is State.FAULT] == [FABRIC.hosts[5]]
     found = compare(run, [threshold(None, typical(run), 0.2)], known)
@@ -141,7 +142,7 @@ def test_a_fabric_that_misses_it_as_a_whole_reports_no_host():
 
 def test_parts_between_switches_keep_their_pairs():
     cable = FABRIC.topology.cables[0]
-    run = measured(Fault("link", f"{cable.a}>{cable.b}", bandwidth_factor=0.5))
+    run = measured(Fault(ref("link", cable.a, cable.b), bandwidth_factor=0.5))
     reported = finding_cases.finding(State.FAULT, "link", f"{cable.a}>{cable.b}")
     found = compare(run, [threshold(None, typical(run), 0.2)], blank(reported))
     assert found.findings == ()

@@ -13,6 +13,7 @@ from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.explain import NOISE, explain, smallest_fault
 from fablint.plan.check.stages import first_stage
 from fablint.simulate import Fault, Noise, fat_tree as simulated_fat_tree
+from finding_cases import component
 
 
 def explained(request: CheckRequest):
@@ -82,7 +83,7 @@ def test_the_promise_is_kept(part, noise_):
         cables = [fabric.topology.cables[i] for i in draw.choice(len(fabric.topology.cables), 8, replace=False)]
         names = [f"{cable.a}>{cable.b}" for cable in cables]
     # A loss of x makes a message take 1 / (1 - x): the promise is about the time.
-    faults = tuple(Fault(part, name, bandwidth_factor=1 / (1 + size)) for name in names)
+    faults = tuple(Fault(component(part, name), bandwidth_factor=1 / (1 + size)) for name in names)
     found = SimulatedCheck(fabric, faults, noise).run()
     reported = {one.name for one in found.diagnosis.verdict.findings if one.state == "FAULT"}
     assert len(reported & set(names)) >= 7

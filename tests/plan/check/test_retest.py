@@ -12,12 +12,13 @@ from fablint.analyse import diagnose
 from fablint.model import Row, Run
 from fablint.plan.check.retest import fates, plan_retest, reported_findings, row_kinds
 from fablint.simulate import Fault, fat_tree
+from finding_cases import ref
 
 FABRIC = fat_tree(8, 3)
 CABLE = FABRIC.topology.cables[0]
-HOST = Fault("host", "h100", bandwidth_factor=0.8)
-SLOW_START = Fault("host", "h300", added_latency_s=3e-7)
-LINK = Fault("link", f"{CABLE.a}>{CABLE.b}", bandwidth_factor=0.7)
+HOST = Fault(ref("host", "h100"), bandwidth_factor=0.8)
+SLOW_START = Fault(ref("host", "h300"), added_latency_s=3e-7)
+LINK = Fault(ref("link", CABLE.a, CABLE.b), bandwidth_factor=0.7)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def test_a_repaired_fault_is_gone_and_any_other_is_still_there(checked, planned,
     check = SimulatedCheck(FABRIC, left, seed=9)
     run = retested(check, planned)
     found = fates(checked.diagnosis, diagnose(run, FABRIC.topology), run, planned)
-    expected = {fault.name: "still there" if fault in left else "gone" for fault in (HOST, SLOW_START, LINK)}
+    expected = {fault.component.label: "still there" if fault in left else "gone" for fault in (HOST, SLOW_START, LINK)}
     assert {fate.was.name: fate.state for fate in found} == expected
     for fate in found:
         assert fate.effect is not None

@@ -17,7 +17,7 @@ from fablint.plan.check.stages import Stage, first_stage, suspects_of, timed_sta
 from fablint.plan.check.suites import between
 from fablint.plan.rows.plan_file import parse_plan
 from fablint.simulate import Fault, fat_tree as simulated_fat_tree
-from finding_cases import component
+from finding_cases import component, ref
 
 
 def asked(topology: Topology | int, **more) -> CheckRequest:
@@ -209,7 +209,10 @@ def test_a_slow_host_and_a_slow_link_are_named_and_measured_alone():
     fabric = simulated_fat_tree(8, 3)
     cable = fabric.topology.cables[0]
     link = f"{cable.a}>{cable.b}"
-    faults = (Fault("host", "h100", bandwidth_factor=0.8), Fault("link", link, bandwidth_factor=0.8))
+    faults = (
+        Fault(ref("host", "h100"), bandwidth_factor=0.8),
+        Fault(ref("link", cable.a, cable.b), bandwidth_factor=0.8),
+    )
     check = SimulatedCheck(fabric, faults)
     done = check.run()
     assert sorted(faults_of(done)) == [("host", "h100"), ("link", link)]

@@ -24,6 +24,7 @@ from fablint.plan.rows.plan_file import parse_plan
 from fablint.plan.schedule.edge_coloring import coloured
 from fablint.simulate import Fault, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree
 from fablint.topology.routed_placement import RoutedPlacement
+from finding_cases import ref
 
 SCOPES = (Scope.EDGE, Scope.LOCAL, Scope.GLOBAL)
 
@@ -265,7 +266,7 @@ def test_the_rate_is_that_of_healthy_ranks():
     request = asked(fabric.topology)
     stage = level_stage(REACH_LEVEL, request, request.placement())
     healthy = rate_of(measured(stage))
-    with_fault = rate_of(measured(stage, (Fault("host", fabric.hosts[0], bandwidth_factor=0.1),)))
+    with_fault = rate_of(measured(stage, (Fault(ref("host", fabric.hosts[0]), bandwidth_factor=0.1),)))
     assert healthy == pytest.approx(with_fault, rel=0.05)
     assert rate_of(Run(None, {}, ())) is None
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fablint.model import ComponentRef, Direction
 from fablint.simulate.messages.costs import ActualRouting, cells_of
 from fablint.simulate.rounds import Partners
 from fablint.simulate.simulated_fabric import Fabric, Index
@@ -55,42 +56,40 @@ class Crossings:
         crossed[self.cell[is_selected[self.link]]] = True
         return crossed
 
-    def equivalents(self, crossed: Mask) -> dict[str, str | None]:
-        """Components that exactly these measurements cross, so that the measurements cannot distinguish them.
+    def equivalents(self, crossed: Mask) -> dict[ComponentRef, Direction | None]:
+        """Return the components that exactly the measurements of the mask cross: nothing measured distinguishes them.
 
-        Returns names; for a host and components in series with it also the direction.
+        The value is the direction of a host and of components in series with it, None for others.
         """
         if not crossed.any():
             return {}
         first = int(crossed.argmax())  # a link that all of them cross is crossed by the first
-        equivalents: dict[str, str | None] = {}
-        for names, direction, links in self._components(np.unique(self.link[self.cell == first])):
+        equivalents: dict[ComponentRef, Direction | None] = {}
+        for components, direction, links in self._components(np.unique(self.link[self.cell == first])):
             if np.array_equal(self.of_links(links), crossed):
-                equivalents.update(dict.fromkeys(names, direction))
+                equivalents.update(dict.fromkeys(components, direction))
         return equivalents
 
-    def _components(self, links: Index) -> Iterator[tuple[list[str], str | None, list[int]]]:
-        """Yield every component that one of these links belongs to: names, direction, its links."""
+    def _components(self, links: Index) -> Iterator[tuple[list[ComponentRef], Direction | None, list[int]]]:
+        """Yield every component that one of these links belongs to: equivalent references, direction, its links."""
         fabric = self.fabric
         for link in links.tolist():
-            yield [fabric.link_name(link)], None, [link]
+            yield [fabric.link_ref(link)], None, [link]
             if link < fabric.switch_links:
-                yield [fabric.cable_name(link)], None, [link, link ^ 1]
+                yield [fabric.cable_ref(link)], None, [link, link ^ 1]
             else:
                 port = (link - fabric.switch_links) % fabric.ports
                 up, down = fabric.up(port), fabric.down(port)
-                names = [fabric.nic_name(port), fabric.cable_name(link)]
-                host = fabric.hosts[port // fabric.rails]
-                alone = [*names, host] if fabric.rails == 1 else names
-                yield alone, "tx" if link == up else "rx", [link]
-                yield alone, "both", [up, down]
-                ports = fabric.ports_of(host)
-                yield (
-                    [host],
-                    "tx" if link == up else "rx",
-                    [fabric.up(p) if link == up else fabric.down(p) for p in ports],
-                )
+                name = fabric.hosts[port // fabric.rails]
+                host = ComponentRef.of("host", name)
+                in_series = [fabric.nic_ref(port), fabric.cable_ref(link), *([host] if fabric.rails == 1 else [])]
+                direction: Direction = "tx" if link == up else "rx"
+                yield in_series, direction, [link]
+                yield in_series, "both", [up, down]
+                ports = fabric.ports_of(name)
+                yield [host], direction, [fabric.up(p) if link == up else fabric.down(p) for p in ports]
                 yield [host], "both", [end(p) for p in ports for end in (fabric.up, fabric.down)]
         for switch in np.unique(fabric.starts[links]).tolist():
             if switch >= 0:
-                yield [fabric.routes.switches[switch]], None, np.flatnonzero(fabric.starts == switch).tolist()
+                name = fabric.routes.switches[switch]
+                yield [ComponentRef.of("switch", name)], None, np.flatnonzero(fabric.starts == switch).tolist()

@@ -306,11 +306,15 @@ void Runner::report_damage() const {
     const std::vector<Damage> all = damages();
     if (all.empty()) return;
     const Damage& first = all.front();
+    // A negative source: all ranks contribute to the result.
+    const std::string source =
+        first.src < 0 ? "of all ranks"
+                      : "from rank " + std::to_string(first.src) + " (" + rank_group_.host_of(first.src) + ")";
     std::fprintf(stderr,
                  "fablint-engine: damaged: rank %d (%s) received a wrong byte at offset %zu of message %lld, %zu bytes "
-                 "from rank %d (%s), row %s\n",
+                 "%s, row %s\n",
                  first.dst, rank_group_.host_of(first.dst).c_str(), first.offset, static_cast<long long>(first.message),
-                 first.size, first.src, rank_group_.host_of(first.src).c_str(), row_.name.c_str());
+                 first.size, source.c_str(), row_.name.c_str());
 }
 
 std::vector<Damage> Runner::damages() const {

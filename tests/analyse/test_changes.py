@@ -83,17 +83,17 @@ def test_two_healthy_runs_differ_by_less_than_the_margin(healthy: Run) -> None:
 def test_a_host_that_became_slow_is_named_with_its_direction(healthy: Run, faulty: Run) -> None:
     changes = compared(healthy, faulty)
     assert (changes.verdict, changes.exit_code) == ("fault", 1)
-    assert changed(changes) == [(ChangeState.WORSE, SLOW.name, "tx")]
+    assert changed(changes) == [(ChangeState.WORSE, SLOW.component.label, "tx")]
     assert changes.hosts[0].change == pytest.approx(-0.15, abs=0.02)
     assert changes.hosts[0].interval[1] < -0.1
-    assert [(one.kind, one.finding.name) for one in changes.findings] == [("new", SLOW.name)]
+    assert [(one.kind, one.finding.name) for one in changes.findings] == [("new", SLOW.component.label)]
 
 
 def test_a_repaired_host_is_better_and_its_fault_gone(healthy: Run, faulty: Run) -> None:
     changes = compared(faulty, healthy)
     assert changes.verdict == "pass"
-    assert changed(changes) == [(ChangeState.BETTER, SLOW.name, "tx")]
-    assert [(one.kind, one.finding.name) for one in changes.findings] == [("gone", SLOW.name)]
+    assert changed(changes) == [(ChangeState.BETTER, SLOW.component.label, "tx")]
+    assert [(one.kind, one.finding.name) for one in changes.findings] == [("gone", SLOW.component.label)]
 
 
 def test_a_fault_of_both_runs_is_unchanged_and_no_loss(faulty: Run) -> None:

@@ -106,6 +106,8 @@ def test_every_kernel_finds_damage_and_names_it(mpi: Mpi, tmp_path: Path, ranks:
     assert ended.status == 1, ended.errors
     assert {row.name for row in rows.values() if not row.attributes.get("corrupt")} == NOTHING_ARRIVES
     assert set(re.findall(r"damaged: rank \d+ .* row (\w+)$", ended.errors, re.M)) == set(rows) - NOTHING_ARRIVES
+    assert "from rank -" not in ended.errors
+    assert re.search(r"damaged: .* of all ranks, row allreduce$", ended.errors, re.M)
     for row in rows.values():
         world = row.attributes["pattern"] == "world"
         for damage in row.attributes.get("corrupt", []):

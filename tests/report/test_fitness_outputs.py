@@ -318,6 +318,11 @@ def test_labels_are_escaped():
     assert samples(text)["fablint_preflight_result"] == {("net.link.up", host): 3.0}
 
 
+def test_half_of_a_surrogate_pair_in_a_label_is_replaced():
+    text = prometheus_text(fitness_of(failed("net.link.up", "n\ud8001", "", "down"), hosts=["n\ud8001"]), 1.0)
+    assert samples(text)["fablint_preflight_unfit"] == {("n?1",): 1.0}
+
+
 # ------------------------------------------------------------------------------------------------ cost
 
 

@@ -33,7 +33,8 @@ def test_writes_a_run_with_its_topology_and_its_truth(tmp_path: Path, capsys) ->
     assert [row.name for row in run.rows] == ["latency", "bandwidth"]
     assert run.rows[0].statistics == ("min", "median", "mean", "p99", "max")
     assert len(truth) == 3
-    assert run.attributes["simulated"]["faults"][0]["name"] == truth[0].name == "h12"
+    assert run.attributes["simulated"]["faults"][0]["component"] == {"kind": "host", "ends": [{"nodes": "h12"}]}
+    assert truth[0].component.label == "h12"
     topology = load_topology(path / "topology.yaml")
     assert list(topology.host_switch.items()) == list(fat_tree(8, 2).topology.host_switch.items())
     assert topology.cables == fat_tree(8, 2).topology.cables

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from fablint.model.registry import KERNELS, OPTIONS, PATTERNS, TRANSPORTS, KernelInfo
@@ -102,6 +102,8 @@ class RowSpec:
     validate: bool = False
     histogram: bool = False
     only_rounds: tuple[int, ...] | None = None
+    # Sizes that the user gave are refused where they exceed the memory; the kernel's own are dropped there.
+    sizes_given: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         kernel, transport = self.kernel_info, TRANSPORTS[self.transport]
@@ -112,9 +114,9 @@ class RowSpec:
             "sync": _default_of_window(kernel.sync, transport.syncs) if kernel.is_one_sided else None,
             "memory": transport.memory,
         }
-        for field, value in own.items():
-            if not getattr(self, field):
-                object.__setattr__(self, field, value)
+        for name, value in own.items():
+            if not getattr(self, name):
+                object.__setattr__(self, name, value)
         if self.only_rounds is not None:
             object.__setattr__(self, "only_rounds", tuple(sorted(self.only_rounds)))
 
@@ -151,6 +153,6 @@ class RowSpec:
         words = [self.kernel]
         for option in OPTIONS.values():
             value = getattr(self, option.field)
-            if value != getattr(plain, option.field):
+            if value != getattr(plain, option.field) or (option.name == "sizes" and self.sizes_given):
                 words += [f"--{option.name}", option.write(value)]
         return " ".join(filter(None, words))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -54,6 +54,10 @@ class Fault:
         if self.bandwidth_factor < 1.0:
             return "slow"
         return "latency" if self.added_latency_s else "noise"
+
+    def facts(self) -> dict[str, Any]:
+        """Return the fields as JSON data, for the attributes of the run."""
+        return {**vars(self), "component": self.component.model_dump(mode="json")}
 
     @property
     def loss(self) -> float:

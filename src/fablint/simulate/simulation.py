@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -121,7 +121,7 @@ class SimulatedFabric:
     def _root(self, rows: Sequence[Row]) -> dict[str, Any]:
         truth = {
             "topology": self.fabric.topology.source,
-            "faults": [asdict(fault) for fault in self.faults],
+            "faults": [fault.facts() for fault in self.faults],
             "noise": self.noise.facts(),
             "seed": self.seed,
             "contention": self.contention,

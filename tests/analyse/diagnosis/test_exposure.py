@@ -22,7 +22,11 @@ ANSWERS = SimulatedRow("latency", (8,), histogram=True)
 LOCAL = Fault(ref("link", "g3r1", "g3r2"), bandwidth_factor=0.6)
 GLOBAL = Fault(ref("link", "g1r0", "g2r3"), bandwidth_factor=0.6)
 HOST = Fault(ref("host", "h100"), "tx", bandwidth_factor=0.6)
-TRUTH = {("link", LOCAL.name, None), ("link", GLOBAL.name, None), ("host", HOST.name, "tx")}
+TRUTH = {
+    ("link", LOCAL.component.label, None),
+    ("link", GLOBAL.component.label, None),
+    ("host", HOST.component.label, "tx"),
+}
 
 
 def fly(share: float) -> Fabric:
@@ -49,7 +53,7 @@ def test_global_link_local_link_and_host_are_named_at_once(share: float, rounds:
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_eight_rounds_name_what_most_messages_of_many_pairs_cross(share: float) -> None:
     found = named(judged(faulty(fly(share), LOCAL, GLOBAL, HOST), 8))
-    assert TRUTH - {("link", LOCAL.name, None)} <= found <= TRUTH
+    assert TRUTH - {("link", LOCAL.component.label, None)} <= found <= TRUTH
 
 
 @pytest.mark.parametrize(("truth", "said"), [(0.25, 0.5), (0.5, 0.25), (0.5, 0.9), (0.9, 0.5)])
@@ -63,7 +67,7 @@ def test_shared_links_hide_components_and_report_none(share: float) -> None:
     diagnosis = judged(faulty(fly(share), LOCAL, GLOBAL, HOST), 24, CROWDED)
     assert named(diagnosis) <= TRUTH
     asked = {follow_up.name for follow_up in diagnosis.follow_ups} | {name for _, name, _ in named(diagnosis)}
-    assert GLOBAL.name in asked or share == 0.9
+    assert GLOBAL.component.label in asked or share == 0.9
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -78,7 +82,7 @@ def test_a_healthy_dragonfly_is_not_reported(share: float, noise: str) -> None:
 def test_medians_alone_are_blind() -> None:
     fabric = faulty(fly(0.25), GLOBAL)
     assert named(judged(fabric, 16, MEDIANS)) == set()
-    assert named(judged(fabric, 16)) == {("link", GLOBAL.name, None)}
+    assert named(judged(fabric, 16)) == {("link", GLOBAL.component.label, None)}
 
 
 def test_medians_of_contended_pairs_report_no_other_component() -> None:
@@ -122,7 +126,7 @@ def test_up_links_of_a_leaf_that_hashes_are_one_class(which: str) -> None:
     run = faulty(LEAVES, CABLES[which]).measure(None, [MEDIANS])
     (finding,) = findings(diagnose(run, LEAVES.topology).verdict.findings, State.FAULT)
     known = {finding.name, *(text.split()[-1] for text in group(finding))}
-    assert CABLES[which].name in known
+    assert CABLES[which].component.label in known
     assert sum("spine" in name and "leaf2" in name for name in known) >= 8
 
 

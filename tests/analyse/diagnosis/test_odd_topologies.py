@@ -34,7 +34,7 @@ def said(diagnosis: Diagnosis, words: str) -> bool:
 @pytest.mark.parametrize("layout", ["list", "matrix"])
 @pytest.mark.parametrize("strangers", [1, 3, 12])
 def test_hosts_that_the_topology_does_not_name_are_judged_as_hosts(strangers: int, layout: str) -> None:
-    for fault, part in ((SLOW, ("host", "h07", "both")), (LINK, ("link", LINK.name, None))):
+    for fault, part in ((SLOW, ("host", "h07", "both")), (LINK, ("link", LINK.component.label, None))):
         run = renamed(measured(TREE, layout, fault), strangers)
         diagnosis = diagnose(run, TREE.topology)
         assert named(diagnosis) == {part}

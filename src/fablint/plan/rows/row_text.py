@@ -45,7 +45,9 @@ def read_row(text: str) -> RowSpec:
 
 def _read(words: Sequence[str], benchmarks: Mapping[str, Benchmark] | None = None) -> tuple[RowSpec, Texts]:
     kernel, texts = _split(words, benchmarks)
-    return RowSpec(kernel, **{OPTIONS[name].field: _value(name, text) for name, text in texts.items()}), texts
+    fields = {OPTIONS[name].field: _value(name, text) for name, text in texts.items()}
+    sizes_given = any(word.partition("=")[0] == "--sizes" for word in words)  # not by the row of a benchmark
+    return RowSpec(kernel, **fields, sizes_given=sizes_given), texts
 
 
 def _split(words: Sequence[str], benchmarks: Mapping[str, Benchmark] | None = None) -> tuple[str, Texts]:

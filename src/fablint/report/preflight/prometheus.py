@@ -60,8 +60,8 @@ class _Families(Collector):
 
 
 def _family(name: str, text: str, labels: Sequence[str], values: Mapping[Any, float]) -> Metric:
-    """A gauge with a value for each combination of labels, sorted."""
+    """Return a gauge with a value for each combination of labels, sorted; half of a surrogate pair becomes `?`."""
     family = GaugeMetricFamily(f"fablint_preflight_{name}", text, labels=labels)
     for key in sorted(values):
-        family.add_metric(key, values[key])
+        family.add_metric([label.encode("utf-8", "replace").decode() for label in key], values[key])
     return family

@@ -13,13 +13,14 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from comparison.alternating import alternate, ratio_of_medians
+from comparison.alternating import alternate
 from comparison.launching import Bench, begin
+from comparison.peer_table import columns_of, print_installed
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,10 @@ class Comparison:
     ranks: int = 2
     rate: bool = False
     both: bool = False  # the figure counts both directions
+
+    @property
+    def unit(self) -> str:
+        return "MB/s" if self.rate else "us"
 
     def figure(self, seconds: float, size: int) -> float:
         """The engine's seconds per message in the program's unit."""
@@ -189,28 +194,22 @@ def compare(bench: Bench, one: Comparison, program: Path, size: int, repetitions
         {"ours": lambda: one.figure(bench.engine_seconds(folder, row, one.ranks), size), "theirs": original},
         repetitions,
     )
-    ours, theirs = (median(figures[name]) for name in ("ours", "theirs"))
-    ratio = ratio_of_medians(figures["ours"], figures["theirs"])
-    unit = "MB/s" if one.rate else "us"
-    return f"{one.name:<22} {size:>8} {ours:>11.4g} {theirs:>11.4g} {unit:<5} {ratio}   step {max(steps) / theirs:.1%}"
+    step = max(steps) / median(figures["theirs"])
+    return f"{one.name:<22} {size:>8} {columns_of(figures, one.unit)}   step {step:.1%}"
 
 
 def main() -> None:
     arguments, bench = begin(__doc__.splitlines()[0])
     print(f"{'benchmark':<22} {'bytes':>8} {'fablint':>11} {'original':>11} unit  ratio [95 %]")
-    missing: dict[str, None] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for one in COMPARISONS:
-            if arguments.only not in one.name:
-                continue
+
+        def lines(one: Comparison) -> Iterator[str] | None:
             program = find_program(one.program, os.environ, bench.mpicxx)
             if program is None:
-                missing[one.program] = None
-                continue
-            for size in one.sizes:
-                print(compare(bench, one, program, size, arguments.repetitions, Path(folder)), flush=True)
-    if missing:
-        print(f"not installed: {', '.join(missing)}")
+                return None
+            return (compare(bench, one, program, size, arguments.repetitions, Path(folder)) for size in one.sizes)
+
+        print_installed(COMPARISONS, arguments.only, lines)
 
 
 if __name__ == "__main__":

@@ -32,10 +32,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from statistics import median
 
-from comparison.alternating import alternate, ratio_of_medians
+from comparison.alternating import alternate
 from comparison.launching import Bench, begin
+from comparison.peer_table import columns_of, print_installed
 
 START_LIMIT_S = 10.0
 RUN_LIMIT_S = 60.0
@@ -63,6 +63,14 @@ class Comparison:
     rate: bool = False
     window: int = 64
     environ: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def program(self) -> str:
+        return self.peer.program
+
+    @property
+    def unit(self) -> str:
+        return "MB/s" if self.rate else "us"
 
     def figure(self, seconds: float, size: int) -> float:
         """The engine's seconds per message in the unit of the table."""
@@ -238,27 +246,19 @@ def compare(bench: Bench, one: Comparison, size: int, count: int, repetitions: i
         },
         repetitions,
     )
-    ours, theirs = (median(figures[name]) for name in ("ours", "theirs"))
-    ratio = ratio_of_medians(figures["ours"], figures["theirs"])
-    unit = "MB/s" if one.rate else "us"
-    return f"{one.name:<18} {one.peer.program:<13} {size:>8} {ours:>11.4g} {theirs:>11.4g} {unit:<5} {ratio}"
+    return f"{one.name:<18} {one.peer.program:<13} {size:>8} {columns_of(figures, one.unit)}"
 
 
 def main() -> None:
     arguments, bench = begin(__doc__.splitlines()[0])
     print(f"{'transport':<18} {'program':<13} {'bytes':>8} {'fablint':>11} {'program':>11} unit  ratio [95 %]")
-    missing: dict[str, None] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for one in COMPARISONS:
-            if arguments.only not in one.name:
-                continue
-            if shutil.which(one.peer.program) is None:
-                missing[one.peer.program] = None
-                continue
+
+        def lines(one: Comparison) -> Iterator[str]:
             for size, count in zip(one.sizes, one.counts, strict=True):
-                print(compare(bench, one, size, count, arguments.repetitions, Path(folder)), flush=True)
-    if missing:
-        print(f"not installed: {', '.join(missing)}")
+                yield compare(bench, one, size, count, arguments.repetitions, Path(folder))
+
+        print_installed(COMPARISONS, arguments.only, lambda one: lines(one) if shutil.which(one.program) else None)
     print(f"load averages at the end: {', '.join(f'{load:.1f}' for load in os.getloadavg())}")
 
 

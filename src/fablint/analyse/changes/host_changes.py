@@ -12,7 +12,7 @@ from scipy import stats
 from fablint.analyse.changes.fitted_rows import BLOCKS, FitPair, FittedRow
 from fablint.analyse.changes.margin_limits import MarginLimits
 from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats, robust_sd
+from fablint.analyse.data.robust_stats import Floats, robust_sd, row_means, standard_errors
 from fablint.analyse.detect.host_spread import FEWEST_EFFECTS, count_expected_beyond
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, ComponentRef, Endpoint, Placement
@@ -135,7 +135,7 @@ class _HostEffects:
             kept = unit[rank] >= 0
             group = unit[rank][kept] * BLOCKS + cells.block[kept]
             medians = GroupedValues.of(rest[kept], group, len(ranks) * BLOCKS).medians()
-            drift[direction] = _standard_errors(medians.reshape(-1, BLOCKS))
+            drift[direction] = _bounded_errors(medians.reshape(-1, BLOCKS))
         return cls(effect, drift)
 
 
@@ -149,22 +149,14 @@ def _of_neighbours(change: Floats, switch: Codes) -> Floats:
     return neighbours
 
 
-def _standard_errors(blocks: Floats) -> Floats:
+def _bounded_errors(blocks: Floats) -> Floats:
     """Return the (hosts,) standard errors of the means of (hosts, BLOCKS) values, of which some are NaN.
 
     The blocks of a slow drift are not independent: half the difference between the halves of the run bounds the error
     from below.
     """
-    count = np.maximum((~np.isnan(blocks)).sum(axis=1), 1)
-    variance = np.nansum((blocks - _row_means(blocks)[:, None]) ** 2, axis=1) / np.maximum(count - 1, 1)
-    halves = _row_means(blocks[:, : BLOCKS // 2]) - _row_means(blocks[:, BLOCKS // 2 :])
-    return np.asarray(np.fmax(np.sqrt(variance / count), np.abs(halves) / 2))
-
-
-def _row_means(values: Floats) -> Floats:
-    """Return the mean of each row; NaN for a row without values."""
-    count = (~np.isnan(values)).sum(axis=1)
-    return np.asarray(np.where(count > 0, np.nansum(values, axis=1) / np.maximum(count, 1), np.nan))
+    halves = row_means(blocks[:, : BLOCKS // 2]) - row_means(blocks[:, BLOCKS // 2 :])
+    return np.asarray(np.fmax(standard_errors(blocks), np.abs(halves) / 2))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from scipy import stats
 
 from fablint.analyse.changes.fitted_rows import BLOCKS, BlockedCells, FitPair
 from fablint.analyse.changes.margin_limits import MarginLimits
-from fablint.analyse.data.robust_stats import MEDIAN_ERROR, robust_sd
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR, robust_sd, standard_errors
 from fablint.model import SCOPES
 from fablint.model.grouped_values import GroupedValues
 from fablint.model.run_changes import MeasuredChange
@@ -61,5 +61,4 @@ def _drift(cells: BlockedCells, scope: int) -> float:
     if np.count_nonzero(within) < 2 * BLOCKS:
         return 0.0
     medians = GroupedValues.of(cells.log_time[within], cells.block[within], BLOCKS).medians()
-    medians = medians[~np.isnan(medians)]
-    return float(np.std(medians, ddof=1) / math.sqrt(medians.size)) if medians.size > 1 else 0.0
+    return float(standard_errors(medians[None, :])[0])

@@ -67,3 +67,19 @@ def adjust_p_values(p: npt.ArrayLike) -> Floats:
     adjusted = np.empty_like(values)
     adjusted[order] = np.minimum.accumulate(ranked[::-1])[::-1]
     return np.clip(adjusted, 0.0, 1.0)
+
+
+def row_means(values: Floats) -> Floats:
+    """Return the (m,) mean of each row of (m, n) values, of which NaN are absent; NaN for a row without values."""
+    count = (~np.isnan(values)).sum(axis=1)
+    return np.asarray(np.where(count > 0, np.nansum(values, axis=1) / np.maximum(count, 1), np.nan))
+
+
+def standard_errors(values: Floats) -> Floats:
+    """Return the (m,) standard error of the mean of each row of (m, n) values, of which NaN are absent.
+
+    It is 0 for a row with less than two values, and supposes that the values are independent.
+    """
+    count = np.maximum((~np.isnan(values)).sum(axis=1), 1)
+    variance = np.nansum((values - row_means(values)[:, None]) ** 2, axis=1) / np.maximum(count - 1, 1)
+    return np.asarray(np.sqrt(variance / count))

@@ -16,7 +16,7 @@ HEAD = """\
 
 Written by `docs/cli_reference.py` from the help texts; do not edit.
 
-The result is on stdout, chatter on stderr. Colour is left out where stdout is no terminal or `NO_COLOR` is set. An
+The result is on stdout, chatter on stderr. Colour is left out where stdout is not a terminal or `NO_COLOR` is set. An
 error is one line on stderr: what is wrong, where, and what to do. With `--json`, an error before the result is also one
 JSON object on stdout: `format`, `error`, `exit_code`.
 

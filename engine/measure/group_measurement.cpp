@@ -267,7 +267,7 @@ double GroupMeasurement::run(const Task& task, const Order& order) {
     const bool heads = task.coordinator == rank_group_.rank();
     if (order.timed && (task.takes_time || heads)) {
         for (const double time_s : times_) samples_.add(time_s * per_message);
-        loop_s_ += (row_.validate ? total_s : block_s) * per_message;  // filling and checking are no task of the loop
+        loop_s_ += (row_.validate ? total_s : block_s) * per_message;  // filling and checking are not tasks of the loop
     }
     return total_s;
 }

@@ -1,4 +1,4 @@
-"""Rows that are no matchings of pairs: collectives, stars, victims beside aggressors, gets. Console and page."""
+"""Rows that are not matchings of pairs: collectives, stars, victims beside aggressors, gets. Console and page."""
 
 from __future__ import annotations
 

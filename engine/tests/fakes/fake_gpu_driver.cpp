@@ -2,7 +2,8 @@
 // Written from the documented signatures. A wrong use of the driver ends the process with a line `fake libcuda: ...`:
 //
 // * a call before init, or in a thread without a current device
-// * a pointer that is no allocation of the expected kind, or a range that exceeds it. Addresses of device memory are
+// * a pointer that is not an allocation of the expected kind, or a range that exceeds it. Addresses of device memory
+// are
 //   pages that nothing can read or write: host code that uses one is killed. The fake copies through a second mapping
 // * a copy in a stream of another device, or of host memory that is not pinned, or a release while a copy is queued.
 //   Copies are queued, and executed when their stream is synchronised: a missing synchronisation leaves old data
@@ -131,7 +132,7 @@ struct Driver {
     void remove(void* data, bool is_foreign) {
         const auto found = memory.find(static_cast<char*>(data));
         if (found == memory.end() || found->second.is_foreign != is_foreign)
-            misuse("a release of what is no beginning of an allocation");
+            misuse("a release of what is not the beginning of an allocation");
         const Allocation allocation = found->second;
         require_idle(allocation.view, allocation.bytes);
         munmap(allocation.view, pages(allocation.bytes));
@@ -366,7 +367,7 @@ int NAME(cuIpcGetMemHandle, hipIpcGetMemHandle)(IpcHandle* handle, void* data) {
     const Locked driver;
     driver->require_device();
     const auto found = driver->memory.find(static_cast<char*>(data));
-    if (found == driver->memory.end() || found->second.is_foreign) misuse("a handle of what is no allocation");
+    if (found == driver->memory.end() || found->second.is_foreign) misuse("a handle of what is not an allocation");
     const Handle content{getpid(), found->second.file, found->second.bytes};
     *handle = {};
     std::memcpy(handle->bytes, &content, sizeof content);

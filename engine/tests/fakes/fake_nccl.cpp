@@ -60,7 +60,7 @@ struct Driver {
         current = reinterpret_cast<int (*)()>(dlsym(library, "fake_gpu_current"));
         queue = reinterpret_cast<void (*)(void*, bool (*)(void*), void*)>(dlsym(library, "fake_gpu_queue"));
         view = reinterpret_cast<void* (*)(const void*, std::size_t)>(dlsym(library, "fake_gpu_view"));
-        if (view == nullptr) misuse("the driver library " DRIVER " is no fake");
+        if (view == nullptr) misuse("the driver library " DRIVER " is not a fake");
     }
     int (*current)();
     void (*queue)(void* stream, bool (*run)(void*), void* work);

@@ -119,7 +119,7 @@ TEST_CASE("the connections of this process are found, with their segments") {
     CHECK(received == 20);
 }
 
-TEST_CASE("descriptors that are no connections are left out") {
+TEST_CASE("descriptors that are not connections are left out") {
     const std::size_t before = tcp_connections().size();
     int pipe_ends[2];
     REQUIRE(pipe(pipe_ends) == 0);

@@ -35,7 +35,7 @@ class Check(ABC):
     compares: ClassVar[bool] = True  # compares hosts; hosts with an incomplete snapshot are excluded
 
     reads: ClassVar[str] = ""  # a long text that other checks read as well
-    far_end: ClassVar[bool] = False  # also depends on the switch: a violation on all its hosts is no fault of these
+    far_end: ClassVar[bool] = False  # also depends on the switch: a violation on all its hosts is not a fault of these
     expects: ClassVar[bool] = False  # a site file can give the values of `site_values`
     numeric: ClassVar[bool] = False  # these are numbers, not texts
     named: ClassVar[bool] = False  # every target is another setting, without a common value

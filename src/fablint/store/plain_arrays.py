@@ -103,7 +103,7 @@ class PlainArray:
 
 
 def _selected(key: Any, shape: Sequence[int]) -> tuple[list[range], list[bool]] | None:
-    """Indices along every dimension, and which of them are single; None for a key that is no basic ascending one."""
+    """Indices along every dimension, and which of them are single; None for a key that is not a basic ascending one."""
     words = list(key) if isinstance(key, tuple) else [key]
     if not all(isinstance(word, slice | int | np.integer) or word is Ellipsis for word in words):
         return None

@@ -1,4 +1,4 @@
-"""What several transports say together about a slow host; a transport that is slower than others is no finding."""
+"""What several transports say together about a slow host; a transport that is slower than others is not a finding."""
 
 from __future__ import annotations
 

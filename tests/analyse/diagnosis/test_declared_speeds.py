@@ -1,4 +1,4 @@
-"""What the declared speed of cables decides: thinner by design is no fault, and slower than declared is one."""
+"""What the declared speed of cables decides: thinner by design is not a fault, and slower than declared is one."""
 
 from __future__ import annotations
 

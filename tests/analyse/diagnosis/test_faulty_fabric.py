@@ -209,7 +209,7 @@ def test_deleting_measurements_never_creates_a_fault(share, case, seed) -> None:
 
 
 def test_only_the_faulty_host_has_an_effect_in_the_fit() -> None:
-    """A slow switch is no effect of its hosts, and no host looks faster for it."""
+    """A slow switch is not an effect of its hosts, and no host looks faster for it."""
     faults = [
         Fault(ref("switch", "s3"), bandwidth_factor=0.6),
         Fault(ref("host", "h05"), "tx", bandwidth_factor=0.7),

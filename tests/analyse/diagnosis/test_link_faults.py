@@ -164,7 +164,7 @@ def test_a_link_in_the_middle_of_a_tree_is_found_by_all_that_cross_it() -> None:
 
 @pytest.mark.parametrize(("added", "state"), [(0.3e-6, State.CONFOUNDED), (3e-6, State.FAULT)])
 def test_a_slow_spine_is_not_taken_for_the_hosts_behind_it(added: float, state: State) -> None:
-    """All that a twelfth of the hosts send or receive far away crosses it. What a longer cable adds is no fault."""
+    """All that a twelfth of the hosts send or receive far away crosses it. What a longer cable adds is not a fault."""
     tree = fat_tree(12, 2)
     run = SimulatedFabric(tree, (Fault(ref("switch", "spine03"), added_latency_s=added),)).measure(
         None, [SimulatedRow("latency", (8,))]

@@ -1,4 +1,4 @@
-"""First hosts of allocations, bindings of ranks, and times: causes that are no fault of a component."""
+"""First hosts of allocations, bindings of ranks, and times: causes that are not faults of a component."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pair that was measured in several rounds is suspect where most of them were slow: a slow moment is no route."""
+"""A pair that was measured in several rounds is suspect where most of them were slow: a slow moment is not a route."""
 
 from __future__ import annotations
 

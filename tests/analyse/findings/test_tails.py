@@ -120,7 +120,7 @@ def test_three_late_routes_of_which_one_is_measured_often_report_no_component() 
 
 
 def test_pairs_of_one_host_count_once_for_a_matrix_of_several_ranks_each() -> None:
-    """Two ranks on each of 8 hosts: messages within a host are no messages of the fabric."""
+    """Two ranks on each of 8 hosts: messages within a host are not messages of the fabric."""
     placed = {"hosts": HOSTS[:8], "rank_host": [rank // 2 for rank in range(16)]}
     mean = lossy(lambda src, dst: src // 2 != dst // 2 and 5 in (src // 2, dst // 2))
     assert at_fault(replace(in_a_matrix(mean), attributes={**in_a_matrix(mean).attributes, **placed})) == [

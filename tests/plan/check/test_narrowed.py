@@ -43,7 +43,7 @@ def measured(narrow: Stage | None) -> dict[str, dict[int, list[tuple[str, str]]]
         return {}
     hosts = [slot.host for slot in narrow.plan.slots for _ in range(slot.ranks)]
     lines = narrow.texts()[FILE].splitlines()
-    parse_plan(narrow.plan.text, narrow.plan.ranks, "test", narrow.texts().__getitem__)  # refuses what is no round
+    parse_plan(narrow.plan.text, narrow.plan.ranks, "test", narrow.texts().__getitem__)  # refuses what is not a round
     found: dict[str, dict[int, list[tuple[str, str]]]] = {}
     for row in rows(narrow):
         pairs = {

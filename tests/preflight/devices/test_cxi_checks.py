@@ -67,7 +67,7 @@ def test_a_good_host_is_silent(check: type[Check]) -> None:
     results = of(check, grown())
     assert not wrong(results) and results
     assert {one.target for one in results} <= {"cxi0", "cxi1", ""}
-    assert Outcome.SKIP in outcomes(of(check, host(files={}))), "a host without such a NIC is no pass"
+    assert Outcome.SKIP in outcomes(of(check, host(files={}))), "a host without such a NIC is not a pass"
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda one: one.id)

@@ -1,4 +1,4 @@
-"""What nvidia-smi prints, where it fails, is no document of it, or comes from an older driver."""
+"""What nvidia-smi prints, where it fails, is not a document of it, or comes from an older driver."""
 
 from __future__ import annotations
 

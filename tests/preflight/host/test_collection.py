@@ -1,4 +1,4 @@
-"""A host that did not tell all in time is no healthy one."""
+"""A host that did not tell all in time is not a healthy one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No check of the host itself raises, whatever is in a snapshot, and what is garbage is no failure of a GPU or NIC."""
+"""No check of the host itself raises, whatever is in a snapshot, and garbage is not a failure of a GPU or NIC."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_priority_time_and_caller_are_taken_off_a_line() -> None:
     assert line_of("<3>[  100.000001] neighbour") == ("neighbour", 100.000001, 0)
     assert line_of("[    0.5][   T17] text ") == ("text", 0.5, 0)
     assert line_of("no head at all") == ("no head at all", None, 0)
-    assert line_of("<30>[    1.0] EDAC says a program") is None  # which is no message of the kernel
+    assert line_of("<30>[    1.0] EDAC says a program") is None  # which is not a message of the kernel
 
 
 def test_lines_are_found_by_words_in_order_and_once() -> None:

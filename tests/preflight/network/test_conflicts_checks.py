@@ -52,7 +52,7 @@ def test_what_is_only_remembered_may_be_over() -> None:
 
 
 def test_a_stranger() -> None:
-    """Its MAC is no host's of these."""
+    """Its MAC is not that of one of these hosts."""
     hearing = wired(9, neighbours=[("10.1.0.5", STRANGER, "DELAY")])
     message = f"10.1.0.5 is also answered by {STRANGER}, which belongs to no known host, according to n9"
     assert wrong(of(IpDuplicate, *healthy(), hearing)) == [("n5", "hsn0", Outcome.FAIL, message)]

@@ -255,10 +255,10 @@ def test_an_unassigned_address() -> None:
     assert outcomes(of(AmaValid, cassini)) == [Outcome.PASS] * 2
     others = [slingshot(f"n{index}", "02:00:00:00:00:15", f"02:00:00:00:01:{index:02x}") for index in range(4)]
     assert wrong(of(AmaValid, *others, slingshot("n9", "02:00:00:00:00:17", burnt_in))) == [
-        ("n9", "hsn1", Outcome.FAIL, f"{burnt_in} is no algorithmic MAC, 4 others have one")
+        ("n9", "hsn1", Outcome.FAIL, f"{burnt_in} is not an algorithmic MAC, 4 others have one")
     ]
     new = host("n1", sysroot("cxi-2rail-good", **{"/sys/class/net/hsn1/address": burnt_in}), folders=CASSINI)
-    assert wrong(of(AmaValid, new)) == [("n1", "hsn1", Outcome.FAIL, f"{burnt_in} is no algorithmic MAC")]
+    assert wrong(of(AmaValid, new)) == [("n1", "hsn1", Outcome.FAIL, f"{burnt_in} is not an algorithmic MAC")]
 
 
 def test_an_address_of_a_switch_is_no_hosts() -> None:

@@ -184,7 +184,7 @@ def test_where_some_are_lost_more_are_sent(monkeypatch):
 @pytest.mark.parametrize(
     ("full", "smaller", "kind", "counts"),
     [
-        ([0, 2], {1500: [9], 84: [9]}, "", (12, 2)),  # some full frames come: it is no black hole
+        ([0, 2], {1500: [9], 84: [9]}, "", (12, 2)),  # some full frames come: it is not a black hole
         ([0, 0], {1500: [2], 84: [1]}, "", (30, 3)),  # as much is lost of short ones
         ([0, 0], {1500: [9], 84: [9]}, "mtu", (12, 0)),
         ([0, 0], {1500: [0], 84: [8]}, "mtu", (12, 0)),  # a black hole beside some loss

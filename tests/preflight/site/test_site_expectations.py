@@ -112,7 +112,7 @@ BREAKS = st.lists(st.tuples(st.integers(0, 40), st.sampled_from([*FAULTS, *GPU_F
 def test_a_file_that_was_learned_of_a_faulty_fleet_has_no_finding_on_other_hosts(
     kinds: Mapping[str, int], breaks: list[tuple[int, str]]
 ) -> None:
-    """Nor does it make a warning a failure: what was divided or doubtful then is no expectation now."""
+    """Nor does it make a warning a failure: what was divided or doubtful then is not an expectation now."""
     names = [one.name for one in fleet(kinds)]
     changes: dict[str, Change] = {
         name: {**FAULTS, **GPU_FAULTS}[fault][0]

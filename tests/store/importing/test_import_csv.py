@@ -70,7 +70,7 @@ def test_rounds_of_one_pair_each_are_a_serial_row(tmp_path):
 
 
 def test_a_few_rounds_are_the_columns_of_a_list(tmp_path):
-    cells = [(src, dst, 10 * number) for src, dst, number in rounds(3)]  # numbers that are not used are no rounds
+    cells = [(src, dst, 10 * number) for src, dst, number in rounds(3)]  # numbers that are not used are not rounds
     run = imported(tmp_path, text(cells))
     write_run(tmp_path / "a.run", run)
     (row,) = read_run(tmp_path / "a.run").rows

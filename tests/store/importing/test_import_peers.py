@@ -126,7 +126,7 @@ def test_a_sion_file_says_what_its_run_printed(ranks):
 
 
 def test_a_parallel_log_has_no_pair_to_judge_by(tmp_path):
-    """The slowest pairs were chosen for being slow: alone they are no evidence."""
+    """The slowest pairs were chosen for being slow: alone they are not evidence."""
     path = tmp_path / "both-streams.txt"
     log = (FIXTURES / "linktest" / "linktest-1.2p1-np8.stdout.txt").read_text()
     path.write_text(log + (FIXTURES / "sion" / "linktest-1.2p1-np8.stderr.txt").read_text())

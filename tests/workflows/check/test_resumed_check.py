@@ -31,7 +31,7 @@ HOSTS = list(FABRIC.host_switch)
 BEFORE = [
     *(Result("cpu.governor", host, "", Outcome.WARN, "governor powersave") for host in HOSTS[:4]),
     Result("mem.free", "h07", "", Outcome.WARN, "2 GiB free"),
-    Result("thp", "h01", "numa0", Outcome.ERROR, "'maybe' is no setting"),
+    Result("thp", "h01", "numa0", Outcome.ERROR, "'maybe' is not a setting"),
 ]
 LEVELS = ("reach", "edge", "local", "global")
 RULES = {
@@ -145,7 +145,7 @@ def test_warnings_of_both_times_at_which_hosts_were_asked_reach_the_verdict(clus
         assert notes == [
             "preflight warns: cpu.governor: governor powersave (h[00-05])",
             "preflight warns: mem.free: 1 GiB free (h07)",
-            "preflight does not understand: thp: numa0 'maybe' is no setting (h01)",
+            "preflight does not understand: thp: numa0 'maybe' is not a setting (h01)",
         ]
         assert json.loads((path / "report" / "verdict.json").read_text())["notes"] == list(done.diagnosis.verdict.notes)
         cluster.warnings = []

@@ -80,7 +80,7 @@ def find_ambiguity_group(
     near: list[GroupMember] = []
     for other in component_types:
         if other.kind not in (("cable",) if isinstance(component_type, Endpoints) else ("host", "cable")):
-            continue  # two hosts that the same messages cross are one pair, and a pair is no detection
+            continue  # two hosts that the same messages cross are one pair, and a pair is not a detection
         totals, lives = other.sums(evidence.total), other.sums(evidence.live)
         insides, counts = other.sums(inside), other.sums(count)
         for side in (0, 1):

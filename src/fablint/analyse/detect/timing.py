@@ -61,7 +61,7 @@ class Period:
 
 
 def slow_periods(view: TimedCells, placement: Placement, settings: Settings) -> list[Period]:
-    """Return the periods in which most hosts were slow: cells that began in them are no evidence about components."""
+    """Return the periods in which most hosts were slow: cells that began in them are not evidence about components."""
     windows = windows_of(view)
     if len(windows) < 4:
         return []

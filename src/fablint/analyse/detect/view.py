@@ -102,7 +102,7 @@ def judge_view(
     views
         Number of views of the run, which share the error probability.
     declared
-        Whether switches were declared. Switches that were inferred from the times are no evidence about the paths
+        Whether switches were declared. Switches that were inferred from the times are not evidence about the paths
         between them.
     """
     observations = flows.observations
@@ -266,7 +266,7 @@ def _search(evidence: Evidence, effects: Effects, context: _SearchContext) -> _S
 def _sample(flows: Flows, effects: Effects, placement: Placement) -> timing.TimedCells:
     """Return residuals from the class, with the effects of components and of the time of measurement.
 
-    Planned rounds measure near or far pairs: without switches, they are no evidence about the time of their
+    Planned rounds measure near or far pairs: without switches, they are not evidence about the time of their
     measurement.
     """
     pairs = effects.residual

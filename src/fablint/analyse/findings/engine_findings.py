@@ -15,7 +15,7 @@ SAME_END = 3  # partners of a host with damaged payloads from which the host and
 
 
 def damaged(run: Run) -> list[Finding]:
-    """Payloads that arrived changed are no matter of chance: FAULT of the route, or of the end that all share."""
+    """Payloads that arrived changed do not arise by chance: FAULT of the route, or of the end that all share."""
     routes: Counter[tuple[str, str]] = Counter()
     where: dict[tuple[str, str], dict[str, str]] = {}
     for row in run.rows:

@@ -266,7 +266,7 @@ def _of_host(case: _HostOutsideThreshold, view: _ThresholdPairs, run: Run, src: 
 
 
 def _of_scope(one: Compared) -> Finding:
-    """Most pairs of a scope miss it: no single component is faulty, and the verdict is no pass."""
+    """Most pairs of a scope miss it: no single component is faulty, and the verdict is not a pass."""
     return Finding(
         state=State.FAULT,
         components=(ComponentRef(kind="config", title=_name(one.scope, one.threshold)),),

@@ -2,8 +2,8 @@
 
 Losses are counted by the sender, for each receiver: so a finding has a direction. Short messages that travel alone
 fill no queue: what is lost of them is not lost to congestion, and may be a FAULT. Streams lose segments on healthy
-networks as well: what only they show is at most SUSPECT, and only of hosts. No losses are no proof of anything: MPI may
-not use TCP.
+networks as well: what only they show is at most SUSPECT, and only of hosts. A count of zero proves nothing: MPI may not
+use TCP.
 
 Which component it is, is found as for late messages (detect/explanation.py): a pair counts as lossy above a share,
 and of several shares the one whose explanation scores most is the run's. So retransmissions that all pairs have are
@@ -86,7 +86,7 @@ def _shared_loss(segments: Segments, explained: Sequence[Codes], *, calm: bool) 
     directions = plural(int(np.count_nonzero(others)), "direction")
     return [
         f"TCP sent {100 * lost / total:.2g} % of the segments of {what} again: {lost} of {total}, in"
-        f" {np.count_nonzero(lossy)} of {directions} of pairs: {why}a loss that all paths share, which is no single"
+        f" {np.count_nonzero(lossy)} of {directions} of pairs: {why}a loss that all paths share, which is not a single"
         f" component's"
     ]
 

@@ -4,7 +4,7 @@
 
 over the sizes m of one row, where `extra` is what the component adds to the time of a healthy message. The curve of a
 healthy message may change its protocol with the size (eager, rendezvous): the line is fitted to the added time, not to
-the curve. The sizes of one launch are one observation of the fabric: the line describes a finding, and is no evidence
+the curve. The sizes of one launch are one observation of the fabric: the line describes a finding, and is not evidence
 for it.
 """
 

@@ -75,7 +75,7 @@ def fabric_nics(nics: Sequence[Mapping[str, Any]]) -> list[str]:
     able = [nic for nic in nics if _up(nic) and not nic.get("port_of") and nic.get("physical", True)]
     special = [nic for nic in able if nic.get("kind") != "ethernet"]
     fastest = max((float(nic.get("speed_mbps") or 0) for nic in special or able), default=0.0)
-    # A second port of a slower kind (management, storage) is no adapter to this fabric.
+    # A second port of a slower kind (management, storage) is not an adapter to this fabric.
     return [str(nic["name"]) for nic in special or able if float(nic.get("speed_mbps") or 0) >= fastest]
 
 

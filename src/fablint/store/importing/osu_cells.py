@@ -45,7 +45,7 @@ _TITLE = re.compile(r"OSU (?:MPI|One Sided MPI)(-[A-Z]+)?[ _](.+?)(?: Test)?$")
 
 
 def _words_of_title(title: str) -> str:
-    """The words of a title between `OSU MPI` and `Test`; empty where it is no title of OSU."""
+    """The words of a title between `OSU MPI` and `Test`; empty where it is not a title of OSU."""
     match = _TITLE.match(title)
     return match[2].lower().replace("_", " ") if match else ""
 

@@ -101,7 +101,7 @@ def _grown(fitness: Fitness) -> list[Finding]:
 
 
 def _noted(fitness: Fitness) -> list[str]:
-    """What is no finding: answers that were not understood, and what the site file suppresses."""
+    """What is not a finding: answers that were not understood, and what the site file suppresses."""
     odd = [one for one in warnings(fitness) if one.outcome is Outcome.ERROR]
     quiet = site_notes(replace(fitness, notes=()))  # those about expired suppressions are known
     return [f"{_MEANWHILE}: {note}" for note in (*quiet, *warning_notes(odd))]

@@ -67,7 +67,7 @@ class StartSearch:
     hosts: Sequence[str]
     launch: Launch
     suspects: Collection[str] = ()  # tried apart from the others
-    unanswered: Collection[frozenset[str]] = ()  # pairs that are no witnesses of each other
+    unanswered: Collection[frozenset[str]] = ()  # pairs that are not witnesses of each other
     unfit: Collection[str] = ()  # known to be faulty: no path is searched that is at fault in their place
     progress: Callable[[int, int], None] = lambda decided, rounds: None
     _groups: list[Hosts] = field(default_factory=list)  # that started

@@ -1,7 +1,7 @@
 """What can be said about paths between switches that no finding is about: OK with a bound, or NOT JUDGED.
 
-Where enough links are declared to be compared with each other, these are judged one by one, and paths are no components
-of their own. Paths that no others are like, or that are later by a longer cable, have findings and notes of their own.
+Where enough links are declared to be compared with each other, these are judged one by one, and paths are not
+components of their own. Paths that no others are like, or that are later by a longer cable, have findings and notes of their own.
 """
 
 from __future__ import annotations

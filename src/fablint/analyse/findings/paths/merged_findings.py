@@ -15,7 +15,7 @@ from fablint.model import EvidenceRecord, Finding
 def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -> tuple[list[Finding], list[str]]:
     """The findings without those of latency that a longer cable or one more switch explains, and notes on these.
 
-    A constant that messages of any size take longer is no fault of a path whose streams are as fast as others. Where
+    A constant that messages of any size take longer is not a fault of a path whose streams are as fast as others. Where
     no streams were measured, the finding stays.
     """
     streams = any(view.quantity == "bandwidth" for view in views)

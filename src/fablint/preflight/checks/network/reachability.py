@@ -29,7 +29,7 @@ _SOURCE = "ping between all hosts, in rounds"
 class ReachCheck(Check):
     """Base of checks of the pings between hosts."""
 
-    compares = False  # pings are no part of the snapshot
+    compares = False  # pings are not in the snapshot
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         reach = fleet.reach

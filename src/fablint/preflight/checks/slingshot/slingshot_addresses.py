@@ -53,7 +53,9 @@ class AmaValid(Check):
                     yield self.ok(host.name, nic.name, value=nic.mac)
                 elif nic.kind == "cxi" or agreed.usual:
                     more = f", {agreed.count} others have one" if agreed.usual else ""
-                    message = f"{nic.mac} is {'that of a switch' if decode(nic.mac) else 'no algorithmic MAC'}{more}"
+                    message = (
+                        f"{nic.mac} is {'that of a switch' if decode(nic.mac) else 'not an algorithmic MAC'}{more}"
+                    )
                     yield self.difference(nic.kind == "cxi" or agreed.is_clear, host.name, nic.name, message, nic.mac)
                 else:
                     yield self.skip(host.name, nic.name, _NOT_SLINGSHOT)

@@ -112,7 +112,7 @@ class LossyFabric:
                 path = self.path(src, dst)
                 for here, there in pairwise(path):
                     tables.setdefault(here, {})[self.names[dst]] = there
-        switches = {name: Switch(name, one) for name, one in group.items()} | {one: Switch(one) for one in spines}
+        switches = {name: Switch(name, one) for name, one in group.items()} | {spine: Switch(spine) for spine in spines}
         return Topology(switches, hosts, tuple(cables), routing=Routing("tables", tables=tables))
 
     # ------------------------------------------------------------------------------------------------ measurement
@@ -170,17 +170,19 @@ class LossyFabric:
     def findings(self, layout: Layout, seed: int, rounds: int | None = None) -> list[Finding]:
         """What is said of a run, without what is fine or was not judged."""
         verdict = diagnose(self.measured(layout, seed, rounds), self.topology).verdict
-        return [one for one in verdict.findings if one.state in (State.FAULT, State.SUSPECT, State.CONFOUNDED)]
+        return [
+            finding for finding in verdict.findings if finding.state in (State.FAULT, State.SUSPECT, State.CONFOUNDED)
+        ]
 
 
 def faults(findings: list[Finding]) -> list[tuple[str, str]]:
     """Component and name of those at fault."""
-    return sorted((one.component, one.name) for one in findings if one.state is State.FAULT)
+    return sorted((finding.component, finding.name) for finding in findings if finding.state is State.FAULT)
 
 
 def named(findings: list[Finding]) -> set[str]:
     """All names, of what is at fault or suspected and of what it may be instead."""
-    return {name for one in findings for name in (one.name, *group(one))}
+    return {name for finding in findings for name in (finding.name, *group(finding))}
 
 
 def _placed(shape: tuple[int, ...], at: tuple[npt.NDArray[np.int64], ...], values: Floats, kind: type) -> np.ndarray:

@@ -102,9 +102,11 @@ class Resending:
     ) -> list[Finding]:
         """What a whole diagnosis says against components."""
         verdict = diagnose(self.measured(seed, layout, rounds, calm), self.fabric.topology).verdict
-        return [one for one in verdict.findings if one.state in (State.FAULT, State.SUSPECT)]
+        return [finding for finding in verdict.findings if finding.state in (State.FAULT, State.SUSPECT)]
 
 
 def reported(findings: list[Finding], state: State = State.FAULT) -> list[tuple[str, str, str | None]]:
     """Component, name and direction of the findings in this state."""
-    return sorted((one.component, one.name, one.direction) for one in findings if one.state is state)
+    return sorted(
+        (finding.component, finding.name, finding.direction) for finding in findings if finding.state is state
+    )

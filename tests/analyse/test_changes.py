@@ -56,7 +56,7 @@ def without(run: Run, host: int) -> Run:
 
 
 def changed(changes: RunChanges) -> list[tuple[ChangeState, str, str | None]]:
-    return [(one.state, one.component.label, one.direction) for one in changes.hosts if one.component]
+    return [(host.state, host.component.label, host.direction) for host in changes.hosts if host.component]
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def faulty() -> Run:
 def test_two_healthy_runs_differ_by_less_than_the_margin(healthy: Run) -> None:
     changes = compared(healthy, measured(2))
     assert (changes.verdict, changes.exit_code, changes.hosts, changes.notes) == ("pass", 0, (), ())
-    assert {one.state for one in changes.scopes} == {ChangeState.NOT_WORSE}
+    assert {scope.state for scope in changes.scopes} == {ChangeState.NOT_WORSE}
     assert changes.hosts_compared == 32
     for change in (*changes.scopes, *changes.seen):
         low, high = change.interval
@@ -86,20 +86,20 @@ def test_a_host_that_became_slow_is_named_with_its_direction(healthy: Run, fault
     assert changed(changes) == [(ChangeState.WORSE, SLOW.component.label, "tx")]
     assert changes.hosts[0].change == pytest.approx(-0.15, abs=0.02)
     assert changes.hosts[0].interval[1] < -0.1
-    assert [(one.kind, one.finding.name) for one in changes.findings] == [("new", SLOW.component.label)]
+    assert [(finding.kind, finding.finding.name) for finding in changes.findings] == [("new", SLOW.component.label)]
 
 
 def test_a_repaired_host_is_better_and_its_fault_gone(healthy: Run, faulty: Run) -> None:
     changes = compared(faulty, healthy)
     assert changes.verdict == "pass"
     assert changed(changes) == [(ChangeState.BETTER, SLOW.component.label, "tx")]
-    assert [(one.kind, one.finding.name) for one in changes.findings] == [("gone", SLOW.component.label)]
+    assert [(finding.kind, finding.finding.name) for finding in changes.findings] == [("gone", SLOW.component.label)]
 
 
 def test_a_fault_of_both_runs_is_unchanged_and_no_loss(faulty: Run) -> None:
     changes = compared(faulty, measured(3, [SLOW]))
     assert (changes.verdict, changed(changes)) == ("pass", [])
-    assert [one.kind for one in changes.findings] == ["unchanged"]
+    assert [finding.kind for finding in changes.findings] == ["unchanged"]
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,8 @@ def test_a_change_of_all_pairs_is_one_of_the_scopes(
     healthy: Run, factor: float, state: ChangeState, verdict: str
 ) -> None:
     changes = compared(healthy, slower(measured(2), factor))
-    streams = [one for one in changes.scopes if one.quantity == "bandwidth"]
-    assert {one.state for one in streams} == {state}
+    streams = [scope for scope in changes.scopes if scope.quantity == "bandwidth"]
+    assert {stream.state for stream in streams} == {state}
     assert streams[0].change == pytest.approx(1 / factor - 1, abs=0.005)
     assert (changes.verdict, changes.hosts) == (verdict, ())
 
@@ -134,7 +134,7 @@ def test_rows_of_one_run_only_are_named(healthy: Run) -> None:
     changes = compared(healthy, measured(2, rows=ROWS[:1]))
     assert changes.verdict == "incomplete"
     assert changes.notes == ("1 row of the old run not compared: bandwidth",)
-    assert {one.quantity for one in changes.scopes} == {"latency"}
+    assert {scope.quantity for scope in changes.scopes} == {"latency"}
 
 
 def test_figures_of_coarse_resolution_hide_changes_of_a_step(healthy: Run) -> None:

@@ -93,7 +93,7 @@ def test_srun_keeps_the_folder_and_the_environment_and_hosts_import_nothing_of_t
         assert trace.exists() is not isolated
         trace.unlink(missing_ok=True)
         if isolated:
-            assert all(unpack(one["output"]) for one in answers), answers
+            assert all(unpack(answer["output"]) for answer in answers), answers
 
 
 def test_inside_a_job_srun_asks_every_host(slurm):

@@ -232,7 +232,9 @@ def test_tables_with_a_routing_loop_are_a_fault() -> None:
     places = tuple(Attachment(f"n{n}", f"s{n}", Origin.INFINIBAND) for n in range(3))
     entries = (Forward("s0", "n2", "s1"), Forward("s1", "n2", "s0"), Forward("s0", "n1", "s1"))
     merged = merge(Facts(places, wires, forwards=entries))
-    assert [(one.state, one.component, one.name) for one in merged.findings] == [(State.FAULT, "route", "n2")]
+    assert [(finding.state, finding.component, finding.name) for finding in merged.findings] == [
+        (State.FAULT, "route", "n2")
+    ]
     assert merged.topology is not None
     assert merged.topology.routing.tables["s0"] == {"n1": "s1"}
 

@@ -176,8 +176,8 @@ def test_a_slow_cable_between_two_groups_is_reported_as_the_path_between_them(ro
 def test_a_slow_cable_inside_a_group_has_its_own_name(rounds: Rounds) -> None:
     """It carries messages of other groups as well, which no source reports: their routes are only suspect."""
     findings = found(rounds, Fault(ref("cable", "g1r0", "g1r2"), bandwidth_factor=0.5))
-    assert [one.name for one in findings if one.state is State.FAULT] == ["g1r0=g1r2"]
-    assert all(one.component in ("route", "host") for one in findings if one.state is State.SUSPECT)
+    assert [finding.name for finding in findings if finding.state is State.FAULT] == ["g1r0=g1r2"]
+    assert all(finding.component in ("route", "host") for finding in findings if finding.state is State.SUSPECT)
 
 
 def test_a_slow_host_is_a_host(rounds: Rounds) -> None:

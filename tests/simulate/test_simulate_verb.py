@@ -48,7 +48,7 @@ def test_a_run_is_judged_by_the_topology_that_lies_in_it(tmp_path: Path, capsys)
         main(["analyse", "--json", str(path)])
     findings = json.loads(capsys.readouterr().out)["findings"]
     assert ended.value.code == 1
-    assert [one["text"]["name"] for one in findings if one["state"] == "FAULT"] == ["spine0>leaf3"]
+    assert [finding["text"]["name"] for finding in findings if finding["state"] == "FAULT"] == ["spine0>leaf3"]
     (path / "topology.yaml").unlink()
     with pytest.raises(SystemExit):
         main(["analyse", "--json", str(path)])

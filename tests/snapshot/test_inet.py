@@ -34,7 +34,7 @@ def number(text: str) -> int:
 
 
 def test_addresses_of_a_real_host() -> None:
-    found = [(one.nic, one.text, one.network) for one in REAL.addresses.items]
+    found = [(item.nic, item.text, item.network) for item in REAL.addresses.items]
     assert found == [
         ("hsn0", "10.100.0.11", "10.100.0.0/16"),
         ("hsn0", "10.100.0.12", "10.100.0.0/16"),

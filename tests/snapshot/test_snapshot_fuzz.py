@@ -51,9 +51,9 @@ def look_at(snapshot: Snapshot) -> None:
     rails(nics)
     known = {nic.name: nic for nic in nics}
     neighbours = neighbours_of(snapshot)
-    fabric_nics({one.port for one in neighbours}, known)
-    for one in neighbours:
-        requested(one.tlv)
+    fabric_nics({neighbour.port for neighbour in neighbours}, known)
+    for neighbour in neighbours:
+        requested(neighbour.tlv)
     for path in ("/sys/class/net/hsn0/mtu", "/sys/class/net", "/sys", "/", ""):
         snapshot.number(path)
         snapshot.read_later(path)

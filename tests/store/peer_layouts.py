@@ -82,7 +82,7 @@ def linktest_sion(seconds: np.ndarray) -> bytes:
         records.append(record)
     head = b"sion" + bytes(4) + struct.pack("<7i", 1007, 6, 5, 4096, n, 1, 0) + struct.pack("<2q", 50 << 32, 0)
     head += b"pingpong_results_bin.sion".ljust(1024, b"\0")
-    head += np.arange(n, dtype="<i8").tobytes() + np.array([len(one) for one in records], "<i8").tobytes()
+    head += np.arange(n, dtype="<i8").tobytes() + np.array([len(record) for record in records], "<i8").tobytes()
     head += struct.pack("<iq", 1, 0)
     return head.ljust(-(-len(head) // 4096) * 4096, b"\0") + b"".join(records)
 

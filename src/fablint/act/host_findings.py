@@ -48,7 +48,9 @@ class HostFindings:
         """
         routes = finding.component == "route" and said_by(finding)  # preflight's are those of a host
         names = [
-            name for one in finding.components for name in (one.ends[0].nodes if routes and one.ends else one.hosts)
+            name
+            for component in finding.components
+            for name in (component.ends[0].nodes if routes and component.ends else component.hosts)
         ]
         if not all(map(_NAME.fullmatch, names)):
             return ()
@@ -64,9 +66,9 @@ class HostFindings:
         A host that could not be looked at as a whole is not among them.
         """
         out = self.unfit | {
-            host for one in self.findings if one.state is State.FAULT for host in self.reported_hosts(one)
+            host for finding in self.findings if finding.state is State.FAULT for host in self.reported_hosts(finding)
         }
-        out |= {one.host for one in self.results if one.check == _WHOLE and one.outcome == "ERROR"}
+        out |= {result.host for result in self.results if result.check == _WHOLE and result.outcome == "ERROR"}
         if not with_warnings:
             out |= self._differing | self._suspects
         return [host for host in self.hosts or () if host not in out]
@@ -74,7 +76,7 @@ class HostFindings:
     @property
     def _suspects(self) -> frozenset[str]:
         """Hosts that a measurement suspects; warnings of preflight are in `_differing`."""
-        found = (one for one in self.findings if one.state is State.SUSPECT and not said_by(one))
+        found = (finding for finding in self.findings if finding.state is State.SUSPECT and not said_by(finding))
         return frozenset(host for one in found for host in self.reported_hosts(one))
 
     @property
@@ -94,17 +96,19 @@ class HostFindings:
     @property
     def _warnings(self) -> Iterator[Mark]:
         """Warnings of preflight in findings."""
-        for one in self.findings:
-            said = said_by(one)
-            if said and one.state is State.SUSPECT:
-                yield from (Mark(host, said[0], "WARN") for host in self.reported_hosts(one))
+        for finding in self.findings:
+            said = said_by(finding)
+            if said and finding.state is State.SUSPECT:
+                yield from (Mark(host, said[0], "WARN") for host in self.reported_hosts(finding))
 
     @cached_property
     def _known(self) -> Sequence[str]:
         """Those of the source; else those that findings call hosts, healthy ones included."""
         if self.hosts is not None:
             return self.hosts
-        return list(dict.fromkeys(host for one in self.findings if one.component == "host" for host in one.hosts))
+        return list(
+            dict.fromkeys(host for finding in self.findings if finding.component == "host" for host in finding.hosts)
+        )
 
     @cached_property
     def _spelled(self) -> Callable[[str], str]:

@@ -23,7 +23,7 @@ _COLUMN = 13
 
 def ticket_text(source: HostFindings) -> str:
     """Plain text, a part after the other, the gravest first."""
-    parts = _by_part([one for one in source.findings if one.state in _REPORTED])
+    parts = _by_part([finding for finding in source.findings if finding.state in _REPORTED])
     counts = Counter(one.state for found in parts.values() for one in found)
     counted = ", ".join(plural(counts[state], state.lower()) for state in _REPORTED if counts[state])
     lines = [f"fablint found {counted or 'no part at fault and none suspect'}"]
@@ -31,7 +31,7 @@ def ticket_text(source: HostFindings) -> str:
         lines += ["", *_wrapped(part, "")]
         for finding in findings:
             lines += _finding(finding)
-    if unjudged := sum(one.state is State.NOT_JUDGED for one in source.findings):
+    if unjudged := sum(finding.state is State.NOT_JUDGED for finding in source.findings):
         lines += ["", f"not judged: {plural(unjudged, 'part')}"]
     return "\n".join(lines) + "\n"
 
@@ -39,8 +39,8 @@ def ticket_text(source: HostFindings) -> str:
 def _by_part(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     """Findings by the name of their parts; identical findings are merged."""
     identical: dict[str, list[Finding]] = defaultdict(list)
-    for one in findings:
-        identical[one.model_copy(update={"components": ()}).model_dump_json() + one.component].append(one)
+    for finding in findings:
+        identical[finding.model_copy(update={"components": ()}).model_dump_json() + finding.component].append(finding)
     parts: dict[str, list[Finding]] = defaultdict(list)
     for one in sorted(_few(list(identical.values())), key=lambda one: one.rank):
         parts[f"{one.component} {one.name}"].append(one)
@@ -61,11 +61,11 @@ def _few(identical: Sequence[Sequence[Finding]]) -> list[Finding]:
 
 def _merged(findings: Sequence[Finding]) -> Finding:
     """All of them as one, with the first of what they say."""
-    _, *others = dict.fromkeys((said_by(one) or ("", sentences(one.evidence))) for one in findings)
+    _, *others = dict.fromkeys((said_by(finding) or ("", sentences(finding.evidence))) for finding in findings)
     shown = [words for _, words in others[: _VALUES - 1]]
     rest = (seen("more", count=len(others) - len(shown)),) if len(others) > len(shown) else ()
     more = tuple(seen("message", message=words) for words in shown)
-    components = tuple(dict.fromkeys(component for one in findings for component in one.components))
+    components = tuple(dict.fromkeys(component for finding in findings for component in finding.components))
     return findings[0].model_copy(update={"components": components, "evidence": (*findings[0].evidence, *more, *rest)})
 
 

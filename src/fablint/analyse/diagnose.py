@@ -97,7 +97,7 @@ def diagnose(
     findings += suspected(judged, placement, findings)
     findings += populations(run, judged, placement, host_facts or {})
     findings, geometry = without_geometry(findings, judged)
-    faulty = named_hosts([one for one in findings if one.state is State.FAULT], placement)
+    faulty = named_hosts([finding for finding in findings if finding.state is State.FAULT], placement)
     paths = about_paths(judged, placement, routes, faulty)
     findings += _unnamed(paths.findings, findings, compared=routes is not None and len(routes.ends) >= 2 * FEWEST_PEERS)
     designed = by_design(findings, routes, placement, settings)
@@ -129,8 +129,10 @@ def diagnose(
     ]
     if "imported" in run.attributes:
         findings = [
-            one.model_copy(update={"next_step": tuple(action for action in one.next_step if action.kind != "resume")})
-            for one in findings
+            finding.model_copy(
+                update={"next_step": tuple(action for action in finding.next_step if action.kind != "resume")}
+            )
+            for finding in findings
         ]
     return Diagnosis(
         verdict_of(
@@ -172,21 +174,25 @@ def _unnamed(found: Sequence[Finding], known: Sequence[Finding], *, compared: bo
     faults = [one for one in known if one.state is State.FAULT and one.component in ("link", "cable", "switch")]
     if compared and faults:
         return []
-    ends = frozenset().union(*(one.nodes for one in faults))
+    ends = frozenset().union(*(fault.nodes for fault in faults))
     return [one for one in found if not ends & one.nodes]
 
 
 def _not_named(found: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
     """Those about other parts than the known faults."""
     faults = [one for one in known if one.state is State.FAULT]
-    named = {name for one in faults for name in (one.name, *(one.hosts if one.component == "nic" else ()))}
+    named = {name for fault in faults for name in (fault.name, *(fault.hosts if fault.component == "nic" else ()))}
     return [one for one in found if one.name not in named]
 
 
 def _without_doubles(findings: Sequence[Finding]) -> list[Finding]:
     """The same without `SUSPECT` ones about what is a `FAULT` by another measurement of the same quantity."""
-    faults = {(one.components, one.quantity) for one in findings if one.state is State.FAULT}
-    return [one for one in findings if one.state is not State.SUSPECT or (one.components, one.quantity) not in faults]
+    faults = {(finding.components, finding.quantity) for finding in findings if finding.state is State.FAULT}
+    return [
+        finding
+        for finding in findings
+        if finding.state is not State.SUSPECT or (finding.components, finding.quantity) not in faults
+    ]
 
 
 def _about_route(pair: SlowPair, placement: Placement) -> FollowUp:

@@ -139,7 +139,7 @@ def cause(title: str) -> ComponentRef:
 
 def label_of(components: Sequence[ComponentRef]) -> str:
     """The labels of several components, folded."""
-    return fold((one.label for one in components), ", ")
+    return fold((component.label for component in components), ", ")
 
 
 def listed(components: Iterable[ComponentRef]) -> tuple[ComponentRef, ...]:

@@ -95,15 +95,19 @@ class Fitness:
         """Hosts that should not be measured, and the first reason. Switches that fail are not among them."""
         found = {host: f"no answer: {why}" for host, why in self.silent.items()}
         asked = set(self.hosts)
-        for one in self.results:
-            if one.outcome is Outcome.FAIL and one.host in asked:
-                found.setdefault(one.host, f"{one.check} {one.target} {one.message}".replace("  ", " "))
+        for result in self.results:
+            if result.outcome is Outcome.FAIL and result.host in asked:
+                found.setdefault(result.host, f"{result.check} {result.target} {result.message}".replace("  ", " "))
         return found
 
     @cached_property
     def not_examined(self) -> Mapping[str, str]:
         """Hosts whose network was not looked at, and why. They are neither fit nor unfit."""
-        return {one.host: one.message for one in self.results if one.check == NETWORK and one.outcome is Outcome.ERROR}
+        return {
+            result.host: result.message
+            for result in self.results
+            if result.check == NETWORK and result.outcome is Outcome.ERROR
+        }
 
     @cached_property
     def unexamined(self) -> Mapping[str, list[str]]:
@@ -116,15 +120,15 @@ class Fitness:
     @cached_property
     def not_pinged(self) -> str:
         """Why no host has pinged another, where there are several; empty where one has."""
-        pings = [one for one in self.results if one.check == PING]
-        if len({one.host for one in pings}) < 2 or any(one.outcome is not Outcome.SKIP for one in pings):
+        pings = [result for result in self.results if result.check == PING]
+        if len({ping.host for ping in pings}) < 2 or any(ping.outcome is not Outcome.SKIP for ping in pings):
             return ""
-        return Counter(one.message for one in pings).most_common(1)[0][0]
+        return Counter(ping.message for ping in pings).most_common(1)[0][0]
 
     @cached_property
     def exit_code(self) -> int:
         """1: a host is unfit, or a switch; 3: something could not be understood; 0: warnings at most."""
-        outcomes = {one.outcome for one in self.results}
+        outcomes = {result.outcome for result in self.results}
         if self.silent or Outcome.FAIL in outcomes:
             return 1
         return 3 if Outcome.ERROR in outcomes else 0
@@ -133,6 +137,6 @@ class Fitness:
 def hosts_by_result(results: Iterable[Result]) -> Mapping[tuple[str, str, Outcome, str], list[str]]:
     """Hosts with equal results, by check, target, outcome and message."""
     found: dict[tuple[str, str, Outcome, str], list[str]] = defaultdict(list)
-    for one in results:
-        found[one.check, one.target, one.outcome, one.message].append(one.host)
+    for result in results:
+        found[result.check, result.target, result.outcome, result.message].append(result.host)
     return found

@@ -101,17 +101,17 @@ class Finding(BaseModel):
     @property
     def hosts(self) -> tuple[str, ...]:
         """The hosts that the finding is about: none of a switch, a link, a route."""
-        return tuple(dict.fromkeys(host for one in self.components for host in one.hosts))
+        return tuple(dict.fromkeys(host for component in self.components for host in component.hosts))
 
     @property
     def nodes(self) -> frozenset[str]:
         """Hosts, switches and groups at the ends of the components."""
-        return frozenset().union(*(one.nodes for one in self.components))
+        return frozenset().union(*(component.nodes for component in self.components))
 
     @property
     def directions(self) -> frozenset[tuple[str, str]]:
         """Ordered pairs of nodes at the two ends of the components."""
-        return frozenset().union(*(one.directions for one in self.components))
+        return frozenset().union(*(component.directions for component in self.components))
 
     @property
     def rank(self) -> tuple[int, float]:

@@ -29,8 +29,8 @@ def stacked(
         for member in (snapshot.read(f"{NET}/{name}/bonding/slaves") or "").split():
             found[name][plain(member)] = None
     parents: dict[str, str] = {}
-    for one in links:
-        name, master, below = plain(one.get("ifname")), one.get("master"), one.get("link")
+    for link in links:
+        name, master, below = plain(link.get("ifname")), link.get("master"), link.get("link")
         if isinstance(master, str) and not name.startswith(VIRTUAL):
             found[master][name] = None
         if isinstance(below, str) and not name.startswith(VIRTUAL):
@@ -62,12 +62,12 @@ def devices_of_interfaces(snapshot: Snapshot, upper: Collection[str]) -> dict[st
 def default_route(inet: Inet) -> frozenset[str]:
     """Return the interfaces of the IPv4 default route with the lowest metric."""
     routes = [
-        one
-        for one in inet.routes.items
-        if one.prefix == 0 and one.table == "main" and one.kind == "unicast" and one.nics
+        item
+        for item in inet.routes.items
+        if item.prefix == 0 and item.table == "main" and item.kind == "unicast" and item.nics
     ]
-    best = min((one.metric for one in routes), default=0)
-    return frozenset(nic for one in routes if one.metric == best for nic in one.nics)
+    best = min((route.metric for route in routes), default=0)
+    return frozenset(nic for route in routes if route.metric == best for nic in route.nics)
 
 
 def _is_for_guests(snapshot: Snapshot, name: str) -> bool:

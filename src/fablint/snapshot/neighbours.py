@@ -27,6 +27,6 @@ def why_no_neighbour(snapshot: Snapshot, elsewhere: Sequence[Neighbour]) -> str:
         names, ports = fold(one.name for one in elsewhere), fold(one.port for one in elsewhere)
         return f"{RUNS}, but its only neighbours are {names} on {ports}, not on a NIC of the fabric"
     outputs = {"lldpcli": snapshot.command("lldpcli"), **snapshot.commands_like("lldptool")}
-    if any(one.status == 0 for one in outputs.values()):
+    if any(output.status == 0 for output in outputs.values()):
         return f"{RUNS}, but there is no neighbour: the switch does not send LLDP, or the NIC's firmware consumes it"
     return snapshot.command("lldpcli").error or "no LLDP tool was run"

@@ -32,10 +32,10 @@ def with_reach(collected: CollectedSnapshots, answers: Iterable[Answer]) -> Coll
     Neighbour entries of pinged addresses are those after the pings.
     """
     documents = dict(collected.documents)
-    for one in answers:
-        if one.host in documents:
-            output = unpack(one.output, "fablint_reach") or {"error": _reason(one)}
-            documents[one.host] = _with_new_entries({**documents[one.host], "reach": output})
+    for answer in answers:
+        if answer.host in documents:
+            output = unpack(answer.output, "fablint_reach") or {"error": _reason(answer)}
+            documents[answer.host] = _with_new_entries({**documents[answer.host], "reach": output})
     return CollectedSnapshots(
         documents, {host: snapshot_of(document) for host, document in documents.items()}, collected.silent
     )
@@ -50,7 +50,9 @@ def _with_new_entries(document: dict[str, Any]) -> dict[str, Any]:
     if not fresh or not isinstance(commands, dict):
         return document
     macs = {str(one.get("dst")): one.get("lladdr") for one in fresh}
-    kept = [one for one in ip_documents(snapshot_of(document), "ip-neigh") if _is_kept(one, macs)]
+    kept = [
+        ip_document for ip_document in ip_documents(snapshot_of(document), "ip-neigh") if _is_kept(ip_document, macs)
+    ]
     entries = {"output": json.dumps([*kept, *fresh]), "status": 0}
     return {**document, "commands": {**commands, "ip-neigh": entries}}
 

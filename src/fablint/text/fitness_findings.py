@@ -54,10 +54,10 @@ def findings(fitness: Fitness) -> list[Finding]:
         silent[why].append(host)
     found = [finding_of_silent(hosts, why) for why, hosts in silent.items()]
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
-    for one in fitness.results:
-        if one.outcome in _STATES:
-            same = (one.cause,) if one.cause else (one.check, one.target, one.outcome, one.message)
-            groups[same].append(one)
+    for result in fitness.results:
+        if result.outcome in _STATES:
+            same = (result.cause,) if result.cause else (result.check, result.target, result.outcome, result.message)
+            groups[same].append(result)
     for few in groups.values():
         found.append((_of_cause if few[0].cause else _folded)(few, fitness.rules))
     return found
@@ -75,7 +75,7 @@ def _of_cause(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
     worst = min(results, key=lambda one: tuple(_STATES).index(one.outcome))
     kind, _, name = worst.cause.partition(" ")
     hosts = dict.fromkeys(result.host for result in results)
-    others = [check for check in dict.fromkeys(one.check for one in results) if check != worst.check]
+    others = [check for check in dict.fromkeys(result.check for result in results) if check != worst.check]
     also = (seen("also", checks=tuple(others)),) if others else ()
     first = finding_of(worst, rules[worst.check])
     shared = seen("common_cause", count=len(hosts), cause=worst.cause, hosts=tuple(hosts))
@@ -113,9 +113,9 @@ class SuppressedFinding:
 def suppressed_findings(fitness: Fitness) -> list[SuppressedFinding]:
     """Results that the site file suppresses, hosts with equal results together."""
     groups: dict[tuple[str, str, str, Suppressed], list[str]] = defaultdict(list)
-    for one in fitness.results:
-        if one.suppressed is not None:
-            groups[one.check, one.target, one.message, one.suppressed].append(one.host)
+    for result in fitness.results:
+        if result.suppressed is not None:
+            groups[result.check, result.target, result.message, result.suppressed].append(result.host)
     return [SuppressedFinding(*key, hosts) for key, hosts in groups.items()]
 
 

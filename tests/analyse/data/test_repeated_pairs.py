@@ -28,7 +28,11 @@ def measured(pairs, slow, row: str = "bandwidth") -> Run:
 
 
 def findings(run: Run, state: State, topology: Topology | None = None) -> list[tuple[str, str]]:
-    return [(one.component, one.name) for one in diagnose(run, topology).verdict.findings if one.state is state]
+    return [
+        (finding.component, finding.name)
+        for finding in diagnose(run, topology).verdict.findings
+        if finding.state is state
+    ]
 
 
 ONE_PARTNER = [*OTHERS, *[(14, LAST)] * OFTEN]
@@ -43,7 +47,7 @@ def test_a_host_with_one_partner_is_not_at_fault_however_often_it_was_measured(r
     assert findings(run, State.FAULT, topology) == []
     assert findings(run, State.SUSPECT, topology) == [("host", HOSTS[LAST])]
     assert findings(run, State.NOT_JUDGED, topology) == [("host", HOSTS[LAST])]
-    assert all(one.log10_e is None for one in verdict.findings)
+    assert all(finding.log10_e is None for finding in verdict.findings)
 
 
 def test_the_command_line_says_so_of_a_run_directory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,7 +45,7 @@ def judged(time, alone=(), topology=FABRIC) -> Diagnosis:
 
 
 def at_fault(diagnosis: Diagnosis) -> list[tuple[str, str]]:
-    return [(one.component, one.name) for one in diagnosis.verdict.findings if one.state is State.FAULT]
+    return [(finding.component, finding.name) for finding in diagnosis.verdict.findings if finding.state is State.FAULT]
 
 
 def test_a_path_slow_among_concurrent_messages_is_measured_alone_and_not_reported():
@@ -62,7 +62,7 @@ def test_the_only_path_between_two_groups_may_be_thin_by_design():
     far = [(a, b) for a in range(8) for b in range(8, 16)]
     diagnosis = judged(between_groups, far)
     assert at_fault(diagnosis) == []
-    (finding,) = (one for one in diagnosis.verdict.findings if one.state is State.CONFOUNDED)
+    (finding,) = (finding for finding in diagnosis.verdict.findings if finding.state is State.CONFOUNDED)
     assert (finding.component, finding.name, finding.direction) == ("cable", "g0=g1", "both")
     assert finding.effect == pytest.approx(-0.4, abs=0.02)
     assert diagnosis.verdict.exit_code == 3
@@ -83,7 +83,7 @@ def test_the_path_out_of_a_group_through_a_slow_neighbour_is_not_reported_as_wel
     routes = routes_of(FABRIC)
     view = judge_view(usable.flows(65536, placement), placement, routes, Settings(), views=1)
     found = about_paths([view], placement, routes, np.empty(0, np.int64))
-    assert [(one.component, one.name) for one in found.findings] == [("cable", "s0=s1")]
+    assert [(finding.component, finding.name) for finding in found.findings] == [("cable", "s0=s1")]
 
 
 def test_streams_that_are_fast_alone_exonerate_the_path():
@@ -102,7 +102,7 @@ def test_no_link_is_reported_with_adaptive_routing():
     adaptive = replace(FABRIC, routing=Routing("adaptive", 0.4))
     diagnosis = judged(out_of_group_0, far, adaptive)
     assert at_fault(diagnosis) == []
-    assert {one.component for one in diagnosis.verdict.findings if one.state is State.SUSPECT} == {"route"}
+    assert {finding.component for finding in diagnosis.verdict.findings if finding.state is State.SUSPECT} == {"route"}
 
 
 def test_a_slow_host_is_not_reported_as_a_path():

@@ -135,7 +135,7 @@ def test_three_of_eight_hosts_never_pass() -> None:
     """18 of 28 pairs are late: the usual is what the calm tenth does, and no majority."""
     fabric = LossyFabric(leaves=1, hosts=8, knows="nothing", lossy={"h02": 0.08, "h05": 0.08, "h07": 0.08})
     for seed in SEEDS:
-        assert {one.name for one in fabric.findings("matrix", seed)} == {"h02", "h05", "h07"}
+        assert {finding.name for finding in fabric.findings("matrix", seed)} == {"h02", "h05", "h07"}
 
 
 def test_a_host_whose_messages_are_interrupted_is_suspected() -> None:
@@ -203,5 +203,5 @@ def test_a_component_that_others_cover_is_no_member_of_the_explanation() -> None
     )
     search = LateSearch(candidates, np.where(np.arange(200) < 10, 1.0, 0.0), np.ones(200), 2.0)
     members = search.members(ScoredCandidates((0, 1, 2)), 1.0)
-    assert [candidates.candidate[one.number].component.label for one in members] == ["b", "c"]
-    assert all(one.pairs.size for one in members)
+    assert [candidates.candidate[member.number].component.label for member in members] == ["b", "c"]
+    assert all(member.pairs.size for member in members)

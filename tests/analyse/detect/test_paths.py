@@ -29,7 +29,9 @@ def judged(small: Small, seed: int, layout: str, *kernels: str) -> Diagnosis:
 
 
 def in_state(diagnosis: Diagnosis, state: State) -> tuple[str, ...]:
-    return tuple(f"{one.component} {one.name}" for one in diagnosis.verdict.findings if one.state is state)
+    return tuple(
+        f"{finding.component} {finding.name}" for finding in diagnosis.verdict.findings if finding.state is state
+    )
 
 
 def outcomes(small: Small, state: State, *kernels: str) -> Counter[tuple[str, ...]]:
@@ -101,7 +103,7 @@ def test_one_of_four_parallel_cables_is_a_group_of_candidates():
         diagnosis = judged(small, seed, "matrix")
         assert in_state(diagnosis, State.FAULT) == ()
         assert in_state(diagnosis, State.SUSPECT) == ("link s0>s1",)
-        (finding,) = (one for one in diagnosis.verdict.findings if one.state is State.SUSPECT)
+        (finding,) = (finding for finding in diagnosis.verdict.findings if finding.state is State.SUSPECT)
         assert finding.effect == pytest.approx(-0.3, abs=0.02)
         assert "of 64 pairs of hosts across s0>s1 slow" in sentences(finding.evidence)
         (follow_up,) = diagnosis.distances
@@ -122,7 +124,7 @@ def test_the_bound_of_a_healthy_path_covers_what_it_loses():
         (usable,), _ = select_usable_rows(run, placement, Settings())
         view = judge_view(usable.flows(usable.row.sizes[0], placement), placement, None, Settings(), views=1)
         bounds = path_bounds(view.paths, placement)
-        assert tuple(one.component(placement).label for one in bounds.paths) == tuple(
+        assert tuple(path.component(placement).label for path in bounds.paths) == tuple(
             f"s{a}>s{b}" for a in range(3) for b in range(3) if a != b
         )
         assert (bounds.host_pairs == 9).all()
@@ -134,7 +136,7 @@ def test_the_bound_of_a_healthy_path_covers_what_it_loses():
 
 def test_healthy_paths_are_ok_with_the_largest_loss_that_may_hide():
     diagnosis = judged(Small(), 1, "matrix", "bandwidth", "latency")
-    ok = {one.quantity: one for one in diagnosis.verdict.findings if one.component == "route"}
+    ok = {finding.quantity: finding for finding in diagnosis.verdict.findings if finding.component == "route"}
     assert {one.state for one in ok.values()} == {State.OK}
     assert ok["bandwidth"].name == "s0>s1, s0>s2, s1>s0, s1>s2, s2>s0, s2>s1"
     assert ok["latency"].name == "s0=s1, s0=s2, s1=s2"
@@ -147,7 +149,9 @@ def test_a_path_that_may_hide_a_loss_is_not_judged():
     diagnosis = judged(Small(noise=0.2), 1, "list", "bandwidth")
     assert diagnosis.verdict.verdict == "incomplete"
     (finding,) = [
-        one for one in diagnosis.verdict.findings if one.component == "route" and one.state is State.NOT_JUDGED
+        finding
+        for finding in diagnosis.verdict.findings
+        if finding.component == "route" and finding.state is State.NOT_JUDGED
     ]
     assert "may hide in bandwidth, more than 10%" in sentences(finding.evidence)
 
@@ -163,7 +167,9 @@ def test_a_path_between_too_few_pairs_of_hosts_is_not_judged(switches: int):
         row.arrays[name][0, first, second] = missing
         row.arrays[name][0, 0, small.each] = 100 if name == "count" else row.arrays[name][0, 0, -1]
     verdict = diagnose(run, small.topology).verdict
-    unjudged = [one for one in verdict.findings if one.component == "route" and one.state is State.NOT_JUDGED]
+    unjudged = [
+        finding for finding in verdict.findings if finding.component == "route" and finding.state is State.NOT_JUDGED
+    ]
     what = "fewer than 3 pairs of hosts"
     if switches == 3:
         assert [one.name for one in unjudged] == ["s0>s1"]

@@ -43,7 +43,7 @@ def judged(run: Run) -> Diagnosis:
 
 
 def quantities(diagnosis: Diagnosis, state: State) -> set[str | None]:
-    return {one.quantity for one in diagnosis.verdict.findings if one.state is state}
+    return {finding.quantity for finding in diagnosis.verdict.findings if finding.state is state}
 
 
 # ------------------------------------------------------------------------------------------------ what is said
@@ -67,7 +67,7 @@ def test_runs_that_do_not_say_have_a_machine_for_every_host() -> None:
 
 def test_latencies_exonerate_no_host() -> None:
     alone = judged(run_of(LATENCY, machines=2))
-    assert State.OK not in {one.state for one in alone.verdict.findings}
+    assert State.OK not in {finding.state for finding in alone.verdict.findings}
     assert (alone.verdict.verdict, alone.verdict.coverage.hosts_judged) == ("incomplete", 0)
     assert judged(run_of(LATENCY)).verdict.verdict == "pass"
 
@@ -109,7 +109,7 @@ def test_a_host_that_takes_ten_times_as_long_is_reported(rows: tuple[SimulatedRo
     diagnosis = judged(run_of(*rows, faults=(SLOW,), machines=2))
     assert named(diagnosis) == {("host", "h06", None)}
     assert diagnosis.verdict.exit_code == 1
-    (finding,) = (one for one in diagnosis.verdict.findings if one.state is State.FAULT)
+    (finding,) = (finding for finding in diagnosis.verdict.findings if finding.state is State.FAULT)
     assert finding.quantity == "latency"
 
 
@@ -120,7 +120,9 @@ def test_it_is_reported_although_latencies_scatter() -> None:
 
 def test_a_host_reported_by_latency_is_not_reported_as_healthy() -> None:
     diagnosis = judged(run_of(faults=(SLOW,), machines=2))
-    fine = [one for one in diagnosis.verdict.findings if one.state is State.OK and one.component == "host"]
+    fine = [
+        finding for finding in diagnosis.verdict.findings if finding.state is State.OK and finding.component == "host"
+    ]
     assert all("h06" not in one.name and "h[00-15]" not in one.name for one in fine)
 
 

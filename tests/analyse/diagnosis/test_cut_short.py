@@ -49,4 +49,4 @@ def test_a_run_of_which_most_is_missing_is_judged_without_a_warning(topology: To
         warnings.simplefilter("error", RuntimeWarning)
         for seed in range(20):
             verdict = diagnose(cut_run(seed), topology).verdict
-            assert [one for one in verdict.findings if one.state is State.FAULT] == [], seed
+            assert [finding for finding in verdict.findings if finding.state is State.FAULT] == [], seed

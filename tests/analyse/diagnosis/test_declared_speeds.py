@@ -34,7 +34,7 @@ def judged(small: Small, seed: int, layout: str) -> Diagnosis:
 
 def named(diagnosis: Diagnosis) -> set[str]:
     reported = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
-    return {f"{one.state} {one.name}" for one in diagnosis.verdict.findings if one.state in reported}
+    return {f"{finding.state} {finding.name}" for finding in diagnosis.verdict.findings if finding.state in reported}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -29,4 +29,4 @@ def test_the_fault_is_named_and_nothing_else(scenario: str, seed: int, faulty: s
     built = build(SCENARIOS[scenario], seed, tmp_path)
     topology = run_files.load_topology(built.topology) if built.topology is not None else None
     findings = diagnose(run_formats.read(*built.files), topology).verdict.findings
-    assert {one.name for one in findings if one.state is State.FAULT} == faulty
+    assert {finding.name for finding in findings if finding.state is State.FAULT} == faulty

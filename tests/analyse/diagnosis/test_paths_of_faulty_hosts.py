@@ -36,7 +36,7 @@ def test_the_paths_of_slow_hosts_are_not_slow(fabric: Small, hosts: set[int], ca
     topology = fabric.topology if cables == "unknown" else add_assumed_cables(fabric.topology)
     diagnosis = diagnose(slow(fabric, fabric.run(1, "list"), hosts, factor), topology)
     assert named(diagnosis, State.FAULT) == {("host", f"h{host:02}", "both") for host in hosts}
-    assert not [one for one in diagnosis.verdict.findings if one.state is State.SUSPECT]
+    assert not [finding for finding in diagnosis.verdict.findings if finding.state is State.SUSPECT]
 
 
 def test_a_slow_path_beside_a_slow_host_is_named() -> None:
@@ -57,4 +57,4 @@ def test_a_path_measured_mostly_with_the_slow_host_is_not_slow(seed: int, cables
     times[:, np.random.default_rng(seed).random(times.shape[1]) > 0.5] = np.nan
     diagnosis = diagnose(replace(run, rows=(replace(row, arrays={**row.arrays, "time_median": times}),)), topology)
     assert named(diagnosis, State.FAULT) == {("host", "h00", "both")}
-    assert not [one for one in diagnosis.verdict.findings if one.state is State.SUSPECT]
+    assert not [finding for finding in diagnosis.verdict.findings if finding.state is State.SUSPECT]

@@ -15,8 +15,8 @@ SMALL = Small(switches=8, hosts=0.003, slow_hosts=dict.fromkeys(OLDER, 1.09))
 
 def population(host_facts: dict[str, dict[str, str]]) -> Finding:
     verdict = diagnose(SMALL.run(1), SMALL.topology, host_facts=host_facts).verdict
-    assert State.FAULT not in {one.state for one in verdict.findings}
-    (finding,) = [one for one in verdict.findings if one.name.startswith("populations of ")]
+    assert State.FAULT not in {finding.state for finding in verdict.findings}
+    (finding,) = [finding for finding in verdict.findings if finding.name.startswith("populations of ")]
     assert finding.state is State.CONFOUNDED
     return finding
 

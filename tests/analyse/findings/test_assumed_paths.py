@@ -44,7 +44,9 @@ def test_a_late_cable_inside_a_group_is_the_reason_of_late_messages_to_others(ad
 
 
 def reported(*findings: Finding, topology: Topology = PRESUMED) -> dict[str, State]:
-    return {one.name: one.state for one in through_neighbours(findings, topology)}
+    return {
+        through_neighbour.name: through_neighbour.state for through_neighbour in through_neighbours(findings, topology)
+    }
 
 
 def test_a_path_out_of_a_group_is_no_further_fault_after_one_inside() -> None:

@@ -115,9 +115,9 @@ def test_a_suspect_has_a_follow_up() -> None:
         faults = random_faults(BIG, 12, np.random.default_rng(seed), 0.2, rounds=rounds_of(BIG))
         diagnosis = asked(checked(faulty(BIG, *faults, noise=Noise("lognormal"), seed=seed)), BIG)
         suspects = {
-            (one.component, one.name)
-            for one in findings(diagnosis.verdict.findings, State.SUSPECT)
-            if one.component in ("link", "cable")
+            (finding.component, finding.name)
+            for finding in findings(diagnosis.verdict.findings, State.SUSPECT)
+            if finding.component in ("link", "cable")
         }
         found += len(suspects)
         assert suspects <= {(follow_up.component.kind, follow_up.name) for follow_up in diagnosis.follow_ups}
@@ -154,7 +154,7 @@ def test_a_link_that_is_known_by_its_late_pairs_only_is_measured_by_them_again()
     fabric = faulty(hashed, Fault(ref("link", "leaf0", "spine3"), bandwidth_factor=0.5))
     diagnosis = asked(fabric.measure(None, [SimulatedRow("bandwidth", (1 << 20,), "serial")]), hashed)
     ((_, name, _),) = named(diagnosis)
-    (follow_up,) = [one for one in diagnosis.retests if one.name == name]
+    (follow_up,) = [retest for retest in diagnosis.retests if retest.name == name]
     assert_sound(follow_up, hashed, message_paths=False)
     assert (hashed.port_switch[follow_up.pairs[:, 0]] == hashed.switch_codes["leaf0"]).all()
 

@@ -101,7 +101,7 @@ def test_retransmissions_that_all_pairs_have_are_nobodys(usual: float, uneven: f
 
 
 def notes_of(case: Resending, seed: int, calm: bool = True) -> list[str]:
-    return [one for one in diagnose(case.measured(seed, calm=calm)).verdict.notes if one.startswith("TCP sent")]
+    return [note for note in diagnose(case.measured(seed, calm=calm)).verdict.notes if note.startswith("TCP sent")]
 
 
 @pytest.mark.parametrize(("usual", "uneven"), [(0.003, 0.0), (0.01, 1.0), (0.05, 0.0)])
@@ -109,9 +109,9 @@ def test_a_loss_that_all_paths_share_is_a_note(usual: float, uneven: float) -> N
     for fabric in (SMALL, LossyFabric()):
         case = Resending(fabric, usual=usual, uneven=uneven)
         notes = [notes_of(case, seed) for seed in SEEDS]
-        assert [len(one) for one in notes] == [1] * 20
-        assert all("single messages" in one[0] and "congestion" not in one[0] for one in notes)
-        shares = [float(one[0].split()[2]) for one in notes]
+        assert [len(note) for note in notes] == [1] * 20
+        assert all("single messages" in note[0] and "congestion" not in note[0] for note in notes)
+        shares = [float(note[0].split()[2]) for note in notes]
         assert np.median(shares) == pytest.approx(100 * usual, rel=0.3)
 
 

@@ -46,7 +46,7 @@ def in_two_repeats(mean) -> Run:
 
 def at_fault(run: Run) -> list[tuple[str, str]]:
     verdict = diagnose(run, FABRIC).verdict
-    return [(one.component, one.name) for one in verdict.findings if one.state is State.FAULT]
+    return [(finding.component, finding.name) for finding in verdict.findings if finding.state is State.FAULT]
 
 
 LAYOUTS = pytest.mark.parametrize("layout", [in_rounds, in_a_matrix, in_two_repeats])
@@ -93,7 +93,7 @@ def test_a_matrix_and_a_list_of_the_same_messages_have_the_same_findings() -> No
 
     rounds = run_of(list_row("latency", ALL, healthy, mean=same))
     of_list, of_matrix = (
-        [one for one in diagnose(run, FABRIC).verdict.findings if one.state is State.FAULT]
+        [finding for finding in diagnose(run, FABRIC).verdict.findings if finding.state is State.FAULT]
         for run in (rounds, in_a_matrix(same))
     )
     # The layouts draw their noise of 1 % apart: what is counted is the same, the mean nearly.
@@ -143,26 +143,32 @@ def inside(factor: dict[int, float], repeats: int = 3, **more: object) -> Run:
 
 
 def test_a_host_that_is_slow_within_itself_is_named() -> None:
-    found = [one for one in diagnose(inside({5: 2.0})).verdict.findings if one.state is State.FAULT]
+    found = [finding for finding in diagnose(inside({5: 2.0})).verdict.findings if finding.state is State.FAULT]
     assert [(one.component, one.name) for one in found] == [("host", HOSTS[5])]
     assert found[0].effect == pytest.approx(-0.5, abs=0.02)
 
 
 def test_hosts_that_differ_a_little_are_not() -> None:
-    faults = [one for one in diagnose(inside({5: 1.3, 2: 0.8})).verdict.findings if one.state is State.FAULT]
+    faults = [
+        finding for finding in diagnose(inside({5: 1.3, 2: 0.8})).verdict.findings if finding.state is State.FAULT
+    ]
     assert faults == []
 
 
 def test_hosts_that_differ_are_measured_again_and_those_that_agree_make_a_fault_of_less() -> None:
     """The tolerance is the spread of the hosts that are not slow."""
     for factors, state in (({5: 1.3, 2: 0.8}, State.SUSPECT), ({5: 1.2}, State.FAULT), ({5: 1.08}, None)):
-        found = [(one.state, one.name) for one in diagnose(inside(factors)).verdict.findings if one.component == "host"]
+        found = [
+            (finding.state, finding.name)
+            for finding in diagnose(inside(factors)).verdict.findings
+            if finding.component == "host"
+        ]
         slow = [one for one in found if one[0] in (State.FAULT, State.SUSPECT)]
         assert slow == ([] if state is None else [(state, HOSTS[5])])
 
 
 def test_a_host_measured_once_within_itself_is_suspect_at_most() -> None:
-    found = [one for one in diagnose(inside({5: 2.0}, repeats=1)).verdict.findings if one.name == HOSTS[5]]
+    found = [finding for finding in diagnose(inside({5: 2.0}, repeats=1)).verdict.findings if finding.name == HOSTS[5]]
     assert [one.state for one in found] == [State.SUSPECT]
 
 
@@ -173,6 +179,8 @@ def test_containers_of_one_machine_are_not_compared_within() -> None:
 
 def test_of_two_kinds_of_hosts_none_is_at_fault() -> None:
     faults = [
-        one for one in diagnose(inside(dict.fromkeys(range(4), 2.0))).verdict.findings if one.state is State.FAULT
+        finding
+        for finding in diagnose(inside(dict.fromkeys(range(4), 2.0))).verdict.findings
+        if finding.state is State.FAULT
     ]
     assert faults == []

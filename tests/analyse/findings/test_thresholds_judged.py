@@ -34,7 +34,7 @@ def measured(*faults: Fault, kernels: tuple[str, ...] = ("latency", "bandwidth")
 
 def blank(*findings: Finding, topology: Topology | None = FABRIC.topology) -> Diagnosis:
     """A diagnosis that says no more than that."""
-    word, code = ("fault", 1) if any(one.state is State.FAULT for one in findings) else ("pass", 0)
+    word, code = ("fault", 1) if any(finding.state is State.FAULT for finding in findings) else ("pass", 0)
     coverage = Coverage(pairs_planned=1, pairs_measured=1, hosts=64, hosts_judged=64)
     return Diagnosis(Verdict(verdict=word, exit_code=code, findings=findings, coverage=coverage), (), topology)
 
@@ -99,19 +99,19 @@ def test_two_hosts_do_not_make_the_others_faulty():
     faults = [Fault(ref("host", name), bandwidth_factor=0.5) for name in (FABRIC.hosts[2], FABRIC.hosts[3])]
     run = measured(*faults)
     found = compare(run, [threshold(None, typical(run), 0.2)], blank())
-    assert sorted(one.name for one in found.findings) == sorted(FABRIC.hosts[2:4])
+    assert sorted(finding.name for finding in found.findings) == sorted(FABRIC.hosts[2:4])
 
 
 def test_what_the_diagnosis_names_is_not_named_again():
     run = measured(Fault(ref("host", FABRIC.hosts[5]), bandwidth_factor=0.5), noise=Noise(spike_share=0.0))
     known = diagnose(run, FABRIC.topology)
-    assert [one.name for one in known.verdict.findings if one.state is State.FAULT] == [FABRIC.hosts[5]]
+    assert [finding.name for finding in known.verdict.findings if finding.state is State.FAULT] == [FABRIC.hosts[5]]
     found = compare(run, [threshold(None, typical(run), 0.2)], known)
     assert sum(one.outside for one in found.compared) == 2 * 63
     assert found.findings == ()
     suspect = finding_cases.finding(State.SUSPECT, "host", FABRIC.hosts[5])
     again = with_comparison(blank(suspect), compare(run, [threshold(None, typical(run), 0.2)], blank(suspect)))
-    assert [(one.name, one.state) for one in again.verdict.findings] == [(FABRIC.hosts[5], State.FAULT)]
+    assert [(finding.name, finding.state) for finding in again.verdict.findings] == [(FABRIC.hosts[5], State.FAULT)]
 
 
 def test_a_single_pair_is_a_suspect_route():
@@ -137,7 +137,7 @@ def test_a_fabric_that_misses_it_as_a_whole_reports_no_host():
     assert (finding.state, finding.component, finding.name) == (State.FAULT, "config", "global bandwidth 1 MiB")
     assert "3072 of 3072 global pairs" in sentences(finding.evidence)
     every = compare(run, [threshold(None, 2 * typical(run))], blank())
-    assert {one.component for one in every.findings} == {"config"}
+    assert {finding.component for finding in every.findings} == {"config"}
 
 
 def test_parts_between_switches_keep_their_pairs():
@@ -159,7 +159,7 @@ def test_many_routes_are_counted():
     slow = replace(run, rows=(replace(row, arrays={**row.arrays, "time_median": times}),))
     found = compare(slow, [threshold(None, typical(run), 0.2)], blank())
     assert len(found.findings) == 8
-    assert all(one.name > "h1" and one.effect == pytest.approx(-2 / 3, abs=0.01) for one in found.findings)
+    assert all(finding.name > "h1" and finding.effect == pytest.approx(-2 / 3, abs=0.01) for finding in found.findings)
     assert found.notes == ("bandwidth 1 MiB: 2 more pairs outside the threshold",)
 
 
@@ -193,10 +193,10 @@ def test_few_partners_lead_to_no_detection():
     cells = {(0, 1): 3e-6, (1, 0): 3e-6, (0, 2): 3e-6, (2, 0): 3e-6, (1, 2): 1e-6, (2, 1): 1e-6}
     limit = [threshold(Scope.EDGE, 1e-6, kernel="latency", size=8)]
     found = compare(list_run(cells, hosts), limit, blank(topology=topology))
-    assert [(one.state, one.component) for one in found.findings] == [(State.FAULT, "config")]
+    assert [(finding.state, finding.component) for finding in found.findings] == [(State.FAULT, "config")]
     cells = {**cells, (0, 2): 1e-6, (2, 0): 1e-6}
     found = compare(list_run(cells, hosts), limit, blank(topology=topology))
-    assert [(one.state, one.name) for one in found.findings] == [(State.SUSPECT, "a>b")]
+    assert [(finding.state, finding.name) for finding in found.findings] == [(State.SUSPECT, "a>b")]
 
 
 def test_neighbours_on_a_host_are_that_host():
@@ -205,7 +205,9 @@ def test_neighbours_on_a_host_are_that_host():
         [threshold(Scope.INTRA_NODE, 1e-6, kernel="latency", size=8)],
         blank(topology=None),
     )
-    assert [(one.state, one.component, one.name) for one in found.findings] == [(State.SUSPECT, "host", "a")]
+    assert [(finding.state, finding.component, finding.name) for finding in found.findings] == [
+        (State.SUSPECT, "host", "a")
+    ]
 
 
 @pytest.mark.parametrize("purpose", ["rate_probe", "bisection"])

@@ -10,7 +10,7 @@ TREE = fat_tree(4, 2)
 PLACES = Placement.of(simulate(TREE), TREE.topology)
 ROUTES = routes_of(TREE.topology)
 LEAF = PLACES.switches[0]
-CABLES = sorted({f"{one.a}={one.b}" for one in TREE.topology.cables if LEAF in (one.a, one.b)})
+CABLES = sorted({f"{cable.a}={cable.b}" for cable in TREE.topology.cables if LEAF in (cable.a, cable.b)})
 
 
 def fault(name: str) -> Finding:

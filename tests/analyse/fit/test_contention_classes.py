@@ -272,4 +272,4 @@ def test_a_direction_slow_beside_others_is_not_judged_where_sharing_costs(costly
 
 
 def unexplained_routes(run: Run) -> list[Finding]:
-    return [one for one in diagnose(run, TREE.topology).verdict.findings if one.component == "route"]
+    return [finding for finding in diagnose(run, TREE.topology).verdict.findings if finding.component == "route"]

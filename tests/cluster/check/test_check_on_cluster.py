@@ -55,7 +55,9 @@ def reported(output: Path) -> list[tuple[str, str, str | None]]:
     """State-less: what is at fault, and in which direction."""
     findings = verdict_of(output)["findings"]
     return [
-        (one["text"]["component"], one["text"]["name"], one["direction"]) for one in findings if one["state"] == "FAULT"
+        (finding["text"]["component"], finding["text"]["name"], finding["direction"])
+        for finding in findings
+        if finding["state"] == "FAULT"
     ]
 
 
@@ -123,8 +125,8 @@ def test_a_host_that_is_killed_costs_its_own_rounds(bed: Cluster, tmp_path: Path
         kill_host(bed, "nid001005")
         said, _ = process.communicate(timeout=LIMIT_S)
     findings = [one for one in verdict_of(output)["findings"] if one["text"]["name"] == "nid001005"]
-    assert {one["text"]["component"] for one in findings} == {"host"}, said
-    assert {one["state"] for one in findings} & {"FAULT", "SUSPECT"}, said
+    assert {finding["text"]["component"] for finding in findings} == {"host"}, said
+    assert {finding["state"] for finding in findings} & {"FAULT", "SUSPECT"}, said
     assert [name for _, name, _ in reported(output) if name != "nid001005"] == [], said
     assert (output / "global-bandwidth" / "zarr.json").exists(), said
     assert verdict_of(output)["coverage"]["hosts_judged"] >= 15

@@ -58,6 +58,6 @@ def test_a_host_to_which_frames_are_dropped_is_named_and_the_rest_measured(fault
     assert (finding["state"], finding["text"]["component"], finding["text"]["name"]) == ("FAULT", "host", BAD), said
     assert "its own ranks alone do" in finding["text"]["evidence"]
     faults = [one for one in verdict["findings"] if one["state"] == "FAULT"]
-    assert all(BAD in one["text"]["name"] for one in faults), faults
+    assert all(BAD in fault["text"]["name"] for fault in faults), faults
     assert verdict["coverage"]["hosts"] == 3
     assert (output / "global-bandwidth" / "zarr.json").exists()

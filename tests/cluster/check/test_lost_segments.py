@@ -29,9 +29,9 @@ def check(bed: Cluster, folder: Path) -> Outcome:
 
 def faults(outcome: Outcome) -> list[tuple[str, str, str | None]]:
     return [
-        (one["text"]["component"], one["text"]["name"], one["direction"])
-        for one in outcome.findings
-        if one["state"] == "FAULT"
+        (finding["text"]["component"], finding["text"]["name"], finding["direction"])
+        for finding in outcome.findings
+        if finding["state"] == "FAULT"
     ]
 
 
@@ -42,5 +42,5 @@ def test_a_host_that_loses_frames_is_named_with_its_direction(bed: Cluster, tmp_
     finally:
         bed.heal()
     assert faults(outcome) == [("host", "nid001003", "rx")], outcome.summary()
-    (found,) = (one for one in outcome.findings if one["state"] == "FAULT")
+    (found,) = (finding for finding in outcome.findings if finding["state"] == "FAULT")
     assert "TCP sent" in found["text"]["evidence"]

@@ -85,6 +85,6 @@ def test_the_promise_is_kept(part, noise_):
     # A loss of x makes a message take 1 / (1 - x): the promise is about the time.
     faults = tuple(Fault(component(part, name), bandwidth_factor=1 / (1 + size)) for name in names)
     found = SimulatedCheck(fabric, faults, noise).run()
-    reported = {one.name for one in found.diagnosis.verdict.findings if one.state == "FAULT"}
+    reported = {finding.name for finding in found.diagnosis.verdict.findings if finding.state == "FAULT"}
     assert len(reported & set(names)) >= 7
     assert reported <= set(names)

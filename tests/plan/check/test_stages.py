@@ -195,7 +195,9 @@ def test_after_a_matrix_nothing_is_asked():
 
 
 def faults_of(done) -> list[tuple[str, str]]:
-    return [(one.component, one.name) for one in done.diagnosis.verdict.findings if one.state == "FAULT"]
+    return [
+        (finding.component, finding.name) for finding in done.diagnosis.verdict.findings if finding.state == "FAULT"
+    ]
 
 
 @pytest.mark.parametrize("arity", [4, 8])

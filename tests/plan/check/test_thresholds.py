@@ -125,7 +125,7 @@ def test_whatever_is_written_is_read_or_refused_in_one_line(entries):
         assert "\n" not in str(error)
     else:
         assert len(thresholds) == len(entries)
-        assert all(one.lowest is None or 0 <= one.lowest <= one.value for one in thresholds)
+        assert all(threshold.lowest is None or 0 <= threshold.lowest <= threshold.value for threshold in thresholds)
 
 
 @given(st.text(max_size=60))

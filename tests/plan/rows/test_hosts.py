@@ -61,7 +61,9 @@ def test_what_is_no_list(text, error):
 @given(st.lists(st.integers(0, 999), min_size=1, max_size=20, unique=True))
 def test_brackets_and_braces_mean_the_same(numbers):
     inside = ",".join(map(str, numbers))
-    assert set(parse_hosts(f"n[{inside}]")) == set(parse_hosts(f"n{{{inside}}}")) == {f"n{one}" for one in numbers}
+    assert (
+        set(parse_hosts(f"n[{inside}]")) == set(parse_hosts(f"n{{{inside}}}")) == {f"n{number}" for number in numbers}
+    )
 
 
 def test_slots_of_two_lists():

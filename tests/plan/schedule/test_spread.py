@@ -170,11 +170,11 @@ def test_rounds_of_one_follow_up_are_spread_over_the_row(seed: int) -> None:
     assert stage is not None
     (rounds,) = stage.rounds.values()
     where = of_follow_ups(rounds, [*hosts, *routes])
-    for one in routes:
-        assert len(where["follow-up", one.name]) >= ROUTE_REPEATS
-        assert set(where["follow-up", one.name]) == set(range(STRETCHES)), one.name
-    for one in hosts:
-        assert len(set(where["follow-up", one.name])) >= 3, one.name
+    for route in routes:
+        assert len(where["follow-up", route.name]) >= ROUTE_REPEATS
+        assert set(where["follow-up", route.name]) == set(range(STRETCHES)), route.name
+    for host in hosts:
+        assert len(set(where["follow-up", host.name])) >= 3, host.name
 
 
 def test_a_retest_measures_each_reported_component_all_over_the_row() -> None:

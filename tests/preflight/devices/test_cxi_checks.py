@@ -17,10 +17,10 @@ TELEMETRY = f"{DEVICE}/telemetry"
 RUN = "/run/cxi/cxi0"
 GOOD, BAD = sysroot("cxi-2rail-good"), sysroot("cxi-2rail-bad")
 CHECKS = [
-    one
+    var
     for module in (cxi, cxi_counters)
-    for one in vars(module).values()
-    if isinstance(one, type) and issubclass(one, Check) and one.__module__ == module.__name__ and "id" in vars(one)
+    for var in vars(module).values()
+    if isinstance(var, type) and issubclass(var, Check) and var.__module__ == module.__name__ and "id" in vars(var)
 ]
 ACTIVE = {f"cxi_rh/cxi{number}": "active\n" for number in (0, 1)}
 
@@ -66,7 +66,7 @@ def cassini_2() -> dict[str, str]:
 def test_a_good_host_is_silent(check: type[Check]) -> None:
     results = of(check, grown())
     assert not wrong(results) and results
-    assert {one.target for one in results} <= {"cxi0", "cxi1", ""}
+    assert {result.target for result in results} <= {"cxi0", "cxi1", ""}
     assert Outcome.SKIP in outcomes(of(check, host(files={}))), "a host without such a NIC is not a pass"
 
 

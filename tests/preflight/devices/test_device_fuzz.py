@@ -89,9 +89,9 @@ def every(fleet: Fleet) -> list[Result]:
 
 
 def sound(results: list[Result]) -> None:
-    assert len({one.check for one in results}) == len(OURS), "every check says something"
-    for one in results:
-        assert one.host and len(one.message) < 500, (one.check, one.message[:99])
+    assert len({result.check for result in results}) == len(OURS), "every check says something"
+    for result in results:
+        assert result.host and len(result.message) < 500, (result.check, result.message[:99])
 
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
@@ -128,7 +128,7 @@ def test_all_of_ours_are_in_the_table() -> None:
 def test_an_empty_snapshot_is_skipped() -> None:
     results = every(Fleet([Host(Snapshot("n1"))]))
     sound(results)
-    assert {one.outcome.name for one in results} == {"SKIP"}
+    assert {result.outcome.name for result in results} == {"SKIP"}
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda one: repr(one[:9]))

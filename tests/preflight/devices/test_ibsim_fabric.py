@@ -42,7 +42,9 @@ def planned() -> Topology:
     hosts = {low[0]: high[0] for low, high in tree.cables() if low[0].startswith("node")}
     cables = {(low[0], high[0]) for low, high in tree.cables() if high[0].startswith("spine")}
     switches = {name for ends in cables for name in ends}
-    return Topology({one: Switch(one) for one in switches}, hosts, tuple(Cable(*ends) for ends in sorted(cables)))
+    return Topology(
+        {switch: Switch(switch) for switch in switches}, hosts, tuple(Cable(*ends) for ends in sorted(cables))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +65,7 @@ def test_a_good_fabric_is_silent(good: Simulator) -> None:
     fabric = seen(good)
     for check in CHECKS:
         results = of(check, fabric=fabric, topology=planned())
-        assert {one.outcome for one in results} == {Outcome.PASS}, (check.id, results)
+        assert {result.outcome for result in results} == {Outcome.PASS}, (check.id, results)
     links = of(FabricLinks, fabric=fabric, topology=planned())
     assert len(links) == 12 + 5, "every host and every switch passes"
 

@@ -23,10 +23,10 @@ LINKS = {
 }
 PCI = "/sys/class/infiniband/mlx5_0/device"
 CHECKS = [
-    one
+    var
     for module in (ports, port_counters, pcie)
-    for one in vars(module).values()
-    if isinstance(one, type) and issubclass(one, Check) and one.__module__ == module.__name__ and "id" in vars(one)
+    for var in vars(module).values()
+    if isinstance(var, type) and issubclass(var, Check) and var.__module__ == module.__name__ and "id" in vars(var)
 ]
 
 
@@ -44,7 +44,7 @@ def good(name: str = "n1", **changed: str) -> Host:
 def test_good_hosts_are_silent_and_pass(check: type[Check]) -> None:
     results = of(check, *(good(f"n{number}") for number in range(3)))
     assert set(outcomes(results)) == {Outcome.PASS}
-    assert {one.host for one in results} == {"n0", "n1", "n2"}
+    assert {result.host for result in results} == {"n0", "n1", "n2"}
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda one: one.id)

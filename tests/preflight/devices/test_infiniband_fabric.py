@@ -131,11 +131,11 @@ def test_errors_by_port_without_the_sums_of_switches() -> None:
 
 def test_old_errors_are_reported_once() -> None:
     text = sample("ibsim/fattree16-bad/ibqueryerrors.txt")
-    assert [one[0] for one in errors(text, text)] == ["node006"], "only what is full, and has to be cleared"
+    assert [error[0] for error in errors(text, text)] == ["node006"], "only what is full, and has to be cleared"
     more = text.replace("SymbolErrorCounter == 4711", "SymbolErrorCounter == 4721")
-    assert [one[3] for one in errors(more, text)][1:] == ["symbol_error 10 in 0.0 s"]
+    assert [error[3] for error in errors(more, text)][1:] == ["symbol_error 10 in 0.0 s"]
     fewer = text.replace("SymbolErrorCounter == 4711", "SymbolErrorCounter == 12")
-    assert [one[3] for one in errors(fewer, text)][1:] == ["symbol_error 12 in 0.0 s"], "cleared in between"
+    assert [error[3] for error in errors(fewer, text)][1:] == ["symbol_error 12 in 0.0 s"], "cleared in between"
 
 
 def test_a_list_of_errors_that_was_cut_off_never_passes() -> None:
@@ -213,7 +213,7 @@ def document(errors: str) -> dict[str, object]:
 
 
 def named(results: list[Result]) -> list[str]:
-    return [one.host for one in results if one.check == "fabric.errors" and one.outcome is Outcome.WARN]
+    return [result.host for result in results if result.check == "fabric.errors" and result.outcome is Outcome.WARN]
 
 
 def test_the_fabric_is_kept_for_the_next_time(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def asked(**commands: str | Output) -> Host:
 
 def test_a_health_check_that_passes() -> None:
     results = of(tools.CxiHealth, asked(cxi_healthcheck=sample("slingshot/cxi_healthcheck-pass.txt")))
-    assert [(one.target, one.outcome) for one in results] == [("cxi0", Outcome.PASS), ("cxi1", Outcome.PASS)]
+    assert [(result.target, result.outcome) for result in results] == [("cxi0", Outcome.PASS), ("cxi1", Outcome.PASS)]
 
 
 def test_a_health_check_that_fails_with_its_warnings() -> None:
@@ -146,7 +146,7 @@ def test_a_loopback_that_printed_no_row_never_passes() -> None:
     blocks = sample("slingshot/cxi_gpu_loopback_bw.txt").split("\ncxi")
     cut = blocks[1].partition("\n      524288")[0]
     results = of(tools.CxiLoopbackRate, asked(loop_cxi0=cut, loop_cxi1=blocks[1]))
-    assert [(one.target, one.outcome) for one in results] == [("cxi0", Outcome.ERROR), ("cxi1", Outcome.PASS)]
+    assert [(result.target, result.outcome) for result in results] == [("cxi0", Outcome.ERROR), ("cxi1", Outcome.PASS)]
     assert results[0].message == "cxi_gpu_loopback_bw printed no bandwidth"
 
 
@@ -311,7 +311,7 @@ HEALTH = sample("slingshot/fmn-update-compute-hsn-health.txt")
 
 def test_failures_that_the_fabric_manager_names_and_those_that_it_only_counts() -> None:
     results = wrong(manager(fabric_manager.FmnHealth, HEALTH))
-    assert [one[:3] for one in results] == [
+    assert [result[:3] for result in results] == [
         ("nid001003", "hsn0", Outcome.FAIL),
         ("nid001007", "hsn0", Outcome.FAIL),
         ("nid001011", "hsn0", Outcome.WARN),  # only not known
@@ -323,11 +323,11 @@ def test_failures_that_the_fabric_manager_names_and_those_that_it_only_counts() 
 
 def test_a_host_that_is_not_named_passes_only_if_all_failures_are() -> None:
     results = manager(fabric_manager.FmnHealth, HEALTH, "nid001003", "nid001004")
-    assert [one.outcome for one in results if one.host == "nid001004"] == [Outcome.SKIP]
-    assert not any(one.host == "nid001007" for one in results), "not a requested host"
+    assert [result.outcome for result in results if result.host == "nid001004"] == [Outcome.SKIP]
+    assert not any(result.host == "nid001007" for result in results), "not a requested host"
     whole = HEALTH.replace("failure_computes:4", "failure_computes:3")
     results = manager(fabric_manager.FmnHealth, whole, "nid001003", "nid001004")
-    assert {one.host: one.outcome for one in results} == {"nid001003": Outcome.FAIL, "nid001004": Outcome.PASS}
+    assert {result.host: result.outcome for result in results} == {"nid001003": Outcome.FAIL, "nid001004": Outcome.PASS}
 
 
 def test_without_a_summary_no_host_passes() -> None:

@@ -29,4 +29,4 @@ def logged(*lines: str, hours: float = 1.0, files: dict[str, str] | None = None,
 def reported(check: type[Check], *lines: str, hours: float = 1.0, files: dict[str, str] | None = None) -> list[str]:
     """`OUTCOME TARGET` of all results."""
     results = of(check, logged(*lines, hours=hours, files=files))
-    return [f"{one.outcome.name} {one.target}".strip() for one in results]
+    return [f"{result.outcome.name} {result.target}".strip() for result in results]

@@ -32,9 +32,9 @@ Messages = dict[tuple[str, str], set[str]]
 def reported(documents: Sequence[dict[str, Any]]) -> Messages:
     """Hosts by check and message of what is not as it should be."""
     found: Messages = defaultdict(set)
-    for one in judge(Fleet([Host(snapshot_of(document)) for document in documents])).results:
-        if one.outcome in WRONG:
-            found[one.check, one.message].add(one.host)
+    for result in judge(Fleet([Host(snapshot_of(document)) for document in documents])).results:
+        if result.outcome in WRONG:
+            found[result.check, result.message].add(result.host)
     return dict(found)
 
 

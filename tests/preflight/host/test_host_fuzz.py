@@ -203,8 +203,8 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 def test_no_check_raises(taken: list[dict[str, Any]]) -> None:
     hosts = [Host(snapshot_of(document)) for document in taken]
     results = judge(Fleet(hosts), OWN).results
-    assert {one.host for one in results} == {host.name for host in hosts}
-    assert all(one.message for one in results if one.outcome is not Outcome.PASS)
+    assert {result.host for result in results} == {host.name for host in hosts}
+    assert all(result.message for result in results if result.outcome is not Outcome.PASS)
 
 
 @settings(max_examples=150)
@@ -222,7 +222,7 @@ def test_no_record_parser_raises(log: str) -> None:
 def test_text_that_is_no_kernel_log_has_no_finding(log: str) -> None:
     host = Host(snapshot_of({"host": "n1", "kernel_log": {"output": log}}))
     results = judge(Fleet([host]), [check for check in OWN if check.id.startswith("log.")]).results
-    assert {one.outcome for one in results} <= {Outcome.PASS, Outcome.SKIP}
+    assert {result.outcome for result in results} <= {Outcome.PASS, Outcome.SKIP}
 
 
 def test_all_checks_of_the_host_are_tried() -> None:

@@ -53,7 +53,7 @@ def test_lines_of_one_number_are_one_record_though_others_come_between() -> None
 
 def test_a_fatal_record_fails_and_a_corrected_one_is_a_note() -> None:
     results = of(LogHardware, logged(HARDWARE))
-    assert [(one.target, one.outcome) for one in results] == [
+    assert [(result.target, result.outcome) for result in results] == [
         ("0000:60:03.1", Outcome.PASS),
         ("", Outcome.FAIL),
     ]
@@ -137,7 +137,7 @@ def test_firmware_records_are_no_machine_checks() -> None:
 
 def test_what_drivers_say_of_nics() -> None:
     results = of(LogNic, logged(HARDWARE))
-    said = {one.target: (one.outcome, one.message.partition("; last")[0]) for one in results}
+    said = {result.target: (result.outcome, result.message.partition("; last")[0]) for result in results}
     assert said == {
         "0000:d2:00.0": (Outcome.FAIL, "health compromised"),
         "0000:5c:00.0": (Outcome.WARN, "module too hot; cable error"),
@@ -169,7 +169,7 @@ def test_many_restarts_of_a_fabric_link_are_a_warning_and_a_cable_of_another_net
 
 def test_slingshot_errors_by_class_with_what_they_mean() -> None:
     results = of(LogCxi, logged(SLINGSHOT))
-    said = {one.target: (one.outcome, one.message.partition("; last")[0]) for one in results}
+    said = {result.target: (result.outcome, result.message.partition("; last")[0]) for result in results}
     assert said == {
         "cxi0": (Outcome.PASS, "pcs_link_down; link down"),
         "cxi1": (Outcome.FAIL, "tct_tbl_dealloc (reboot the host)"),
@@ -200,7 +200,7 @@ def test_a_transmit_error_of_a_link_that_goes_down_is_harmless() -> None:
 
 def test_xids_of_broken_gpus_fail_and_those_of_programs_do_not() -> None:
     results = of(LogGpu, logged(HARDWARE))
-    assert [(one.target, one.outcome) for one in results] == [
+    assert [(result.target, result.outcome) for result in results] == [
         ("0000:3b:00", Outcome.FAIL),
         ("0000:c4:00.0", Outcome.FAIL),
     ]

@@ -71,11 +71,15 @@ Maker = Callable[..., Host]
 
 
 def bad(results: Sequence[Result]) -> list[tuple[str, str, Outcome]]:
-    return [(one.host, one.check, one.outcome) for one in results if one.outcome not in (Outcome.PASS, Outcome.SKIP)]
+    return [
+        (result.host, result.check, result.outcome)
+        for result in results
+        if result.outcome not in (Outcome.PASS, Outcome.SKIP)
+    ]
 
 
 def passed(results: Sequence[Result]) -> set[str]:
-    return {one.check for one in results if one.outcome is Outcome.PASS}
+    return {result.check for result in results if result.outcome is Outcome.PASS}
 
 
 # ------------------------------------------------------------------------------------------------ healthy fleets
@@ -114,8 +118,8 @@ def test_three_kinds_and_a_login_node_have_no_finding() -> None:
 
 def test_hosts_with_other_files_say_why_nothing_is_judged() -> None:
     results = judge(Fleet([Host(intel(0).snapshot.__class__(f"n{index}")) for index in range(3)]), OWN).results
-    assert {one.outcome for one in results} == {Outcome.SKIP}
-    assert all(one.message for one in results)
+    assert {result.outcome for result in results} == {Outcome.SKIP}
+    assert all(result.message for result in results)
 
 
 # ------------------------------------------------------------------------------------------------ one odd host
@@ -217,7 +221,9 @@ CASES: list[tuple[str, dict[str, Any], Outcome, str]] = [
 )
 def test_the_odd_host_is_named_and_no_other(check: str, change: dict[str, Any], outcome: Outcome, message: str) -> None:
     hosts = [gpu(index, **(change if index == 5 else {})) for index in range(8)]
-    found = [one for one in judge(Fleet(hosts), OWN).results if one.outcome not in (Outcome.PASS, Outcome.SKIP)]
+    found = [
+        result for result in judge(Fleet(hosts), OWN).results if result.outcome not in (Outcome.PASS, Outcome.SKIP)
+    ]
     assert {(one.host, one.check, one.outcome) for one in found} == {("n5", check, outcome)}
     assert [one for one in found if message in one.message], [one.message for one in found]
 
@@ -319,7 +325,9 @@ def test_indices_of_roce_addresses() -> None:
     hosts = [intel(n, files={**files, **(moved if n == 2 else {})}) for n in range(5)]
     results = of(port_settings.GidTypes, *hosts)
     assert bad(results) == [("n2", "ib.gid", Outcome.WARN)]
-    assert [one.message for one in results if one.host == "n2"] == ["RoCE v2 over IPv4 at index 5, 4 others at index 3"]
+    assert [result.message for result in results if result.host == "n2"] == [
+        "RoCE v2 over IPv4 at index 5, 4 others at index 3"
+    ]
 
 
 LOG = "<4>[863000.000001] {}\n"
@@ -381,11 +389,11 @@ def test_settings_that_each_host_has_for_itself_are_not_compared() -> None:
         intel(n, files={"/proc/cmdline": f"nid={n} ip=10.0.0.{n} root=UUID=0{n}34abcd-12ef quiet"}) for n in range(6)
     ]
     results = of(boot_checks.CommandLine, *hosts)
-    assert {(one.target, one.outcome) for one in results} == {("Intel Xeon Platinum 8480+", Outcome.PASS)}
+    assert {(result.target, result.outcome) for result in results} == {("Intel Xeon Platinum 8480+", Outcome.PASS)}
 
 
 def test_two_hosts_that_differ_are_not_compared_as_similar() -> None:
     hosts = [intel(0), intel(1, files={"/proc/cmdline": boot(1, "intel_iommu=off")})]
     results = [one for one in of(boot_checks.CommandLine, *hosts) if "passthrough" in one.target]
-    assert {one.outcome for one in results} == {Outcome.SKIP}
-    assert {one.message.partition(";")[0] for one in results} == {"iommu.passthrough=on", "no iommu.passthrough"}
+    assert {result.outcome for result in results} == {Outcome.SKIP}
+    assert {result.message.partition(";")[0] for result in results} == {"iommu.passthrough=on", "no iommu.passthrough"}

@@ -156,4 +156,4 @@ def test_how_many_numbers_a_list_stands_for(text: str | None, count: int | None)
 def test_what_cannot_be_seen_is_skipped(check: type[Check]) -> None:
     results = of(check, host("n1"), host("n2"), host("n3"))
     assert outcomes(results) == [Outcome.SKIP] * 3
-    assert all(one.message for one in results)
+    assert all(result.message for result in results)

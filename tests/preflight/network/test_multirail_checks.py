@@ -96,7 +96,7 @@ def test_drops_of_the_filter() -> None:
 
 
 def cluster(*wrong_hosts: Host) -> list[Host]:
-    numbers = {int(one.name.removeprefix("n")) for one in wrong_hosts}
+    numbers = {int(wrong_host.name.removeprefix("n")) for wrong_host in wrong_hosts}
     return [*wrong_hosts, *(wired(index) for index in range(1, 9) if index not in numbers)]
 
 
@@ -178,7 +178,7 @@ def test_what_cannot_be_followed_is_skipped() -> None:
     virtual = wired(3, rules=[{"priority": 1000, "src": "all", "l3mdev": None}])
     down = wired(4, files={"/sys/class/net/hsn0/operstate": "down"})
     results = of(RouteRails, *cluster(virtual, down))
-    assert [(one.host, one.message) for one in results if one.outcome is Outcome.SKIP] == [
+    assert [(result.host, result.message) for result in results if result.outcome is Outcome.SKIP] == [
         ("n3", "it has virtual routers (VRF)"),
         ("n4", "the link is down"),
     ]

@@ -101,9 +101,11 @@ def odd(index: int, commands: Mapping[str, str], files: Mapping[str, str]) -> Ho
 def assert_reported(hosts: list[Host]) -> None:
     """Every check says something of every host, and all of it can be written."""
     found = judge(Fleet(hosts, topology=TOPOLOGY), MINE)
-    assert {(one.check, one.host) for one in found.results} >= {(check.id, one.name) for check in MINE for one in hosts}
-    assert all(one.message for one in found.results if one.outcome is not Outcome.PASS)
-    json.dumps([one._asdict() for one in found.results])
+    assert {(result.check, result.host) for result in found.results} >= {
+        (check.id, host.name) for check in MINE for host in hosts
+    }
+    assert all(result.message for result in found.results if result.outcome is not Outcome.PASS)
+    json.dumps([result._asdict() for result in found.results])
 
 
 @settings(max_examples=80)

@@ -63,12 +63,12 @@ def fleet(folder: Path, build: Build, count: int = 4) -> dict[str, Snapshot]:
 
 
 def judged(snapshots: dict[str, Snapshot]) -> Fitness:
-    return judge(Fleet([Host(one) for one in snapshots.values()]))
+    return judge(Fleet([Host(snapshot) for snapshot in snapshots.values()]))
 
 
 def wrong(fitness: Fitness) -> set[tuple[str, str, str]]:
     bad = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
-    return {(one.check, one.host, one.target) for one in fitness.results if one.outcome in bad}
+    return {(result.check, result.host, result.target) for result in fitness.results if result.outcome in bad}
 
 
 @pytest.mark.parametrize("name", ["ens3f0np0", "eth2", "enp65s0"])
@@ -76,7 +76,7 @@ def test_a_roce_fleet_is_looked_at_whatever_its_interfaces_are_called(tmp_path: 
     healthy = fleet(tmp_path / "healthy", single(name))
     good = judged(healthy)
     assert wrong(good) == set()
-    passed = {(one.check, one.target) for one in good.results if one.outcome is Outcome.PASS}
+    passed = {(result.check, result.target) for result in good.results if result.outcome is Outcome.PASS}
     checks = ("net.link.up", "net.link.mtu", "net.link.speed", "net.ip.assigned", "lldp.neighbor", "lldp.port")
     assert {(check, name) for check in checks} <= passed
     assert [set(row["rails"].values()) for row in table([Host(one) for one in healthy.values()])] == [
@@ -91,9 +91,15 @@ def test_a_bond_is_pinged_and_its_members_are_lldp_reasons(tmp_path: Path) -> No
     snapshots = fleet(tmp_path, bond)
     good = judged(snapshots)
     assert wrong(good) == set()
-    heard = {one.target for one in good.results if one.check == "lldp.neighbor" and one.outcome is Outcome.PASS}
+    heard = {
+        result.target for result in good.results if result.check == "lldp.neighbor" and result.outcome is Outcome.PASS
+    }
     assert heard == {"ens3f0np0", "ens3f1np1"}
-    assert {address for row in table([Host(one) for one in snapshots.values()]) for address, _ in row["rails"].values()}
+    assert {
+        address
+        for row in table([Host(snapshot) for snapshot in snapshots.values()])
+        for address, _ in row["rails"].values()
+    }
 
 
 @pytest.mark.parametrize("build", [single("ens3f0np0"), bond])
@@ -152,7 +158,9 @@ def test_a_name_that_no_host_has_is_refused(tmp_path: Path) -> None:
         restrict_to_nics(known, ("ens9", "ens3f0np0"))
     assert str(refused.value) == "--nic ens9: no host has such a NIC: they have eno1,ens3f0np0,mlx5_0"
     chosen = restrict_to_nics(known, ("eno1",)).snapshots
-    assert [[one.name for one in Host(snapshot).interfaces] for snapshot in chosen.values()] == [["eno1"]] * 2
+    assert [[interface.name for interface in Host(snapshot).interfaces] for snapshot in chosen.values()] == [
+        ["eno1"]
+    ] * 2
 
 
 def test_a_host_without_the_nic_that_was_named(tmp_path: Path) -> None:
@@ -178,10 +186,10 @@ def lldp_reasons(folder: Path, fabric: bool, management: bool, running: bool = T
         )
         one = read(RoceHost(f"n{index}", ends), folder)
         snapshots[one.host] = one if running else replace(one, commands={"lldpcli": Output(error="not installed")})
-    results = [one for one in judged(snapshots).results if one.check == "lldp.neighbor"]
+    results = [result for result in judged(snapshots).results if result.check == "lldp.neighbor"]
     found = discover(BareFakeSystem(), CollectedSnapshots({}, snapshots), hosts=list(snapshots))
-    (report,) = (one for one in found.sources if one.name == "LLDP")
-    return {one.message for one in results}, report.silent or str(dict(report.counts))
+    (report,) = (source for source in found.sources if source.name == "LLDP")
+    return {result.message for result in results}, report.silent or str(dict(report.counts))
 
 
 def test_lldp_tells_a_silent_switch_from_a_daemon_that_does_not_run(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def fleet(odd: Host) -> list[Host]:
 
 def test_healthy_nics_are_quiet_and_were_looked_at() -> None:
     results = of(NicCounters, *fleet(counted("n1", {"discards": 40})))
-    assert {one.outcome for one in results} == {Outcome.PASS}
+    assert {result.outcome for result in results} == {Outcome.PASS}
 
 
 @pytest.mark.parametrize(

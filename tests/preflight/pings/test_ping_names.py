@@ -31,7 +31,7 @@ def test_a_name_that_no_host_finds_is_a_fault_of_its_owner():
     def names(one: int, other: int) -> tuple[str, list[str]]:
         return ("", []) if other == 3 else (f"n{other}-hsn0", [address(other)])
 
-    assert [one[1:] for one in detections(pinged(4, say=found_by(names)))] == [
+    assert [detection[1:] for detection in detections(pinged(4, say=found_by(names)))] == [
         ("n3", "hsn0", Outcome.WARN, f"no host finds a name of its address {address(3)}")
     ]
 
@@ -82,6 +82,6 @@ def test_a_row_that_is_spoilt_does_not_either(row, key, number, place):
 def test_one_dead_host_in_any_fleet(count, data):
     dead = data.draw(st.integers(0, count - 1))
     level = data.draw(st.sampled_from(["quick", "full"]))
-    assert [one[:3] for one in detections(pinged(count, without(dead), level=level))] == [
+    assert [detection[:3] for detection in detections(pinged(count, without(dead), level=level))] == [
         ("net.ping", f"n{dead}", "hsn0")
     ]

@@ -64,7 +64,7 @@ def test_ends_that_cannot_be_pinged_are_skipped_with_the_reason(local, values, w
     odd = host("n4", nic("hsn0", **values), commands={"ip-addr": json.dumps([entry("hsn0", *local)])})
     assert table([odd]) == []
     results = of(checks.PingAnswers, *pinged(4), odd)
-    assert [(one.outcome, one.message) for one in results if one.host == "n4"] == [(Outcome.SKIP, why)]
+    assert [(result.outcome, result.message) for result in results if result.host == "n4"] == [(Outcome.SKIP, why)]
     assert not wrong(results)
 
 
@@ -108,7 +108,7 @@ def test_one_rail_of_a_host_is_dead():
         for row in one.snapshot.reach["pings"]:
             if row[1] == "hsn1" and "n5" in (one.name, row[0]):
                 row[2:] = LOST
-    assert [one[:3] for one in detections(hosts)] == [("net.ping", "n5", "hsn1")]
+    assert [detection[:3] for detection in detections(hosts)] == [("net.ping", "n5", "hsn1")]
 
 
 def test_no_route_is_said():
@@ -172,7 +172,7 @@ def test_a_switch_that_is_cut_off_is_reported_as_one():
 
 def test_of_two_halves_neither_is_unfit():
     hosts = pinged(8, lambda one, other: LOST if (one < 4) != (other < 4) else FINE, level="full")
-    assert {(one[0], one[3]) for one in detections(hosts)} == {("net.ping", Outcome.WARN)}
+    assert {(detection[0], detection[3]) for detection in detections(hosts)} == {("net.ping", Outcome.WARN)}
     assert not judge(Fleet(hosts), FAMILY).unfit
 
 
@@ -187,7 +187,7 @@ def test_a_pinger_that_gave_nothing_is_never_a_pass():
     silent = bare(9, reach={"error": "no end after 23 s"})
     results = of(checks.PingAnswers, *pinged(4), silent)
     assert ("n9", "", Outcome.ERROR, "pinger: no end after 23 s") in wrong(results)
-    assert Outcome.PASS not in [one.outcome for one in results if one.host == "n9"]
+    assert Outcome.PASS not in [result.outcome for result in results if result.host == "n9"]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_long_frames_nowhere():
 
 
 def test_a_dead_host_has_no_black_hole():
-    assert {one[0] for one in detections(pinged(8, without(3)))} == {"net.ping"}
+    assert {detection[0] for detection in detections(pinged(8, without(3)))} == {"net.ping"}
 
 
 # ------------------------------------------------------------------------------------------------ times

@@ -39,7 +39,7 @@ def reported(bed: Cluster, home: Path, *words: str) -> Messages:
     done = bed.run(argv, timeout=180, FABLINT_HOME=str(home))
     assert done.returncode in (0, 1, 3), done.stderr
     results = json.loads(done.stdout)["results"]
-    mine = [one for one in results if one["check"] in FAMILY and one["check"] != "net.ping.rtt"]
+    mine = [result for result in results if result["check"] in FAMILY and result["check"] != "net.ping.rtt"]
     assert {one["host"] for one in mine} == set(HOSTS)
     return [(one["check"], one["host"], one["outcome"], one["message"]) for one in mine if one["outcome"] in BAD]
 

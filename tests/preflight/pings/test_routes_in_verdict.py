@@ -36,7 +36,7 @@ def test_a_route_without_answer_is_a_finding_with_both_hosts_and_nics() -> None:
 def test_two_parts_that_do_not_reach_each_other_are_findings() -> None:
     hosts = pinged(8, lambda one, other: LOST if (one < 4) != (other < 4) else FINE, level="full")
     findings, notes = found(hosts)
-    assert {(one.state, one.component, one.name) for one in findings} == {
+    assert {(finding.state, finding.component, finding.name) for finding in findings} == {
         (State.SUSPECT, "nic", "n[0-3]/hsn0"),
         (State.SUSPECT, "nic", "n[4-7]/hsn0"),
     }
@@ -61,9 +61,9 @@ def test_hosts_of_unanswered_pings_are_suspects_of_a_launch_and_addresses_have_h
     pairs = unanswered(hosts)
     assert pairs
     assert all("n5" in pair for pair in pairs)
-    collected = CollectedSnapshots({}, {one.name: one.snapshot for one in hosts})
+    collected = CollectedSnapshots({}, {host.name: host.snapshot for host in hosts})
     trials = start_trials_of(Context(System(), NoProgress()), PreflightResult(collected, judge(Fleet(hosts), FAMILY)))
-    names = [one.name for one in hosts]
+    names = [host.name for host in hosts]
     assert trials.suspects(names, []) == ["n5"]
     assert trials.suspects(names, ["connect() to 10.150.0.12:1024 failed"]) == ["n5", "n2"]
 

@@ -130,7 +130,7 @@ def test_a_pair_shows_the_direction_of_the_lower_rank_as_osu_does(tmp_path):
     run = stored(run_of(row("latency", "pair", PAIR, sizes=(0, 8))), tmp_path)
     assert body(run) == [["0", "2.00"], ["8", "4.00"]]
     assert "the other direction is at most 50.0 % worse, at 0 B" in "\n".join(lines(run))
-    assert [one["reverse"] for one in figures(run)] == pytest.approx([3, 5])
+    assert [figure["reverse"] for figure in figures(run)] == pytest.approx([3, 5])
 
 
 def test_the_full_table_shows_the_other_direction_too():

@@ -54,7 +54,7 @@ def test_connections_of_verbose():
 
 def test_older_releases_print_the_sum_alone():
     both = parsed("readme-clientserver")
-    assert [one.direction for one in both.summaries] == ["Put"] * 23 + ["Get"] * 23
+    assert [summary.direction for summary in both.summaries] == ["Put"] * 23 + ["Get"] * 23
     assert both.summaries[22].sum == Figures(12.0, 21770, 293.98, 5443)
     assert both.summaries[22].min is None
     assert [one.text for one in both.foreign] == [

@@ -64,7 +64,9 @@ def compare_runs(old: RunResult, new: RunResult, margin: float = MARGIN) -> RunC
 def _verdict(changes: Sequence[MeasuredChange], findings: Sequence[FindingChange], *, is_complete: bool) -> VerdictWord:
     """Return the verdict on the new run."""
     states = {change.state for change in changes}
-    if ChangeState.WORSE in states or any(one.kind == "new" and one.finding.state is State.FAULT for one in findings):
+    if ChangeState.WORSE in states or any(
+        finding.kind == "new" and finding.finding.state is State.FAULT for finding in findings
+    ):
         return "fault"
     return "pass" if is_complete and ChangeState.UNDECIDED not in states else "incomplete"
 
@@ -85,7 +87,7 @@ def _largest(changes: Sequence[MeasuredChange]) -> Iterator[MeasuredChange]:
 def _imprecise(changes: Sequence[MeasuredChange]) -> list[str]:
     """Return a note on the hosts whose drift or spread hides losses of more than `Settings.loss_in_scope`."""
     limit = Settings().loss_in_scope
-    hidden = {one.component.label for one in changes if one.smallest > limit and one.component}
+    hidden = {change.component.label for change in changes if change.smallest > limit and change.component}
     return [f"losses of more than {100 * limit:.0f} % could hide: {fold(sorted(hidden))}"] if hidden else []
 
 
@@ -98,7 +100,7 @@ def _finding_changes(old: Diagnosis, new: Diagnosis) -> list[FindingChange]:
 
 def _reported(diagnosis: Diagnosis) -> list[Finding]:
     """Return the faults and suspects, the gravest of each component last."""
-    found = [one for one in diagnosis.verdict.findings if one.state in (State.FAULT, State.SUSPECT)]
+    found = [finding for finding in diagnosis.verdict.findings if finding.state in (State.FAULT, State.SUSPECT)]
     return sorted(found, key=lambda one: one.rank, reverse=True)
 
 

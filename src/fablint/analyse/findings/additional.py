@@ -26,12 +26,17 @@ def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], known: Ve
     if not findings:
         return diagnosis
     reported = {finding.components for finding in findings}
-    faulty = {host for one in findings if one.state is State.FAULT and one.component == "host" for host in one.hosts}
+    faulty = {
+        host
+        for finding in findings
+        if finding.state is State.FAULT and finding.component == "host"
+        for host in finding.hosts
+    }
     kept = [
-        one
-        for one in verdict.findings
-        if one.state is not State.SUSPECT
-        or (one.components not in reported and not (one.component == "host" and faulty & _partners(one)))
+        finding
+        for finding in verdict.findings
+        if finding.state is not State.SUSPECT
+        or (finding.components not in reported and not (finding.component == "host" and faulty & _partners(finding)))
     ]
     return replace(diagnosis, verdict=amended(verdict, [*findings, *kept]))
 

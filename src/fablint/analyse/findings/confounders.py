@@ -235,7 +235,7 @@ def _outvoted(view: TimedCells, placement: Placement, settings: Settings) -> boo
     periods = slow_periods(view, placement, settings)
     if not periods:
         return False  # a drift has no other times
-    inside = np.any([(view.started >= one.begin) & (view.started <= one.end) for one in periods], axis=0)
+    inside = np.any([(view.started >= period.begin) & (view.started <= period.end) for period in periods], axis=0)
     within = [np.bincount(end, weights=inside) for end in (view.src, view.dst)]
     measured = [np.bincount(end) for end in (view.src, view.dst)]
     return all(bool((some <= OUTVOTED * every).all()) for some, every in zip(within, measured, strict=True))

@@ -132,7 +132,7 @@ def _common_alternatives(charges: list[Charge]) -> tuple[ComponentRef, ...]:
     for view, detection in charges:  # both links of a cable may be detections of their own
         by_view[id(view)] += detection.ambiguity_group.all
     first, *others = ([*_both_directions(ambiguity_group)] for ambiguity_group in by_view.values())
-    return tuple(one for one in dict.fromkeys(first) if all(one in members for members in others))
+    return tuple(fromkey for fromkey in dict.fromkeys(first) if all(fromkey in members for members in others))
 
 
 def _both_directions(ambiguity_group: Sequence[GroupMember]) -> Iterator[ComponentRef]:

@@ -119,9 +119,9 @@ def concerned_hosts(findings: Sequence[Finding], views: Sequence[ViewResult], pl
         if finding.component in ("host", "nic", "cable", "route") and finding.state is not State.OK:
             found |= {code[name] for name in finding.nodes if name in code}
     for view in views:
-        for one in view.populations:
-            if one is not None:
-                found |= set(np.flatnonzero(one.label > 0).tolist())
+        for population in view.populations:
+            if population is not None:
+                found |= set(np.flatnonzero(population.label > 0).tolist())
     return np.array(sorted(found), dtype=np.int64)
 
 

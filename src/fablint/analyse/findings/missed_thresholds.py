@@ -59,8 +59,12 @@ def compare(run: Run, thresholds: Sequence[Threshold], diagnosis: Diagnosis) -> 
     findings: list[Finding] = []
     notes: list[str] = []
     reported = _NamedComponents.by(diagnosis, run, placement)
-    for kernel, size in dict.fromkeys((one.kernel, one.size) for one in thresholds):
-        view = _view(run, [one for one in thresholds if (one.kernel, one.size) == (kernel, size)], placement)
+    for kernel, size in dict.fromkeys((threshold.kernel, threshold.size) for threshold in thresholds):
+        view = _view(
+            run,
+            [threshold for threshold in thresholds if (threshold.kernel, threshold.size) == (kernel, size)],
+            placement,
+        )
         if view is None:
             continue
         compared += view.compared
@@ -68,7 +72,7 @@ def compare(run: Run, thresholds: Sequence[Threshold], diagnosis: Diagnosis) -> 
         findings += found
         notes += [note] if note else []
     used = {one.threshold.source for one in compared}
-    idle = (one for one in thresholds if one.source not in used)
+    idle = (threshold for threshold in thresholds if threshold.source not in used)
     notes += [f"{one.source} ({_name(one.scope, one)}): no such pair was measured" for one in idle]
     return Comparison(tuple(compared), _each_once(findings), tuple(notes))
 
@@ -120,7 +124,7 @@ def _view(run: Run, thresholds: Sequence[Threshold], placement: Placement) -> _T
     outside = np.zeros(figures.value.size, dtype=bool)
     promised = np.full(figures.value.size, np.nan)
     compared = []
-    of_scope = {one.scope: one for one in thresholds}
+    of_scope = {threshold.scope: threshold for threshold in thresholds}
     for code in np.unique(figures.scope).tolist():
         threshold = of_scope.get(SCOPES[code]) or of_scope.get(None)
         if threshold is None:
@@ -162,7 +166,7 @@ def _judged(
         if missed >= FEWEST_PARTNERS and 2 * missed > np.count_nonzero(mine):
             findings.append(_of_scope(one))
             left &= ~mine
-    routes = [one for one in _pairs(view, run, src, dst, left) if not one.directions & reported.routes]
+    routes = [pair for pair in _pairs(view, run, src, dst, left) if not pair.directions & reported.routes]
     kept = [] if reported.between else routes[:MOST_ROUTES]
     if len(kept) == len(routes):
         return findings + kept, ""
@@ -238,7 +242,7 @@ class _NamedComponents:
         routes = frozenset().union(*(one.directions for one in named if one.component == "route"))
         both = routes | {(b, a) for a, b in routes}
         links = [one for one in sure if one.component in ("link", "cable", "switch")]
-        between = any(not one.nodes & set(run.hosts) for one in links)
+        between = any(not link.nodes & set(run.hosts) for link in links)
         return cls(hosts, _hosts_named(named, run), both, between)
 
 
@@ -249,7 +253,7 @@ def _hosts_named(findings: Sequence[Finding], run: Run) -> Codes:
 
 def _hosts_and_switches(findings: Iterable[Finding]) -> frozenset[str]:
     """Return the hosts and switches of findings, without those at the ends of routes."""
-    return frozenset().union(*(one.nodes for one in findings if one.component not in ("route", "config")))
+    return frozenset().union(*(finding.nodes for finding in findings if finding.component not in ("route", "config")))
 
 
 def _of_host(case: _HostOutsideThreshold, view: _ThresholdPairs, run: Run, src: Codes, dst: Codes) -> Finding:

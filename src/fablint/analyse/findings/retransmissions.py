@@ -287,9 +287,9 @@ class _SegmentEvidence:
         component, member = loss.candidate.component, loss.member
         own = in_series(component.label) if component.kind == "host" else ()
         alternatives = [self.candidates.candidate[alternative] for alternative in member.alternatives]
-        others = [one.component for one in alternatives if not one.is_scope]
+        others = [alternative.component for alternative in alternatives if not alternative.is_scope]
         same = self.candidates.same[member.number]
-        return tuple(one for one in dict.fromkeys((*own, *same, *others)) if one != component)
+        return tuple(fromkey for fromkey in dict.fromkeys((*own, *same, *others)) if fromkey != component)
 
 
 def _evidence_of(
@@ -317,13 +317,13 @@ def _evidence_of(
 def _merge_directions(losses: Sequence[_Loss]) -> list[_Loss]:
     """The same with one loss for a host that loses what it sends and what it receives, in similar shares."""
     found: dict[ComponentRef, _Loss] = {}
-    for one in losses:
-        known = found.get(one.candidate.component)
+    for loss in losses:
+        known = found.get(loss.candidate.component)
         if known is None:
-            found[one.candidate.component] = one
+            found[loss.candidate.component] = loss
             continue
-        clear, other = sorted((known, one), key=lambda each: each.share, reverse=True)
-        found[one.candidate.component] = clear if clear.share >= ONE_WAY * other.share else clear.with_other(other)
+        clear, other = sorted((known, loss), key=lambda each: each.share, reverse=True)
+        found[loss.candidate.component] = clear if clear.share >= ONE_WAY * other.share else clear.with_other(other)
     return list(found.values())
 
 

@@ -52,7 +52,9 @@ def unreported_findings(
             hosts[behind] = False
             links &= ~_touching(routes, name)
             result.append(_hidden(name, [placement.hosts[host] for host in behind]))
-    reported = {one for finding in findings if finding.state in ACCUSED for one in finding.components} | set(designed)
+    reported = {
+        component for finding in findings if finding.state in ACCUSED for component in finding.components
+    } | set(designed)
     if routes is not None:
         concerned = frozenset().union(*(one.directions for one in reported))
         for link, (a, b) in enumerate(routes.ends.tolist()):

@@ -58,9 +58,9 @@ def _of_values(check: Check, fleet: Fleet, results: list[Result], site: Site, of
     if not judged:
         return results
     found = []
-    for one in results:
-        instead = judged.pop((one.host, one.target), None)
-        found.append(one if instead is None else instead)
+    for result in results:
+        instead = judged.pop((result.host, result.target), None)
+        found.append(result if instead is None else instead)
     return [*found, *(one for one in judged.values() if one.outcome is not Outcome.PASS)]
 
 
@@ -83,15 +83,15 @@ def _of_classes(
 ) -> Iterator[Result]:
     """Yield whether each host has the build of its class."""
     hosts = {host.name: host for host in fleet.hosts}
-    for one in results:
-        host, known = hosts[one.host], of.get(one.host)
+    for result in results:
+        host, known = hosts[result.host], of.get(result.host)
         if not site.classes:
-            yield one
+            yield result
         elif known is None:
             message = f"not the build of any class of {site.label}: compared with other hosts only"
-            yield check.warning(host.name, "", message, one.value)
+            yield check.warning(host.name, "", message, result.value)
         elif not known.is_built:
-            yield one
+            yield result
         else:
             yield _of_class(check, host, known, site.label)
 
@@ -117,7 +117,10 @@ def with_suppressions(results: Sequence[Result], suppressions: Sequence[Suppress
     by_check: dict[str, list[Suppression]] = {}
     for rule in suppressions:
         by_check.setdefault(rule.check, []).append(rule)
-    return [_suppressed(one, by_check.get(one.check, ())) if one.outcome in _WRONG else one for one in results]
+    return [
+        _suppressed(result, by_check.get(result.check, ())) if result.outcome in _WRONG else result
+        for result in results
+    ]
 
 
 def _suppressed(one: Result, rules: Sequence[Suppression]) -> Result:

@@ -120,12 +120,12 @@ def _doubts(
 ) -> str:
     """Return the first warning of the check about a learned value."""
     said = [
-        f"{one.target}: {one.message}".removeprefix(": ")
-        for one in results
-        if one.outcome in _WRONG
-        and one.target in learned
-        and one.host in found[one.target]
-        and check.is_met(found[one.target][one.host], learned[one.target])
+        f"{result.target}: {result.message}".removeprefix(": ")
+        for result in results
+        if result.outcome in _WRONG
+        and result.target in learned
+        and result.host in found[result.target]
+        and check.is_met(found[result.target][result.host], learned[result.target])
     ]
     return shortened(said[0], _MOST_TEXT) if said else ""
 

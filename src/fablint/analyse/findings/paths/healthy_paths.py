@@ -1,7 +1,8 @@
 """What can be said about paths between switches that no finding is about: OK with a bound, or NOT JUDGED.
 
 Where enough links are declared to be compared with each other, these are judged one by one, and paths are not
-components of their own. Paths that no others are like, or that are later by a longer cable, have findings and notes of their own.
+components of their own. Paths that no others are like, or that are later by a longer cable, have findings and notes of
+their own.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ def healthy_paths(
         elif few:
             reason = seen("few_path_pairs", fewest=FEWEST_PAIRS)
             findings.append(_not_judged(few, placement, rows, reason))
-        beside = sorted({name for one in bounds for name, said in zip(one.paths, one.beside, strict=True) if said})
+        beside = sorted(
+            {name for bound in bounds for name, said in zip(bound.paths, bound.beside, strict=True) if said}
+        )
         if beside:
             reason = seen("not_alone", quantity=quantity)
             findings.append(_not_judged(beside, placement, rows, reason))
@@ -73,7 +76,11 @@ def healthy_paths(
 
 def _concerned(findings: Sequence[Finding], placement: Placement) -> set[tuple[int, int]]:
     """Ordered pairs of switches, by their codes, that findings are about."""
-    about = [one for one in findings if one.state is not State.OK and one.component in ("route", "link", "cable")]
+    about = [
+        finding
+        for finding in findings
+        if finding.state is not State.OK and finding.component in ("route", "link", "cable")
+    ]
     code = {name: number for number, name in enumerate(placement.switches)}
     return {(code[a], code[b]) for one in about for a, b in one.directions if a in code and b in code}
 
@@ -82,8 +89,8 @@ def _worst(bounds: Sequence[PathBounds]) -> dict[PathKey, float]:
     """Largest bound of each path that is as fast as its kind in all views; NaN where one view has none."""
     found: dict[PathKey, float] = {}
     slow: set[PathKey] = set()
-    for one in bounds:
-        for name, upper, fine in zip(one.paths, one.upper.tolist(), one.fine.tolist(), strict=True):
+    for bound in bounds:
+        for name, upper, fine in zip(bound.paths, bound.upper.tolist(), bound.fine.tolist(), strict=True):
             if fine or np.isnan(upper):
                 found[name] = float(np.maximum(found.get(name, 0.0), upper))  # NaN where one is
             else:
@@ -99,9 +106,12 @@ def _is_separable(path: PathKey, placement: Placement) -> bool:
 
 def _compared(bounds: Sequence[PathBounds], fine: dict[PathKey, float]) -> EvidenceRecord:
     pairs = min(
-        int(count) for one in bounds for name, count in zip(one.paths, one.host_pairs, strict=True) if name in fine
+        int(count)
+        for bound in bounds
+        for name, count in zip(bound.paths, bound.host_pairs, strict=True)
+        if name in fine
     )
-    references = sorted({reference for one in bounds for reference in one.compared_with if reference.kind})
+    references = sorted({reference for bound in bounds for reference in bound.compared_with if reference.kind})
     kinds, counts = zip(*references, strict=True) if references else ((), ())
     return seen("healthy_paths", pairs=pairs, beside=kinds, counts=tuple(map(str, counts)))
 

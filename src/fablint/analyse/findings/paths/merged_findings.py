@@ -51,7 +51,7 @@ def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
     found: dict[str, list[Finding]] = {}
     for finding in findings:
         found.setdefault(finding.name, []).append(finding)
-    one_way = {one.cable for same in found.values() for one in same[0].components if one.directed}
+    one_way = {component.cable for same in found.values() for component in same[0].components if component.directed}
     merged = []
     for same in found.values():
         both = same[0].components[0]

@@ -122,7 +122,7 @@ def _slow(view: _PathView) -> list[Finding]:
     entry_of = {**reasons, **slow}
     fine = {*view.some(Judgement.FINE, Judgement.DESIGN), *others}
     explanations = _explained(view, set(entry_of), fine)
-    left = set(slow).difference(*(one.paths for one in explanations))
+    left = set(slow).difference(*(explanation.paths for explanation in explanations))
     findings = []
     for explanation in explanations:
         ends = {end for path in explanation.paths for end in path}
@@ -309,7 +309,10 @@ def _modes(view: _PathView) -> list[Finding]:
         explanations = over_candidates(slow, every - slow, view.placement, view.routes)
     else:
         explanations = over_ends(slow, every, view.placement)
-    own = [[modes[path] for path in sorted(modes) if {path, path[::-1]} & one.paths] for one in explanations]
+    own = [
+        [modes[path] for path in sorted(modes) if {path, path[::-1]} & explanation.paths]
+        for explanation in explanations
+    ]
     return [_mode_finding(view, one, of) for one, of in zip(explanations, own, strict=True) if of]
 
 

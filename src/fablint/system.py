@@ -107,7 +107,7 @@ class Process:
             return None
 
     def process_tree(self) -> list[int]:
-        """Pids of the descendants and of the session, eldest first.
+        """Return the process ids of all descendants and of the session, eldest first; [] after their end.
 
         Launchers start their children in separate process groups and sessions, so that neither is sufficient.
         """

@@ -80,12 +80,15 @@ def value(spellings: str, form: str, words: str, row: str = "", **more: Any) -> 
 
 
 def of(*families: str) -> Reason:
-    """Restrict an option to the benchmarks of these programs."""
+    """Return the rule that an option is for the benchmarks of these programs (`OSU`, `LinkTest`) only.
+
+    The rule takes a benchmark and its rows, and returns why the option does not apply, or ''.
+    """
     return lambda benchmark, _: "" if benchmark.family in families else f"it is for {_and(families)}"
 
 
 def named(*names: str) -> Reason:
-    """Restrict an option to these benchmarks."""
+    """Return the rule that an option is for these benchmarks only: a function like that of `of`."""
     return lambda benchmark, _: "" if benchmark.name in names else f"it is for {_and(names)}"
 
 
@@ -104,7 +107,7 @@ def not_the_world(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
 
 
 def percentiles_shown(benchmark: Benchmark, _: Sequence[RowSpec]) -> str:
-    """Restrict an option to tables with columns of percentiles."""
+    """Return why a benchmark has no columns of percentiles; '' if it has them."""
     return "" if benchmark.family in ("fablint", "OSU") else f"the table of {benchmark.name} has none"
 
 

@@ -97,7 +97,11 @@ def one_line(text: str) -> str:
 
 
 def read_lines(system: System, process: Process, limit_s: float) -> list[str]:
-    """All lines that a process prints until its end; it is terminated after `limit_s` seconds."""
+    """Return the lines that a process prints until its end, without line ends.
+
+    After `limit_s` seconds the process is terminated: the list then ends with what it printed until then, and at most
+    1 s later. The process has ended on return.
+    """
     lines: list[str] = []
     if _read(system, process, lines, limit_s):
         process.wait(1.0)

@@ -22,7 +22,7 @@ class GroupedValues:
 
     @classmethod
     def of(cls, values: npt.ArrayLike, group: Codes, groups: int) -> Self:
-        """Group (k,) values by (k,) codes from 0 to `groups` - 1."""
+        """Sort (k,) values, NaN excepted, within the groups that (k,) codes from 0 to `groups` - 1 name."""
         value = np.asarray(values)
         order = np.lexsort((value, group))
         order = order[~np.isnan(value[order])]

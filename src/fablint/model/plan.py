@@ -56,6 +56,7 @@ class Plan:
 
     @property
     def predicted_s(self) -> float:
+        """Predicted duration of all rows, seconds."""
         return sum(row.predicted_s for row in self.rows)
 
     @property

@@ -155,14 +155,17 @@ class Run:
 
     @property
     def state(self) -> str:
+        """`measuring`, `complete` or `interrupted`."""
         return str(self.attributes["state"])
 
     @property
     def ranks(self) -> int:
+        """Number of ranks."""
         return int(self.attributes["ranks"])
 
     @property
     def hosts(self) -> Sequence[str]:
+        """Host of each rank, (ranks,) names."""
         return list(self.attributes["hosts"])
 
     @property

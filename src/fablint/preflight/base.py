@@ -137,7 +137,11 @@ class HostCheck(Check):
 
     @abstractmethod
     def look(self, host: Host) -> Iterable[Result]:
-        """Return the results for a host; nothing if it has no such component."""
+        """Return one result for each component of a host, with the name of the check, the host and the component.
+
+        The host is read from its snapshot. Without a result the host is skipped with the text `absent`: it has no such
+        component. Data that cannot be parsed are a result with the outcome ERROR; nothing is raised.
+        """
 
 
 class UniformCheck(Check):

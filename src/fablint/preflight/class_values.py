@@ -31,7 +31,7 @@ class Agreement:
 
     @classmethod
     def of(cls, values: Sequence[Any]) -> Agreement:
-        """Count the values."""
+        """Count the values of a class, one per host; they must be hashable."""
         return cls(tuple(Counter(values).most_common()))
 
     @cached_property

@@ -170,12 +170,15 @@ class Host:
         return self.kind, number or ""
 
     def read(self, path: str) -> str | None:
+        """Return the text of a file of the snapshot; None if it is absent or could not be read."""
         return self.snapshot.read(path)
 
     def number(self, path: str) -> int | None:
+        """Return the whole number in a file of the snapshot; None if it is absent, unreadable or not a number."""
         return self.snapshot.number(path)
 
     def command(self, name: str) -> Output:
+        """Return the output of a program of the snapshot; without an entry, an output with an error."""
         return self.snapshot.command(name)
 
     def grown(self, path: str, part: Part = _whole) -> Delta | None:

@@ -109,7 +109,7 @@ def _coarse(cards: Iterable[Card]) -> Counter[tuple[str, str]]:
 
 
 def usual_boards(hosts: Iterable[Built]) -> Boards:
-    """Return the most frequent board id of each PCI id."""
+    """Return the most frequent board id of each kind, vendor and device; cards without a board id do not count."""
     found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for built in hosts:
         for card in built.cards:

@@ -31,6 +31,7 @@ class RowFacts:
 
     @property
     def cells(self) -> str:
+        """Number of measured and planned cells, with the percentage: `12 of 24 (50 %)`."""
         share = 100 * self.cells_measured / self.cells_planned if self.cells_planned else 0.0
         if self.cells_measured < self.cells_planned:
             share = min(share, 99.9)  # all but one of a million are not all

@@ -39,6 +39,10 @@ class Store:
         return (0, cells.src, cells.dst) if self._full else (cells.src, cells.round)
 
     def put(self, name: str, cells: Measurements, values: npt.NDArray[Any], *size: int) -> None:
+        """Write the (k,) values of k measurements to the array `name`.
+
+        `size` is the index of the message size, of an array with that dimension.
+        """
         at = self._at(cells)
         self._arrays[name][(*at, *size)] = values
         if name == "started":

@@ -62,7 +62,10 @@ def partners_of(rounds: Sequence[Pairs], ranks: int) -> Partners:
 
 
 def all_rounds(ranks: int) -> list[Pairs]:
-    """Rounds with every pair once."""
+    """Return rounds of (k, 2) ranks in which every pair of `ranks` ranks meets once.
+
+    There are `ranks` - 1 rounds, or `ranks` where the number is odd.
+    """
     index = np.arange(ranks)
     cycle = max(1, ranks - 1 + ranks % 2)
     return [matched(opponent(index, ranks, number)) for number in range(cycle)]

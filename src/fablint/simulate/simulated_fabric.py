@@ -42,10 +42,12 @@ class Fabric:
 
     @property
     def rails(self) -> int:
+        """Number of NICs of each host."""
         return len(self.nics)
 
     @property
     def ports(self) -> int:
+        """Number of NICs of all hosts."""
         return len(self.hosts) * self.rails
 
     @property
@@ -80,7 +82,7 @@ class Fabric:
 
     @cached_property
     def starts(self) -> Index:
-        """(links,) switch that each directed link leaves, -1 for a link that leaves a host."""
+        """(links,) code of the switch that each directed link leaves, -1 for a link that leaves a host."""
         ends = self.routes.ends[:, 0] if self.switch_links else np.zeros(0, np.int32)
         return np.concatenate([ends, np.full(self.ports, -1, np.int32), self.port_switch])
 

@@ -91,6 +91,7 @@ class SimulatedFabric:
 
     @property
     def ranks(self) -> int:
+        """Number of ranks."""
         return len(self.fabric.hosts) * self.ranks_per_host
 
     def measure(self, rounds: Sequence[Pairs] | None, rows: Sequence[SimulatedRow] = CHECK_ROWS) -> Run:

@@ -99,7 +99,10 @@ def command_to_collect(
 
 
 def program(name: str) -> str:
-    """Return the text of a program for hosts, with the modules that it uses, since hosts have no fablint."""
+    """Return the source of the program `fablint.snapshot.agent.NAME` with the modules that it imports inserted.
+
+    It runs on hosts without fablint, from Python 3.6 on.
+    """
     texts = [
         (Path(__file__).parent / "agent" / f"{one}.py").read_text(encoding="utf-8") for one in (*_PREFIXES[name], name)
     ]

@@ -87,11 +87,11 @@ class Snapshot:
         return _folder(self.counters, names), _folder(self.later, names)
 
     def read_first(self, path: str) -> str | None:
-        """Return the text of a counter at its first reading."""
+        """Return the text of a counter at its first reading; None if it was not read."""
         return self.readings(path)[0]
 
     def read_later(self, path: str) -> str | None:
-        """Return the text of a counter at its second reading."""
+        """Return the text of a counter at its second reading; None if it was not read."""
         return self.readings(path)[1]
 
     def why_not(self, path: str) -> str:

@@ -34,6 +34,7 @@ class ChunkFiles:
             self.notes.append(text)
 
     def exclude(self, key: str, why: str) -> None:
+        """Treat the chunk `key` as absent, since it is damaged; `why` is the reason for the note."""
         self.broken.add(key)
         self.note(f"{self.root / key}: {why}: {REMEDY}")
 

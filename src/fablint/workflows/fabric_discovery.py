@@ -97,7 +97,10 @@ def restrict_to_nics(collected: CollectedSnapshots, names: Sequence[str], *, ref
 
 
 def collect_snapshots(system: System, allocation: Allocation, level: str = "quick") -> CollectedSnapshots:
-    """Collect snapshots of all hosts in parallel. Hosts whose time ran out are asked once more, with more time."""
+    """Collect snapshots of all hosts of an allocation in parallel; hosts that time out are tried again, with more time.
+
+    `level` is `quick` or `full`. A host without an answer is in the result with the reason; nothing is raised for it.
+    """
     from fablint.snapshot.collecting import RETRY_FACTOR
 
     first = _ask(system, allocation, level)

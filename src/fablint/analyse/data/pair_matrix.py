@@ -51,7 +51,7 @@ class Pairs:
         return int(self.value.shape[0])
 
     def blocks(self) -> Iterator[slice]:
-        """Yield slices of rows that cover the matrix."""
+        """Yield slices of the sending ranks in order, each of about BLOCK_CELLS values, that cover all ranks."""
         step = max(1, BLOCK_CELLS // max(1, self.value.shape[1]))
         for first in range(0, self.ranks, step):
             yield slice(first, min(first + step, self.ranks))

@@ -64,7 +64,7 @@ class Endpoints:
         return len(self.names)
 
     def reference(self, part: int) -> ComponentRef:
-        """See `ComponentType`."""
+        """Sum the evidence over the pairs that cross each cable; see `ComponentType.sums`."""
         name = str(self.names[part])
         if self.kind == "rank":
             return ComponentRef.of("host", Endpoint(nodes=(name,), rank=part))
@@ -74,7 +74,7 @@ class Endpoints:
         return ComponentRef.of("switch" if self.kind == "uplinks" else self.kind, name)
 
     def ranks(self, part: int) -> Codes:
-        """Return the ranks of one component."""
+        """Return the ranks of component `part`, (k,) ascending."""
         return np.nonzero(self.code == part)[0]
 
     def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:

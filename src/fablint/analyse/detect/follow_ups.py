@@ -68,9 +68,24 @@ def propose_follow_ups(
 
 
 def propose_late_follow_ups(cases: Sequence[Detection], evidence: Evidence, placement: Placement) -> list[FollowUp]:
-    """Return follow-up measurements of links that messages may cross.
+    """Return one follow-up measurement per case: pairs of ranks whose messages cross the component.
 
-    They are between ranks at both ends of a link, if there are such ranks.
+    Pairs with a link or cable are between ranks on the switches at its two ends, in its direction, if both switches
+    have ranks; other pairs are between the senders and the receivers of the case.
+
+    Parameters
+    ----------
+    cases
+        Candidates and detections of tail latency, in any order; the result has their order.
+    evidence
+        Evidence of the pairs of the same row.
+    placement
+        Host and switch of each rank of that row.
+
+    Returns
+    -------
+    Follow-up measurements of at most 24 (k, 2) pairs each, those that are not measured yet and those with healthy ranks
+    first.
     """
     healthy = _healthy_ranks(evidence)
     found = []
@@ -103,7 +118,7 @@ def _between(ends: tuple[Codes, Codes], healthy: Codes, evidence: Evidence) -> R
 
 
 def retests(cases: Sequence[Detection], evidence: Evidence) -> list[FollowUp]:
-    """Return pairs that measure the detected components again."""
+    """Return one follow-up measurement per case, in the same order: pairs that measure the component again."""
     healthy = _healthy_ranks(evidence)
     return [propose_follow_up(case, evidence, healthy) for case in cases]
 

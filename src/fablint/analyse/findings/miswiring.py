@@ -47,7 +47,17 @@ class HostPairs:
 
     @classmethod
     def of(cls, src: Codes, dst: Codes, seconds: npt.NDArray[np.floating], placement: Placement) -> HostPairs:
-        """From measurements between ranks: the median (of two the smaller) of all between two hosts."""
+        """Combine measurements between ranks: each pair of hosts has the lower median of all between its ranks.
+
+        Parameters
+        ----------
+        src, dst
+            (k,) ranks.
+        seconds
+            (k,) times; NaN and 0 are ignored, and so are pairs within a host.
+        placement
+            Host of each rank.
+        """
         a, b = placement.host[src], placement.host[dst]
         use = (a != b) & (seconds > 0)  # NaN is not
         low, high = np.minimum(a, b)[use].astype(np.int64), np.maximum(a, b)[use].astype(np.int64)
@@ -57,7 +67,7 @@ class HostPairs:
         return cls(unique // len(placement.hosts), unique % len(placement.hosts), middle)
 
     def some(self, which: Mask) -> HostPairs:
-        """Those of the pairs."""
+        """Return the pairs that a (k,) mask selects."""
         return HostPairs(self.a[which], self.b[which], self.seconds[which])
 
     def ends(self) -> tuple[Codes, Codes, Codes]:

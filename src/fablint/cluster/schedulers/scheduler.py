@@ -77,6 +77,7 @@ class JobState:
 
     @property
     def over(self) -> bool:
+        """Whether the job has ended, with any result."""
         return self.word not in ("pending", "running", "unknown")
 
 

@@ -47,6 +47,7 @@ class Compared:
 
     @property
     def verdict(self) -> Literal["met", "missed"]:
+        """`missed` if any figure is outside the threshold, else `met`."""
         return "missed" if self.outside else "met"
 
     def facts(self) -> dict[str, Any]:

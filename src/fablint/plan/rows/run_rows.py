@@ -9,7 +9,7 @@ from fablint.plan.rows.row_text import read_row
 
 
 def spec_of(row: Row) -> RowSpec:
-    """Return what a row of a run measured."""
+    """Return the options of a row of a run, from its attributes, as the row of a plan."""
     return _named(str(row.attributes["options"]), row.name)
 
 

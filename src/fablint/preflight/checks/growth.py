@@ -92,7 +92,10 @@ class GrowthCheck(Check):
 
     @abstractmethod
     def parts(self, host: Host) -> Iterable[CountedPart]:
-        """Return the components of a host with their counters."""
+        """Return the components of a host, each with the paths of its counters in the snapshot.
+
+        Empty where the host has no such component; one whose counters cannot be read has the reason in `why_not`.
+        """
 
     @abstractmethod
     def judged(self, host: Host, part: CountedPart, found: Excess) -> Result:

@@ -39,7 +39,10 @@ class ItemsCheck(UniformCheck):
         return ()
 
     def poor(self, host: Host, group: str) -> Iterable[str]:
-        """Return the settings that slow down messages, even if all hosts have them."""
+        """Return the names of the settings of a group that slow down messages, even if all hosts have them.
+
+        `group` is a key of `items(host)`. Such settings are a warning; by default there are none.
+        """
         return ()
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
@@ -88,7 +91,10 @@ class ItemsCheck(UniformCheck):
         return found
 
     def lacking(self, host: Host, expected: Collection[str]) -> Mapping[str, Value]:
-        """Return expected settings that a host lacks, in groups that it has."""
+        """Return the settings that a site file expects and a host lacks, as `GROUP NAME` with the value `absent`.
+
+        `expected` holds the targets of the site file, `GROUP NAME` or `* NAME`; those of other groups do not count.
+        """
         found: dict[str, Value] = {}
         for group, items in self._items[id(host)].items():
             heads = (f"{group} ", _ANY)

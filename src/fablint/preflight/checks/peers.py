@@ -39,7 +39,10 @@ class PeerCheck(Check):
 
     @abstractmethod
     def parts(self, host: Host) -> Iterable[Part]:
-        """Return the components of a host with this figure."""
+        """Return the components of a host, each with its figure in the unit of `words`.
+
+        Empty where the host has no such component; the figure of one that is not visible is None, with the reason.
+        """
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         every = [(host, list(self.parts(host))) for host in fleet.hosts]

@@ -44,6 +44,7 @@ class Loss(NamedTuple):
 
     @property
     def share(self) -> float:
+        """Share of the pings without an answer, 0 to 1."""
         return self.lost / self.sent if self.sent else 0.0
 
     @property
@@ -68,6 +69,7 @@ class EndLoss(NamedTuple):
 
     @property
     def all(self) -> Loss:
+        """Loss of the pings that this end sent and of those that it received, together."""
         return self.own + self.others
 
 

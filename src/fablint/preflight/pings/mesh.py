@@ -120,7 +120,7 @@ def repeats(count: int, level: str) -> int:
 
 
 def table(hosts: Sequence[Host]) -> list[dict[str, Any]]:
-    """Return the hosts and their rails in the format of the pinger."""
+    """Return one JSON object per host for the pinger: its name, and the address and MTU of each of its NICs by rail."""
     targets, labels, _ = _targets(hosts)
     rails: dict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
     for end, target in targets.items():

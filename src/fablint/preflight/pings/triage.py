@@ -24,6 +24,7 @@ class Rail:
 
     @property
     def ends(self) -> set[End]:
+        """Return all senders and receivers."""
         return {end for one in self.pings for end in (one.source, one.target)}
 
     @property

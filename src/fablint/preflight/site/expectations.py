@@ -27,7 +27,10 @@ class Expected:
     targets: Mapping[str, Value] = field(default_factory=dict)
 
     def of(self, target: str, alias: str) -> Value:
-        """Return the expected value of a target; None if there is none."""
+        """Return the expected value of a target: its own, that of its alias, or that of all; None if there is none.
+
+        `alias` is another name of the target, such as the device of an interface.
+        """
         for name in (target, alias):
             if name in self.targets:
                 return self.targets[name]

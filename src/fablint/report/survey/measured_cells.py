@@ -32,7 +32,24 @@ class MeasuredCells:
 
     @classmethod
     def of(cls, row: Row, size: int, fit: Fit | None, placement: Placement) -> Self:
-        """Read the cells of a row. Cells without a partner (collectives) are left out."""
+        """Read the measured cells of one size of a row; cells without a partner (collectives) are left out.
+
+        Parameters
+        ----------
+        row
+            Row of pairs, as matrix or as list.
+        size
+            Message size in bytes, one of the row's.
+        fit
+            Model of the healthy times; None: `residual` is NaN.
+        placement
+            Host and switch of each rank.
+
+        Raises
+        ------
+        ValueError
+            The row does not have this size.
+        """
         times, index = row.arrays[f"time_{run_facts.statistic(row)}"], row.sizes.index(size)
         if row.layout == "list":
             dst = np.asarray(row.arrays["dst"][:])

@@ -87,6 +87,7 @@ class Distribution:
         return [scope for code, scope in enumerate(SCOPES) if self.counts[code].any()]
 
     def pairs(self, *scopes: Scope) -> int:
+        """Return the number of measured pairs of these scopes; of all scopes without an argument."""
         return int(sum(self.counts[SCOPES.index(scope)].sum() for scope in scopes or SCOPES))
 
     def quantile(self, share: float, *scopes: Scope) -> float:

@@ -60,7 +60,7 @@ def _section(what: str, before: Counters, after: Counters) -> Rendered:
 
 
 def difference(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """Counters read both times; negative where one was reset in between."""
+    """Return after minus before of the counters in both readings; negative where one was reset in between."""
     return {name: int(after[name]) - int(before[name]) for name in after if name in before}
 
 

@@ -27,10 +27,14 @@ class Crossings:
 
     @classmethod
     def of(cls, actual: ActualRouting, partner: Partners, *, round_trips: bool = False) -> Crossings:
-        """Crossings of all cells of a table of partners.
+        """Return the crossings of all cells of a table of partners.
 
         Parameters
         ----------
+        actual
+            Routing of the fabric, and the port of each rank.
+        partner
+            (ranks, rounds) partner of each rank in each round, -1: none.
         round_trips
             Whether a pair has one measurement, which crosses the links of both of its directions.
         """

@@ -63,7 +63,11 @@ def understood(said: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def ping(own: str, peer: str, frame: int, count: int = FIRST) -> Dict[str, Any]:
-    """Send `count` pings with frames of `frame` bytes; return the parsed result."""
+    """Send `count` pings with frames of `frame` bytes from address `own` to address `peer`.
+
+    Returns the numbers `sent` and `received`, the shortest round trip `rtt_us` (None without an answer), and `kind` and
+    `text` of an error, '' without one.
+    """
     size = str(min(frame, LARGEST) - HEADERS)
     words = ["ping", "-n", "-M", "do", "-s", size, "-c", str(count), "-i", str(GAP_S), "-W", "1", "-I", own, peer]
     return understood(output(words, duration(count)))
@@ -180,6 +184,7 @@ class Task:
         return added(one, ping(own, address, mtu, fit)) if fit > 0 else one
 
     def keep(self, job: Job, one: Dict[str, Any]) -> None:
+        """Store the result of the pings of a job; callable from several threads."""
         with self.lock:
             self.pings[job[:2]] = one
 

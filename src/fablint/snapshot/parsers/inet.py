@@ -127,10 +127,12 @@ class Inet:
 
     @cached_property
     def routes(self) -> Listed[Route]:
+        """Routes of the main table, from `ip route`; with an error where it could not be read."""
         return _listed(self.snapshot, "ip-route", _routes)
 
     @cached_property
     def entries(self) -> Listed[NeighbourEntry]:
+        """Neighbour entries, from `ip neigh`; with an error where it could not be read."""
         return _listed(self.snapshot, "ip-neigh", _entries)
 
     @cached_property

@@ -73,7 +73,7 @@ class Cells:
         return np.asarray(np.logical_or.reduce([np.isfinite(values) for values in self.seconds.values()]), np.bool_)
 
     def chosen(self, mask: npt.NDArray[np.bool_]) -> Cells:
-        """The cells selected by `mask`."""
+        """Return the cells that a (K,) mask selects."""
         seconds = {name: values[mask] for name, values in self.seconds.items()}
         started = None if self.started is None else self.started[mask]
         src, dst, size, number, count = (

@@ -50,6 +50,7 @@ class CheckRun(ABC):
 
     @property
     def context(self) -> Context:
+        """Context of the launches: machine, allocation and engine."""
         return self.launches.context
 
     def check(self, run: Run | None = None) -> CheckOutcome:

@@ -89,13 +89,19 @@ class CandidateBuilder:
         self.entries: list[tuple[Codes, Codes]] = []
 
     def add(self, kind: str, components: Sequence[ComponentRef], pair: Codes, code: Codes) -> None:
-        """`code` (e,) is the position in `components`, -1: none."""
+        """Add candidates of a kind, and the pairs that cross them.
+
+        Entry e of `pair` crosses component `code[e]` of `components`; -1: none. Both arrays are (e,).
+        """
         known = code >= 0
         self.entries.append((pair[known], code[known] + len(self.named)))
         self.named += [Candidate(component, kind) for component in components]
 
     def candidates(self, pairs: int) -> Candidates:
-        """Return all candidates; of candidates with the same pairs, the first that was added."""
+        """Return the candidates that enough pairs cross; of candidates with the same pairs, the first that was added.
+
+        `pairs` is the number of pairs, whose codes are below it.
+        """
         pair, of = (np.concatenate(column).astype(np.int64) for column in zip(*self.entries, strict=True))
         key = np.unique(of * pairs + pair)
         of, pair = key // pairs, key % pairs

@@ -41,7 +41,11 @@ class FabricCheck(Check):
 
     @abstractmethod
     def look(self, fleet: Fleet, text: str) -> list[Result]:
-        """Return the results in an output; an empty list if nothing is wrong."""
+        """Return a result for each component that an output of the tool shows as faulty; [] if nothing is wrong.
+
+        `text` is the standard output of `program` on the host that examined the fabric, not empty; hosts have the names
+        of `fleet`. Lines of an unknown form are ignored, and nothing is raised.
+        """
 
     def blamed(self, fleet: Fleet, host: str, target: str, message: str) -> Result:
         """Return a failure of a host; a warning if the host is not one of those that preflight was requested for."""

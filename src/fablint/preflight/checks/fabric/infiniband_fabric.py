@@ -23,7 +23,7 @@ _NO_CABLES = "ibnetdiscover names no cable"
 
 
 def cables(fleet: Fleet, text: str) -> list[NamedCable]:
-    """Return all cables; hosts have the names that preflight was requested for."""
+    """Return all cables in an output of ibnetdiscover; hosts have the names that preflight was requested for."""
     found, _ = name_cables(cables_of(text))
     spell = spelling(fleet, [one.b for one in found if one.to_host])
     return [replace(one, b=spell(one.b)) if one.to_host else one for one in found]

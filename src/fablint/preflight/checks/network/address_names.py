@@ -35,7 +35,11 @@ class NameCheck(Check):
 
     @abstractmethod
     def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, NameAnswer]]:
-        """Yield each target with its answer. `fleet` maps the first label of each host's name to the name."""
+        """Yield each address or name that the host looked up, with the answer of its name service.
+
+        `fleet` maps the first label of each host's name, in lower case, to the name. Nothing is yielded where the name
+        service was not queried or did not answer in time.
+        """
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         known = {host.name.partition(".")[0].lower(): host.name for host in fleet.hosts}

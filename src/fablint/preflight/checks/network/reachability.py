@@ -46,7 +46,10 @@ class ReachCheck(Check):
 
     @abstractmethod
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        """Return the results; hosts without a result are skipped."""
+        """Return the results of the pings between the hosts of `fleet`, for hosts and for their NICs.
+
+        `reach` holds the answers by sender and receiver. A host without a result is skipped afterwards.
+        """
 
     def rest(self, ends: Iterable[End], results: Sequence[Result]) -> Iterator[Result]:
         """Yield a pass for each end without another result."""

@@ -123,6 +123,7 @@ class CxiPause(_PortCheck):
     file, words, expected = "pause", "pause", "pfc/802.1qbb"
 
     def holds(self, text: str) -> bool:
+        """Return whether a setting of flow control is on: priority flow control, or a number other than 0."""
         return text.startswith("pfc") or bool(integer(text))  # or a bit map of the classes with PFC
 
 

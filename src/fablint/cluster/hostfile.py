@@ -32,7 +32,13 @@ def read_hostfile(path: Path) -> dict[str, int]:
 
 
 def parse_hostfile(text: str, source: str) -> dict[str, int]:
-    """Hosts and ranks as in `read_hostfile`, from the text of a file; `source` names it in errors."""
+    """Hosts and ranks as in `read_hostfile`, from the text of a file; `source` names it in errors.
+
+    Raises
+    ------
+    UsageError
+        A line does not name hosts with a number of slots, or a host appears twice.
+    """
     plain: dict[str, int] = {}
     counted: dict[str, int] = {}
     order: dict[str, None] = {}

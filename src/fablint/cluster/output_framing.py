@@ -41,11 +41,11 @@ class Replies:
     silent: Mapping[str, str] = field(default_factory=dict)
 
     def open(self, hosts: Iterable[str]) -> list[str]:
-        """The hosts that did not answer."""
+        """Return those of `hosts` that did not answer, in the same order."""
         return [host for host in hosts if host not in self.answers]
 
     def then(self, later: Replies) -> Replies:
-        """These replies, and those of a second request to the silent hosts."""
+        """Return these replies and those of a second request to the silent hosts; the second reply of a host counts."""
         return Replies({**self.answers, **later.answers}, {**self.silent, **later.silent})
 
 

@@ -112,7 +112,13 @@ def _mpi_libraries(mpicxx: Path, show: str) -> list[str]:
 
 
 def find_sources() -> Path:
-    """The folder of the engine's sources: inside the wheel, else in the checkout."""
+    """The folder of the engine's sources: inside the wheel, else in the checkout.
+
+    Raises
+    ------
+    InternalError
+        The installation has no sources of the engine.
+    """
     package = Path(__file__).parents[1]
     for folder in (package / "engine_sources", package.parents[1] / "engine"):
         if (folder / "main.cpp").is_file():

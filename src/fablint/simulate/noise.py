@@ -36,7 +36,13 @@ class Noise:
     residuals: Effects | None = field(default=None, repr=False, compare=False)  # log-factors to replay
 
     def pairs(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Effects:
-        """(shape) log-factors of single measurements, float32."""
+        """(shape) log-factors of single measurements, float32.
+
+        Raises
+        ------
+        UsageError
+            There are no residuals to replay.
+        """
         match self.kind:
             case "normal":
                 draws = rng.standard_normal(shape, dtype=np.float32)

@@ -181,7 +181,7 @@ class SimulatedFabric:
 
     @cached_property
     def actual_routing(self) -> ActualRouting:
-        """Actual paths of messages."""
+        """Paths that messages take: those of the topology, with hosts at the switch that a fault moved them to."""
         port_switch = self.fabric.port_switch.copy()
         for fault in self.faults:
             if fault.moved_to:

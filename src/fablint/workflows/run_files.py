@@ -252,7 +252,13 @@ def save_levels(levels: Sequence[PlannedLevel], run: Path) -> None:
 
 
 def load_levels(run: Run) -> Sequence[PlannedLevel]:
-    """Read the levels that the check of a run planned; none where the run is not of a check by levels."""
+    """Read the levels that the check of a run planned; none where the run is not of a check by levels.
+
+    Raises
+    ------
+    BrokenRunError
+        The file cannot be read, or is not a list of levels.
+    """
     path = own_file(run, LEVELS)
     if path is None:
         return ()

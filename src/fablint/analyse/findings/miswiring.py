@@ -104,7 +104,10 @@ class _Gains:
 
 
 def shortest_round_trips(run: Run) -> Observations | None:
-    """The data that show the path between hosts best: the smallest message of the round trips with the most pairs."""
+    """Return the times that show the path between hosts best: the smallest message of the row with the most pairs.
+
+    Only rows of round trips count, their shortest statistic (`min`, else `median`); None if the run has none.
+    """
     rows = [
         row
         for row in run.rows

@@ -37,9 +37,10 @@ def clock(seconds: float) -> str:
 
 
 def body(request: JobRequest, place: Path | None) -> list[str]:
-    """Commands of the script: they pass the scheduler's SIGTERM on, and store the exit status.
+    """Return the lines of the script: they run the command, pass the scheduler's SIGTERM on, and store the exit status.
 
-    Slurm without accounting forgets a job minutes after its end; the file of the script remains.
+    `place` is the file for the exit status, None without one: Slurm without accounting forgets a job minutes after its
+    end, and the file remains. Raises UsageError for a command or folder with a NUL character.
     """
     command = shlex.join(request.command)
     if "\0" in command or "\0" in str(request.folder):

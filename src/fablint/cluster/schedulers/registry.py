@@ -29,7 +29,13 @@ def find_scheduler(system: System) -> Scheduler:
 
 
 def scheduler_of(job: Job) -> Scheduler:
-    """Scheduler to which a job was submitted."""
+    """Scheduler to which a job was submitted.
+
+    Raises
+    ------
+    UsageError
+        The job is of a scheduler that fablint does not know.
+    """
     for scheduler in SCHEDULERS:
         if scheduler.name == job.scheduler:
             return scheduler

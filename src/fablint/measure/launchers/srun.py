@@ -75,7 +75,10 @@ def unfold_tasks(text: str) -> list[int]:
 
 
 def mpi_types(listing: str) -> list[str]:
-    """MPI types in the output of `srun --mpi=list`: a word per line, and versions of PMIx after a colon."""
+    """Return the MPI types in the output of `srun --mpi=list`, in its order: `["none", "pmi2", "pmix", "pmix_v4"]`.
+
+    The output has a type per line, and versions of PMIx after a colon; other lines are ignored.
+    """
     words: list[str] = []
     for line in listing.splitlines():
         text = line.removeprefix("srun:").partition("available:")[2] or line.removeprefix("srun:")

@@ -19,7 +19,13 @@ UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
 def parse_count(text: str) -> int:
-    """Return a whole number from 1 to ROW_LIMITS.largest_count: `12`."""
+    """Return a whole number from 1 to ROW_LIMITS.largest_count: `12`.
+
+    Raises
+    ------
+    UsageError
+        The text is not a number in that range.
+    """
     count = parse_whole(text)
     if count > ROW_LIMITS.largest_count:
         raise UsageError(f"'{text}' is too large", f"give at most {ROW_LIMITS.largest_count}")
@@ -27,14 +33,26 @@ def parse_count(text: str) -> int:
 
 
 def parse_whole(text: str) -> int:
-    """Return a whole number of at least 1: `12`."""
+    """Return a whole number of at least 1: `12`.
+
+    Raises
+    ------
+    UsageError
+        The text is not such a number.
+    """
     if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
         raise UsageError(f"'{text}' is not a count", "give a whole number of at least 1")
     return int(text)
 
 
 def parse_natural(text: str) -> int:
-    """A whole number of at least 0: `0`."""
+    """Return a whole number of at least 0: `0`.
+
+    Raises
+    ------
+    UsageError
+        The text is not such a number.
+    """
     if not re.fullmatch(r"[0-9]{1,18}", text):
         raise UsageError(f"'{text}' is not a whole number", "give 0 or more")
     return int(text)
@@ -62,7 +80,13 @@ def format_counts(counts: Counts) -> str:
 
 
 def parse_workers(text: str) -> tuple[int, int]:
-    """Senders and receivers: `1:2`."""
+    """Return the numbers of senders and receivers: `1:2`.
+
+    Raises
+    ------
+    UsageError
+        The text is not two numbers of at least 1.
+    """
     senders, colon, receivers = text.partition(":")
     if not colon:
         raise UsageError(f"'{text}' is not a pair of counts", "give senders and receivers, such as 1:2")
@@ -73,7 +97,13 @@ def parse_workers(text: str) -> tuple[int, int]:
 
 
 def parse_name(text: str) -> str:
-    """A row's name is a folder inside the run directory."""
+    """Return the name of a row, which is a folder inside the run directory.
+
+    Raises
+    ------
+    UsageError
+        The text has other characters than letters, digits, - and _, or names a folder of the run directory.
+    """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", text) or re.fullmatch(r"report|rounds|launches|launch-\d+", text):
         hint = "use letters, digits, - and _, but not report, rounds, launches or launch-N"
         raise UsageError(f"'{text}' is not a name for a row", hint)
@@ -81,7 +111,13 @@ def parse_name(text: str) -> str:
 
 
 def parse_seconds(text: str) -> float:
-    """A positive number of seconds: `0.5`."""
+    """Return a number of seconds above 0: `0.5`.
+
+    Raises
+    ------
+    UsageError
+        The text is not such a number.
+    """
     seconds = _number(text)
     if not 0 < seconds < math.inf:
         raise UsageError(f"'{text}' is not a duration", "give seconds above 0, such as 0.5")
@@ -89,7 +125,13 @@ def parse_seconds(text: str) -> float:
 
 
 def parse_fraction(text: str) -> float:
-    """A number between 0 and 1, both excluded: `0.02`."""
+    """Return a number between 0 and 1, both excluded: `0.02`.
+
+    Raises
+    ------
+    UsageError
+        The text is not such a number.
+    """
     fraction = _number(text)
     if not 0 < fraction < 1:
         raise UsageError(f"'{text}' is not a fraction", "give a number between 0 and 1, such as 0.02")
@@ -104,7 +146,13 @@ def _number(text: str) -> float:
 
 
 def parse_bytes(text: str) -> int:
-    """A byte count below 2 GiB: `8`, `1K`, `4M`, `1G`; K, M, G (k, m, g) are powers of 1024."""
+    """A byte count below 2 GiB: `8`, `1K`, `4M`, `1G`; K, M, G (k, m, g) are powers of 1024.
+
+    Raises
+    ------
+    UsageError
+        The text is not a byte count, or is too large.
+    """
     match = re.fullmatch(r"([0-9]+)([KMG]?)", text.upper())
     if not match:
         raise UsageError(f"'{text}' is not a size", "give bytes such as 8, 1K, 4M or a range such as 1K:4M")
@@ -155,7 +203,13 @@ def format_sizes(sizes: Sequence[int]) -> str:
 
 
 def parse_indices(text: str) -> tuple[int, ...]:
-    """Ascending indices, each once: `0-3,17` is 0, 1, 2, 3, 17; `none` is none at all."""
+    """Ascending indices, each once: `0-3,17` is 0, 1, 2, 3, 17; `none` is none at all.
+
+    Raises
+    ------
+    UsageError
+        The text is not a list of indices.
+    """
     found: set[int] = set()
     for item in text.split(",") if text != "none" else ():
         match = re.fullmatch(r"([0-9]+)(?:-([0-9]+))?", item)

@@ -69,6 +69,11 @@ def benchmark_table(run: Run, name: str, percentiles: Sequence[float] = (), full
         name: as the engine's registry has it (`osu_mbw_mr`, `linktest_bisection`, `netsan_put`), or a kernel.
         percentiles: of the time of a message; for the tables that have them (osu, bench).
         full: all columns and lines, for the tables that have more.
+
+    Raises
+    ------
+    UsageError
+        Nothing was measured, or the table shows none of the rows.
     """
     rows = [row for row in run.rows if "retest_of" not in row.attributes]
     if not rows:

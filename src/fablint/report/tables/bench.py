@@ -71,7 +71,13 @@ class BenchTable:
 
 
 def bench(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """The tables of all rows. Options: percentiles."""
+    """The tables of all rows. Options: percentiles.
+
+    Raises
+    ------
+    UsageError
+        The table shows none of the rows, or does not have an option that is set.
+    """
     refuse("bench", options, "full", "slowest")
     if not rows:
         raise nothing_suits("bench", run, rows, "a row", "measure one")

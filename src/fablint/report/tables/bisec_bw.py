@@ -17,6 +17,11 @@ def bisec_bw(run: Run, rows: Sequence[Row], options: Options) -> Table:
     """One section per row of a kernel with both directions at once on pairs i, i + n/2.
 
     Options: slowest (so many pairs per size, slowest first; else all), full (the hosts as well).
+
+    Raises
+    ------
+    UsageError
+        The table shows none of the rows, or does not have an option that is set.
     """
     refuse("bisec_bw", options, "percentiles")
     found = [row for row in rows if row.is_duplex and row.pattern in ("pair", "pairs") and row.statistics]

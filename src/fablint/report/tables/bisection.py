@@ -18,7 +18,13 @@ _UNITS = ((2.0**40, "TiB/s"), (2.0**30, "GiB/s"), (2.0**20, "MiB/s"), (1.0, "B/s
 
 
 def bisection(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One section per row of the pattern bisection, at 16 MiB where that was measured, else at the largest size."""
+    """One section per row of the pattern bisection, at 16 MiB where that was measured, else at the largest size.
+
+    Raises
+    ------
+    UsageError
+        The table shows none of the rows, or does not have an option that is set.
+    """
     refuse("bisection", options, "percentiles", "full", "slowest")
     found = [row for row in rows if row.pattern == "bisection" and row.statistics]
     if not found:

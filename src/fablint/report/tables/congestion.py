@@ -33,7 +33,13 @@ class Times:
 
 
 def congestion(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One section per victim-aggressor row. Options: slowest (so many pairs per size, worst first)."""
+    """One section per victim-aggressor row. Options: slowest (so many pairs per size, worst first).
+
+    Raises
+    ------
+    UsageError
+        The table shows none of the rows, or does not have an option that is set.
+    """
     refuse("congestion", options, "percentiles", "full")
     found = [row for row in rows if row.pattern == "victim-aggressor" and "mean" in row.statistics]
     if not found:

@@ -30,7 +30,13 @@ _ERRORS = re.compile(
 
 
 def counters(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One section per row measured with --counters; else one for the whole run."""
+    """One section per row measured with --counters; else one for the whole run.
+
+    Raises
+    ------
+    UsageError
+        The run has no counters.
+    """
     refuse("counters", options, "percentiles", "full", "slowest")
     read: list[tuple[str, Mapping[str, Any]]] = [
         (f"row {row.name}", row.attributes.get("counters") or {}) for row in rows

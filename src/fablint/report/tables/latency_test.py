@@ -13,7 +13,13 @@ from fablint.report.tables.traffic import PAIRS
 
 
 def latency_test(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One section per latency row of pairs. Options: slowest (so many pairs, slowest at the smallest size first)."""
+    """One section per latency row of pairs. Options: slowest (so many pairs, slowest at the smallest size first).
+
+    Raises
+    ------
+    UsageError
+        The table shows none of the rows, or does not have an option that is set.
+    """
     refuse("latency_test", options, "percentiles", "full")
     found = [
         row

@@ -20,7 +20,13 @@ SLOWEST = 10  # LinkTest's --num-slowest
 
 
 def linktest(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """The log of every row of pairs, one section per size. Options: slowest (how many are listed)."""
+    """The log of every row of pairs, one section per size. Options: slowest (how many are listed).
+
+    Raises
+    ------
+    UsageError
+        The table shows none of the rows, or does not have an option that is set.
+    """
     refuse("linktest", options, "percentiles", "full")
     found = [row for row in rows if row.pattern in PAIRS and "retest_of" not in row.attributes and row.statistics]
     if not found:

@@ -35,7 +35,13 @@ def is_shown(row: Row) -> bool:
 
 
 def nccl_tests(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One table per collective; its rows in place and out of place share the lines."""
+    """One table per collective; its rows in place and out of place share the lines.
+
+    Raises
+    ------
+    UsageError
+        The table shows none of the rows, or does not have an option that is set.
+    """
     refuse("nccl_tests", options, "percentiles", "full", "slowest")
     groups: dict[tuple[str, str, bool], dict[str, Row]] = {}
     for row in filter(is_shown, rows):

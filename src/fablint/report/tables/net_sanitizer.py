@@ -38,7 +38,13 @@ class Figures:
 
 
 def net_sanitizer(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One block per row. Options: full adds a line per connection, slowest one for each of so many per size."""
+    """One block per row. Options: full adds a line per connection, slowest one for each of so many per size.
+
+    Raises
+    ------
+    UsageError
+        The table shows none of the rows, or does not have an option that is set.
+    """
     refuse("net_sanitizer", options, "percentiles")
     found = [row for row in rows if row.kernel in KERNELS and row.pattern in PATTERNS and row.statistics]
     if not found:

@@ -45,7 +45,13 @@ class Line:
 
 
 def osu(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """A table per row; one matrix for rows that differ in nothing but their window. Options: percentiles, full."""
+    """A table per row; one matrix for rows that differ in nothing but their window. Options: percentiles, full.
+
+    Raises
+    ------
+    UsageError
+        The table shows none of the rows, or does not have an option that is set.
+    """
     refuse("osu", options, "slowest")
     wanted = checked(options.percentiles)
     found = [row for row in rows if row.pattern in PATTERNS]

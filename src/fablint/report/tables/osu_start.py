@@ -11,7 +11,13 @@ _MS = 1000.0
 
 
 def osu_init(run: Run) -> Rendered:
-    """Return the time of MPI_Init: of the fastest and slowest rank, and the mean of all; whole ms, as in OSU."""
+    """Return the time of MPI_Init: of the fastest and slowest rank, and the mean of all; whole ms, as in OSU.
+
+    Raises
+    ------
+    UsageError
+        The run has no start times of MPI.
+    """
     durations_s = (run.attributes.get("mpi") or {}).get("init_s")
     if not durations_s:
         raise UsageError("table osu_init needs the time of MPI_Init, which the run does not have", "measure it again")

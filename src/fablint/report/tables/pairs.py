@@ -18,7 +18,13 @@ _SHOWN = ("min", "p99", "max")
 
 
 def pairs(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One section per row: a line per ordered pair and size. Options: slowest (so many per size, slowest first)."""
+    """One section per row: a line per ordered pair and size. Options: slowest (so many per size, slowest first).
+
+    Raises
+    ------
+    UsageError
+        The table shows none of the rows, or does not have an option that is set.
+    """
     refuse("pairs", options, "percentiles", "full")
     found = [part for row in rows for part in conditions(row) if row.statistics]
     if not found:

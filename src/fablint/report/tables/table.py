@@ -88,7 +88,7 @@ def refuse(name: str, options: Options, *unused: str) -> None:
 
 
 def nothing_suits(name: str, run: Run, rows: Sequence[Row], wanted: str, measure: str) -> UsageError:
-    """No row of the run can be shown in this table."""
+    """Return the error that a table shows none of the rows: `wanted` says what it shows, `measure` is the hint."""
     have = ", ".join(f"{row.name} ({row.kernel}, {row.pattern})" for row in rows[:4]) or "none"
     more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
     where = f"run {run.path}" if run.path else "the run"

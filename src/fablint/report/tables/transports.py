@@ -13,7 +13,13 @@ from fablint.text import units
 
 
 def transports(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """Return a table for each measurement that several rows did over different transports or memories."""
+    """Return a table for each measurement that several rows did over different transports or memories.
+
+    Raises
+    ------
+    UsageError
+        The table shows none of the rows, or does not have an option that is set.
+    """
     refuse("transports", options, "percentiles", "full", "slowest")
     found = transport_comparisons(rows)
     if not found:

@@ -289,7 +289,10 @@ def listens(port: int) -> bool:
 
 
 def said_by(running: Any, end: float, most: int = MOST_LETTERS) -> Dict[str, Any]:
-    """Return the output of a program (a Popen) until the time `end`; then end the program."""
+    """Return `status` and `output` of a program (a Popen with pipes); `error` where it failed.
+
+    It is ended at the monotonic time `end`, or after `most` letters; then there is an `error` only.
+    """
     said = {running.stdout: bytearray(), running.stderr: bytearray()}
     try:
         listen(said, end, most)

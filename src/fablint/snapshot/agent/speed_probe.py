@@ -31,7 +31,10 @@ Spans = List[Tuple[float, float]]  # when each piece of work began and ended, in
 
 
 def add_probe(machine: Machine, answers: Dict[str, Any]) -> None:
-    """Store the output of the probe among those of programs; with a root it is a file."""
+    """Measure the speed of this host and store the result as output of the program PROBE in `answers`.
+
+    With a root directory the output is read from a file. Without time, and after an error, the entry has an `error`.
+    """
     if machine.root:
         answers[PROBE] = machine.ask(PROBE, [], 0.0)
     elif machine.left() < LEAST_S:
@@ -139,7 +142,13 @@ def run(machine: Machine, cpus: List[int], prepare: Callable[[], Work]) -> Dict[
 
 
 def rates(spans: Dict[int, Spans], amount: int) -> Dict[str, Any]:
-    """Return the total rate, the spread of time slices, and the slowest core relative to the median core."""
+    """Return the total rate, the spread of time slices, and the slowest core relative to the median core.
+
+    Raises
+    ------
+    RuntimeError
+        The cores did not run at the same time.
+    """
     begin_s = max(found[0][0] for found in spans.values())
     end_s = min(found[-1][1] for found in spans.values())
     length = (end_s - begin_s) / SLICES
@@ -206,7 +215,13 @@ def group_limits(machine: Machine, root: str, group: str, name: str) -> List[int
 
 
 def busy_seconds(machine: Machine) -> float:
-    """Return the busy CPU time of the host in seconds, including steal time."""
+    """Return the busy CPU time of the host in seconds, including steal time.
+
+    Raises
+    ------
+    ValueError
+        /proc/stat cannot be read.
+    """
     words = str(machine.read("/proc/stat")).partition("\n")[0].split()
     if len(words) < 9 or words[0] != "cpu":
         raise ValueError("/proc/stat cannot be read")

@@ -94,7 +94,13 @@ def parse_hp2p(text: str) -> Hp2pText:
 
 
 def read_hp2p(data: bytes, hosts: Sequence[str]) -> Imported:
-    """Import the printed text: the matrix, or if there is none, the figures over all pairs."""
+    """Import the printed text: the matrix, or if there is none, the figures over all pairs.
+
+    Raises
+    ------
+    UsageError
+        The text does not state the message size, or is not an output of hp2p.
+    """
     parsed = parse_hp2p(text_of(data))
     size_text = parsed.facts.get("Message size", "")
     if not re.fullmatch(INTEGER, size_text) or int(size_text) == 0:

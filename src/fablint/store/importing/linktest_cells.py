@@ -78,6 +78,11 @@ def read_linktest(data: bytes, hosts: Sequence[str]) -> Imported:
 
     The slowest pairs were selected because they were slow, so that they alone allow no judgement of a host: they become
     retests of a row `latency`, which a parallel log does not have.
+
+    Raises
+    ------
+    UsageError
+        The log does not state the message length, or is not one of LinkTest.
     """
     log = parse_linktest(text_of(data))
     size, ranks = _size(log), _ranks(log)

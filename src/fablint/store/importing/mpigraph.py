@@ -118,6 +118,11 @@ def read_mpigraph(data: bytes, hosts: Sequence[str]) -> Imported:
     includes waiting for its other stream. A slow host thus affects the times that its neighbours of that step report,
     but not the times at the other ends of their streams. So each cell is the shorter of the times of both ends: neither
     can be shorter than the network allows.
+
+    Raises
+    ------
+    UsageError
+        The text does not state the message size, or is not an output of mpiGraph; or `hosts` is given.
     """
     refuse_hosts(hosts)
     parsed = parse_mpigraph(text_of(data))

@@ -101,7 +101,10 @@ class CheckRun(ABC):
         """Record that the check came to its verdict."""
 
     def begin(self, make: Callable[[CheckRequest], Stage | None]) -> Run:
-        """Measure the first stage of the run, and write what every later diagnosis of the run needs into it."""
+        """Measure the first stage of the run, write its topology into the run directory, and return the run.
+
+        `make` returns the stage that suits a request; None: there is nothing to measure. Raises the errors of a launch.
+        """
         run = self.launches.begin(make)
         run_files.save_topology(self.launches.request.topology, self.launches.output)
         return run

@@ -36,7 +36,15 @@ class MeasuredHostPairs:
 
 
 def host_pairs_of(cells: MeanRatios, placement: Placement) -> MeasuredHostPairs:
-    """Return the pairs of hosts of some cells."""
+    """Return the unordered pairs of hosts that exchanged messages, one entry per pair of NICs or switches.
+
+    Parameters
+    ----------
+    cells
+        (k,) measured cells: the ranks `src` and `dst`.
+    placement
+        Host and switch of each rank.
+    """
     turned = placement.host[cells.src] > placement.host[cells.dst]
     ranks = np.stack([np.where(turned, cells.dst, cells.src), np.where(turned, cells.src, cells.dst)], axis=1)
     hosts, switches = placement.host[ranks], placement.switch[ranks]

@@ -39,7 +39,7 @@ def test_has_every_attribute_of_the_run_format() -> None:
 
 def test_truth_is_in_the_attributes() -> None:
     run = simulate(full_mesh(2, 2), faults=[Fault(ref("host", "h01"), "tx", bandwidth_factor=0.5)])
-    assert run.attributes["simulated"]["faults"][0]["name"] == "h01"
+    assert run.attributes["simulated"]["faults"][0]["component"]["ends"] == [{"nodes": "h01"}]
 
 
 def test_rows_of_one_kernel_get_names_of_their_own() -> None:

@@ -279,6 +279,6 @@ def given_media(values: Mapping[str, Any]) -> tuple[Medium, ...]:
 
 
 def engine_options(*, counters: bool, ranks_per_nic: int | None) -> list[str]:
-    """Options that belong to the engine and not to a row."""
+    """Return the words of the engine's command line for port counters and for the ranks that share a NIC."""
     options = ["--counters"] if counters else []
     return options if ranks_per_nic is None else [*options, "--ranks-per-nic", str(ranks_per_nic)]

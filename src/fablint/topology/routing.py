@@ -97,7 +97,7 @@ class Routes:
         return hops
 
     def distances(self, switches: Index) -> npt.NDArray[np.int8]:
-        """(k, k) links of a shortest path between each two of k switches with hosts; -1 where there is none."""
+        """(k, k) links on a shortest path between each two of k switches with hosts; -1 where there is none."""
         links = self._distance[self._row[switches]][:, switches]
         return np.where(links == UNREACHED, np.int8(-1), links)
 

@@ -60,6 +60,9 @@ def body(request: JobRequest, place: Path | None) -> list[str]:
 
 
 def written(directives: list[str], mark: str, request: JobRequest, place: Path | None) -> str:
-    """The whole script: directives of a scheduler, each after `mark`, then the body."""
+    """Return the text of a job script: directives of the scheduler, each after `mark` (`#SBATCH`), then the `body`.
+
+    Raises UsageError for a command or folder with a NUL character.
+    """
     head = [f"{mark} {directive}" for directive in directives]
     return "\n".join(["#!/bin/sh", *head, "", *body(request, place)]) + "\n"

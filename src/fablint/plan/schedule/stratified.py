@@ -85,9 +85,9 @@ def stratified_rounds(placement: RoutedPlacement, seed: int = 1, counts: Mapping
 
 
 def strata(placement: RoutedPlacement, counts: Mapping[Scope, int] = COUNTS) -> dict[Scope, int]:
-    """Rounds of each stratum that exists here: half of the ranks have a partner in it.
+    """Return the number of rounds of each stratum in which at least half of the ranks have a partner.
 
-    No stratum has more rounds than most ranks have partners. The rounds of one that crosses cables and does not exist
+    `counts` are the numbers of rounds where all strata exist. No stratum has more rounds than most ranks have partners. The rounds of one that crosses cables and does not exist
     go to the other one; where no topology tells, all are far.
     """
     switch, group = (np.bincount(code)[code] for code in (placement.switch_or_host, placement.group_or_host))

@@ -135,7 +135,7 @@ class SizeSurvey:
             self.class_log = np.log(np.array(times, dtype=np.float32))
 
     def add(self, block: Block, log_time: np.ndarray, scope: np.ndarray) -> None:
-        """Add the log times (b, m) of this size; `scope` are their codes."""
+        """Add the (b, m) logarithms of seconds of this size, NaN where not measured; `scope` (b, m) indexes SCOPES."""
         residual = self._residual(block, log_time, scope)
         measured = np.isfinite(log_time)
         self.distribution.add(log_time[measured], scope[measured])

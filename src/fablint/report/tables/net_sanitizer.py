@@ -32,7 +32,7 @@ class Figures:
     iops: float
 
     def text(self) -> str:
-        """In the reference's columns: s, 10^6 bytes/s, us, 1/s."""
+        """Return the figures as net_sanitizer prints them: seconds, 10^6 bytes/s, us, operations per second."""
         figures = ((self.time, 11), (self.rate / 1e6, 11), (self.latency * 1e6, 8), (self.iops, 11))
         return "".join(right(significant(value), width) for value, width in figures)
 

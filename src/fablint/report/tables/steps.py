@@ -108,7 +108,7 @@ def starts(row: Row) -> np.ndarray:
 
 
 def time_words(seconds: float) -> str:
-    """As LinkTest prints a time.
+    """Return a duration in seconds as LinkTest prints it: right-aligned, with its unit.
 
     >>> time_words(11.6491e-6), time_words(0.02452618)
     ('  11.64910 us', '  24.52618 ms')

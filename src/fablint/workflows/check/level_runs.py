@@ -230,7 +230,10 @@ class LevelRuns(CheckRun):
         return [*known, *(finding for finding in self.recounted.findings if finding not in known)]
 
     def final_diagnosis(self, result: LoopResult) -> Diagnosis:
-        """Diagnose the run with what the hosts answer after the measurement."""
+        """Diagnose the run again with the counters that hosts have after the measurement, which are stored in the run.
+
+        Without counters from before the measurement this is the diagnosis of `result`.
+        """
         if self.recount is None:
             return result.diagnosis
         present = set(self.launches.request.rank_hosts) - self.launches.recovery.failed_hosts.keys()

@@ -84,7 +84,7 @@ class Candidates:
     of: Codes  # (e,) candidate that the pair crosses
 
     def pairs(self, number: int) -> Codes:
-        """Return the pairs that cross a candidate."""
+        """Return the codes of the pairs that cross candidate `number`, (k,) ascending."""
         first, last = np.searchsorted(self.of, (number, number + 1))
         return self.pair[first:last]
 

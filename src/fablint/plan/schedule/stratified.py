@@ -87,8 +87,9 @@ def stratified_rounds(placement: RoutedPlacement, seed: int = 1, counts: Mapping
 def strata(placement: RoutedPlacement, counts: Mapping[Scope, int] = COUNTS) -> dict[Scope, int]:
     """Return the number of rounds of each stratum in which at least half of the ranks have a partner.
 
-    `counts` are the numbers of rounds where all strata exist. No stratum has more rounds than most ranks have partners. The rounds of one that crosses cables and does not exist
-    go to the other one; where no topology tells, all are far.
+    `counts` are the numbers of rounds where all strata exist. No stratum has more rounds than most ranks have
+    partners. The rounds of one that crosses cables and does not exist go to the other one; where no topology tells, all
+    are far.
     """
     switch, group = (np.bincount(code)[code] for code in (placement.switch_or_host, placement.group_or_host))
     partners = {

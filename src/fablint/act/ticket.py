@@ -53,10 +53,10 @@ def _few(identical: Sequence[Sequence[Finding]]) -> list[Finding]:
     for number, same in enumerate(identical):
         one, check = same[0], said_by(same[0])
         kinds[(one.state, one.component, check[0], one.next_step) if check else (number,)].append(same)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for sets in kinds.values():
-        found += [_merged([one for same in sets for one in same])] if len(sets) > _VALUES else map(_merged, sets)
-    return found
+        findings += [_merged([one for same in sets for one in same])] if len(sets) > _VALUES else map(_merged, sets)
+    return findings
 
 
 def _merged(findings: Sequence[Finding]) -> Finding:

@@ -53,20 +53,20 @@ class Retransmissions:
 
 def retransmissions(run: Run, placement: Placement, routes: Routes | None, settings: Settings) -> Retransmissions:
     """Components on which segments are lost, by what TCP sent again."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     lost: dict[ComponentRef, int] = {}
     notes: list[str] = []
     for calm in (True, False):
         segments = read_segments(run, placement, calm=calm)
         evidence = _evidence_of(segments, placement, routes, settings) if segments is not None else None
         own = [] if evidence is None else evidence.findings(calm=calm)
-        named = {known.components for known in found}
-        found += [one for one, _ in own if one.components not in named]
+        named = {known.components for known in findings}
+        findings += [one for one, _ in own if one.components not in named]
         for one, loss in own:
             lost[one.components[0]] = lost.get(one.components[0], 0) + loss.lost
         if segments is not None and not notes:
             notes += _shared_loss(segments, [loss.pairs for _, loss in own], calm=calm)
-    return Retransmissions(found, lost, notes)
+    return Retransmissions(findings, lost, notes)
 
 
 def _shared_loss(segments: Segments, explained: Sequence[Codes], *, calm: bool) -> list[str]:
@@ -98,19 +98,19 @@ def joined(resent: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]
     grave and of no direction, such as late messages, is replaced by them and leaves its evidence.
     """
     own = {one.name: one for one in resent}
-    kept: list[Finding] = []
+    findings: list[Finding] = []
     for one in known:
         other = own.get(one.name)
         if other is None or one.state not in (State.FAULT, State.SUSPECT):
-            kept.append(one)
+            findings.append(one)
         elif one.state is State.FAULT and (one.direction or other.state is not State.FAULT):
-            kept.append(_with_evidence(one, other))
+            findings.append(_with_evidence(one, other))
             own.pop(one.name, None)
         elif one.direction is None and one.component == other.component:
             own[one.name] = _with_evidence(other, one)
         else:
-            kept.append(one)
-    return [*kept, *own.values()]
+            findings.append(one)
+    return [*findings, *own.values()]
 
 
 def _with_evidence(one: Finding, other: Finding) -> Finding:

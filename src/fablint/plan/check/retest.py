@@ -178,9 +178,9 @@ def _effect_now(was: Finding, run: Run, retest: Retest) -> float | None:
         if row.quantity != was.quantity:
             continue
         for size in row.sizes:
-            found = row.observations(size)
-            if found.partner is not None:
-                losses += _losses(found.sent, found.partner, about.astype(np.int32), retest.placement)
+            observations = row.observations(size)
+            if observations.partner is not None:
+                losses += _losses(observations.sent, observations.partner, about.astype(np.int32), retest.placement)
     if not losses:
         return None
     worst = max(losses)

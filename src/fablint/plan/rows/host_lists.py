@@ -75,12 +75,12 @@ def _without_braces(item: str) -> Iterator[str]:
     waiting = [item]
     while waiting:
         item = waiting.pop()
-        found = _BRACES.search(item)
-        if found is None:
+        match = _BRACES.search(item)
+        if match is None:
             yield item
             continue
-        before, after = item[: found.start()], item[found.end() :]
-        words = [word.strip().replace("..", "-") for word in found[1].split(",")]
+        before, after = item[: match.start()], item[match.end() :]
+        words = [word.strip().replace("..", "-") for word in match[1].split(",")]
         if all(_NUMBERS.fullmatch(word) for word in words):
             waiting.append(f"{before}[{','.join(words)}]{after}")
         else:

@@ -32,12 +32,12 @@ def media(options: Options) -> list[Options]:
     lists = {name: _listed(name, options) for name in ("transport", "memory") if options.get(name)}
     if all(len(words) == 1 for words in lists.values()):
         return [options]
-    found: list[Options] = []
+    alternatives: list[Options] = []
     for words in product(*lists.values()):
         own = {**options, **dict(zip(lists, words, strict=True))}
         foreign = _options_of_others(own.get("transport"), lists.get("transport", ()))
-        found.append({name: text for name, text in own.items() if name not in foreign})
-    return found
+        alternatives.append({name: text for name, text in own.items() if name not in foreign})
+    return alternatives
 
 
 def parse_media(options: Options) -> tuple[Medium, ...]:

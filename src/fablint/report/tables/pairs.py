@@ -44,11 +44,11 @@ def slowest(
     All pairs in the order of their ranks for a count of None.
     """
     name = central(row)
-    kept: list[Cells] = []
+    cellses: list[Cells] = []
     for block in blocks(row, index, list(dict.fromkeys([name, *statistics]))):
         merged = block.by_pair(ranks(row))
-        kept.append(merged if count is None else _worst(merged, name, count, also))
-    return joined(kept) if count is None else _worst(joined(kept), name, count, also)
+        cellses.append(merged if count is None else _worst(merged, name, count, also))
+    return joined(cellses) if count is None else _worst(joined(cellses), name, count, also)
 
 
 def _worst(cells: Cells, name: str, count: int, also: Collection[tuple[int, int]]) -> Cells:

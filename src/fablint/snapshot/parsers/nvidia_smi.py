@@ -30,17 +30,17 @@ class Gpu:
 
     def watts(self, *paths: str) -> float | None:
         """Return the first of these values in watts; None if it is unknown."""
-        found = _WATTS.fullmatch(self.text(*paths))
-        return float(found[1]) if found else None
+        match = _WATTS.fullmatch(self.text(*paths))
+        return float(match[1]) if match else None
 
     @property
     def reasons(self) -> Sequence[str] | None:
         """Active reasons for lowered clocks: `hw_slowdown`, `gpu_idle`; None if they are not reported."""
         states = {}
         for path, text in self.texts.items():
-            found = _REASON.match(path.rpartition("/")[2])
-            if found:
-                states[found[1]] = text
+            match = _REASON.match(path.rpartition("/")[2])
+            if match:
+                states[match[1]] = text
         return [reason for reason, text in states.items() if text == "Active"] if states else None
 
     @property

@@ -36,11 +36,11 @@ def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -
 
 def _once(*evidence: Sequence[EvidenceRecord]) -> list[EvidenceRecord]:
     """Every piece of evidence once."""
-    found: list[EvidenceRecord] = []
+    evidence_records: list[EvidenceRecord] = []
     for one in (one for each in evidence for one in each):
-        if one not in found:
-            found.append(one)
-    return found
+        if one not in evidence_records:
+            evidence_records.append(one)
+    return evidence_records
 
 
 def merge_findings(findings: Iterable[Finding]) -> list[Finding]:

@@ -119,14 +119,14 @@ def _blocks(pairs: Iterable[tuple[int, int]]) -> list[tuple[tuple[int, ...], tup
 
 def _of_whole_switches(pairs: Sequence[SlowPair], placement: Placement) -> list[SlowPair]:
     """Those that are, together, all pairs of the hosts of a switch."""
-    found: list[SlowPair] = []
+    slow_pairs: list[SlowPair] = []
     for switch in range(len(placement.switches)):
         own = [pair for pair in pairs if all(placement.switch[rank] == switch for rank in pair.ranks)]
         hosts = np.unique(placement.host[placement.switch == switch]).size
         met = {tuple(sorted(int(placement.host[rank]) for rank in pair.ranks)) for pair in own}
         if own and len(met) == hosts * (hosts - 1) // 2:
-            found += own
-    return found
+            slow_pairs += own
+    return slow_pairs
 
 
 def _faster(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:

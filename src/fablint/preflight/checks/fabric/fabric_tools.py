@@ -28,12 +28,12 @@ class FabricCheck(Check):
         if fleet.fabric is None:
             yield self.skip(FABRIC, "", f"runs at level full, where {self.program} is installed")
             return
-        said = fleet.fabric.command(self.program)
-        failed = _FAILED.match(said.text) if said.status else None
-        if said.text.strip() and not failed:
-            yield from self.look(fleet, said.text) or [self.ok(FABRIC)]
+        output = fleet.fabric.command(self.program)
+        failed = _FAILED.match(output.text) if output.status else None
+        if output.text.strip() and not failed:
+            yield from self.look(fleet, output.text) or [self.ok(FABRIC)]
         else:
-            yield self.without(fleet, shortened(failed[1] if failed else said.error) or "the tool printed nothing")
+            yield self.without(fleet, shortened(failed[1] if failed else output.error) or "the tool printed nothing")
 
     def without(self, fleet: Fleet, why: str) -> Result:
         """Return the result if the tool printed nothing: it is not installed, or cannot access the fabric."""

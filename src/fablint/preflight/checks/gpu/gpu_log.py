@@ -44,14 +44,14 @@ class LogGpu(LogCheck):
 
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
         for line in lines:
-            if found := self._SXID.search(line.text):
-                grade = Grade.FAIL if found["kind"] else Grade.NOTE
-                yield Event(grade, f"SXid {found['number']}", found["device"], line)
-            elif found := self._XID.search(line.text):
-                yield self._xid(int(found["number"]), found["device"], line)
-            elif found := self._FAILED.search(line.text):
-                what = f"{_INIT} {found['code'] or ''}".strip()
-                yield Event(Grade.FAIL, what, (found["device"] or "").lower(), line)
+            if match := self._SXID.search(line.text):
+                grade = Grade.FAIL if match["kind"] else Grade.NOTE
+                yield Event(grade, f"SXid {match['number']}", match["device"], line)
+            elif match := self._XID.search(line.text):
+                yield self._xid(int(match["number"]), match["device"], line)
+            elif match := self._FAILED.search(line.text):
+                what = f"{_INIT} {match['code'] or ''}".strip()
+                yield Event(Grade.FAIL, what, (match["device"] or "").lower(), line)
 
     def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
         """Yield recoveries: Xid 154 without an action, a reload of the driver, a GPU that nvidia-smi lists now."""

@@ -47,12 +47,12 @@ class GpuCheck(HostCheck):
     def look(self, host: Host) -> Iterator[Result]:
         if not host.snapshot.names(GPUS) and not gpus(host):
             return
-        said = host.command(QUERY)
-        without = instead_of(self, host.name, "", said)
+        output = host.command(QUERY)
+        without = instead_of(self, host.name, "", output)
         if without is not None:
             yield without
         elif not gpus(host):
-            why = without_answer(said) if said.status else "the output cannot be parsed"
+            why = without_answer(output) if output.status else "the output cannot be parsed"
             yield self.error(host.name, "", f"nvidia-smi: {why}")
         for gpu in gpus(host):
             yield self.judged(host.name, gpu)
@@ -172,15 +172,15 @@ class FabricManager(HostCheck):
     absent = "no NVLink switch"
 
     def look(self, host: Host) -> Iterable[Result]:
-        said = host.command("fabricmanager")
+        output = host.command("fabricmanager")
         if host.snapshot.names(NVSWITCHES):
-            state = shortened(said.text, 20)
+            state = shortened(output.text, 20)
             if state == "active":
                 yield self.ok(host.name, value=state)
             elif state:
                 yield self.failure(host.name, "", f"nvidia-fabricmanager is {state}", state, "active")
             else:
-                yield self.skip(host.name, "", f"systemctl: {shortened(said.error) or 'no answer'}")
+                yield self.skip(host.name, "", f"systemctl: {shortened(output.error) or 'no answer'}")
         for gpu in gpus(host):
             state, status = (gpu.text(f"fabric/{name}") for name in ("state", "status"))
             if state == "Completed" and status not in ("", "Success"):

@@ -72,9 +72,9 @@ class NvLinks(UniformCheck):
     _LINK = re.compile(r"^\s+Link \d{1,3}: (?:([\d.]{1,12} [KMGT]B/s)|<?inactive>?)", re.MULTILINE)
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        said = host.command("nvidia-smi-nvlink")
+        output = host.command("nvidia-smi-nvlink")
         found = {}
-        for gpu, text in _by_gpu(said.text if said.status == 0 else ""):
+        for gpu, text in _by_gpu(output.text if output.status == 0 else ""):
             speeds = self._LINK.findall(text)
             if speeds:
                 up = Counter(speed for speed in speeds if speed)
@@ -94,9 +94,9 @@ class NvLinkErrors(HostCheck):
     absent = "nvidia-smi, run at level full, reports no errors of NVLinks"
 
     def look(self, host: Host) -> Iterable[Result]:
-        said = host.command("nvidia-smi-nvlink-errors")
+        output = host.command("nvidia-smi-nvlink-errors")
         readings: dict[str, dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
-        for gpu, text in _by_gpu(said.text if said.status == 0 else ""):
+        for gpu, text in _by_gpu(output.text if output.status == 0 else ""):
             for link, kind, count in _link_errors(text.partition("\n")[2]):
                 readings[gpu][link, kind].append(count)
         for gpu, own in readings.items():

@@ -18,8 +18,8 @@ _FLAGS = re.compile(r"^flags\s*:(.*)$", re.MULTILINE)
 
 def cpu_flags(host: Host) -> frozenset[str]:
     """Return the clock flags of an x86 CPU; empty for other CPUs."""
-    found = _FLAGS.search(host.read("/proc/cpuinfo") or "")
-    return frozenset(found[1].split()) if found else frozenset()
+    match = _FLAGS.search(host.read("/proc/cpuinfo") or "")
+    return frozenset(match[1].split()) if match else frozenset()
 
 
 class ClockSource(HostCheck):

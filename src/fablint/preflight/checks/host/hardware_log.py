@@ -71,9 +71,9 @@ class LogAer(LogCheck):
         reports: dict[tuple[str, str], dict[str, list[Line]]] = defaultdict(lambda: defaultdict(list))
         for line in lines:
             for pattern in (self._RECEIVED, self._ON_BUS):
-                if found := pattern.search(line.text):
-                    kind = "corrected" if found["kind"].startswith("C") else "fatal" if found["fatal"] else "non-fatal"
-                    reports[found["device"], kind][pattern.pattern].append(line)
+                if match := pattern.search(line.text):
+                    kind = "corrected" if match["kind"].startswith("C") else "fatal" if match["fatal"] else "non-fatal"
+                    reports[match["device"], kind][pattern.pattern].append(line)
         for (device, kind), by_pattern in reports.items():
             errors = max(by_pattern.values(), key=len)
             bad = Grade.FAIL if kind == "fatal" or len(errors) > self._MOST else Grade.WARN
@@ -107,12 +107,12 @@ class LogEdac(LogCheck):
 
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
         for line in lines:
-            found = self._ERROR.search(line.text)
-            if found and int(found["count"]):
-                bad = found["kind"] == "UE"
+            match = self._ERROR.search(line.text)
+            if match and int(match["count"]):
+                bad = match["kind"] == "UE"
                 what = "uncorrected memory error" if bad else "corrected memory error"
                 grade = Grade.FAIL if bad else Grade.NOTE
-                yield Event(grade, what, found["device"], line, int(found["count"]), MANY)
+                yield Event(grade, what, match["device"], line, int(match["count"]), MANY)
 
 
 class LogMce(LogCheck):
@@ -136,11 +136,11 @@ class LogMce(LogCheck):
         for line in lines:
             if line.text.startswith("{"):  # from the firmware, see log.hw
                 continue
-            if found := self._CHECK.search(line.text):
-                bad = bool(found["exception"]) or bool(int(found["status"], 16) & self._UNCORRECTED)
-                yield self._event(bad, f"cpu{found['cpu']}", line)
-            elif found := self._DECODED.search(line.text):
-                yield self._event(found["kind"].startswith(("U", "S")), "", line)
+            if match := self._CHECK.search(line.text):
+                bad = bool(match["exception"]) or bool(int(match["status"], 16) & self._UNCORRECTED)
+                yield self._event(bad, f"cpu{match['cpu']}", line)
+            elif match := self._DECODED.search(line.text):
+                yield self._event(match["kind"].startswith(("U", "S")), "", line)
             elif "Machine check events logged" in line.text:
                 yield Event(Grade.NOTE, "machine checks logged", "", line, many=MANY)
 

@@ -36,14 +36,14 @@ class PcieRequests(UniformCheck):
 
     def _why_not(self, host: Host) -> str:
         """Return why a host has no values."""
-        said = host.command("lspci")
+        output = host.command("lspci")
         if not host.fabric_devices:
             return NO_DEVICE
-        return "lspci shows it to root only" if "<access denied>" in said.text else f"lspci: {without_answer(said)}"
+        return "lspci shows it to root only" if "<access denied>" in output.text else f"lspci: {without_answer(output)}"
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        said = host.command("lspci")
-        sizes = _sizes(said.text) if said.status == 0 else {}
+        output = host.command("lspci")
+        sizes = _sizes(output.text) if output.status == 0 else {}
         links = {name: host.snapshot.link(folder) for name, folder in host.fabric_devices.items()}
         return {name: sizes.get(address) for name, address in links.items() if sizes}
 

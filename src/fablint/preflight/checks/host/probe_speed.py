@@ -48,12 +48,12 @@ class SpeedCheck(Check):
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like: dict[tuple[str, str, int, str], dict[str, Speed]] = defaultdict(dict)
         for host in fleet.hosts:
-            said = host.command(PROBE)
-            speed = speed_of(said.text, self.half)
-            if said.error == TIMED_OUT or (said.status == 0 and speed is None):
-                yield self.error(host.name, "", shortened(said.error) or "the output of the probe cannot be parsed")
+            output = host.command(PROBE)
+            speed = speed_of(output.text, self.half)
+            if output.error == TIMED_OUT or (output.status == 0 and speed is None):
+                yield self.error(host.name, "", shortened(output.error) or "the output of the probe cannot be parsed")
             elif speed is None:
-                yield self.skip(host.name, "", shortened(said.error) or "the probe did not run")
+                yield self.skip(host.name, "", shortened(output.error) or "the probe did not run")
             elif speed.others > self._BUSY * speed.cores:
                 why = f"other programs used {speed.others:.1f} of {speed.cores} cores"
                 yield self.skip(host.name, "", why)

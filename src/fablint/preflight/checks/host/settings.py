@@ -36,17 +36,17 @@ class Memlock(HostCheck):
         if not rdma_devices(host):
             return
         text = host.read("/proc/self/limits")
-        found = self._LINE.search(text or "")
+        match = self._LINE.search(text or "")
         if text is None:
             yield self.skip(host.name, "", "no /proc/self/limits")
-        elif found is None or not (found[1] == "unlimited" or found[1].isdecimal()):
+        elif match is None or not (match[1] == "unlimited" or match[1].isdecimal()):
             yield self.error(host.name, "", "no limit of locked memory in /proc/self/limits")
-        elif found[1] == "unlimited" or len(found[1]) > 18 or int(found[1]) >= self._ENOUGH:
+        elif match[1] == "unlimited" or len(match[1]) > 18 or int(match[1]) >= self._ENOUGH:
             yield self.ok(host.name)
         elif host.snapshot.root:
             yield self.skip(host.name, "", "read as root, which has no limit")
         else:
-            limit = int(found[1])
+            limit = int(match[1])
             say = self.failure if limit <= self._TOO_LITTLE else self.warning
             yield say(host.name, "", f"limit of locked memory {limit / MIB:g} MiB", limit, "unlimited")
 
@@ -90,8 +90,8 @@ class Hugepages(UniformCheck):
     _LINES = re.compile(r"^HugePages_Total: +(\d{1,12})$.*^Hugepagesize: +(\d{1,12}) kB", re.MULTILINE | re.DOTALL)
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        found = self._LINES.search(host.read("/proc/meminfo") or "")
-        return {"": f"{found[1]} of {found[2]} kB"} if found else {}
+        match = self._LINES.search(host.read("/proc/meminfo") or "")
+        return {"": f"{match[1]} of {match[2]} kB"} if match else {}
 
 
 class Governor(HostCheck):
@@ -228,8 +228,8 @@ class HugepagesOnDemand(UniformCheck):
     _CHOSEN = re.compile(r"\[(\w{1,20})\]")
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        found = self._CHOSEN.search(host.read("/sys/kernel/mm/transparent_hugepage/enabled") or "")
-        return {"": found[1]} if found else {}
+        match = self._CHOSEN.search(host.read("/sys/kernel/mm/transparent_hugepage/enabled") or "")
+        return {"": match[1]} if match else {}
 
 
 class NumaBalancing(UniformCheck):
@@ -305,14 +305,14 @@ class AccessControl(HostCheck):
     _NIC = ("Infiniband controller", "Ethernet controller", "Network controller")
 
     def look(self, host: Host) -> Iterable[Result]:
-        said = host.command("lspci")
-        if said.status != 0:
-            return [self.skip(host.name, "", f"lspci: {shortened(said.error) or 'failed'}")]
+        output = host.command("lspci")
+        if output.status != 0:
+            return [self.skip(host.name, "", f"lspci: {shortened(output.error) or 'failed'}")]
         if not host.snapshot.root:
             return [self.skip(host.name, "", "lspci shows it to root only")]
         devices = [
             (head[1], int(head[2], 16), head["kind"], part)
-            for part in re.split(r"\n\s*\n", said.text)
+            for part in re.split(r"\n\s*\n", output.text)
             if (head := self._HEAD.search(part))
         ]
         if not any(kind.startswith(self._GPU) and not kind.startswith("VGA") for _, _, kind, _ in devices):
@@ -342,5 +342,5 @@ def rdma_devices(host: Host) -> dict[str, str]:
 
 def memory_of(host: Host) -> int | None:
     """Return the kernel's memory in bytes; None if unknown."""
-    found = re.match(r"MemTotal: +(\d{1,15}) kB", host.read("/proc/meminfo") or "")
-    return 1024 * int(found[1]) if found and int(found[1]) else None
+    match = re.match(r"MemTotal: +(\d{1,15}) kB", host.read("/proc/meminfo") or "")
+    return 1024 * int(match[1]) if match and int(match[1]) else None

@@ -181,8 +181,8 @@ class OperatingSystem(UniformCheck):
     _NAME = re.compile(r"^PRETTY_NAME=\"?([^\"\n]*)", re.MULTILINE)
 
     def values(self, host: Host) -> Mapping[str, Any]:
-        found = self._NAME.search(host.read("/etc/os-release") or "")
-        return {"": _version(found[1]) if found else None}
+        match = self._NAME.search(host.read("/etc/os-release") or "")
+        return {"": _version(match[1]) if match else None}
 
 
 class Bios(UniformCheck):
@@ -273,8 +273,8 @@ class Mpi(UniformCheck):
 
     def values(self, host: Host) -> Mapping[str, Any]:
         """Return the first line; after Hydra's heading also the line with the version."""
-        said = host.command("mpiexec")
-        lines = [line.strip() for line in said.text.splitlines() if line.strip()] if said.status == 0 else []
+        output = host.command("mpiexec")
+        lines = [line.strip() for line in output.text.splitlines() if line.strip()] if output.status == 0 else []
         if lines and not re.search(r"\d", lines[0]):
             lines = [f"{lines[0]} {line}" for line in lines if line.startswith("Version:")][:1]
         return {"": _version(lines[0]) if lines else None}

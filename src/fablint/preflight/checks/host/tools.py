@@ -62,11 +62,11 @@ class CxiHealth(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         if not host.cxi:
             return
-        said = host.command("cxi_healthcheck")
-        if instead := instead_of(self, host.name, "", said):
+        output = host.command("cxi_healthcheck")
+        if instead := instead_of(self, host.name, "", output):
             yield instead
             return
-        found = _summaries(said.text)
+        found = _summaries(output.text)
         for device in {**dict.fromkeys(host.cxi), **found} if "" not in found else found:
             yield self._judged(host.name, device, found.get(device, _Summary()))
 
@@ -180,16 +180,16 @@ class _LoopbackRate(Check):
             if not devices:
                 yield self.skip(host.name, "", self.absent)
             for device in devices:
-                said = host.command(f"{self.tool}/{device}")
-                rows = [float(match[1]) for match in map(self.row.match, said.text.splitlines()) if match]
+                output = host.command(f"{self.tool}/{device}")
+                rows = [float(match[1]) for match in map(self.row.match, output.text.splitlines()) if match]
                 if rows:
                     speed, kind = self.speed(host, device), self.kind(host, device)
                     key = None if kind is None else (*host.like(device), speed, *kind)
                     measured.append(_Loop(host.name, device, rows[-1], speed, key))
                 else:
-                    why = f": {shortened(said.error)}" if said.error else ""
+                    why = f": {shortened(output.error)}" if output.error else ""
                     nothing = self.error(host.name, device, f"{self.tool} printed no bandwidth{why}")
-                    yield instead_of(self, host.name, device, said) or nothing
+                    yield instead_of(self, host.name, device, output) or nothing
         like: dict[_Key | None, list[float]] = defaultdict(list)
         for one in measured:
             like[one.key].append(one.gbit)
@@ -281,12 +281,12 @@ class GpuDiag(HostCheck):
     remedy = "run dcgmi diag -r 3 on the host; reset or replace the GPU"
 
     def look(self, host: Host) -> Iterable[Result]:
-        said = host.command("dcgmi")
-        tests = list(_tests(said.text))
-        if instead := instead_of(self, host.name, "", said):
+        output = host.command("dcgmi")
+        tests = list(_tests(output.text))
+        if instead := instead_of(self, host.name, "", output):
             yield instead
-        elif said.status and not tests:
-            yield self.skip(host.name, "", shortened(said.error))
+        elif output.status and not tests:
+            yield self.skip(host.name, "", shortened(output.error))
         elif not tests:
             yield self.error(host.name, "", "dcgmi printed no results")
         else:

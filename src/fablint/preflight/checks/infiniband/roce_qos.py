@@ -62,8 +62,8 @@ class RoceQos(ItemsCheck):
         nics = _over_rdma(host)
         if not nics:
             return self.absent
-        said = host.command(f"{_DCB[0]}/{nics[0].name}")
-        return _NO_ANSWER if said.status == 0 else f"dcb: {without_answer(said)}"
+        output = host.command(f"{_DCB[0]}/{nics[0].name}")
+        return _NO_ANSWER if output.status == 0 else f"dcb: {without_answer(output)}"
 
 
 def _over_rdma(host: Host) -> list[NicFact]:
@@ -108,10 +108,10 @@ def _is_flat(value: object) -> bool:
 
 
 def _of_mlnx_qos(text: str) -> Iterator[tuple[str, str]]:
-    if found := _TRUST.search(text):
-        yield "trust", found[1]
-    if found := _ENABLED.search(text):
-        yield "PFC", _priorities([str(number) for number, state in enumerate(found[1].split()) if state == "1"])
+    if match := _TRUST.search(text):
+        yield "trust", match[1]
+    if match := _ENABLED.search(text):
+        yield "PFC", _priorities([str(number) for number, state in enumerate(match[1].split()) if state == "1"])
     for number, limit, scheduling, priorities in _CLASS.findall(text):
         words = f"{scheduling.strip()}, rate {limit.strip()}, priority {' '.join(priorities.split()) or 'none'}"
         yield f"traffic class {number}", words

@@ -49,16 +49,16 @@ class EthtoolCheck(Check):
             if not host.interfaces:
                 yield self.skip(host.name, "", ABSENT)
             for nic in host.interfaces:
-                said = host.command(f"{self.command}/{nic.name}")
-                value = self.value(said.text)
+                output = host.command(f"{self.command}/{nic.name}")
+                value = self.value(output.text)
                 if nic.state != "up":
                     yield self.skip(host.name, nic.name, "the link is down")
-                elif said.status != 0:
-                    yield self.skip(host.name, nic.name, f"ethtool: {said.error or 'failed'}")
+                elif output.status != 0:
+                    yield self.skip(host.name, nic.name, f"ethtool: {output.error or 'failed'}")
                 elif value is None:
                     yield self.error(host.name, nic.name, "the output of ethtool cannot be parsed")
                 else:
-                    seen[nic.name, *host.like(nic.name)].append(NicOutput(host, nic.name, said.text, value))
+                    seen[nic.name, *host.like(nic.name)].append(NicOutput(host, nic.name, output.text, value))
         for (nic_name, *_), like in seen.items():
             yield from self.compare(nic_name, like)
 
@@ -74,8 +74,8 @@ class LinkFec(EthtoolCheck):
     command = "ethtool-fec"
 
     def value(self, text: str) -> str | None:
-        found = _ACTIVE.search(text)
-        return found[1].strip() if found else None
+        match = _ACTIVE.search(text)
+        return match[1].strip() if match else None
 
     def compare(self, nic: str, like: list[NicOutput]) -> Iterator[Result]:
         agreed = Agreement.of([one.value for one in like])

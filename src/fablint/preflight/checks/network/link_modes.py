@@ -48,15 +48,15 @@ class LinkModes(HostCheck):
                 yield self._judge(host, nic)
 
     def _judge(self, host: Host, nic: NicFact) -> Result:
-        said = host.command(f"ethtool/{nic.name}")
-        ends = ends_of(said.text)  # also if ethtool fails: some facts need root
+        output = host.command(f"ethtool/{nic.name}")
+        ends = ends_of(output.text)  # also if ethtool fails: some facts need root
         speed = ends.now or nic.speed
-        if said.error == TIMED_OUT:
+        if output.error == TIMED_OUT:
             return self.error(host.name, nic.name, f"ethtool: {TIMED_OUT}")
         if nic.state != "up":
             return self.skip(host.name, nic.name, "the link is down")
         if not ends.own or speed is None:
-            return self.skip(host.name, nic.name, f"ethtool: {without_answer(said)}")
+            return self.skip(host.name, nic.name, f"ethtool: {without_answer(output)}")
         if not ends.other:
             most = f" of {max(ends.own)}" if max(ends.own) > speed else ""
             why = "the speeds of the other end are unknown (no auto-negotiation)"

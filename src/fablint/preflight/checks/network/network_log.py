@@ -116,18 +116,18 @@ class LogCxi(LogCheck):
     }
 
     def events(self, host: Host, lines: Sequence[Line]) -> Iterator[Event]:
-        down = {found["device"] for line in lines if (found := self._DOWN.search(line.text))}
+        down = {match["device"] for line in lines if (match := self._DOWN.search(line.text))}
         for line in lines:
-            if found := self._ERROR.search(line.text):
-                name = found["name"]
-                harmless = name in self._HARMLESS or (name == "pcs_tx_dp_err" and found["device"] in down)
-                grade = Grade.NOTE if harmless else self._GRADES.get(found["grade"], Grade.NOTE)
+            if match := self._ERROR.search(line.text):
+                name = match["name"]
+                harmless = name in self._HARMLESS or (name == "pcs_tx_dp_err" and match["device"] in down)
+                grade = Grade.NOTE if harmless else self._GRADES.get(match["grade"], Grade.NOTE)
                 means = self._MEANS.get(name)
-                yield Event(grade, f"{name} ({means})" if means else name, found["device"], line)
-            elif found := self._RATE.search(line.text):
-                yield Event(Grade.WARN, "more PCIe errors than the standard allows", found["device"], line)
-            elif found := self._DOWN.search(line.text):
-                yield Event(Grade.NOTE, "link down", found["device"], line, many=_FLAPS)
+                yield Event(grade, f"{name} ({means})" if means else name, match["device"], line)
+            elif match := self._RATE.search(line.text):
+                yield Event(Grade.WARN, "more PCIe errors than the standard allows", match["device"], line)
+            elif match := self._DOWN.search(line.text):
+                yield Event(Grade.NOTE, "link down", match["device"], line, many=_FLAPS)
 
     def recoveries(self, host: Host, lines: Sequence[Line]) -> Iterator[Recovery]:
         """Yield a recovery from degraded errors of link blocks (HNI) for each link that came up again."""

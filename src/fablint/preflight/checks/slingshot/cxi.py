@@ -198,10 +198,10 @@ class CxiRetryHandler(HostCheck):
 
     def look(self, host: Host) -> Iterable[Result]:
         for device in host.cxi:
-            said = host.command(f"cxi_rh/{device}")
-            state = said.text.strip()
+            output = host.command(f"cxi_rh/{device}")
+            state = output.text.strip()
             given_up = self._grown(host, device)
-            if said.ran and state != "active":
+            if output.ran and state != "active":
                 known = re.fullmatch(r"[a-z]{2,20}", state)
                 yield (self.failure if known else self.error)(host.name, device, f"retry handler {shortened(state)}")
             elif given_up:
@@ -209,7 +209,7 @@ class CxiRetryHandler(HostCheck):
             elif state == "active" or host.snapshot.names(f"/run/cxi/{device}"):
                 yield self.ok(host.name, device)
             else:
-                yield self.skip(host.name, device, said.error or "systemd does not report its state")
+                yield self.skip(host.name, device, output.error or "systemd does not report its state")
 
     def _grown(self, host: Host, device: str) -> list[str]:
         """Describe cancelled packets and connections, and timeouts above a limit, since a few are normal."""
@@ -237,11 +237,11 @@ class CxiService(HostCheck):
     def look(self, host: Host) -> Iterable[Result]:
         if not host.cxi:
             return
-        said = host.command("cxi_service")
-        if instead := instead_of(self, host.name, "", said):
+        output = host.command("cxi_service")
+        if instead := instead_of(self, host.name, "", output):
             yield instead
             return
-        services = dict(_services(said.text))
+        services = dict(_services(output.text))
         if not services:
             yield self.error(host.name, "", "cxi_service lists no service")
         for device, enabled in services.items():

@@ -58,7 +58,7 @@ class Setting:
         return why or (without_meaning(self.row, rows) if self.row else "")
 
     def decorate(self, verb: Callable[..., Any]) -> Callable[..., Any]:
-        """Add the option to a verb's function."""
+        """Return the function of a verb with the option added, as a decorator of click does."""
         return click.option(*self.spellings, self.parameter, help=self.help, **self.attributes)(verb)
 
 

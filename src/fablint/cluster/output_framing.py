@@ -61,10 +61,14 @@ def named_host(lines: Sequence[str]) -> str:
 
 
 def answer(host: str, lines: Sequence[str], limit_s: float, aborted: bool = False) -> Answer | None:
-    """Answer in the lines of a host; None if its frame is incomplete.
+    """Return the answer in the lines that the program on a host printed; None if its frame is incomplete.
 
     Parameters
     ----------
+    host, lines
+        The host, and its lines without those of other hosts.
+    limit_s
+        Seconds that the program had, for the text of an error.
     aborted
         The launcher has ended the programs, so that a killed program says nothing about its host.
     """

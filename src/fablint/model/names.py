@@ -140,20 +140,6 @@ def beginning(text: str) -> str:
     return printable(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 
-def ends_of(name: str) -> list[str]:
-    """Both ends of a cable `s0=s1` or a link `s0>s1`, in this order; any other name is one end."""
-    return name.replace(">", "=").split("=")
-
-
-def directions(name: str) -> set[tuple[str, str]]:
-    """Ordered pairs of ends of a path, link or cable, whose names may be folded: `s0>s[1-2]`, `s0=s1`; else empty."""
-    ends = [unfold(end) for end in ends_of(name)]
-    if len(ends) != 2:
-        return set()
-    directed = {(a, b) for a in ends[0] for b in ends[1]}
-    return directed if ">" in name else directed | {(b, a) for a, b in directed}
-
-
 def one_spelling(requested: Iterable[str], reported: Iterable[str]) -> Callable[[str], str]:
     """Function that makes `nid1.site.org` and `nid1` one name: the requested one, else the shorter.
 

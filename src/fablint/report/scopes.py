@@ -94,7 +94,7 @@ def scope_lines(
 
 
 def scope_table(run: Run, placement: Placement) -> str:
-    """The same as text; empty where there are no lines."""
+    """Return the lines of `scope_lines` as a text table, newline-terminated; empty where there are none."""
     lines = scope_lines(run, placement)
     if not lines:
         return ""

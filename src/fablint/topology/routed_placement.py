@@ -126,7 +126,10 @@ def links_crossed(
 
 
 def number_within(container: Index, item: Index) -> Index:
-    """(k,) number of each item among the distinct items of its container, in ascending order of the items."""
+    """Return the (k,) number from 0 of each item among the distinct items of its container, ascending.
+
+    `container` and `item` are (k,) codes: of containers 1, 1, 2 and items 7, 5, 7 the numbers are 1, 0, 0.
+    """
     order = np.lexsort((item, container))
     of_container, of_item = container[order], item[order]
     new_container = np.r_[True, of_container[1:] != of_container[:-1]] if of_container.size else np.zeros(0, bool)

@@ -45,7 +45,7 @@ class CounterHistory:
         return [one for document in known if (one := _valid(document, snapshot)) is not None]
 
     def keep(self, snapshots: Iterable[Snapshot]) -> None:
-        """Write the last values of all counters."""
+        """Store the last values of all counters of the snapshots, for comparison with later snapshots."""
         for snapshot in snapshots if self._folder else ():
             moment = snapshot.time + snapshot.window_s
             kept = {"time": moment, "identity": _identity(snapshot), "counters": counters_of(snapshot)}

@@ -49,9 +49,22 @@ def unjudged(
     *,
     named: Codes,
 ) -> list[Finding]:
-    """Hosts and links about which nothing can be said, by reason and by the rows that it holds for.
+    """Return findings NOT JUDGED on hosts and links, one for each reason and the rows that it holds for.
 
-    `named` are hosts that other findings are about.
+    Parameters
+    ----------
+    views
+        Results of the views of the run.
+    placement
+        Host and switch of each rank.
+    routes
+        Links between switches; None if no cables are known.
+    judgeable
+        (links,) whether a link can be judged one by one.
+    settings
+        The smallest number of partners of a judged host.
+    named
+        Codes of hosts that other findings are about; they are left out.
     """
     findings = []
     for hosts, rows in _lacking(views, lambda view: view.host_partners < settings.min_partners):

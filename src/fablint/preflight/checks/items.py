@@ -32,7 +32,7 @@ class ItemsCheck(UniformCheck):
 
     @abstractmethod
     def items(self, host: Host) -> Mapping[str, Items]:
-        """Return the settings of each group."""
+        """Return the settings of each group (a NIC, say) as texts by name; empty where the host has none."""
 
     def causes(self, host: Host, group: str, name: str) -> Iterable[str]:
         """Return the settings that a setting follows from; if one of these differs, only that one is reported."""

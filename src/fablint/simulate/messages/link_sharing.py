@@ -19,7 +19,9 @@ def path_flows(links: Index, cells: Measurements, count: int, *, at_once: bool) 
 
 
 def contended_time(actual: ActualRouting, condition: Condition, cells: Measurements, *, at_once: bool) -> Floats:
-    """(k,) time per byte of each cell on shared links between switches, with adaptive routing.
+    """Return the (k,) seconds per byte of each cell on shared links between switches, with adaptive routing.
+
+    `at_once`: both directions of a pair are measured together.
 
     A link carries the messages that cross it on shortest paths; messages on detours are spread evenly over all links.
     """

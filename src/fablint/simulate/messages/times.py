@@ -59,9 +59,9 @@ def times(
 def events_of(
     actual: ActualRouting, condition: Condition, cells: Measurements, paths: CellLinks, kernel: Kernel
 ) -> Events:
-    """Events of the cells: links that lose messages, and with adaptive routing the faulty links.
+    """Return what delays a share of the messages of each cell: lossy links, and with adaptive routing faulty links.
 
-    For a latency with adaptive routing also the detours.
+    For the kernel `latency` with adaptive routing detours are events as well. `paths` are the links of the cells.
     """
     events = [_retries(condition, cells, paths)]
     if actual.adaptive:

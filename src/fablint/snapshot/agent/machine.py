@@ -119,7 +119,7 @@ class Machine:
                     put(tree, path, text)
 
     def links(self, patterns: Iterable[str]) -> Dict[str, str]:
-        """Return the targets of symbolic links."""
+        """Return the targets of the symbolic links that match shell patterns, by path; unreadable ones are left out."""
         found = {}
         for path in itertools.chain.from_iterable(map(self.find, patterns)):
             with suppress(OSError):  # not a link

@@ -47,7 +47,7 @@ def warnings(fitness: Fitness) -> list[Result]:
 
 
 def with_later(before: Sequence[Result], later: Sequence[Result]) -> list[Result]:
-    """Warnings of hosts that were asked twice: the later one where a check says two things of the same part."""
+    """Return the results of two calls of preflight, each check, host, component and outcome once: the later one."""
     found = {(one.check, one.host, one.target, one.outcome): one for one in (*before, *later)}
     return list(found.values())
 

@@ -231,7 +231,7 @@ class PathBounds:
 
 
 def path_bounds(paths: Paths | None, placement: Placement) -> PathBounds:
-    """Return the bounds of all paths of one view that messages crossed."""
+    """Return an upper bound of the loss of each path of one view that messages crossed; none without paths."""
     if paths is None:
         none = np.empty(0, np.int64)
         return PathBounds((), np.empty(0), none, (), np.empty(0, bool), np.empty(0, bool))

@@ -96,12 +96,12 @@ def _size(size: Any, kernel: str, where: str) -> int:
     if not isinstance(text, str):
         raise UsageError(f"{where}: size: {shown(size)} is not a size", 'give bytes, such as 8 or "1M"')
     try:
-        size = parse_bytes(text)
+        message_size = parse_bytes(text)
     except UsageError as error:
         raise UsageError(f"{where}: size: {short(error.message)}", error.hint) from None
-    if not KERNELS[kernel].accepts_size(size):
-        raise UsageError(f"{where}: size: {kernel} has no meaning at size {size}", "give another size")
-    return size
+    if not KERNELS[kernel].accepts_size(message_size):
+        raise UsageError(f"{where}: size: {kernel} has no meaning at size {message_size}", "give another size")
+    return message_size
 
 
 def _tolerance(entry: Mapping[str, Any], key: str, threshold: Threshold) -> float | None:

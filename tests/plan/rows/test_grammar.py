@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 from fablint.errors import UsageError
 from fablint.model import RowSpec
 from fablint.model.registry import KERNELS, OPTIONS, PATTERNS, SYNCS, WINS
-from fablint.model.registry.option_values import format_bytes
 from fablint.plan import parse_plan
 from fablint.plan.rows.benchmarks import Benchmark
 from fablint.plan.rows.patterns import extent
@@ -331,14 +330,6 @@ def test_a_row_that_is_accepted_reads_back(kernel, data):
 def test_the_fields_of_a_row_are_the_options_of_the_registry():
     options = {option.field for option in OPTIONS.values()}
     assert {field.name for field in fields(RowSpec)} == {"kernel", "sizes_given", *options}
-
-
-def test_sizes_that_the_user_gave_are_written_although_they_are_the_default():
-    """The engine drops default sizes that do not fit into memory, and refuses those that were given."""
-    assert parse_row(["allreduce"]).text == "allreduce"
-    sizes = KERNELS["allreduce"].default_sizes
-    text = f"allreduce --sizes {format_bytes(sizes[0])}:{format_bytes(sizes[-1])}"
-    assert parse_row(parse_row(text.split()).text.split()).text == text
 
 
 def test_every_option_of_the_grammar_is_documented_with_its_default(engine_page):

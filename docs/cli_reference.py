@@ -28,7 +28,7 @@ JSON object on stdout: `format`, `error`, `exit_code`.
 | --- | --- |
 | `FABLINT_HOME` | for engines, logs, scratch runs and caches; else `$XDG_CACHE_HOME/fablint`, else `~/.cache/fablint` |
 | `FABLINT_MPICXX` | builds the engine; else the `mpicxx` on the PATH, Cray's `CC`, the one of the `mpich` wheel |
-| `FABLINT_LAUNCHER` | starts the ranks, and no other; `direct`: this machine, no MPI [MPI's own, then srun] |
+| `CXX` | compiles the engine without MPI; else `g++`, `c++`, `clang++` |
 | `NO_COLOR` | no colour |
 """
 

@@ -52,7 +52,10 @@ class Completed:
 class Process:
     """A running program with all its descendants: stdout and stderr are read as one stream of lines."""
 
-    def __init__(self, argv: Sequence[str], text: str, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, argv: Sequence[str], text: str, environ: Mapping[str, str], *, is_input_open: bool = False
+    ) -> None:
+        self._is_input_open = is_input_open
         self._popen = subprocess.Popen(
             list(argv),
             stdin=subprocess.PIPE,
@@ -74,8 +77,17 @@ class Process:
 
     def _feed(self, text: str) -> None:
         assert self._popen.stdin is not None
-        with suppress(BrokenPipeError), self._popen.stdin as stdin:
-            stdin.write(text)
+        with suppress(BrokenPipeError, ValueError):  # ValueError: it was closed
+            self._popen.stdin.write(text)
+            self._popen.stdin.flush()
+        if not self._is_input_open:
+            self.close_input()
+
+    def close_input(self) -> None:
+        """End the program's stdin, which `spawn` may have left open."""
+        assert self._popen.stdin is not None
+        with suppress(BrokenPipeError):
+            self._popen.stdin.close()
 
     def _drain(self) -> None:
         assert self._popen.stdout is not None
@@ -283,9 +295,19 @@ class System:
             return Completed(tuple(argv), 124, "", f"{argv[0]}: no end after {timeout_s:g} s")
         return Completed(tuple(argv), done.returncode, done.stdout, done.stderr)
 
-    def spawn(self, argv: Sequence[str], *, text: str = "", environ: Mapping[str, str] | None = None) -> Process:
-        """Start a program in a separate session, with `text` on its stdin and `environ` added to the environment."""
-        return Process(argv, text, {**self.environ, **(environ or {})})
+    def spawn(
+        self,
+        argv: Sequence[str],
+        *,
+        text: str = "",
+        environ: Mapping[str, str] | None = None,
+        is_input_open: bool = False,
+    ) -> Process:
+        """Start a program in a separate session, with `text` on its stdin and `environ` added to the environment.
+
+        Its stdin ends after the text, with `is_input_open` when `Process.close_input` is called.
+        """
+        return Process(argv, text, {**self.environ, **(environ or {})}, is_input_open=is_input_open)
 
     @contextmanager
     def caught_signals(self) -> Iterator[list[int]]:

@@ -38,7 +38,7 @@ def measured(monkeypatch, tmp_path, staged):
         monkeypatch.setattr(
             measure, "build_engine", lambda *_, **__: measure.Engine("", Path(), Path(), "", (), "", "")
         )
-        monkeypatch.setattr(measure, "find_launchers", lambda *_: measure.Choice(()))
+        monkeypatch.setattr(measure, "find_launchers", lambda *_, **__: measure.Choice(()))
         monkeypatch.setattr(measure, "run_on_first", run_on_first)
         monkeypatch.setattr(store, "read_run", lambda _: run)
         context = Context(staged, NoProgress())

@@ -195,3 +195,17 @@ def test_a_wrong_name_is_not_passed_over(staged, origin):
     with pytest.raises(UsageError) as refusal:
         find_mpicxx(staged, given)
     assert str(refusal.value).startswith(f"{origin} names /nowhere/mpicxx, which is not a program")
+
+
+def test_an_engine_without_mpi_needs_a_plain_compiler_only(staged, tmp_path, sources):
+    compiler = fake_mpicxx(tmp_path / "bin").rename(tmp_path / "bin" / "g++")
+    staged.variables.update(PATH=f"{tmp_path / 'bin'}:/usr/bin:/bin", CXX="")
+    with pytest.raises(UsageError, match="no engine is built without MPI"):
+        find_engine(staged, with_mpi=False)
+    built = build_engine(staged, NoProgress(), with_mpi=False)
+    assert built == find_engine(staged, with_mpi=False)
+    assert (built.mpicxx, built.libraries) == (compiler, ())
+    log = compiler.with_name("log").read_text()
+    assert log.count(" -DFABLINT_WITHOUT_MPI ") == log.count(" -c ") + 1  # and to link
+    with pytest.raises(UsageError, match="an engine without MPI is not built with an mpicxx"):
+        build_engine(staged, NoProgress(), mpicxx=compiler, with_mpi=False)

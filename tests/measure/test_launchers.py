@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from fablint.errors import UsageError
-from fablint.measure import find_launchers
+from fablint.measure import connects_without_mpi, find_launchers, find_rendezvous
 from fablint.measure.launcher_choice import find_mpiexec, identify
 from fablint.measure.launchers import LAUNCHERS
 from fablint.measure.launchers.hydra import Hydra, IntelHydra
@@ -15,7 +16,7 @@ from fablint.measure.launchers.launcher import SHARED_STEPS, Death, Mpiexec
 from fablint.measure.launchers.openmpi import OpenMpi
 from fablint.measure.launchers.pals import Aprun, Pals
 from fablint.measure.launchers.srun import Srun, mpi_types
-from fablint.model import Plan, Slots
+from fablint.model import Plan, PlanRow, RowSpec, Slots
 
 VERSIONS = {
     "mpiexec (OpenRTE) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n": OpenMpi,
@@ -318,10 +319,43 @@ def test_a_library_without_a_launcher_goes_with_srun_alone(tmp_path, staged):
 
 def test_the_user_may_choose_the_launcher(tmp_path, staged):
     mpicxx = slurm_job(staged, tmp_path / "bin", "none pmix", ("mpiexec", OPENMPI))
-    staged.variables["FABLINT_LAUNCHER"] = "mpiexec"
-    assert [one.path.name for one in find_launchers(staged, mpicxx).launchers] == ["mpiexec"]
-    staged.variables["FABLINT_LAUNCHER"] = "srun"
-    assert [one.kind for one in find_launchers(staged, mpicxx).launchers] == [Srun("pmix")]
-    staged.variables["FABLINT_LAUNCHER"] = "nothing"
-    with pytest.raises(UsageError, match=r"FABLINT_LAUNCHER names nothing, which is not a program"):
-        find_launchers(staged, mpicxx)
+    assert [one.path.name for one in find_launchers(staged, mpicxx, requested="mpiexec").launchers] == ["mpiexec"]
+    assert [one.kind for one in find_launchers(staged, mpicxx, requested="srun").launchers] == [Srun("pmix")]
+    with pytest.raises(UsageError, match=r"--launcher names nothing, which is not a program"):
+        find_launchers(staged, mpicxx, requested="nothing")
+
+
+def plan_over(transport):
+    return Plan(2, (PlanRow(RowSpec("latency", transport=transport), 1, 1.0),))
+
+
+def test_ssh_starts_no_mpi_and_srun_does_where_a_row_needs_it():
+    assert connects_without_mpi("ssh", plan_over("tcp"))
+    assert connects_without_mpi("srun", plan_over("ucx"))
+    assert not connects_without_mpi("srun", plan_over("mpi"))
+    assert not connects_without_mpi("", plan_over("tcp"))
+    with pytest.raises(UsageError, match=r"--launcher ssh starts no MPI, which transport mpi of row latency needs"):
+        connects_without_mpi("ssh", plan_over("mpi"))
+
+
+def test_srun_without_mpi_has_the_token_in_its_environment(tmp_path, staged):
+    """A fake srun, which prints what it was given."""
+    fake = tmp_path / "srun"
+    fake.write_text('#!/bin/sh\necho "$@"\necho "token $FABLINT_TOKEN"\ncat\n')
+    fake.chmod(0o755)
+    staged.variables["PATH"] = f"{tmp_path}:{staged.variables['PATH']}"
+    start = find_rendezvous(staged, "srun", "n7").launchers[0]
+    process = start.start(staged, plan_over("tcp"), ["engine", "--plan", "-"], {}, 60.0)
+    arguments, token, *plan = (process.read_line(10) for _ in range(3))
+    assert arguments.startswith("--mpi=none --overcommit ")
+    assert re.search(r"--ntasks=2 engine --rendezvous n7:\d+ --ranks 2 --join-limit 55 --rank SLURM_PROCID", arguments)
+    assert re.fullmatch(r"token [0-9a-f]{32}", token)
+    assert token.split()[1] not in arguments
+    assert plan == ["latency --transport tcp"]
+    process.kill()
+
+
+def test_a_launcher_without_mpi_that_is_not_installed_is_an_error(tmp_path, staged):
+    staged.variables["PATH"] = str(tmp_path)
+    with pytest.raises(UsageError, match="there is no ssh on the PATH"):
+        find_rendezvous(staged, "ssh")

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fablint.errors import UsageError
-from fablint.measure import NoProgress, find_launchers, run_engine
+from fablint.measure import EngineOutcome, NoProgress, find_rendezvous, run_engine, run_on_first, session
+from fablint.measure.launchers import direct, process_group
 from fablint.measure.launchers.direct import Direct
 from fablint.measure.launchers.launcher import Death
+from fablint.measure.launchers.rendezvous import name_missing
 from fablint.model import Plan, PlanRow, Slots
 from fablint.plan.rows.row_text import parse_row
 from fablint.system import System
@@ -98,18 +104,158 @@ def test_mpi_transport_is_refused_without_mpi(join: Join) -> None:
     assert errors.splitlines()[-1].startswith("fablint-engine: error: MPI is not started: choose --transport tcp, ")
 
 
-def test_front_end_measures_without_an_mpi_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+# Stands in for ssh: a host is this machine under another name, and sees nothing of the caller's session. One of its
+# hosts refuses connections, one has no engine.
+FAKE_SSH = """\
+#!/bin/sh
+echo "$@" >> {log}
+while [ "${{1#-}}" != "$1" ]; do shift; done
+case $1 in
+    refused) echo "ssh: connect to host $1 port 22: Connection refused" >&2; exit 255 ;;
+    bare) exec /nowhere/fablint-engine ;;
+esac
+shift
+exec setsid -w sh -c "$1"
+"""
+HERE = os.uname().nodename
+SHORT = "latency --transport tcp --sizes 8 --samples 20"
+
+
+@dataclass(frozen=True)
+class FakeHosts:
+    """Launches over the fake ssh."""
+
+    folder: Path
+
+    def measure(self, hosts: str, row: str = SHORT) -> EngineOutcome:
+        """Measure a row with a rank on each host."""
+        slots = tuple(Slots(host, 1) for host in hosts.split())
+        plan = Plan(len(slots), (PlanRow(parse_row(row.split()), 1, 1.0),), slots)
+        engine, system = built_engine(selected_mpis()[0]), System()
+        launchers = find_rendezvous(system, "ssh").launchers
+        return run_on_first(system, NoProgress(), launchers, engine, plan, self.run)
+
+    @property
+    def run(self) -> Path:
+        return self.folder / "a.run"
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.run / "zarr.json").read_text())["attributes"]
+        return found
+
+
+@pytest.fixture
+def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHosts:
+    program = tmp_path / "ssh"
+    program.write_text(FAKE_SSH.format(log=tmp_path / "log"))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(session, "UNREACHED_S", 0.3)
+    monkeypatch.setattr(process_group, "STOP_S", 0.3)
+    return FakeHosts(tmp_path)
+
+
+def test_front_end_measures_without_an_mpi_launcher(tmp_path: Path) -> None:
     engine = built_engine(selected_mpis()[0])
-    monkeypatch.setenv("FABLINT_LAUNCHER", "direct")
-    (launcher,) = find_launchers(System(), engine.mpicxx, engine.libraries).launchers
-    row = PlanRow(parse_row(["latency", "--transport", "tcp", "--sizes", "8", "--samples", "20"]), 1, 1.0)
+    (launcher,) = find_rendezvous(System(), "direct").launchers
+    row = PlanRow(parse_row(SHORT.split()), 1, 1.0)
     outcome = run_engine(System(), NoProgress(), launcher, engine, Plan(2, (row,)), tmp_path / "a.run")
     assert (outcome.status, outcome.error) == (0, "")
 
 
+def test_ssh_starts_the_ranks_of_other_hosts(hosts: FakeHosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UCX_TLS", "a value; with a blank")
+    outcome = hosts.measure(f"{HERE} n2 n3", f"{SHORT} --pattern all-pairs")
+    assert (outcome.status, outcome.error) == (0, "")
+    assert (hosts.attributes["state"], hosts.attributes["ranks"], hosts.attributes["mpi"]) == ("complete", 3, None)
+    arguments = (hosts.folder / "log").read_text()
+    assert arguments.count("--rendezvous") == 2  # this machine needs no ssh
+    assert "UCX_TLS=a value; with a blank" in arguments
+    assert not re.search(r"TOKEN|[0-9a-f]{32}", arguments)
+
+
+@pytest.mark.parametrize(
+    ("host", "error"),
+    [
+        ("refused", "the ranks did not start: ssh: connect to host refused port 22: Connection refused"),
+        ("bare", "bare: .*/nowhere/fablint-engine.* not found"),
+    ],
+)
+def test_a_host_that_does_not_start_is_named(hosts: FakeHosts, host: str, error: str) -> None:
+    outcome = hosts.measure(f"{HERE} {host}")
+    assert outcome.status == 3
+    assert re.search(error, outcome.error), outcome.error
+    assert not hosts.run.exists()
+
+
+def test_a_process_that_waits_for_its_host_is_ended_when_rank_0_has_failed(hosts: FakeHosts) -> None:
+    failed, waiting = (System().spawn(argv) for argv in (["sh", "-c", "echo late; exit 3"], ["sleep", "60"]))
+    group = process_group.ProcessGroup(
+        [process_group.HostProcess("", failed), process_group.HostProcess("n2", waiting)]
+    )
+    assert group.read_line(10) == "late"
+    with pytest.raises(EOFError):
+        group.read_line(10)
+    assert group.wait(0) == 3
+
+
+def test_ranks_that_do_not_join_are_named_with_their_hosts() -> None:
+    slots = (Slots("n1", 2), Slots("n2", 2), Slots("n3", 1))
+    message = "ranks 2-3,4 of 5 did not join at n1:20000 within 55 s"
+    assert name_missing(message, slots) == f"{message} (on n[2-3])"
+    assert name_missing("the disk is full", slots) == "the disk is full"
+
+
+def test_a_rank_that_dies_is_named_and_what_was_measured_is_kept(hosts: FakeHosts) -> None:
+    row = "latency --transport tcp --pattern all-pairs --repeats 1000 --sizes 8 --budget 0.02"
+
+    def end() -> None:
+        deadline = time.monotonic() + LIMIT_S
+        while not any(hosts.run.glob("latency/count/c.*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.kill(hosts.attributes["rank_pid"][2], signal.SIGKILL)
+
+    killer = threading.Thread(target=end)
+    killer.start()
+    outcome = hosts.measure(f"{HERE} n2 n3", row)
+    killer.join()
+    named = {failed.rank for failed in outcome.failed} | {death.rank for death in outcome.deaths}
+    assert (outcome.status, named) == (3, {2}), outcome
+    assert any(hosts.run.glob("latency/count/c.*"))
+
+
+def test_a_stop_reaches_the_ranks_behind_ssh(hosts: FakeHosts) -> None:
+    row = "latency --transport tcp --pattern all-pairs --repeats 1000 --sizes 8 --budget 0.02"
+
+    def stop() -> None:
+        deadline = time.monotonic() + LIMIT_S
+        while not any(hosts.run.glob("latency/count/c.*")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    outcome = hosts.measure(f"{HERE} n2 n3", row)
+    stopper.join()
+    assert outcome.stopped_by == signal.SIGINT
+    assert hosts.attributes["state"] == "interrupted"
+
+
+def test_a_port_that_is_in_use_is_replaced(hosts: FakeHosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as listener:
+        listener.bind(("", 0))
+        listener.listen()
+        ports = iter([listener.getsockname()[1], free_port()])
+        monkeypatch.setattr(direct, "rendezvous_port", lambda: next(ports))
+        outcome = hosts.measure(f"{HERE} n2")
+    assert (outcome.status, outcome.error) == (0, "")
+
+
 def test_direct_launcher_refuses_other_hosts() -> None:
+    (launcher,) = find_rendezvous(System(), "direct").launchers
     with pytest.raises(UsageError, match=r"starts ranks on this machine only, not on n7"):
-        Direct().placed([Slots("n7", 1)], [], root=False)
+        launcher.start(System(), Plan(1, (), (Slots("n7", 1),)), [], {}, 1.0)
 
 
 def test_direct_launcher_names_a_killed_rank() -> None:

@@ -59,7 +59,6 @@ class Mpi:
 @pytest.fixture
 def mpi(tmp_path, staged) -> Mpi:
     staged.variables.pop("SLURM_JOB_ID", None)
-    staged.variables.pop("FABLINT_LAUNCHER", None)
     return Mpi(tmp_path / "mpi", staged)
 
 

@@ -13,7 +13,7 @@ import click
 
 from fablint import __version__
 from fablint.cli.bench_options import ONLY_START, SECTIONS, SETTINGS
-from fablint.cli.options import mpicxx_option, output_option, with_options
+from fablint.cli.options import launcher_option, mpicxx_option, output_option, with_options
 from fablint.cli.session import Session, verb
 from fablint.cli.table_output import TableOutput
 from fablint.errors import FablintError, UsageError
@@ -107,8 +107,15 @@ def _applicable_options(name: str | None) -> set[str]:
 @click.option("--list", "listing", is_flag=True, help="List all benchmarks and the options each stands for.")
 @output_option
 @mpicxx_option
+@launcher_option
 def bench(
-    session: Session, name: str | None, listing: bool, output: Path | None, mpicxx: Path | None, **values: Any
+    session: Session,
+    name: str | None,
+    listing: bool,
+    output: Path | None,
+    mpicxx: Path | None,
+    launcher: str,
+    **values: Any,
 ) -> int:
     """Measure the benchmark NAME and print its table.
 
@@ -140,7 +147,7 @@ def bench(
     plan = bench_plan(request, registry)
     if output is not None:
         output = measurement.free_output(system, output)
-    with session.context(mpicxx) as context:
+    with session.context(mpicxx, launcher) as context:
         run = partial(benchmark.bench, context, plan, measured_as(request, registry), table_columns, output, options)
         result = _shown(session, run)
     if result.damage:

@@ -18,6 +18,7 @@ from fablint.cli.options import (
     fabric_options,
     full_option,
     hosts_option,
+    launcher_option,
     mpicxx_option,
     nic_option,
     output_option,
@@ -66,6 +67,7 @@ _cluster_options = with_options(
 @media_options
 @submit_options
 @mpicxx_option
+@launcher_option
 @yes_option
 @all_option
 def check(session: Session, output: Path | None, mpicxx: Path | None, **values: Any) -> int:
@@ -124,7 +126,7 @@ def _local(session: Session, output: Path | None, mpicxx: Path | None, values: d
         request, topology=topology, full=values["full"], budget_s=values["budget"], media=given_media(values)
     )
     output = measurement.free_output(system, output)
-    with session.context(mpicxx) as context:
+    with session.context(mpicxx, values["launcher"]) as context:
         return session.outcome(local_check.check_local(context, request, output))
 
 
@@ -136,7 +138,7 @@ def _cluster(session: Session, output: Path | None, mpicxx: Path | None, values:
     request = _cluster_request(values)
     output = measurement.free_output(session.machine(), output)
     try:
-        with session.context(mpicxx) as context:
+        with session.context(mpicxx, values["launcher"]) as context:
             return session.outcome(check_cluster(context, request, output))
     except UnfitError as error:
         session.fitness("quick", error.fitness)
@@ -211,6 +213,7 @@ def _job_request(session: Session, output: Path, mpicxx: Path | None, values: di
     hosts = [*allocation.hosts, *(finding.name for finding in unusable), *allocation.excluded]
     command = (sys.executable, "-P", "-m", "fablint.cli", "check", *_passed_on(hosts, values))
     command += ("-o", str(output), *(("--mpicxx", _elsewhere(mpicxx)) if mpicxx else ()))
+    command += ("--launcher", _elsewhere(Path(values["launcher"]))) if values["launcher"] else ()
     cluster.find_scheduler(session.machine())
     return JobRequest(
         command, Path.cwd(), run=output, hosts=tuple(allocation.hosts), ranks=max(2, values["ppn"] or 1), **fields

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from fablint.measure import Engine
 
 
+without_mpi_option = click.option(
+    "--without-mpi", is_flag=True, help="The engine that needs no MPI; $CXX or g++ compiles it."
+)
+
+
 @click.group(short_help="Build, list and find the measuring engine.")
 @common_options
 def engine() -> None:
@@ -30,18 +35,23 @@ def engine() -> None:
 
 @verb()
 @mpicxx_option
+@without_mpi_option
 @click.option("--force", is_flag=True, help="Build it even if it exists.")
-def build(session: Session, mpicxx: Path | None, force: bool) -> None:
+def build(session: Session, mpicxx: Path | None, without_mpi: bool, force: bool) -> None:
     """Build the engine with this site's mpicxx and print where it is.
 
+    An engine without MPI needs a C++ compiler only. It runs with --launcher ssh, srun or direct, for all transports but
+    mpi.
+
     \b
-    Example:
+    Examples:
       fablint engine build --mpicxx /opt/mpi/bin/mpicxx
+      fablint engine build --without-mpi
     """
     from fablint.measure import build_engine
 
     with session.context(mpicxx) as context:
-        built = build_engine(context.system, context.progress, mpicxx=mpicxx, force=force)
+        built = build_engine(context.system, context.progress, mpicxx=mpicxx, force=force, with_mpi=not without_mpi)
     session.result(str(built.path), {"format": 1, **_facts(built)})
 
 
@@ -64,8 +74,9 @@ def list_verb(session: Session) -> None:
 
 @verb()
 @mpicxx_option
-def path(session: Session, mpicxx: Path | None) -> None:
-    """Print the path of the engine for this site's mpicxx. Builds no engine.
+@without_mpi_option
+def path(session: Session, mpicxx: Path | None, without_mpi: bool) -> None:
+    """Print the path of the engine for this site's mpicxx, or without MPI. Builds no engine.
 
     \b
     Example:
@@ -73,7 +84,7 @@ def path(session: Session, mpicxx: Path | None) -> None:
     """
     from fablint.measure import find_engine
 
-    engine = find_engine(session.machine(), mpicxx)
+    engine = find_engine(session.machine(), mpicxx, with_mpi=not without_mpi)
     session.result(str(engine.path), {"format": 1, **_facts(engine)})
 
 

@@ -10,7 +10,7 @@ import click
 
 from fablint.cli.bench_options import SETTINGS, engine_options, media_options, medium_texts
 from fablint.cli.many_ranks import confirm_ranks, yes_option
-from fablint.cli.options import FILE, mpicxx_option, output_option, ranks_option
+from fablint.cli.options import FILE, launcher_option, mpicxx_option, output_option, ranks_option
 from fablint.cli.session import Session, verb
 from fablint.errors import UsageError
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @SETTINGS["ranks_per_nic"].decorate
 @output_option
 @mpicxx_option
+@launcher_option
 @yes_option
 def measure(
     session: Session,
@@ -35,6 +36,7 @@ def measure(
     rows: tuple[str, ...],
     output: Path | None,
     mpicxx: Path | None,
+    launcher: str,
     **values: Any,
 ) -> int:
     """Measure the rows of PLANFILE, or those given with -r, into a run directory.
@@ -56,7 +58,7 @@ def measure(
     confirm_ranks(session, plan.ranks, values)
     options = engine_options(counters=values["counters"], ranks_per_nic=values["ranks_per_nic"])
     output = measurement.free_output(session.machine(), output)
-    with session.context(mpicxx) as context:
+    with session.context(mpicxx, launcher) as context:
         return session.measurement(measurement.measure(context, plan, output, options))
 
 

@@ -43,6 +43,12 @@ output_option = click.option("-o", "--output", type=FILE, metavar="RUN", help="R
 mpicxx_option = click.option(
     "--mpicxx", type=FILE, metavar="PROGRAM", help="MPI C++ compiler to build the engine with."
 )
+launcher_option = click.option(
+    "--launcher",
+    metavar="NAME",
+    default="",
+    help="Start the ranks with this program. ssh, srun, direct (this machine): without MPI [MPI's own, then srun].",
+)
 ranks_option = click.option(
     "-n", "--ranks", type=click.IntRange(1), default=2, show_default=True, help="Number of ranks."
 )

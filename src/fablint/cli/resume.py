@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fablint.cli.options import mpicxx_option, run_argument
+from fablint.cli.options import launcher_option, mpicxx_option, run_argument
 from fablint.cli.session import Session, all_option, verb
 
 
 @verb(short_help="Measure the missing rounds of a run.")
 @run_argument
 @mpicxx_option
+@launcher_option
 @all_option
-def resume(session: Session, run: Path, mpicxx: Path | None) -> int:
+def resume(session: Session, run: Path, mpicxx: Path | None, launcher: str) -> int:
     """Measure the missing rounds of RUN, with the same ranks; print the verdict and write the report.
 
     The check of a cluster continues with the missing levels. The exit code is the verdict's.
@@ -25,7 +26,7 @@ def resume(session: Session, run: Path, mpicxx: Path | None) -> int:
     from fablint.workflows.check.check_record import load_check
     from fablint.workflows.check.check_run import report_measured
 
-    with session.context(mpicxx) as context:
+    with session.context(mpicxx, launcher) as context:
         record = load_check(run)
         if record is not None:
             from fablint.workflows.check.cluster_check import resume_check

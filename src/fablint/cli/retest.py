@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fablint.cli.options import budget_option, mpicxx_option, output_option, run_argument, topology_option
+from fablint.cli.options import (
+    budget_option,
+    launcher_option,
+    mpicxx_option,
+    output_option,
+    run_argument,
+    topology_option,
+)
 from fablint.cli.session import Session, verb
 
 if TYPE_CHECKING:
@@ -18,6 +25,7 @@ if TYPE_CHECKING:
 @topology_option
 @budget_option
 @mpicxx_option
+@launcher_option
 def retest(
     session: Session,
     run: Path,
@@ -25,6 +33,7 @@ def retest(
     topology: Path | None,
     budget: float | None,
     mpicxx: Path | None,
+    launcher: str,
 ) -> int:
     """Measure the faults and suspects of RUN again, isolated and beside healthy pairs, on the hosts of RUN.
 
@@ -41,7 +50,7 @@ def retest(
 
     known = run_files.load_topology(topology, read(run))
     output = measurement.free_output(session.machine(), output)
-    with session.context(mpicxx) as context:
+    with session.context(mpicxx, launcher) as context:
         outcome = workflow.retest(context, run, output, known, budget)
     if outcome is None:
         facts = {"format": 1, "run": str(run), "retested": [], "exit_code": 0}

@@ -51,17 +51,17 @@ class Session:
     has_result: bool = field(default=False, init=False)  # the result is printed: no other JSON may follow on stdout
 
     @contextmanager
-    def context(self, mpicxx: Path | None = None) -> Iterator[Context]:
+    def context(self, mpicxx: Path | None = None, launcher: str = "") -> Iterator[Context]:
         """Context of a workflow, with the progress display on stderr."""
         from fablint.measure import ConsoleProgress, NoProgress
         from fablint.workflows.context import Context
 
         system = self.machine()
         if self.quiet:
-            yield Context(system, NoProgress(), mpicxx)
+            yield Context(system, NoProgress(), mpicxx, launcher)
             return
         with ConsoleProgress(system) as self.shown:
-            yield Context(system, self.shown, mpicxx)
+            yield Context(system, self.shown, mpicxx, launcher)
 
     # ------------------------------------------------------------------------------------------------ printing
 

@@ -14,7 +14,13 @@ if TYPE_CHECKING:
     from fablint.measure.empty_launch import find_each_other
     from fablint.measure.engine import Engine, build_engine, find_engine, find_mpicxx, list_engines
     from fablint.measure.engine_messages import FailedRank
-    from fablint.measure.launcher_choice import Choice, find_launchers, find_mpiexec
+    from fablint.measure.launcher_choice import (
+        Choice,
+        connects_without_mpi,
+        find_launchers,
+        find_mpiexec,
+        find_rendezvous,
+    )
     from fablint.measure.launchers.launcher import Mpiexec
     from fablint.measure.progress import ConsoleProgress, NoProgress, Progress
     from fablint.measure.session import (
@@ -39,12 +45,14 @@ __all__ = [
     "NoProgress",
     "Progress",
     "build_engine",
+    "connects_without_mpi",
     "examine",
     "find_each_other",
     "find_engine",
     "find_launchers",
     "find_mpicxx",
     "find_mpiexec",
+    "find_rendezvous",
     "list_engines",
     "name_deaths",
     "name_host",
@@ -68,12 +76,14 @@ if not TYPE_CHECKING:
             "ConsoleProgress": "progress",
             "NoProgress": "progress",
             "build_engine": "engine",
+            "connects_without_mpi": "launcher_choice",
             "examine": "doctor",
             "find_each_other": "empty_launch",
             "find_engine": "engine",
             "find_launchers": "launcher_choice",
             "find_mpicxx": "engine",
             "find_mpiexec": "launcher_choice",
+            "find_rendezvous": "launcher_choice",
             "list_engines": "engine",
             "name_deaths": "session",
             "name_host": "session",

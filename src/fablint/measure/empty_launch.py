@@ -42,8 +42,8 @@ def _failure(
     limit_s: float,
 ) -> str:
     """Why the engine does not print a line that begins with `success`; '' if it does."""
-    argv = mpiexec.argv(system, plan, [str(engine.path), "--expect-ranks", str(plan.ranks), *words])
-    process = system.spawn(argv, environ=mpiexec.kind.environ(oversubscribed=True, unbound=False))
+    command = [str(engine.path), "--expect-ranks", str(plan.ranks), *words]
+    process = mpiexec.start(system, plan, command, mpiexec.kind.environ(oversubscribed=True, unbound=False), limit_s)
     watch = Watch([], plan.ranks)
     deadline = system.monotonic() + limit_s
     try:

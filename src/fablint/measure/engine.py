@@ -10,7 +10,7 @@ import itertools
 import json
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,17 +27,20 @@ LIBRARIES = ("-ldl",)
 _RULER = re.compile(r"[-=*#_]{8,}")
 _TESTS = "tests"  # folder of the sources that is not part of the engine
 _INCLUDED = (".h", ".hpp", ".inc")
+_NO_MPI = "-DFABLINT_WITHOUT_MPI"
+_PLAIN_COMPILERS = ("g++", "c++", "clang++")
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """An `mpicxx`, how it was found, and its version and command line."""
+    """An `mpicxx`, or the C++ compiler of an engine without MPI: how it was found, its version and command line."""
 
     path: Path
-    found: str  # `--mpicxx`, `$FABLINT_MPICXX`, `PATH`, `Cray CC`, `mpich wheel`
+    found: str  # `--mpicxx`, `$FABLINT_MPICXX`, `PATH`, `Cray CC`, `mpich wheel`; `$CXX`
     show: str  # command line of the underlying compiler
     version: str
     libraries: tuple[str, ...]  # the MPI libraries it links: path, size, age
+    flags: tuple[str, ...] = FLAGS
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Engine:
 
     key: str
     path: Path
-    mpicxx: Path
+    mpicxx: Path  # a plain C++ compiler if the engine has no MPI
     compiler: str
     libraries: tuple[str, ...]
     built: str  # ISO 8601
@@ -75,6 +78,26 @@ def find_mpicxx(system: System, requested: Path | None = None) -> tuple[Path, st
     if wheel.exists():
         return wheel, "mpich wheel"
     raise PreflightError("no mpicxx found", "load an MPI module, set FABLINT_MPICXX, or pip install 'fablint[mpich]'")
+
+
+def _plain_compiler(system: System) -> Compiler:
+    """C++ compiler for an engine without MPI. Raises UsageError if there is none."""
+    if chosen := system.environ.get("CXX"):
+        found = _must_run(system, chosen, "$CXX"), "$CXX"
+    else:
+        path = next(filter(None, map(system.which, _PLAIN_COMPILERS)), None)
+        if path is None:
+            raise UsageError("no C++ compiler found", "install g++, or set CXX")
+        found = path, "PATH"
+    return replace(describe_compiler(system, *found), flags=(*FLAGS, _NO_MPI), libraries=())
+
+
+def _compiler(system: System, mpicxx: Path | None, *, with_mpi: bool) -> Compiler:
+    if with_mpi:
+        return describe_compiler(system, *find_mpicxx(system, mpicxx))
+    if mpicxx is not None:
+        raise UsageError("an engine without MPI is not built with an mpicxx", "omit --mpicxx; CXX names the compiler")
+    return _plain_compiler(system)
 
 
 def _must_run(system: System, name: str, origin: str) -> Path:
@@ -139,33 +162,38 @@ def _source_files(sources: Path, suffixes: tuple[str, ...]) -> list[Path]:
 
 def engine_key(sources: Path, compiler: Compiler) -> str:
     """Key of a build, 16 hexadecimal digits: builds with equal keys are interchangeable."""
-    digest = sha256("\0".join((*FLAGS, *LIBRARIES, str(compiler.path), compiler.show, compiler.version)).encode())
+    digest = sha256(
+        "\0".join((*compiler.flags, *LIBRARIES, str(compiler.path), compiler.show, compiler.version)).encode()
+    )
     digest.update("\0".join(compiler.libraries).encode())
     for path in _source_files(sources, (".cpp", *_INCLUDED)):
         digest.update(f"{path.relative_to(sources)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def find_engine(system: System, mpicxx: Path | None = None) -> Engine:
-    """Engine for this `mpicxx`. Raises UsageError if it is not built."""
-    compiler = describe_compiler(system, *find_mpicxx(system, mpicxx))
+def find_engine(system: System, mpicxx: Path | None = None, *, with_mpi: bool = True) -> Engine:
+    """Engine for this `mpicxx`, or without MPI. Raises UsageError if it is not built."""
+    compiler = _compiler(system, mpicxx, with_mpi=with_mpi)
     engine = _read_engine(system.home / "engines" / engine_key(find_sources(), compiler))
     if engine is None:
-        raise UsageError(f"no engine is built for {compiler.path}", "fablint engine build")
+        built = f"for {compiler.path}" if with_mpi else "without MPI"
+        raise UsageError(f"no engine is built {built}", f"fablint engine build{'' if with_mpi else ' --without-mpi'}")
     return engine
 
 
-def build_engine(system: System, progress: Progress, *, mpicxx: Path | None = None, force: bool = False) -> Engine:
-    """Engine for this `mpicxx`, built if it is missing or if `force`.
+def build_engine(
+    system: System, progress: Progress, *, mpicxx: Path | None = None, force: bool = False, with_mpi: bool = True
+) -> Engine:
+    """Engine for this `mpicxx`, or without MPI, built if it is missing or if `force`.
 
     Safe when several processes build at once: each builds in a separate folder and moves the finished file into place.
 
     Raises
     ------
     UsageError
-        There is no `mpicxx`, the build fails, or FABLINT_HOME cannot be written.
+        There is no compiler, the build fails, or FABLINT_HOME cannot be written.
     """
-    compiler = describe_compiler(system, *find_mpicxx(system, mpicxx))
+    compiler = _compiler(system, mpicxx, with_mpi=with_mpi)
     sources = find_sources()
     key = engine_key(sources, compiler)
     ready = _read_engine(system.home / "engines" / key)
@@ -193,7 +221,15 @@ def _compile(system: System, progress: Progress, compiler: Compiler, sources: Pa
     with ThreadPoolExecutor(max_workers=len(system.affinity())) as pool:
         jobs = []
         for number, unit in enumerate(units):
-            argv = [str(compiler.path), *FLAGS, f"-I{sources}", "-c", str(unit), "-o", str(work / f"{number}.o")]
+            argv = [
+                str(compiler.path),
+                *compiler.flags,
+                f"-I{sources}",
+                "-c",
+                str(unit),
+                "-o",
+                str(work / f"{number}.o"),
+            ]
             jobs.append(pool.submit(system.run, argv, timeout_s=600))
         for done, job in enumerate(as_completed(jobs), 1):
             if job.result().status != 0:
@@ -201,7 +237,7 @@ def _compile(system: System, progress: Progress, compiler: Compiler, sources: Pa
                 raise _failure(system, compiler, job.result())
             progress.step("building the engine", done, len(units) + 1)
     objects = [str(work / f"{number}.o") for number in range(len(units))]
-    argv = [str(compiler.path), *FLAGS, *objects, "-o", str(work / PROGRAM), *LIBRARIES]
+    argv = [str(compiler.path), *compiler.flags, *objects, "-o", str(work / PROGRAM), *LIBRARIES]
     linked = system.run(argv, timeout_s=600)
     if linked.status != 0:
         raise _failure(system, compiler, linked)

@@ -18,11 +18,12 @@ from fablint.measure.engine_messages import (
     StartMessage,
 )
 from fablint.measure.launchers.launcher import Death, Mpiexec
+from fablint.measure.launchers.rendezvous import IN_USE
 from fablint.measure.progress import Progress
 
 _MOST_NAMED = 8  # ranks named in a message
 _LAST_LINES = 200  # of output that is not the engine's
-_DISCONNECTED = re.compile(r"\d+ ranks? of \d+ (was|were) started")
+_DISCONNECTED = re.compile(rf"\d+ ranks? of \d+ (was|were) started|{IN_USE}")
 _UNREACHED = re.compile(r"ssh: (Could not resolve|connect to host) |ORTE has lost communication with a remote daemon")
 _OUTSIDE = re.compile(r"srun: error: .*(Requested node configuration is not available|Invalid node name)")
 # Lines that are more informative than the first line of a launcher.

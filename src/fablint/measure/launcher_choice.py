@@ -12,14 +12,18 @@ from pathlib import Path
 
 from fablint.errors import UsageError
 from fablint.measure.launchers import LAUNCHERS
-from fablint.measure.launchers.direct import NAME, Direct, DirectStart
+from fablint.measure.launchers.direct import DIRECT, SSH, Direct, RendezvousStart
 from fablint.measure.launchers.launcher import Launcher, Mpiexec
 from fablint.measure.launchers.openmpi import OpenMpi
 from fablint.measure.launchers.pals import Pals
-from fablint.measure.launchers.srun import Srun, mpi_types
+from fablint.measure.launchers.srun import Srun, SrunRendezvous, mpi_types
 from fablint.measure.version_cache import VersionCache
+from fablint.model import Plan
 from fablint.system import System
 
+SRUN = "srun"  # of --launcher
+_OF_MPI = ("mpi", "corrupt")  # transports
+_TRIES = 3  # if the port is in use on the first host
 _SLURM_S = 30.0
 
 
@@ -32,13 +36,55 @@ class Choice:
     remedy: str = ""
 
 
-def find_launchers(system: System, mpicxx: Path, libraries: Sequence[str] = (), *, cached: bool = True) -> Choice:
-    """Launchers that may start an engine built with `mpicxx`.
+def connects_without_mpi(launcher: str, plan: Plan) -> bool:
+    """Whether the ranks of a plan connect without MPI if this launcher is requested ('': none).
 
-    `$FABLINT_LAUNCHER` selects one program, or `direct`: processes of this machine without MPI.
+    Those of srun do if no row needs MPI.
+
+    Raises
+    ------
+    UsageError
+        The launcher starts no MPI, and a row needs it.
+    """
+    if launcher not in (DIRECT, SSH, SRUN):
+        return False
+    row = next((row.spec for row in plan.rows if row.spec.transport in _OF_MPI), None)
+    if row is None or launcher == SRUN:
+        return row is None
+    raise UsageError(
+        f"--launcher {launcher} starts no MPI, which transport {row.transport} of row {row.name or row.kernel} needs",
+        "give --transport tcp, ucx, ofi or verbs, or an MPI launcher",
+    )
+
+
+def find_rendezvous(system: System, launcher: str, first_host: str = "") -> Choice:
+    """Launchers of an engine without MPI: `launcher` is `direct`, `ssh` or `srun`, `first_host` the first of the job.
+
+    Raises
+    ------
+    UsageError
+        The program of that name is missing.
+    """
+    if launcher == DIRECT:
+        return Choice((RendezvousStart(Path(DIRECT), Direct(), "processes of this machine"),))
+    path = system.which(launcher)
+    if path is None:
+        raise UsageError(f"there is no {launcher} on the PATH", "install it, or give another --launcher")
+    start: Mpiexec = RendezvousStart(path, Direct(), "ssh, without MPI")
+    if launcher == SRUN:
+        start = SrunRendezvous(path, Srun("none"), "srun, without MPI", first_host)
+    return Choice((start,) * _TRIES)
+
+
+def find_launchers(
+    system: System, mpicxx: Path, libraries: Sequence[str] = (), *, requested: str = "", cached: bool = True
+) -> Choice:
+    """Launchers that may start an engine built with `mpicxx`.
 
     Parameters
     ----------
+    requested
+        Program that is used, and no other; '': the library's own launcher, then srun.
     libraries
         MPI libraries of the engine, by path.
     cached
@@ -49,10 +95,8 @@ def find_launchers(system: System, mpicxx: Path, libraries: Sequence[str] = (), 
     UsageError
         There is no launcher.
     """
-    if (chosen := system.environ.get("FABLINT_LAUNCHER")) == NAME:
-        return Choice((DirectStart(Path(NAME), Direct(), "processes of this machine"),))
-    if chosen:
-        return Choice((_chosen(system, chosen, mpicxx, libraries),))
+    if requested:
+        return Choice((_chosen(system, requested, mpicxx, libraries),))
     cache = VersionCache(system, (mpicxx, *map(Path, libraries))) if cached else None
     own, missing = _own(system, mpicxx, cache)
     if "SLURM_JOB_ID" not in system.environ:
@@ -79,7 +123,8 @@ def _own(system: System, mpicxx: Path, cache: VersionCache | None = None) -> tup
 def _chosen(system: System, name: str, mpicxx: Path, libraries: Sequence[str]) -> Mpiexec:
     path = system.which(name)
     if path is None:
-        raise UsageError(f"$FABLINT_LAUNCHER names {name}, which is not a program", "give the path of an MPI launcher")
+        known = f"{DIRECT}, {SSH}, {SRUN} or the path of an MPI launcher"
+        raise UsageError(f"--launcher names {name}, which is not a program", f"give {known}")
     chosen = identify(system, path.absolute())
     if not isinstance(chosen.kind, Srun):
         return chosen

@@ -17,11 +17,12 @@ from typing import Any
 from fablint.measure.engine import Engine
 from fablint.measure.engine_messages import FailedRank
 from fablint.measure.launch_watch import Watch
-from fablint.measure.launchers.launcher import Death, Mpiexec
+from fablint.measure.launchers.launcher import Death, Launch, Mpiexec
+from fablint.measure.launchers.rendezvous import name_missing
 from fablint.measure.oversubscription import is_oversubscribed
 from fablint.measure.progress import Progress
 from fablint.model import Plan
-from fablint.system import Process, System
+from fablint.system import System
 
 DONE, DAMAGED, USAGE, INCOMPLETE, INTERNAL = 0, 1, 2, 3, 5  # exit statuses, docs/reference/engine.md
 
@@ -110,13 +111,13 @@ def run_engine(
     The first SIGINT or SIGTERM is passed on: the engine finishes its round. The second ends everything at once.
     """
     command = [str(engine.path), "--plan", "-", "-o", str(output), "--expect-ranks", str(plan.ranks), *options.words]
-    argv = mpiexec.argv(system, plan, command)
     # The engine binds the ranks itself if they are to be near their NIC.
     environ = mpiexec.kind.environ(
         oversubscribed=is_oversubscribed(system, plan), unbound="--ranks-per-nic" in options.words
     )
     with system.caught_signals() as caught:
-        process = system.spawn(argv, text=plan.text, environ=environ)
+        limit_s = options.start_s() if options.start_s else start_limit_s(plan.ranks)
+        process = mpiexec.start(system, plan, command, environ, limit_s)
         watch = Watch([row.rounds for row in plan.rows], plan.ranks, options.on_size)
         try:
             end_s = END_S if options.end_s is None else options.end_s
@@ -127,7 +128,7 @@ def run_engine(
     launched = (output / "zarr.json").exists()
     stopped_by = next(iter(caught), None)
     outcome = _outcome(mpiexec, process.poll() or 0, watch, launched=launched, overdue=overdue, stopped_by=stopped_by)
-    return replace(outcome, start_s=watch.start_s)
+    return replace(outcome, error=name_missing(outcome.error, plan.slots), start_s=watch.start_s)
 
 
 def run_on_first(
@@ -159,7 +160,7 @@ class _Ranks:
     start_s: Callable[[], float] | None = None
     stop_s: float = STOP_S  # limit after a signal
 
-    def stop(self, process: Process, count: int) -> None:
+    def stop(self, process: Launch, count: int) -> None:
         """Request a stop: signal local ranks directly, ranks of other hosts through the launcher."""
         if process.signal_program(self.program, signal.SIGINT) < count and process.poll() is None:
             process.signal(self.passed_on)
@@ -198,7 +199,7 @@ class _Limits:
 
 
 def _follow(
-    system: System, progress: Progress, process: Process, watch: Watch, caught: Sequence[int], ranks: _Ranks
+    system: System, progress: Progress, process: Launch, watch: Watch, caught: Sequence[int], ranks: _Ranks
 ) -> str:
     """Read until the end. The exceeded limit, '' if the launch ended by itself or its run was written."""
     passed_on = 0

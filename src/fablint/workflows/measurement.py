@@ -19,7 +19,7 @@ from fablint.workflows.run_files import LAUNCHES, ROUNDS, save_text, whole_run
 from fablint.workflows.shared_folder import explain_unshared, refuse_unshared
 
 if TYPE_CHECKING:
-    from fablint.measure import EngineOutcome
+    from fablint.measure import Choice, Engine, EngineOutcome
     from fablint.plan.check.stages import Stage
 
 
@@ -82,10 +82,9 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     KeyboardInterrupt
         The user stopped the launch; what was measured before is in the run directory.
     """
-    from fablint.measure import EngineOptions, build_engine, find_launchers, run_on_first
+    from fablint.measure import EngineOptions, run_on_first
 
-    engine = build_engine(context.system, context.progress, mpicxx=context.mpicxx)
-    choice = find_launchers(context.system, engine.mpicxx, engine.libraries)
+    engine, choice = _engine_and_launchers(context, plan)
     threads = ["--threads"] if any(row.spec.needs_threads for row in plan.rows) else []
     words = EngineOptions([*options, *threads], context.start_s, context.end_s, on_size=context.on_size)
     if context.stop_s is not None:
@@ -109,6 +108,20 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     result = _sealed(context, output, outcome)
     refuse_misplaced(result.run, plan.slots)
     return result
+
+
+def _engine_and_launchers(context: Context, plan: Plan) -> tuple[Engine, Choice]:
+    """Return the engine, built if necessary, and what may start it. Raises UsageError."""
+    from fablint.cluster import current_job
+    from fablint.measure import build_engine, connects_without_mpi, find_launchers, find_rendezvous
+
+    system, mpicxx = context.system, context.mpicxx
+    if not connects_without_mpi(context.launcher, plan):
+        engine = build_engine(system, context.progress, mpicxx=mpicxx)
+        return engine, find_launchers(system, engine.mpicxx, engine.libraries, requested=context.launcher)
+    engine = build_engine(system, context.progress, mpicxx=mpicxx, with_mpi=False)
+    job = None if plan.slots else current_job(system)
+    return engine, find_rendezvous(system, context.launcher, job.hosts[0] if job else "")
 
 
 def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> MeasurementResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -63,6 +63,28 @@ class Launcher(Protocol):
         ...
 
 
+class Launch(Protocol):
+    """Processes that a launcher has started: `fablint.system.Process`, or several of them."""
+
+    def read_line(self, timeout_s: float) -> str | None:
+        """Next line of the output, or None if none came in time. Raises EOFError after the last line."""
+
+    def poll(self) -> int | None:
+        """Exit status; None while a process runs."""
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """Exit status, or None if a process still runs after `timeout_s`."""
+
+    def signal_program(self, program: Path, number: int) -> int:
+        """Send a signal to the descendants that execute `program`; return their number."""
+
+    def signal(self, number: int) -> None:
+        """Pass a signal on to the ranks."""
+
+    def kill(self) -> None:
+        """Kill the processes with all descendants."""
+
+
 @dataclass(frozen=True)
 class Mpiexec:
     """An installed launcher."""
@@ -77,3 +99,9 @@ class Mpiexec:
         if plan.slots:
             return [str(self.path), *self.kind.placed(plan.slots, command, root=root)]
         return [str(self.path), *self.kind.arguments(plan.ranks, root=root), *command]
+
+    def start(
+        self, system: System, plan: Plan, command: Sequence[str], environ: Mapping[str, str], limit_s: float
+    ) -> Launch:
+        """Start the ranks of a plan, which is the stdin of rank 0; ranks that connect without MPI have `limit_s`."""
+        return system.spawn(self.argv(system, plan, command), text=plan.text, environ=environ)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import secrets
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fablint.measure.launchers.launcher import SHARED_STEPS, Death
-from fablint.model import Slots
+from fablint.measure.launchers.launcher import SHARED_STEPS, Death, Launch, Mpiexec
+from fablint.measure.launchers.rendezvous import join_options, rendezvous_port
+from fablint.model import Plan, Slots
+from fablint.system import System
 
 # "srun: error: nid001003: task 3: Killed", "srun: error: nid[001000,001002]: tasks 0,2-3: Exited with exit code 1".
 _ENDED = re.compile(
@@ -66,6 +69,23 @@ class Srun:
                 reason = f"ended with status {reason.split()[-1]}" if "code" in reason else f"was ended ({reason})"
                 found += [Death(task, None, host, reason) for task in unfold_tasks(ended["tasks"])]
         return found
+
+
+@dataclass(frozen=True)
+class SrunRendezvous(Mpiexec):
+    """Start of the ranks by srun without MPI: they join at rank 0's host."""
+
+    first_host: str = ""  # of the job: that of rank 0 where the plan names no hosts
+
+    def start(
+        self, system: System, plan: Plan, command: Sequence[str], environ: Mapping[str, str], limit_s: float
+    ) -> Launch:
+        """Start the ranks. The token is a variable of srun, which it passes on to them."""
+        host = plan.slots[0].host if plan.slots else self.first_host
+        rank = ["--rank", "SLURM_PROCID"]
+        joining = [command[0], *join_options(f"{host}:{rendezvous_port()}", plan.ranks, limit_s), *rank, *command[1:]]
+        token = {"FABLINT_TOKEN": secrets.token_hex(16)}
+        return system.spawn(self.argv(system, plan, joining), text=plan.text, environ={**environ, **token})
 
 
 def unfold_tasks(text: str) -> list[int]:

@@ -173,6 +173,7 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     """
     from fablint.discover import add_assumed_cables, discover, read_files
 
+    context = _with_trials(context, request.media)
     system, note = context.system, context.progress.note
     begun = system.monotonic()
     # Files are read first: nothing is asked or measured with a file that cannot be read.
@@ -262,6 +263,7 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     """
     from fablint.plan.check.check_request import CheckRequest
 
+    context = _with_trials(context, record.media)
     system = context.system
     begun = system.monotonic()
     measurement.absorb_launches(path)
@@ -312,6 +314,12 @@ def ranks_each(request: ClusterCheckRequest, fabric: DiscoveredFabric, hosts: Se
         difference = f"{few} has {counts[few]} NICs, {many} {counts[many]}"
         raise UsageError(f"--ranks-per-nic: {difference}", "exclude the odd hosts with -x, or give --ppn")
     return dict.fromkeys(hosts, request.ranks_per_nic * counts[few])
+
+
+def _with_trials(context: Context, media: Sequence[Medium]) -> Context:
+    """Return the context in which failed hosts are searched for without MPI if the check needs none."""
+    needs_mpi = not context.launcher or any(medium.transport == "mpi" for medium in media)
+    return context if needs_mpi else replace(context, trial_transport="tcp")
 
 
 def start_trials_of(context: Context, preflight: host_preflight.PreflightResult) -> StartTrials:

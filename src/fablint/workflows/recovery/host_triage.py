@@ -109,7 +109,8 @@ class HostTriage:
         """Return whether these two hosts exchange small and large messages."""
         from fablint.plan import plan_of
 
-        plan = replace(plan_of(_TRIAL, 2), slots=(Slots(one, 1), Slots(other, 1)))
+        trial = [replace(row, transport=self.context.trial_transport) for row in _TRIAL]
+        plan = replace(plan_of(trial, 2), slots=(Slots(one, 1), Slots(other, 1)))
         system = self.context.system
         with system.temporary_folder(system.home_folder("scratch")) as folder:
             try:

@@ -147,7 +147,8 @@ class StartTrials:
         from fablint.plan import plan_of
 
         each = 2 if len(hosts) == 1 else 1
-        plan = replace(plan_of(_TRIAL, each * len(hosts)), slots=tuple(Slots(one, each) for one in hosts))
+        trial = [replace(row, transport=self.context.trial_transport) for row in _TRIAL]
+        plan = replace(plan_of(trial, each * len(hosts)), slots=tuple(Slots(one, each) for one in hosts))
         context = replace(self.context, progress=NoProgress(), start_s=lambda: self.limit_s(len(hosts)), end_s=END_S)
         try:
             measured = measurement.measure(context, plan, output)

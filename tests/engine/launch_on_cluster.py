@@ -2,7 +2,8 @@
 
     launch_on_cluster.py LAUNCHER HOST:RANKS,... OUTPUT ROW [ENGINE OPTION ...]
 
-LAUNCHER is what the program is called (`srun`, `mpiexec`), or `all` for all there are, srun first.
+LAUNCHER is what the program is called (`srun`, `mpiexec`), or `all` for all there are, srun first; `without-mpi-ssh`,
+`without-mpi-srun`: that program and an engine without MPI.
 """
 
 from __future__ import annotations
@@ -12,12 +13,22 @@ import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from fablint.measure import EngineOptions, build_engine, find_launchers, name_deaths, name_host, run_on_first
+from fablint.measure import (
+    EngineOptions,
+    build_engine,
+    find_launchers,
+    find_rendezvous,
+    name_deaths,
+    name_host,
+    run_on_first,
+)
 from fablint.measure.progress import NoProgress
 from fablint.model import Slots
 from fablint.store import read_run
 from fablint.system import System
 from fablint.workflows.benchmark import read_plan
+
+WITHOUT_MPI = "without-mpi-"
 
 
 @dataclass
@@ -32,8 +43,13 @@ class Notes(NoProgress):
 
 def main(launcher: str, places: str, output: str, row: str, *options: str) -> None:
     system, notes, path = System(), Notes([]), Path(output)
-    engine = build_engine(system, notes)
-    known = find_launchers(system, engine.mpicxx, engine.libraries).launchers
+    without_mpi = launcher.startswith(WITHOUT_MPI)
+    engine = build_engine(system, notes, with_mpi=not without_mpi)
+    if without_mpi:
+        launcher = launcher.removeprefix(WITHOUT_MPI)
+        known = find_rendezvous(system, launcher).launchers[:1]
+    else:
+        known = find_launchers(system, engine.mpicxx, engine.libraries).launchers
     launchers = [one for one in reversed(known) if launcher in ("all", one.path.name.partition(".")[0])]
     slots = tuple(Slots(host, int(ranks)) for host, _, ranks in (place.partition(":") for place in places.split(",")))
     plan = replace(read_plan(row, sum(slot.ranks for slot in slots), "row"), slots=slots)

@@ -31,6 +31,11 @@ VICTIM = 2  # a rank
 IN_JOB = ("salloc", "--quiet", "--nodes=4")
 WAYS = [pytest.param(("srun", IN_JOB), id="srun"), pytest.param(("mpiexec", ()), id="mpirun-over-ssh")]
 ALL_WAYS = [*WAYS, pytest.param(("mpiexec", IN_JOB), id="mpirun-in-a-job")]
+HOW = (signal.SIGKILL, signal.SIGSTOP)
+WITHOUT_MPI = [
+    pytest.param(("without-mpi-ssh", ()), id="ssh-without-mpi"),
+    pytest.param(("without-mpi-srun", IN_JOB), id="srun-without-mpi"),
+]
 StartMethod = tuple[str, tuple[str, ...]]
 
 
@@ -42,6 +47,7 @@ class Bed:
 
     def start(self, method: StartMethod, places: str, path: Path, row: str, *options: str) -> subprocess.Popen[str]:
         launcher, before = method
+        row += " --transport tcp" if "without-mpi" in launcher else ""
         argv = [*before, sys.executable, DRIVER, launcher, places, path, row, *options]
         return subprocess.Popen(
             self.cluster.command(argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=path.parent
@@ -71,6 +77,7 @@ def bed(virtual_cluster: StartCluster) -> Iterator[Bed]:
     if shutil.which("mpirun.openmpi") is None:
         pytest.skip("Slurm's PMIx goes with Open MPI, which is not installed")
     build_engine(System(), NoProgress(), mpicxx=System().which("mpicxx.openmpi"))
+    build_engine(System(), NoProgress(), with_mpi=False)
     before = os.environ.get("FABLINT_MPICXX")
     os.environ["FABLINT_MPICXX"] = "mpicxx.openmpi"
     try:
@@ -94,6 +101,25 @@ def test_ranks_sit_where_they_are_wanted(bed: Bed, tmp_path: Path, method: Start
     assert (said["status"], said["error"]) == (0, "")
     assert said["hosts"] == [f"nid00100{host}" for host in (3, 3, 0, 1, 1, 1, 3)]
     assert said["launchers"] == (["mpiexec.openmpi", "srun"] if method[1] else ["mpiexec.openmpi"])
+
+
+@pytest.mark.parametrize("method", WITHOUT_MPI)
+def test_ranks_without_mpi_sit_where_they_are_wanted(bed: Bed, tmp_path: Path, method: StartMethod) -> None:
+    path = tmp_path / "a.run"
+    said = bed.end(bed.start(method, "nid001003:2,nid001000:1", path, SHORT))
+    assert (said["status"], said["error"]) == (0, "")
+    assert said["hosts"] == ["nid001003", "nid001003", "nid001000"]
+    assert read_run(path).attributes["mpi"] is None
+
+
+def test_tcp_over_ipv6_between_hosts(bed: Bed, tmp_path: Path) -> None:
+    for number, host in enumerate(ORDER[:2], 1):
+        add = f"echo 0 >/proc/sys/net/ipv6/conf/hsn0/disable_ipv6; ip -6 addr add fd15::{number}/64 dev hsn0 nodad"
+        added = bed.cluster.run(["sh", "-c", add], node=host)
+        assert added.returncode == 0, added.stderr
+    places = ",".join(f"{host}:1" for host in ORDER[:2])
+    said = bed.end(bed.start(WITHOUT_MPI[0].values[0], places, tmp_path / "a.run", f"{SHORT} --device fd15::/64"))
+    assert (said["status"], said["error"], said["hosts"]) == (0, "", [*ORDER[:2]])
 
 
 @pytest.mark.parametrize("method", ALL_WAYS)
@@ -125,8 +151,13 @@ def drivers(path: Path) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("method", WAYS)
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize(
+    ("method", "how"),
+    [
+        *(pytest.param(*method.values, how, id=f"{method.id}-{how.name}") for method in WAYS for how in HOW),
+        *(pytest.param(*method.values, HOW[0], id=f"{method.id}-{HOW[0].name}") for method in WITHOUT_MPI),
+    ],
+)
 def test_a_host_that_dies_or_stalls_is_named(bed: Bed, tmp_path: Path, method: StartMethod, how: int) -> None:
     path = tmp_path / "a.run"
     process = bed.in_progress(method, path)
@@ -135,7 +166,7 @@ def test_a_host_that_dies_or_stalls_is_named(bed: Bed, tmp_path: Path, method: S
     assert (said["status"], {*said["lost"]}, said["apart"]) == (3, {ORDER[VICTIM]}, False)
 
 
-@pytest.mark.parametrize("method", WAYS)
+@pytest.mark.parametrize("method", [*WAYS, WITHOUT_MPI[0]])
 def test_a_host_that_is_cut_off_is_one_of_two_reported(bed: Bed, tmp_path: Path, method: StartMethod) -> None:
     path = tmp_path / "a.run"
     process = bed.in_progress(method, path)

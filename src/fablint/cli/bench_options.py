@@ -13,6 +13,7 @@ import click
 
 from fablint.cli.options import with_options
 from fablint.cli.param_types import DataType, Duration, Percentiles
+from fablint.model.linktest_modes import LINKTEST_MODES
 
 if TYPE_CHECKING:
     from fablint.model import Medium, RowSpec
@@ -139,16 +140,6 @@ def collective(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     """Restrict an option to collectives."""
     return "" if any(row.kernel_info.is_collective for row in rows) else f"{benchmark.name} is not a collective"
 
-
-# Modes of LinkTest and the options of a row that measure the same.
-LINKTEST_MODES: Mapping[str, Mapping[str, str]] = {
-    "mpi": {"transport": "mpi"},
-    "tcp": {"transport": "tcp"},
-    "ucp": {"transport": "ucx"},
-    "ibverbs": {"transport": "verbs"},
-    "psm2": {"transport": "ofi", "ofi-provider": "psm2"},
-    "cuda": {"transport": "cuda-p2p"},
-}
 
 _OF_STARTS = ("ranks", "hosts", "ppn", "version")
 ONLY_START = ("osu_init", "osu_hello")  # benchmarks that measure nothing after the start of the ranks

@@ -111,6 +111,7 @@ def test_result_lines_and_the_header():
     assert "RESULT: Min Time:    1.00000 ms (   31.2500 GiB/s)" in lines
     assert "RESULT: Max Time:    4.00000 ms (    7.8125 GiB/s)" in lines
     assert "RESULT: Avg Time:    2.12500 ms (   14.7059 GiB/s)" in lines
+    assert "linktest: Virtual-Cluster Implementation: mpi" in lines
     assert "linktest: Number of MPI-Task:             4" in lines
     assert "linktest: Message length:                 16777216 Bytes" in lines
     assert "linktest: Number of Iteration:            25" in lines

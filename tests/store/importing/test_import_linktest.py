@@ -10,6 +10,7 @@ from import_cases import text_of, texts
 
 from fablint.errors import UsageError
 from fablint.store.importing import parse_linktest
+from fablint.store.importing.linktest_cells import read_linktest
 
 ALL = texts("linktest")
 MIB, GIB = 2**20, 2**30
@@ -99,3 +100,24 @@ def test_no_damage_makes_it_fail(name, data):
         parse_linktest(text[:start] + put + text[end:])
     except UsageError as error:
         assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("line", "carrier"),
+    [
+        ("linktest: Virtual-Cluster Implementation: tcp\n", {"transport": "tcp"}),
+        ("Virtual-Cluster Implementation: UCP\n", {"transport": "ucx"}),
+        ("Virtual-Cluster Implementation: psm2\n", {"transport": "ofi", "ofi_provider": "psm2"}),
+        ("Virtual-Cluster Implementation: pigeons\n", {"transport": "pigeons"}),
+        ("", {"transport": "unknown"}),
+    ],
+)
+def test_a_log_of_release_2_states_the_transport(line, carrier):
+    imported = read_linktest((line + text_of("linktest", "linktest-2.x-step-lines.txt")).encode(), ())
+    assert imported.bodies
+    assert all(carrier.items() <= body.facts.items() for body in imported.bodies)
+
+
+def test_release_1_has_mpi_only():
+    imported = read_linktest(text_of("linktest", "linktest-1.2p1-np4.stdout.txt").encode(), ())
+    assert {body.facts["transport"] for body in imported.bodies} == {"mpi"}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
+from fablint.model.linktest_modes import LINKTEST_MODE, LINKTEST_MODES
 from fablint.report.tables.cells import cells, central, ranks
 from fablint.report.tables.pairs import slowest
 from fablint.report.tables.steps import Aggregate, Step, aggregates, factor, rate_words, starts, steps, time_words
@@ -67,7 +68,10 @@ def _head(run: Run, row: Row, index: int) -> list[str]:
         "bidirectional" if row.is_duplex else "unidirectional" if row.quantity == "bandwidth" else "semi-directional"
     )
     count, exact = messages(row, index)
+    transport = str(row.attributes.get("transport", "mpi"))
+    modes = {options["transport"]: mode for mode, options in LINKTEST_MODES.items() if len(options) == 1}
     known = {
+        LINKTEST_MODE: modes.get(transport, transport),
         "Number of MPI-Task": run.ranks,
         "Message length": f"{row.sizes[index]} Bytes",
         "Number of Iteration": f"{count}" if exact else f"{count} or more",

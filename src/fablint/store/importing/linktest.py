@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fablint.errors import UsageError
+from fablint.model.linktest_modes import LINKTEST_MODE
 from fablint.store.importing.lines import INTEGER, PLAIN, Foreign, numbered
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
@@ -30,6 +31,7 @@ _SLOW = re.compile(
     rf"({INTEGER}): PINGPONG +({INTEGER}) +<-> +({INTEGER}): +1st: *{_FIGURE} +2nd: *(?:{_FIGURE}|not re-tested)"
 )
 _FACT = re.compile(r"linktest: ([^:]+): +(.*\S)")
+_MODE = re.compile(rf"(?:linktest: )?{LINKTEST_MODE}: *(\w+)", re.IGNORECASE)
 _TIMING = re.compile(rf"Timing Summary: Elapsed time: *{_TIME}")
 _CHATTER = re.compile(
     r"Starting Test of all connections|PE[0-9]+: psum=|\.\.\. after getpartner|PE\[[0-9]+\] disp|"
@@ -167,6 +169,8 @@ class _Reader:
             self.hosts[int(match[1])] = match[2]
         elif match := _MARK.match(line):
             self.timings[match[1]] = float(match[2])
+        elif match := _MODE.match(line):
+            self.facts[LINKTEST_MODE] = match[1].lower()
         elif match := _FACT.match(line):
             self.facts.setdefault(match[1].strip(), match[2])  # 1.x states the length in bytes, then in KBytes
         else:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from fablint.errors import UsageError
+from fablint.model.linktest_modes import LINKTEST_MODE, LINKTEST_MODES
 from fablint.store.importing.cells import (
     LATENCY,
     Body,
@@ -88,7 +90,11 @@ def read_linktest(data: bytes, hosts: Sequence[str]) -> Imported:
     size, ranks = _size(log), _ranks(log)
     if size is None:
         raise UsageError("the log does not state the message length", "give the complete output of linktest")
-    bodies = [*_serial(log, size, ranks), *_slowest(log, size), *_steps(log, size)]
+    carrier = _carrier(log)
+    bodies = [
+        replace(body, facts={**body.facts, **carrier})
+        for body in (*_serial(log, size, ranks), *_slowest(log, size), *_steps(log, size))
+    ]
     paired = bool(log.pairs)
     return Imported(
         tool=f"linktest {'1' if 'Number of MPI-Task' in log.facts else '2'}",
@@ -114,6 +120,14 @@ def _slowest_pairs(log: LinktestLog) -> str:
         if named > 1:
             words.append(f"{low}<->{high} {times.get(named, f'{named} times')}")
     return f"slowest pairs only: {', '.join(words) or 'no rank in two of them'}"
+
+
+def _carrier(log: LinktestLog) -> dict[str, str]:
+    """Transport of the messages as an attribute of a row: of 2.x as its header states it; 1.x has MPI only."""
+    mode = log.facts.get(LINKTEST_MODE)
+    if mode is None:
+        return {"transport": "mpi" if "Number of MPI-Task" in log.facts else "unknown"}
+    return {name.replace("-", "_"): word for name, word in LINKTEST_MODES.get(mode, {"transport": mode}).items()}
 
 
 def _size(log: LinktestLog) -> int | None:

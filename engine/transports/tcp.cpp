@@ -10,6 +10,9 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "sockets/tcp_listener.hpp"
 #include "transports/transport.hpp"
@@ -85,6 +88,13 @@ class Stream {
         return {socket_.fd(), static_cast<short>(events), 0};  // notifications arrive as POLLERR
     }
 
+    // Address of this host that the connection uses.
+    std::string local_address() const {
+        SocketAddress own;
+        own.length = sizeof own.storage;
+        return getsockname(socket_.fd(), own.get(), &own.length) == 0 ? address_text(own.get()) : std::string();
+    }
+
   private:
     bool send_some() {
         const Piece& piece = sends_.front();
@@ -152,6 +162,14 @@ struct Peer {
     bool is_active = false;  // has something posted
 };
 
+// Interface of an address of this host, with the version of IP: ipv4/hsn0.
+std::string interface_of(const std::string& address, const std::vector<LocalAddress>& all) {
+    std::string name = address == "::1" || address.rfind("127.", 0) == 0 ? "lo" : address;
+    for (const LocalAddress& own : all)
+        if (own.address == address) name = own.interface;
+    return (is_ipv6(address) ? "ipv6/" : "ipv4/") + name;
+}
+
 // TCP sockets. The messages carry no header: both ends know the length of every message.
 class TcpTransport : public Transport {
   public:
@@ -161,6 +179,16 @@ class TcpTransport : public Transport {
           listener_(own_) {}
 
     std::string address() const override { return listener_.address().text(); }
+
+    std::string devices() const override {
+        const std::vector<LocalAddress> all = local_addresses();
+        std::set<std::string> names;
+        for (const auto& [rank, peer] : peers_)
+            for (const Stream& stream : peer.streams) names.insert(interface_of(stream.local_address(), all));
+        std::string text;
+        for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+        return text;
+    }
 
     // The lower rank connects, the higher one accepts.
     void connect(int peer, const std::string& address) override {

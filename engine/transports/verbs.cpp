@@ -50,6 +50,15 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
 
     std::string address() const override { return local_.text(); }
 
+    std::string devices() const override {
+        const std::optional<Gid>& gid = device_.port().gid;
+        if (!gid) return device_.port().name();
+        return device_.port().name() + " GID " + std::to_string(gid->index) +
+               (device_.port().attributes.link_layer != IBV_LINK_LAYER_ETHERNET ? ""
+                : gid->is_routable                                              ? " RoCE v2"
+                                                                                : " RoCE v1");
+    }
+
     std::string open_connection(int peer) override {
         std::string text;
         for (int stream = 0; stream < settings_.streams; ++stream) {

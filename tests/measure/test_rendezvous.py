@@ -78,6 +78,8 @@ def test_two_processes_measure_over_tcp_without_mpi(join: Join, tmp_path: Path) 
     attributes = json.loads((tmp_path / "a.run/zarr.json").read_text())["attributes"]
     assert (attributes["mpi"], attributes["state"], attributes["ranks"]) == (None, "complete", 2)
     assert TOKEN not in json.dumps(attributes)
+    row_attributes = json.loads((tmp_path / "a.run/latency/zarr.json").read_text())["attributes"]
+    assert [(devices[:5], ranks) for devices, ranks in row_attributes["devices"].items()] == [("ipv4/", "0-1")]
 
 
 def test_a_rank_that_is_killed_ends_the_run_with_its_name(join: Join, tmp_path: Path) -> None:

@@ -61,3 +61,13 @@ def test_schedule_overhead():
     row = replace(row, attributes={**row.attributes, "measuring_s": 10.0, "wall_s": 10.5})
     assert row_facts(row).overhead == pytest.approx(0.05)
     assert "schedule overhead 5.0 %" in row_facts(row).timing
+
+
+def test_devices_that_a_transport_has_chosen():
+    row = healthy_case()[0].rows[0]
+    assert row_facts(row).devices == ""
+    chosen = {"transport": "ucx", "devices": {"tcp/eth0": "0-3,7", "cma/memory": "4-6"}}
+    row = replace(row, attributes={**row.attributes, **chosen})
+    assert row_facts(row).devices == "over ucx: tcp/eth0 (ranks 0-3,7); cma/memory (ranks 4-6)"
+    row = replace(row, attributes={**row.attributes, "transport": "tcp", "devices": {"ipv6/hsn0": "0-7"}})
+    assert row_facts(row).devices == "over tcp: ipv6/hsn0"

@@ -81,13 +81,13 @@ def find_mpicxx(system: System, requested: Path | None = None) -> tuple[Path, st
 
 
 def _plain_compiler(system: System) -> Compiler:
-    """C++ compiler for an engine without MPI. Raises UsageError if there is none."""
+    """C++ compiler for an engine without MPI. Raises PreflightError if there is none."""
     if chosen := system.environ.get("CXX"):
         found = _must_run(system, chosen, "$CXX"), "$CXX"
     else:
         path = next(filter(None, map(system.which, _PLAIN_COMPILERS)), None)
         if path is None:
-            raise UsageError("no C++ compiler found", "install g++, or set CXX")
+            raise PreflightError("no C++ compiler found", "install g++, or set CXX")
         found = path, "PATH"
     return replace(describe_compiler(system, *found), flags=(*FLAGS, _NO_MPI), libraries=())
 

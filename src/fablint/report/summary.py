@@ -28,6 +28,7 @@ class RowFacts:
     cells_measured: int
     skew_s: float | None
     overhead: float | None
+    devices: str = ""  # that carried the messages, with the ranks that had them
 
     @property
     def cells(self) -> str:
@@ -60,7 +61,7 @@ def run_summary(run: Run, missing_levels: Sequence[str] = ()) -> str:
     lines += ["", *units.columns(table, left=2), ""]
     for row in rows:
         lines.append(f"{units.printable(row.name)}: {units.printable(row.options)}")
-        lines += [f"    {units.printable(words)}" for words in (row.timing, row.reason) if words]
+        lines += [f"    {units.printable(words)}" for words in (row.devices, row.timing, row.reason) if words]
     return "\n".join(lines) + "\n"
 
 
@@ -97,7 +98,17 @@ def row_facts(row: Row) -> RowFacts:
         cells_measured=0 if skipped else run_facts.measured_cells(row),
         skew_s=None if skipped else start_skew(row),
         overhead=(wall - measuring) / measuring if wall and measuring else None,
+        devices=_devices(row),
     )
+
+
+def _devices(row: Row) -> str:
+    """What the transport of a row has chosen, such as `over tcp: ipv4/hsn0`; '' where it is not known."""
+    chosen: Mapping[str, str] = row.attributes.get("devices") or {}
+    if not chosen:
+        return ""
+    named = chosen if len(chosen) == 1 else [f"{devices} (ranks {ranks})" for devices, ranks in chosen.items()]
+    return f"over {row.attributes.get('transport', 'mpi')}: {'; '.join(named)}"
 
 
 def start_skew(row: Row) -> float | None:

@@ -1,7 +1,7 @@
 """Ranks without MPI: processes of the engine on this machine, and over ssh on other hosts, join at rank 0's host.
 
 The token of the launch, which is new each time, and the plan are on the stdin of each host's first process. The end of
-its stdin requests a stop, and a process that nobody reads ends itself: no rank survives its ssh.
+its stdin requests a stop, and a process whose output no program reads ends itself: no rank survives its ssh.
 """
 
 from __future__ import annotations

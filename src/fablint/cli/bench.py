@@ -108,15 +108,7 @@ def _applicable_options(name: str | None) -> set[str]:
 @output_option
 @mpicxx_option
 @launcher_option
-def bench(
-    session: Session,
-    name: str | None,
-    listing: bool,
-    output: Path | None,
-    mpicxx: Path | None,
-    launcher: str,
-    **values: Any,
-) -> int:
+def bench(session: Session, name: str | None, listing: bool, output: Path | None, **values: Any) -> int:
     """Measure the benchmark NAME and print its table.
 
     NAME is a kernel (latency, bandwidth, put_latency, ...), measured until the figure is stable, or a benchmark of OSU
@@ -143,11 +135,12 @@ def bench(
     registry = benchmark.benchmark_registry()
     if values["version"] and find_benchmark(name, registry).family == "OSU":
         return _version(session, find_benchmark(name, registry).name)
+    programs = values.pop("mpicxx"), values.pop("launcher")
     request, table_columns, options = bench_request(name, values, registry, system.now())
     plan = bench_plan(request, registry)
     if output is not None:
         output = measurement.free_output(system, output)
-    with session.context(mpicxx, launcher) as context:
+    with session.context(*programs) as context:
         run = partial(benchmark.bench, context, plan, measured_as(request, registry), table_columns, output, options)
         result = _shown(session, run)
     if result.damage:

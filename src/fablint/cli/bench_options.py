@@ -13,7 +13,7 @@ import click
 
 from fablint.cli.options import with_options
 from fablint.cli.param_types import DataType, Duration, Percentiles
-from fablint.model.linktest_modes import LINKTEST_MODES
+from fablint.model.registry.linktest_modes import LINKTEST_MODES
 
 if TYPE_CHECKING:
     from fablint.model import Medium, RowSpec

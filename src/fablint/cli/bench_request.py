@@ -9,8 +9,8 @@ from typing import Any
 from fablint.cli.bench_options import SECTIONS, SETTINGS, Setting, engine_options
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Slots
-from fablint.model.linktest_modes import LINKTEST_MODES
 from fablint.model.registry import TRANSPORTS
+from fablint.model.registry.linktest_modes import LINKTEST_MODES
 from fablint.plan import BenchRequest, bench_rows, find_benchmark, joined, parse_slots
 from fablint.plan.rows.benchmarks import KERNEL_FAMILY, Benchmark
 from fablint.plan.rows.side_by_side import media

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
-from fablint.model.linktest_modes import LINKTEST_MODE, LINKTEST_MODES
+from fablint.model.registry.linktest_modes import LINKTEST_MODE, LINKTEST_MODES
 from fablint.report.tables.cells import cells, central, ranks
 from fablint.report.tables.pairs import slowest
 from fablint.report.tables.steps import Aggregate, Step, aggregates, factor, rate_words, starts, steps, time_words

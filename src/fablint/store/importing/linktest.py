@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fablint.errors import UsageError
-from fablint.model.linktest_modes import LINKTEST_MODE
+from fablint.model.registry.linktest_modes import LINKTEST_MODE
 from fablint.store.importing.lines import INTEGER, PLAIN, Foreign, numbered
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from fablint.errors import UsageError
-from fablint.model.linktest_modes import LINKTEST_MODE, LINKTEST_MODES
+from fablint.model.registry.linktest_modes import LINKTEST_MODE, LINKTEST_MODES
 from fablint.store.importing.cells import (
     LATENCY,
     Body,

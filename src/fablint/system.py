@@ -183,14 +183,19 @@ def private_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Replace a text file in one step; if that fails, the old file is kept and no other file remains.
+    """Replace a text file as `replace_octets` does; what UTF-8 lacks, as in names of files, is written as escapes."""
+    replace_octets(path, text.encode("utf-8", "backslashreplace"))
+
+
+def replace_octets(path: Path, octets: bytes) -> None:
+    """Replace a file in one step; if that fails, the old file is kept and no other file remains.
 
     Raises OSError that names `path`.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         try:
-            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # file names may be any bytes
+            temporary.write_bytes(octets)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)

@@ -28,7 +28,7 @@ TABLES = (  # those of fablint.report.TABLES, which imports numpy
 )
 _ONLY_FOR_TABLES = ("--row, --percentiles, --full and --slowest require --table", "name a table with --table")
 _ONLY_FOR_PAGES = (
-    "--table prints a table: -o, --topology, --findings and --site belong to the page",
+    "--table prints a table: -o, --pdf, --topology, --findings and --site belong to the page",
     "give one or the other",
 )
 
@@ -46,7 +46,8 @@ class _Sources(NamedTuple):
 @topology_option
 @findings_option
 @site_option
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Page to write [RUN/report/index.html].")
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="File to write [RUN/report/index.html].")
+@click.option("--pdf", is_flag=True, help="Write a PDF to print and sign in place of the page [RUN/report/report.pdf].")
 @click.option("--table", type=click.Choice(TABLES), help="Print this table instead, without analysis and page.")
 @click.option("--row", "rows", multiple=True, metavar="ROW", help="Only these rows; may be repeated.")
 @click.option("--percentiles", type=Percentiles(), metavar="LIST", help="Of message times, such as 50,99,99.9.")
@@ -60,6 +61,7 @@ def report(  # noqa: PLR0913
     findings: Path | None,
     site: Path | None,
     output: Path | None,
+    pdf: bool,
     table: str | None,
     rows: tuple[str, ...],
     percentiles: tuple[float, ...] | None,
@@ -68,21 +70,23 @@ def report(  # noqa: PLR0913
 ) -> int:
     """Analyse a run and write one self-contained HTML page, with the verdict as JSON in the same folder.
 
-    The verdict of index.html is verdict.json, that of night.html is night.verdict.json.
+    The verdict of index.html is verdict.json, that of night.html is night.verdict.json. --pdf writes verdict,
+    thresholds, configuration, matrices, distributions, slowest pairs, hosts and lines for signatures on A4 pages.
 
     The exit code is the verdict's. --table prints a table; --row, --percentiles, --full and --slowest select from it.
 
     \b
     Examples:
       fablint report night.run -o night.html
+      fablint report night.run --pdf -o acceptance.pdf
       fablint report night.run --table pairs --slowest 20
     """
     from fablint.report import Options, render_table
 
     if table is None:
         _refuse(_ONLY_FOR_TABLES, rows, percentiles, full, slowest)
-        return _page(session, runs, _Sources(topology, findings, site), output)
-    _refuse(_ONLY_FOR_PAGES, output, topology, findings, site)
+        return _page(session, runs, _Sources(topology, findings, site), output, is_pdf=pdf)
+    _refuse(_ONLY_FOR_PAGES, output, pdf, topology, findings, site)
     rendered = render_table(session.read(runs), table, Options(percentiles or (), full, slowest), rows)
     session.result(rendered.text, {"format": 1, **rendered.as_dict()})
     return 0
@@ -93,7 +97,7 @@ def _refuse(why: tuple[str, str], *given: object) -> None:
         raise UsageError(*why)
 
 
-def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, output: Path | None) -> int:
+def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, output: Path | None, *, is_pdf: bool) -> int:
     from fablint.workflows import analysis, run_files
 
     run = session.read(runs)
@@ -101,8 +105,8 @@ def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, output: P
         raise UsageError(f"{runs[0]} is a file, not a run directory for the page", "name the page with -o page.html")
     topology = run_files.load_topology(sources.topology, run)
     diagnosis = analysis.diagnose(run, topology, run_files.load_findings(sources.findings), sources.site)
-    page = output or analysis.page_of(runs[0])
+    page = output or analysis.page_of(runs[0]).with_name("report.pdf" if is_pdf else "index.html")
     code = session.verdict(run, diagnosis)  # first: a page that cannot be written costs no verdict
-    analysis.write_report(run, diagnosis, page)
+    (analysis.write_pdf if is_pdf else analysis.write_report)(run, diagnosis, page)
     session.say(f"report: {page}")
     return code

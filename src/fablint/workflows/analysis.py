@@ -19,6 +19,7 @@ from fablint.workflows.run_files import (
     load_verdict,
     missing_levels,
     own_file,
+    save_octets,
     save_text,
     with_own_counters,
 )
@@ -124,6 +125,25 @@ def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:
     write_html(run, diagnosis, page)
     verdict = "verdict.json" if page.name == "index.html" else f"{page.stem}.verdict.json"
     save_text(page.with_name(verdict), verdict_json(diagnosis))
+
+
+def write_pdf(run: Run, diagnosis: Diagnosis, path: Path) -> None:
+    """Write the report as a PDF.
+
+    Raises
+    ------
+    UsageError
+        The extra `pdf` is not installed.
+    IncompleteError
+        The file cannot be written.
+    """
+    from importlib.util import find_spec
+
+    if find_spec("reportlab") is None:
+        raise UsageError("a PDF needs the library reportlab", "pip install 'fablint[pdf]'")
+    from fablint.report.pdf.pdf_report import pdf_report
+
+    save_octets(path, pdf_report(run, diagnosis))
 
 
 def page_of(path: Path) -> Path:

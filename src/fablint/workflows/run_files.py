@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fablint.errors import BrokenRunError, IncompleteError, UsageError
 from fablint.model import PlannedLevel, Run, Scope, Topology
-from fablint.system import DISK_FULL, replace_text
+from fablint.system import DISK_FULL, replace_octets
 
 if TYPE_CHECKING:
     from fablint.model import Finding, Verdict
@@ -33,9 +33,14 @@ COUNTERS = "counters.json"  # counters of its NICs before the first launch and a
 
 def save_text(path: Path, text: str) -> None:
     """Replace a file of a run directory atomically. Raises IncompleteError and keeps the old file where that fails."""
+    save_octets(path, text.encode("utf-8", "backslashreplace"))  # names of files may be any bytes
+
+
+def save_octets(path: Path, octets: bytes) -> None:
+    """Replace a file as `save_text` does."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(path, text)
+        replace_octets(path, octets)
     except OSError as error:
         full = error.errno in DISK_FULL
         hint = "free space, then go on with fablint resume" if full else "give another place with -o"

@@ -1,0 +1,171 @@
+"""Figures of the PDF: matrices of pairs with host names, and histograms. Text and axes are vectors, cells an image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from reportlab.lib import colors
+from reportlab.lib.units import mm
+from reportlab.lib.utils import ImageReader
+from reportlab.pdfbase import pdfmetrics
+from reportlab.platypus import Flowable
+
+from fablint.model import Placement
+from fablint.report.pdf.layout import REGULAR, WIDTH, fitted
+from fablint.report.scopes import HEADINGS
+from fablint.report.survey.pair_matrix import PairMatrix, diverging_pixels, ramp_pixels, sequential_pixels
+from fablint.report.survey.row_survey import SizeSurvey
+from fablint.text import units
+
+_LABEL = 5.5  # points
+_MOST_LABELS = 32
+_LONGEST = 20 * mm  # of a name beside an axis
+_BARS = 48
+_BEYOND = 3.0  # the axis of a histogram ends at so many medians
+_GAP = 6 * mm
+
+
+@dataclass(frozen=True)
+class ColourScale:
+    """Pixels of a matrix, (n, n, 3) uint8, and the words at the ends and the middle of its scale."""
+
+    pixels: np.ndarray
+    ends: tuple[str, str, str]
+    is_diverging: bool
+
+
+def colour_scales(one: SizeSurvey, matrix: PairMatrix) -> list[ColourScale]:
+    """The matrix as measured and, with a model, as deviation from it."""
+    quantity = one.row.quantity
+    pixels, (low, high) = sequential_pixels(matrix.log_time)
+    words = (units.figure(quantity, one.size, low), "as measured", units.figure(quantity, one.size, high))
+    scales = [ColourScale(pixels, words, False)]
+    if matrix.deviation is not None and np.isfinite(matrix.deviation).any():
+        noise = one.fit.noise if one.fit is not None and np.isfinite(one.fit.noise) else 0.05
+        scale = float(max(0.02, min(1.0, 8 * noise)))
+        faster, slower = (units.percent(units.change(quantity, sign * scale)) for sign in (-1, 1))
+        words = (f"{quantity} {faster}", "against healthy pairs", f"{quantity} {slower}")
+        scales.append(ColourScale(diverging_pixels(matrix.deviation, scale), words, True))
+    return scales
+
+
+class MatrixFigure(Flowable):  # type: ignore[misc]
+    """One or two matrices side by side, with names of hosts on the axes and colour scales below."""
+
+    def __init__(self, scales: list[ColourScale], matrix: PairMatrix, placement: Placement) -> None:
+        super().__init__()
+        self._scales, self._matrix = scales, matrix
+        hosts = placement.host[matrix.order]
+        self._labels = _axis_labels([placement.hosts[host] for host in hosts], matrix.side, len(matrix.log_time))
+        widest = max((pdfmetrics.stringWidth(name, REGULAR, _LABEL) for _, name in self._labels), default=0.0)
+        self._margin = widest + 8
+        room = (WIDTH - _GAP * (len(scales) - 1)) / max(2, len(scales))
+        self._edge = room - self._margin
+        self.width, self.height = WIDTH, self._edge + self._margin + 34
+
+    def wrap(self, *_: float) -> tuple[float, float]:
+        """Size in points."""
+        return self.width, self.height
+
+    def draw(self) -> None:
+        """Draw at the origin of the flowable."""
+        for number, scale in enumerate(self._scales):
+            self._draw_one(scale, number * (self._margin + self._edge + _GAP) + self._margin)
+
+    def _draw_one(self, scale: ColourScale, left: float) -> None:
+        canvas, edge = self.canv, self._edge
+        bottom, top = 24.0, 24.0 + edge
+        canvas.drawImage(_image(scale.pixels), left, bottom, edge, edge)
+        canvas.setStrokeColor(colors.HexColor("#666666"))
+        canvas.setLineWidth(0.4)
+        canvas.rect(left, bottom, edge, edge)
+        canvas.setFillColor(colors.black)
+        canvas.setFont(REGULAR, _LABEL)
+        for place, name in self._labels:
+            canvas.drawRightString(left - 3, top - place * edge - 0.35 * _LABEL, name)
+            canvas.line(left - 2, top - place * edge, left, top - place * edge)
+            canvas.saveState()
+            canvas.translate(left + place * edge + 0.35 * _LABEL, top + 3)
+            canvas.rotate(90)
+            canvas.drawString(0, 0, name)
+            canvas.restoreState()
+            canvas.line(left + place * edge, top, left + place * edge, top + 2)
+        canvas.drawImage(_image(ramp_pixels(128, is_diverging=scale.is_diverging)), left, 12, edge, 6)
+        canvas.setFont(REGULAR, 6.5)
+        canvas.drawString(left, 4, scale.ends[0])
+        canvas.drawCentredString(left + edge / 2, 4, scale.ends[1])
+        canvas.drawRightString(left + edge, 4, scale.ends[2])
+
+
+def _axis_labels(names: list[str], side: int, cells: int) -> list[tuple[float, str]]:
+    """Places (0..1) and names of hosts beside an axis: as many as have room."""
+    starts = [at for at, name in enumerate(names) if not at or names[at - 1] != name]
+    step = -(-len(starts) // _MOST_LABELS)
+    last = [*starts[1:], len(names)]
+    labels = []
+    for index in range(0, len(starts), step):
+        middle = (starts[index] + last[index]) / 2 if step == 1 else starts[index] + 0.5
+        labels.append((middle / (side * cells), fitted(names[starts[index]], _LONGEST, _LABEL)))
+    return labels
+
+
+def _image(pixels: np.ndarray) -> Any:
+    return ImageReader(Image.fromarray(pixels, "RGB").resize(_enlarged(pixels.shape), Image.Resampling.NEAREST))
+
+
+def _enlarged(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Small matrices are enlarged: some readers blur the edges of cells."""
+    factor = max(1, 256 // max(shape[:2]))
+    return shape[1] * factor, shape[0] * factor
+
+
+class HistogramFigure(Flowable):  # type: ignore[misc]
+    """Histograms of the pairs of a row and size, one panel for each scope; heights are logarithms of counts."""
+
+    def __init__(self, one: SizeSurvey) -> None:
+        super().__init__()
+        self._one = one
+        distribution = one.distribution
+        low, middle, high = (distribution.quantile(share) for share in (0.0, 0.5, 1.0))
+        end = min(high * 1.001, max(_BEYOND * middle, distribution.quantile(0.9)))
+        self._edges = np.geomspace(low * 0.999, max(end, low * 1.01), _BARS + 1)
+        self._is_clipped = high > self._edges[-1]
+        self.width, self.height = WIDTH, 34 * mm
+
+    def wrap(self, *_: float) -> tuple[float, float]:
+        """Size in points."""
+        return self.width, self.height
+
+    def draw(self) -> None:
+        """Draw at the origin of the flowable."""
+        scopes = self._one.distribution.scopes()
+        width = (WIDTH - _GAP * (len(scopes) - 1)) / max(1, len(scopes))
+        for number, scope in enumerate(scopes):
+            counts = self._one.distribution.histogram(scope, self._edges)
+            pairs = units.plural(self._one.distribution.pairs(scope), "pair")
+            self._draw_panel(number * (width + _GAP), width, counts, f"{HEADINGS.get(scope, scope)}: {pairs}")
+
+    def _draw_panel(self, left: float, width: float, counts: np.ndarray, title: str) -> None:
+        canvas, bottom = self.canv, 12.0
+        height = self.height - bottom - 12
+        heights = np.log1p(counts) / max(float(np.log1p(counts.max())), 1e-9)
+        canvas.setFillColor(colors.HexColor("#4575b4"))
+        bar = width / len(counts)
+        for index, share in enumerate(heights):
+            if share > 0:
+                canvas.rect(left + index * bar, bottom, bar * 0.9, max(0.6, share * height), stroke=0, fill=1)
+        canvas.setStrokeColor(colors.HexColor("#666666"))
+        canvas.setLineWidth(0.4)
+        canvas.line(left, bottom, left + width, bottom)
+        canvas.setFillColor(colors.black)
+        canvas.setFont(REGULAR, 6.5)
+        words = [units.figure(self._one.row.quantity, self._one.size, float(edge)) for edge in self._edges[[0, -1]]]
+        beyond = " and beyond" if self._is_clipped else ""
+        canvas.drawString(left, 4, words[0])
+        canvas.drawRightString(left + width, 4, words[1] + beyond)
+        canvas.drawString(
+            left, self.height - 8, fitted(f"{title}, highest bar {int(counts.max()):,} (log)", width, 6.5)
+        )

@@ -1,0 +1,279 @@
+"""The report of a run as a PDF of A4 pages: verdict, thresholds, configuration, figures, hosts, and signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+from reportlab.lib.pagesizes import A4
+from reportlab.pdfgen.canvas import Canvas
+from reportlab.platypus import CondPageBreak, KeepTogether, SimpleDocTemplate, Spacer
+
+from fablint.model import Diagnosis, Fit, Placement, Row, Run
+from fablint.report import finding_order, run_facts, scopes, summary
+from fablint.report.conditions import conditions
+from fablint.report.pdf.figures import HistogramFigure, MatrixFigure, colour_scales
+from fablint.report.pdf.layout import MARGIN, REGULAR, STATE_COLOURS, banner, fitted, paragraph, printable, table
+from fablint.report.survey.heatmap import topological_order
+from fablint.report.survey.pair_matrix import pair_matrix
+from fablint.report.survey.row_survey import OutlierPair, SizeSurvey, survey
+from fablint.text import units
+from fablint.text.action_sentences import advice
+from fablint.text.evidence_sentences import sentences
+from fablint.version import __version__
+
+MOST_LISTED = 5000  # hosts that are listed one by one; more are folded by switch
+_SLOWEST = 20
+_COLUMNS = 3  # hosts beside each other in the list
+
+
+def pdf_report(run: Run, diagnosis: Diagnosis) -> bytes:
+    """Return the report as the bytes of a PDF file. Reads the matrices of the run in blocks."""
+    return _Report(run, diagnosis).render()
+
+
+@dataclass(frozen=True)
+class _Report:
+    run: Run
+    diagnosis: Diagnosis
+
+    @cached_property
+    def placement(self) -> Placement:
+        return Placement.of(self.run, self.diagnosis.topology)
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Rows of pairs that are drawn: not those that measure pairs again, or the network as a whole."""
+        stored = [part for row in self.run.rows if run_facts.statistic(row) for part in conditions(row)]
+        return [row for row in stored if row.pattern != "world" and row.purpose == "measure" and not _base_of(row)]
+
+    @cached_property
+    def surveys(self) -> dict[str, list[SizeSurvey]]:
+        order = topological_order(self.placement)
+        side = max(1, self.run.ranks // 64)  # the survey's own maps are not drawn
+        return {row.name: survey(row, self._fits(row), self.placement, order, side) for row in self.rows}
+
+    def _fits(self, row: Row) -> dict[int, Fit]:
+        return {fit.size: fit for fit in self.diagnosis.fits if fit.row == row.name}
+
+    def render(self) -> bytes:
+        name = printable(self.run.path.name if self.run.path else "a run in memory")
+        buffer = BytesIO()
+        document = SimpleDocTemplate(
+            buffer,
+            pagesize=A4,
+            **dict.fromkeys(("leftMargin", "rightMargin", "topMargin", "bottomMargin"), MARGIN),
+            title=f"Fabric report: {name}",
+            author=f"fablint {__version__}",
+            subject=f"{finding_order.word(self.diagnosis.verdict)}: {finding_order.headline(self.diagnosis.verdict)}",
+            invariant=1,
+            initialFontName=REGULAR,
+        )
+
+        def footer(canvas: Canvas, _: Any) -> None:
+            canvas.setFont(REGULAR, 7)
+            canvas.drawString(MARGIN, 0.55 * MARGIN, fitted(f"{name}, fablint {__version__}", 0.8 * A4[0], 7))
+            canvas.drawRightString(A4[0] - MARGIN, 0.55 * MARGIN, f"page {canvas.getPageNumber()}")
+
+        document.build(list(self._story(name)), onFirstPage=footer, onLaterPages=footer)
+        return buffer.getvalue()
+
+    def _story(self, name: str) -> Iterator[Any]:
+        yield paragraph(f"Fabric report: {name}", "title")
+        yield from self._verdict()
+        yield from self._configuration()
+        yield from self._distances()
+        for row in self.rows:
+            yield from self._figures(row)
+        yield from self._hosts()
+        yield KeepTogether(list(_signatures(self.diagnosis)))
+
+    # ------------------------------------------------------------------------------------------------ sections
+
+    def _verdict(self) -> Iterator[Any]:
+        verdict = self.diagnosis.verdict
+        yield Spacer(1, 5)
+        yield banner(finding_order.word(verdict), finding_order.headline(verdict))
+        yield Spacer(1, 5)
+        coverage = verdict.coverage
+        facts = [
+            ("exit code", verdict.exit_code),
+            ("coverage", f"{coverage.pairs_measured:,} of {coverage.pairs_planned:,} pairs measured"),
+            ("hosts judged", f"{coverage.hosts_judged:,} of {coverage.hosts:,}"),
+            ("links judged", f"{coverage.links_judged:,} of {coverage.links:,}" if coverage.links else ""),
+            ("limits", finding_order.limits(verdict)),
+        ]
+        yield table((), [fact for fact in facts if fact[1] != ""], (1, 5))
+        found = finding_order.ordered(verdict)
+        if rows := [_finding(finding) for finding in finding_order.faulty(found)]:
+            yield from _heading("Findings")
+            yield table(("state", "component", "effect", "evidence and next step"), rows, (1.2, 1.9, 1.7, 4.2))
+        if healthy := finding_order.healthy(found):
+            yield from _heading("Healthy components, and the loss that could hide")
+            yield table(("components", "bound"), [part[:2] for part in healthy], (5, 4))
+        compared = self.diagnosis.comparison.compared if self.diagnosis.comparison else ()
+        yield from _heading("Thresholds")
+        if compared:
+            cells = [scopes.threshold_cells(one) for one in compared]
+            yield table(scopes.THRESHOLD_HEAD, cells, (1.3, 1.5, 1, 2, 1, 1.4, 1.4, 1.4, 1, 1))
+        else:
+            yield paragraph("None were declared for this run (a site file gives them: --site FILE).")
+        if notes := run_facts.notes(self.run, self.diagnosis):
+            yield from _heading("Notes")
+            yield table((), [(note,) for note in notes], (1,))
+
+    def _configuration(self) -> Iterator[Any]:
+        yield from _heading("Configuration")
+        facts = summary.launch_facts(self.run) | {"instrument": run_facts.instrument(self.run)}
+        if "simulated" in facts:
+            facts |= {"simulated": "no real fabric was measured", "started": ""}
+        if topology := self.diagnosis.topology:
+            counts = (units.plural(len(topology.switches), "switch"), f"routing {topology.routing.kind}")
+            facts["topology"] = ", ".join(filter(None, (topology.source, *counts)))
+        yield table((), [fact for fact in facts.items() if fact[1]], (1, 5))
+        yield Spacer(1, 4)
+        rows = [summary.row_facts(row) for row in self.run.rows]
+        cells = [(row.name, row.options, row.sizes, row.cells, row.state) for row in rows]
+        yield table(("row", "options", "sizes", "cells measured", "state"), cells, (1.4, 4, 1.5, 2, 1))
+
+    def _distances(self) -> Iterator[Any]:
+        lines = scopes.scope_lines(self.run, self.placement, self.surveys)
+        if lines:
+            yield from _heading("Figures by distance, and of the bisection")
+            cells = [(*line.cells, line.beside) for line in lines]
+            yield table((*scopes.HEAD, "at once"), cells, (1.2, 1.5, 0.9, 1, 1.2, 1.2, 1.2, 2))
+
+    def _figures(self, row: Row) -> Iterator[Any]:
+        surveys = self.surveys[row.name]
+        shown = next(one for one in surveys if one.size == run_facts.informative_size(row))
+        if not shown.distribution.pairs():
+            return
+        order = topological_order(self.placement)
+        matrix = pair_matrix(row, shown.size, shown.fit, self.placement, order)
+        per_cell = f", {matrix.side} x {matrix.side} ranks in a cell, of which the slowest pair is shown"
+        title = paragraph(f"{row.name}, {units.size(shown.size)}: pairs", "heading")
+        words = f"Lines send, columns receive{per_cell if matrix.side > 1 else ''}; grey: not measured."
+        yield KeepTogether(
+            [title, paragraph(words), Spacer(1, 3), MatrixFigure(colour_scales(shown, matrix), matrix, self.placement)]
+        )
+        cells = [_size_line(one) for one in surveys]
+        sizes = table(("size", "pairs", "best", "median", "P99", "worst"), cells, (1, 1, 1, 1, 1, 1))
+        yield KeepTogether([paragraph("Distribution", "heading"), HistogramFigure(shown), Spacer(1, 3), sizes])
+        yield from self._slowest(shown)
+
+    def _slowest(self, one: SizeSurvey) -> Iterator[Any]:
+        again = self._retests(one)
+        cells = []
+        for pair in one.worst[:_SLOWEST]:
+            ends = tuple(self.run.hosts[self.placement.host[rank]] for rank in (pair.src, pair.dst))
+            change = units.percent(units.change(one.row.quantity, pair.residual)) if np.isfinite(pair.residual) else "-"
+            figure = units.figure(one.row.quantity, one.size, pair.seconds)
+            times = ", ".join(units.figure(one.row.quantity, one.size, time) for time in again[pair.src, pair.dst])
+            cells.append(
+                (f"{pair.src}", ends[0], f"{pair.dst}", ends[1], figure, change, times or "not measured again")
+            )
+        head = ("rank", "from", "rank", "to", "measured", "against healthy", "measured again")
+        yield from _heading(f"Slowest pairs of {one.row.name}, {units.size(one.size)}")
+        yield table(head, cells, (0.7, 2, 0.7, 2, 1.4, 1.3, 2))
+
+    def _retests(self, one: SizeSurvey) -> dict[tuple[int, int], list[float]]:
+        """Times of the slowest pairs in rows that measured pairs again, in seconds."""
+        times: dict[tuple[int, int], list[float]] = {(pair.src, pair.dst): [] for pair in one.worst}
+        for row in self.run.rows:
+            statistic = run_facts.statistic(row)
+            repeats = _base_of(row) == one.row.name or row.purpose in ("retest", "follow_up")
+            if not repeats or statistic is None or row.kernel != one.row.kernel or one.size not in row.sizes:
+                continue
+            index = row.sizes.index(one.size)
+            for src, dst in times:
+                times[src, dst] += _times_of(row, f"time_{statistic}", index, OutlierPair(src, dst, 0.0, 0.0))
+        return times
+
+    def _hosts(self) -> Iterator[Any]:
+        yield from _heading(f"Hosts ({len(self.run.hosts):,})")
+        switch = self._switches()
+        if len(self.run.hosts) > MOST_LISTED:
+            grouped: dict[str, list[str]] = {}
+            for host, name in zip(self.run.hosts, switch, strict=True):
+                grouped.setdefault(name, []).append(host)
+            yield table(("switch", "hosts"), [(name, units.fold(own, ", ")) for name, own in grouped.items()], (1, 5))
+            return
+        states = self._states()
+        cells = [(host, switch[at], states.get(host, "")) for at, host in enumerate(self.run.hosts)]
+        lines = -(-len(cells) // _COLUMNS)
+        cells += [("", "", "")] * (lines * _COLUMNS - len(cells))
+        rows = [sum((_host_cells(cells[at + lines * part]) for part in range(_COLUMNS)), ()) for at in range(lines)]
+        yield table(("host", "switch", "state") * _COLUMNS, rows, (1.6, 1.2, 1.2) * _COLUMNS)
+
+    def _switches(self) -> list[str]:
+        names = [""] * len(self.run.hosts)
+        for host, switch in zip(self.placement.host, self.placement.switch, strict=True):
+            names[host] = self.placement.switches[switch] if switch >= 0 else "-"
+        return names
+
+    def _states(self) -> dict[str, str]:
+        """The gravest state of each host among the findings."""
+        states: dict[str, str] = {}
+        for finding in sorted(self.diagnosis.verdict.findings, key=lambda finding: finding.rank):
+            for host in finding.hosts:
+                states.setdefault(host, str(finding.state))
+        return states
+
+
+def _heading(text: str) -> Iterator[Any]:
+    """A heading that does not stand at the end of a page."""
+    yield CondPageBreak(90)
+    yield paragraph(text, "heading")
+
+
+def _base_of(row: Row) -> str:
+    """Name of the row whose slowest pairs a row measured again; empty if it did not."""
+    return str(row.attributes.get("retest_of", ""))
+
+
+def _times_of(row: Row, name: str, index: int, pair: OutlierPair) -> list[float]:
+    """Times of one directed pair in a row, seconds."""
+    if row.layout == "list":
+        rounds = np.flatnonzero(np.asarray(row.arrays["dst"][pair.src]) == pair.dst)
+        values = np.asarray(row.arrays[name][pair.src])[rounds, index]
+    else:
+        values = np.asarray(row.arrays[name][:, pair.src, pair.dst, index])
+    return [float(value) for value in values if np.isfinite(value)]
+
+
+def _finding(finding: Any) -> tuple[Any, ...]:
+    words = [sentences(finding.evidence)]
+    if finding.ambiguity_group:
+        words.append(f"indistinguishable from: {', '.join(one.text for one in finding.ambiguity_group)}")
+    if finding.next_step:
+        words.append(f"next: {advice(finding.next_step)}")
+    state = paragraph(finding.state, "head", STATE_COLOURS.get(str(finding.state), ""))
+    return state, finding_order.subject(finding), finding_order.effect(finding), ". ".join(filter(None, words))
+
+
+def _size_line(one: SizeSurvey) -> tuple[str, ...]:
+    quantiles = (one.distribution.quantile(share) for share in (0.0, 0.5, 0.99, 1.0))
+    figures = (units.figure(one.row.quantity, one.size, time) for time in quantiles)
+    return units.size(one.size), f"{one.distribution.pairs():,}", *figures
+
+
+def _host_cells(cells: Sequence[str]) -> tuple[Any, ...]:
+    host, switch, state = cells
+    return host, switch, paragraph(state, "cell", STATE_COLOURS.get(state, ""))
+
+
+def _signatures(diagnosis: Diagnosis) -> Iterator[Any]:
+    yield paragraph("Acceptance", "heading")
+    verdict = diagnosis.verdict
+    yield paragraph(f"Verdict of fablint: {finding_order.word(verdict)} (exit code {verdict.exit_code})")
+    yield Spacer(1, 6)
+    lines = [("measured by", "", "accepted [  ] rejected [  ] by", "")]
+    lines += [(word, "", word, "") for word in ("name", "organisation", "date", "signature")]
+    padded = [tuple(paragraph(cell, "text") for cell in line) for line in lines]
+    signed = table((), padded, (1.3, 2.7, 3, 2.7))
+    signed.setStyle([("TOPPADDING", (0, 1), (-1, -1), 12)])
+    yield signed

@@ -1,0 +1,66 @@
+"""The PDF: its text read back by another library, its pages, its fonts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from io import BytesIO
+
+import pypdf
+import pytest
+from report_cases import fault_case, healthy_case, incomplete_case
+
+from fablint.errors import UsageError
+from fablint.report import finding_order
+from fablint.report.pdf.layout import WIDTH, fitted, styles
+from fablint.report.pdf.pdf_report import pdf_report
+from fablint.workflows import analysis
+
+
+def pages(case) -> list[pypdf.PageObject]:
+    return list(pypdf.PdfReader(BytesIO(pdf_report(*case))).pages)
+
+
+def text_of(case) -> str:
+    return " ".join(" ".join(page.extract_text() for page in pages(case)).split())
+
+
+@pytest.mark.parametrize("case", [healthy_case, fault_case, incomplete_case])
+def test_verdict_hosts_and_signatures_are_text(case):
+    run, diagnosis = case()
+    words, verdict = text_of((run, diagnosis)), diagnosis.verdict
+    assert f"{finding_order.word(verdict)}: {finding_order.headline(verdict)}" in words
+    assert f"exit code {verdict.exit_code}" in words
+    for finding in finding_order.faulty(finding_order.ordered(verdict)):
+        assert f"{finding.state} {finding_order.subject(finding)}"[:40] in words
+    assert all(host in words for host in run.hosts)
+    assert all(word in words for word in ("Thresholds", "Configuration", "Distribution", "Slowest pairs", "signature"))
+
+
+def test_every_font_is_embedded_and_text_stays_on_the_page():
+    for page in pages(fault_case()):
+        for font in page["/Resources"]["/Font"].values():
+            assert "/FontFile2" in font.get_object()["/FontDescriptor"].get_object()
+        right = float(page.mediabox.right)
+        seen: list[float] = []
+        page.extract_text(
+            visitor_text=lambda text, _, matrix, *more, seen=seen: text.strip() and seen.append(matrix[4])
+        )
+        assert seen
+        assert 0 <= min(seen) <= max(seen) < right
+
+
+def test_names_that_are_too_long_are_shortened_to_their_room_and_markup_is_text():
+    styles()
+    run, diagnosis = fault_case()
+    long = tuple(f"<b>{'rack' * 30}&{number:03}" for number in range(len(run.hosts)))
+    run = replace(run, attributes={**run.attributes, "hosts": list(long)})
+    words = text_of((run, diagnosis)).replace(" ", "")
+    assert all(name in words for name in long[:3])
+    assert re.fullmatch(r"<b>r.*\.\..*&000", fitted(long[0], WIDTH / 8, 6.0))
+
+
+def test_a_pdf_without_its_library_names_the_extra(monkeypatch, tmp_path):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"reportlab: pip install 'fablint\[pdf\]'"):
+        analysis.write_pdf(*healthy_case(), tmp_path / "x.pdf")

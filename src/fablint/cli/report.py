@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import click
 
-from fablint.cli.options import FILE, findings_option, runs_argument, site_option, topology_option
+from fablint.cli.options import FILE, findings_option, runs_argument, site_option, topology_option, with_options
 from fablint.cli.param_types import Percentiles
 from fablint.cli.session import Session, all_option, verb
 from fablint.errors import UsageError
@@ -41,6 +41,14 @@ class _Sources(NamedTuple):
     site: Path | None
 
 
+_selection = with_options(
+    click.option("--row", "rows", multiple=True, metavar="ROW", help="Only these rows; may be repeated."),
+    click.option("--percentiles", type=Percentiles(), metavar="LIST", help="Of message times, such as 50,99,99.9."),
+    click.option("--full", is_flag=True, help="All columns and lines of the table."),
+    click.option("--slowest", type=click.IntRange(1), metavar="N", help="Only the N slowest pairs of every size."),
+)
+
+
 @verb(short_help="Analyse a run and write the HTML report.")
 @runs_argument
 @topology_option
@@ -49,10 +57,7 @@ class _Sources(NamedTuple):
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="File to write [RUN/report/index.html].")
 @click.option("--pdf", is_flag=True, help="Write a PDF to print and sign in place of the page [RUN/report/report.pdf].")
 @click.option("--table", type=click.Choice(TABLES), help="Print this table instead, without analysis and page.")
-@click.option("--row", "rows", multiple=True, metavar="ROW", help="Only these rows; may be repeated.")
-@click.option("--percentiles", type=Percentiles(), metavar="LIST", help="Of message times, such as 50,99,99.9.")
-@click.option("--full", is_flag=True, help="All columns and lines of the table.")
-@click.option("--slowest", type=click.IntRange(1), metavar="N", help="Only the N slowest pairs of every size.")
+@_selection
 @all_option
 def report(  # noqa: PLR0913
     session: Session,

@@ -203,11 +203,11 @@ class _Report:
             yield table(("switch", "hosts"), [(name, units.fold(own, ", ")) for name, own in grouped.items()], (1, 5))
             return
         states = self._states()
-        cells = [(host, switch[at], states.get(host, "")) for at, host in enumerate(self.run.hosts)]
+        cells = [(host, switch[at], states.get(host, "-")) for at, host in enumerate(self.run.hosts)]
         lines = -(-len(cells) // _COLUMNS)
         cells += [("", "", "")] * (lines * _COLUMNS - len(cells))
         rows = [sum((_host_cells(cells[at + lines * part]) for part in range(_COLUMNS)), ()) for at in range(lines)]
-        yield table(("host", "switch", "state") * _COLUMNS, rows, (1.6, 1.2, 1.2) * _COLUMNS)
+        yield table(("host", "switch", "state") * _COLUMNS, rows, (1.5, 1.1, 1.5) * _COLUMNS)
 
     def _switches(self) -> list[str]:
         names = [""] * len(self.run.hosts)

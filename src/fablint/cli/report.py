@@ -75,8 +75,7 @@ def report(  # noqa: PLR0913
 ) -> int:
     """Analyse a run and write one self-contained HTML page, with the verdict as JSON in the same folder.
 
-    The verdict of index.html is verdict.json, that of night.html is night.verdict.json. --pdf writes verdict,
-    thresholds, configuration, matrices, distributions, slowest pairs, hosts and lines for signatures on A4 pages.
+    The verdict of index.html is verdict.json, that of night.html is night.verdict.json. --pdf writes A4 pages to sign.
 
     The exit code is the verdict's. --table prints a table; --row, --percentiles, --full and --slowest select from it.
 

@@ -6,14 +6,20 @@ import re
 from dataclasses import replace
 from io import BytesIO
 
+import numpy as np
 import pypdf
 import pytest
+from PIL import Image
 from report_cases import fault_case, healthy_case, incomplete_case
 
 from fablint.errors import UsageError
-from fablint.report import finding_order
+from fablint.model import Placement
+from fablint.report import finding_order, run_facts
 from fablint.report.pdf.layout import WIDTH, fitted, styles
+from fablint.report.pdf.matrix_png import matrix_png
 from fablint.report.pdf.pdf_report import pdf_report
+from fablint.report.survey.heatmap import topological_order
+from fablint.report.survey.pair_matrix import pair_matrix
 from fablint.workflows import analysis
 
 
@@ -63,4 +69,19 @@ def test_names_that_are_too_long_are_shortened_to_their_room_and_markup_is_text(
 def test_a_pdf_without_its_library_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"reportlab: pip install 'fablint\[pdf\]'"):
-        analysis.write_pdf(*healthy_case(), tmp_path / "x.pdf")
+        analysis.write_picture(*healthy_case(), tmp_path / "x.pdf", "pdf")
+
+
+def test_the_picture_shows_the_slowest_pair_in_red_and_pairs_without_measurement_in_grey():
+    run, diagnosis = fault_case()
+    row = next(row for row in run.rows if row.quantity == "bandwidth")
+    size = run_facts.informative_size(row)
+    placement = Placement.of(run, diagnosis.topology)
+    fit = run_facts.fit_of(diagnosis, row, size)
+    deviation = pair_matrix(row, size, fit, placement, topological_order(placement)).deviation
+    pixels = np.asarray(Image.open(BytesIO(matrix_png(run, diagnosis)))).astype(int)
+    places = 200 + (np.arange(len(deviation)) + 0.5) * 960 / len(deviation)  # of lines; of columns 30 pixels less
+    src, dst = np.unravel_index(np.nanargmax(deviation), deviation.shape)
+    slowest, own = (pixels[int(places[at]), int(places[to] - 30)] for at, to in ((src, dst), (0, 0)))
+    assert slowest[0] > slowest[1] + 100
+    assert own.tolist() == [224, 224, 224]

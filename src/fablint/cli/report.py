@@ -28,7 +28,7 @@ TABLES = (  # those of fablint.report.TABLES, which imports numpy
 )
 _ONLY_FOR_TABLES = ("--row, --percentiles, --full and --slowest require --table", "name a table with --table")
 _ONLY_FOR_PAGES = (
-    "--table prints a table: -o, --pdf, --topology, --findings and --site belong to the page",
+    "--table prints a table: -o, --pdf, --png, --topology, --findings and --site belong to the page",
     "give one or the other",
 )
 
@@ -41,6 +41,10 @@ class _Sources(NamedTuple):
     site: Path | None
 
 
+_forms = with_options(
+    click.option("--pdf", "form", flag_value="pdf", help="Write a PDF to print and sign [RUN/report/report.pdf]."),
+    click.option("--png", "form", flag_value="png", help="Write the matrix as a picture [RUN/report/report.png]."),
+)
 _selection = with_options(
     click.option("--row", "rows", multiple=True, metavar="ROW", help="Only these rows; may be repeated."),
     click.option("--percentiles", type=Percentiles(), metavar="LIST", help="Of message times, such as 50,99,99.9."),
@@ -55,7 +59,7 @@ _selection = with_options(
 @findings_option
 @site_option
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="File to write [RUN/report/index.html].")
-@click.option("--pdf", is_flag=True, help="Write a PDF to print and sign in place of the page [RUN/report/report.pdf].")
+@_forms
 @click.option("--table", type=click.Choice(TABLES), help="Print this table instead, without analysis and page.")
 @_selection
 @all_option
@@ -66,7 +70,7 @@ def report(  # noqa: PLR0913
     findings: Path | None,
     site: Path | None,
     output: Path | None,
-    pdf: bool,
+    form: str | None,
     table: str | None,
     rows: tuple[str, ...],
     percentiles: tuple[float, ...] | None,
@@ -89,8 +93,8 @@ def report(  # noqa: PLR0913
 
     if table is None:
         _refuse(_ONLY_FOR_TABLES, rows, percentiles, full, slowest)
-        return _page(session, runs, _Sources(topology, findings, site), output, is_pdf=pdf)
-    _refuse(_ONLY_FOR_PAGES, output, pdf, topology, findings, site)
+        return _page(session, runs, _Sources(topology, findings, site), output, form)
+    _refuse(_ONLY_FOR_PAGES, output, form, topology, findings, site)
     rendered = render_table(session.read(runs), table, Options(percentiles or (), full, slowest), rows)
     session.result(rendered.text, {"format": 1, **rendered.as_dict()})
     return 0
@@ -101,7 +105,7 @@ def _refuse(why: tuple[str, str], *given: object) -> None:
         raise UsageError(*why)
 
 
-def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, output: Path | None, *, is_pdf: bool) -> int:
+def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, output: Path | None, form: str | None) -> int:
     from fablint.workflows import analysis, run_files
 
     run = session.read(runs)
@@ -109,8 +113,11 @@ def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, output: P
         raise UsageError(f"{runs[0]} is a file, not a run directory for the page", "name the page with -o page.html")
     topology = run_files.load_topology(sources.topology, run)
     diagnosis = analysis.diagnose(run, topology, run_files.load_findings(sources.findings), sources.site)
-    page = output or analysis.page_of(runs[0]).with_name("report.pdf" if is_pdf else "index.html")
+    page = output or analysis.page_of(runs[0]).with_name(f"report.{form}" if form else "index.html")
     code = session.verdict(run, diagnosis)  # first: a page that cannot be written costs no verdict
-    (analysis.write_pdf if is_pdf else analysis.write_report)(run, diagnosis, page)
+    if form:
+        analysis.write_picture(run, diagnosis, page, form)
+    else:
+        analysis.write_report(run, diagnosis, page)
     session.say(f"report: {page}")
     return code

@@ -127,23 +127,24 @@ def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:
     save_text(page.with_name(verdict), verdict_json(diagnosis))
 
 
-def write_pdf(run: Run, diagnosis: Diagnosis, path: Path) -> None:
-    """Write the report as a PDF.
+def write_picture(run: Run, diagnosis: Diagnosis, path: Path, form: str) -> None:
+    """Write the report as a PDF (`form` pdf), or the matrix of its gravest finding as a picture (png).
 
     Raises
     ------
     UsageError
-        The extra `pdf` is not installed.
+        The extra `pdf` is not installed; a run without pairs has no picture.
     IncompleteError
         The file cannot be written.
     """
     from importlib.util import find_spec
 
     if find_spec("reportlab") is None:
-        raise UsageError("a PDF needs the library reportlab", "pip install 'fablint[pdf]'")
+        raise UsageError(f"a {form.upper()} needs the library reportlab", "pip install 'fablint[pdf]'")
+    from fablint.report.pdf.matrix_png import matrix_png
     from fablint.report.pdf.pdf_report import pdf_report
 
-    save_octets(path, pdf_report(run, diagnosis))
+    save_octets(path, (pdf_report if form == "pdf" else matrix_png)(run, diagnosis))
 
 
 def page_of(path: Path) -> Path:

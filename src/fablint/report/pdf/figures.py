@@ -13,7 +13,7 @@ from reportlab.lib.utils import ImageReader
 from reportlab.pdfbase import pdfmetrics
 from reportlab.platypus import Flowable
 
-from fablint.model import Placement
+from fablint.model import Fit, Placement, Row
 from fablint.report.pdf.layout import REGULAR, WIDTH, fitted
 from fablint.report.scopes import HEADINGS
 from fablint.report.survey.pair_matrix import PairMatrix, diverging_pixels, ramp_pixels, sequential_pixels
@@ -37,14 +37,14 @@ class ColourScale:
     is_diverging: bool
 
 
-def colour_scales(one: SizeSurvey, matrix: PairMatrix) -> list[ColourScale]:
+def colour_scales(row: Row, size: int, fit: Fit | None, matrix: PairMatrix) -> list[ColourScale]:
     """The matrix as measured and, with a model, as deviation from it."""
-    quantity = one.row.quantity
+    quantity = row.quantity
     pixels, (low, high) = sequential_pixels(matrix.log_time)
-    words = (units.figure(quantity, one.size, low), "as measured", units.figure(quantity, one.size, high))
+    words = (units.figure(quantity, size, low), "as measured", units.figure(quantity, size, high))
     scales = [ColourScale(pixels, words, False)]
     if matrix.deviation is not None and np.isfinite(matrix.deviation).any():
-        noise = one.fit.noise if one.fit is not None and np.isfinite(one.fit.noise) else 0.05
+        noise = fit.noise if fit is not None and np.isfinite(fit.noise) else 0.05
         scale = float(max(0.02, min(1.0, 8 * noise)))
         faster, slower = (units.percent(units.change(quantity, sign * scale)) for sign in (-1, 1))
         words = (f"{quantity} {faster}", "against healthy pairs", f"{quantity} {slower}")
@@ -58,8 +58,7 @@ class MatrixFigure(Flowable):  # type: ignore[misc]
     def __init__(self, scales: list[ColourScale], matrix: PairMatrix, placement: Placement) -> None:
         super().__init__()
         self._scales, self._matrix = scales, matrix
-        hosts = placement.host[matrix.order]
-        self._labels = _axis_labels([placement.hosts[host] for host in hosts], matrix.side, len(matrix.log_time))
+        self._labels = axis_labels(placement, matrix)
         widest = max((pdfmetrics.stringWidth(name, REGULAR, _LABEL) for _, name in self._labels), default=0.0)
         self._margin = widest + 8
         room = (WIDTH - _GAP * (len(scales) - 1)) / max(2, len(scales))
@@ -100,15 +99,16 @@ class MatrixFigure(Flowable):  # type: ignore[misc]
         canvas.drawRightString(left + edge, 4, scale.ends[2])
 
 
-def _axis_labels(names: list[str], side: int, cells: int) -> list[tuple[float, str]]:
+def axis_labels(placement: Placement, matrix: PairMatrix) -> list[tuple[float, str]]:
     """Places (0..1) and names of hosts beside an axis: as many as have room."""
+    names = [placement.hosts[host] for host in placement.host[matrix.order]]
     starts = [at for at, name in enumerate(names) if not at or names[at - 1] != name]
     step = -(-len(starts) // _MOST_LABELS)
     last = [*starts[1:], len(names)]
     labels = []
     for index in range(0, len(starts), step):
         middle = (starts[index] + last[index]) / 2 if step == 1 else starts[index] + 0.5
-        labels.append((middle / (side * cells), fitted(names[starts[index]], _LONGEST, _LABEL)))
+        labels.append((middle / (matrix.side * len(matrix.log_time)), fitted(names[starts[index]], _LONGEST, _LABEL)))
     return labels
 
 

@@ -36,6 +36,12 @@ def pdf_report(run: Run, diagnosis: Diagnosis) -> bytes:
     return _Report(run, diagnosis).render()
 
 
+def drawn_rows(run: Run) -> list[Row]:
+    """Rows of pairs that are drawn: not those that measure pairs again, or the network as a whole."""
+    stored = [part for row in run.rows if run_facts.statistic(row) for part in conditions(row)]
+    return [row for row in stored if row.pattern != "world" and row.purpose == "measure" and not _base_of(row)]
+
+
 @dataclass(frozen=True)
 class _Report:
     run: Run
@@ -47,9 +53,7 @@ class _Report:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Rows of pairs that are drawn: not those that measure pairs again, or the network as a whole."""
-        stored = [part for row in self.run.rows if run_facts.statistic(row) for part in conditions(row)]
-        return [row for row in stored if row.pattern != "world" and row.purpose == "measure" and not _base_of(row)]
+        return drawn_rows(self.run)
 
     @cached_property
     def surveys(self) -> dict[str, list[SizeSurvey]]:
@@ -158,7 +162,12 @@ class _Report:
         title = paragraph(f"{row.name}, {units.size(shown.size)}: pairs", "heading")
         words = f"Lines send, columns receive{per_cell if matrix.side > 1 else ''}; grey: not measured."
         yield KeepTogether(
-            [title, paragraph(words), Spacer(1, 3), MatrixFigure(colour_scales(shown, matrix), matrix, self.placement)]
+            [
+                title,
+                paragraph(words),
+                Spacer(1, 3),
+                MatrixFigure(colour_scales(row, shown.size, shown.fit, matrix), matrix, self.placement),
+            ]
         )
         cells = [_size_line(one) for one in surveys]
         sizes = table(("size", "pairs", "best", "median", "P99", "worst"), cells, (1, 1, 1, 1, 1, 1))

@@ -15,11 +15,11 @@ from report_cases import fault_case, healthy_case, incomplete_case
 from fablint.errors import UsageError
 from fablint.model import Placement
 from fablint.report import finding_order, run_facts
-from fablint.report.pdf.layout import WIDTH, fitted, styles
 from fablint.report.pdf.matrix_png import matrix_png
+from fablint.report.pdf.page_layout import WIDTH, fitted, styles
 from fablint.report.pdf.pdf_report import pdf_report
+from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.heatmap import topological_order
-from fablint.report.survey.pair_matrix import pair_matrix
 from fablint.workflows import analysis
 
 
@@ -78,7 +78,7 @@ def test_the_picture_shows_the_slowest_pair_in_red_and_pairs_without_measurement
     size = run_facts.informative_size(row)
     placement = Placement.of(run, diagnosis.topology)
     fit = run_facts.fit_of(diagnosis, row, size)
-    deviation = pair_matrix(row, size, fit, placement, topological_order(placement)).deviation
+    deviation = drawn_matrix(row, size, fit, placement, topological_order(placement)).deviation
     pixels = np.asarray(Image.open(BytesIO(matrix_png(run, diagnosis)))).astype(int)
     places = 200 + (np.arange(len(deviation)) + 0.5) * 960 / len(deviation)  # of lines; of columns 30 pixels less
     src, dst = np.unravel_index(np.nanargmax(deviation), deviation.shape)

@@ -11,11 +11,11 @@ from PIL import Image, ImageDraw, ImageFont
 from fablint.errors import UsageError
 from fablint.model import Diagnosis, Placement, Run
 from fablint.report import finding_order, run_facts
-from fablint.report.pdf.figures import ColourScale, axis_labels, colour_scales
-from fablint.report.pdf.layout import REGULAR, printable, styles
+from fablint.report.pdf.page_layout import REGULAR, printable, styles
+from fablint.report.pdf.pdf_figures import ColourScale, axis_labels, colour_scales
 from fablint.report.pdf.pdf_report import drawn_rows
+from fablint.report.survey.drawn_matrix import drawn_matrix, ramp_pixels
 from fablint.report.survey.heatmap import topological_order
-from fablint.report.survey.pair_matrix import pair_matrix, ramp_pixels
 from fablint.text import units
 
 _EDGE = 960  # pixels of the matrix
@@ -40,7 +40,7 @@ def matrix_png(run: Run, diagnosis: Diagnosis) -> bytes:
     row = next((row for row in rows if row.quantity == quantity), rows[0])
     size, placement = run_facts.informative_size(row), Placement.of(run, diagnosis.topology)
     fit = run_facts.fit_of(diagnosis, row, size)
-    matrix = pair_matrix(row, size, fit, placement, topological_order(placement))
+    matrix = drawn_matrix(row, size, fit, placement, topological_order(placement))
     styles()  # registers the font that labels are measured with
     labels = axis_labels(placement, matrix)
     word = f"{finding_order.word(diagnosis.verdict)}: {finding_order.headline(diagnosis.verdict)}"

@@ -16,10 +16,10 @@ from reportlab.platypus import CondPageBreak, KeepTogether, SimpleDocTemplate, S
 from fablint.model import Diagnosis, Fit, Placement, Row, Run
 from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.conditions import conditions
-from fablint.report.pdf.figures import HistogramFigure, MatrixFigure, colour_scales
-from fablint.report.pdf.layout import MARGIN, REGULAR, STATE_COLOURS, banner, fitted, paragraph, printable, table
+from fablint.report.pdf.page_layout import MARGIN, REGULAR, STATE_COLOURS, banner, fitted, paragraph, printable, table
+from fablint.report.pdf.pdf_figures import HistogramFigure, MatrixFigure, colour_scales
+from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.heatmap import topological_order
-from fablint.report.survey.pair_matrix import pair_matrix
 from fablint.report.survey.row_survey import OutlierPair, SizeSurvey, survey
 from fablint.text import units
 from fablint.text.action_sentences import advice
@@ -157,7 +157,7 @@ class _Report:
         if not shown.distribution.pairs():
             return
         order = topological_order(self.placement)
-        matrix = pair_matrix(row, shown.size, shown.fit, self.placement, order)
+        matrix = drawn_matrix(row, shown.size, shown.fit, self.placement, order)
         per_cell = f", {matrix.side} x {matrix.side} ranks in a cell, of which the slowest pair is shown"
         title = paragraph(f"{row.name}, {units.size(shown.size)}: pairs", "heading")
         words = f"Lines send, columns receive{per_cell if matrix.side > 1 else ''}; grey: not measured."

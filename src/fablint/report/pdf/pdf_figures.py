@@ -14,9 +14,9 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.platypus import Flowable
 
 from fablint.model import Fit, Placement, Row
-from fablint.report.pdf.layout import REGULAR, WIDTH, fitted
+from fablint.report.pdf.page_layout import REGULAR, WIDTH, fitted
 from fablint.report.scopes import HEADINGS
-from fablint.report.survey.pair_matrix import PairMatrix, diverging_pixels, ramp_pixels, sequential_pixels
+from fablint.report.survey.drawn_matrix import DrawnMatrix, diverging_pixels, ramp_pixels, sequential_pixels
 from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
 
@@ -37,7 +37,7 @@ class ColourScale:
     is_diverging: bool
 
 
-def colour_scales(row: Row, size: int, fit: Fit | None, matrix: PairMatrix) -> list[ColourScale]:
+def colour_scales(row: Row, size: int, fit: Fit | None, matrix: DrawnMatrix) -> list[ColourScale]:
     """The matrix as measured and, with a model, as deviation from it."""
     quantity = row.quantity
     pixels, (low, high) = sequential_pixels(matrix.log_time)
@@ -55,7 +55,7 @@ def colour_scales(row: Row, size: int, fit: Fit | None, matrix: PairMatrix) -> l
 class MatrixFigure(Flowable):  # type: ignore[misc]
     """One or two matrices side by side, with names of hosts on the axes and colour scales below."""
 
-    def __init__(self, scales: list[ColourScale], matrix: PairMatrix, placement: Placement) -> None:
+    def __init__(self, scales: list[ColourScale], matrix: DrawnMatrix, placement: Placement) -> None:
         super().__init__()
         self._scales, self._matrix = scales, matrix
         self._labels = axis_labels(placement, matrix)
@@ -99,7 +99,7 @@ class MatrixFigure(Flowable):  # type: ignore[misc]
         canvas.drawRightString(left + edge, 4, scale.ends[2])
 
 
-def axis_labels(placement: Placement, matrix: PairMatrix) -> list[tuple[float, str]]:
+def axis_labels(placement: Placement, matrix: DrawnMatrix) -> list[tuple[float, str]]:
     """Places (0..1) and names of hosts beside an axis: as many as have room."""
     names = [placement.hosts[host] for host in placement.host[matrix.order]]
     starts = [at for at, name in enumerate(names) if not at or names[at - 1] != name]

@@ -17,7 +17,7 @@ _DIVERGING = ((0.13, 0.40, 0.67), (0.97, 0.97, 0.97), (0.70, 0.09, 0.17))  # fas
 
 
 @dataclass(frozen=True)
-class PairMatrix:
+class DrawnMatrix:
     """Logarithms of times of one size of a row, NaN where nothing was measured: (cells, cells) float32.
 
     Lines are senders, columns receivers, both in `order` (ranks) with `side` ranks to a cell.
@@ -29,7 +29,7 @@ class PairMatrix:
     deviation: np.ndarray | None  # log of the time over that of a healthy pair; None without a model
 
 
-def pair_matrix(row: Row, size: int, fit: Fit | None, placement: Placement, order: np.ndarray) -> PairMatrix:
+def drawn_matrix(row: Row, size: int, fit: Fit | None, placement: Placement, order: np.ndarray) -> DrawnMatrix:
     """Read one size of a row, in blocks; of a list of pairs all rounds together."""
     ranks = len(order)
     side = -(-ranks // EDGE)
@@ -53,7 +53,7 @@ def pair_matrix(row: Row, size: int, fit: Fit | None, placement: Placement, orde
                 residual = times - np.log(expected)[placement.scopes(src, dst)] - tx[src] - rx[dst]
             np.maximum.at(worst[1], place, np.nan_to_num(residual, nan=-np.inf))
     maps = [np.where(np.isfinite(values), values, np.nan).reshape(cells, cells) for values in worst]
-    return PairMatrix(order, side, maps[0], maps[1] if fit else None)
+    return DrawnMatrix(order, side, maps[0], maps[1] if fit else None)
 
 
 def sequential_pixels(log_time: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:

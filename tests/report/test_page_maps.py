@@ -20,7 +20,7 @@ from fablint.report.survey.late_shares import late_shares
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.simulate import Fault, SimulatedFabric, fat_tree
 from fablint.simulate.rounds import all_rounds
-from finding_cases import finding
+from finding_cases import component, finding
 
 FABRIC = fat_tree(4, 2)
 LINK = finding(State.FAULT, "link", "leaf1>spine2", quantity="bandwidth", effect=-0.4)
@@ -29,7 +29,7 @@ LINK = finding(State.FAULT, "link", "leaf1>spine2", quantity="bandwidth", effect
 @functools.cache
 def source(rounds: int | None) -> PageSource:
     """The run of a tree of 16 hosts with a slow up-link, of all pairs or of some rounds."""
-    simulated = SimulatedFabric(FABRIC, (Fault("link", "leaf1>spine2", bandwidth_factor=0.6),), seed=3)
+    simulated = SimulatedFabric(FABRIC, (Fault(component("link", "leaf1>spine2"), bandwidth_factor=0.6),), seed=3)
     fits = diagnose(simulated.measure(None), FABRIC.topology, "fault", (LINK,))
     run = simulated.measure(all_rounds(16)[:rounds] if rounds else None)
     return PageSource(run, fits)

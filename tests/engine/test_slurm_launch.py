@@ -166,7 +166,7 @@ def test_a_host_that_dies_or_stalls_is_named(bed: Bed, tmp_path: Path, method: S
     assert (said["status"], {*said["lost"]}, said["apart"]) == (3, {ORDER[VICTIM]}, False)
 
 
-@pytest.mark.parametrize("method", [*WAYS, WITHOUT_MPI[0]])
+@pytest.mark.parametrize("method", WAYS)
 def test_a_host_that_is_cut_off_is_one_of_two_reported(bed: Bed, tmp_path: Path, method: StartMethod) -> None:
     path = tmp_path / "a.run"
     process = bed.in_progress(method, path)

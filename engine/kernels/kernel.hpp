@@ -135,6 +135,7 @@ struct KernelInfo {
     bool windowed() const { return accepts("window"); }
     bool one_sided() const { return needs(capability::rma); }
     bool collective() const { return needs(capability::collectives); }
+    bool sends_messages() const { return runs_on(~shape::world) || collective(); }
 };
 
 // The table registry/kernels.inc.

@@ -69,6 +69,7 @@ void add_options_of_kernel_and_pattern(JsonObject& object, const RowOptions& row
     if (row.applies("service-level")) object.add("service_level", row.service_level);
     if (row.applies("mtu") && !row.mtu.empty()) object.add("mtu", row.mtu);
     if (row.applies("reconnect")) object.add("reconnect", row.reconnect);
+    if (kernel.accepts("copy")) object.add("copy", row.copy);
     if (kernel.accepts("win")) object.add("win", row.win);
     if (kernel.accepts("sync")) object.add("sync", row.sync);
     if (kernel.accepts("server-flight")) object.add("server_flight", row.server_flight);

@@ -43,6 +43,7 @@ Runner::Runner(const RunContext& context, const RowOptions& row, const std::stri
                           std::to_string(rank_group_.size() - 1) + " has none: use " +
                           (row_.pattern == "pair" ? "2 ranks" : "an even number of ranks"));
     if (info_.collective()) drop_sizes_beyond_memory();
+    if (!info_.sends_messages()) info_.make(row_);  // throws where the row does not suit it
 }
 
 // The buffers of a collective grow with the number of ranks. Default sizes that do not fit into memory are dropped.
@@ -140,7 +141,8 @@ void Runner::prepare() {
 // Collective.
 void Runner::connect() {
     rank_group_.throw_if_any_failed(attempt([&] { open(); }));
-    if (const auto gpu = memory_named(row_.memory).gpu) choose_gpu_path(*gpu);
+    const auto gpu = memory_named(row_.memory).gpu;
+    if (gpu && info_.sends_messages()) choose_gpu_path(*gpu);
     rank_group_.throw_if_any_failed(attempt([&] { prepare(); }));
 }
 

@@ -22,11 +22,12 @@ std::string column(double value) {
 std::string osu_table(const RowOptions& row, const std::vector<Cell>& cells, int pairs) {
     const KernelInfo& info = kernel_named(row.kernel);
     const bool latency = info.quantity == Quantity::latency;
-    const double directions = info.bidirectional && !latency ? 2.0 : 1.0;
+    const double directions = info.bidirectional && info.runs_on(shape::pairs) && !latency ? 2.0 : 1.0;
     std::string text = std::string("# ") + info.osu_title + " (fablint-engine)\n";
     if (const auto mpi = mpi_library(); mpi && mpi->thread_level != "single")
         text += "# MPI thread level: " + mpi->thread_level + ": figures include the locks of the MPI library\n";
-    if (pairs > 1 && !info.collective()) text += "# [ pairs: " + std::to_string(pairs) + " ]\n";
+    if (pairs > 1 && !info.sends_messages()) text += "# [ ranks: " + std::to_string(pairs) + " ]\n";
+    if (pairs > 1 && info.runs_on(shape::pairs)) text += "# [ pairs: " + std::to_string(pairs) + " ]\n";
     text += latency ? "# Size       Avg Latency(us)\n" : "# Size      Bandwidth (MB/s)\n";
     for (std::size_t i = 0; i < row.sizes.size(); ++i) {
         double sum_s = 0.0;

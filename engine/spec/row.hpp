@@ -43,6 +43,7 @@ struct RowOptions {
     bool loop_mean = false;         // mean of the whole loop, clock readings included, as in osu_put_latency
     bool in_place = false;          // one buffer for what a collective sends and receives
     Workers workers;                // of latency_mt and latency_mp
+    std::string copy;               // of gpu_loopback: direction
     std::string win;
     std::string sync;
     int servers = 0;

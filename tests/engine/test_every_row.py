@@ -24,6 +24,7 @@ from fablint.store import read_run
 FAST = "--samples 3 --warmup 1"
 SIZES = {"barrier": "0", "cas": "8", "fop": "8"}
 NOTHING_ARRIVES = {"barrier"}
+OF_GPUS = {"gpu_loopback"}  # in test_memories.py
 
 
 @cache
@@ -35,6 +36,10 @@ def listing(mpi: Mpi) -> dict[str, list[dict[str, Any]]]:
 
 def names(mpi: Mpi, table: str) -> list[str]:
     return [row["name"] for row in listing(mpi)[table]]
+
+
+def kernels_of_host_memory(mpi: Mpi) -> list[dict[str, Any]]:
+    return [kernel for kernel in listing(mpi)["kernels"] if kernel["name"] not in OF_GPUS]
 
 
 def line(kernel: str, *options: str, sizes: str = "8,1K,64K") -> str:
@@ -84,7 +89,7 @@ def test_the_list_is_complete(mpi: Mpi) -> None:
 
 @pytest.mark.parametrize("ranks", [2, 3, 8])
 def test_every_kernel_moves_every_byte(mpi: Mpi, tmp_path: Path, ranks: int) -> None:
-    kernels = listing(mpi)["kernels"]
+    kernels = kernels_of_host_memory(mpi)
     lines = [line(kernel["name"], FAST, "--validate") for kernel in kernels]
     rows = sound(mpi, ranks, lines, tmp_path / "a.run")
     assert list(rows) == [kernel["name"] for kernel in kernels]
@@ -101,7 +106,7 @@ def test_every_kernel_moves_every_byte(mpi: Mpi, tmp_path: Path, ranks: int) -> 
 @pytest.mark.parametrize("ranks", [2, 3, 8])
 def test_every_kernel_finds_damage_and_names_it(mpi: Mpi, tmp_path: Path, ranks: int) -> None:
     corrupt = "--transport corrupt --validate --samples 10 --warmup 0"
-    lines = [line(kernel, corrupt, sizes="64,1K") for kernel in names(mpi, "kernels")]
+    lines = [line(kernel["name"], corrupt, sizes="64,1K") for kernel in kernels_of_host_memory(mpi)]
     ended, rows = measure(mpi, ranks, lines, tmp_path / "a.run")
     assert ended.status == 1, ended.errors
     assert {row.name for row in rows.values() if not row.attributes.get("corrupt")} == NOTHING_ARRIVES
@@ -272,7 +277,7 @@ def test_one_direction_may_be_left_out(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_a_window_may_share_one_buffer(mpi: Mpi, tmp_path: Path) -> None:
-    windowed = [kernel["name"] for kernel in listing(mpi)["kernels"] if kernel["windowed"]]
+    windowed = [kernel["name"] for kernel in kernels_of_host_memory(mpi) if kernel["windowed"]]
     assert "put_bandwidth" in windowed
     rows = sound(mpi, 2, [line(kernel, FAST, "--buffers single") for kernel in windowed], tmp_path / "a.run")
     assert {row.attributes["buffers"] for row in rows.values()} == {"single"}

@@ -44,14 +44,20 @@ def test_messages_of_gpu_memory_arrive(mpi: Mpi, gpus: str, tmp_path: Path) -> N
         for kernel in ("latency", "bandwidth", "bibandwidth", "exchange")
         for transport in ("mpi", "tcp")
     ]
+    copies = ("to-device", "to-host", "within-device")
+    lines += [f"gpu_loopback --name {copy} {CHECKED} --memory cuda --window 3 --copy {copy}" for copy in copies]
     if gpus == "fake":
-        lines.append(f"latency {CHECKED} --memory hip")
+        lines += [f"latency {CHECKED} --memory hip", f"gpu_loopback {CHECKED} --memory hip"]
     ended = mpi.run(3, "--plan", "-", "-o", tmp_path / "a.run", text="\n".join(lines))
     assert ended.status == 0, ended.errors
     assert "fake lib" not in ended.errors
     rows = rows_of(tmp_path / "a.run")
     assert [row.attributes["state"] for row in rows] == ["complete"] * len(lines)
     assert {row.attributes["gpu_path"] for row in rows if row.attributes["transport"] == "tcp"} == {"staged"}
+    for row in rows:
+        if row.attributes["kernel"] == "gpu_loopback":
+            assert "gpu_path" not in row.attributes  # it sends no message
+            assert (row.arrays["count"][:] == 3).all()  # each rank, at each size
     if gpus == "fake":  # sysfs does not list these cards: their addresses stand for them
         attributes = read_run(tmp_path / "a.run").attributes
         assert attributes["rank_gpu"] == ["0000:1a:00.0", "0000:2a:00.0", "0000:1a:00.0"]

@@ -11,6 +11,7 @@
 #include "base/errors.hpp"
 #include "gpu/gpu_runtime.hpp"
 #include "host/gpus.hpp"
+#include "spec/row.hpp"
 #include "tests/fake_gpus.hpp"
 #include "tests/fake_sysfs.hpp"
 
@@ -163,4 +164,11 @@ TEST_CASE("the fake detects a wrong use of the driver") {
     }));
     CHECK_FALSE(is_fatal([&] { runtime.copy(GpuCopy::to_device, data, host.data(), 64); }));
     runtime.release(data);
+}
+
+TEST_CASE("copies of a GPU are no measurement of host memory") {
+    RowOptions row;
+    row.memory = "host";
+    CHECK(message_of([&] { make_gpu_loopback(row); }) ==
+          "gpu_loopback copies memory of a GPU: use --memory cuda or --memory hip");
 }

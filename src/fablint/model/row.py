@@ -83,6 +83,7 @@ class RowSpec:
     win: str | None = None
     sync: str | None = None
     server_flight: int = _DEFAULTS["server_flight"]
+    copy: str = _DEFAULTS["copy"]
     retest: int = _DEFAULTS["retest"]
     warmup: Counts = _DEFAULTS["warmup"]
     budget: float | None = None

@@ -26,6 +26,7 @@ WINDOWED = {
     "get_bandwidth",
     "rpc_put",
     "rpc_get",
+    "gpu_loopback",
 }
 ONE_SIDED = {"put_latency", "get_latency", "accumulate", "get_accumulate", "cas", "fop"} | {
     "put_bandwidth",
@@ -34,7 +35,8 @@ ONE_SIDED = {"put_latency", "get_latency", "accumulate", "get_accumulate", "cas"
 }
 REQUESTS = {"rpc_put", "rpc_get"}
 COLLECTIVES = {"barrier", "bcast", "allreduce", "allgather", "reduce_scatter", "alltoall"}
-MUTUAL = COLLECTIVES | {"bibandwidth", "bibandwidth_persistent", "exchange", "put_bibandwidth"}
+OF_ALL_RANKS = COLLECTIVES | {"gpu_loopback"}
+MUTUAL = OF_ALL_RANKS | {"bibandwidth", "bibandwidth_persistent", "exchange", "put_bibandwidth"}
 
 
 def refusal(line: str) -> str:
@@ -50,9 +52,9 @@ def test_the_table_of_kernels(kernel):
     info = KERNELS[kernel]
     assert info.is_windowed == (kernel in WINDOWED)
     assert info.bidirectional == (kernel in MUTUAL)
-    assert info.is_duplex == (kernel in MUTUAL - COLLECTIVES)
+    assert info.is_duplex == (kernel in MUTUAL - OF_ALL_RANKS)
     assert bool(info.win) == (kernel in ONE_SIDED | REQUESTS)
-    assert (info.default_pattern == "world") == (kernel in COLLECTIVES)
+    assert (info.default_pattern == "world") == (kernel in OF_ALL_RANKS)
     assert info.quantity == ("bandwidth" if kernel in WINDOWED else "latency")
     row = parse_row([kernel])
     assert (row.pattern, all(map(info.accepts_size, row.sizes))) == (info.default_pattern, True)
@@ -87,7 +89,7 @@ def test_rma_windows_as_osu_has_them(line, win, sync):
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_which_kernel_runs_on_which_pattern(kernel, pattern):
     stars = {"fan-in": {"bandwidth"}, "fan-out": {"bandwidth"}, "clients-servers": {"bandwidth", *REQUESTS}}
-    possible = kernel in stars[pattern] if pattern in stars else (kernel in COLLECTIVES) == (pattern == "world")
+    possible = kernel in stars[pattern] if pattern in stars else (kernel in OF_ALL_RANKS) == (pattern == "world")
     assert KERNELS[kernel].runs_on(pattern) == possible
     line = f"{kernel} --pattern {pattern}" + (" --rounds 0-1" if pattern == "rounds" else "")
     if possible:
@@ -105,8 +107,8 @@ FOR_SOME = {
     "--sync fence": ONE_SIDED,
     "--server-flight 8": REQUESTS,
     "--directions single": KERNELS.keys() - MUTUAL,
-    "--retest 3": KERNELS.keys() - COLLECTIVES,
-    "--order serial": KERNELS.keys() - COLLECTIVES,
+    "--retest 3": KERNELS.keys() - OF_ALL_RANKS,
+    "--order serial": KERNELS.keys() - OF_ALL_RANKS,
     "--matchings 3": set(),
     "--servers 2": set(),
     "--victims 2": set(),

@@ -1,8 +1,8 @@
-"""fablint as Slurm's HealthCheckProgram and Prolog, with the scripts of docs/how-to/preflight.md."""
+"""fablint as Slurm's HealthCheckProgram and Prolog, with the scripts of integrations/slurm."""
 
 from __future__ import annotations
 
-import re
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ import pytest
 
 from vcluster import Cluster, StartCluster
 
-DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "preflight.md"
+SCRIPTS = Path(__file__).parents[2] / "integrations" / "slurm"
 FABLINT = Path(sys.executable).with_name("fablint")
 SICK, *WELL = "nid001001", "nid001000", "nid001002"
 
@@ -34,15 +34,17 @@ def faulty(bed: Cluster) -> Iterator[Cluster]:
 
 
 def script(bed: Cluster, word: str, folder: Path) -> Path:
-    """The documented script for a word of slurm.conf, with this test's paths; Slurm starts it with no environment."""
-    (text,) = [block for block in re.findall(r"```sh\n(.*?)```", DOCS.read_text(), re.S) if f"# {word}=" in block]
-    text = text.replace("#!/bin/sh\n", f"#!/bin/sh\nexport FABLINT_HOME={folder} SLURM_CONF={slurm_conf(bed)}\n")
-    text = text.replace("/var/log", str(folder)).replace("/var/lib/node_exporter", str(folder))
-    assert "/opt/fablint/bin/fablint" in text
-    path = folder / word
-    path.write_text(text.replace("/opt/fablint/bin/fablint", str(FABLINT)))
-    path.chmod(0o755)
-    return path
+    """Copy of the script for a word of slurm.conf with this test's settings; Slurm starts it with no environment."""
+    for source in SCRIPTS.iterdir():
+        shutil.copy(source, folder)
+    settings = {"FABLINT": FABLINT, "FABLINT_HOME": folder, "FABLINT_PROMETHEUS": folder / "fablint.prom"}
+    lines = [f"{name}={value}\n" for name, value in settings.items()]
+    (folder / "settings.sh").write_text("".join([*lines, f"export SLURM_CONF={slurm_conf(bed)}\n"]))
+    common = folder / "common.sh"
+    text = common.read_text()
+    assert "/etc/fablint/slurm.sh" in text
+    common.write_text(text.replace("/etc/fablint/slurm.sh", str(folder / "settings.sh")))
+    return folder / {"HealthCheckProgram": "healthcheck", "Prolog": "prolog"}[word]
 
 
 def slurm_conf(bed: Cluster) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from host_tree import host_with_link_down
 from prometheus_client.parser import text_string_to_metric_families
 
 INTEGRATIONS = Path(__file__).parents[2] / "integrations"
@@ -36,11 +37,11 @@ def test_every_alert_has_a_test() -> None:
 @pytest.fixture
 def metrics(fablint_in_process, tmp_path: Path) -> dict[str, set[str]]:
     """Labels of each metric that preflight writes."""
-    (tmp_path / "tree/etc").mkdir(parents=True)
+    tree = host_with_link_down(tmp_path / "tree")
     (tmp_path / "site.toml").write_text(
-        '[[suppress]]\ncheck = "net.examined"\nuntil = 2099-01-01\nreason = "no network"\n'
+        'format = 1\n[[suppress]]\ncheck = "net.link.up"\nhosts = "*"\nuntil = 2099-01-01\nreason = "spare"\n'
     )
-    words = ("--sysroot", tmp_path / "tree", "--site", tmp_path / "site.toml")
+    words = ("--sysroot", tree, "--site", tmp_path / "site.toml")
     fablint_in_process("preflight", "-q", *words, "--prometheus", tmp_path / "out.prom")
     families = text_string_to_metric_families((tmp_path / "out.prom").read_text())
     return {family.name: {label for sample in family.samples for label in sample.labels} for family in families}
@@ -53,8 +54,7 @@ def test_rules_and_dashboard_use_metrics_that_exist(metrics: dict[str, set[str]]
     used |= {target["expr"] for panel in panels for target in panel["targets"]}
     names = {name for text in used for name in _METRIC.findall(text)}
     assert len(names) >= 4
-    optional = {"fablint_preflight_suppressed"}
-    assert names - optional <= set(metrics)
+    assert names <= set(metrics)
     labels = set().union(*metrics.values())
     templates = re.findall(r"\$labels\.(\w+)", RULES.read_text()) + re.findall(r"\{\{(\w+)\}\}", DASHBOARD.read_text())
     assert set(templates) - {"instance"} <= labels

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from host_tree import host_with_link_down
 
 FOLDER = Path(__file__).parents[2] / "integrations" / "slurm"
 FAULT = "scontrol update NodeName=nid001 State=DRAIN Reason='net.link.up hsn0 link down (fablint)'"
@@ -129,14 +130,7 @@ def test_a_prolog_uses_a_recent_result(node: Node) -> None:
 
 def test_the_words_of_act_are_understood(node: Node, fablint_in_process) -> None:
     """The line that fablint prints for a fault of a host, with the real `act`."""
-    tree = node.folder / "tree"
-    nic = tree / "sys/class/net/hsn0"
-    nic.mkdir(parents=True)
-    files = {"address": "02:11:22:33:44:55", "mtu": "9000", "type": "1", "operstate": "down", "carrier": "0"}
-    for name, text in {**files, "flags": "0x1003"}.items():
-        (nic / name).write_text(text + "\n")
-    (tree / "etc").mkdir()
-    (tree / "etc/hostname").write_text("nid001\n")
+    tree = host_with_link_down(node.folder / "tree")
     preflight = fablint_in_process("preflight", "-q", "--json", "--sysroot", tree)
     (node.folder / "preflight.json").write_text(preflight.stdout)
     assert json.loads(preflight.stdout)["exit_code"] == 1

@@ -19,7 +19,7 @@ fi
 export FABLINT_HOME
 export SLURM_SCRIPT_CONTEXT="${SLURM_SCRIPT_CONTEXT:-prolog_health}"  # fablint then examines this host only
 umask 077
-result=$FABLINT_HOME/last-preflight.json
+result=$FABLINT_HOME/last-preflight-$FABLINT_NODE.json  # FABLINT_HOME may be on a file system that nodes share
 
 log() {
     logger -t fablint -- "$1" 2>/dev/null || :
@@ -59,7 +59,11 @@ judge() {
     drain_reason=
     line=$(timeout 20 "$FABLINT" act -q "$result" --drain --scheduler slurm 2>/dev/null </dev/null) || return 0
     case $line in
-    "scontrol update NodeName="*" State=DRAIN Reason="*) ;;
+    "scontrol update NodeName=$FABLINT_NODE State=DRAIN Reason="*) ;;
+    "scontrol update NodeName="*)
+        log "preflight reports another host than $FABLINT_NODE: set FABLINT_NODE in $settings"
+        return 0
+        ;;
     *) return 0 ;;
     esac
     reason=${line#* State=DRAIN Reason=}

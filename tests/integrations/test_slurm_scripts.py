@@ -82,6 +82,7 @@ def test_a_fault_drains_with_its_reason(node: Node) -> None:
         ("sleep 20", f'echo "{FAULT}"'),
         (PREFLIGHT_FAULT, f'echo "{FAULT}"; exit 6'),  # more hosts than act may drain
         (PREFLIGHT_FAULT, "echo 'rm -rf /'"),
+        (PREFLIGHT_FAULT, f'echo "{FAULT.replace("nid001", "nid002")}"'),  # the fault of another host
     ],
 )
 def test_what_is_no_fault_of_this_host_drains_nothing(node: Node, script: str, preflight: str, act: str) -> None:
@@ -112,6 +113,16 @@ def test_a_reason_is_one_argument_and_never_a_command(node: Node) -> None:
     assert not list(node.folder.rglob("pwned"))
 
 
+def test_nodes_that_share_a_home_keep_their_own_results(node: Node) -> None:
+    node.fablint("echo '{}'; exit 0")
+    node.run("healthcheck")
+    node.run("healthcheck", SLURMD_NODENAME="nid002")
+    assert {path.name for path in (node.folder / "home").iterdir()} == {
+        "last-preflight-nid001.json",
+        "last-preflight-nid002.json",
+    }
+
+
 def test_an_administrators_reason_is_kept(node: Node) -> None:
     node.fablint(PREFLIGHT_FAULT, f'echo "{FAULT}"')
     assert (node.run("healthcheck", state=DRAINED), node.drained) == (0, [])
@@ -123,7 +134,7 @@ def test_a_prolog_uses_a_recent_result(node: Node) -> None:
         assert node.run(script) == 0
     examined = node.folder / "examined"
     assert len(examined.read_text().split()) == 1
-    os.utime(node.folder / "home" / "last-preflight.json", (1, 1))
+    os.utime(node.folder / "home" / "last-preflight-nid001.json", (1, 1))
     node.run("prolog")
     assert len(examined.read_text().split()) == 2
 

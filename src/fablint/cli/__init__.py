@@ -33,6 +33,7 @@ _VERBS = (
     "import",
     "analyse",
     "compare",
+    "history",
     "report",
     "show",
     "act",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fablint.cli.options import findings_option, runs_argument, site_option, topology_option
+from fablint.cli.options import baseline_option, findings_option, runs_argument, site_option, topology_option
 from fablint.cli.session import Session, all_option, verb
 
 
@@ -13,9 +13,15 @@ from fablint.cli.session import Session, all_option, verb
 @topology_option
 @findings_option
 @site_option
+@baseline_option
 @all_option
 def analyse(
-    session: Session, runs: tuple[Path, ...], topology: Path | None, findings: Path | None, site: Path | None
+    session: Session,
+    runs: tuple[Path, ...],
+    topology: Path | None,
+    findings: Path | None,
+    site: Path | None,
+    baseline: str | None,
 ) -> int:
     """Analyse a run: faults, their confidence, next steps. The exit code is the verdict's.
 
@@ -24,10 +30,13 @@ def analyse(
     \b
     Examples:
       fablint analyse night.run --topology fabric.yaml
+      fablint analyse night.run --baseline spring
       fablint analyse mpigraph.out
     """
     from fablint.workflows import analysis, run_files
+    from fablint.workflows.run_history import site_with_baseline
 
     external = run_files.load_findings(findings)
     run = session.read(runs)
+    site = site_with_baseline(session.machine(), baseline, site or run_files.own_file(run, run_files.SITE))
     return session.verdict(run, analysis.diagnose(run, run_files.load_topology(topology, run), external, site))

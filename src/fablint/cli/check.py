@@ -14,6 +14,7 @@ from fablint.cli.bench_options import MEDIA, given_media, media_options
 from fablint.cli.jobs import request_fields, submit_job, submit_options
 from fablint.cli.many_ranks import confirm_ranks, yes_option
 from fablint.cli.options import (
+    baseline_option,
     budget_option,
     fabric_options,
     full_option,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _OF_JOBS = ("dry_run", "detach", "begin", "account", "partition", "mail_user", "constraint", "time_s")
 _OF_CLUSTERS = (
     *("hosts", "exclude", "hostfile", "files", "blocks", "nics", "ppn", "ranks_per_nic"),
-    *("suite", "unequal", "submit", "site", "force", "exclude_unfit"),
+    *("suite", "unequal", "submit", "site", "baseline", "force", "exclude_unfit"),
 )
 
 
@@ -63,6 +64,7 @@ _cluster_options = with_options(
 @output_option
 @topology_option
 @site_option
+@baseline_option
 @budget_option
 @media_options
 @submit_options
@@ -95,9 +97,17 @@ def check(session: Session, output: Path | None, mpicxx: Path | None, **values: 
         _refuse_job_options(values)
     if values["ranks"] is not None:
         return _local(session, output, mpicxx, values)
+    values["site"] = _site(session, values)
     if values["submit"]:
         return _submitted(session, output, mpicxx, values)
     return _cluster(session, output, mpicxx, values)
+
+
+def _site(session: Session, values: dict[str, Any]) -> Path | None:
+    """Return the site file, with the thresholds of the baseline."""
+    from fablint.workflows.run_history import site_with_baseline
+
+    return site_with_baseline(session.machine(), values["baseline"], values["site"])
 
 
 def _refuse_job_options(values: dict[str, Any]) -> None:

@@ -71,6 +71,9 @@ site_option = click.option(
     metavar="FILE",
     help="Site file (TOML): thresholds of pairs, settings of hosts [the run's own].",
 )
+baseline_option = click.option(
+    "--baseline", metavar="NAME", help="Also compare with a baseline: see fablint history baseline."
+)
 findings_option = click.option(
     "--findings",
     type=FILE,

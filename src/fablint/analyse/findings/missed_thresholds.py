@@ -166,6 +166,8 @@ def _judged(
         if missed >= FEWEST_PARTNERS and 2 * missed > np.count_nonzero(mine):
             findings.append(_of_scope(one))
             left &= ~mine
+        if not one.threshold.single_pairs:
+            left &= view.figures.scope != SCOPES.index(one.scope)
     routes = [pair for pair in _pairs(view, run, src, dst, left) if not pair.directions & reported.routes]
     kept = [] if reported.between else routes[:MOST_ROUTES]
     if len(kept) == len(routes):

@@ -26,6 +26,7 @@ class Threshold:
     lowest: float | None
     highest: float | None
     source: str  # `site.toml: threshold 3`
+    single_pairs: bool = True  # report single pairs outside the limits; else only scopes and hosts
 
     def facts(self) -> dict[str, Any]:
         """For programs."""

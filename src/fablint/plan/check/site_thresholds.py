@@ -17,7 +17,7 @@ from fablint.text.suggestions import alternatives
 
 ANY = "any"
 SCOPES = (*(str(scope) for scope in Scope if scope is not Scope.UNKNOWN), ANY)
-KEYS = ("scope", "kernel", "size", "value", "lower", "upper")
+KEYS = ("scope", "kernel", "size", "value", "lower", "upper", "single_pairs")
 NEEDED = KEYS[:4]
 UNITS: Mapping[str, Mapping[str, float]] = {
     "bandwidth": {
@@ -76,7 +76,10 @@ def _threshold(entry: Mapping[str, Any], where: str) -> Threshold:
     if value <= 0:
         raise UsageError(f"{where}: value: {shown(entry['value'])} is nothing", "give what pairs should reach")
     known = None if scope == ANY else Scope(scope)
-    threshold = Threshold(known, kernel, size, quantity, value, None, None, where)
+    single_pairs = entry.get("single_pairs", True)
+    if not isinstance(single_pairs, bool):
+        raise UsageError(f"{where}: single_pairs: {shown(single_pairs)} is not a boolean", "write true or false")
+    threshold = Threshold(known, kernel, size, quantity, value, None, None, where, single_pairs)
     lower, upper = (_tolerance(entry, key, threshold) for key in ("lower", "upper"))
     if lower is None and upper is None:  # the value is the limit itself, on the side that matters
         lower, upper = (0.0, None) if quantity == "bandwidth" else (None, 0.0)

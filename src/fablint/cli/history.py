@@ -75,7 +75,7 @@ def list_verb(session: Session, last: int | None, file: Path | None) -> None:
       fablint history list --last 10
     """
     from fablint.history.queries import kept_runs
-    from fablint.report.history_text import runs_facts, runs_text
+    from fablint.history.history_text import runs_facts, runs_text
     from fablint.workflows.run_history import opened
 
     with opened(session.machine(), file) as database:
@@ -102,7 +102,7 @@ def trend(
       fablint history trend n017 --kernel bandwidth --size 1M
     """
     from fablint.history.queries import repeated_findings, trends
-    from fablint.report.history_text import trends_facts, trends_text
+    from fablint.history.history_text import trends_facts, trends_text
     from fablint.workflows.run_history import opened
 
     if size is not None and len(size) != 1:

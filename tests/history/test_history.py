@@ -23,7 +23,7 @@ from fablint.history.baselines import baseline_text, baseline_thresholds, with_b
 from fablint.history.database import Database, add
 from fablint.history.queries import kept_runs, repeated_findings, trends
 from fablint.history.records import RunRecord, record_of
-from fablint.model import Run
+from fablint.model import ComponentRef, Run
 from fablint.plan.check.site_thresholds import parse_thresholds
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree
 from fablint.store import write_run
@@ -56,7 +56,7 @@ def record(seed: int, *faults: Fault) -> RunRecord:
 
 @pytest.fixture(scope="module")
 def records() -> list[RunRecord]:
-    slow = Fault("host", "h03", bandwidth_factor=0.7)
+    slow = Fault(ComponentRef.of("host", "h03"), bandwidth_factor=0.7)
     return [*(record(seed) for seed in range(1, 5)), *(record(seed, slow) for seed in range(5, 7))]
 
 

@@ -74,8 +74,8 @@ def list_verb(session: Session, last: int | None, file: Path | None) -> None:
     Example:
       fablint history list --last 10
     """
-    from fablint.history.queries import kept_runs
     from fablint.history.history_text import runs_facts, runs_text
+    from fablint.history.queries import kept_runs
     from fablint.workflows.run_history import opened
 
     with opened(session.machine(), file) as database:
@@ -101,8 +101,8 @@ def trend(
       fablint history trend
       fablint history trend n017 --kernel bandwidth --size 1M
     """
-    from fablint.history.queries import repeated_findings, trends
     from fablint.history.history_text import trends_facts, trends_text
+    from fablint.history.queries import repeated_findings, trends
     from fablint.workflows.run_history import opened
 
     if size is not None and len(size) != 1:

@@ -36,7 +36,7 @@ TABLES = (  # those of fablint.report.TABLES, which imports numpy
 )
 _ONLY_FOR_TABLES = ("--row, --percentiles, --full and --slowest require --table", "name a table with --table")
 _ONLY_FOR_PAGES = (
-    "--table prints a table: -o, --pdf, --png, --topology, --findings, --site and --baseline belong to the page",
+    "--table prints a table: -o, --pdf, --png, --topology, --findings, --site, --baseline are for pages",
     "give one or the other",
 )
 

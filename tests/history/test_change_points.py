@@ -13,7 +13,7 @@ SERIES = 150
 FALSE_ALARM = 0.01
 
 
-def _alike(random: np.random.Generator, n: int) -> np.ndarray:
+def _autoregressive(random: np.random.Generator, n: int) -> np.ndarray:
     """Autoregressive noise: correlation 0.5 of consecutive values."""
     own = random.standard_normal(n)
     values = np.zeros(n)
@@ -28,7 +28,7 @@ def _alike(random: np.random.Generator, n: int) -> np.ndarray:
         (lambda random, n: random.standard_normal(n), FALSE_ALARM),
         (lambda random, n: random.standard_cauchy(n), FALSE_ALARM),
         (lambda random, n: random.exponential(size=n), FALSE_ALARM),
-        (_alike, 2 * FALSE_ALARM),
+        (_autoregressive, 2 * FALSE_ALARM),
     ],
     ids=["normal", "cauchy", "exponential", "autoregressive"],
 )

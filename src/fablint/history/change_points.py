@@ -2,7 +2,7 @@
 
 The test is Pettitt's (A. N. Pettitt, Applied Statistics 28, 1979): with ranks r_i of n values, the statistic is
 K = max |2 (r_1 + ... + r_t) - t (n + 1)| over t, and p = 2 exp(-6 K^2 / (n^3 + n^2)). It uses ranks only, so that the
-noise may have any distribution. Consecutive runs are often alike: K^2 is reduced by (1 - c) / (1 + c), where c is the
+noise may have any distribution. Consecutive runs are often similar: K^2 is reduced by (1 - c) / (1 + c), where c is the
 correlation of consecutive ranks.
 
 A level that returns to the former one has little effect on the whole series. The test is therefore also applied to

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from fablint.errors import IncompleteError, UsageError
 from fablint.history.records import Figure, RunRecord
@@ -69,7 +70,7 @@ class Database:
         """Close the file."""
         self._connection.close()
 
-    def rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
+    def rows(self, query: str, values: Sequence[object] = ()) -> list[Any]:
         """Return the rows of a query."""
         return self._connection.execute(query, values).fetchall()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,17 +66,12 @@ class RepeatedFinding:
 def kept_runs(database: Database) -> list[KeptRun]:
     """Return all runs, the oldest first."""
     rows = database.rows("SELECT id, path, moment, verdict, hosts, facts FROM run ORDER BY moment, id")
-    return [
-        KeptRun(int(str(number)), str(path), float(str(moment)), str(verdict), int(str(hosts)), json.loads(str(facts)))
-        for number, path, moment, verdict, hosts, facts in rows
-    ]
+    return [KeptRun(*columns, json.loads(facts)) for *columns, facts in rows]
 
 
 def metrics(database: Database) -> list[tuple[int, Metric]]:
     """Return the ids of what was measured, with medium, kernel, size and quantity."""
-    rows: Iterator[Any] = iter(
-        database.rows("SELECT id, medium, kernel, size, quantity FROM metric ORDER BY medium, kernel, size")
-    )
+    rows = database.rows("SELECT id, medium, kernel, size, quantity FROM metric ORDER BY medium, kernel, size")
     return [(number, (medium, kernel, size, quantity)) for number, medium, kernel, size, quantity in rows]
 
 
@@ -105,13 +100,12 @@ def trends(database: Database, component: str | None, kernel: str | None, size: 
 
 
 def _components(database: Database, name: str | None) -> list[tuple[int, str]]:
-    rows: list[Any]
     if name is None:
         rows = database.rows("SELECT id, name FROM component WHERE kind = 'scope' ORDER BY name")
         return [(number, label) for number, label in rows]
     rows = database.rows("SELECT id, name FROM component WHERE name = ?", (name,))
     if not rows:
-        every = [str(label) for (label,) in database.rows("SELECT name FROM component")]
+        every = [label for (label,) in database.rows("SELECT name FROM component")]
         raise UsageError(
             f"the history has no host or scope {name}",
             did_you_mean(name, every, "fablint history trend lists the scopes"),
@@ -120,7 +114,7 @@ def _components(database: Database, name: str | None) -> list[tuple[int, str]]:
 
 
 def _points(database: Database, component: int, metric: int) -> list[Point]:
-    rows: list[Any] = database.rows(
+    rows = database.rows(
         "SELECT run.id, run.moment, pairs, p10, median, p90 FROM figure JOIN run ON run.id = figure.run"
         " WHERE component = ? AND metric = ? ORDER BY run.moment, run.id",
         (component, metric),
@@ -130,7 +124,7 @@ def _points(database: Database, component: int, metric: int) -> list[Point]:
 
 def repeated_findings(database: Database, since: float = 0.0) -> list[RepeatedFinding]:
     """Return components with findings in at least two runs since a moment, those of most runs first."""
-    rows: list[Any] = database.rows(
+    rows = database.rows(
         "SELECT finding.component, run.id, run.moment, finding.state, finding.effect FROM finding"
         " JOIN run ON run.id = finding.run WHERE run.moment >= ? ORDER BY run.moment",
         (since,),

@@ -66,7 +66,10 @@ class RepeatedFinding:
 def kept_runs(database: Database) -> list[KeptRun]:
     """Return all runs, the oldest first."""
     rows = database.rows("SELECT id, path, moment, verdict, hosts, facts FROM run ORDER BY moment, id")
-    return [KeptRun(*columns, json.loads(facts)) for *columns, facts in rows]
+    return [
+        KeptRun(number, path, moment, verdict, hosts, json.loads(facts))
+        for number, path, moment, verdict, hosts, facts in rows
+    ]
 
 
 def metrics(database: Database) -> list[tuple[int, Metric]]:

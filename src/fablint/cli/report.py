@@ -7,15 +7,7 @@ from typing import NamedTuple
 
 import click
 
-from fablint.cli.options import (
-    FILE,
-    baseline_option,
-    findings_option,
-    runs_argument,
-    site_option,
-    topology_option,
-    with_options,
-)
+from fablint.cli.options import FILE, findings_option, runs_argument, site_option, topology_option, with_options
 from fablint.cli.param_types import Percentiles
 from fablint.cli.session import Session, all_option, verb
 from fablint.errors import UsageError
@@ -36,7 +28,7 @@ TABLES = (  # those of fablint.report.TABLES, which imports numpy
 )
 _ONLY_FOR_TABLES = ("--row, --percentiles, --full and --slowest require --table", "name a table with --table")
 _ONLY_FOR_PAGES = (
-    "--table prints a table: -o, --pdf, --png, --topology, --findings, --site, --baseline are for pages",
+    "--table prints a table: -o, --pdf, --png, --topology, --findings and --site belong to the page",
     "give one or the other",
 )
 
@@ -47,7 +39,6 @@ class _Sources(NamedTuple):
     topology: Path | None
     findings: Path | None
     site: Path | None
-    baseline: str | None
 
 
 _forms = with_options(
@@ -67,7 +58,6 @@ _selection = with_options(
 @topology_option
 @findings_option
 @site_option
-@baseline_option
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="File to write [RUN/report/index.html].")
 @_forms
 @click.option("--table", type=click.Choice(TABLES), help="Print this table instead, without analysis and page.")
@@ -79,7 +69,6 @@ def report(  # noqa: PLR0913
     topology: Path | None,
     findings: Path | None,
     site: Path | None,
-    baseline: str | None,
     output: Path | None,
     form: str | None,
     table: str | None,
@@ -104,8 +93,8 @@ def report(  # noqa: PLR0913
 
     if table is None:
         _refuse(_ONLY_FOR_TABLES, rows, percentiles, full, slowest)
-        return _page(session, runs, _Sources(topology, findings, site, baseline), output, form)
-    _refuse(_ONLY_FOR_PAGES, output, form, topology, findings, site, baseline)
+        return _page(session, runs, _Sources(topology, findings, site), output, form)
+    _refuse(_ONLY_FOR_PAGES, output, form, topology, findings, site)
     rendered = render_table(session.read(runs), table, Options(percentiles or (), full, slowest), rows)
     session.result(rendered.text, {"format": 1, **rendered.as_dict()})
     return 0
@@ -118,15 +107,12 @@ def _refuse(why: tuple[str, str], *given: object) -> None:
 
 def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, output: Path | None, form: str | None) -> int:
     from fablint.workflows import analysis, run_files
-    from fablint.workflows.run_history import site_with_baseline
 
     run = session.read(runs)
     if run.path is None and output is None:
         raise UsageError(f"{runs[0]} is a file, not a run directory for the page", "name the page with -o page.html")
     topology = run_files.load_topology(sources.topology, run)
-    own_site = sources.site or run_files.own_file(run, run_files.SITE)
-    site = site_with_baseline(session.machine(), sources.baseline, own_site)
-    diagnosis = analysis.diagnose(run, topology, run_files.load_findings(sources.findings), site)
+    diagnosis = analysis.diagnose(run, topology, run_files.load_findings(sources.findings), sources.site)
     page = output or analysis.page_of(runs[0]).with_name(f"report.{form}" if form else "index.html")
     code = session.verdict(run, diagnosis)  # first: a page that cannot be written costs no verdict
     if form:

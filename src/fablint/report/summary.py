@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fablint.model import ComponentRef, Row, Run
+from fablint.model import Row, Run
 from fablint.report import run_facts
 from fablint.text import units
 
@@ -195,11 +195,9 @@ def _fault(fault: Mapping[str, Any]) -> str:
         if value != healthy:
             size = 0.0 if isinstance(value, str) else float(value)
             effects.append(template.format(size - 1, units.duration(size), size, value).replace("%", " %"))
-    component = fault.get("component")
-    if isinstance(component, Mapping):
-        name = ComponentRef.model_validate(component).text
-    else:  # of runs of before components were objects
-        name = f"{component} {fault.get('name')}"
+    from fablint.model import ComponentRef  # imports pydantic, which other summaries do not need
+
+    name = ComponentRef.model_validate(fault["component"]).text
     return f"{name}{direction}: {', '.join(effects)}"
 
 

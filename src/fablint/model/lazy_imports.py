@@ -16,9 +16,12 @@ from typing import Any
 def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package.
 
-    Args:
-        package: its `__name__`.
-        modules: the module below it that has each name.
+    Parameters
+    ----------
+    package
+        Its `__name__`.
+    modules
+        The module below it that has each name.
     """
 
     def load(name: str) -> Any:

@@ -47,10 +47,14 @@ Codes = npt.NDArray[np.integer]
 def compare(run: Run, thresholds: Sequence[Threshold], diagnosis: Diagnosis) -> Comparison:
     """The pairs of each scope beside the threshold that holds for them: its own, else that for any scope.
 
-    Args:
-        run: what was measured.
-        thresholds: of the site.
-        diagnosis: of the run: what it names is not named again.
+    Parameters
+    ----------
+    run
+        What was measured.
+    thresholds
+        Of the site.
+    diagnosis
+        Of the run: what it names is not named again.
     """
     if not thresholds:
         return Comparison()

@@ -134,10 +134,14 @@ class _MisplacedHost:
 def verify(observations: Observations, placement: Placement, settings: Settings) -> list[Finding]:
     """Hosts that are not connected where the topology says.
 
-    Args:
-        observations: round trips of the smallest message; the `min` statistic shows the path best.
-        placement: with the declared switches.
-        settings: `alpha` is the chance of one false FAULT, `min_partners` the fewest partners on a switch.
+    Parameters
+    ----------
+    observations
+        Round trips of the smallest message; the `min` statistic shows the path best.
+    placement
+        With the declared switches.
+    settings
+        `alpha` is the chance of one false FAULT, `min_partners` the fewest partners on a switch.
     """
     if len(placement.switches) < 2:
         return []

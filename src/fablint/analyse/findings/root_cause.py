@@ -117,15 +117,23 @@ def fuse(
 ) -> Ranking:
     """Rank the parts in series of a host or NIC that was found slow.
 
-    Args:
-        series: the host, its NIC, the switch and its port.
-        direction: which side of it is slow; None where it is undecidable.
-        counters: of the NIC during the run (`count_steps`); None where there are none.
-        others: findings of this run and of other stages (`fablint preflight --json`). One with evidence of the
-            kind `loopback` is a loopback test of the host or NIC that it names.
-        switch_counters: of the switch port, where they were read: its receiver is at the other end of the line.
-        prior: how often each part is the one, by the site's own repairs.
-        run: name of the run directory, for the next step.
+    Parameters
+    ----------
+    series
+        The host, its NIC, the switch and its port.
+    direction
+        Which side of it is slow; None where it is undecidable.
+    counters
+        Of the NIC during the run (`count_steps`); None where there are none.
+    others
+        Findings of this run and of other stages (`fablint preflight --json`). One with evidence of the
+        kind `loopback` is a loopback test of the host or NIC that it names.
+    switch_counters
+        Of the switch port, where they were read: its receiver is at the other end of the line.
+    prior
+        How often each part is the one, by the site's own repairs.
+    run
+        Name of the run directory, for the next step.
     """
     seen = _symptoms(series, counters, switch_counters, others)
     log = np.log([prior[part] for part in PARTS])

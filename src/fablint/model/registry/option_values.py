@@ -173,8 +173,10 @@ def format_bytes(size: int) -> str:
 def parse_sizes(text: str) -> tuple[int, ...]:
     """Message sizes in bytes, in the order given: `8`, `8,1K,1M`, `1K:4M` (doubling, as far as the end allows).
 
-    Raises:
-        UsageError: not a size, an empty range, or a size twice.
+    Raises
+    ------
+    UsageError
+        Not a size, an empty range, or a size twice.
     """
     sizes: list[int] = []
     for item in text.split(","):

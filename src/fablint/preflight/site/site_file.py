@@ -31,14 +31,20 @@ _BY_ID: Mapping[str, type[Check]] = {check.id: check for check in CHECKS}
 def parse_site(text: str, source: str, today: date) -> Site:
     """What a site file says about hosts.
 
-    Args:
-        text: the file, TOML.
-        source: its name, for messages: `site.toml: suppress 2: unknown check 'host.cstate': did you mean host.cstates`.
-        today: suppressions that ended before are returned as expired.
+    Parameters
+    ----------
+    text
+        The file, TOML.
+    source
+        Its name, for messages: `site.toml: suppress 2: unknown check 'host.cstate': did you mean host.cstates`.
+    today
+        Suppressions that ended before are returned as expired.
 
-    Raises:
-        UsageError: no TOML, an unknown key, check or severity, a value of a wrong type, a bad date, a host in two
-            classes.
+    Raises
+    ------
+    UsageError
+        No TOML, an unknown key, check or severity, a value of a wrong type, a bad date, a host in two
+        classes.
     """
     document = read_document(text, source)
     classes = [_class(entry, f"{source}: class {number}") for number, entry in _numbered(document, "class", source)]

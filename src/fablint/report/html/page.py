@@ -38,9 +38,12 @@ def write_html(run: Run, diagnosis: Diagnosis, path: Path) -> None:
 
     Reads the run's matrices once, in blocks.
 
-    Raises:
-        IncompleteError: the disk is full.
-        UsageError: the page cannot be written for another reason.
+    Raises
+    ------
+    IncompleteError
+        The disk is full.
+    UsageError
+        The page cannot be written for another reason.
     """
     page = render(run, diagnosis)
     try:

@@ -64,11 +64,16 @@ def render_table(run: Run, name: str, options: Options, rows: Sequence[str] = ()
 def benchmark_table(run: Run, name: str, percentiles: Sequence[float] = (), full: bool = False) -> Table:
     """The table that a benchmark or kernel `name` is known by, of the rows that measured it.
 
-    Args:
-        run: of that benchmark alone; rows that re-test another one belong to its table.
-        name: as the engine's registry has it (`osu_mbw_mr`, `linktest_bisection`, `netsan_put`), or a kernel.
-        percentiles: of the time of a message; for the tables that have them (osu, bench).
-        full: all columns and lines, for the tables that have more.
+    Parameters
+    ----------
+    run
+        Of that benchmark alone; rows that re-test another one belong to its table.
+    name
+        As the engine's registry has it (`osu_mbw_mr`, `linktest_bisection`, `netsan_put`), or a kernel.
+    percentiles
+        Of the time of a message; for the tables that have them (osu, bench).
+    full
+        All columns and lines, for the tables that have more.
 
     Raises
     ------

@@ -127,7 +127,7 @@ def test_states_and_hosts(pbs):
         ("n2", "idle"),
         ("n9", "unknown"),
     ]
-    with pytest.raises(UsageError, match="nothing to check"):
+    with pytest.raises(UsageError, match="no hosts are known: no allocation here"):
         find_hosts(pbs)
 
 

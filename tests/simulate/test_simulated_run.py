@@ -30,7 +30,7 @@ def documented(section: str) -> set[str]:
 
 def test_has_every_attribute_of_the_run_format() -> None:
     run = simulate(full_mesh(2, 2))
-    optional = {"notes", "plan", "imported", "allocations", "variant"}
+    optional = {"notes", "plan", "imported", "allocations", "variant", "copy"}
     assert documented("Root attributes") - optional <= set(run.attributes) | {"lost"}
     assert documented("Row attributes") - optional <= set(run.rows[0].attributes) | {"corrupt"}
     assert run.attributes["rows"] == [row.name for row in run.rows] == ["latency", "bandwidth"]

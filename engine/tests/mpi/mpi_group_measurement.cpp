@@ -85,7 +85,11 @@ bool threads_allowed() {
     return provided == MPI_THREAD_MULTIPLE;
 }
 
-bool runs_here(const KernelInfo& kernel) { return std::string(kernel.name) != "latency_mt" || threads_allowed(); }
+// gpu_loopback is tested with fake drivers of GPUs: tests/unit/test_gpu_runtime.cpp, and launches of the front end.
+bool runs_here(const KernelInfo& kernel) {
+    const std::string name = kernel.name;
+    return name != "gpu_loopback" && (name != "latency_mt" || threads_allowed());
+}
 
 std::string sizes_of(const KernelInfo& kernel) {
     switch (kernel.sizes) {
@@ -155,7 +159,7 @@ void check_transports(const std::string& options) {
         if (!transport.moves_bytes || (transport.offers & capability::collectives) != 0) continue;
         if ((!options.empty() && !transport.accepts("streams")) || !is_available(transport)) continue;
         for (const KernelInfo& kernel : kernels()) {
-            if ((kernel.required & ~transport.offers) != 0) continue;
+            if (!runs_here(kernel) || (kernel.required & ~transport.offers) != 0) continue;
             CAPTURE(std::string(transport.name));
             CAPTURE(std::string(kernel.name));
             const RowOptions row = row_of(short_line(kernel) + " --validate --samples 3 --warmup 2 --sizes " +
@@ -296,7 +300,7 @@ TEST_CASE(
     "capability") {
     RankGroup rank_group(wall_clock(), make_mpi_control());
     for (const KernelInfo& kernel : kernels()) {
-        if (kernel.required != capability::nothing) continue;
+        if (!runs_here(kernel) || kernel.required != capability::nothing) continue;
         CAPTURE(std::string(kernel.name));
         const Met met = meet(
             rank_group, row_of(std::string(kernel.name) + " --transport null --samples 5 --sizes " + sizes_of(kernel)));

@@ -193,7 +193,9 @@ def test_a_run_goes_on_where_it_was(bed: Bed, tmp_path: Path) -> None:
     before = len(missing_rounds(read_run(path).rows[0]))
     assert before > 0
     done = bed.cluster.run([*IN_JOB, *FABLINT, "-q", "resume", path], timeout=120)
-    assert (done.returncode, done.stdout) == (0, f"{path}: complete\n"), done.stderr
+    assert done.returncode in (0, 3), done.stderr  # of the verdict: four hosts are too few to judge all
+    assert done.stdout.splitlines()[0].split()[0] in ("PASS", "INCOMPLETE")
+    assert read_run(path).state == "complete"
     assert tuple(read_run(path).rank_host) == ORDER
     assert missing_rounds(read_run(path).rows[0]) == []
 

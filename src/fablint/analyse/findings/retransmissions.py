@@ -247,7 +247,7 @@ class _SegmentEvidence:
         doubts = [
             (seen("may_be_chance"), member.gain < bar),
             (seen("few_pairs_of_hosts", fewest=settings.min_partners), partners < settings.min_partners),
-            (seen("small_share", limit=SHARE), np.mean(over) < SHARE),
+            (seen("small_share", limit=SHARE), np.count_nonzero(over) < SHARE * over.size or not over.size),
             (seen("streams_only"), not calm),
             (seen("spurious_unknown"), not self.segments.knows_spurious),
             (seen("nothing_to_compare"), candidate.kind != "host" and not self._compared(member)),

@@ -14,13 +14,13 @@ from fablint.report import verdict_json, verdict_schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "verdict.md"
 FINDING = ["state", "components", "direction", "quantity", "effect", "interval", "log10_e", "evidence"]
-FINDING += ["ambiguity_group", "next_step", "text"]
+FINDING += ["ambiguity_group", "next_step", "suppressed", "text"]
 
 
 def test_exactly_the_documented_keys():
     verdict = json.loads(verdict_json(fault_case()[1]))
-    keys = ["format", "verdict", "exit_code", "findings", "coverage", "limits", "not_judged", "notes"]
-    keys += ["network", "thresholds"]
+    keys = ["format", "verdict", "exit_code", "findings", "coverage", "complete", "limits", "not_judged"]
+    keys += ["notes", "network", "thresholds"]
     assert list(verdict) == keys
     assert list(verdict["findings"][0]) == FINDING
     assert verdict["findings"][0]["interval"] == [-0.33, -0.29]

@@ -31,6 +31,9 @@ def ticket_text(source: HostFindings) -> str:
         lines += ["", *_wrapped(part, "")]
         for finding in findings:
             lines += _finding(finding)
+    if known := [finding for finding in source.findings if finding.suppressed]:
+        lines += ["", "known faults, which do not count:"]
+        lines += [line for one in known for line in _known(one)]
     if unjudged := sum(finding.state is State.NOT_JUDGED for finding in source.findings):
         lines += ["", f"not judged: {plural(unjudged, 'part')}"]
     return "\n".join(lines) + "\n"
@@ -79,6 +82,13 @@ def _finding(finding: Finding) -> list[str]:
         ("next", advice(finding.next_step)),
     )
     return [line for label, words in labelled if words for line in _wrapped(words, label)]
+
+
+def _known(finding: Finding) -> list[str]:
+    assert finding.suppressed is not None
+    subject = f"{finding.component} {finding.name}{_DIRECTIONS[finding.direction]}"
+    words = "; ".join(filter(None, (subject, loss(finding), finding.suppressed.words)))
+    return _wrapped(words, "known")
 
 
 def _source(finding: Finding) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from fablint.model import Coverage, Finding, State, Verdict, VerdictWord
 
 EXIT_CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3, "local": 0}
+_PASSED = frozenset({State.OK, State.SUPPRESSED})
 
 
 def verdict_of(
@@ -15,8 +16,8 @@ def verdict_of(
 ) -> Verdict:
     """The verdict on a run.
 
-    It is `fault` where a component is at fault, and `pass` only where all findings are OK and nothing is missing. Where
-    all ranks ran on one host it is `local` in place of `pass`: findings about the run as a whole remain.
+    It is `fault` where a component is at fault, and `pass` only where all findings are OK or suppressed and nothing is
+    missing. Where all ranks ran on one host it is `local` in place of `pass`: findings about the run as a whole remain.
 
     Parameters
     ----------
@@ -32,20 +33,22 @@ def verdict_of(
         Other fields of the verdict: limits, notes, network, thresholds.
     """
     states = {finding.state for finding in findings}
-    word: VerdictWord = "pass" if complete and states <= {State.OK} else "incomplete"
+    word: VerdictWord = "pass" if complete and states <= _PASSED else "incomplete"
     if complete and _is_local(findings):
         word = "local"
     if known_fault or State.FAULT in states:
         word = "fault"
     ranked = tuple(sorted(findings, key=lambda finding: finding.rank))
-    return Verdict(verdict=word, exit_code=EXIT_CODES[word], findings=ranked, coverage=coverage, **more)
+    return Verdict(
+        verdict=word, exit_code=EXIT_CODES[word], findings=ranked, coverage=coverage, complete=complete, **more
+    )
 
 
 def _is_local(findings: Sequence[Finding]) -> bool:
     """Whether all ranks ran on one host, and no component of it is reported."""
     kinds = {evidence.kind for finding in findings for evidence in finding.evidence if finding.component == "config"}
     return "one_host" in kinds and all(
-        finding.component == "config" for finding in findings if finding.state is not State.OK
+        finding.component == "config" for finding in findings if finding.state not in _PASSED
     )
 
 
@@ -65,11 +68,21 @@ def amended(
     more
         Other fields of the verdict: limits, notes, network, thresholds.
     """
-    kept = {name: getattr(verdict, name) for name in ("limits", "notes", "network", "not_judged")}
     return verdict_of(
         verdict.findings if findings is None else findings,
         verdict.coverage,
-        complete=complete and verdict.verdict != "incomplete",
+        complete=complete and verdict.complete and (findings is None or verdict.verdict != "incomplete"),
         known_fault=verdict.verdict == "fault",
-        **{**kept, "thresholds": verdict.thresholds, **more},
+        **{**_kept(verdict), **more},
     )
+
+
+def with_suppressed(verdict: Verdict, findings: Sequence[Finding], notes: Sequence[str]) -> Verdict:
+    """A verdict whose findings are suppressed in part: those count no more. What is missing is still missing."""
+    more = {**_kept(verdict), "notes": (*verdict.notes, *notes)}
+    return verdict_of(findings, verdict.coverage, complete=verdict.complete, **more)
+
+
+def _kept(verdict: Verdict) -> dict[str, Any]:
+    """Fields of a verdict that do not depend on its findings."""
+    return {name: getattr(verdict, name) for name in ("limits", "notes", "network", "not_judged", "thresholds")}

@@ -17,7 +17,7 @@ from fablint.model.grouped_values import GroupedValues
 from fablint.model.pair_metrics import PairMetrics, figures_of, joined, quotable
 
 QUANTILES = (0.05, 0.1, 0.5, 0.9, 0.95, 0.99)  # columns of the table `figure`
-KEPT_STATES = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
+KEPT_STATES = (State.FAULT, State.SUSPECT, State.CONFOUNDED, State.SUPPRESSED)
 _FACTS = ("mpi", "mpi_version", "engine_version", "hosts_count", "command", "cluster", "suite")
 
 Kind = Literal["scope", "host"]

@@ -43,7 +43,7 @@ class MeasuredChange:
 
 @dataclass(frozen=True)
 class FindingChange:
-    """A FAULT or SUSPECT finding of one run or of both."""
+    """A FAULT, SUSPECT or SUPPRESSED finding of one run or of both."""
 
     kind: Literal["new", "gone", "unchanged"]
     finding: Finding  # of the new run, if the new run has the finding

@@ -17,6 +17,7 @@ class State(StrEnum):
     FAULT = "FAULT"
     SUSPECT = "SUSPECT"  # worth a retest
     CONFOUNDED = "CONFOUNDED"  # something else explains it as well
+    SUPPRESSED = "SUPPRESSED"  # one of these before, known until a date
     NOT_JUDGED = "NOT JUDGED"  # too little was measured
     OK = "OK"  # with an upper bound of the loss
 
@@ -62,6 +63,19 @@ def advise(kind: str, *components: ComponentRef, **values: Value) -> tuple[Actio
     return (Action(kind=kind, components=components, values=values),)
 
 
+class FormerState(Data):
+    """The state of a suppressed finding before, and what the site file says about it."""
+
+    state: State
+    until: str = Field(description="the last day, `2026-12-31`")
+    reason: str
+
+    @property
+    def words(self) -> str:
+        """`FAULT, suppressed until 2026-12-31: cable ordered`."""
+        return f"{self.state}, suppressed until {self.until}: {self.reason}"
+
+
 class Finding(BaseModel):
     """One statement about one component (or one folded set of them)."""
 
@@ -87,6 +101,9 @@ class Finding(BaseModel):
         default=(), description="other components, and other causes, that explain the evidence as well"
     )
     next_step: tuple[Action, ...] = Field(default=(), description="what to do, in this order")
+    suppressed: FormerState | None = Field(
+        default=None, description="of a finding whose state is SUPPRESSED: its state before, the last day, the reason"
+    )
 
     @property
     def component(self) -> ComponentKind:
@@ -151,6 +168,7 @@ class Verdict(BaseModel):
     exit_code: int
     findings: tuple[Finding, ...]
     coverage: Coverage
+    complete: bool = Field(default=False, description="whether all that was planned was measured and judged")
     limits: Limits | None = Field(default=None, description="null where no diagnosis was made")
     not_judged: str = Field(
         default="", description="why no component could be judged although what was measured is complete; else empty"

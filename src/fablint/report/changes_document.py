@@ -77,8 +77,10 @@ def _measured(change: MeasuredChange, color: bool) -> str:
 
 
 def _finding(change: FindingChange) -> str:
-    words = "  ".join(filter(None, (finding_order.subject(change.finding), finding_order.effect(change.finding))))
-    return _line(change.kind, f"{change.finding.state} {words}")
+    finding = change.finding
+    known = f"({finding.suppressed.words})" if finding.suppressed else ""
+    words = "  ".join(filter(None, (finding_order.subject(finding), finding_order.effect(finding), known)))
+    return _line(change.kind, f"{finding.state} {words}")
 
 
 def _coverage(changes: RunChanges) -> Iterator[str]:

@@ -22,6 +22,7 @@ _STATE_STYLES = {
     State.FAULT: "red",
     State.SUSPECT: "yellow",
     State.CONFOUNDED: "magenta",
+    State.SUPPRESSED: "blue",
     State.NOT_JUDGED: "cyan",
     State.OK: "green",
 }
@@ -106,6 +107,8 @@ def _findings(found: list[Finding], room: int, painter: _Painter) -> list[str]:
 def _finding(finding: Finding, painter: _Painter) -> list[str]:
     """Part, direction and effect; evidence; what else it could be; next step."""
     lines = painter.block(finding.state, _title(finding), 2, _STATE_STYLES[finding.state])
+    if finding.suppressed is not None:
+        lines += painter.block("", finding.suppressed.words, 2)
     if finding.evidence:
         lines += painter.block("", sentences(finding.evidence), 2)
     if finding.ambiguity_group:

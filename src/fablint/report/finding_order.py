@@ -37,11 +37,14 @@ def headline(verdict: Verdict) -> str:
         for state in (State.FAULT, State.SUSPECT, State.CONFOUNDED)
     ]
     found = [units.plural(count, state.lower()) for state, count in counts if count]
-    if verdict.verdict == "local":
-        return "no network was measured"
     if is_not_judged(verdict) and not found:
         return verdict.not_judged
+    known = sum(finding.state is State.SUPPRESSED for finding in verdict.findings)
+    if known:
+        found = [*(found or ["no fault that counts"]), f"{units.plural(known, 'known finding')} suppressed"]
     judged = f"{units.plural(verdict.coverage.hosts_judged, 'host')} judged"
+    if verdict.verdict == "local":
+        return "; ".join(["no network was measured", *(found if known else [])])
     if missing := verdict.coverage.hosts - verdict.coverage.hosts_judged:
         judged += f", {missing:,} not"
     return f"{', '.join(found) or 'no fault found'}; {judged}"

@@ -1,6 +1,6 @@
 """The site file as tables, docs/reference/site-file.md: reading, and errors common to all its parts.
 
-`plan` reads the thresholds of measurements in it, `preflight` the rest.
+`plan` reads the thresholds of measurements in it, `site_suppressions` the known faults, `preflight` the rest.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from fablint.text.suggestions import alternatives, did_you_mean
 FORMAT = 1
 KEYS = ("format", "class", "severity", "suppress", "threshold")
 PAGE = "see docs/reference/site-file.md"
+LETTERS = 200  # of a name or a reason
 MOST_SHOWN, MOST_SAID = 40, 120  # characters of a wrong value, and of a message of the TOML parser
 
 
@@ -74,6 +75,15 @@ def choice(table: Mapping[str, Any], key: str, where: str, among: Collection[str
         hint = did_you_mean(word if isinstance(word, str) else "", among, f"choose {alternatives(among)}")
         raise UsageError(f"{where}: unknown {key} {shown(word)}", hint)
     return word
+
+
+def one_line(value: Any, where: str) -> str:
+    """Return a text of one line and at most `LETTERS` letters, without blanks at its ends. Raises UsageError."""
+    if not isinstance(value, str):
+        raise UsageError(f"{where}: {shown(value)} is not a text", "give a text in quotes")
+    if not value.isprintable() or (len(value) > LETTERS and "[" not in value):
+        raise UsageError(f"{where}: {shown(value)} is not a line of at most {LETTERS} letters", "shorten it")
+    return value.strip()
 
 
 def shown(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from fablint.workflows.run_files import (
     LAUNCHES,
     SITE,
     load_host_facts,
+    load_known_faults,
     load_thresholds,
     load_topology,
     load_verdict,
@@ -31,7 +33,11 @@ if TYPE_CHECKING:
 
 
 def diagnose(
-    run: Run, topology: Topology | None = None, others: Sequence[Finding] = (), site: Path | None = None
+    run: Run,
+    topology: Topology | None = None,
+    others: Sequence[Finding] = (),
+    site: Path | None = None,
+    today: date | None = None,
 ) -> Diagnosis:
     """Diagnose a run together with the findings, host facts, counters, levels and site file in its directory.
 
@@ -45,6 +51,8 @@ def diagnose(
         Findings of other tools, such as loopback tests. They split ambiguity groups of components in series.
     site
         Site file to compare with; None: the one in the run directory, if there is one.
+    today
+        Day for which known faults of the site file hold; None: the present day.
 
     Raises
     ------
@@ -52,6 +60,7 @@ def diagnose(
         The topology names none of the hosts of the run.
     """
     from fablint.analyse import diagnose as diagnose_run, with_additional, with_missing_levels
+    from fablint.analyse.findings.additional import without_known_faults
 
     if topology is not None and not any({host, host.split(".")[0]} & set(topology.host_switch) for host in run.hosts):
         raise UsageError(
@@ -66,7 +75,11 @@ def diagnose(
     diagnosis = with_additional(diagnosis, additional, known) if known is not None else diagnosis
     diagnosis = with_missing_levels(diagnosis, missing_levels(run))
     site = site or own_file(run, SITE)
-    return diagnosis if site is None else _with_thresholds(diagnosis, run, load_thresholds(site))
+    if site is None:
+        return diagnosis
+    diagnosis = _with_thresholds(diagnosis, run, load_thresholds(site))
+    known_faults = load_known_faults(site, today)
+    return without_known_faults(diagnosis, known_faults.valid, known_faults.expired)
 
 
 def _with_thresholds(diagnosis: Diagnosis, run: Run, thresholds: Sequence[Threshold]) -> Diagnosis:

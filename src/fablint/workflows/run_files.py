@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from fablint.model.limits.thresholds import Threshold
     from fablint.preflight.site.expectations import Site
     from fablint.system import System
+    from fablint.text.site_suppressions import KnownFaults
 
 # Paths below a run directory.
 TOPOLOGY = "topology.yaml"  # of the fabric that was measured
@@ -198,17 +200,27 @@ def load_thresholds(path: Path) -> Sequence[Threshold]:
     return parse_thresholds(_site_text(path), str(path))
 
 
+def load_known_faults(path: Path, today: date | None = None) -> KnownFaults:
+    """Read the known faults of a site file: those valid on a day, by default the present one. Raises UsageError."""
+    from fablint.system import System
+    from fablint.text.site_suppressions import parse_known_faults
+
+    return parse_known_faults(_site_text(path), str(path), today or System().now().date())
+
+
 def load_site(path: Path | None, system: System) -> Site | None:
     """Read the expectations of a site file that are valid today; None without a path. Raises UsageError.
 
-    The thresholds are parsed as well, so that a file with an error is refused before anything is measured.
+    Thresholds and known faults are parsed as well, so that a file with an error is refused before anything is measured.
     """
     from fablint.preflight.site.site_file import parse_site
 
     if path is None:
         return None
+    today = system.now().date()
     load_thresholds(path)
-    return parse_site(_site_text(path), str(path), system.now().date())
+    load_known_faults(path, today)
+    return parse_site(_site_text(path), str(path), today)
 
 
 def _site_text(path: Path) -> str:

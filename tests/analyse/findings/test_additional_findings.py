@@ -26,7 +26,8 @@ def finding(state: State, name: str = "h09", component: ComponentKind = "host", 
 
 def diagnosis(word: VerdictWord, *findings: Finding) -> Diagnosis:
     coverage = Coverage(pairs_planned=12, pairs_measured=11, hosts=4, hosts_judged=3)
-    verdict = Verdict(verdict=word, exit_code=CODES[word], findings=findings, coverage=coverage, notes=("a note",))
+    known = {"findings": findings, "coverage": coverage, "complete": word != "incomplete", "notes": ("a note",)}
+    verdict = Verdict(verdict=word, exit_code=CODES[word], **known)
     return Diagnosis(verdict, ())
 
 

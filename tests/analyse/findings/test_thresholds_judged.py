@@ -36,7 +36,8 @@ def blank(*findings: Finding, topology: Topology | None = FABRIC.topology) -> Di
     """A diagnosis that says no more than that."""
     word, code = ("fault", 1) if any(finding.state is State.FAULT for finding in findings) else ("pass", 0)
     coverage = Coverage(pairs_planned=1, pairs_measured=1, hosts=64, hosts_judged=64)
-    return Diagnosis(Verdict(verdict=word, exit_code=code, findings=findings, coverage=coverage), (), topology)
+    known = {"findings": findings, "coverage": coverage, "complete": word != "incomplete"}
+    return Diagnosis(Verdict(verdict=word, exit_code=code, **known), (), topology)
 
 
 def typical(run: Run, row: str = "bandwidth") -> float:

@@ -99,8 +99,9 @@ def _finding_changes(old: Diagnosis, new: Diagnosis) -> list[FindingChange]:
 
 
 def _reported(diagnosis: Diagnosis) -> list[Finding]:
-    """Return the faults and suspects, the gravest of each component last."""
-    found = [finding for finding in diagnosis.verdict.findings if finding.state in (State.FAULT, State.SUSPECT)]
+    """Return faults, suspects and suppressed findings, the gravest of each component last."""
+    reported = (State.FAULT, State.SUSPECT, State.SUPPRESSED)
+    found = [finding for finding in diagnosis.verdict.findings if finding.state in reported]
     return sorted(found, key=lambda one: one.rank, reverse=True)
 
 

@@ -1,12 +1,13 @@
-"""Findings from outside the measurement: of discovery and of launches, and levels that were never begun."""
+"""What comes from outside the measurement: findings of discovery and launches, missing levels, known faults."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fablint.analyse.decide import amended
+from fablint.analyse.decide import amended, with_suppressed
 from fablint.model import Diagnosis, Finding, State, Verdict
+from fablint.model.limits.known_faults import KnownFault, first_cover
 
 
 def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], known: Verdict | None = None) -> Diagnosis:
@@ -53,3 +54,33 @@ def with_missing_levels(diagnosis: Diagnosis, names: Sequence[str]) -> Diagnosis
     note = f"levels planned and never begun: {', '.join(names)}: not judged (fablint resume measures them)"
     notes = (note, *diagnosis.verdict.notes)
     return replace(diagnosis, verdict=amended(diagnosis.verdict, complete=False, notes=notes))
+
+
+def without_known_faults(
+    diagnosis: Diagnosis, valid: Sequence[KnownFault], expired: Sequence[KnownFault] = ()
+) -> Diagnosis:
+    """Return the diagnosis with findings about known faults SUPPRESSED: they are reported, and do not count.
+
+    Parameters
+    ----------
+    diagnosis
+        The diagnosis with all findings.
+    valid
+        Known faults.
+    expired
+        Known faults whose date has passed. Their findings count; a note says so.
+    """
+    if not valid and not expired:
+        return diagnosis
+    covers = [first_cover(valid, finding) for finding in diagnosis.verdict.findings]
+    findings = [
+        finding if cover is None else cover.mark(finding)
+        for finding, cover in zip(diagnosis.verdict.findings, covers, strict=True)
+    ]
+    notes = [f"{one.where}: no such finding in this run" for one in valid if one not in covers]
+    notes += [
+        f"{one.where} expired on {one.until}: its findings count again; renew or remove it"
+        for one in expired
+        if any(map(one.covers, diagnosis.verdict.findings))
+    ]
+    return replace(diagnosis, verdict=with_suppressed(diagnosis.verdict, findings, notes))

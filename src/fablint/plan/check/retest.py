@@ -25,7 +25,7 @@ MOST_ROUNDS = 24
 NEAR = 4  # of the pairs, where there are so many on the same switch
 CONTROLS = 8  # healthy pairs in a round
 FEWEST_TIMES = 3  # of its pairs, to say that a part is fine
-REPORTED = (State.FAULT, State.SUSPECT)
+REPORTED = (State.FAULT, State.SUSPECT, State.SUPPRESSED)
 
 # What a row is measured with; all other options say which pairs, when and for how long.
 _KEPT = (

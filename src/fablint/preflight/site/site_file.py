@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,17 @@ from fablint.model.preflight_results import NETWORK, Severity
 from fablint.preflight.base import Check, Value
 from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.site.expectations import ALL, Cards, Expected, Site, SiteClass, Suppression
-from fablint.text.site_tables import choice, entries, read_document, refuse_missing, refuse_unknown, short, shown
+from fablint.text.site_suppressions import COMPONENT, last_day, reason_of
+from fablint.text.site_tables import (
+    choice,
+    entries,
+    one_line,
+    read_document,
+    refuse_missing,
+    refuse_unknown,
+    short,
+    shown,
+)
 from fablint.text.suggestions import did_you_mean
 
 CLASS_KEYS = ("name", "machine", "cpu", "hosts", "cards", "expect")
@@ -23,7 +33,6 @@ SUPPRESS_KEYS = ("check", "hosts", "target", "until", "reason")
 SUPPRESS_NEEDED = ("check", "hosts", "until", "reason")
 NEVER = (NETWORK, "host.snapshot")  # they say what was not looked at, which no file can make good
 FOLDED = re.compile(r"[\[,]")  # in the first word of a target: it stands for several names
-_LETTERS = 200  # of a name or a reason
 _PAGE = "see docs/reference/preflight-checks.md"
 _BY_ID: Mapping[str, type[Check]] = {check.id: check for check in CHECKS}
 
@@ -50,7 +59,9 @@ def parse_site(text: str, source: str, today: date) -> Site:
     classes = [_class(entry, f"{source}: class {number}") for number, entry in _numbered(document, "class", source)]
     _refuse_twice(classes, source)
     every = [
-        _suppression(entry, f"{source}: suppress {number}") for number, entry in _numbered(document, "suppress", source)
+        _suppression(entry, f"{source}: suppress {number}")
+        for number, entry in _numbered(document, "suppress", source)
+        if COMPONENT not in entry
     ]
     return Site(
         Path(source).name,
@@ -71,7 +82,7 @@ def _numbered(document: Mapping[str, Any], key: str, source: str) -> Collection[
 def _class(entry: Mapping[str, Any], where: str) -> SiteClass:
     refuse_unknown(entry, CLASS_KEYS, where)
     refuse_missing(entry, ("name",), where)
-    name, machine, cpu = (_text(entry.get(key, ""), f"{where}: {key}") for key in ("name", "machine", "cpu"))
+    name, machine, cpu = (one_line(entry.get(key, ""), f"{where}: {key}") for key in ("name", "machine", "cpu"))
     if not name:
         raise UsageError(f"{where}: name is empty", "give the class a name")
     where = f"{where} ({short(name)})"
@@ -177,23 +188,10 @@ def _suppression(entry: Mapping[str, Any], where: str) -> Suppression:
         raise UsageError(f"{where}: {check} says what was not looked at", "it cannot be suppressed")
     hosts = _hosts(entry["hosts"], f"{where}: hosts")
     targets = (
-        frozenset(_targets(_text(entry["target"], f"{where}: target"), where)) if "target" in entry else frozenset()
+        frozenset(_targets(one_line(entry["target"], f"{where}: target"), where)) if "target" in entry else frozenset()
     )
-    reason = _text(entry["reason"], f"{where}: reason")
-    if not reason:
-        raise UsageError(f"{where}: reason is empty", "give the reason for later readers")
-    until = _date(entry["until"], f"{where}: until")
-    return Suppression(check, hosts, targets, until, reason, f"{where} ({check}, {short(str(entry['hosts']))})")
-
-
-def _date(value: Any, where: str) -> date:
-    """A date of TOML, or the same in quotes."""
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return value
-    try:
-        return date.fromisoformat(value)
-    except (ValueError, TypeError):
-        raise UsageError(f"{where}: {shown(value)} is not a date", "write the last day as 2026-12-31") from None
+    label = f"{where} ({check}, {short(str(entry['hosts']))})"
+    return Suppression(check, hosts, targets, last_day(entry, where), reason_of(entry, where), label)
 
 
 # ------------------------------------------------------------------------------------------------ values
@@ -207,7 +205,7 @@ def _check(id: Any, where: str) -> str:
 
 def _hosts(value: Any, where: str) -> frozenset[str]:
     """`n[1-8]`, or `*` for all hosts."""
-    text = _text(value, where)
+    text = one_line(value, where)
     if not text:
         raise UsageError(f"{where}: no host", 'write it as "n[1-8]", or "*" for all')
     return frozenset([ALL]) if text == ALL else frozenset(_names(text, where))
@@ -218,12 +216,3 @@ def _names(text: str, where: str) -> tuple[str, ...]:
         return expanded(text)
     except ValueError as error:
         raise UsageError(f"{where}: {short(str(error), 120)}", 'write it as "n[1-8]"') from None
-
-
-def _text(value: Any, where: str) -> str:
-    """One line of at most some letters, without blanks at its ends."""
-    if not isinstance(value, str):
-        raise UsageError(f"{where}: {shown(value)} is not a text", "give a text in quotes")
-    if not value.isprintable() or (len(value) > _LETTERS and "[" not in value):
-        raise UsageError(f"{where}: {shown(value)} is not a line of at most {_LETTERS} letters", "shorten it")
-    return value.strip()

@@ -26,6 +26,7 @@ STATE_COLOURS = {
     "FAULT": "#b2182b",
     "SUSPECT": "#b35806",
     "CONFOUNDED": "#762a83",
+    "SUPPRESSED": "#0b57d0",
     "NOT JUDGED": "#2166ac",
     "INCOMPLETE": "#b35806",
     "OK": "#1b7837",

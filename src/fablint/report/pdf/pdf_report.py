@@ -255,7 +255,7 @@ def _times_of(row: Row, name: str, index: int, pair: OutlierPair) -> list[float]
 
 
 def _finding(finding: Any) -> tuple[Any, ...]:
-    words = [sentences(finding.evidence)]
+    words = [finding.suppressed.words if finding.suppressed else "", sentences(finding.evidence)]
     if finding.ambiguity_group:
         words.append(f"indistinguishable from: {', '.join(one.text for one in finding.ambiguity_group)}")
     if finding.next_step:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from fablint.errors import UsageError
 from fablint.model import OF_HOSTS, Diagnosis, Finding, PlannedLevel, Run, State
+from fablint.model.limits.known_faults import first_cover
 from fablint.model.verdict import seen
 from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_record import CheckRecord, save_check
@@ -101,7 +102,8 @@ class LevelRuns(CheckRun):
         findings = analysis.diagnose(run, None).verdict.findings
         slow = [one for one in findings if one.state in (State.FAULT, State.SUSPECT) and one.component in OF_HOSTS]
         self.inside = [_inside(finding) for finding in slow]
-        faulty = [finding for finding in self.inside if finding.state is State.FAULT]
+        known = run_files.load_known_faults(self.site).valid if self.site is not None else ()
+        faulty = [one for one in self.inside if one.state is State.FAULT and first_cover(known, one) is None]
         self._exclude(level, [*faulty, *self._below_thresholds(run)])
 
     def _below_thresholds(self, run: Run) -> list[Finding]:

@@ -1,6 +1,6 @@
 // The components of the findings on a map: frames around the pairs that use them, bars and names at the axes.
 
-const STATE_COLOURS = { FAULT: "#d1242f", SUSPECT: "#d97706", CONFOUNDED: "#8250df", "NOT JUDGED": "#7d7d7d" };
+const STATE_COLOURS = { FAULT: "#d1242f", SUSPECT: "#d97706", CONFOUNDED: "#8250df", SUPPRESSED: "#0969da", "NOT JUDGED": "#7d7d7d" };
 const LEAST = 8; // css px of a frame
 const COVERED = 0.2; // share of a block's pairs from which the block is framed
 

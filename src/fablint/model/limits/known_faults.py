@@ -1,0 +1,54 @@
+"""Known faults: findings about components that a site file suppresses until a date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+
+from fablint.model.component import OF_HOSTS, ComponentRef
+from fablint.model.verdict import Finding, FormerState, State
+
+COUNTED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)  # states of a finding that can be suppressed
+
+
+@dataclass(frozen=True)
+class KnownFault:
+    """Components whose findings do not count until a date. A known host includes its NICs, GPUs and cables."""
+
+    components: frozenset[str]  # as findings print them: `host n003`, `cable s2=s5`
+    until: date  # the last day
+    reason: str
+    loss: float | None  # largest loss that is known; a larger one counts
+    where: str  # `site.toml: suppress 2 (cable s2=s5)`
+
+    def covers(self, finding: Finding) -> bool:
+        """Return whether all components of a finding are known, and its loss is not larger than the known one."""
+        if finding.state not in COUNTED:
+            return False
+        if self.loss is not None and (finding.effect is None or abs(finding.effect) > self.loss):
+            return False
+        return all(map(self._has, finding.components))
+
+    def _has(self, component: ComponentRef) -> bool:
+        hosts = component.hosts if component.kind in OF_HOSTS else ()
+        of_hosts = bool(hosts) and all(f"host {host}" in self.components for host in hosts)
+        return of_hosts or bool(self.components & _names(component))
+
+    def mark(self, finding: Finding) -> Finding:
+        """Return the finding as a suppressed one."""
+        suppressed = FormerState(state=finding.state, until=self.until.isoformat(), reason=self.reason)
+        return finding.model_copy(update={"state": State.SUPPRESSED, "suppressed": suppressed})
+
+
+def _names(component: ComponentRef) -> frozenset[str]:
+    """Names of a component: with its ends in either order unless it is directed, and of a link also its cable's."""
+    plain = component.model_copy(update={"direction": None})
+    named = [plain, plain.cable] if plain.kind == "link" and len(plain.ends) == 2 else [plain]
+    swapped = [one.model_copy(update={"ends": one.ends[::-1]}) for one in named if not one.directed]
+    return frozenset(one.text for one in (*named, *swapped))
+
+
+def first_cover(faults: Iterable[KnownFault], finding: Finding) -> KnownFault | None:
+    """Return the first known fault that covers a finding."""
+    return next((fault for fault in faults if fault.covers(finding)), None)

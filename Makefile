@@ -2,6 +2,7 @@
 # make test       linters and tests with the MPI library on the PATH: under 10 minutes on 2 cores
 # make test-long  all other tests: sanitizers, further MPI libraries, test beds; CI runs both
 # make dev        set up for development: afterwards .venv/bin/fablint works
+# make docs       the documentation as a site: build/docs/index.html
 # make bench      the figures, side by side
 # make lint       the linters only
 # make clean      remove what was built, the set-up included
@@ -26,7 +27,7 @@ BENCHMARKS     := $(wildcard benchmarks/*.py)
 # The wheel's mpicxx and mpiexec come after the site's.
 export PATH := $(PATH):$(abspath $(BIN))
 
-.PHONY: demo test test-engine test-python test-long test-engine-long test-python-long dev bench lint lint-python lint-engine format-engine clean
+.PHONY: demo docs test test-engine test-python test-long test-engine-long test-python-long dev bench lint lint-python lint-engine format-engine clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.engine
@@ -58,6 +59,11 @@ test-engine: dev
 
 test-engine-long: dev
 	FABLINT_TEST_MPI="$(TESTED_MPIS)" engine/tests/run.sh long
+
+# A broken link, or a page that the sidebar lacks, is an error.
+docs: $(VENV)/.docs
+	$(BIN)/sphinx-build -q -W --keep-going -d build/docs-cache docs build/docs
+	@echo build/docs/index.html
 
 bench: dev
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done
@@ -94,6 +100,10 @@ $(VENV)/.fablint: pyproject.toml | $(VENV)/.python
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/.fablint
 	$(PIP) --editable '.[dev,export]'
+	touch $@
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/.fablint
+	$(PIP) --editable '.[docs]'
 	touch $@
 
 $(VENV)/.engine: $(VENV)/.fablint $(ENGINE_SOURCES) $(REGISTRY)

@@ -1,0 +1,166 @@
+"""Draws the pictures of docs/images that show fablint at work: `.venv/bin/python docs/pictures.py [NAME...]`.
+
+Pages are photographed by a headless Chromium, terminal output is drawn as SVG by rich. All runs are simulated, with a
+fixed seed, so that a picture changes only where fablint does.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.text import Text
+
+IMAGES = Path(__file__).parent / "images"
+FABLINT = Path(sys.executable).with_name("fablint")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM_OPTIONS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--virtual-time-budget=20000",
+)
+COLUMNS = 92
+# As rich draws a terminal, with a font of the reader's machine instead of one from a server.
+TERMINAL_SVG = """\
+<svg viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{unique_id}-matrix {{
+  font: {char_height}px/{line_height}px ui-monospace, "DejaVu Sans Mono", monospace;
+}}
+.{unique_id}-title {{ font-size: 18px; font-family: sans-serif; }}
+{styles}
+</style>
+<defs>
+<clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
+</clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g>
+</g>
+</svg>
+"""
+
+
+class PagePicture(NamedTuple):
+    """Parts of a report page: CSS selectors of the sections that are shown, and of what in them is hidden."""
+
+    run: str
+    shown: str
+    width: int
+    height: int
+    hidden: str = "nothing"
+
+
+class TerminalPicture(NamedTuple):
+    """What a command prints on a terminal."""
+
+    run: str
+    words: tuple[str, ...]
+
+
+RUNS = {
+    "fabric.run": ("--topology", "mesh", "--shape", "8x8", "--full", "--fault", "cable:s2=s5:-20%"),
+    "night.run": (
+        *("--hosts", "1024", "--seed", "3"),
+        *("--fault", "host:h0012:tx:-20%", "--fault", "cable:leaf03=spine05:-30%"),
+    ),
+}
+# What the first picture of a report leaves out, so that verdict, finding and map fit on one screen.
+FOLDED = "article.ok, article figure, article details, #slow-pairs, #spikes"
+PICTURES: dict[str, PagePicture | TerminalPicture] = {
+    "report-page.png": PagePicture("fabric.run", ".verdict, .findings, #matrix-section", 900, 1240, FOLDED),
+    "report-findings.png": PagePicture("night.run", ".verdict, .findings", 1200, 1020, "article.ok"),
+    "report-map.png": PagePicture("fabric.run", "#matrix-section", 1200, 890),
+    "report-rounds.png": PagePicture("night.run", "#matrix-section", 1200, 890),
+    "report-topology.png": PagePicture("fabric.run", "[aria-labelledby=topology]", 1200, 240),
+    "terminal-analyse.svg": TerminalPicture("fabric.run", ("analyse", "fabric.run")),
+}
+
+
+def simulate(run: str) -> None:
+    subprocess.run([FABLINT, "-q", "simulate", *RUNS[run], "-o", run], check=True, stdout=subprocess.DEVNULL)
+
+
+def draw_page(picture: PagePicture, target: Path) -> None:
+    """Photograph a copy of the report that shows these parts only."""
+    assert CHROMIUM is not None
+    page = Path(picture.run, "report", "index.html")
+    if not page.exists():
+        subprocess.run([FABLINT, "-q", "report", picture.run], check=False, stdout=subprocess.DEVNULL)
+    source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text())
+    style = f"<style>main > *:not({picture.shown}), {picture.hidden} {{ display: none !important }}</style>"
+    copy = page.with_name("photographed.html")
+    copy.write_text(source.replace("</head>", f"{style}</head>"))
+    size = f"--window-size={picture.width},{picture.height}"
+    with tempfile.TemporaryDirectory() as profile:
+        options = [f"--user-data-dir={profile}", size, f"--screenshot={target}"]
+        subprocess.run(
+            [CHROMIUM, *CHROMIUM_OPTIONS, *options, copy.resolve().as_uri()], check=True, capture_output=True
+        )
+
+
+def printed_on_terminal(words: tuple[str, ...]) -> str:
+    """What a command prints on a terminal, with the escape sequences of colours."""
+    leader, follower = pty.openpty()
+    environ = {**os.environ, "COLUMNS": str(COLUMNS), "TERM": "xterm-256color"}
+    process = subprocess.Popen([FABLINT, *words], stdout=follower, stderr=follower, stdin=follower, env=environ)
+    os.close(follower)
+    text = io.BytesIO()
+    while block := _read(leader):
+        text.write(block)
+    process.wait()
+    return text.getvalue().decode().replace("\r\n", "\n").rstrip()
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 65536)
+    except OSError:  # Linux: the last program that had the terminal open has ended
+        return b""
+
+
+def draw_terminal(picture: TerminalPicture, target: Path) -> None:
+    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
+    console.print(Text(f"$ fablint {' '.join(picture.words)}", style="bold"))
+    console.print(Text.from_ansi(printed_on_terminal(picture.words)))
+    svg = console.export_svg(title="fablint", code_format=TERMINAL_SVG, unique_id=target.stem)
+    target.write_text(re.sub(r"[ \t]+$", "", svg, flags=re.M))
+
+
+def main(names: list[str]) -> None:
+    draw: dict[type, Callable] = {PagePicture: draw_page, TerminalPicture: draw_terminal}
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chdir(scratch)
+        for name in names or PICTURES:
+            picture = PICTURES[name]
+            if not Path(picture.run).exists():
+                simulate(picture.run)
+            draw[type(picture)](picture, IMAGES / name)
+            print(name)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -3,6 +3,7 @@
 # make test-long  all other tests: sanitizers, further MPI libraries, test beds; CI runs both
 # make dev        set up for development: afterwards .venv/bin/fablint works
 # make docs       the documentation as a site: build/docs/index.html
+# make reference  the pages, man pages and completion files that are written from the help texts and tables
 # make bench      the figures, side by side
 # make lint       the linters only
 # make clean      remove what was built, the set-up included
@@ -22,12 +23,13 @@ MPI    := $(if $(shell command -v mpicxx),,[mpich])
 
 ENGINE_SOURCES := $(shell find engine -name '*.cpp' -o -name '*.hpp')
 REGISTRY       := $(wildcard engine/registry/*.inc)
+REFERENCES     := $(wildcard docs/*_reference.py) docs/man_pages.py docs/shell_completion.py
 BENCHMARKS     := $(wildcard benchmarks/*.py)
 
 # The wheel's mpicxx and mpiexec come after the site's.
 export PATH := $(PATH):$(abspath $(BIN))
 
-.PHONY: demo docs test test-engine test-python test-long test-engine-long test-python-long dev bench lint lint-python lint-engine format-engine clean
+.PHONY: demo docs reference test test-engine test-python test-long test-engine-long test-python-long dev bench lint lint-python lint-engine format-engine clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.engine
@@ -64,6 +66,9 @@ test-engine-long: dev
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -q -W --keep-going -d build/docs-cache docs build/docs
 	@echo build/docs/index.html
+
+reference: $(VENV)/.dev
+	@set -e; for script in $(REFERENCES); do $(BIN)/python $$script; done
 
 bench: dev
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done

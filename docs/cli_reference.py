@@ -26,11 +26,15 @@ JSON object on stdout: `format`, `error`, `exit_code`.
 
 | environment | meaning |
 | --- | --- |
-| `FABLINT_HOME` | for engines, logs, scratch runs and caches; else `$XDG_CACHE_HOME/fablint`, else `~/.cache/fablint` |
-| `FABLINT_MPICXX` | builds the engine; else the `mpicxx` on the PATH, Cray's `CC`, the one of the `mpich` wheel |
-| `CXX` | compiles the engine without MPI; else `g++`, `c++`, `clang++` |
-| `NO_COLOR` | no colour |
+{environment}
 """
+ENVIRONMENT = {
+    "FABLINT_HOME": "for engines, logs, scratch runs and caches; else `$XDG_CACHE_HOME/fablint`, else "
+    "`~/.cache/fablint`",
+    "FABLINT_MPICXX": "builds the engine; else the `mpicxx` on the PATH, Cray's `CC`, the one of the `mpich` wheel",
+    "CXX": "compiles the engine without MPI; else `g++`, `c++`, `clang++`",
+    "NO_COLOR": "no colour",
+}
 
 
 def commands(command: click.Command, path: str, parent: click.Context | None = None) -> Iterator[tuple[str, str]]:
@@ -46,7 +50,8 @@ def commands(command: click.Command, path: str, parent: click.Context | None = N
 def render() -> str:
     sections = (f"## {path}\n\n```\n{text}\n```\n" for path, text in commands(cli, "fablint"))
     exit_codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
-    return "\n".join([HEAD.format(exit_codes=exit_codes), *sections])
+    environment = "\n".join(f"| `{name}` | {meaning} |" for name, meaning in ENVIRONMENT.items())
+    return "\n".join([HEAD.format(exit_codes=exit_codes, environment=environment), *sections])
 
 
 if __name__ == "__main__":

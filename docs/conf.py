@@ -11,6 +11,7 @@ from fablint import __version__
 CONTENTS = {
     "Tutorial": ["tutorial/first-hour"],
     "How-to guides": [
+        "how-to/install",
         "how-to/run-on-one-machine",
         "how-to/check",
         "how-to/suites",

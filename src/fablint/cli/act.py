@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fablint.cli.param_types import HostShare
+from fablint.cli.param_types import HostShare, RunPath
 from fablint.cli.session import Session, verb
 from fablint.errors import IncompleteError, TooManyError, UsageError
 
@@ -24,7 +24,7 @@ _NONE = {"drain": "# refused: too many hosts", "hostfile": "# the hosts are not 
 
 
 @verb(short_help="Drain commands, hostfile, ticket: printed only, never executed.")
-@click.argument("source", type=click.Path(path_type=Path, allow_dash=True), default="-")
+@click.argument("source", type=RunPath(allow_dash=True), default="-")
 @click.option("--drain", is_flag=True, help="Commands that drain the hosts at fault.")
 @click.option("--hostfile", is_flag=True, help="Hosts that are neither at fault nor different, one per line.")
 @click.option(

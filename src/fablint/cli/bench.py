@@ -101,8 +101,16 @@ def _applicable_options(name: str | None) -> set[str]:
     return {setting.parameter for setting in SETTINGS.values() if not setting.why_refused(benchmark, rows)}
 
 
+def _complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    from fablint.plan import list_benchmarks
+    from fablint.workflows.benchmark import benchmark_registry
+
+    benchmarks = list_benchmarks(benchmark_registry())
+    return [benchmark.name for benchmark in benchmarks if benchmark.name.startswith(incomplete)]
+
+
 @verb(cls=_BenchCommand, short_help="Run a benchmark by its name; output as OSU prints it.")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=_complete_name)
 @with_options(*(setting.decorate for setting in SETTINGS.values()))
 @click.option("--list", "listing", is_flag=True, help="List all benchmarks and the options each stands for.")
 @output_option

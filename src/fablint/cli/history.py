@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fablint.cli.options import FILE, topology_option
+from fablint.cli.options import FILE, RUN, topology_option
 from fablint.cli.param_types import Sizes
 from fablint.cli.session import Session, common_options, verb
 from fablint.errors import BrokenRunError, UsageError
@@ -37,7 +37,7 @@ def history() -> None:
 
 
 @verb()
-@click.argument("runs", nargs=-1, required=True, type=FILE, metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, type=RUN, metavar="RUN...")
 @topology_option
 @_db_option
 def add(session: Session, runs: tuple[Path, ...], topology: Path | None, file: Path | None) -> int:

@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from fablint.cli.param_types import Duration
+from fablint.cli.param_types import Duration, RunPath
 
 SUITES = ("quick", "edge", "local", "global", "switch-pairs", "bisection", "acceptance", "full")  # of plan.check.suites
 
 FILE = click.Path(path_type=Path)
+RUN = RunPath()
 
 
 def with_options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -37,8 +38,8 @@ def _nic_names(_: click.Context, __: click.Parameter, text: str | None) -> tuple
     return names
 
 
-run_argument = click.argument("run", type=FILE)
-runs_argument = click.argument("runs", nargs=-1, required=True, type=FILE, metavar="RUN|FILE...")
+run_argument = click.argument("run", type=RUN)
+runs_argument = click.argument("runs", nargs=-1, required=True, type=RUN, metavar="RUN|FILE...")
 output_option = click.option("-o", "--output", type=FILE, metavar="RUN", help="Run directory to write.")
 mpicxx_option = click.option(
     "--mpicxx", type=FILE, metavar="PROGRAM", help="MPI C++ compiler to build the engine with."

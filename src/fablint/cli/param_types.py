@@ -4,9 +4,39 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+class RunPath(click.Path):
+    """A run directory, or output of another tool. A shell completes run directories, and files where there is none."""
+
+    def __init__(self, *, allow_dash: bool = False) -> None:
+        super().__init__(path_type=Path, allow_dash=allow_dash)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return what a shell offers at the Tab key."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(path) for path in _runs(incomplete)] or super().shell_complete(ctx, param, incomplete)
+
+
+def _runs(incomplete: str) -> Iterator[str]:
+    """Paths of run directories that begin with a text: those in the folder that it names."""
+    folder, slash, name = incomplete.rpartition("/")
+    try:
+        entries = sorted(Path(f"{folder}{slash}" or ".").expanduser().iterdir())
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.startswith(name) and (entry / "zarr.json").is_file():
+            yield f"{folder}{slash}{entry.name}"
 
 
 class Duration(click.ParamType[float]):

@@ -25,6 +25,7 @@ REFUSED = {
     "an mpicxx that is none": (["engine", "build", "--mpicxx", "/nope"], "names /nope, which is not a program"),
     "an output without a parent": (["measure", "-r", ROW, "-o", "no/x.run"], "no is not a directory: create it"),
     "far more ranks than CPUs": (["measure", "-n", "999999", "-r", ROW], "or --yes"),
+    "far more ranks than CPUs of a benchmark": (["bench", "osu_bcast", "-n", "999999"], "999,999 ranks on"),
     "far more ranks than CPUs of this machine": (["check", "--local", "999999"], "999,999 ranks on"),
     "a discovery without hosts": (["discover"], "no hosts are known: no allocation here: name hosts with -w HOSTS\n"),
     "a run that is not there": (["show", "nope.run"], "nope.run: no such run"),

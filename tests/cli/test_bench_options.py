@@ -54,6 +54,7 @@ def bench(monkeypatch):
         return benchmark.BenchmarkResult(RecordedTable(), 0)
 
     monkeypatch.setattr(benchmark, "bench", record)
+    monkeypatch.setenv("SLURM_JOB_CPUS_PER_NODE", "64(x64)")  # else -n 2048 is confirmed first
 
     def call(line: str) -> BenchCall:
         cli.main(["-q", "bench", *line.split()], prog_name="fablint", standalone_mode=False, obj=Session())

@@ -13,6 +13,7 @@ import click
 
 from fablint import __version__
 from fablint.cli.bench_options import ONLY_START, SECTIONS, SETTINGS
+from fablint.cli.many_ranks import confirm_ranks, yes_option
 from fablint.cli.options import launcher_option, mpicxx_option, output_option, with_options
 from fablint.cli.session import Session, verb
 from fablint.cli.table_output import TableOutput
@@ -116,6 +117,7 @@ def _complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> li
 @output_option
 @mpicxx_option
 @launcher_option
+@yes_option
 def bench(session: Session, name: str | None, listing: bool, output: Path | None, **values: Any) -> int:
     """Measure the benchmark NAME and print its table.
 
@@ -139,15 +141,14 @@ def bench(session: Session, name: str | None, listing: bool, output: Path | None
         return _list(session)
     if name is None:
         raise UsageError("no benchmark is named", "fablint bench --list names them all")
-    system = session.machine()
-    registry = benchmark.benchmark_registry()
+    system, registry = session.machine(), benchmark.benchmark_registry()
     if values["version"] and find_benchmark(name, registry).family == "OSU":
         return _version(session, find_benchmark(name, registry).name)
-    programs = values.pop("mpicxx"), values.pop("launcher")
+    programs, is_confirmed = (values.pop("mpicxx"), values.pop("launcher")), values.pop("yes")
     request, table_columns, options = bench_request(name, values, registry, system.now())
     plan = bench_plan(request, registry)
-    if output is not None:
-        output = measurement.free_output(system, output)
+    confirm_ranks(session, 0 if plan.slots else plan.ranks, is_confirmed=is_confirmed)  # slots: on other hosts
+    output = output and measurement.free_output(system, output)
     with session.context(*programs) as context:
         run = partial(benchmark.bench, context, plan, measured_as(request, registry), table_columns, output, options)
         result = _shown(session, run)

@@ -129,7 +129,7 @@ def _local(session: Session, output: Path | None, mpicxx: Path | None, values: d
         option = {"files": "from", "nics": "nic"}.get(given, given).replace("_", "-")
         raise UsageError(f"--{option} does not apply to --local", "it is for a cluster: give one of them")
     system = session.machine()
-    confirm_ranks(session, values["ranks"], values)
+    confirm_ranks(session, values["ranks"], is_confirmed=values["yes"])
     request = local_check.local_request(system, values["ranks"])
     topology = run_files.load_topology(values["topology"])
     request = replace(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import click
 
@@ -15,7 +14,7 @@ MOST_PER_CPU = 32  # ranks; with more the start takes minutes, and figures descr
 yes_option = click.option("--yes", is_flag=True, help="Start many more ranks than there are CPUs without confirmation.")
 
 
-def confirm_ranks(session: Session, ranks: int, values: dict[str, Any]) -> None:
+def confirm_ranks(session: Session, ranks: int, *, is_confirmed: bool) -> None:
     """Ask on a terminal whether to start so many ranks, where the CPUs are known and far fewer.
 
     Parameters
@@ -24,8 +23,8 @@ def confirm_ranks(session: Session, ranks: int, values: dict[str, Any]) -> None:
         The call.
     ranks
         Ranks to start: on this machine, or in the Slurm job of this call.
-    values
-        Options of the verb; `yes` is the answer given before.
+    is_confirmed
+        The answer given before, with --yes.
 
     Raises
     ------
@@ -36,7 +35,7 @@ def confirm_ranks(session: Session, ranks: int, values: dict[str, Any]) -> None:
 
     system = session.machine()
     cpus = sum(slurm_cpus(system.environ)) or len(system.affinity())
-    if values["yes"] or ranks <= MOST_PER_CPU * cpus or "PBS_NODEFILE" in system.environ:
+    if is_confirmed or ranks <= MOST_PER_CPU * cpus or "PBS_NODEFILE" in system.environ:
         return
     problem = f"{ranks:,} ranks on {cpus:,} CPUs"
     if sys.stdin.isatty() and sys.stderr.isatty() and click.confirm(f"fablint: {problem}: start them?", err=True):

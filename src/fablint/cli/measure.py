@@ -55,7 +55,7 @@ def measure(
     from fablint.workflows import measurement
 
     plan = _plan(planfile, rows, ranks, medium_texts(values))
-    confirm_ranks(session, plan.ranks, values)
+    confirm_ranks(session, plan.ranks, is_confirmed=values["yes"])
     options = engine_options(counters=values["counters"], ranks_per_nic=values["ranks_per_nic"])
     output = measurement.free_output(session.machine(), output)
     with session.context(mpicxx, launcher) as context:

@@ -24,6 +24,7 @@ LEAST_RUNS = 5  # of a part
 _BLOCK = 10  # values in which consecutive ranks are compared: few blocks contain a change point
 
 Values = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -53,38 +54,62 @@ def change_points(values: Values, chance: float = CHANCE) -> list[ChangePoint]:
 
 def _divided(values: Values, first: int, end: int, chance: float) -> list[tuple[int, float]]:
     """Return index and probability of each change point between two indices."""
-    intervals = list(_intervals(end - first))
-    if not intervals:
-        return []
     part = values[first:end]
     independent = _independent_share(part)
-    tests = [(*_pettitt(part[a:b], independent)[::-1], a) for a, b in intervals]
+    tests = [_strongest(part, length, starts, independent) for length, starts in _intervals(end - first)]
+    if not tests:
+        return []
     p, at, offset = min(tests)
-    p = min(1.0, p * len(intervals))
+    p = min(1.0, p * sum(starts.size for _, starts in _intervals(end - first)))
     if p > chance:
         return []
     edge = first + offset + at
     return [(edge, p), *_divided(values, first, edge, chance / 2), *_divided(values, edge, end, chance / 2)]
 
 
-def _intervals(n: int) -> Iterator[tuple[int, int]]:
-    """Yield the whole, and intervals of half the length again and again, each half over the next one."""
+def _intervals(n: int) -> Iterator[tuple[int, Indices]]:
+    """Yield the length and the first indices of intervals: the whole, and half the length again and again.
+
+    Intervals of one length begin half a length after each other.
+    """
     length, parts = n, 1
     while length >= 2 * LEAST_RUNS:
-        for start in np.linspace(0, n - length, 2 * parts - 1).astype(int).tolist():
-            yield start, start + length
+        yield length, np.linspace(0, n - length, 2 * parts - 1).astype(int)
         length, parts = length // 2, 2 * parts
 
 
-def _pettitt(values: Values, independent: float) -> tuple[int, float]:
-    """Return the first index of the second part, and the probability of as large a statistic without a change."""
-    from scipy.stats import rankdata
+def _strongest(values: Values, length: int, starts: Indices, independent: float) -> tuple[float, int, int]:
+    """Test intervals of one length.
 
-    n = values.size
-    statistic = np.abs(2 * np.cumsum(rankdata(values)) - np.arange(1, n + 1) * (n + 1))
-    at = int(np.argmax(statistic[LEAST_RUNS - 1 : n - LEAST_RUNS])) + LEAST_RUNS
-    exponent = 6.0 * float(statistic[at - 1]) ** 2 * independent / (n**3 + n**2)
-    return at, min(1.0, 2.0 * float(np.exp(-exponent)))
+    Returns
+    -------
+    tuple
+        Of the interval with the largest statistic: the probability of as large a statistic without a change, the first
+        index of its second part, and its own first index.
+    """
+    parts = values[starts[:, None] + np.arange(length)]
+    statistic = np.abs(2 * np.cumsum(_ranks(parts), axis=1) - np.arange(1, length + 1) * (length + 1))
+    allowed = statistic[:, LEAST_RUNS - 1 : length - LEAST_RUNS]
+    interval, at = np.unravel_index(int(np.argmax(allowed)), allowed.shape)
+    exponent = 6.0 * float(allowed[interval, at]) ** 2 * independent / (length**3 + length**2)
+    return min(1.0, 2.0 * float(np.exp(-exponent))), int(at) + LEAST_RUNS, int(starts[interval])
+
+
+def _ranks(rows: Values) -> Values:
+    """Return the ranks from 1 within each row of (m, n) values; equal values have the mean of their ranks.
+
+    scipy.stats, which has the same function, takes longer to import than the history to read.
+    """
+    order = np.argsort(rows, axis=1)
+    ascending = np.take_along_axis(rows, order, axis=1)
+    is_new = np.ones(rows.shape, bool)
+    is_new[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
+    group = np.cumsum(is_new.ravel()) - 1
+    edges = np.append(np.flatnonzero(is_new), rows.size)
+    mean = (edges[:-1] + edges[1:] - 1) / 2
+    ranks = np.empty(rows.shape)
+    np.put_along_axis(ranks, order, mean[group].reshape(rows.shape), axis=1)
+    return ranks - np.arange(rows.shape[0])[:, None] * rows.shape[1] + 1
 
 
 def _independent_share(values: Values) -> float:
@@ -93,9 +118,7 @@ def _independent_share(values: Values) -> float:
     The correlation within blocks of m values, r, is too low: E(r) = c - (1 + 3 c) / (m - 1) (M. G. Kendall, Biometrika
     41, 1954).
     """
-    from scipy.stats import rankdata
-
-    ranks = rankdata(values)
+    ranks = _ranks(values[None, :])[0]
     block = min(_BLOCK, ranks.size)
     blocks = ranks[: ranks.size // block * block].reshape(-1, block)
     centred = blocks - blocks.mean(axis=1, keepdims=True)

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from fablint.errors import IncompleteError, UsageError
-from fablint.history.records import Figure, RunRecord
+from fablint.history.records import RunRecord
 
 FORMAT = 1
 _WAIT_S = 60.0
+_CACHE_KIB = 64 << 10  # a run of 1,000 hosts changes some thousand pages of 4 KiB
 _MAGIC = b"SQLite format 3\0"
 _SCHEMA = """
 CREATE TABLE run (
@@ -58,6 +59,7 @@ class Database:
         try:
             self._connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)
             self._connection.execute("PRAGMA foreign_keys = ON")
+            self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             self._prepare()
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
@@ -137,49 +139,44 @@ def _refuse_other_files(path: Path) -> None:
 def add(database: Database, record: RunRecord) -> bool:
     """Add a run; False if the history has it already. The run then keeps its place; only its path is updated."""
     with database.transaction() as connection:
-        known = connection.execute("SELECT id FROM run WHERE key = ?", (record.key,)).fetchone()
-        if known:
-            connection.execute("UPDATE run SET path = ? WHERE id = ?", (record.path, *known))
-            return False
-        run = connection.execute(
-            "INSERT INTO run (key, path, moment, verdict, hosts, facts) VALUES (?, ?, ?, ?, ?, ?)",
-            (record.key, record.path, record.moment, record.verdict, record.hosts, json.dumps(record.facts)),
-        ).lastrowid
-        connection.executemany(
-            "INSERT INTO figure VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (*ids, run, figure.pairs, *figure.quantiles)
-                for figure, ids in zip(record.figures, _ids(connection, record.figures), strict=True)
-            ],
-        )
-        connection.executemany(
-            "INSERT INTO finding VALUES (?, ?, ?, ?, ?)",
-            [(run, one.state, one.kind, one.component, one.effect) for one in record.findings],
-        )
+        return insert(connection, record)
+
+
+def insert(connection: sqlite3.Connection, record: RunRecord) -> bool:
+    """Do the same as `add` within a transaction of the caller."""
+    known = connection.execute("SELECT id FROM run WHERE key = ?", (record.key,)).fetchone()
+    if known:
+        connection.execute("UPDATE run SET path = ? WHERE id = ?", (record.path, *known))
+        return False
+    run = connection.execute(
+        "INSERT INTO run (key, path, moment, verdict, hosts, facts) VALUES (?, ?, ?, ?, ?, ?)",
+        (record.key, record.path, record.moment, record.verdict, record.hosts, json.dumps(record.facts)),
+    ).lastrowid
+    components = _ids(connection, "component", ("kind", "name"), [(one.kind, one.component) for one in record.figures])
+    columns = ("medium", "kernel", "size", "quantity")
+    metrics = _ids(connection, "metric", columns, [one.metric for one in record.figures])
+    connection.executemany(
+        "INSERT INTO figure VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (components[one.kind, one.component], metrics[one.metric], run, one.pairs, *one.quantiles)
+            for one in record.figures
+        ],
+    )
+    connection.executemany(
+        "INSERT INTO finding VALUES (?, ?, ?, ?, ?)",
+        [(run, one.state, one.kind, one.component, one.effect) for one in record.findings],
+    )
     return True
 
 
-def _ids(connection: sqlite3.Connection, figures: Sequence[Figure]) -> Iterator[tuple[int, int]]:
-    """Yield the ids of component and metric of each figure; unknown ones are added."""
-    components: dict[tuple[object, ...], int] = {}
-    metrics: dict[tuple[object, ...], int] = {}
-    for figure in figures:
-        component = (figure.kind, figure.component)
-        if component not in components:
-            components[component] = _id(connection, "component", ("kind", "name"), component)
-        if figure.metric not in metrics:
-            columns = ("medium", "kernel", "size", "quantity")
-            metrics[figure.metric] = _id(connection, "metric", columns, figure.metric)
-        yield components[component], metrics[figure.metric]
-
-
-def _id(connection: sqlite3.Connection, table: str, columns: Sequence[str], values: Sequence[object]) -> int:
-    """Return the id of an entry of a table of names, which is added if it is new."""
-    where = " AND ".join(f"{column} = ?" for column in columns)
-    found = connection.execute(f"SELECT id FROM {table} WHERE {where}", values).fetchone()
-    if found:
-        return int(found[0])
+def _ids(
+    connection: sqlite3.Connection, table: str, columns: Sequence[str], names: Sequence[tuple[object, ...]]
+) -> Mapping[tuple[object, ...], int]:
+    """Return the ids of all entries of a table of names, after adding those of `names` that are new."""
+    listed = ", ".join(columns)
+    query = f"SELECT id, {listed} FROM {table}"
+    known = {tuple(name): number for number, *name in connection.execute(query)}
+    new = [name for name in dict.fromkeys(names) if name not in known]
     places = ", ".join("?" for _ in columns)
-    inserted = connection.execute(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({places})", values).lastrowid
-    assert inserted is not None
-    return inserted
+    connection.executemany(f"INSERT INTO {table} ({listed}) VALUES ({places})", new)
+    return {tuple(name): number for number, *name in connection.execute(query)} if new else known

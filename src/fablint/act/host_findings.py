@@ -40,6 +40,7 @@ class HostFindings:
     silent: frozenset[str] = frozenset()  # hosts that gave preflight no answer
     unfit: frozenset[str] = frozenset()  # hosts that preflight found not fit to be measured
     results: tuple[Mark, ...] = ()  # of preflight; empty where it did not find these
+    verdict: str = ""  # word of the verdict of a measurement
 
     def reported_hosts(self, finding: Finding) -> Sequence[str]:
         """Hosts of a finding: none for a switch, a cable between two switches or a path between hosts.
@@ -125,7 +126,9 @@ def parse_source(text: str, name: str) -> HostFindings:
         raise UsageError(f"{name}: has no findings", _HINT)
     hosts, findings = _hosts(document.get("hosts"), name), _findings(document["findings"], name)
     silent, unfit = (frozenset(_mapping(document.get(key))) for key in ("silent", "unfit"))
-    return HostFindings(findings, hosts, silent, unfit, tuple(_marks(document.get("results"))))
+    verdict = document.get("verdict")
+    marks = tuple(_marks(document.get("results")))
+    return HostFindings(findings, hosts, silent, unfit, marks, verdict if isinstance(verdict, str) else "")
 
 
 def _mapping(found: object) -> Mapping[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fablint.act.host_findings import HostFindings
 from fablint.act.short_texts import loss, said_by
@@ -24,9 +24,7 @@ _COLUMN = 13
 def ticket_text(source: HostFindings) -> str:
     """Plain text, a part after the other, the gravest first."""
     parts = _by_part([finding for finding in source.findings if finding.state in _REPORTED])
-    counts = Counter(one.state for found in parts.values() for one in found)
-    counted = ", ".join(plural(counts[state], state.lower()) for state in _REPORTED if counts[state])
-    lines = [f"fablint found {counted or 'no part at fault and none suspect'}"]
+    lines = [f"fablint found {_counted(parts)}"]
     for part, findings in parts.items():
         lines += ["", *_wrapped(part, "")]
         for finding in findings:
@@ -37,6 +35,17 @@ def ticket_text(source: HostFindings) -> str:
     if unjudged := sum(finding.state is State.NOT_JUDGED for finding in source.findings):
         lines += ["", f"not judged: {plural(unjudged, 'part')}"]
     return "\n".join(lines) + "\n"
+
+
+def counted(source: HostFindings) -> str:
+    """Return the number of entries of the ticket by state: `2 faults, 1 suspect`."""
+    return _counted(_by_part([finding for finding in source.findings if finding.state in _REPORTED]))
+
+
+def _counted(parts: Mapping[str, Sequence[Finding]]) -> str:
+    counts = Counter(one.state for found in parts.values() for one in found)
+    words = [plural(counts[state], state.lower()) for state in _REPORTED if counts[state]]
+    return ", ".join(words) or "no part at fault and none suspect"
 
 
 def _by_part(findings: Sequence[Finding]) -> dict[str, list[Finding]]:

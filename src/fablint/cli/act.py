@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fablint.cli.options import with_options
 from fablint.cli.param_types import HostShare, RunPath
 from fablint.cli.session import Session, verb
 from fablint.errors import IncompleteError, TooManyError, UsageError
@@ -23,26 +25,28 @@ _HINT = "look for a common cause; --most or --force prints the commands anyway"
 _NONE = {"drain": "# refused: too many hosts", "hostfile": "# the hosts are not known: give the run directory"}
 
 
-@verb(short_help="Drain commands, hostfile, ticket: printed only, never executed.")
-@click.argument("source", type=RunPath(allow_dash=True), default="-")
-@click.option("--drain", is_flag=True, help="Commands that drain the hosts at fault.")
-@click.option("--hostfile", is_flag=True, help="Hosts that are neither at fault nor different, one per line.")
-@click.option(
-    "--most", type=HostShare(), default="10%", show_default=True, help="Most hosts to drain (share or number)."
+_options = with_options(
+    click.argument("source", type=RunPath(allow_dash=True), default="-"),
+    click.option("--drain", is_flag=True, help="Commands that drain the hosts at fault."),
+    click.option("--hostfile", is_flag=True, help="Hosts that are neither at fault nor different, one per line."),
+    click.option("--ticket", is_flag=True, help="Text of a ticket with the findings."),
+    click.option("--mail", metavar="ADDRESS", help="A mail with ticket and drain commands, for sendmail -t."),
+    click.option(
+        "--most", type=HostShare(), default="10%", show_default=True, help="Most hosts to drain (share or number)."
+    ),
+    click.option("--force", is_flag=True, help="Print drain commands for more hosts than --most allows."),
+    click.option(
+        "--with-warnings", is_flag=True, help="Hostfile: keep hosts with warnings that other hosts do not have."
+    ),
+    click.option(
+        "--scheduler", type=click.Choice(SCHEDULERS), help="Scheduler of the commands [installed, else slurm]."
+    ),
 )
-@click.option("--force", is_flag=True, help="Print drain commands for more hosts than --most allows.")
-@click.option("--with-warnings", is_flag=True, help="Hostfile: keep hosts with warnings that other hosts do not have.")
-@click.option("--ticket", is_flag=True, help="Text of a ticket with the findings.")
-@click.option("--scheduler", type=click.Choice(SCHEDULERS), help="Scheduler of the commands [installed, else slurm].")
-def act(
-    session: Session,
-    source: Path,
-    scheduler: str | None,
-    most: tuple[int | None, float],
-    force: bool,
-    with_warnings: bool,
-    **sections: bool,
-) -> int:
+
+
+@verb(short_help="Drain commands, hostfile, ticket, mail: printed only, never executed.")
+@_options
+def act(session: Session, source: Path, scheduler: str | None, mail: str | None, force: bool, **values: Any) -> int:
     """Print commands that drain hosts at fault, a list of the other hosts, and the text of a ticket.
 
     SOURCE is a run directory that has a report, a verdict.json, or the output of fablint preflight --json; without
@@ -54,19 +58,27 @@ def act(
 
     The hostfile excludes hosts at fault, and hosts with a warning or SUSPECT that most other hosts do not have.
 
-    By default all three are printed. Exit codes: 0 printed, 2 wrong usage, 3 no host is left for the
-    hostfile, 6 more hosts would be drained than --most allows.
+    By default all three are printed. --mail prints a message with headers; nothing is sent.
+
+    Exit codes: 0 printed, 2 wrong usage, 3 no host is left for the hostfile, 6 more hosts would be drained than --most
+    allows.
 
     \b
     Examples:
       fablint act night.run
       fablint preflight --json | fablint act --drain
       fablint act night.run --hostfile > good-hosts
+      fablint act night.run --mail operators@site.org | sendmail -t
     """
-    chosen = [name for name in SECTIONS if sections[name]] or list(SECTIONS)
+    chosen = [name for name in SECTIONS if values[name]]
+    if mail is not None and chosen:
+        raise UsageError("--mail prints one message and no other section", "leave the others out")
+    chosen = chosen or list(SECTIONS)
     findings = _read(source)
-    refused = _refusal(source, findings, chosen, (None if force else most))
-    contents = _contents(findings, scheduler or _installed(session.machine()), with_warnings=with_warnings)
+    refused = _refusal(source, findings, chosen, None if force else values["most"])
+    contents = _contents(findings, scheduler or _installed(session.machine()), with_warnings=values["with_warnings"])
+    if mail is not None:
+        return _print_mail(session, source, findings, mail, _NONE["drain"] if refused else contents["drain"])
     return _print(session, findings, chosen, contents, refused)
 
 
@@ -99,6 +111,18 @@ def _print(
     _say_missing(session, source, chosen, contents)
     is_empty = chosen == ["hostfile"] and not contents["hostfile"]
     return TooManyError.exit_code if refused else IncompleteError.exit_code if is_empty else 0
+
+
+def _print_mail(session: Session, path: Path, source: HostFindings, address: str, drain: Any) -> int:
+    """Print a message with the ticket and the drain commands, or why there are none; return the exit status."""
+    from fablint.act import Envelope, address_of, mail_text
+
+    system = session.machine()
+    user = system.environ.get("LOGNAME") or "root"
+    envelope = Envelope(address_of(f"{user}@{os.uname().nodename}"), address_of(address), system.now())
+    text = mail_text(source, "stdin" if path == Path("-") else str(path), _lines(drain).splitlines(), envelope)
+    session.result(text, {"format": 1, "mail": text})
+    return TooManyError.exit_code if drain == _NONE["drain"] else 0
 
 
 def _joined(sections: Mapping[str, Any]) -> str:

@@ -109,7 +109,7 @@ def _ranks(rows: Values) -> Values:
     mean = (edges[:-1] + edges[1:] - 1) / 2
     ranks = np.empty(rows.shape)
     np.put_along_axis(ranks, order, mean[group].reshape(rows.shape), axis=1)
-    return ranks - np.arange(rows.shape[0])[:, None] * rows.shape[1] + 1
+    return np.asarray(ranks - np.arange(rows.shape[0])[:, None] * rows.shape[1] + 1)
 
 
 def _independent_share(values: Values) -> float:

@@ -141,7 +141,7 @@ def test_nothing_found_is_said():
 
 def test_a_verdict_and_preflight_are_read_equally():
     assert parse_source(facts(), "x") == HostFindings(EVERY, HOSTS)
-    assert parse_source(verdict(), "x") == HostFindings(EVERY, None)
+    assert parse_source(verdict(), "x") == HostFindings(EVERY, None, verdict="fault")
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ void add_options_of_kernel_and_pattern(JsonObject& object, const RowOptions& row
     if (row.applies("gid-index") && row.gid_index) object.add("gid_index", *row.gid_index);
     if (row.applies("service-level")) object.add("service_level", row.service_level);
     if (row.applies("mtu") && !row.mtu.empty()) object.add("mtu", row.mtu);
-    if (row.applies("reconnect")) object.add("reconnect", row.reconnect);
+    if (row.applies("reconnect")) object.add("reconnect", row.reconnect ? passes_per_connection : 0);
     if (kernel.accepts("copy")) object.add("copy", row.copy);
     if (kernel.accepts("win")) object.add("win", row.win);
     if (kernel.accepts("sync")) object.add("sync", row.sync);

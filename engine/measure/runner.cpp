@@ -188,8 +188,9 @@ void Runner::measure_rounds() {
     const std::vector<std::int64_t> rounds = schedule_.requested_rounds();
     for (std::size_t done = 0; done < rounds.size() && !interrupted_; ++done) {
         const std::int64_t round = rounds[done];
-        const bool begins_repeat = done > 0 && schedule_.repeat_of(round) != schedule_.repeat_of(rounds[done - 1]);
-        if (row_.reconnect && begins_repeat) connect_anew();
+        const bool begins_block =
+            done > 0 && schedule_.connection_of(round) != schedule_.connection_of(rounds[done - 1]);
+        if (row_.reconnect && begins_block) connect_anew();
         const Role role = schedule_.role(round);
         const int turns = row_.serial ? schedule_.slots(round) : 1;
         for (int turn = 0; turn < turns && !interrupted_; ++turn) {

@@ -12,6 +12,9 @@
 
 namespace fablint {
 
+// With --reconnect: two, so that the difference between the passes over the same connections is known as well.
+constexpr int passes_per_connection = 2;
+
 class Schedule {
   public:
     // `rounds_text`: content of the rounds file. Throws a usage error where the ranks do not suffice.
@@ -23,6 +26,7 @@ class Schedule {
 
     std::int64_t total() const { return per_repeat_ * repeats_; }  // rounds of all repeats
     std::int64_t repeat_of(std::int64_t round) const { return round / per_repeat_; }
+    std::int64_t connection_of(std::int64_t round) const { return repeat_of(round) / passes_per_connection; }
     std::vector<std::int64_t> requested_rounds() const;
     Role role(std::int64_t round) const;  // of this rank
     int slots(std::int64_t round) const { return pattern().slots(round % per_repeat_); }

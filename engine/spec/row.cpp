@@ -40,6 +40,20 @@ const std::vector<Combination>& requirements() {
     return table;
 }
 
+struct Absence {
+    const char* option;
+    const char* transport;
+    const char* reason;
+};
+
+const std::vector<Absence>& absences() {
+    static const std::vector<Absence> table = {
+#define ABSENT(option, transport, reason) {option, transport, reason},
+#include "registry/options.inc"
+    };
+    return table;
+}
+
 struct Replacement {
     const char* given;
     const char* replaced;
@@ -98,6 +112,12 @@ bool accepts_option(const TransportInfo& transport, const std::string& option) {
     return transport.accepts(option) || transports_with(option).empty();
 }
 
+std::string reason_of_absence(const std::string& option, const std::string& transport) {
+    for (const Absence& absence : absences())
+        if (option == absence.option && transport == absence.transport) return std::string(absence.reason) + ", or ";
+    return "";
+}
+
 void refuse_options_that_do_not_apply(const KernelInfo& kernel, const PatternInfo& pattern,
                                       const TransportInfo& transport, const OptionTexts& texts) {
     for (const OptionInfo& option : row_options()) {
@@ -108,7 +128,8 @@ void refuse_options_that_do_not_apply(const KernelInfo& kernel, const PatternInf
         if (!accepts(option.kernels, kernel.accepts(option.name), is_default))
             throw usage_error(name + " does not apply to " + kernel.name + ": " + option.kernel_reason);
         if (!accepts_option(transport, option.name))
-            throw usage_error(name + " does not apply to transport " + transport.name + ": use --transport " +
+            throw usage_error(name + " does not apply to transport " + transport.name + ": " +
+                              reason_of_absence(option.name, transport.name) + "use --transport " +
                               names_of(transports_with(option.name)));
         if (!accepts(option.patterns, pattern.accepts(option.name), is_default))
             throw usage_error(name + " does not apply to pattern " + pattern.name + ": " + option.pattern_reason);

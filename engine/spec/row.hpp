@@ -60,7 +60,7 @@ struct RowOptions {
     std::optional<std::int64_t> gid_index;  // of verbs, like the following
     std::string service_level;
     std::string mtu;         // empty: that of the port
-    bool reconnect = false;  // connections of their own for each pass over the pattern
+    bool reconnect = false;  // connections of their own for every two passes over the pattern
     bool validate = false;
     bool histogram = false;
     std::optional<Ranges> only_rounds;

@@ -10,6 +10,7 @@ import pytest
 
 from fablint.analyse import diagnose
 from fablint.analyse.changes import RunResult, compare_runs
+from fablint.analyse.changes.fitted_rows import match_fits
 from fablint.model import Run, Topology
 from fablint.model.run_changes import ChangeState, RunChanges
 from fablint.simulate import Fault, Noise, SimulatedRow, full_mesh, simulate
@@ -146,3 +147,29 @@ def test_figures_of_coarse_resolution_hide_changes_of_a_step(healthy: Run) -> No
     changes = compared(rounded(healthy), rounded(measured(2)))
     assert changes.hosts == ()
     assert all(one.smallest > 0.05 for one in changes.seen)  # 0.1 us of 1.7 us
+
+
+def drifting(run: Run, total: float) -> Run:
+    """The run with times of its bandwidth that grow from its first to its last round."""
+    row = run.row("bandwidth")
+    grown = np.exp(total * row.arrays["round"][..., None] / row.attributes["rounds"])
+    arrays = {name: values * grown if name.startswith("time_") else values for name, values in row.arrays.items()}
+    return replace(run, rows=tuple(replace(one, arrays=arrays) if one is row else one for one in run.rows))
+
+
+def test_a_change_that_a_slow_drift_may_explain_is_undecided(healthy: Run) -> None:
+    for total, state in ((0.01, ChangeState.NOT_WORSE), (0.14, ChangeState.UNDECIDED)):
+        streams = [
+            scope for scope in compared(healthy, drifting(measured(2), total)).scopes if scope.quantity == "bandwidth"
+        ]
+        assert {stream.state for stream in streams} == {state}
+    assert streams[0].change == pytest.approx(-0.067, abs=0.01)
+
+
+def test_the_step_of_rounded_times_is_that_at_the_median(healthy: Run) -> None:
+    row = healthy.row("latency")
+    step = 0.05 * float(np.nanmedian(row.arrays["time_median"]))
+    arrays = {**row.arrays, "time_median": np.round(row.arrays["time_median"] / step) * step}
+    run = replace(healthy, rows=(replace(row, arrays=arrays),))
+    [pair] = match_fits(result(run), result(run))
+    assert 0.049 < pair.old.step < 0.07  # of times from 0.75 medians on; those of slow outliers are smaller

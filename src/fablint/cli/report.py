@@ -17,6 +17,7 @@ TABLES = (  # those of fablint.report.TABLES, which imports numpy
     "bisec_bw",
     "bisection",
     "congestion",
+    "connections",
     "counters",
     "latency_test",
     "linktest",

@@ -17,7 +17,7 @@ def show(session: Session, runs: tuple[Path, ...]) -> None:
     Example:
       fablint show night.run
     """
-    from fablint.report import run_summary
+    from fablint.report import connection_facts, run_summary
     from fablint.workflows.run_files import missing_levels
 
     run = session.read(runs)
@@ -27,6 +27,7 @@ def show(session: Session, runs: tuple[Path, ...]) -> None:
         "run": " ".join(map(str, runs)),
         "attributes": dict(run.attributes),
         "rows": {row.name: dict(row.attributes) for row in run.rows},
+        "connections": connection_facts(run.rows),
         "notes": list(run.notes),
         "missing_levels": missing,
     }

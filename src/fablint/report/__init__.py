@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         benchmark_table,
         render_table,
     )
+    from fablint.report.tables.connections import connection_facts
     from fablint.report.verdict_document import verdict_json, verdict_schema
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "benchmark_table",
     "changes_facts",
     "changes_text",
+    "connection_facts",
     "console_summary",
     "fitness_json",
     "fitness_table",
@@ -52,6 +54,7 @@ __all__ = [
 _MODULES = {
     "changes_facts": "changes_document",
     "changes_text": "changes_document",
+    "connection_facts": "tables.connections",
     "console_summary": "console",
     "fitness_json": "preflight.preflight_text",
     "fitness_table": "preflight.preflight_text",

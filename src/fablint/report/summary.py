@@ -10,6 +10,7 @@ import numpy as np
 
 from fablint.model import Row, Run
 from fablint.report import run_facts
+from fablint.report.tables.connections import connection_words
 from fablint.text import units
 
 _SKEW_ROUNDS = 64  # rounds that stand for all when the skew of their starts is looked up
@@ -29,6 +30,7 @@ class RowFacts:
     skew_s: float | None
     overhead: float | None
     devices: str = ""  # that carried the messages, with the ranks that had them
+    connections: str = ""  # what two starts differ by
 
     @property
     def cells(self) -> str:
@@ -61,8 +63,12 @@ def run_summary(run: Run, missing_levels: Sequence[str] = ()) -> str:
     lines += ["", *units.columns(table, left=2), ""]
     for row in rows:
         lines.append(f"{units.printable(row.name)}: {units.printable(row.options)}")
-        lines += [f"    {units.printable(words)}" for words in (row.devices, row.timing, row.reason) if words]
+        lines += [f"    {units.printable(words)}" for words in _details(row) if words]
     return "\n".join(lines) + "\n"
+
+
+def _details(row: RowFacts) -> tuple[str, ...]:
+    return row.devices, row.timing, row.connections, row.reason
 
 
 def launch_facts(run: Run) -> dict[str, str]:
@@ -99,6 +105,7 @@ def row_facts(row: Row) -> RowFacts:
         skew_s=None if skipped else start_skew(row),
         overhead=(wall - measuring) / measuring if wall and measuring else None,
         devices=_devices(row),
+        connections=connection_words(row),
     )
 
 

@@ -384,9 +384,10 @@ def test_a_window_is_one_that_the_transport_has(line, win, sync):
         ("accumulate --transport ucx", "requires a transport with accumulation, which ucx does not offer"),
         (
             "latency --reconnect --repeats 2",
-            "--reconnect does not apply to transport mpi: use --transport tcp, ucx",
+            "--reconnect does not apply to transport mpi: an MPI library opens .* keeps them until MPI_Finalize; "
+            "start the run again, or use --transport tcp, ucx",
         ),
-        ("latency --transport tcp --reconnect --repeats 1", "--reconnect requires --repeats: each pass"),
+        ("latency --transport tcp --reconnect --repeats 1", "--reconnect requires --repeats: every two passes"),
     ],
 )
 def test_what_the_transport_lacks_is_refused(line, message):

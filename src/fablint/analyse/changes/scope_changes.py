@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
 
-from fablint.analyse.changes.fitted_rows import BLOCKS, BlockedCells, FitPair
+from fablint.analyse.changes.fitted_rows import BLOCKS, FitPair, FittedRow
 from fablint.analyse.changes.margin_limits import MarginLimits
-from fablint.analyse.data.robust_stats import MEDIAN_ERROR, robust_sd, standard_errors
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd, standard_errors
 from fablint.model import SCOPES
 from fablint.model.grouped_values import GroupedValues
 from fablint.model.run_changes import MeasuredChange
+
+FEWEST_BLOCKS = 4  # that show a correlation
+MOST_CORRELATION = 0.9  # of neighbouring blocks: a run does not show that its noise remembers longer
 
 
 def scope_changes(fits: FitPair, hosts: int, margin: float) -> Iterator[MeasuredChange]:
     """Yield the change of the healthy time of each scope that both runs measured.
 
-    The standard error has two parts: the spread of the effects of the hosts, and the drift of each run between its
-    blocks. The interval contains the resolution of the times as well. Variation of the whole fabric from one start of
-    MPI to the next is in none of them.
+    The time is the median over the cells of the scope, without the effects of the hosts. Its standard error has two
+    parts: the spread of the effects of the hosts, and the drift of each run between its blocks. The interval contains
+    the resolution of the times as well. Variation of the whole fabric from one start of MPI to the next is in none of
+    them.
 
     Parameters
     ----------
@@ -35,13 +40,12 @@ def scope_changes(fits: FitPair, hosts: int, margin: float) -> Iterator[Measured
     limits = MarginLimits(fits.quantity, margin)
     spread = [robust_sd(values) for side in (fits.old, fits.new) for values in (side.fit.tx, side.fit.rx)]
     of_hosts = [MEDIAN_ERROR * sd / math.sqrt(max(hosts, 1)) for sd in spread]
-    for scope, seconds in fits.new.fit.class_time.items():
-        before = fits.old.fit.class_time.get(scope)
-        if not before or not seconds:
+    for code, scope in enumerate(SCOPES):
+        old, new = (_ScopeTime.of(side, code) for side in (fits.old, fits.new))
+        if not old.cells or not new.cells:
             continue
-        code = SCOPES.index(scope)
-        error = math.hypot(*of_hosts, _drift(fits.old.cells, code), _drift(fits.new.cells, code))
-        value = math.log(seconds / before)
+        error = math.hypot(*of_hosts, old.drift, new.drift)
+        value = new.median - old.median
         reach = float(stats.t.isf(0.025, 2 * BLOCKS - 2)) * error + fits.old.step + fits.new.step
         yield MeasuredChange(
             state=limits.state(value - reach, value + reach),
@@ -55,10 +59,43 @@ def scope_changes(fits: FitPair, hosts: int, margin: float) -> Iterator[Measured
         )
 
 
-def _drift(cells: BlockedCells, scope: int) -> float:
-    """Return the standard error of the median log time of a scope, from the medians of the blocks."""
-    within = cells.scope == scope
-    if np.count_nonzero(within) < 2 * BLOCKS:
-        return 0.0
-    medians = GroupedValues.of(cells.log_time[within], cells.block[within], BLOCKS).medians()
-    return float(standard_errors(medians[None, :])[0])
+@dataclass(frozen=True)
+class _ScopeTime:
+    """Times of the cells of one scope in one run."""
+
+    cells: int
+    median: float  # of the log times, without the effects of the hosts
+    blocks: Floats  # (BLOCKS,) the same of each block; NaN for one without cells
+
+    @classmethod
+    def of(cls, side: FittedRow, scope: int) -> _ScopeTime:
+        """Take the cells of a scope, which is a position in SCOPES.
+
+        The effects are relative to the median host: only their differences are defined.
+        """
+        cells = side.cells
+        within = cells.scope == scope
+        tx, rx = (np.nan_to_num(values - np.nanmedian(values)) for values in (side.fit.tx, side.fit.rx))
+        log_time = (cells.log_time - tx[cells.sender] - rx[cells.receiver])[within]
+        blocks = GroupedValues.of(log_time, cells.block[within], BLOCKS).medians()
+        return cls(log_time.size, float(np.median(log_time)) if log_time.size else math.nan, blocks)
+
+    @property
+    def drift(self) -> float:
+        """Standard error of the median, from the medians of the blocks.
+
+        Neighbouring blocks are correlated where the drift is slow, so that they say less than as many independent ones.
+        With r the correlation of neighbours, the variance of their mean is (1 + r) / (1 - r) times as large (Bayley and
+        Hammersley 1946, for a first-order autoregression). The estimate of r is corrected for the small number of
+        blocks (Marriott and Pope 1954).
+        """
+        if self.cells < 2 * BLOCKS:
+            return 0.0
+        known = self.blocks[~np.isnan(self.blocks)]
+        rest = known - known.mean()
+        if known.size <= FEWEST_BLOCKS or not rest.any():
+            return float(standard_errors(self.blocks[None, :])[0])
+        measured = float((rest[1:] * rest[:-1]).sum() / (rest**2).sum())
+        correlation = (known.size * measured + 1) / (known.size - 3)
+        correlation = min(max(correlation, 0.0), MOST_CORRELATION)
+        return float(standard_errors(known[None, :])[0]) * math.sqrt((1 + correlation) / (1 - correlation))

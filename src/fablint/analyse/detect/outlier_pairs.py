@@ -176,7 +176,7 @@ def _beyond_gap(loss: Floats, most: int, chance: float) -> int:
         following = spacing[k : k + GAPS]
         if following.size < GAPS // 2:
             break
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):  # equal losses have no gap
             p = (1.0 + spacing[k - 1] / following.sum()) ** -following.size
         if p <= chance * 0.5**k:
             count = k

@@ -257,6 +257,10 @@ OPTIONS: Mapping[str, OptionInfo] = {
 }
 EXCLUSIONS = _combinations("EXCLUDES")
 REQUIREMENTS = _combinations("REQUIRES")
+# Why a transport does not have an option, by both names, where the transports that have it are no replacement.
+ABSENCES: Mapping[tuple[str, str], str] = {
+    (option, transport): reason for option, transport, reason in registry_table("options.inc", "ABSENT", 3)
+}
 # (option of the user, option of a benchmark's row that it replaces in addition to that of the same name, its value)
 REPLACEMENTS = registry_table("options.inc", "REPLACES", 3)
 

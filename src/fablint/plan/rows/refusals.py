@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from fablint.errors import UsageError
 from fablint.model.registry import (
+    ABSENCES,
     EXCLUSIONS,
     GPU_MEMORIES,
     OPTIONS,
@@ -62,7 +63,8 @@ def _refuse_options_of_other_transports(row: RowSpec, texts: Texts) -> None:
     for name in texts:
         accepting = [transport.name for transport in TRANSPORTS.values() if name in transport.options]
         if accepting and row.transport not in accepting:
-            hint = f"use --transport {alternatives(accepting)}"
+            why = ABSENCES.get((name, row.transport))
+            hint = f"{f'{why}, or ' if why else ''}use --transport {alternatives(accepting)}"
             raise UsageError(f"--{name} does not apply to transport {row.transport}", hint)
 
 

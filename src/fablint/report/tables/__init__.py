@@ -10,6 +10,7 @@ from fablint.report.tables.bench import BenchTable, bench, bench_table
 from fablint.report.tables.bisec_bw import bisec_bw
 from fablint.report.tables.bisection import bisection
 from fablint.report.tables.congestion import congestion
+from fablint.report.tables.connections import connections
 from fablint.report.tables.counters import counters
 from fablint.report.tables.latency_test import latency_test
 from fablint.report.tables.linktest import linktest
@@ -30,6 +31,7 @@ TABLES: Mapping[str, Renderer] = {
     "bisec_bw": bisec_bw,
     "bisection": bisection,
     "congestion": congestion,
+    "connections": connections,
     "counters": counters,
     "latency_test": latency_test,
     "linktest": linktest,

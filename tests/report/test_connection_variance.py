@@ -1,0 +1,105 @@
+"""Variance between connections and within them, of samples with known components and of values worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from table_cases import row, run_of
+
+from fablint.errors import UsageError
+from fablint.model import Row
+from fablint.report import Options, connection_facts, render_table, run_summary
+from fablint.report.connection_variance import MeanSquares, connection_variances
+
+
+def drawn(rng: np.random.Generator, pairs: int, connections: int, shared: float, own: float, within: float):
+    """Log times (pairs, connections, 2): effects that all pairs of a start share, those of a pair, those of a pass."""
+    starts = shared * rng.standard_normal((1, connections, 1)) + own * rng.standard_normal((pairs, connections, 1))
+    return rng.standard_normal((pairs, 1, 1)) + starts + within * rng.standard_normal((pairs, connections, 2))
+
+
+def made(log_time: np.ndarray, layout: str = "matrix", passes: int = 2) -> Row:
+    """A row of two ranks with (2, repeats) log times of both directions."""
+    repeats = log_time.shape[1]
+    if layout == "list":
+        cells = {(src, 1 - src, at): [math.exp(log_time[src, at])] for src in (0, 1) for at in range(repeats)}
+        return row("latency", "pair", cells, rounds=repeats, repeats=repeats, reconnect=passes, transport="tcp")
+    times = np.full((repeats, 2, 2, 1), np.nan)
+    times[:, [0, 1], [1, 0], 0] = np.exp(log_time).T
+    base = row("latency", "all-pairs", {(0, 1, 0): [1.0], (1, 0, 0): [1.0]})
+    attributes = {**base.attributes, "repeats": repeats, "reconnect": passes, "transport": "tcp"}
+    return Row("latency", attributes, {**base.arrays, "time_median": times, "time_mean": times})
+
+
+def test_mean_squares_by_hand():
+    """Means of connections 1 and 3, of passes 1 apart."""
+    squares = MeanSquares.of(np.array([[[0.5, 1.5], [2.5, 3.5]]]))
+    assert (squares.between, squares.within) == (pytest.approx(4.0), pytest.approx(0.5))
+    assert (squares.between_freedom, squares.within_freedom) == (1, 2)
+    assert squares.between_connections.value == pytest.approx(math.sqrt((4.0 - 0.5) / 2))
+    assert squares.within_connections.value == pytest.approx(math.sqrt(0.5))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "connections", "shared", "own", "within"),
+    [(1, 4, 0.02, 0.0, 0.01), (12, 8, 0.01, 0.01, 0.02), (30, 6, 0.02, 0.005, 0.02), (12, 4, 0.0, 0.0, 0.02)],
+)
+def test_known_components_are_in_their_intervals(pairs, connections, shared, own, within):
+    rng = np.random.default_rng(7)
+    truth = {"pair": math.hypot(shared, own), "mean": math.hypot(shared, own / math.sqrt(pairs))}
+    held, samples = dict.fromkeys(("between", "within", "floor", "floor of mean"), 0), 400
+    for _ in range(samples):
+        log_time = drawn(rng, pairs, connections, shared, own, within)
+        squares = MeanSquares.of(log_time)
+        of_mean = MeanSquares.of(log_time.mean(axis=0, keepdims=True))
+        held["between"] += squares.between_connections.low <= truth["pair"] <= squares.between_connections.high
+        held["within"] += squares.within_connections.low <= within <= squares.within_connections.high
+        two = drawn(rng, pairs, 2, shared, own, within)[:, :, 0]
+        held["floor"] += abs(two[0, 0] - two[0, 1]) <= squares.noise_floor
+        held["floor of mean"] += abs(np.diff(two.mean(axis=0))[0]) <= of_mean.noise_floor
+    assert min(held.values()) >= 0.92 * samples, held
+
+
+@pytest.mark.parametrize("layout", ["matrix", "list"])
+def test_both_layouts_have_the_same_components(layout):
+    log_time = drawn(np.random.default_rng(3), 2, 5, 0.1, 0.05, 0.01)
+    [found] = connection_variances(made(log_time.reshape(2, 10), layout))
+    expected = MeanSquares.of(log_time)
+    assert (found.pairs, found.connections, found.size) == (2, 5, 8)
+    assert found.of_pair.between == pytest.approx(expected.between, rel=1e-4)
+    assert found.of_pair.within == pytest.approx(expected.within, rel=1e-3)
+    assert found.of_pair.between_connections.low > found.of_pair.within_connections.high
+
+
+def test_connections_that_were_not_measured_are_left_out():
+    log_time = drawn(np.random.default_rng(3), 2, 5, 0.1, 0.05, 0.01).reshape(2, 10)
+    log_time[:, 8:] = np.nan  # the run was stopped
+    log_time[0, :] += 5.0  # a slower pair is no variance of connections
+    [found] = connection_variances(made(log_time))
+    assert (found.connections, found.pairs) == (4, 2)
+    assert found.of_pair.between_connections.value < 0.5
+
+
+def test_rows_that_kept_their_connections_have_no_components():
+    log_time = drawn(np.random.default_rng(3), 2, 5, 0.1, 0.05, 0.01).reshape(2, 10)
+    kept = made(log_time, passes=0)
+    assert (connection_variances(kept), connection_facts([kept])) == ([], {})
+    assert connection_variances(made(log_time[:, :3])) == []
+    with pytest.raises(UsageError, match="table connections needs rows that opened their connections anew"):
+        render_table(run_of(kept), "connections", Options())
+
+
+def test_the_table_and_the_summary_state_what_two_starts_differ_by():
+    anew = made(drawn(np.random.default_rng(3), 2, 5, 0.1, 0.05, 0.01).reshape(2, 10))
+    run = run_of(replace(anew, attributes={**anew.attributes, "rounds": 10, "cells_per_round": 2}))
+    table = render_table(run, "connections", Options())
+    of_pair = table.as_dict()["sizes"][0]["pair"]
+    [found] = connection_variances(anew)
+    assert of_pair["two_starts"] == pytest.approx(found.of_pair.noise_floor)
+    two_starts = f"{100 * math.expm1(found.of_pair.noise_floor):.0f} %"
+    assert f" {two_starts} " in table.text
+    assert "over 5 sets of tcp connections, 2 passes each, 2 directed pairs on 2 hosts" in table.text
+    assert f"two starts of a pair differ by less than {two_starts} in 95 %" in run_summary(run)

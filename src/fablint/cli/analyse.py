@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fablint.cli.options import baseline_option, findings_option, runs_argument, site_option, topology_option
+from fablint.cli.result_files import result_file_options
 from fablint.cli.session import Session, all_option, verb
 
 
@@ -14,6 +15,7 @@ from fablint.cli.session import Session, all_option, verb
 @findings_option
 @site_option
 @baseline_option
+@result_file_options
 @all_option
 def analyse(
     session: Session,

@@ -30,6 +30,7 @@ from fablint.cli.options import (
     unequal_option,
     with_options,
 )
+from fablint.cli.result_files import result_file_options
 from fablint.cli.session import Session, all_option, verb
 from fablint.errors import PreflightError, UsageError
 
@@ -71,6 +72,7 @@ _cluster_options = with_options(
 @mpicxx_option
 @launcher_option
 @yes_option
+@result_file_options
 @all_option
 def check(session: Session, output: Path | None, mpicxx: Path | None, **values: Any) -> int:
     """Measure, analyse and report in one step.
@@ -147,11 +149,12 @@ def _cluster(session: Session, output: Path | None, mpicxx: Path | None, values:
 
     request = _cluster_request(values)
     output = measurement.free_output(session.machine(), output)
+    begun = session.machine().now().timestamp()
     try:
         with session.context(mpicxx, values["launcher"]) as context:
             return session.outcome(check_cluster(context, request, output))
     except UnfitError as error:
-        session.fitness("quick", error.fitness)
+        session.fitness("quick", error.fitness, begun)
         raise
 
 
@@ -188,6 +191,10 @@ def _submitted(session: Session, output: Path | None, mpicxx: Path | None, value
     from fablint.workflows.check.check_run import CheckOutcome
     from fablint.workflows.run_formats import read
 
+    if values["detach"] and session.result_files:
+        raise UsageError(
+            f"--{next(iter(session.result_files))} and --detach contradict each other", "use fablint report"
+        )
     output = measurement.free_output(session.machine(), output).absolute()
     request = _job_request(session, output, mpicxx, values)
     done = submit_job(session, request, values["dry_run"], values["detach"])

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fablint.cli.options import FILE, exclude_option, hostfile_option, nic_option, site_option, with_options
+from fablint.cli.result_files import result_file_options
 from fablint.cli.session import Session, verb
+from fablint.cli.written_files import refuse_unwritable, write_file
 from fablint.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,14 +43,13 @@ _options = with_options(
     ),
     click.option("--snapshot", "snapshots", type=FILE, multiple=True, metavar="FILE", help="Check saved snapshots."),
     click.option("--save", type=FILE, metavar="FILE", help="Keep the snapshots of all hosts (.json or .json.gz)."),
-    click.option("--junit", type=FILE, metavar="FILE", help="Write the result for a CI server."),
-    click.option("--prometheus", type=FILE, metavar="FILE", help="Write the result for a textfile collector."),
+    result_file_options,
 )
 
 
 @verb(name="preflight", short_help="Check whether every host is fit to be measured.")
 @_options
-def preflight(session: Session, save: Path | None, junit: Path | None, prometheus: Path | None, **values: Any) -> int:
+def preflight(session: Session, save: Path | None, **values: Any) -> int:
     """Check links, addresses, settings, counters and logs of every host, and compare all hosts.
 
     Every host sends one snapshot, through the scheduler or ssh: files of /sys and /proc, outputs of programs. It is
@@ -72,23 +73,18 @@ def preflight(session: Session, save: Path | None, junit: Path | None, prometheu
       fablint preflight -w nid[001000-001063] --level full --learn -o site.toml
       fablint preflight --site site.toml
     """
-    from fablint.report import junit_text, prometheus_text
     from fablint.snapshot import save_snapshots
 
     output = _learned_to(values)
-    for path in filter(None, (save, junit, prometheus, output)):
-        _refuse_unwritable(path)
+    for path in filter(None, (save, output)):
+        refuse_unwritable(path)
     begun = session.machine().now().timestamp()
     result = _result(session, values)
-    code = session.fitness(values["level"], result.fitness)
+    code = session.fitness(values["level"], result.fitness, begun)
     if save:
         save_snapshots(result.collected.documents.values(), save, private=session.machine().is_root())
     if output:
         _learn(session, result, values["level"], output)
-    if junit:
-        _write(junit, junit_text(result.fitness))
-    if prometheus:
-        _write(prometheus, prometheus_text(result.fitness, begun))
     return code
 
 
@@ -113,37 +109,13 @@ def _learn(session: Session, result: PreflightResult, level: str, output: Path) 
     from fablint.workflows import host_preflight
 
     site = host_preflight.learn_site(session.machine(), result.collected, level)
-    _write(output, site.text)
+    write_file(output, site.text)
     session.say(f"{output}: {plural(site.values, 'value')} of {plural(site.classes, 'class')} of hosts")
     if site.doubtful or site.divided:
         session.warn(
             f"{output}: {site.doubtful} learned although a check warns of them, {site.divided} not learned because "
             "hosts differ: see the remarks in it"
         )
-
-
-def _refuse_unwritable(path: Path) -> None:
-    """Raise UsageError where a file cannot be written; called before any host is contacted."""
-    if path.is_dir() or not os.access(path if _in_place(path) else path.absolute().parent, os.W_OK):
-        raise UsageError(f"cannot write {path}", "name a file in a folder that you can write")
-
-
-def _in_place(path: Path) -> bool:
-    """Whether the file is written into and not replaced: a pipe, /dev/stdout."""
-    return path.is_symlink() or (path.exists() and not path.is_file())
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace a file atomically: a collector never reads a partial file."""
-    if _in_place(path):
-        path.write_text(text, encoding="utf-8")
-        return
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _result(session: Session, values: dict[str, Any]) -> PreflightResult:

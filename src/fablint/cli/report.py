@@ -9,6 +9,7 @@ import click
 
 from fablint.cli.options import FILE, findings_option, runs_argument, site_option, topology_option, with_options
 from fablint.cli.param_types import Percentiles
+from fablint.cli.result_files import result_file_options
 from fablint.cli.session import Session, all_option, verb
 from fablint.errors import UsageError
 
@@ -29,7 +30,7 @@ TABLES = (  # those of fablint.report.TABLES, which imports numpy
 )
 _ONLY_FOR_TABLES = ("--row, --percentiles, --full and --slowest require --table", "name a table with --table")
 _ONLY_FOR_PAGES = (
-    "--table prints a table: -o, --pdf, --png, --topology, --findings and --site belong to the page",
+    "--table prints a table: -o, --pdf, --png, --topology, --findings, --site, --junit and --prometheus need a verdict",
     "give one or the other",
 )
 
@@ -45,6 +46,7 @@ class _Sources(NamedTuple):
 _forms = with_options(
     click.option("--pdf", "form", flag_value="pdf", help="Write a PDF to print and sign [RUN/report/report.pdf]."),
     click.option("--png", "form", flag_value="png", help="Write the matrix as a picture [RUN/report/report.png]."),
+    result_file_options,
 )
 _selection = with_options(
     click.option("--row", "rows", multiple=True, metavar="ROW", help="Only these rows; may be repeated."),
@@ -95,7 +97,7 @@ def report(  # noqa: PLR0913
     if table is None:
         _refuse(_ONLY_FOR_TABLES, rows, percentiles, full, slowest)
         return _page(session, runs, _Sources(topology, findings, site), output, form)
-    _refuse(_ONLY_FOR_PAGES, output, form, topology, findings, site)
+    _refuse(_ONLY_FOR_PAGES, output, form, topology, findings, site, session.result_files)
     rendered = render_table(session.read(runs), table, Options(percentiles or (), full, slowest), rows)
     session.result(rendered.text, {"format": 1, **rendered.as_dict()})
     return 0

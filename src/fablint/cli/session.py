@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fablint.measure import ConsoleProgress
     from fablint.model import Diagnosis, Run
     from fablint.model.preflight_results import Fitness
+    from fablint.report.exports.formats import ResultFormat
     from fablint.system import System
     from fablint.workflows.check.check_run import CheckOutcome
     from fablint.workflows.context import Context
@@ -47,6 +48,7 @@ class Session:
     json: bool = False
     is_full: bool = False  # everything that a verdict says, also on a terminal
     machine: Callable[[], System] = field(default=_machine)
+    result_files: dict[str, Path] = field(default_factory=dict)  # files to write with the result, by format
     shown: ConsoleProgress | None = field(default=None, init=False)  # progress display of a long verb
     has_result: bool = field(default=False, init=False)  # the result is printed: no other JSON may follow on stdout
 
@@ -104,7 +106,16 @@ class Session:
             is_full = self.is_full or not is_terminal
             summary = console_summary(run, diagnosis, width=width, color=in_colour(), is_full=is_full)
             self.print(summary, nl=False)
+        self._write_result_files(lambda form: form.verdict(run, diagnosis))
         return diagnosis.verdict.exit_code
+
+    def _write_result_files(self, render: Callable[[ResultFormat], str]) -> None:
+        if self.result_files:
+            from fablint.cli.written_files import write_file
+            from fablint.report.exports.formats import RESULT_FORMATS
+
+            for name, path in self.result_files.items():
+                write_file(path, render(RESULT_FORMATS[name]))
 
     def outcome(self, outcome: CheckOutcome) -> int:
         """Print the outcome of a check; return its exit code."""
@@ -143,8 +154,8 @@ class Session:
         self.warn(f"{run}: {names}: levels planned and never begun; measure them with a new fablint check")
         return code or IncompleteError.exit_code
 
-    def fitness(self, level: str, fitness: Fitness) -> int:
-        """Print the results of preflight; return its exit code."""
+    def fitness(self, level: str, fitness: Fitness, moment: float) -> int:
+        """Print the results of preflight, which began at a moment (seconds since 1970); return its exit code."""
         from fablint.report import fitness_json, fitness_table
 
         self.has_result = True
@@ -153,7 +164,16 @@ class Session:
             sys.stdout.flush()
         else:
             click.echo(fitness_table(fitness, columns(), color=in_colour()), nl=False)
+        self._write_result_files(lambda form: form.fitness(fitness, moment))
         return fitness.exit_code
+
+    def refuse_unwritable_files(self) -> None:
+        """Raise UsageError where a file for the result cannot be written; called before the verb begins."""
+        if self.result_files:
+            from fablint.cli.written_files import refuse_unwritable
+
+            for path in self.result_files.values():
+                refuse_unwritable(path)
 
     # ------------------------------------------------------------------------------------------------ reading
 
@@ -227,9 +247,10 @@ def verb(**settings: Any) -> Callable[[Callable[..., Any]], click.Command]:
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         @functools.wraps(function)
-        def interruptible(*values: Any, **named: Any) -> Any:
+        def interruptible(session: Session, *values: Any, **named: Any) -> Any:
             try:
-                return function(*values, **named)
+                session.refuse_unwritable_files()
+                return function(session, *values, **named)
             except KeyboardInterrupt:  # click would print an empty line
                 return INTERRUPTED
 

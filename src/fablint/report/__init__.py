@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from fablint.report.changes_document import changes_facts, changes_text
     from fablint.report.console import console_summary
     from fablint.report.html.page import write_html
-    from fablint.report.preflight.junit import junit_text
     from fablint.report.preflight.preflight_text import fitness_json, fitness_table
-    from fablint.report.preflight.prometheus import prometheus_text
     from fablint.report.summary import run_summary
     from fablint.report.tables import (
         TABLES,
@@ -42,8 +40,6 @@ __all__ = [
     "console_summary",
     "fitness_json",
     "fitness_table",
-    "junit_text",
-    "prometheus_text",
     "render_table",
     "run_summary",
     "verdict_json",
@@ -58,8 +54,6 @@ _MODULES = {
     "console_summary": "console",
     "fitness_json": "preflight.preflight_text",
     "fitness_table": "preflight.preflight_text",
-    "junit_text": "preflight.junit",
-    "prometheus_text": "preflight.prometheus",
     "run_summary": "summary",
     "verdict_json": "verdict_document",
     "verdict_schema": "verdict_document",

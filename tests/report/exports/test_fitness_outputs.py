@@ -15,7 +15,9 @@ from hypothesis import given, settings, strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Severity, Suppressed
-from fablint.report import fitness_json, fitness_table, junit_text, prometheus_text
+from fablint.report import fitness_json, fitness_table
+from fablint.report.exports.fitness_junit import junit_text
+from fablint.report.exports.fitness_metrics import prometheus_text
 
 HOSTS = tuple(f"nid{number:06d}" for number in range(1001, 1017))
 REMEDIES = {

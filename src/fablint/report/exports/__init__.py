@@ -1,0 +1,1 @@
+"""Results in formats of other programs: JUnit for CI servers, Prometheus for monitoring; `formats` has the table."""

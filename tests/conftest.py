@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,9 @@ from fablint_command import COMMAND, Fablint
 from rdmavm import RunInVm, start_rdmavm
 from tested_mpis import built_engine, tested_mpis
 from vcluster import StartCluster, cluster
+
+if TYPE_CHECKING:
+    from browser import Reader
 
 _MPIS = tested_mpis()
 
@@ -163,3 +167,12 @@ def rdmavm() -> RunInVm:
 def mpicxx(request: pytest.FixtureRequest) -> Path | None:
     """The compiler wrapper of each MPI in turn; its engine is built, so that no test waits for it."""
     return built_engine(request.param).mpicxx
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Reader]:
+    """A headless browser that opens pages."""
+    from browser import started
+
+    with started() as browser:
+        yield browser

@@ -1,52 +1,47 @@
-"""A headless Chromium, for tests that ask what a page really does."""
+"""A headless Chromium, driven by Playwright, for tests that ask what a page really does."""
 
 from __future__ import annotations
 
-import re
 import shutil
-import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
 
-_OPTIONS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--virtual-time-budget=20000",
-    "--window-size=1280,2000",
-)
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
+_OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-component-update", "--disable-sync")
 
 
-def acted(page: Path, script: str) -> Path:
-    """A copy of the page in which a script acts as its reader does, once the page is ready.
+@dataclass(frozen=True)
+class Reader:
+    """Opens pages as a reader does, each in a window of its own."""
 
-    The body of an async function: what it returns is the attribute `data-said` of the document, as JSON. The copy
-    has no policy, which would refuse the script.
-    """
-    policy = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
-    waits = """
-const root = document.documentElement, later = () => new Promise((go) => setTimeout(go, 20));
-const until = async (test) => { while (!test()) await later(); };
-const said = async () => { await until(() => root.dataset.ready); %s };
-said().then((value) => { root.dataset.said = JSON.stringify(value); })
-  .catch((error) => { root.dataset.error = String(error); });
-"""
-    copy = page.with_name("acted.html")
-    source = policy.sub("", page.read_text()).replace("</body>", f"<script>{waits % script}</script></body>")
-    copy.write_text(source)
-    return copy
+    browser: Browser
+
+    def open(self, path: Path, address: str = "", **window: Any) -> Page:
+        """The page after its script ran, without an error and without a request; `address` follows the file name."""
+        page = self.browser.new_context(**{"viewport": {"width": 1280, "height": 2000}, **window}).new_page()
+        errors: list[str] = []
+        requests: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(path.as_uri() + address)
+        page.wait_for_function("document.documentElement.matches('[data-ready], [data-error]')")
+        assert not errors and page.evaluate("document.documentElement.dataset.error") is None, errors
+        assert len(requests) == 1
+        return page
 
 
-def dom(page: Path, profile: Path, address: str = "") -> str:
-    """The page's DOM after its script ran; `address` is what follows the file name."""
-    assert CHROMIUM is not None
-    command = [CHROMIUM, *_OPTIONS, f"--user-data-dir={profile}", "--dump-dom", page.as_uri() + address]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+@contextmanager
+def started() -> Iterator[Reader]:
+    """A browser for the tests of a module: starting one takes a second."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_OPTIONS)
+        yield Reader(browser)
+        browser.close()

@@ -7,7 +7,7 @@ import json
 import re
 
 import pytest
-from browser import dom, needs_chromium
+from browser import needs_chromium
 from report_cases import diagnose
 from table_cases import both_ways, row, run_of, stored
 
@@ -111,16 +111,14 @@ def test_the_map_of_a_star_names_leaf_and_hub(tmp_path):
 
 
 @needs_chromium
-def test_the_arrow_points_where_the_payload_goes(tmp_path):
+def test_the_arrow_points_where_the_payload_goes(tmp_path, reader):
     path = tmp_path / "index.html"
     write_html(*case(tmp_path, STAR), path)
-    page = dom(path, tmp_path / "profile", "#row=bandwidth&size=1000&src=4&dst=0")
-    assert 'data-ready="true"' in page and "data-error" not in page
-    said = html.unescape(re.search(r'<p id="readout"[^>]*>(.*?)</p>', page)[1])
-    assert said.startswith("n4 \u2190 n0: 250.")
-    assert "across: receiving rank" in page
-    worst = re.search(r'<table id="worst">.*?<tbody><tr[^>]*>(.*?)</tr>', page, re.DOTALL)[1]
-    assert re.findall(r"<td[^>]*>(.*?)</td>", worst)[:2] == ["n0", "n5"]
+    page = reader.open(path, "#row=bandwidth&size=1000&src=4&dst=0")
+    assert page.inner_text("#readout").startswith("n4 \u2190 n0: 250.")
+    assert "across: receiving rank" in page.inner_text("#axes")
+    page.click("#worst-title")
+    assert page.locator("#worst tbody tr").first.locator("td").all_inner_texts()[:2] == ["n0", "n5"]
 
 
 def test_show_counts_cells_of_all_shapes(tmp_path):

@@ -31,7 +31,10 @@ def test_a_tree_has_its_levels_above_each_other_and_faulty_components_in_their_c
     assert [name for name, style in styles.items() if " " in style] == ["h05"]
     assert styles["h05"] == "host fault"
     assert [(style, name) for _, style, name in picture.links] == [("suspect", "leaf1=spine2")]
-    assert [name for _, _, name in picture.names] == ["h05"]
+    names = {(name, style) for _, _, name, style in picture.names}
+    assert {("h05", "named"), ("leaf1=spine2", "named"), ("spine0", "switch-name")} <= names
+    lowest = max(dot.y + dot.size / 2 for dot in picture.dots)
+    assert next(y for _, y, name, _ in picture.names if name == "h05") > lowest
     assert picture.cables.count("M") == 15
 
 

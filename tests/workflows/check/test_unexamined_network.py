@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import html
 import json
-import re
 from pathlib import Path
 
 import pytest
-from browser import dom, needs_chromium
+from browser import Reader, needs_chromium
 from fake_launches import FakeCluster, FakeSystem, Notes
 
 from fablint.model import Allocation, Finding
@@ -75,8 +73,7 @@ def test_the_text_says_it_before_what_was_measured(checked: CheckOutcome, fablin
 
 
 @needs_chromium
-def test_the_page_shows_it(checked: CheckOutcome, tmp_path: Path) -> None:
-    page = html.unescape(dom(checked.page, tmp_path / "profile"))
-    shown = [re.sub(r"<[^>]*>", "", one) for one in re.findall(r'<p class="note[^"]*">(.*?)</p>', page)]
+def test_the_page_shows_it(checked: CheckOutcome, reader: Reader) -> None:
+    shown = reader.open(checked.page).locator("p.note").all_inner_texts()
     assert shown[:2] == [f"network {words}" for words in UNSEEN]
     assert {WARNED, NOT_UNDERSTOOD} <= set(shown)

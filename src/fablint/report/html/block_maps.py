@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from fablint.text import units
 
 MOST_BLOCKS = 1024
 _FEWEST_PAIRS = 6  # of two blocks of hosts, on average
+_FRAMED = 0.2  # share of a cell's measurements from which it is framed
 
 
 @dataclass(frozen=True)
@@ -68,15 +69,37 @@ def _hosts(placement: Placement, order: np.ndarray, cells: int) -> Blocks:
     return Blocks("block of hosts", tuple(units.fold(sorted({*pair}, key=natural)) for pair in ends), tuple(starts))
 
 
-def block_map(row: Row, size: int, cells: MeasuredCells, blocks: Blocks, place: np.ndarray) -> dict[str, Any]:
+@dataclass(frozen=True)
+class BlockCells:
+    """The cells of a matrix of blocks that have measurements, and the measurements of each."""
+
+    blocks: Blocks
+    used: np.ndarray  # (u,) cells, line by line
+    group: np.ndarray  # (k,) of each measurement the position in `used`
+    pairs: np.ndarray  # (u,) measurements
+
+    @classmethod
+    def of(cls, cells: MeasuredCells, blocks: Blocks, place: np.ndarray) -> Self:
+        code, count = blocks.code(place), len(blocks.names)
+        used, group = np.unique(code[cells.src].astype(np.int64) * count + code[cells.dst], return_inverse=True)
+        return cls(blocks, used, group, np.bincount(group, minlength=used.size))
+
+    def frames(self, measured: Sequence[np.ndarray]) -> list[str]:
+        """For each finding the cells of which a good part crosses its component; `measured` are its measurements."""
+        shares = (np.bincount(self.group[one], minlength=self.used.size) / self.pairs for one in measured)
+        return [packed(self.used[share >= _FRAMED], "<i4") for share in shares]
+
+
+def block_map(row: Row, size: int, cells: MeasuredCells, of: BlockCells, frames: list[str]) -> dict[str, Any]:
     """One matrix for the page: medians of the times and of the residuals."""
-    used, group = _pairs_of_blocks(cells, blocks, place)
-    time, residual = (GroupedValues.of(one, group, used.size).medians() for one in (cells.time, cells.residual))
+    used = of.used
+    time, residual = (GroupedValues.of(one, of.group, used.size).medians() for one in (cells.time, cells.residual))
     known = residual[np.isfinite(residual)]
-    return common_facts(row, size, blocks.what, blocks.names) | {
-        "starts": packed(np.array(blocks.starts), "<i4"),
-        "label": f"{row.name}, {units.size(size)}: {_title(blocks)}",
-        **planes(used, time, residual, np.bincount(group, minlength=used.size)),
+    return common_facts(row, size, of.blocks.what, of.blocks.names) | {
+        "starts": packed(np.array(of.blocks.starts), "<i4"),
+        "label": f"{row.name}, {units.size(size)}: {_title(of.blocks)}",
+        **planes(used, time, residual, of.pairs),
+        "framed": frames,
         "fitted": bool(known.size),
         "raw_scale": bulk_scale(time[np.isfinite(time)]),
         "residual_scale": (scale := deviation_scale(known)),
@@ -91,26 +114,16 @@ def planes(at: np.ndarray, time: np.ndarray, residual: np.ndarray, pairs: np.nda
     return {name: packed(value, kind) for name, value, kind in values}
 
 
-def _pairs_of_blocks(cells: MeasuredCells, blocks: Blocks, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cells of the matrix that have measurements, and for each measurement which of these."""
-    code, count = blocks.code(place), len(blocks.names)
-    used, group = np.unique(code[cells.src].astype(np.int64) * count + code[cells.dst], return_inverse=True)
-    return used, group
-
-
-def late_map(
-    row: Row, size: int, cells: MeasuredCells, blocks: Blocks, place: np.ndarray, late: tuple[np.ndarray, float]
-) -> dict[str, Any]:
+def late_map(row: Row, size: int, of: BlockCells, late: tuple[np.ndarray, float], frames: list[str]) -> dict[str, Any]:
     """The same for the share of late messages, the mean over pairs."""
-    used, group = _pairs_of_blocks(cells, blocks, place)
-    number = np.bincount(group, minlength=used.size)
-    known = share = np.bincount(group, late[0], used.size) / number
+    known = share = np.bincount(of.group, late[0], of.used.size) / of.pairs
     middle = float(np.median(known)) if known.size else 0.0
     high = middle + max(0.02, 6 * 1.4826 * float(np.median(np.abs(known - middle))) if known.size else 0.0)
-    return common_facts(row, size, blocks.what, blocks.names) | {
-        "starts": packed(np.array(blocks.starts), "<i4"),
-        "label": f"{row.name}, {units.size(size)}: late messages, {_title(blocks)}",
-        **planes(used, share, np.full(used.size, np.nan), number),
+    return common_facts(row, size, of.blocks.what, of.blocks.names) | {
+        "starts": packed(np.array(of.blocks.starts), "<i4"),
+        "label": f"{row.name}, {units.size(size)}: late messages, {_title(of.blocks)}",
+        **planes(of.used, share, np.full(of.used.size, np.nan), of.pairs),
+        "framed": frames,
         "fitted": False,
         "late": late[1],
         "raw_scale": [max(0.0, 2 * middle - high), min(1.0, high)],

@@ -98,7 +98,7 @@ def histograms(one: SizeSurvey) -> tuple[Histogram, ...]:
     end = min(high * 1.001, max(_BEYOND * median, distribution.quantile(0.9)))
     bins = _TICKS * int(np.clip(np.sqrt(distribution.pairs()) / 2, 3, BINS // _TICKS))
     edges = np.geomspace(low * 0.999, max(end, low * 1.01), bins + 1)
-    labels = tuple(units.figure(one.row.quantity, one.size, float(at)) for at in edges[:: bins // _TICKS])
+    labels = _with_one_unit([units.figure(one.row.quantity, one.size, float(at)) for at in edges[:: bins // _TICKS]])
     drawn = []
     for scope in distribution.scopes():
         counts = distribution.histogram(scope, edges)
@@ -115,6 +115,14 @@ def histograms(one: SizeSurvey) -> tuple[Histogram, ...]:
             )
         )
     return tuple(drawn)
+
+
+def _with_one_unit(labels: list[str]) -> tuple[str, ...]:
+    """Labels of an axis; where all have the same unit, the first one keeps it."""
+    words = [label.split(" ", 1) for label in labels]
+    if any(len(one) < 2 or one[1] != words[0][1] for one in words):
+        return tuple(labels)
+    return labels[0], *(one[0] for one in words[1:])
 
 
 def host_effects(run: Run, fit: Fit, found: Sequence[Finding] = ()) -> tuple[HostEffect, ...]:

@@ -30,16 +30,22 @@ def strips(source: PageSource) -> dict[int, Plot]:
         own = cells_of(finding, source)
         if own is None or not own.cells.src.size:
             continue
-        mine = crossed(crossing, own, source)
-        late = own.late[0] if own.late is not None and units.is_rate(own.row.quantity) else None
+        mine = np.zeros(own.cells.src.size, dtype=bool)
+        mine[crossed(crossing, own, source)] = True
+        late = own.late[0] if own.late is not None and crossing.is_between_switches else None
+        late = late if units.is_rate(own.row.quantity) else None
         if plot := strip(own.row, own.size, own.cells, mine, explained(own, source), late):
             made[places[id(finding)]] = plot
     return made
 
 
-def crossed(crossing: ComponentPairs, own: CellSet, source: PageSource) -> npt.NDArray[np.bool_]:
-    """(k,) cells whose messages use the component of a finding."""
-    return crossing.of(own.cells.src, own.cells.dst, source.placement.switch, own.row.payload)
+def crossed(crossing: ComponentPairs, own: CellSet, source: PageSource) -> npt.NDArray[np.intp]:
+    """Positions of the cells whose messages use the component of a finding."""
+    key = f"crossed {own.row.name} {id(crossing)}"
+    if key not in source.memo:
+        uses = crossing.of(own.cells.src, own.cells.dst, source.placement.switch, own.row.payload)
+        source.memo[key] = np.flatnonzero(uses)
+    return np.asarray(source.memo[key])
 
 
 def explained(own: CellSet, source: PageSource) -> npt.NDArray[np.int32]:
@@ -47,7 +53,8 @@ def explained(own: CellSet, source: PageSource) -> npt.NDArray[np.int32]:
     key = f"explained {own.row.name}"
     if key not in source.memo:
         place = np.full(own.cells.src.size, -1, dtype=np.int32)
-        for index, (_, crossing) in enumerate(source.crossings.drawn()):
-            place[(place < 0) & crossed(crossing, own, source)] = index
+        drawn = source.crossings.drawn()
+        for index in range(len(drawn) - 1, -1, -1):
+            place[crossed(drawn[index][1], own, source)] = index
         source.memo[key] = place
     return np.asarray(source.memo[key])

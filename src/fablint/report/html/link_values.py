@@ -12,6 +12,7 @@ from fablint.model.grouped_values import GroupedValues
 from fablint.model.names import natural
 from fablint.report.html.block_maps import common_facts, planes
 from fablint.report.html.drawings.scales import bulk_scale, deviation_scale
+from fablint.report.html.finding_charts import crossed
 from fablint.report.html.page_data import CellSet, PageSource
 from fablint.text import units
 
@@ -25,7 +26,7 @@ class LinkValues:
 
     own: CellSet
     pairs: npt.NDArray[np.int64]  # measurements that cross it
-    residual: npt.NDArray[np.float64]  # their median deviation, as a logarithm
+    residual: npt.NDArray[np.float64]  # their median deviation, as a logarithm, without those of other findings
     time: npt.NDArray[np.float64]  # their median time, as a logarithm
     late: npt.NDArray[np.float64] | None  # share of late messages, by the probability of crossing the link
 
@@ -68,8 +69,22 @@ def link_values(own: CellSet, source: PageSource) -> LinkValues | None:
         cell, link = np.concatenate(cells_of), np.concatenate(links)
     if not link.size:
         return None
-    residual, time = (GroupedValues.of(one[cell], link, count).medians() for one in (cells.residual, cells.time))
+    time = GroupedValues.of(cells.time[cell], link, count).medians()
+    kept = _own_only(own, positions[cell], link, source)
+    residual = GroupedValues.of(cells.residual[cell][kept], link[kept], count).medians()
     return LinkValues(own, np.bincount(link, minlength=count), residual, time, late)
+
+
+def _own_only(own: CellSet, cell: np.ndarray, link: np.ndarray, source: PageSource) -> npt.NDArray[np.bool_]:
+    """(m,) crossings of a link by a cell that no finding about another component explains."""
+    kept = np.ones(cell.size, dtype=bool)
+    for links, crossing in zip(source.crossings.links, source.crossings.crossings, strict=True):
+        if crossing is None:
+            continue
+        explained = np.zeros(own.cells.src.size, dtype=bool)
+        explained[crossed(crossing, own, source)] = True
+        kept &= ~explained[cell] | np.isin(link, sorted(links))
+    return kept
 
 
 def switch_order(source: PageSource) -> list[int]:

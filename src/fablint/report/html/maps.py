@@ -10,8 +10,9 @@ import numpy as np
 from fablint.model import SCOPES, Finding
 from fablint.report import finding_order
 from fablint.report.html import block_maps
-from fablint.report.html.drawings.scales import bulk_ends
-from fablint.report.html.link_values import all_links, link_cells, link_map
+from fablint.report.html.drawings.scales import NARROWEST, bulk_ends
+from fablint.report.html.link_values import all_links, link_map
+from fablint.report.html.marks import marks_of, measured_of
 from fablint.report.html.packing import number, packed
 from fablint.report.html.page_data import PageSource, has_pairs
 from fablint.report.html.pair_lists import repeated
@@ -36,7 +37,7 @@ def page_data(source: PageSource) -> dict[str, Any]:
         "groups": placement.groups,
         "order": packed(source.order, "<i4"),
         "scopes": [str(scope) for scope in SCOPES],
-        "marks": _marks(source),
+        "marks": [one.facts for one in marks_of(source)],
         "maps": maps,
         "first": _first_map(maps, source.found, frozenset(source.routes.switches if source.routes else ())),
     }
@@ -54,9 +55,10 @@ def _maps(source: PageSource) -> list[dict[str, Any]]:
             continue
         blocks = []
         for division in block_maps.divisions(source.placement, source.order, own.cells.src.size):
-            given = (row, own.size, own.cells, division, source.place)
-            blocks += [block_maps.late_map(*given, own.late)] if own.late is not None else []
-            blocks.append(block_maps.block_map(*given))
+            groups = block_maps.BlockCells.of(own.cells, division, source.place)
+            frames = groups.frames(measured_of(own, source))
+            blocks += [block_maps.late_map(row, own.size, groups, own.late, frames)] if own.late is not None else []
+            blocks.append(block_maps.block_map(row, own.size, own.cells, groups, frames))
         values = all_links(source).get(row.name)
         linked = link_map(values, source) if values is not None else None
         blocks += [linked] if linked is not None else []
@@ -65,11 +67,10 @@ def _maps(source: PageSource) -> list[dict[str, Any]]:
 
 
 def _first_map(maps: Sequence[Mapping[str, Any]], found: Sequence[Finding], switches: frozenset[str]) -> int:
-    """Index of the map in which the worst finding is seen best."""
+    """Index of the map in which the worst finding is seen best: of rounds a host by its column, a link by its cell."""
     worst = next(iter(finding_order.faulty(found)), None)
     rate = worst is not None and worst.quantity == "bandwidth"
     rows = {one.row for one in worst.evidence} if worst else set()
-
     between = worst is not None and worst.nodes <= switches and worst.component in ("link", "cable", "port")
     rounds = {one["row"] for one in maps if one.get("layout") == "list"}
 
@@ -77,64 +78,14 @@ def _first_map(maps: Sequence[Mapping[str, Any]], found: Sequence[Finding], swit
         one = maps[index]
         sizes = [other["size"] for other in maps if other["row"] == one["row"]]
         informative = one["size"] == (max(sizes) if one["rate"] else min(sizes))
-        return one["row"] not in rows, one["rate"] != rate, not informative, *best(one), index
+        return one["row"] not in rows, one["rate"] != rate, not informative, not is_best(one), index
 
-    def best(one: Mapping[str, Any]) -> tuple[bool]:
-        return (between and one["row"] in rounds and (one.get("kind") != "link" or "late" in one),)
+    def is_best(one: Mapping[str, Any]) -> bool:
+        if one["row"] not in rounds or worst is None:
+            return True
+        return one.get("kind") == "link" if between else (one.get("layout") == "list") == bool(worst.hosts)
 
     return min(range(len(maps)), key=score, default=0)
-
-
-def _marks(source: PageSource) -> list[dict[str, Any]]:
-    """Components of the findings: bars at the axes, and frames around the pairs that use them."""
-    crossings = dict(enumerate(source.crossings.crossings))
-    cells = link_cells(source)
-    marks = []
-    for index, finding in enumerate(finding_order.faulty(source.found)):
-        ends = [runs for ranks in marked_ranks(finding, source) if (runs := _runs(source.place[ranks]))]
-        crossing = crossings.get(index) if finding in source.crossings.findings[index : index + 1] else None
-        frames = crossing.rectangles(source.order, source.placement.switch) if crossing else []
-        links = cells[index] if crossing else []
-        if not ends and not frames and not links:
-            continue
-        only = None
-        if crossing and crossing.tx.any() != crossing.rx.any():
-            only = "tx" if crossing.tx.any() else "rx"
-        marks.append(
-            {
-                "state": str(finding.state),
-                "name": finding.name,
-                "ends": ends,
-                "direction": only,
-                "links": links,
-                "frames": packed(np.array(frames, dtype=np.int32).ravel(), "<i4"),
-            }
-        )
-    return marks
-
-
-def _runs(places: np.ndarray) -> list[tuple[int, int]]:
-    """First place and end of each run of places."""
-    ordered = np.unique(places)
-    cuts = np.flatnonzero(np.diff(ordered) > 1) + 1
-    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(ordered, cuts) if run.size]
-
-
-def marked_ranks(finding: Finding, source: PageSource) -> list[list[int]]:
-    """Ranks at each end of a finding's part; of a cable `HOST=SWITCH` those of the host, whose traffic is all there."""
-    ends = finding_order.ends(finding)
-    placement = source.placement
-    on_hosts = [_ranks_on(names, source.run.hosts, placement.host) for names in ends]
-    if any(on_hosts):
-        return [ranks for ranks in on_hosts if ranks]
-    return [_ranks_on(names, placement.switches, placement.switch) for names in ends]
-
-
-def _ranks_on(wanted: Sequence[str], known: Sequence[str], place: np.ndarray) -> list[int]:
-    """Ranks whose place, an index into `known`, has one of the names."""
-    names = frozenset(wanted)
-    indices = [index for index, name in enumerate(known) if name in names]
-    return [int(rank) for rank in np.flatnonzero(np.isin(place, indices))]
 
 
 def _pair_map(one: SizeSurvey, source: PageSource) -> dict[str, Any]:
@@ -155,7 +106,7 @@ def _pair_map(one: SizeSurvey, source: PageSource) -> dict[str, Any]:
         "backwards": one.row.payload == "dst",
         "fitted": fit is not None,
         "raw_scale": bulk_ends(*bulk),
-        "residual_scale": max(0.02, min(1.0, 8 * fit.noise)) if fit and np.isfinite(fit.noise) else 0.2,
+        "residual_scale": float(np.clip(8 * fit.noise, NARROWEST, 1.0)) if fit and np.isfinite(fit.noise) else 0.2,
         "noise": fit.noise if fit and np.isfinite(fit.noise) else 0.0,
         "class_log": [number(value) for value in one.class_log],
         "tx": packed(healthy[0], "<f4"),

@@ -22,6 +22,7 @@ from fablint.report.html.drawings.topology_drawing import drawing
 from fablint.report.html.fact_lists import all_facts, changed_counters
 from fablint.report.html.maps import page_data
 from fablint.report.html.page_data import PageSource, embeddable
+from fablint.report.html.path_lengths import deviations
 from fablint.system import DISK_FULL, replace_text
 from fablint.text import units
 from fablint.text.action_sentences import advice
@@ -95,8 +96,8 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
 
 
 def timelines(source: PageSource) -> dict[str, Plot | None]:
-    """Deviations of all pairs over time, by row."""
-    return {name: timeline(own.row, own.size, own.cells) for name, own in source.cells.items()}
+    """Deviations of all pairs over time, by row, each from pairs of the same distance."""
+    return {name: timeline(own.row, own.size, own.cells, deviations(own, source)) for name, own in source.cells.items()}
 
 
 def next_step(finding: Finding, run: Run) -> tuple[Action, ...]:

@@ -35,7 +35,8 @@ def of_findings(source: PageSource) -> dict[int, list[PairLine]]:
         own = cells_of(finding, source)
         if own is None:
             continue
-        mine = np.flatnonzero(crossed(pairs, own, source) & np.isfinite(own.cells.residual))
+        mine = crossed(pairs, own, source)
+        mine = mine[np.isfinite(own.cells.residual[mine])]
         slowest = mine[np.argsort(-own.cells.residual[mine], kind="stable")[:OF_A_FINDING]]
         if slowest.size:
             lists[places[id(finding)]] = [_line(own, int(cell), source) for cell in slowest]

@@ -10,6 +10,7 @@ import numpy as np
 _STEPS = (1, 2, 2.5, 5, 10)
 _WIDE = 1.5  # widths of the bulk that the scale goes on beyond it
 _NARROWEST = 0.05  # of the logarithm
+NARROWEST = 0.1  # end of a scale of deviations: less than the losses that are reported stays pale
 
 
 def bulk_scale(log_time: np.ndarray) -> list[float]:
@@ -20,17 +21,17 @@ def bulk_scale(log_time: np.ndarray) -> list[float]:
     return bulk_ends(low, first, last, high)
 
 
-def bulk_ends(low: float, first: float, last: float, high: float) -> list[float]:
-    """Ends of a scale from logarithms: extremes, and ends of the bulk."""
-    width = max(last - first, _NARROWEST)
+def bulk_ends(low: float, first: float, last: float, high: float, narrowest: float = _NARROWEST) -> list[float]:
+    """Ends of a scale from extremes, and ends of the bulk; `narrowest` is the least width of the bulk."""
+    width = max(last - first, narrowest)
     return [max(low, first - _WIDE * width), max(min(high, last + _WIDE * width), first + width)]
 
 
 def deviation_scale(log_effect: np.ndarray) -> float:
-    """End of a scale of deviations, as a logarithm: 8 robust standard deviations."""
+    """End of a scale of deviations, as a logarithm: 8 robust standard deviations, and not less than `NARROWEST`."""
     if not log_effect.size:
         return 0.2
-    return float(np.clip(8 * 1.4826 * np.median(np.abs(log_effect - np.median(log_effect))), 0.03, 1.0))
+    return float(np.clip(8 * 1.4826 * np.median(np.abs(log_effect - np.median(log_effect))), NARROWEST, 1.0))
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from fablint.model import Row
 from fablint.report.html.drawings.plots import HEIGHT, WIDTH, Plot, PlotLayer, band, dots, line
-from fablint.report.html.drawings.scales import position, ticks
+from fablint.report.html.drawings.scales import bulk_ends, position, ticks
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.text import units
 
@@ -41,7 +41,8 @@ def strip(
         return None
     drawn = own[np.unique(np.linspace(0, own.size - 1, min(own.size, MOST_DOTS)).astype(int))]
     low, high = np.quantile(value[rest], (0.02, 0.98))
-    ends = np.quantile(value[own], (0.02, 0.98))
+    least, first, last, most = np.quantile(value[own], (0.0, 0.1, 0.9, 1.0)).tolist()
+    ends = bulk_ends(least, first, last, most, narrowest=high - low)
     y = ticks(min(low, ends[0], 0.0), max(high, ends[1], 0.0))
     x = np.linspace(at.min(), at.max(), 6).tolist()
     layers = [PlotLayer("band", _quantiles(at[rest], value[rest], x, y))]
@@ -92,13 +93,13 @@ def _quantiles(at: np.ndarray, value: np.ndarray, x: list[float], y: list[float]
     return band(middle, low, high)
 
 
-def timeline(row: Row, size: int, cells: MeasuredCells) -> Plot | None:
-    """Median and middle 90 % of the deviations of all pairs over time: drift and bursts."""
-    known = np.isfinite(cells.residual)
+def timeline(row: Row, size: int, cells: MeasuredCells, residual: npt.NDArray[np.float32]) -> Plot | None:
+    """Median and middle 90 % of the deviations (k,) of all pairs over time: drift and bursts."""
+    known = np.isfinite(residual)
     at, name = when(row, cells)
     if at is None or known.sum() < 10 * _FEWEST:
         return None
-    at, value = at[known], 100 * _changes(row, cells.residual[known])
+    at, value = at[known], 100 * _changes(row, residual[known])
     low, high = np.quantile(value, (0.04, 0.96))
     y, x = ticks(min(low, -1.0), max(high, 1.0)), np.linspace(at.min(), at.max(), 6).tolist()
     place = np.minimum(position(at, x, _BINS), _BINS - 1)

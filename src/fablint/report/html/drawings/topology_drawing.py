@@ -15,9 +15,15 @@ WIDTH = 1000
 MOST_SWITCHES = 3000
 MOST_HOSTS = 600  # that are drawn one by one; of more, those of the findings
 MOST_CABLES = 1500  # of more, those of the findings
-MOST_NAMES = 24
+MOST_NAMES = 24  # of components of findings
+MOST_LINK_NAMES = 8  # faulty links whose names are written
+MOST_SWITCH_NAMES = 100  # switches whose names are written
 _ROW = 110  # height of a level
 _LINE = 13  # height of a name
+_PITCH = 52.0  # height of a line of switches in a group
+
+
+_Places = dict[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,7 @@ class Dot:
     size: float
     style: str
     name: str
+    switch: str  # itself, or the one of the host
 
 
 @dataclass
@@ -41,7 +48,8 @@ class Drawing:
     cables: str = ""  # path of those without a finding
     links: list[tuple[str, str, str]] = field(default_factory=list)  # path, style, name
     dots: list[Dot] = field(default_factory=list)
-    names: list[tuple[float, float, str]] = field(default_factory=list)
+    ends: list[tuple[tuple[float, float], tuple[float, float]]] = field(default_factory=list)  # of these links
+    names: list[tuple[float, float, str, str]] = field(default_factory=list)  # place, name, style
 
 
 def drawing(source: PageSource) -> Drawing | None:
@@ -56,20 +64,36 @@ def drawing(source: PageSource) -> Drawing | None:
     size = min(14.0, 0.8 * WIDTH / max(1, max(list(levels.values()).count(level) for level in set(levels.values()))))
     size = size if max(levels.values()) else 12.0
     for name, (x, y) in places.items():
-        drawn.dots.append(Dot(x, y, size, f"switch {states.get(name, '')}".strip(), name))
+        drawn.dots.append(Dot(x, y, size, f"switch {states.get(name, '')}".strip(), name, name))
     _add_hosts(drawn, topology, source, places, states)
-    _add_names(drawn, [dot for dot in drawn.dots if dot.name in states])
+    _add_names(drawn, places, states)
     return drawn
 
 
-def _add_names(drawn: Drawing, faulty: list[Dot]) -> None:
-    """Names below faulty components, as far as they do not overprint each other."""
-    for dot in faulty:
-        y = dot.y + dot.size / 2 + 12
-        half = 4.5 * len(dot.name)
-        free = all(abs(x - dot.x) > half + 4.5 * len(name) or abs(other - y) > _LINE for x, other, name in drawn.names)
-        if free and len(drawn.names) < MOST_NAMES:
-            drawn.names.append((dot.x, y, dot.name))
+def _add_names(drawn: Drawing, places: _Places, states: dict[str, str]) -> None:
+    """Names below the faulty hosts and switches, on the faulty links, and of the switches where all of them fit."""
+    below: dict[str, float] = {}  # lowest edge of the hosts of each switch
+    for dot in drawn.dots:
+        below[dot.switch] = max(below.get(dot.switch, 0.0), dot.y + dot.size / 2)
+    for dot in drawn.dots:
+        if dot.name in states:
+            _add_name(drawn, dot.x, below[dot.switch] + _LINE, dot.name, "named")
+    if len(drawn.links) <= MOST_LINK_NAMES:
+        for ((x, y), (u, v)), (_, _, name) in zip(drawn.ends, drawn.links, strict=True):
+            any(_add_name(drawn, x + at * (u - x), y + at * (v - y), name, "named") for at in (0.5, 0.35, 0.65))
+    if len(places) <= MOST_SWITCH_NAMES:
+        for name, (x, y) in places.items():
+            _add_name(drawn, x, y - 12, name, "switch-name")
+
+
+def _add_name(drawn: Drawing, x: float, y: float, name: str, style: str) -> bool:
+    """Add a name, unless it overprints another one."""
+    half = 4.0 * len(name)
+    free = all(abs(u - x) > half + 4.0 * len(other) or abs(v - y) > _LINE for u, v, other, _ in drawn.names)
+    if free and (style != "named" or len(drawn.names) < MOST_NAMES):
+        drawn.names.append((x, y, name, style))
+        return True
+    return False
 
 
 def _levels(topology: Topology) -> dict[str, int]:
@@ -88,9 +112,6 @@ def _levels(topology: Topology) -> dict[str, int]:
     return {name: level.get(name, 0) for name in topology.switches}
 
 
-_Places = dict[str, tuple[float, float]]
-
-
 def _sorted(names: list[str], topology: Topology) -> list[str]:
     return sorted(names, key=lambda name: (natural(topology.switches[name].group), natural(name)))
 
@@ -103,7 +124,7 @@ def _tree(topology: Topology, levels: dict[str, int]) -> tuple[_Places, Drawing]
     for level in range(top + 1):
         row = _sorted([name for name in topology.switches if levels[name] == level], topology)
         for index, name in enumerate(row):
-            places[name] = (WIDTH * (index + 0.5) / len(row), 30 + _ROW * (top - level))
+            places[name] = (WIDTH * (index + 0.5) / len(row), 34 + _ROW * (top - level))
     return places, drawn
 
 
@@ -117,7 +138,7 @@ def _groups(topology: Topology) -> tuple[_Places, Drawing]:
     width = WIDTH / columns
     most = max(map(len, members.values()))
     inside = max(1, math.ceil(math.sqrt(1.5 * most)))
-    height = max(70.0, 44.0 * math.ceil(most / inside) + 30)
+    height = max(80.0, _PITCH * math.ceil(most / inside) + 34)
     drawn = Drawing(height * math.ceil(len(groups) / columns), "groups with their switches and hosts")
     places: _Places = {}
     for number, group in enumerate(groups):
@@ -125,7 +146,7 @@ def _groups(topology: Topology) -> tuple[_Places, Drawing]:
         drawn.boxes.append((left + 4, top + 4, width - 8, height - 8, group))
         for index, name in enumerate(_sorted(members[group], topology)):
             x = left + (index % inside + 0.5) * width / inside
-            places[name] = (x, top + 36 + 44 * (index // inside))
+            places[name] = (x, top + 46 + _PITCH * (index // inside))
     return places, drawn
 
 
@@ -155,6 +176,7 @@ def _add_cables(drawn: Drawing, topology: Topology, places: _Places, states: dic
         found = [link for link in (f"{cable.a}>{cable.b}", f"{cable.b}>{cable.a}") if link in states]
         if found:
             name = cable.name if len(found) > 1 else found[0]
+            drawn.ends.append(((x, y), (u, v)))
             drawn.links.append((f"M{x:.0f} {y:.0f}L{u:.0f} {v:.0f}", states[found[0]], name))
         elif len(topology.cables) <= MOST_CABLES:
             faint.append(f"M{x:.0f} {y:.0f}L{u:.0f} {v:.0f}")
@@ -179,7 +201,7 @@ def _add_hosts(drawn: Drawing, topology: Topology, source: PageSource, places: _
         for index, name in enumerate(sorted(names, key=natural)):
             across = x + (index % columns - (columns - 1) / 2) * pitch
             down = y + 14 + (index // columns) * pitch
-            drawn.dots.append(Dot(across, down, pitch - 2, f"host {states.get(name, '')}".strip(), name))
+            drawn.dots.append(Dot(across, down, pitch - 2, f"host {states.get(name, '')}".strip(), name, switch))
             drawn.height = max(drawn.height, down + 30)
     if not every:
         drawn.words += "; of the hosts only those of findings"

@@ -3,28 +3,36 @@
 class BlockMap {
   constructor(data, fabric) {
     Object.assign(this, data);
-    this.fabric = fabric;
-    const count = data.names.length ** 2, at = unpack(data.at, Int32Array);
-    this.pairs = new Uint16Array(count);
-    this.linked = data.kind === "link" && new Uint8Array(count);
-    for (const name of ["time", "residual"]) this[name] = new Float32Array(count).fill(NaN);
-    const [time, residual, pairs] = [unpack(data.time, Float32Array), unpack(data.residual, Float32Array), unpack(data.pairs, Uint16Array)];
-    at.forEach((cell, index) => {
-      [this.time[cell], this.residual[cell], this.pairs[cell]] = [time[index], residual[index], pairs[index]];
-      if (this.linked) this.linked[cell] = 1;
-    });
+    Object.assign(this, { data, fabric });
+    this.linked = data.kind === "link";
     Object.assign(this, { layout: "blocks", side: 1, width: data.names.length, height: data.names.length, views: {}, worst: [] });
     this.across = this.down = this.linked ? new LinkAxis(data.names) : new BlockAxis(data.names, unpack(data.starts, Int32Array));
   }
 
   get backwards() { return this.payload === "dst" && !this.linked; }
 
+  /** Fills the matrix from the list of its cells. */
+  unpackCells() {
+    const { data } = this, count = this.width * this.height, at = unpack(data.at, Int32Array);
+    Object.assign(this, { pairs: new Uint16Array(count), isKnown: new Uint8Array(count), time: new Float32Array(count).fill(NaN), residual: new Float32Array(count).fill(NaN) });
+    const time = unpack(data.time, Float32Array), residual = unpack(data.residual, Float32Array), pairs = unpack(data.pairs, Uint16Array);
+    for (let index = 0; index < at.length; index++) {
+      const cell = at[index];
+      this.isKnown[cell] = 1;
+      this.time[cell] = time[index];
+      this.residual[cell] = residual[index];
+      this.pairs[cell] = pairs[index];
+    }
+  }
+
   async prepare(mode) {
-    this.views[mode] ??= new Cells(this.width, this.height, (index) => {
-      if (!this.pairs[index]) return this.linked && !this.linked[index] ? NO_LINK : NaN;
-      const value = mode === "raw" ? this.time[index] : this.residual[index];
+    if (this.views[mode]) return;
+    if (!this.isKnown) this.unpackCells();
+    const values = mode === "raw" ? this.time : this.residual;
+    this.views[mode] = new Cells(this.width, this.height, values.map((value, index) => {
+      if (!this.pairs[index]) return this.linked && !this.isKnown[index] ? NO_LINK : NaN;
       return Number.isNaN(value) ? NO_MODEL : value;
-    });
+    }));
   }
 
   figure(value) { return this.late ? `${(100 * value).toFixed(1)} %` : figureOf(this, value); }
@@ -34,20 +42,23 @@ class BlockMap {
   describe(_, x, y) {
     const index = y * this.width + x, arrow = this.backwards ? "\u2190" : "\u2192";
     const name = `${this.names[y]} ${arrow} ${this.names[x]}`, pairs = this.pairs[index];
-    if (this.linked && !this.linked[index]) return `${this.names[y]}, ${this.names[x]}: no link`;
+    if (this.linked && !this.isKnown[index]) return `${this.names[y]}, ${this.names[x]}: no link`;
     if (!pairs) return `${name}: not measured`;
     const words = this.late
       ? [`${name}: ${this.figure(this.time[index])} of the messages take ${this.late.toFixed(2)} times their pair's median or more`]
       : [`${name}: median ${this.figure(this.time[index])}`];
     const residual = this.residual[index];
-    if (this.fitted) words.push(Number.isNaN(residual) ? "no model" : `${this.change(residual)} against the model`);
+    if (this.fitted) words.push(Number.isNaN(residual) ? this.linked ? "its pairs are those of other findings" : "no model" : `${this.change(residual)} against the model`);
     words.push(`${pairs.toLocaleString("en")} measurement${pairs === 1 ? "" : "s"}`);
     return words.join(", ");
   }
 
   cellOf(src, dst) {
-    if (this.linked) return { x: 0, y: 0 };
-    const { place } = this.fabric;
+    const { place, switch: codes, switches } = this.fabric;
+    if (this.linked) {
+      const [x, y] = [dst, src].map((rank) => this.names.indexOf(switches[codes[rank]]));
+      return x < 0 || y < 0 ? null : { x, y };
+    }
     return { x: this.across.block(place[dst]), y: this.across.block(place[src]) };
   }
 }

@@ -2,7 +2,7 @@
 
 const RAW = ["#440154", "#3b528b", "#21918c", "#5ec962", "#fde725"]; // viridis: fast to slow
 const RESIDUAL = ["#2166ac", "#92c5de", "#f7f7f7", "#f4a582", "#b2182b"]; // faster, as the model, slower
-const MISSING_GREYS = [[154, 154, 154], [125, 125, 125]];
+const MISSING_GREY = [184, 184, 184];
 const NO_MODEL_COLOUR = [196, 178, 222];
 const byId = (id) => document.getElementById(id);
 

@@ -10,6 +10,7 @@ function listPairs(view, name, pairs) {
     const line = make("tr", {}, ...words.map((textContent, index) => make("td", { textContent, className: index > 1 ? "number" : "" })));
     return clickable(line, () => view.select(map.cellOf(src, dst)));
   }));
+  navigable(byId(name).tBodies[0]);
 }
 
 function listWorst(view) {
@@ -117,7 +118,7 @@ async function follow(view, first) {
   document.querySelector(`input[value=${mode === "raw" ? "raw" : "residual"}]`).checked = true;
   await update(view);
   const { fabric, map } = view, [src, dst, x, y] = ["src", "dst", "x", "y"].map(number);
-  if (src >= 0 && dst >= 0 && src < fabric.ranks && dst < fabric.ranks) view.select(map.cellOf(src, dst));
+  if (src >= 0 && dst >= 0 && src < fabric.ranks && dst < fabric.ranks) point(view, src, dst);
   else if (x >= 0 && y >= 0 && x < map.width && y < map.height) view.select({ x, y });
 }
 

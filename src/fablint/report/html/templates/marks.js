@@ -2,52 +2,41 @@
 
 const STATE_COLOURS = { FAULT: "#d1242f", SUSPECT: "#d97706", CONFOUNDED: "#8250df", SUPPRESSED: "#0969da", "NOT JUDGED": "#7d7d7d" };
 const LEAST = 8; // css px of a frame
-const COVERED = 0.2; // share of a block's pairs from which the block is framed
 
 class Marks {
   constructor(list, fabric) {
     this.fabric = fabric;
-    this.list = list.map((mark) => ({ ...mark, frames: unpack(mark.frames, Int32Array) }));
+    this.list = list.map((mark, index) => ({ ...mark, index, frames: unpack(mark.frames, Int32Array) }));
     this.known = new Map();
   }
 
   /** Frames of a mark on a map as [left, top, right, bottom] in cells, each once. */
   frames(map, mark) {
     const known = this.known.get(map) || this.known.set(map, new Map()).get(map);
-    if (!known.has(mark)) known.set(mark, map.linked ? this.joined(map, new Map(mark.links.map(([y, x]) => [y * map.width + x, 1]))) : this.frame(map, mark));
+    if (!known.has(mark)) known.set(mark, map.layout === "blocks" ? this.joined(map, this.cells(map, mark)) : this.frame(map, mark));
     return known.get(mark);
   }
 
+  /** Cells of a matrix of blocks or of links. */
+  cells(map, mark) {
+    return new Set(map.linked ? mark.links.map(([y, x]) => y * map.width + x) : unpack(map.framed[mark.index], Int32Array));
+  }
+
   frame(map, mark) {
-    const found = new Map(), both = map.payload === "both" || map.payload === "none", covered = new Map();
+    const found = new Map(), both = map.payload === "both" || map.payload === "none";
     for (let at = 0; at < mark.frames.length; at += 4) {
       const places = mark.frames.subarray(at, at + 4), back = [places[2], places[3], places[0], places[1]];
-      for (const frame of both ? [places, back] : [map.backwards ? back : places]) {
-        if (map.layout === "blocks") this.cover(map, frame, covered);
-        else {
-          const [[top, bottom], [left, right]] = [map.down.span(frame[0], frame[1]), map.across.span(frame[2], frame[3])];
-          found.set(`${left} ${top} ${right} ${bottom}`, [left, top, right, bottom]);
-        }
+      for (const [top, bottom, left, right] of both ? [places, back] : [map.backwards ? back : places]) {
+        const frame = [...map.across.span(left, right), ...map.down.span(top, bottom)];
+        found.set(frame.join(" "), [frame[0], frame[2], frame[1], frame[3]]);
       }
     }
-    return map.layout === "blocks" ? this.joined(map, covered) : [...found.values()];
+    return [...found.values()];
   }
 
-  /** Adds the share of each block's pairs that a frame of places covers. */
-  cover(map, [top, bottom, left, right], covered) {
-    const { starts } = map.down, share = (block, first, end) =>
-      (Math.min(end, starts[block + 1]) - Math.max(first, starts[block])) / (starts[block + 1] - starts[block]);
-    for (let y = map.down.block(top); y <= map.down.block(bottom - 1); y++) {
-      for (let x = map.down.block(left); x <= map.down.block(right - 1); x++) {
-        const cell = y * map.width + x;
-        covered.set(cell, (covered.get(cell) || 0) + share(y, top, bottom) * share(x, left, right));
-      }
-    }
-  }
-
-  /** Frames around runs of cells of which a good part is covered: runs along lines, then equal runs of lines below each other. */
-  joined(map, covered) {
-    const isIn = (x, y) => (covered.get(y * map.width + x) || 0) >= COVERED, open = new Map(), found = [];
+  /** Frames around runs of cells: runs along lines, then equal runs of lines below each other. */
+  joined(map, cells) {
+    const isIn = (x, y) => cells.has(y * map.width + x), open = new Map(), found = [];
     for (let y = 0; y <= map.height; y++) {
       const runs = new Set();
       for (let x = 0; y < map.height && x < map.width; x++) {
@@ -87,22 +76,25 @@ class Marks {
     context.restore();
   }
 
-  /** Cells of a mark's ends on an axis: [first, end] of each run of places. */
+  /** Cells of a mark's ends on an axis: [first, end] of each run of places. Of links those of their ends, of hosts their switches. */
   bars(axis, mark, down) {
-    if (axis instanceof LinkAxis) {
-      const own = axis.names.indexOf(mark.name);
-      return own >= 0 ? [[own, own + 1]] : mark.links.map((ends) => [ends[down ? 0 : 1], ends[down ? 0 : 1] + 1]);
-    }
-    return mark.ends.flatMap((runs) => runs.map(([first, end]) => axis.span(first, end)));
+    if (!(axis instanceof LinkAxis)) return mark.ends.flatMap((runs) => runs.map(([first, end]) => axis.span(first, end)));
+    const { order, switch: codes, switches } = this.fabric, own = axis.names.indexOf(mark.name);
+    if (own >= 0) return [[own, own + 1]];
+    if (mark.links.length) return mark.links.map((ends) => [ends[down ? 0 : 1], ends[down ? 0 : 1] + 1]);
+    const places = mark.ends.flat().map(([first]) => axis.names.indexOf(switches[codes[order[first]]]));
+    return places.filter((place) => place >= 0).map((place) => [place, place + 1]);
   }
 
   /** Middles and names of the marks on an axis. A component that only sends has none across, one that receives none down. */
   names(map, axis, down) {
-    if (map.linked) return [];
     const hidden = map.payload === "both" || map.payload === "none" ? null : down !== map.backwards ? "rx" : "tx";
-    return this.list.filter((mark) => mark.ends.length && mark.direction !== hidden).map((mark) => {
-      const runs = mark.ends[down || mark.ends.length === 1 ? 0 : mark.ends.length - 1], [first, end] = axis.span(...runs[0]);
-      return { at: (first + end) / 2, text: mark.name, colour: STATE_COLOURS[mark.state] };
+    return this.list.filter((mark) => mark.direction !== hidden).flatMap((mark) => {
+      const bars = this.bars(axis, mark, down), bar = bars[down || mark.ends.length < 2 ? 0 : bars.length - 1];
+      if (!bar) return [];
+      const block = axis.names ? axis.names[bar[0]] : "";
+      const text = !block || block === mark.name || mark.name.includes(block) && !map.linked ? mark.name : mark.hosts || !map.linked ? `${block}: ${mark.name}` : block;
+      return [{ at: (bar[0] + bar[1]) / 2, text, colour: STATE_COLOURS[mark.state] }];
     });
   }
 }

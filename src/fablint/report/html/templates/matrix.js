@@ -7,8 +7,20 @@ const NO_MODEL = Math.fround(-1e30); // shade of a cell that was measured, and t
 
 /** Typed array of a little-endian base64 string. */
 function unpack(text, Type) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  return new Type(bytes.buffer);
+  return new Type(bytesOf(text).buffer);
+}
+
+function bytesOf(text) {
+  const letters = atob(text), bytes = new Uint8Array(letters.length);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = letters.charCodeAt(at);
+  return bytes;
+}
+
+/** Bytes that zlib compressed. */
+async function inflate(text) {
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser is too old to decompress it (needs DecompressionStream, of 2023)");
+  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 /** The fabric: which rank sits where, and in which order the axes show the ranks. */
@@ -37,15 +49,11 @@ class Fabric {
 
 /** Cells of one layer: base cells, and a pyramid of ever larger blocks that show their worst cell. */
 class Cells {
-  /** badness(index): a number that grows with badness, NaN for a missing cell. `flat`: only columns are merged. */
-  constructor(width, height, badness, flat = false) {
-    this.flat = flat;
+  /** shade: (width * height) numbers that grow with badness, NaN for a missing cell. `flat`: only columns are merged. */
+  constructor(width, height, shade, flat = false) {
+    Object.assign(this, { flat, shade });
     const base = new Int32Array(width * height);
-    this.shade = new Float32Array(width * height);
-    for (let i = 0; i < base.length; i++) {
-      this.shade[i] = badness(i);
-      base[i] = Number.isNaN(this.shade[i]) ? MISSING : i;
-    }
+    for (let at = 0; at < base.length; at++) base[at] = Number.isNaN(shade[at]) ? MISSING : at;
     this.levels = [{ width, height, cells: base }];
     while ((flat ? width : Math.max(width, height)) > 1) {
       this.levels.push(this.halve(this.levels[this.levels.length - 1]));
@@ -54,12 +62,18 @@ class Cells {
   }
 
   halve(fine) {
-    const down = this.flat ? 0 : 1, width = Math.ceil(fine.width / 2), height = this.flat ? fine.height : Math.ceil(fine.height / 2);
-    const cells = new Int32Array(width * height).fill(MISSING);
-    for (let y = 0; y < fine.height; y++) {
-      for (let x = 0; x < fine.width; x++) {
-        const cell = fine.cells[y * fine.width + x], at = (y >> down) * width + (x >> 1);
-        if (cell !== MISSING && (cells[at] === MISSING || this.shade[cell] > this.shade[cells[at]])) cells[at] = cell;
+    const lines = this.flat ? 1 : 2, width = Math.ceil(fine.width / 2), height = Math.ceil(fine.height / lines);
+    const cells = new Int32Array(width * height), { shade } = this;
+    for (let y = 0, at = 0; y < height; y++) {
+      for (let x = 0; x < width; x++, at++) {
+        let worst = MISSING;
+        for (let line = y * lines; line < Math.min((y + 1) * lines, fine.height); line++) {
+          for (let column = 2 * x; column < Math.min(2 * x + 2, fine.width); column++) {
+            const cell = fine.cells[line * fine.width + column];
+            if (cell !== MISSING && (worst === MISSING || shade[cell] > shade[worst])) worst = cell;
+          }
+        }
+        cells[at] = worst;
       }
     }
     return { width, height, cells };
@@ -89,40 +103,29 @@ class HeatMap {
     if (this.views[mode]) return;
     const layer = this.layers[mode] ? mode : "raw";
     if (!this.decoded[layer]) this.decoded[layer] = await this.decode(this.layers[layer]);
-    const planes = this.decoded[layer];
-    this.views[mode] = new Cells(this.width, this.height, (index) => {
-      const time = this.logTime(planes, index);
-      if (mode === "raw" || Number.isNaN(time)) return time;
-      const pair = this.pairAt(planes, index), residual = time - this.modelLog(pair.src, pair.dst);
-      return Number.isNaN(residual) ? NO_MODEL : residual;
-    }, this.layout === "list");
-    this.views[mode].planes = planes;
+    const planes = this.decoded[layer], shade = mode === "raw" ? this.times(planes) : this.residuals(planes);
+    this.views[mode] = Object.assign(new Cells(this.width, this.height, shade, this.layout === "list"), { planes });
   }
 
   async decode(layer) {
-    const image = new Image();
-    await new Promise((loaded, failed) => {
-      image.onload = loaded;
-      image.onerror = () => failed(new Error("the browser could not decode the image of the matrix"));
-      image.src = layer.image;
-    });
-    const { width, height } = this;
-    const canvas = Object.assign(document.createElement("canvas"), { width: width * layer.planes.length, height });
-    const context = canvas.getContext("2d", { willReadFrequently: true });
-    context.drawImage(image, 0, 0);
-    const pixels = context.getImageData(0, 0, canvas.width, height).data;
-    const planes = {};
-    let sum = 0;
-    layer.planes.forEach((name, index) => {
-      const plane = new Uint8Array(width * height);
-      for (let y = 0, at = 0; y < height; y++) {
-        for (let x = 0; x < width; x++, at++) sum += plane[at] = pixels[4 * (y * canvas.width + index * width + x)];
-      }
-      planes[name] = plane;
-    });
-    // A browser that resists fingerprinting hands out altered pixels: rather no map than a false one.
-    if (sum !== layer.sum) throw new Error("this browser alters the pixels of canvases, so the heat map cannot be shown");
-    return planes;
+    const names = Object.keys(layer), planes = await Promise.all(names.map((name) => inflate(layer[name])));
+    return Object.fromEntries(names.map((name, index) => [name, planes[index]]));
+  }
+
+  times(planes) {
+    const shade = new Float32Array(this.width * this.height);
+    for (let at = 0; at < shade.length; at++) shade[at] = this.logTime(planes, at);
+    return shade;
+  }
+
+  residuals(planes) {
+    const shade = this.times(planes);
+    for (let at = 0; at < shade.length; at++) {
+      if (Number.isNaN(shade[at])) continue;
+      const residual = shade[at] - this.modelLog(this.srcAt(planes, at), this.dstAt(planes, at));
+      shade[at] = Number.isNaN(residual) ? NO_MODEL : residual;
+    }
+    return shade;
   }
 
   logTime(planes, index) {
@@ -131,17 +134,20 @@ class HeatMap {
   }
 
   /** Ranks of the pair that a cell shows: the worst one of its block. */
+  srcAt(planes, index) {
+    const block = this.layout === "matrix" ? Math.floor(index / this.width) : index % this.width;
+    return this.fabric.order[block * this.side + (planes.source ? planes.source[index] : 0)];
+  }
+
+  dstAt(planes, index) {
+    const { order } = this.fabric;
+    if (this.layout === "list") return order[planes.partner0[index] + 256 * planes.partner1[index] + 65536 * planes.partner2[index]];
+    return order[Math.min((index % this.width) * this.side + (planes.partner ? planes.partner[index] : 0), order.length - 1)];
+  }
+
   pairAt(planes, index) {
-    const x = index % this.width, y = Math.floor(index / this.width), { order } = this.fabric;
-    const inside = (plane) => (plane ? plane[index] : 0);
-    if (this.layout === "matrix") {
-      return {
-        src: order[y * this.side + inside(planes.source)],
-        dst: order[Math.min(x * this.side + inside(planes.partner), order.length - 1)],
-      };
-    }
-    const place = planes.partner0[index] + 256 * planes.partner1[index] + 65536 * planes.partner2[index];
-    return { src: order[x * this.side + inside(planes.source)], dst: order[place], round: y };
+    const pair = { src: this.srcAt(planes, index), dst: this.dstAt(planes, index) };
+    return this.layout === "list" ? { ...pair, round: Math.floor(index / this.width) } : pair;
   }
 
   modelLog(src, dst) {

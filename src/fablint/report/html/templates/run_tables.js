@@ -1,4 +1,4 @@
-// The tables of the chosen row and size: hosts, links, pairs.
+// The tables of the chosen row and size: hosts, switches and groups, links, pairs.
 
 /** The map of pairs or of rounds of the same row and size as the chosen map. */
 function pairMap(view) {
@@ -22,6 +22,26 @@ function ratio(map, value) {
   return { unit: "relative", exact: (line) => Math.expm1(map.rate ? -value(line) : value(line)) };
 }
 
+/** Places of the hosts in the order of their names, by which their names are sorted. */
+function nameKeys(fabric) {
+  fabric.nameKeys ??= [...fabric.hosts.keys()].sort((a, b) => COLLATOR.compare(fabric.hosts[a], fabric.hosts[b]))
+    .reduce((keys, host, at) => { keys[host] = at; return keys; }, new Int32Array(fabric.hosts.length));
+  return fabric.nameKeys;
+}
+
+/** Points at a rank, or at two, on the shown map. */
+function point(view, src, dst = src) {
+  const cell = view.map.cellOf(src, dst);
+  if (cell) view.select(cell);
+}
+
+/** Shows a map, and points at a cell of it. */
+async function show(view, map, cell) {
+  byId("map").selectedIndex = view.maps.indexOf(map);
+  await update(view);
+  view.select(cell);
+}
+
 function hostTable(view, place) {
   const { fabric } = view, map = pairMap(view), names = namesOfMarks(view).ranks;
   const effects = [0, 1].map((end) => {
@@ -38,18 +58,56 @@ function hostTable(view, place) {
     { title: "switch", value: (host) => fabric.switches[fabric.switch[rankOf[host]]] ?? "" },
     { title: "group", value: (host) => fabric.groups[fabric.group[rankOf[host]]] ?? "" },
   ] : [];
-  const columns = [{ title: "host", value: (host) => fabric.hosts[host] }, ...topology,
+  const columns = [{ title: "host", value: (host) => fabric.hosts[host], key: (host) => nameKeys(fabric)[host] }, ...topology,
     ...(map.fitted ? [effect("sending", 0), effect("receiving", 1)] : []), { title: "findings", value: (host) => finding[host] }];
   new DataTable(place, {
     name: "hosts", columns, count: fabric.hosts.length, sorted: map.fitted ? 1 + topology.length : 0,
     hosts: (host) => [fabric.hosts[host]], marked: (host) => finding[host] !== "",
     slow: (host) => Math.max(effects[0][host], effects[1][host]) > 4 * map.noise,
-    note: map.fitted ? `effects at ${map.label}; a host with several ranks counts with its slowest` : "no model",
+    go: (host) => point(view, rankOf[host]), note: map.fitted ? `effects at ${map.label}; a host with several ranks counts with its slowest` : "no model",
   });
 }
 
-function linkTable(view, place, map) {
-  const cells = [...map.linked.keys()].filter((cell) => map.linked[cell]), names = namesOfMarks(view).links;
+/** Switches and groups by the effects of their hosts. */
+function switchTable(view, place) {
+  const { fabric } = view, map = pairMap(view), lines = [];
+  for (const [kind, codes, names] of [["switch", fabric.switch, fabric.switches], ["group", fabric.group, fabric.groups]]) {
+    const members = names.map(() => []);
+    codes.forEach((code, rank) => members[code]?.push(rank));
+    members.forEach((ranks, code) => { if (ranks.length) lines.push({ kind, name: names[code], ranks }); });
+  }
+  for (const line of lines) {
+    line.medians = map.effects.map((effect) => middleOf(line.ranks.map((rank) => effect[rank])));
+    const worst = (rank) => Math.max(map.effects[0][rank], map.effects[1][rank]);
+    line.slowest = line.ranks.reduce((one, other) => (worst(other) > worst(one) ? other : one));
+    line.worst = worst(line.slowest);
+    const hosts = new Set(line.ranks.map((rank) => fabric.host[rank])), places = new Set(line.ranks.map((rank) => fabric.place[rank]));
+    const marks = view.marks.list.filter((mark) => mark.ends.flat().some(([first]) => places.has(first)));
+    Object.assign(line, { hosts: hosts.size, names: [...hosts].map((host) => fabric.hosts[host]), findings: marks.map((mark) => `${mark.state} ${mark.name}`).join(", ") });
+  }
+  const effect = (title, value) => ({ title, value: (line) => value(lines[line]), text: (line) => map.change(value(lines[line])), ...ratio(map, (line) => value(lines[line])) });
+  new DataTable(place, {
+    name: "switches and groups", count: lines.length, sorted: map.fitted ? 3 : 1,
+    columns: [
+      { title: "kind", value: (line) => lines[line].kind }, { title: "name", value: (line) => lines[line].name },
+      { title: "hosts", value: (line) => lines[line].hosts, text: (line) => lines[line].hosts.toLocaleString("en") },
+      ...(map.fitted ? [effect("sending", (line) => line.medians[0]), effect("receiving", (line) => line.medians[1]),
+        { title: "slowest host", value: (line) => fabric.hosts[fabric.host[lines[line].slowest]] }, effect("its effect", (line) => line.worst)] : []),
+      { title: "findings", value: (line) => lines[line].findings },
+    ],
+    hosts: (line) => lines[line].names, marked: (line) => lines[line].findings !== "",
+    go: (line) => point(view, lines[line].slowest), slow: (line) => Math.max(...lines[line].medians) > 4 * map.noise, note: map.fitted ? `medians over the hosts, ${map.label}` : "no model",
+  });
+}
+
+function middleOf(values) {
+  const sorted = Float64Array.from(values).sort(), half = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+}
+
+async function linkTable(view, place, map) {
+  await map.prepare("raw");
+  const cells = [...map.isKnown.keys()].filter((cell) => map.isKnown[cell]), names = namesOfMarks(view).links;
   const ends = (line) => [Math.floor(cells[line] / map.width), cells[line] % map.width];
   const value = (title, plane, words, more) => ({ title, ...more, value: (line) => plane[cells[line]], text: (line) => (map.pairs[cells[line]] ? words(plane[cells[line]]) : "-") });
   new DataTable(place, {
@@ -63,6 +121,7 @@ function linkTable(view, place, map) {
       { title: "findings", value: (line) => names.get(ends(line).join()) || "" },
     ],
     hosts: (line) => ends(line).map((end) => map.names[end]), marked: (line) => names.has(ends(line).join()),
+    go: (line) => show(view, map, { x: cells[line] % map.width, y: Math.floor(cells[line] / map.width) }).catch(fail),
     slow: (line) => (map.late ? map.time[cells[line]] > map.raw_scale[1] / 2 : map.residual[cells[line]] > 4 * map.noise), note: map.label,
   });
 }
@@ -77,8 +136,7 @@ async function pairTable(view, place) {
   const named = (line) => ends(line).map((rank) => ranks.get(rank)).filter(Boolean).join(", ");
   const residual = (line) => (left && left[cells[line]] > NO_MODEL ? left[cells[line]] : NaN);
   const columns = [
-    { title: "from", value: (line) => fabric.name(ends(line)[0]) },
-    { title: "to", value: (line) => fabric.name(ends(line)[1]) },
+    ...["from", "to"].map((title, end) => ({ title, value: (line) => fabric.name(ends(line)[end]), key: (line) => nameKeys(fabric)[fabric.host[ends(line)[end]]] })),
     { title: "measured", value: (line) => Math.exp(shade[cells[line]]), text: (line) => map.figure(shade[cells[line]]), unit: "seconds" },
     ...(left ? [{ title: "deviation", value: residual, text: (line) => (Number.isNaN(residual(line)) ? "-" : map.change(residual(line))), ...ratio(map, residual) }] : []),
     { title: "distance", value: (line) => fabric.scopes[fabric.scope(...ends(line))].replace("unknown", "between hosts") },
@@ -87,16 +145,17 @@ async function pairTable(view, place) {
   new DataTable(place, {
     name: "pairs", columns, count: cells.length, sorted: left ? 3 : 2, hosts: (line) => ends(line).map((rank) => fabric.hosts[fabric.host[rank]]),
     marked: (line) => named(line) !== "", slow: (line) => residual(line) > 4 * map.noise, note: map.side > 1 ? "the worst pair of each block" : map.label,
-    go: (line) => { if (view.map === map) view.select({ x: cells[line] % map.width, y: Math.floor(cells[line] / map.width) }); },
+    go: (line) => show(view, map, { x: cells[line] % map.width, y: Math.floor(cells[line] / map.width) }).catch(fail),
   });
 }
 
 /** Fills the tables that are open, again for another row. */
 function listenToTables(view) {
   const links = (map) => view.maps.find((one) => one.linked && one.row === map.row);
-  const fill = { hosts: hostTable, links: (own, place) => linkTable(own, place, links(own.map)), pairs: pairTable };
+  const fill = { hosts: hostTable, switches: switchTable, links: (own, place) => linkTable(own, place, links(own.map)), pairs: pairTable };
   const refresh = () => {
     byId("table-links").hidden = !links(view.map);
+    byId("table-switches").hidden = !view.fabric.switches.length;
     for (const [name, build] of Object.entries(fill)) {
       const details = byId(`table-${name}`), key = `${view.map.row} ${view.map.size}`;
       if (!details.open || details.hidden || details.dataset.row === key) continue;

@@ -1,24 +1,36 @@
 // Complete tables: sorted, searched, filtered, copied as a node set, saved as CSV.
 
 const PAGE_LINES = 100;
+const COLLATOR = new Intl.Collator("en", { numeric: true });
 const make = (name, properties = {}, ...children) => {
   const element = Object.assign(document.createElement(name), properties);
   element.append(...children);
   return element;
 };
 
-/** A line of a table that does something: by mouse, or by Enter; arrow keys move along. */
+/** A line of a list that does something: by mouse, or by Enter. */
 function clickable(line, action) {
-  line.tabIndex = 0;
   line.addEventListener("click", action);
   line.addEventListener("keydown", (event) => {
-    const other = { ArrowDown: line.nextElementSibling, ArrowUp: line.previousElementSibling }[event.key];
-    if (event.key === "Enter") action();
-    else if (other) other.focus();
-    else return;
+    if (event.key !== "Enter") return;
+    action();
     event.preventDefault();
   });
   return line;
+}
+
+/** One stop of the Tab key for a list; arrow keys, Home and End move along its lines. */
+function navigable(body) {
+  const lines = [...body.rows];
+  for (const [index, line] of lines.entries()) line.tabIndex = index ? -1 : 0;
+  body.onkeydown = (event) => {
+    const at = lines.indexOf(event.target.closest("tr"));
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: lines.length - 1 }[event.key];
+    if (!lines[next]) return;
+    [lines[at].tabIndex, lines[next].tabIndex] = [-1, 0];
+    lines[next].focus();
+    event.preventDefault();
+  };
 }
 
 class DataTable {
@@ -57,11 +69,17 @@ class DataTable {
     this.order();
   }
 
+  /** Sorts the lines by the keys of a column, each computed once: numbers, or texts as people count them. */
   order() {
-    const { value, text } = this.columns[this.column], sign = this.descending ? -1 : 1;
-    const missing = (one) => (Number.isNaN(one) ? -Infinity * sign : one);
-    const compare = text ? (a, b) => (missing(value(a)) - missing(value(b)) || 0) : (a, b) => String(value(a)).localeCompare(String(value(b)), "en", { numeric: true });
-    this.lines.sort((a, b) => sign * compare(a, b));
+    const { value, text, key } = this.columns[this.column], sign = this.descending ? -1 : 1;
+    if (text || key) {
+      const keys = new Float64Array(this.count), number = key || value;
+      for (const line of this.lines) keys[line] = Number.isNaN(number(line)) ? Infinity : sign * number(line); // missing ones at the end
+      this.lines.sort((a, b) => keys[a] - keys[b] || 0);
+    } else {
+      const keys = new Map(this.lines.map((line) => [line, String(value(line))]));
+      this.lines.sort((a, b) => sign * COLLATOR.compare(keys.get(a), keys.get(b)));
+    }
     this.draw();
   }
 
@@ -76,8 +94,9 @@ class DataTable {
     body.replaceChildren(...this.lines.slice(0, this.shown).map((line) => {
       const element = make("tr", { className: this.marked(line) ? "marked" : "" }, ...this.columns.map((column) =>
         make("td", { className: column.text ? "number" : "", textContent: this.text(column, line) })));
-      return this.go ? clickable(element, () => this.go(line)) : element;
+      return clickable(element, () => this.go(line));
     }));
+    navigable(body);
     this.more.hidden = this.lines.length <= this.shown;
     const number = (count) => count.toLocaleString("en");
     this.status.textContent = `${number(Math.min(this.shown, this.lines.length))} shown of ${number(this.lines.length)} selected, ${number(this.count)} in all${this.note ? `; ${this.note}` : ""}`;

@@ -1,6 +1,7 @@
 // The view: draws the chosen map, moves and zooms in it.
 
 const STRIP = 9; // css px beside the map, for the effects of the ranks
+const LINES_APART = 10; // css px between the lines of the switches
 const BAR = 6; // outside of them, for the components of the findings
 
 class View {
@@ -25,14 +26,14 @@ class View {
     drawLegend(this);
   }
 
-  /** Share of the colour scale, 0..1, of a cell's shade at a level of the pyramid. */
-  share(value, level = this.level) {
+  /** Share of the colour scale, 0..1, of a cell's shade; `quiet` is what noise alone makes of the cells of a level. */
+  share(value, quiet = this.quiet(this.level)) {
     const within = (share) => Math.min(1, Math.max(0, share));
     if (this.mode === "raw") {
       const [low, high] = this.map.raw_scale;
       return within((value - low) / (high - low || 1));
     }
-    const limit = this.map.residual_scale, quiet = Math.min(this.quiet(level), 0.6 * limit);
+    const limit = this.map.residual_scale;
     return within(0.5 + (0.5 * Math.sign(value) * Math.max(Math.abs(value) - quiet, 0)) / (limit - quiet));
   }
 
@@ -40,7 +41,7 @@ class View {
   quiet(level) {
     const flat = this.map.layout === "list";
     const pairs = this.map.side ** (flat ? 1 : 2) * (flat ? 2 : 4) ** level;
-    return this.map.noise * Math.sqrt(2 * Math.log(pairs));
+    return Math.min(this.map.noise * Math.sqrt(2 * Math.log(pairs)), 0.6 * this.map.residual_scale);
   }
 
   isDiagonal(at) {
@@ -54,12 +55,12 @@ class View {
     if (this.images.has(key)) return this.images.get(key);
     const { shade, levels } = this.map.views[this.mode], { width, height, cells } = levels[level];
     const canvas = Object.assign(document.createElement("canvas"), { width, height });
-    const context = canvas.getContext("2d"), image = context.createImageData(width, height), colours = RAMPS[this.mode];
+    const context = canvas.getContext("2d"), image = context.createImageData(width, height), colours = RAMPS[this.mode], quiet = this.quiet(level);
     for (let at = 0; at < cells.length; at++) {
-      const x = at % width, y = Math.floor(at / width), value = shade[cells[at]];
+      const value = shade[cells[at]];
       if (value === NO_LINK || (cells[at] === MISSING && level === 0 && this.isDiagonal(at))) continue; // a rank with itself: transparent
-      const colour = cells[at] === MISSING ? MISSING_GREYS[(x + y) & 1]
-        : value === NO_MODEL ? NO_MODEL_COLOUR : colours[Math.round(255 * this.share(value, level))];
+      const colour = cells[at] === MISSING ? MISSING_GREY
+        : value === NO_MODEL ? NO_MODEL_COLOUR : colours[Math.round(255 * this.share(value, quiet))];
       for (let channel = 0; channel < 3; channel++) image.data[4 * at + channel] = colour[channel];
       image.data[4 * at + 3] = 255;
     }
@@ -162,7 +163,7 @@ class View {
     const { map } = this;
     context.fillStyle = this.mode === "raw" ? "rgba(255,255,255,.75)" : "rgba(0,0,0,.45)";
     const lines = map.across.dividers;
-    if (lines.length * 6 > this.boxWidth * this.zoom) return;
+    if (lines.length * LINES_APART > this.boxWidth * this.zoom) return;
     for (const at of lines) context.fillRect(at * sx - 0.5, 0, 1, map.height * sy);
     if (map.layout === "matrix") for (const at of lines) context.fillRect(0, at * sy - 0.5, map.width * sx, 1);
   }

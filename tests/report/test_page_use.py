@@ -1,0 +1,171 @@
+"""The page as a reader uses it, in a real browser: tables, map, keyboard, fingers, dark mode; and without barriers."""
+
+from __future__ import annotations
+
+import csv
+import functools
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browser import needs_chromium
+from report_cases import fault_case, incomplete_case
+
+from fablint.analyse import diagnose
+from fablint.model import Run
+from fablint.report import write_html
+from fablint.simulate import Fault, SimulatedFabric, fat_tree
+from fablint.simulate.rounds import all_rounds
+from finding_cases import component
+
+pytestmark = needs_chromium
+PICTURE = "() => document.getElementById('canvas').toDataURL()"
+
+
+@functools.cache
+def tree(hosts: int) -> tuple[Run, object]:
+    """A fabric with a slow host and a slow link; more than 64 hosts in rounds."""
+    arity = round(hosts**0.5)
+    fabric = fat_tree(arity, 2)
+    host, link = f"h{hosts // 2:0{max(2, len(str(hosts - 1)))}d}", "leaf0>spine1" if arity < 11 else "leaf00>spine01"
+    faults = (
+        Fault(component("host", host), bandwidth_factor=0.6),
+        Fault(component("link", link), bandwidth_factor=0.6),
+    )
+    fabric_run = SimulatedFabric(fabric, faults, seed=3)
+    run = fabric_run.measure(all_rounds(hosts)[:: hosts // 12] if hosts > 64 else None)
+    return run, diagnose(run, fabric.topology)
+
+
+@pytest.fixture
+def page(tmp_path, reader):
+    """The page of a run of 64 hosts that lacks the pairs of h05."""
+    write_html(*incomplete_case(), tmp_path / "index.html")
+    return reader.open(tmp_path / "index.html", "#row=latency&size=8&src=5&dst=9")
+
+
+def table(page, name):
+    """A complete table, opened: its heads, its lines, its buttons."""
+    page.click(f"#table-{name} summary")
+    page.wait_for_selector(f"#table-{name} tbody tr")
+    return page.locator(f"#table-{name}")
+
+
+def column(found, index):
+    return [line.locator("td").nth(index).inner_text() for line in found.locator("tbody tr").all()]
+
+
+def test_a_table_is_sorted_by_a_click_on_a_head(page):
+    found = table(page, "hosts")
+    found.get_by_role("button", name="host", exact=True).click()
+    assert found.locator("th").first.get_attribute("aria-sort") == "ascending"
+    names = column(found, 0)
+    assert names == sorted(names)
+    found.get_by_role("button", name="host", exact=True).click()
+    assert column(found, 0) == names[::-1]
+
+
+def test_a_table_is_searched_and_its_hosts_are_copied_as_a_node_set(page):
+    found = table(page, "hosts")
+    found.get_by_role("searchbox").fill("s3")
+    assert sorted(column(found, 0)) == [f"h{host}" for host in range(24, 32)]
+    found.get_by_role("button", name="Copy as node set").click()
+    assert found.locator("output").inner_text() == "h[24-31]"
+
+
+def test_a_table_is_saved_as_csv_with_all_lines(page, tmp_path):
+    found = table(page, "pairs")
+    assert found.get_by_role("status").inner_text().startswith("100 shown of 2,542 selected, 2,542 in all")
+    with page.expect_download() as download:
+        found.get_by_role("button", name="CSV").click()
+    download.value.save_as(tmp_path / "pairs.csv")
+    head, *lines = csv.reader((tmp_path / "pairs.csv").read_text().splitlines())
+    assert head[:3] == ["from", "to", "measured (seconds)"] and len(lines) == 2542
+    assert all(1e-7 < float(line[2]) < 1e-4 for line in lines)
+
+
+def test_switches_are_ranked_by_their_hosts(tmp_path, reader):
+    write_html(*tree(64), tmp_path / "index.html")
+    page = reader.open(tmp_path / "index.html")
+    found = table(page, "switches")
+    found.get_by_role("button", name="its effect").click()
+    assert column(found, 1)[0] == "leaf4" and column(found, 5)[0] == "h32"
+    assert column(found, 2)[0] == "8" and "FAULT h32" in column(found, 7)[0]
+
+
+def test_arrow_keys_move_along_a_list_and_enter_points_at_the_map(page):
+    found = table(page, "pairs")
+    lines = found.locator("tbody tr")
+    lines.nth(0).focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowUp"):
+        page.keyboard.press(key)
+    assert lines.nth(1).evaluate("line => line === document.activeElement && line.tabIndex === 0")
+    assert lines.evaluate_all("lines => lines.filter((line) => line.tabIndex === 0).length") == 1
+    page.keyboard.press("Enter")
+    src, dst = column(found, 0)[1], column(found, 1)[1]
+    page.wait_for_function("words => byId('readout').textContent.startsWith(words)", arg=f"{src} \u2192 {dst}: ")
+
+
+def test_keys_move_and_zoom_the_map(page):
+    assert page.inner_text("#readout") == "h05 \u2192 h09: not measured"
+    page.focus("#canvas")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text("#readout") == "h05 \u2192 h10: not measured"
+    before = page.evaluate(PICTURE)
+    page.keyboard.press("+")
+    assert page.evaluate(PICTURE) != before
+    page.keyboard.press("0")
+    assert page.evaluate(PICTURE) == before
+
+
+def fingers(session, kind, *points):
+    session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]})
+
+
+def test_two_fingers_zoom_the_map_and_one_moves_it(tmp_path, reader):
+    write_html(*fault_case(), tmp_path / "index.html")
+    page = reader.open(tmp_path / "index.html", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page.locator("#canvas").scroll_into_view_if_needed()
+    box, session = page.locator("#canvas").bounding_box(), page.context.new_cdp_session(page)
+    x, y = box["x"] + 230, box["y"] + 200
+    whole = page.evaluate(PICTURE)
+    fingers(session, "touchStart", (x - 20, y), (x + 20, y))
+    for apart in range(30, 90, 10):
+        fingers(session, "touchMove", (x - apart, y), (x + apart, y))
+    fingers(session, "touchEnd")
+    assert page.evaluate("document.getElementById('canvas').style.touchAction") == "none"
+    zoomed, scrolled = page.evaluate(PICTURE), page.evaluate("[scrollY, visualViewport.scale]")
+    assert zoomed != whole
+    fingers(session, "touchStart", (x, y))
+    for step in range(10, 60, 10):
+        fingers(session, "touchMove", (x - step, y - step))
+    fingers(session, "touchEnd")
+    page.evaluate("new Promise(requestAnimationFrame)")
+    assert page.evaluate(PICTURE) != zoomed
+    assert page.evaluate("[scrollY, visualViewport.scale]") == scrolled
+
+
+@pytest.mark.parametrize("hosts", [4, 64, pytest.param(1024, marks=pytest.mark.long)])
+def test_no_barriers_for_readers_in_light_and_in_dark(hosts, tmp_path, reader):
+    write_html(*tree(hosts), tmp_path / "index.html")
+    page = reader.open(tmp_path / "index.html", color_scheme="light")
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.wait_for_selector("#table-pairs tbody tr")
+    for choice in page.locator(".tools select").all():
+        choice.select_option("marked")  # fewer lines of the same kind
+    page.locator("#facts ~ details dd").evaluate_all("all => all.slice(20).forEach((one) => one.remove())")
+    assert barriers(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert barriers(page, runOnly=["color-contrast"]) == []
+
+
+def barriers(page, **options):
+    """What axe says against a page: rules, and the first elements that break them."""
+    found = Axe().run(page, options=options).response["violations"]
+    return [(one["id"], [node["html"] for node in one["nodes"]][:3]) for one in found]
+
+
+@pytest.mark.parametrize("hosts", [4, 64])
+def test_a_phone_needs_no_sideways_scrolling(hosts, tmp_path, reader):
+    write_html(*tree(hosts), tmp_path / "index.html")
+    page = reader.open(tmp_path / "index.html", viewport={"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -96,10 +96,9 @@ PROGRAMS = (
     (JUPITER, "`linktest --serial-tests`", "bench linktest_serial -n 8", ""),
     (
         JUPITER,
-        "`linktest --mode tcp`, `ucp`, `psm2`",
+        "`linktest --mode tcp`, `ucp`, `ibverbs`, `psm2`, `cuda`",
         "bench linktest --mode tcp -n 8",
-        "transports `tcp`, `ucx`, `ofi` with provider `psm2`; `ibverbs` and `cuda` mean `verbs` and `cuda-p2p`, and "
-        "are refused where these do not exist",
+        "transports `tcp`, `ucx`, `verbs`, `ofi` with provider `psm2`, `cuda-p2p`: copies between the GPUs of one host",
     ),
     (JUPITER, "`linktest --all-to-all`", "bench linktest --all-to-all -n 8", "MPI_Alltoall as a row of its own"),
     (

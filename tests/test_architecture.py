@@ -20,6 +20,7 @@ MOST_LINES = 399
 # Folders with one module for each entry of a table: they grow with it, and an entry is named after what it is for.
 TABLES = {
     "engine/kernels": "a kernel each",
+    "engine/transports": "a transport each",
     f"{PACKAGE}/cli": "a verb each",
     f"{PACKAGE}/cluster/schedulers": "a scheduler each",
     f"{PACKAGE}/discover/sources": "a source of topologies each",

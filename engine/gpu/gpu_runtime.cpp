@@ -17,11 +17,15 @@ constexpr int not_ready = 600;
 constexpr unsigned non_blocking_stream = 1;
 constexpr unsigned portable_host_memory = 1;
 constexpr unsigned access_peer_when_needed = 1;
+// Properties of a pair of devices: CU_DEVICE_P2P_ATTRIBUTE_..., hipDevP2PAttr...
+constexpr int cuda_native_atomics = 3;
+constexpr int hip_native_atomics = 2;
 
 const char* const cuda_advice =
-    "install the driver of the GPUs, or start the engine on a host with NVIDIA GPUs, or choose another --memory";
+    "install the driver of the GPUs, or start the engine on a host with NVIDIA GPUs, or choose another --memory or "
+    "--transport";
 const char* const hip_advice =
-    "load the ROCm module, or start the engine on a host with AMD GPUs, or choose another --memory";
+    "load the ROCm module, or start the engine on a host with AMD GPUs, or choose another --memory or --transport";
 
 }  // namespace
 
@@ -33,6 +37,10 @@ const char* const hip_advice =
     FUNCTION(device_get, "cuDeviceGet", "hipDeviceGet", (int* device, int index))                                  \
     FUNCTION(device_name, "cuDeviceGetName", "hipDeviceGetName", (char* name, int length, int device))             \
     FUNCTION(device_pci, "cuDeviceGetPCIBusId", "hipDeviceGetPCIBusId", (char* address, int length, int device))   \
+    FUNCTION(current_device, "cuCtxGetDevice", "hipGetDevice", (int* device))                                      \
+    FUNCTION(can_access, "cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer", (int* can, int device, int peer))      \
+    FUNCTION(peer_property, "cuDeviceGetP2PAttribute", "hipDeviceGetP2PAttribute",                                 \
+             (int* value, int property, int device, int peer))                                                     \
     FUNCTION(allocate, "cuMemAlloc_v2", "hipMalloc", (void** data, std::size_t bytes))                             \
     FUNCTION(release, "cuMemFree_v2", "hipFree", (void* data))                                                     \
     FUNCTION(allocate_host, "cuMemHostAlloc", "hipHostMalloc", (void** data, std::size_t bytes, unsigned flags))   \
@@ -41,7 +49,7 @@ const char* const hip_advice =
              (void* to, const void* from, std::size_t bytes, GpuStream stream))                                    \
     FUNCTION(copy_to_host, "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync",                                           \
              (void* to, const void* from, std::size_t bytes, GpuStream stream))                                    \
-    FUNCTION(copy_within_device, "cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync",                                     \
+    FUNCTION(copy_between_devices, "cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync",                                   \
              (void* to, const void* from, std::size_t bytes, GpuStream stream))                                    \
     FUNCTION(create_stream, "cuStreamCreate", "hipStreamCreateWithFlags", (GpuStream * stream, unsigned flags))    \
     FUNCTION(synchronise, "cuStreamSynchronize", "hipStreamSynchronize", (GpuStream stream))                       \
@@ -108,17 +116,42 @@ const char* GpuRuntime::name() const { return api_ == GpuApi::cuda ? "cuda" : "h
 
 GpuProperties GpuRuntime::properties(int device) const {
     int handle = 0;
+    check(call_->device_get(&handle, device), "device " + std::to_string(device));
+    return described(handle, "device " + std::to_string(device));
+}
+
+GpuProperties GpuRuntime::current() const { return described(current_handle(), "the current device"); }
+
+int GpuRuntime::current_handle() const {
+    int handle = 0;
+    check(call_->current_device(&handle), "current device");
+    return handle;
+}
+
+GpuProperties GpuRuntime::described(int handle, const std::string& device) const {
     std::array<char, 256> text{};
     constexpr int length = text.size();
     GpuProperties properties;
-    check(call_->device_get(&handle, device), "device " + std::to_string(device));
-    check(call_->device_name(text.data(), length, handle), "name of device " + std::to_string(device));
+    check(call_->device_name(text.data(), length, handle), "name of " + device);
     properties.name = text.data();
-    check(call_->device_pci(text.data(), length, handle), "PCI address of device " + std::to_string(device));
+    check(call_->device_pci(text.data(), length, handle), "PCI address of " + device);
     properties.pci = text.data();
     std::transform(properties.pci.begin(), properties.pci.end(), properties.pci.begin(),
                    [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
     return properties;
+}
+
+GpuPeerAccess GpuRuntime::peer_access(const std::string& pci) const {
+    int index = 0, peer = 0, can_access = 0, has_atomics = 0;
+    while (index < count_ && properties(index).pci != pci) ++index;
+    if (index == count_) return GpuPeerAccess::not_visible;
+    check(call_->device_get(&peer, index), "device " + pci);
+    const int own = current_handle();
+    check(call_->can_access(&can_access, own, peer), "access to the memory of device " + pci);
+    if (can_access == 0) return GpuPeerAccess::none;
+    const int property = api_ == GpuApi::cuda ? cuda_native_atomics : hip_native_atomics;
+    check(call_->peer_property(&has_atomics, property, own, peer), "atomics of the link to device " + pci);
+    return has_atomics != 0 ? GpuPeerAccess::with_atomics : GpuPeerAccess::without_atomics;
 }
 
 // The primary context of a device is retained until the process ends: MPI and other libraries use it as well.
@@ -162,7 +195,7 @@ void GpuRuntime::queue_copy(GpuCopy kind, void* to, const void* from, std::size_
     if (bytes == 0) return;
     const auto function = kind == GpuCopy::to_device ? call_->copy_to_device
                           : kind == GpuCopy::to_host ? call_->copy_to_host
-                                                     : call_->copy_within_device;
+                                                     : call_->copy_between_devices;
     check(function(to, from, bytes, stream), "copy");
 }
 

@@ -24,7 +24,17 @@ struct GpuFunctions;
 // A queue of copies on the device that was current when it was created. null: the default stream.
 using GpuStream = void*;
 
-enum class GpuCopy { to_device, to_host, within_device };
+// Between devices: memory of the current device, or memory of another process that is mapped.
+enum class GpuCopy { to_device, to_host, between_devices };
+
+// How the current device reaches the memory of another device of this host. Of NVIDIA's GPUs those with an NVLink
+// between them have atomics, and those with PCIe only have none.
+enum class GpuPeerAccess {
+    not_visible,  // the driver does not show that device to this process: it tells nothing about it
+    none,
+    without_atomics,
+    with_atomics
+};
 
 // Functions act on the device that use() made current in the calling thread. They throw an Error with the text of the
 // driver: a usage error where there is no device or the driver is unsuitable, otherwise an incomplete error. Functions
@@ -41,7 +51,9 @@ class GpuRuntime {
     const char* name() const;  // cuda, hip
     int count() const { return count_; }
     GpuProperties properties(int device) const;
-    void use(int device) const;  // by the calling thread
+    void use(int device) const;                               // by the calling thread
+    GpuProperties current() const;                            // the device that the calling thread uses
+    GpuPeerAccess peer_access(const std::string& pci) const;  // of the current device to that one
 
     void* allocate(std::size_t bytes) const;  // memory of the device
     void release(void* data) const noexcept;
@@ -68,6 +80,8 @@ class GpuRuntime {
 
   private:
     explicit GpuRuntime(GpuApi api);
+    GpuProperties described(int handle, const std::string& device) const;
+    int current_handle() const;
     void check(int result, const std::string& action) const;
     std::string error_text(int result) const;
 

@@ -84,7 +84,7 @@ std::unique_ptr<Kernel> make_gpu_loopback(const RowOptions& row) {
     if (!api) throw usage_error("gpu_loopback copies memory of a GPU: use --memory cuda or --memory hip");
     return std::make_unique<GpuLoopback>(*api, row.copy == "to-host"     ? GpuCopy::to_host
                                                : row.copy == "to-device" ? GpuCopy::to_device
-                                                                         : GpuCopy::within_device);
+                                                                         : GpuCopy::between_devices);
 }
 
 }  // namespace fablint

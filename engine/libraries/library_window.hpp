@@ -34,12 +34,7 @@ class LibraryWindow : public Window {
     }
 
   private:
-    struct ReleaseMemory {
-        Memory* memory;
-        void operator()(void* data) const { memory->release(data); }
-    };
-
-    std::unique_ptr<void, ReleaseMemory> own_;  // null: memory of the library
+    OwnedMemory own_;  // null: memory of the library
     std::optional<MessageEpochs> epochs_;
 };
 

@@ -45,17 +45,12 @@ Payload::Payload(Memory& memory, std::size_t bytes_of_half, Layout layout, void*
                  bool in_place)
     : memory_(memory),
       layout_(layout),
-      owns_send_(lent_send == nullptr && !in_place),
-      owns_receive_(lent_receive == nullptr),
-      receive_(static_cast<unsigned char*>(owns_receive_ ? memory_.allocate(bytes_of_half) : lent_receive)),
-      send_(static_cast<unsigned char*>(owns_send_ ? memory_.allocate(bytes_of_half)
+      own_receive_(lent_receive == nullptr ? memory.allocate(bytes_of_half) : nullptr, ReleaseMemory{&memory}),
+      own_send_(lent_send == nullptr && !in_place ? memory.allocate(bytes_of_half) : nullptr, ReleaseMemory{&memory}),
+      receive_(static_cast<unsigned char*>(own_receive_ ? own_receive_.get() : lent_receive)),
+      send_(static_cast<unsigned char*>(own_send_  ? own_send_.get()
                                         : in_place ? receive_
                                                    : lent_send)) {}
-
-Payload::~Payload() {
-    if (owns_send_) memory_.release(send_);
-    if (owns_receive_) memory_.release(receive_);
-}
 
 void Payload::set_size(std::size_t bytes) {
     bytes_ = bytes;

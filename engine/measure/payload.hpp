@@ -24,7 +24,6 @@ class Payload {
     // halves are the same memory.
     Payload(Memory& memory, std::size_t bytes_of_half, Layout layout, void* lent_receive = nullptr,
             void* lent_send = nullptr, bool in_place = false);
-    ~Payload();
     Payload(const Payload&) = delete;
     Payload& operator=(const Payload&) = delete;
 
@@ -68,7 +67,7 @@ class Payload {
     Layout layout_;
     std::size_t bytes_ = 0;
     std::size_t stride_ = 0;
-    bool owns_send_, owns_receive_;
+    OwnedMemory own_receive_, own_send_;  // null: lent, or in place
     unsigned char* receive_;
     unsigned char* send_;
     std::vector<unsigned char> expected_, found_;

@@ -42,8 +42,21 @@ Runner::Runner(const RunContext& context, const RowOptions& row, const std::stri
         throw usage_error("--barrier sample needs a partner for every rank, and rank " +
                           std::to_string(rank_group_.size() - 1) + " has none: use " +
                           (row_.pattern == "pair" ? "2 ranks" : "an even number of ranks"));
+    if (transport_named(row.transport).is_within_host) refuse_pairs_of_hosts();
     if (info_.collective()) drop_sizes_beyond_memory();
     if (!info_.sends_messages()) info_.make(row_);  // throws where the row does not suit it
+}
+
+// The same on all ranks: no rank measures anything before all rows have passed.
+void Runner::refuse_pairs_of_hosts() const {
+    const auto pair = schedule_.pair_of_hosts(rank_group_.rank_host());
+    if (!pair) return;
+    const auto rank_text = [&](int rank) {
+        return "rank " + std::to_string(rank) + " on " + rank_group_.host_of(rank);
+    };
+    throw usage_error("transport " + row_.transport + " connects ranks of one host, and row " + row_.name +
+                      " has a pair of " + rank_text(pair->first) + " and " + rank_text(pair->second) +
+                      ": measure one host, or pairs within hosts (--pattern rounds), or use --transport nccl or mpi");
 }
 
 // The buffers of a collective grow with the number of ranks. Default sizes that do not fit into memory are dropped.
@@ -146,10 +159,17 @@ void Runner::connect() {
     rank_group_.throw_if_any_failed(attempt([&] { prepare(); }));
 }
 
+// Collective. No rank closes or releases what another one still uses.
+void Runner::disconnect() {
+    rank_group_.barrier();
+    transport_->disconnect();
+    rank_group_.barrier();
+}
+
 // Collective. Libraries may keep connections that they have opened for an address: all is opened anew, as by another
 // start of the program, the message buffers included.
 void Runner::connect_anew() {
-    rank_group_.barrier();  // no rank closes what another one still uses
+    disconnect();
     earlier_damages_ = damages();
     traffic_.reset();
     measurement_.reset();
@@ -166,6 +186,7 @@ RowOutcome Runner::run() {
         context_.store->begin_row(row_.name, schedule_.grid(), sizes, row_.histogram, attributes("measuring", ""));
     context_.retransmissions.begin();
     measure_rounds();
+    disconnect();
     tcp_segments_ = context_.retransmissions.collect();
     devices_ = collect_devices();
     if (context_.facts != nullptr) counters_after_ = context_.facts->counters_of_all_hosts();

@@ -52,8 +52,10 @@ class Runner {
     RowOutcome run();
 
   private:
+    void refuse_pairs_of_hosts() const;
     void drop_sizes_beyond_memory();
     void connect();
+    void disconnect();
     void connect_anew();
     void open();
     void choose_gpu_path(GpuApi gpu);

@@ -55,6 +55,16 @@ bool Schedule::has_background(std::int64_t round) const {
     return background != nullptr && background->runs_in(round % per_repeat_);
 }
 
+std::optional<std::pair<int, int>> Schedule::pair_of_hosts(const std::vector<int>& rank_host) const {
+    const auto host_of = [&](int rank) { return rank_host[static_cast<std::size_t>(rank)]; };
+    for (const auto& pattern : patterns_)
+        for (std::int64_t round = 0; round < per_repeat_; ++round)
+            for (int rank = 0; rank < ranks_; ++rank)
+                for (const int peer : pattern->role(round, rank).peers)
+                    if (host_of(rank) != host_of(peer)) return std::pair(rank, peer);
+    return std::nullopt;
+}
+
 int Schedule::largest_fan() const {
     int fan = 1;
     if (!row_.pattern_info().stars()) return fan;

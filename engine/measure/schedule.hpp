@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "output/zarr.hpp"
@@ -34,6 +36,8 @@ class Schedule {
     int largest_fan() const;                        // the largest number of peers of this rank
     Grid grid() const;                              // of the stored cells
     std::vector<int> cells_per_round() const;
+    // The first two ranks that communicate and are on different hosts; nothing where there are none.
+    std::optional<std::pair<int, int>> pair_of_hosts(const std::vector<int>& rank_host) const;
 
   private:
     const RowOptions& row_;

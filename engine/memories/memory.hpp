@@ -31,6 +31,13 @@ class Memory {
     virtual bool is_on_gpu(const void* /*address*/) const { return false; }
 };
 
+// A block of a memory, released at the end of the object; the memory must exist until then.
+struct ReleaseMemory {
+    Memory* memory;
+    void operator()(void* data) const { memory->release(data); }
+};
+using OwnedMemory = std::unique_ptr<void, ReleaseMemory>;
+
 // Memory that the host reads and writes.
 class HostMemory : public Memory {
   public:

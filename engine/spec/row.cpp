@@ -153,7 +153,7 @@ std::string default_of_window(const char* offered, const std::string& of_kernel)
 }
 
 void choose_defaults_of_kernel(RowOptions& row, const KernelInfo& kernel) {
-    if (row.memory.empty()) row.memory = transport_named(row.transport).memory;
+    if (row.memory.empty()) row.memory = transport_named(row.transport).default_memory();
     if (row.pattern.empty()) row.pattern = kernel.default_pattern();
     const TransportInfo& transport = transport_named(row.transport);
     if (row.win.empty()) row.win = default_of_window(transport.wins, kernel.win);
@@ -193,15 +193,33 @@ void refuse_transport(const RowOptions& row, const KernelInfo& kernel) {
     if (row.barrier_each && (transport.offers & capability::collectives) == 0)
         throw usage_error("--barrier sample requires a transport with collectives, which " + row.transport +
                           " does not offer: choose another --transport");
-    if (memory_named(transport.memory).gpu && !memory_named(row.memory).gpu)
+    if (transport.is_of_gpus() && !has_word(transport.memories, row.memory)) {
+        std::string choices;
+        for (const std::string& memory : split(transport.memories, ' '))
+            choices += (choices.empty() ? "--memory " : " or --memory ") + memory;
         throw usage_error("--memory " + row.memory + " does not apply to transport " + row.transport +
-                          ": it moves memory of GPUs only, use --memory cuda or --memory hip");
-    constexpr Capabilities of_gpu_memory = capability::persistent | capability::collectives;
+                          ": it moves memory of GPUs only, use " + choices);
+    }
+    const Capabilities of_gpu_memory = capability::persistent | capability::collectives |
+                                       (transport.is_of_gpus() ? transport.offers : capability::nothing);
     if (memory_named(row.memory).gpu && (kernel.required & ~of_gpu_memory) != 0)
         throw usage_error(row.kernel + " does not apply to --memory " + row.memory +
                           ": kernels with one-sided operations or threads have host memory");
     if (row.validate && !transport.moves_bytes)
         throw usage_error("--validate does not apply to transport " + row.transport + ": it moves nothing");
+}
+
+void refuse_one_sided_sync(const RowOptions& row, const KernelInfo& kernel) {
+    if (!kernel.accepts("sync") || !kernel.bidirectional || sync_named(row.sync).both_ends) return;
+    const char* const offered = transport_named(row.transport).syncs;
+    std::vector<SyncInfo> choices;
+    for (const SyncInfo& sync : syncs())
+        if (sync.both_ends && has_word(offered, sync.name)) choices.push_back(sync);
+    if (choices.empty())
+        throw usage_error(row.kernel + " requires a transport with a --sync of both ends, which " + row.transport +
+                          " does not offer: choose another --transport");
+    throw usage_error("--sync " + row.sync + " does not apply to " + row.kernel + ": both ends must take part, use " +
+                      names_of(choices));
 }
 
 }  // namespace
@@ -258,9 +276,7 @@ RowOptions make_row(const std::string& kernel_name, const OptionTexts& given) {
     refuse_combinations(given);
     refuse_sizes(row, kernel);
     refuse_transport(row, kernel);
-    if (kernel.accepts("sync") && kernel.bidirectional && !sync_named(row.sync).both_ends)
-        throw usage_error("--sync " + row.sync + " does not apply to " + row.kernel +
-                          ": both ends must take part, use pscw or fence");
+    refuse_one_sided_sync(row, kernel);
     return row;
 }
 

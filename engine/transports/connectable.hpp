@@ -19,6 +19,9 @@ class Connectable {
     virtual std::string open_connection(int /*peer*/) { return {}; }
     // Both ends call it, with each other's address and what the other end has opened, at about the same time.
     virtual void connect(int /*peer*/, const std::string& /*address*/) {}
+    // All ranks call it after their last message, and release their buffers when all have returned: for libraries that
+    // use memory of a peer, which must not be released before.
+    virtual void disconnect() {}
 };
 
 }  // namespace fablint

@@ -62,6 +62,7 @@ class StagedTransport : public Transport {
     std::string address() const override { return transport_->address(); }
     std::string open_connection(int peer) override { return transport_->open_connection(peer); }
     void connect(int peer, const std::string& address) override { transport_->connect(peer, address); }
+    void disconnect() override { transport_->disconnect(); }
     void finish() override { transport_->finish(); }
 
     void post_sends(int peer, const Buffers<const char>& buffers, std::size_t bytes) override {

@@ -8,15 +8,22 @@ const std::vector<TransportInfo>& transports() {
     using namespace capability;
     constexpr bool moves = true;
     constexpr bool moves_nothing = false;
+    constexpr bool fabric = false;
+    constexpr bool host = true;
     static const std::vector<TransportInfo> table = {
-#define TRANSPORT(name, offers, options, wins, syncs, bytes, memory, description) \
-    {#name, description, offers, options, wins, syncs, bytes, memory, make_##name##_transport},
+#define TRANSPORT(identifier, name, offers, options, wins, syncs, bytes, reach, memories, description) \
+    {name, description, offers, options, wins, syncs, bytes, reach, memories, make_##identifier##_transport},
 #include "registry/transports.inc"
     };
     return table;
 }
 
 bool TransportInfo::accepts(const std::string& option) const { return has_word(options, option); }
+
+std::string TransportInfo::default_memory() const {
+    const std::string all = memories;
+    return all.substr(0, all.find(' '));
+}
 
 const TransportInfo& transport_named(const std::string& name) { return row_named(transports(), name, "transport"); }
 

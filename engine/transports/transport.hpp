@@ -92,10 +92,13 @@ struct TransportInfo {
     const char* wins;
     const char* syncs;
     bool moves_bytes;
-    const char* memory;
+    bool is_within_host;
+    const char* memories;
     std::unique_ptr<Transport> (*make)(const TransportSettings& settings);
 
     bool accepts(const std::string& option) const;  // an option that does not apply to every transport
+    std::string default_memory() const;
+    bool is_of_gpus() const { return memory_named(default_memory()).gpu.has_value(); }  // it moves no other memory
 };
 
 // The table registry/transports.inc.
@@ -103,7 +106,8 @@ const std::vector<TransportInfo>& transports();
 const TransportInfo& transport_named(const std::string& name);  // throws a usage error
 
 // One file each in transports/.
-#define TRANSPORT(name, ...) std::unique_ptr<Transport> make_##name##_transport(const TransportSettings& settings);
+#define TRANSPORT(identifier, ...) \
+    std::unique_ptr<Transport> make_##identifier##_transport(const TransportSettings& settings);
 #include "registry/transports.inc"
 
 }  // namespace fablint

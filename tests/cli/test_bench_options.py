@@ -103,6 +103,7 @@ LETTERS = {
     "linktest --mode tcp": ("transport", "tcp"),
     "linktest --mode ucp": ("transport", "ucx"),
     "linktest --mode psm2": ("ofi_provider", "psm2"),
+    "linktest --mode cuda": ("transport", "cuda-p2p"),
     "linktest --num-warmup-messages 4": ("warmup", (4, 4)),
     "linktest --num-warmup-messages 0": ("warmup", (0, 0)),
     "linktest --num-messages 1000": ("iterations", (1000, 1000)),

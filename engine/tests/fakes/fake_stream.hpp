@@ -1,6 +1,7 @@
 // Memory and streams of the fake driver library.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <deque>
@@ -15,18 +16,26 @@ struct Allocation {
     bool is_foreign;  // of another process
 };
 
-// A copy, or work of another fake: calls of `run` until it returns true.
+// A copy that takes at least that many seconds, or work of another fake: calls of `run` until it returns true.
 struct Task {
+    using Time = std::chrono::steady_clock::time_point;
+
     char* to;
     const char* from;
     std::size_t bytes;
-    bool (*run)(void* work);
-    void* work;
+    double seconds = 0.0;
+    bool (*run)(void* work) = nullptr;
+    void* work = nullptr;
+    Time began = {};
 
-    bool advance() const {
+    bool advance() {
         if (run != nullptr) return run(work);
-        std::memmove(to, from, bytes);
-        return true;
+        const Time now = std::chrono::steady_clock::now();
+        if (began == Time()) {
+            began = now;
+            std::memmove(to, from, bytes);
+        }
+        return std::chrono::duration<double>(now - began).count() >= seconds;
     }
 };
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/errors.hpp"
+#include "gpu/gpu_inbox.hpp"
 #include "gpu/gpu_runtime.hpp"
 #include "host/gpus.hpp"
 #include "spec/row.hpp"
@@ -82,7 +83,7 @@ TEST_CASE("bytes that are copied to a GPU come back") {
     char* const end = static_cast<char*>(data) + 9995;
     runtime.copy(GpuCopy::to_device, data, "hello", 5);
     const GpuStream stream = runtime.create_stream();
-    runtime.queue_copy(GpuCopy::within_device, end, data, 5, stream);
+    runtime.queue_copy(GpuCopy::between_devices, end, data, 5, stream);
     runtime.queue_copy(GpuCopy::to_host, pinned, end, 5, stream);
     runtime.synchronise(stream);
     CHECK(std::string(static_cast<char*>(pinned), 5) == "hello");
@@ -147,6 +148,69 @@ TEST_CASE("another process maps memory of a GPU") {
     runtime.release(data);
 }
 
+TEST_CASE("a GPU reports how it reaches the memory of another one") {
+    const GpuRuntime& runtime = fake_cuda();
+    CHECK(runtime.current().pci == "0000:1a:00.0");
+    CHECK(runtime.peer_access("0000:2a:00.0") == GpuPeerAccess::with_atomics);
+    CHECK(runtime.peer_access("0000:9a:00.0") == GpuPeerAccess::not_visible);
+    const FakeSetting no_atomics("FAKE_GPU_NO_ATOMICS", "0-1");
+    CHECK(runtime.peer_access("0000:2a:00.0") == GpuPeerAccess::without_atomics);
+    const FakeSetting no_access("FAKE_GPU_NO_ACCESS", "0-1");
+    CHECK(runtime.peer_access("0000:2a:00.0") == GpuPeerAccess::none);
+}
+
+// Returns what the work returned in another process, its exit status.
+int status_of_child(const std::function<int()>& work) {
+    const pid_t child = fork();
+    if (child == 0) _exit(work());
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_CASE("an inbox passes windows in order, counts messages, and shows the end of its owner") {
+    GpuInbox own;
+    std::uint64_t posted = 0;
+    PostedWindow window{};
+    for (window.count = 1; own.post(window); ++window.count) ++posted;
+    CHECK(posted == 64);
+    CHECK(own.arrived() == 0);
+    const int taken = status_of_child([&] {
+        GpuInbox other(own.address());
+        int expected = 1;
+        for (; other.next() != nullptr; other.remove())
+            if (other.next()->count != expected++) return -1;
+        other.add_arrived(2);
+        other.add_arrived(3);
+        return other.has_owner() ? expected - 1 : -2;
+    });
+    CHECK(taken == 64);
+    CHECK(own.arrived() == 5);
+    CHECK(own.post(window));
+
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    const pid_t owner = fork();
+    if (owner == 0) {
+        const GpuInbox inbox;
+        const std::string address = inbox.address();
+        if (write(ends[1], address.data(), address.size()) < 0) _exit(1);
+        pause();
+    }
+    std::string address(64, ' ');
+    address.resize(static_cast<std::size_t>(read(ends[0], address.data(), address.size())));
+    const GpuInbox other(address);
+    CHECK(other.has_owner());
+    kill(owner, SIGKILL);
+    siginfo_t ended{};
+    waitid(P_PID, static_cast<id_t>(owner), &ended, WEXITED | WNOWAIT);  // a zombie
+    CHECK_FALSE(other.has_owner());
+    waitpid(owner, nullptr, 0);
+    CHECK(message_of([&] { const GpuInbox gone(address); }).find("No such file or directory: start the ranks") !=
+          std::string::npos);
+    for (const int end : ends) close(end);
+}
+
 TEST_CASE("the fake detects a wrong use of the driver") {
     const GpuRuntime& runtime = fake_cuda();
     char* const data = static_cast<char*>(runtime.allocate(64));
@@ -159,8 +223,19 @@ TEST_CASE("the fake detects a wrong use of the driver") {
     CHECK(is_fatal([&] { runtime.release(data + 1); }));
     CHECK(is_fatal([&] { runtime.queue_copy(GpuCopy::to_device, data, host.data(), 8, runtime.create_stream()); }));
     CHECK(is_fatal([&] {
-        runtime.queue_copy(GpuCopy::within_device, data, data + 32, 8, nullptr);
+        runtime.queue_copy(GpuCopy::between_devices, data, data + 32, 8, nullptr);
         runtime.release(data);
+    }));
+    CHECK(is_fatal([&] {
+        void* const own = runtime.allocate(64);
+        const auto shared = runtime.share(own);
+        const pid_t child = fork();
+        if (child == 0) {
+            runtime.map(shared);
+            _exit(0);  // leaves it mapped
+        }
+        waitpid(child, nullptr, 0);
+        runtime.release(own);
     }));
     CHECK_FALSE(is_fatal([&] { runtime.copy(GpuCopy::to_device, data, host.data(), 64); }));
     runtime.release(data);

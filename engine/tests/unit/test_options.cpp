@@ -177,7 +177,8 @@ TEST_CASE("values that no kernel takes are refused") {
         {"put_latency --win window", "unknown window creation 'window': choose create, allocate or dynamic"},
         {"put_latency --sync none",
          "unknown synchronisation 'none': choose lock, flush, flush_local, lock_all, pscw or fence"},
-        {"latency --transport usb", "unknown transport 'usb': choose mpi, tcp, ucx, ofi, verbs, nccl, null or corrupt"},
+        {"latency --transport usb",
+         "unknown transport 'usb': choose mpi, tcp, ucx, ofi, verbs, nccl, cuda-p2p, hip-p2p, null or corrupt"},
         {"latency --streams 2", "--streams does not apply to transport mpi: use --transport tcp or verbs"},
         {"latency --reconnect --repeats 4",
          "--reconnect does not apply to transport mpi: an MPI library opens its connections by itself and keeps them "

@@ -187,7 +187,7 @@ SECTIONS = {
         value(
             "--transport",
             "LIST",
-            "What carries the messages: mpi, tcp, ucx, ofi, verbs, nccl; several are compared [mpi].",
+            "mpi, tcp, ucx, ofi, verbs, nccl, or copies between GPUs: cuda-p2p, hip-p2p; several are compared [mpi].",
             "transport",
         ),
         value("--device", "NAME", "NIC of tcp (interface or network), ucx, ofi or verbs.", "device"),
@@ -196,7 +196,12 @@ SECTIONS = {
         value("--gid-index", "N", "GID of the port, over verbs [an own address].", "gid-index"),
         value("--service-level", "0..15", "InfiniBand service level, over verbs [0].", "service-level"),
         value("--mtu", "BYTES", "Path MTU, over verbs [that of the port].", "mtu"),
-        value("--memory", "M", "Buffers in host, host-huge, host-numa:N, cuda, hip [host; nccl: cuda].", "memory"),
+        value(
+            "--memory",
+            "M",
+            "Buffers in host, host-huge, host-numa:N, cuda, hip [of GPUs: theirs; else host].",
+            "memory",
+        ),
     ),
     "Options of some benchmarks": (
         value("-W --window --window-size", "N", "Messages in flight.", "window"),

@@ -165,7 +165,12 @@ class TransportInfo:
     wins: tuple[str, ...]  # values of --win
     syncs: tuple[str, ...]  # values of --sync
     moves_bytes: bool
-    memory: str  # where the message buffers are by default
+    memories: tuple[str, ...]  # of GPUs: those that it moves; the first is the default
+
+    @property
+    def memory(self) -> str:
+        """Where the message buffers are by default."""
+        return self.memories[0]
 
 
 @dataclass(frozen=True)
@@ -230,9 +235,11 @@ TRANSPORTS: Mapping[str, TransportInfo] = {
         tuple(wins.split()),
         tuple(syncs.split()),
         moves == "moves",
-        memory,
+        tuple(memories.split()),
     )
-    for name, offers, options, wins, syncs, moves, memory, _ in registry_table("transports.inc", "TRANSPORT", 8)
+    for _, name, offers, options, wins, syncs, moves, _, memories, _ in registry_table(
+        "transports.inc", "TRANSPORT", 10
+    )
 }
 # What follows the name of a memory after a colon, as in host-numa:1, by name; "" where nothing does.
 MEMORIES: Mapping[str, str] = {

@@ -53,10 +53,16 @@ def refuse_row(row: RowSpec, texts: Texts) -> None:
             raise UsageError(f"--sizes {size} does not apply to {row.kernel}", kernel.sizes_hint)
     _refuse_transport(row)
     if kernel.is_one_sided and kernel.bidirectional and row.sync not in SYNCS_OF_BOTH_ENDS:
-        choices = alternatives(SYNCS_OF_BOTH_ENDS)
-        raise UsageError(
-            f"--sync {row.sync} does not apply to {row.kernel}", f"both ends must take part, use {choices}"
-        )
+        _refuse_sync_of_one_end(row)
+
+
+def _refuse_sync_of_one_end(row: RowSpec) -> None:
+    offered = [sync for sync in SYNCS_OF_BOTH_ENDS if sync in TRANSPORTS[row.transport].syncs]
+    if not offered:
+        required = f"{row.kernel} requires a transport with a --sync of both ends, which {row.transport} does not offer"
+        raise UsageError(required, "choose another --transport")
+    use = f"both ends must take part, use {alternatives(offered)}"
+    raise UsageError(f"--sync {row.sync} does not apply to {row.kernel}", use)
 
 
 def _refuse_options_of_other_transports(row: RowSpec, texts: Texts) -> None:
@@ -99,8 +105,8 @@ def _refuse_transport(row: RowSpec) -> None:
         if missing := ", ".join(name for name in capabilities if name not in transport.offers):
             required = f"{what} requires a transport with {missing}, which {row.transport} does not offer"
             raise UsageError(required, "choose another --transport")
-    if transport.memory in GPU_MEMORIES and row.memory not in GPU_MEMORIES:
-        choices = alternatives(f"--memory {memory}" for memory in GPU_MEMORIES)
+    if transport.memory in GPU_MEMORIES and row.memory not in transport.memories:
+        choices = alternatives(f"--memory {memory}" for memory in transport.memories)
         raise UsageError(
             f"--memory {row.memory} does not apply to transport {row.transport}",
             f"it moves memory of GPUs only, use {choices}",

@@ -1,0 +1,203 @@
+"""Peer copies between the GPUs of a host: over the fake driver of engine/tests/fakes, and over GPUs where there are."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from real_mpi import Mpi, one_line, wait_until
+
+from fablint.store import read_run
+
+CHECKED = "--sizes 8,64K --samples 3 --warmup 1 --validate"
+PLAN = [
+    *(f"{kernel} {CHECKED}" for kernel in ("latency", "bandwidth", "bibandwidth", "exchange")),
+    *(f"{kernel} {CHECKED}" for kernel in ("put_latency", "put_bandwidth", "get_latency", "get_bandwidth")),
+    "latency --name empty --sizes 0 --samples 3 --validate",
+    # More windows than an inbox has room for, and messages that have one buffer.
+    "bandwidth --name one-buffer --sizes 8 --window 500 --buffers single --samples 3",
+    "latency_mp --sizes 8 --samples 3 --validate",
+]
+OF_ALL_RANKS = [
+    "bandwidth --name again --pattern all-pairs --repeats 4 --reconnect --sizes 8 --samples 3 --validate",
+    "get_latency --name read-all --pattern all-pairs --sizes 8 --samples 3 --validate",
+    "bandwidth --name fan-in --pattern fan-in --sizes 8,64K --samples 3 --validate",
+    "bandwidth --name fan-out --pattern fan-out --sizes 8,64K --samples 3 --validate",
+    "latency --name loaded --pattern victim-aggressor --sizes 8 --samples 3",
+]
+
+
+def over(lines: list[str], transport: str) -> str:
+    return "\n".join(f"{line} --transport {transport}" for line in lines)
+
+
+@pytest.fixture
+def fakes(fake_drivers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Driver libraries that are fakes, with four GPUs."""
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_drivers), prepend=os.pathsep)
+    monkeypatch.setenv("FAKE_GPU_DEVICES", "4")
+    return fake_drivers
+
+
+def gpus_problem() -> str:
+    """Why no copies between two NVIDIA GPUs are possible here; '' if they are."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        return str(error)
+    count, can = ctypes.c_int(), ctypes.c_int()
+    if status := driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
+        return f"the driver returns {status}"
+    if count.value < 2:
+        return f"they need two GPUs, this host has {count.value}"
+    driver.cuDeviceCanAccessPeer(ctypes.byref(can), 0, 1)
+    return "" if can.value else "the first two GPUs have no peer access"
+
+
+@pytest.mark.parametrize("transport", ["cuda-p2p", "hip-p2p"])
+def test_every_message_arrives_in_the_memory_of_the_peer(mpi: Mpi, fakes: Path, tmp_path: Path, transport: str) -> None:
+    lines = PLAN + OF_ALL_RANKS if transport == "cuda-p2p" else PLAN[:5]
+    ended = mpi.run(4, "--plan", "-", "-o", tmp_path / "a.run", text=over(lines, transport))
+    assert ended.status == 0, ended.errors
+    assert "fake lib" not in ended.errors  # no call in a wrong order, of a wrong stream or pointer; nothing left
+    run = read_run(tmp_path / "a.run")
+    assert [row.attributes["state"] for row in run.rows] == ["complete"] * len(lines)
+    for row in run.rows:
+        assert row.attributes["memory"] == transport.removesuffix("-p2p")
+        assert row.attributes["gpu_path"] == "direct"
+        assert set(row.attributes["devices"]) == {"peer access with atomics"}
+    assert run.attributes["rank_gpu"] == ["0000:1a:00.0", "0000:2a:00.0", "0000:3a:00.0", "0000:4a:00.0"]
+
+
+def test_every_message_arrives_between_gpus(mpi: Mpi, tmp_path: Path) -> None:
+    if problem := gpus_problem():
+        pytest.skip(f"no copies between GPUs: {problem}")
+    ended = mpi.run(2, "--plan", "-", "-o", tmp_path / "a.run", text=over(PLAN, "cuda-p2p"))
+    assert ended.status == 0, ended.errors
+
+
+def test_the_run_says_what_the_links_are(
+    mpi: Mpi, fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_GPU_NO_ATOMICS", "0-2")
+    line = "latency --pattern all-pairs --sizes 8 --samples 3 --transport cuda-p2p"
+    ended = mpi.run(3, *line.split(), "-o", tmp_path / "a.run")
+    assert ended.status == 0, ended.errors
+    (row,) = read_run(tmp_path / "a.run").rows
+    both = "peer access with atomics; peer access without atomics"
+    assert row.attributes["devices"] == {both: "0,2", "peer access with atomics": "1"}
+
+
+def test_gpus_without_access_to_each_other_are_named(mpi: Mpi, fakes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_GPU_NO_ACCESS", "0-1")
+    ended = mpi.run(2, "latency", "--transport", "cuda-p2p", "-q")
+    assert ended.status == 3
+    assert (
+        "partner 0: cuda-p2p: the driver has no peer access from GPU 0000:1a:00.0 to 0000:2a:00.0: choose --transport "
+        "nccl or mpi" in ended.errors
+    )
+
+
+@pytest.mark.parametrize(
+    ("ranks", "arguments", "message"),
+    [
+        (
+            5,
+            "latency",
+            "cuda-p2p copies between GPUs, and ranks 0 and 4 have the same one, 0000:1a:00.0 of ",
+        ),
+        (
+            2,
+            "latency --memory hip",
+            "--memory hip does not apply to transport cuda-p2p: it moves memory of GPUs only, use --memory cuda",
+        ),
+        (
+            2,
+            "put_bibandwidth",
+            "put_bibandwidth requires a transport with a --sync of both ends, which cuda-p2p does not offer: choose "
+            "another --transport",
+        ),
+        (2, "put_latency --sync pscw", "--sync pscw does not apply to transport cuda-p2p: choose one of flush"),
+    ],
+)
+def test_what_peer_copies_cannot_do_is_refused(mpi: Mpi, fakes: Path, ranks: int, arguments: str, message: str) -> None:
+    ended = mpi.run(ranks, *arguments.split(), "--transport", "cuda-p2p", "-q")
+    assert ended.status == 2
+    assert one_line(ended.error_lines).startswith(message)
+
+
+def test_too_little_memory_of_a_gpu_ends_the_row_and_leaves_nothing(
+    mpi: Mpi, fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_GPU_BYTES", "100000")
+    lines = ["latency --sizes 8 --samples 3", "latency --sizes 80K --samples 3"]
+    ended = mpi.run(2, "--plan", "-", "-q", "-o", tmp_path / "a.run", text=over(lines, "cuda-p2p"))
+    assert ended.status == 3, ended.errors
+    assert one_line(ended.error_lines).startswith("cuda: GPU memory of 81920 bytes: out of memory (2): choose ")
+    assert "fake lib" not in ended.errors
+    assert [row.attributes["state"] for row in read_run(tmp_path / "a.run").rows] == ["complete"]
+
+
+class Ranks:
+    """Ranks 0 and 1 without MPI, each a process of the test's own."""
+
+    def __init__(self, engine: Path) -> None:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            place = f"127.0.0.1:{listener.getsockname()[1]}"
+        self._argv = [str(engine), "--rendezvous", place, "--ranks", "2", "--rank"]
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def start(self, *before: str, row: str = "") -> subprocess.Popen[str]:
+        argv = [*before, *self._argv, str(len(self.processes)), *row.split()]
+        pipe = subprocess.PIPE
+        environ = {**os.environ, "FABLINT_TOKEN": "0123456789abcdef"}
+        self.processes.append(
+            subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, env=environ)
+        )
+        return self.processes[-1]
+
+
+@pytest.fixture
+def ranks(mpi: Mpi) -> Iterator[Ranks]:
+    both = Ranks(mpi.engine)
+    yield both
+    for process in both.processes:
+        process.kill()
+        process.communicate()
+
+
+def test_a_rank_that_is_killed_is_named(fakes: Path, ranks: Ranks, tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    row = f"latency --transport cuda-p2p --sizes 8 --repeats 10000 --budget 0.02 -o {path}"
+    first, second = ranks.start(row=row), ranks.start()
+    wait_until(lambda: any(path.glob("latency/count/c.*")), "the first cell on the disk")
+    second.kill()
+    _, errors = first.communicate(timeout=60)
+    assert first.returncode == 3, errors
+    assert re.search(r"^fablint-engine: failed: rank 1 ", errors, re.M), errors
+    assert read_run(path).rows[0].arrays["count"][:].any()  # what was measured is kept
+
+
+def test_a_pair_of_two_hosts_is_refused_before_anything_is_measured(fakes: Path, ranks: Ranks, tmp_path: Path) -> None:
+    renamed = ["unshare", "--uts", "sh", "-c", 'hostname other && exec "$@"', "sh"]
+    if subprocess.run([*renamed, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("another name for a host needs root")
+    plan = tmp_path / "plan.txt"
+    plan.write_text("latency --transport tcp --sizes 8\nlatency --name far --transport cuda-p2p --pattern all-pairs\n")
+    first = ranks.start(row=f"--plan {plan} -o {tmp_path / 'a.run'}")
+    ranks.start(*renamed)
+    _, errors = first.communicate(timeout=60)
+    assert first.returncode == 2, errors
+    here = os.uname().nodename
+    assert (
+        "fablint-engine: error: transport cuda-p2p connects ranks of one host, and row far has a pair of "
+        f"rank 0 on {here} and rank 1 on other: " in errors
+    )
+    assert not (tmp_path / "a.run").exists()

@@ -15,11 +15,12 @@ from report_cases import fault_case, healthy_case, incomplete_case
 from fablint.errors import UsageError
 from fablint.model import Placement
 from fablint.report import finding_order, run_facts
-from fablint.report.pdf.matrix_png import matrix_png
 from fablint.report.pdf.page_layout import WIDTH, fitted, styles
 from fablint.report.pdf.pdf_report import pdf_report
+from fablint.report.pdf.png_pictures import picture
 from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.heatmap import topological_order
+from fablint.simulate import SimulatedFabric, SimulatedRow, fat_tree
 from fablint.workflows import analysis
 
 
@@ -69,7 +70,7 @@ def test_names_that_are_too_long_are_shortened_to_their_room_and_markup_is_text(
 def test_a_pdf_without_its_library_names_the_extra(monkeypatch, tmp_path):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"reportlab: pip install 'fablint\[pdf\]'"):
-        analysis.write_picture(*healthy_case(), tmp_path / "x.pdf", "pdf")
+        analysis.write_pdf(*healthy_case(), tmp_path / "x.pdf")
 
 
 def test_the_picture_shows_the_slowest_pair_in_red_and_pairs_without_measurement_in_grey():
@@ -79,9 +80,32 @@ def test_the_picture_shows_the_slowest_pair_in_red_and_pairs_without_measurement
     placement = Placement.of(run, diagnosis.topology)
     fit = run_facts.fit_of(diagnosis, row, size)
     deviation = drawn_matrix(row, size, fit, placement, topological_order(placement)).deviation
-    pixels = np.asarray(Image.open(BytesIO(matrix_png(run, diagnosis)))).astype(int)
+    pixels = np.asarray(Image.open(BytesIO(picture(run, diagnosis, "finding")))).astype(int)
     places = 200 + (np.arange(len(deviation)) + 0.5) * 960 / len(deviation)  # of lines; of columns 30 pixels less
     src, dst = np.unravel_index(np.nanargmax(deviation), deviation.shape)
     slowest, own = (pixels[int(places[at]), int(places[to] - 30)] for at, to in ((src, dst), (0, 0)))
     assert slowest[0] > slowest[1] + 100
     assert own.tolist() == [224, 224, 224]
+
+
+def test_each_picture_has_a_name():
+    run, diagnosis = fault_case()
+    rows = [row.name for row in run.rows if row.purpose == "measure"]
+    names = [f"{kind}:{row}" for row in rows for kind in ("deviation", "measured", "distribution")]
+    pictures = {picture(run, diagnosis, name) for name in names}
+    assert len(pictures) == len(names) > 2
+    assert all(Image.open(BytesIO(one)).format == "PNG" for one in pictures)
+    with pytest.raises(UsageError, match=r"no picture 'measurd:latency': did you mean measured:latency"):
+        picture(run, diagnosis, "measurd:latency")
+
+
+def test_cells_of_few_rounds_have_measured_pairs():
+    """A run of 24 rounds measures a small share of the pairs: single pairs would be lost among empty cells."""
+    tree = fat_tree(8, 3)
+    ranks = np.arange(512)
+    rounds = [np.stack([ranks, ranks ^ step], axis=1)[ranks < ranks ^ step] for step in range(1, 512, 22)]
+    run = SimulatedFabric(tree, [], seed=1).measure(rounds, (SimulatedRow("bandwidth", (1 << 20,)),))
+    placement = Placement.of(run, tree.topology)
+    matrix = drawn_matrix(run.rows[0], 1 << 20, None, placement, topological_order(placement))
+    assert (run.ranks, matrix.side) == (512, 5)
+    assert np.isfinite(matrix.log_time).mean() > 0.4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 
@@ -43,9 +43,25 @@ class _Sources(NamedTuple):
     site: Path | None
 
 
+class _Form(NamedTuple):
+    """The file to write instead of the HTML page."""
+
+    output: Path | None
+    pdf: bool
+    png: str | None  # name of the picture
+
+    @property
+    def default_name(self) -> str:
+        return "report.pdf" if self.pdf else "report.png" if self.png else "index.html"
+
+
 _forms = with_options(
-    click.option("--pdf", "form", flag_value="pdf", help="Write a PDF to print and sign [RUN/report/report.pdf]."),
-    click.option("--png", "form", flag_value="png", help="Write the matrix as a picture [RUN/report/report.png]."),
+    click.option("--pdf", is_flag=True, help="Write a PDF to print and sign [RUN/report/report.pdf]."),
+    click.option(
+        "--png",
+        metavar="PICTURE",
+        help="Write a picture [RUN/report/report.png]: finding, or deviation:ROW, measured:ROW, distribution:ROW.",
+    ),
     result_file_options,
 )
 _selection = with_options(
@@ -73,12 +89,10 @@ def report(  # noqa: PLR0913
     findings: Path | None,
     site: Path | None,
     output: Path | None,
-    form: str | None,
+    pdf: bool,
+    png: str | None,
     table: str | None,
-    rows: tuple[str, ...],
-    percentiles: tuple[float, ...] | None,
-    full: bool,
-    slowest: int | None,
+    **selection: Any,
 ) -> int:
     """Analyse a run and write one self-contained HTML page, with the verdict as JSON in the same folder.
 
@@ -90,15 +104,17 @@ def report(  # noqa: PLR0913
     Examples:
       fablint report night.run -o night.html
       fablint report night.run --pdf -o acceptance.pdf
+      fablint report night.run --png deviation:bandwidth -o matrix.png
       fablint report night.run --table pairs --slowest 20
     """
     from fablint.report import Options, render_table
 
     if table is None:
-        _refuse(_ONLY_FOR_TABLES, rows, percentiles, full, slowest)
-        return _page(session, runs, _Sources(topology, findings, site), output, form)
-    _refuse(_ONLY_FOR_PAGES, output, form, topology, findings, site, session.result_files)
-    rendered = render_table(session.read(runs), table, Options(percentiles or (), full, slowest), rows)
+        _refuse(_ONLY_FOR_TABLES, *selection.values())
+        return _page(session, runs, _Sources(topology, findings, site), _Form(output, pdf, png))
+    _refuse(_ONLY_FOR_PAGES, output, pdf, png, topology, findings, site, session.result_files)
+    rows, percentiles = selection.pop("rows"), selection.pop("percentiles") or ()
+    rendered = render_table(session.read(runs), table, Options(percentiles, **selection), rows)
     session.result(rendered.text, {"format": 1, **rendered.as_dict()})
     return 0
 
@@ -108,18 +124,22 @@ def _refuse(why: tuple[str, str], *given: object) -> None:
         raise UsageError(*why)
 
 
-def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, output: Path | None, form: str | None) -> int:
+def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, form: _Form) -> int:
     from fablint.workflows import analysis, run_files
 
+    if form.pdf and form.png is not None:
+        raise UsageError("--pdf and --png contradict each other", "give one of them")
     run = session.read(runs)
-    if run.path is None and output is None:
+    if run.path is None and form.output is None:
         raise UsageError(f"{runs[0]} is a file, not a run directory for the page", "name the page with -o page.html")
     topology = run_files.load_topology(sources.topology, run)
     diagnosis = analysis.diagnose(run, topology, run_files.load_findings(sources.findings), sources.site)
-    page = output or analysis.page_of(runs[0]).with_name(f"report.{form}" if form else "index.html")
+    page = form.output or analysis.page_of(runs[0]).with_name(form.default_name)
     code = session.verdict(run, diagnosis)  # first: a page that cannot be written costs no verdict
-    if form:
-        analysis.write_picture(run, diagnosis, page, form)
+    if form.pdf:
+        analysis.write_pdf(run, diagnosis, page)
+    elif form.png is not None:
+        analysis.write_png(run, diagnosis, page, form.png)
     else:
         analysis.write_report(run, diagnosis, page)
     session.say(f"report: {page}")

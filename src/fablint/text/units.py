@@ -63,10 +63,12 @@ def percent(fraction: float) -> str:
     """
     >>> percent(-0.412), percent(0.0034), percent(1.2)
     ('-41 %', '+0.3 %', '+120 %')
+    >>> percent(-0.0002)
+    '+0.0 %'
     """
     if not math.isfinite(fraction):
         return "-"
-    value = 100 * fraction
+    value = 100 * fraction if abs(fraction) >= 0.0005 else 0.0
     return f"{value:+.0f} %" if abs(value) >= 10 else f"{value:+.1f} %"
 
 

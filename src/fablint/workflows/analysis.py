@@ -140,24 +140,35 @@ def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:
     save_text(page.with_name(verdict), verdict_json(diagnosis))
 
 
-def write_picture(run: Run, diagnosis: Diagnosis, path: Path, form: str) -> None:
-    """Write the report as a PDF (`form` pdf), or the matrix of its gravest finding as a picture (png).
+def write_pdf(run: Run, diagnosis: Diagnosis, path: Path) -> None:
+    """Write the report as a PDF. Raises UsageError without the extra `pdf`, IncompleteError for a file."""
+    _require_reportlab("a PDF")
+    from fablint.report.pdf.pdf_report import pdf_report
+
+    save_octets(path, pdf_report(run, diagnosis))
+
+
+def write_png(run: Run, diagnosis: Diagnosis, path: Path, name: str) -> None:
+    """Write the picture of a name, see `png_pictures.picture`.
 
     Raises
     ------
     UsageError
-        The extra `pdf` is not installed; a run without pairs has no picture.
+        The extra `pdf` is not installed; the run has no such picture.
     IncompleteError
         The file cannot be written.
     """
+    _require_reportlab("a PNG")
+    from fablint.report.pdf.png_pictures import picture
+
+    save_octets(path, picture(run, diagnosis, name))
+
+
+def _require_reportlab(what: str) -> None:
     from importlib.util import find_spec
 
     if find_spec("reportlab") is None:
-        raise UsageError(f"a {form.upper()} needs the library reportlab", "pip install 'fablint[pdf]'")
-    from fablint.report.pdf.matrix_png import matrix_png
-    from fablint.report.pdf.pdf_report import pdf_report
-
-    save_octets(path, (pdf_report if form == "pdf" else matrix_png)(run, diagnosis))
+        raise UsageError(f"{what} needs the library reportlab", "pip install 'fablint[pdf]'")
 
 
 def page_of(path: Path) -> Path:

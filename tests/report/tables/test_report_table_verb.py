@@ -56,7 +56,7 @@ def test_the_same_figures_as_json(run, capsys):
     [
         (
             ["--table", "osu", "-o", "x.html"],
-            "--table prints a table: -o, --pdf, --png, --topology, --findings and --site belong to the page",
+            "--site, --junit and --prometheus need a verdict",
         ),
         (["--table", "osu", "--slowest", "2"], "table osu has no use for --slowest: leave it out"),
         (["--table", "osu", "--row", "far"], "the run has no row 'far': choose from near, wide"),

@@ -24,6 +24,7 @@ _LABEL = 5.5  # points
 _MOST_LABELS = 32
 _LONGEST = 20 * mm  # of a name beside an axis
 _BARS = 48
+BAR_COLOUR = "#4575b4"
 _BEYOND = 3.0  # the axis of a histogram ends at so many medians
 _GAP = 6 * mm
 
@@ -122,17 +123,41 @@ def _enlarged(shape: tuple[int, ...]) -> tuple[int, int]:
     return shape[1] * factor, shape[0] * factor
 
 
-class HistogramFigure(Flowable):  # type: ignore[misc]
-    """Histograms of the pairs of a row and size, one panel for each scope; heights are logarithms of counts."""
+@dataclass(frozen=True)
+class Histograms:
+    """Numbers of pairs of a row and size in bins, one histogram for each scope."""
 
-    def __init__(self, one: SizeSurvey) -> None:
-        super().__init__()
-        self._one = one
+    panels: list[tuple[str, np.ndarray]]  # title, numbers
+    ends: tuple[str, str]  # words at the ends of the axis
+
+    @classmethod
+    def of(cls, one: SizeSurvey) -> Histograms:
+        """Count the pairs of a row and size."""
         distribution = one.distribution
         low, middle, high = (distribution.quantile(share) for share in (0.0, 0.5, 1.0))
         end = min(high * 1.001, max(_BEYOND * middle, distribution.quantile(0.9)))
-        self._edges = np.geomspace(low * 0.999, max(end, low * 1.01), _BARS + 1)
-        self._is_clipped = high > self._edges[-1]
+        edges = np.geomspace(low * 0.999, max(end, low * 1.01), _BARS + 1)
+        panels = []
+        for scope in distribution.scopes():
+            counts = distribution.histogram(scope, edges)
+            pairs = units.plural(distribution.pairs(scope), "pair")
+            title = f"{HEADINGS.get(scope, scope)}: {pairs}, highest bar {int(counts.max()):,} (log)"
+            panels.append((title, counts))
+        first, last = (units.figure(one.row.quantity, one.size, float(edge)) for edge in edges[[0, -1]])
+        return cls(panels, (first, f"{last} and beyond" if high > edges[-1] else last))
+
+    @staticmethod
+    def heights(counts: np.ndarray) -> np.ndarray:
+        """Return the heights of bars, 0..1: logarithms of the numbers."""
+        return np.asarray(np.log1p(counts) / max(float(np.log1p(counts.max())), 1e-9))
+
+
+class HistogramFigure(Flowable):  # type: ignore[misc]
+    """Histograms of the pairs of a row and size, one panel for each scope."""
+
+    def __init__(self, one: SizeSurvey) -> None:
+        super().__init__()
+        self._histograms = Histograms.of(one)
         self.width, self.height = WIDTH, 34 * mm
 
     def wrap(self, *_: float) -> tuple[float, float]:
@@ -141,20 +166,17 @@ class HistogramFigure(Flowable):  # type: ignore[misc]
 
     def draw(self) -> None:
         """Draw at the origin of the flowable."""
-        scopes = self._one.distribution.scopes()
-        width = (WIDTH - _GAP * (len(scopes) - 1)) / max(1, len(scopes))
-        for number, scope in enumerate(scopes):
-            counts = self._one.distribution.histogram(scope, self._edges)
-            pairs = units.plural(self._one.distribution.pairs(scope), "pair")
-            self._draw_panel(number * (width + _GAP), width, counts, f"{HEADINGS.get(scope, scope)}: {pairs}")
+        panels = self._histograms.panels
+        width = (WIDTH - _GAP * (len(panels) - 1)) / max(1, len(panels))
+        for number, (title, counts) in enumerate(panels):
+            self._draw_panel(number * (width + _GAP), width, counts, title)
 
     def _draw_panel(self, left: float, width: float, counts: np.ndarray, title: str) -> None:
         canvas, bottom = self.canv, 12.0
         height = self.height - bottom - 12
-        heights = np.log1p(counts) / max(float(np.log1p(counts.max())), 1e-9)
-        canvas.setFillColor(colors.HexColor("#4575b4"))
+        canvas.setFillColor(colors.HexColor(BAR_COLOUR))
         bar = width / len(counts)
-        for index, share in enumerate(heights):
+        for index, share in enumerate(Histograms.heights(counts)):
             if share > 0:
                 canvas.rect(left + index * bar, bottom, bar * 0.9, max(0.6, share * height), stroke=0, fill=1)
         canvas.setStrokeColor(colors.HexColor("#666666"))
@@ -162,10 +184,6 @@ class HistogramFigure(Flowable):  # type: ignore[misc]
         canvas.line(left, bottom, left + width, bottom)
         canvas.setFillColor(colors.black)
         canvas.setFont(REGULAR, 6.5)
-        words = [units.figure(self._one.row.quantity, self._one.size, float(edge)) for edge in self._edges[[0, -1]]]
-        beyond = " and beyond" if self._is_clipped else ""
-        canvas.drawString(left, 4, words[0])
-        canvas.drawRightString(left + width, 4, words[1] + beyond)
-        canvas.drawString(
-            left, self.height - 8, fitted(f"{title}, highest bar {int(counts.max()):,} (log)", width, 6.5)
-        )
+        canvas.drawString(left, 4, self._histograms.ends[0])
+        canvas.drawRightString(left + width, 4, self._histograms.ends[1])
+        canvas.drawString(left, self.height - 8, fitted(title, width, 6.5))

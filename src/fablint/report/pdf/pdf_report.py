@@ -147,9 +147,14 @@ class _Report:
     def _distances(self) -> Iterator[Any]:
         lines = scopes.scope_lines(self.run, self.placement, self.surveys)
         if lines:
+            widths: tuple[float, ...] = (1.2, 1.5, 0.9, 1, 1.2, 1.2, 1.2)
+            if not any(line.beside for line in lines):
+                yield from _heading("Figures by distance")
+                yield table(scopes.HEAD, [line.cells for line in lines], widths)
+                yield paragraph("No bisection was measured (fablint check --suite acceptance measures it).")
+                return
             yield from _heading("Figures by distance, and of the bisection")
-            cells = [(*line.cells, line.beside) for line in lines]
-            yield table((*scopes.HEAD, "at once"), cells, (1.2, 1.5, 0.9, 1, 1.2, 1.2, 1.2, 2))
+            yield table((*scopes.HEAD, "at once"), [(*line.cells, line.beside) for line in lines], (*widths, 2))
 
     def _figures(self, row: Row) -> Iterator[Any]:
         surveys = self.surveys[row.name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,9 +31,13 @@ class DrawnMatrix:
 
 
 def drawn_matrix(row: Row, size: int, fit: Fit | None, placement: Placement, order: np.ndarray) -> DrawnMatrix:
-    """Read one size of a row, in blocks; of a list of pairs all rounds together."""
+    """Read one size of a row, in blocks; of a list of pairs all rounds together.
+
+    Few rounds measure a small share of all pairs: a cell then has as many ranks as make a measured pair probable.
+    """
     ranks = len(order)
-    side = -(-ranks // EDGE)
+    rounds = row.arrays["dst"].shape[1] if row.layout == "list" else ranks
+    side = max(-(-ranks // EDGE), math.ceil(math.sqrt(ranks / max(1, rounds))))
     cells = -(-ranks // side)
     cell = np.empty(ranks, np.int64)
     cell[order] = np.arange(ranks) // side

@@ -1,4 +1,4 @@
-"""Package files of Spack and EasyBuild, the module file: parsed, and compared with pyproject.toml."""
+"""Package files of Spack and EasyBuild, the module file: what they install is what pyproject.toml needs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import spack_stand_in
 
 from fablint import __version__
 
@@ -34,14 +35,26 @@ def needed(words: list[str]) -> dict[str, str]:
 
 
 def test_the_spack_package_has_the_dependencies_of_the_project() -> None:
-    calls = [node for node in ast.walk(ast.parse(SPACK.read_text())) if isinstance(node, ast.Call)]
-    by_name = {(call.func.id, call.args[0].value) for call in calls if isinstance(call.func, ast.Name) and call.args}
-    versions = {value for name, value in by_name if name == "version"}
-    assert __version__ in versions
-    specs = [value.split("@") for name, value in by_name if name == "depends_on" and value.startswith("py-")]
-    declared = {name.removeprefix("py-"): lowest.split(":")[0] for name, lowest in specs}
-    wanted = needed(PROJECT["dependencies"]) | needed(PROJECT["optional-dependencies"]["export"])
-    assert declared == wanted | {"hatchling": "1.25"}
+    recorded = spack_stand_in.execute(SPACK)
+    assert recorded.versions == [__version__]
+    assert recorded.licenses == [PROJECT["license"]]
+    lowest = {"": {}, "+export": {}}
+    for spec, condition, types in recorded.depends_on:
+        name, _, versions = spec.partition("@")
+        if name.startswith("py-") and types != ("build",):
+            lowest[condition][name.removeprefix("py-")] = versions.split(":")[0]
+    assert lowest[""] == needed(PROJECT["dependencies"])
+    assert lowest["+export"] == needed(PROJECT["optional-dependencies"]["export"])
+    assert ("py-hatchling@1.25:", "", ("build",)) in recorded.depends_on
+    assert ("mpi@3.1:", "", ("build", "run")) in recorded.depends_on
+    assert [*recorded.variants] == ["export"]
+
+
+def test_the_spack_package_sets_the_compiler_of_its_mpi() -> None:
+    environment = spack_stand_in.Environment()
+    package = spack_stand_in.execute(SPACK).package("/opt/mpi/bin/mpicxx")
+    package.setup_run_environment(environment)
+    assert environment.variables == {"FABLINT_MPICXX": "/opt/mpi/bin/mpicxx"}
 
 
 def test_the_easyconfig_installs_the_dependencies_of_the_project() -> None:
@@ -61,12 +74,6 @@ def test_the_easyconfig_installs_the_dependencies_of_the_project() -> None:
             assert re.search(rf"# .*\b{name}\b", text), name
         else:
             assert [*map(int, names[name].split(".")[:2])] >= [*map(int, lowest.split(".")[:2])], name
-
-
-def test_easybuild_reads_the_easyconfig() -> None:
-    parser = pytest.importorskip("easybuild.framework.easyconfig.parser", reason="easybuild-framework is not installed")
-    values = parser.EasyConfigParser(str(EASYCONFIG)).get_config_dict()
-    assert ("fablint", __version__) in [tuple(extension[:2]) for extension in values["exts_list"]]
 
 
 @pytest.mark.skipif(not LMOD.exists(), reason="Lmod is not installed (Debian: lmod)")

@@ -11,8 +11,10 @@ from fablint.model import State
 from fablint.report.html.drawings.curves import curve
 from fablint.report.html.drawings.topology_drawing import drawing
 from fablint.report.html.fact_lists import all_facts, changed_counters
+from fablint.report.html.page import timelines
 from fablint.report.html.page_data import PageSource
 from fablint.simulate import dragonfly, fat_tree, simulate
+from fablint.simulate.simulated_rows import CHECK_ROWS
 from finding_cases import finding
 
 
@@ -86,3 +88,11 @@ def test_facts_are_lines_and_equal_values_stand_once():
     facts = dict(all_facts(replace(run, attributes=attributes)))
     assert facts["rank_numa"] == "0 (2 times)" and facts["instrument clock"] == "tsc"
     assert facts["row latency: pattern"] == "pairs"
+
+
+def test_pairs_that_are_spread_over_time_have_no_time_line():
+    """56 pairs, one after the other: no moment has enough of them for a median."""
+    fabric = fat_tree(2, 3)
+    run = simulate(fabric, rows=[replace(row, order="serial") for row in CHECK_ROWS], seed=1)
+    source = PageSource(run, diagnose(run, fabric.topology, "pass", ()))
+    assert set(timelines(source).values()) == {None}

@@ -105,13 +105,15 @@ def timeline(row: Row, size: int, cells: MeasuredCells, residual: npt.NDArray[np
     place = np.minimum(position(at, x, _BINS), _BINS - 1)
     bins = [np.flatnonzero(place == one) for one in range(_BINS)]
     used = [one for one in range(_BINS) if bins[one].size >= _FEWEST]
+    if not used:
+        return None
     medians = np.array([np.median(value[bins[one]]) for one in used])
     across = np.rint((np.array(used) + 0.5) * WIDTH / _BINS).astype(int)
     layers = [
         PlotLayer("band", _quantiles(at, value, x, y)),
         PlotLayer("line", line(across, HEIGHT - position(medians, y, HEIGHT))),
     ]
-    scatter = 1.4826 * float(np.median(np.abs(medians - np.median(medians)))) if medians.size else 0.0
+    scatter = 1.4826 * float(np.median(np.abs(medians - np.median(medians))))
     bursts = np.flatnonzero(np.abs(medians - np.median(medians)) > max(6 * scatter, 1.0))
     if bursts.size:
         layers.append(PlotLayer("dots", dots(across[bursts], HEIGHT - position(medians[bursts], y, HEIGHT))))

@@ -1,0 +1,82 @@
+"""How each command of the documentation is run here: as it is written, or in place of a cluster with a stand-in."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Rule(NamedTuple):
+    """What replaces part of a command here, and why; without a replacement the line is not run."""
+
+    pattern: str
+    replacement: str | None
+    reason: str
+
+
+# In this order; each applies to what the ones before it have made.
+RULES = (
+    Rule(r"^\$ ", "", "the prompt"),
+    Rule(r"^pip install .*|^make (demo|test)\b.*", None, "set-up of an environment: .ci/run does it"),
+    Rule(r"^git clone URL fablint && cd fablint", "git clone -q $CHECKOUT fablint", "no public address is known"),
+    Rule(r"^man (\S+)$", r"cat $CHECKOUT/share/man/man1/\1.1", "man is not everywhere"),
+    Rule(r"^scontrol .*", None, "output of fablint act; a Slurm cluster"),
+    Rule(r"^\*/10 [* ]+root +", "", "a line of crontab"),
+    Rule(r"/var/lib/node_exporter/", "", "folder of a service"),
+    Rule(r"/opt/openmpi/bin/mpicxx", "$(command -v mpicxx)", "path of a site"),
+    Rule(r"\| mail .*", "| cat", "no mail"),
+    Rule(r"^less ", "cat ", "no terminal"),
+    Rule(r" \.\.\.$", "", "options of the reader"),
+    Rule(r"^salloc -k -N 64 fablint check", "fablint check -w 'n[001-064]'", "no Slurm cluster"),
+    Rule(r"^salloc -k -N 64 ", "", "no Slurm cluster"),
+    Rule(r"(fablint (?:preflight|discover)\b.*?) (?:-w \S+|--hostfile \S+)(?: -x \S+)?", r"\1", "this host only"),
+    Rule(
+        r"^fablint discover -o (\S+)$",
+        r"fablint discover --from n001=$FIXTURES/discover/lldpcli-json0-two-ports.json -o \1",
+        "no allocation",
+    ),
+    Rule(r"^fablint check (-o \S+\.run)$", r"fablint simulate --hosts 16 \1", "no cluster"),
+    Rule(r"^fablint check (?!.*(--local|-w|--hosts))", "fablint check -w 'n[001-016]' ", "no allocation"),
+    Rule(r"^fablint check (?!.*(--local|--submit))(.*)", r"fablint check \2 --submit --dry-run", "no cluster"),
+    Rule(r"^fablint check (.*--submit)(?!.* --dry-run)", r"fablint check \1 --dry-run", "no scheduler that runs jobs"),
+    Rule(
+        r"--servers \S+ --clients \S+ --servers-nranks 2|--clients \S+(?= --verbose)", "-n 4 --nservers 2", "no hosts"
+    ),
+    Rule(r"^(fablint bench .*?)--hosts (?:'[^']*'|\S+)(?: --ppn 20)?", r"\1-n 4", "no hosts"),
+    Rule(r"-n 2048 --ranks-per-nic 4", "-n 4", "two CPUs"),
+    Rule(r"^(fablint (?:bench|measure)\b.*)-n (?:8|16)", r"\1-n 4", "two CPUs"),
+    Rule(r"--victims 4", "--victims 2", "two CPUs"),
+    Rule(r"^(?=fablint check --local 4 -o mine.run$)", "python $INTERRUPTED ", "a user who presses Ctrl-C"),
+    Rule(r"--local 8", "--local 4", "two CPUs"),
+    Rule(r"^(fablint check --local(?!.*--budget).*)$", r"\1 --budget 2s", "time of the tests"),
+    Rule(r"^(fablint bench osu_(?!.* (?:-i|--list|--help|--adaptive|--niters|--sizes)\b).*)$", r"\1 -i 2 -x 0", "time"),
+    Rule(r"--hosts 4096", "--hosts 1024", "time of the tests"),
+    Rule(r"--shape 33x16x8", r"\g<0> --rounds 4", "time of the tests"),
+    Rule(r"--niters 1024", "--niters 4", "time of the tests"),
+    Rule(r"^(fablint bench net_?san\w*(?!.*--niters).*)$", r"\1 --niters 4", "time of the tests"),
+    Rule(r"--num-messages 100\b", "--num-messages 4", "time of the tests"),
+    Rule(r"\bn017\b", "h07", "host of the simulated run"),
+    Rule(r"^fablint history add fablint-\S+", r"\g<0> healthy-*.run", "a baseline takes three"),
+)
+
+
+class RunLine(NamedTuple):
+    """What is run for a line of a page (empty: nothing), and the rules that made it."""
+
+    command: str
+    rules: tuple[Rule, ...] = ()
+
+
+def as_run_here(line: str) -> RunLine:
+    command = re.sub(r"\s+# .*$", "", line).strip()
+    if command.startswith("#"):
+        return RunLine("")
+    used = []
+    for rule in RULES:
+        if not re.search(rule.pattern, command):
+            continue
+        used.append(rule)
+        if rule.replacement is None:
+            return RunLine("", tuple(used))
+        command = re.sub(rule.pattern, rule.replacement, command)
+    return RunLine(command, tuple(used))

@@ -19,7 +19,7 @@ RULES = (
     Rule(r"^\$ ", "", "the prompt"),
     Rule(r"^pip install .*|^make (demo|test)\b.*", None, "set-up of an environment: .ci/run does it"),
     Rule(r"^git clone URL fablint && cd fablint", "git clone -q $CHECKOUT fablint", "no public address is known"),
-    Rule(r"^man (\S+)$", r"cat $CHECKOUT/share/man/man1/\1.1", "man is not everywhere"),
+    Rule(r"^man (\S+)$", r"test -s $CHECKOUT/share/man/man1/\1.1", "man is not everywhere"),
     Rule(r"^scontrol .*", None, "output of fablint act; a Slurm cluster"),
     Rule(r"^\*/10 [* ]+root +", "", "a line of crontab"),
     Rule(r"/var/lib/node_exporter/", "", "folder of a service"),

@@ -46,7 +46,7 @@ RULES = (
     Rule(r"-n 2048 --ranks-per-nic 4", "-n 4", "two CPUs"),
     Rule(r"^(fablint (?:bench|measure)\b.*)-n (?:8|16)", r"\1-n 4", "two CPUs"),
     Rule(r"--victims 4", "--victims 2", "two CPUs"),
-    Rule(r"^(?=fablint check --local 4 -o mine.run$)", "python $INTERRUPTED ", "a user who presses Ctrl-C"),
+    Rule(r"^(?=fablint check --local 4 -o mine.run$)", "python $INTERRUPTED ", "a user presses Ctrl-C"),
     Rule(r"--local 8", "--local 4", "two CPUs"),
     Rule(r"^(fablint check --local(?!.*--budget).*)$", r"\1 --budget 2s", "time of the tests"),
     Rule(r"^(fablint bench osu_(?!.* (?:-i|--list|--help|--adaptive|--niters|--sizes)\b).*)$", r"\1 -i 2 -x 0", "time"),

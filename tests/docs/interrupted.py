@@ -1,4 +1,4 @@
-"""Stand-in of a user who presses Ctrl-C: `interrupted.py COMMAND... -o RUN` does so when RUN has figures."""
+"""Stand-in of a user: `interrupted.py COMMAND... -o RUN` presses Ctrl-C when RUN has figures."""
 
 from __future__ import annotations
 

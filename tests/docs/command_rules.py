@@ -24,7 +24,7 @@ RULES = (
     Rule(r"^\*/10 [* ]+root +", "", "a line of crontab"),
     Rule(r"/var/lib/node_exporter/", "", "folder of a service"),
     Rule(r"/opt/openmpi/bin/mpicxx", "$(command -v mpicxx)", "path of a site"),
-    Rule(r"\| mail .*", "| cat", "no mail"),
+    Rule(r"\| (mail|sendmail) .*", "| cat", "no mail"),
     Rule(r"^less ", "cat ", "no terminal"),
     Rule(r" \.\.\.$", "", "options of the reader"),
     Rule(r"^salloc -k -N 64 fablint check", "fablint check -w 'n[001-064]'", "no Slurm cluster"),

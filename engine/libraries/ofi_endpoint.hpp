@@ -63,7 +63,7 @@ class OfiEndpoint {
     struct Operation {
         fi_context2 context;  // first: a completion has its address
         int peer;
-        bool is_copied;  // the provider has copied the message: its buffer may be used again at once
+        bool is_copied;  // as OfiEndpoint::is_copied() of the message
     };
 
     explicit OfiEndpoint(const TransportSettings& settings);
@@ -74,6 +74,8 @@ class OfiEndpoint {
     std::string address() const;
     void connect(int peer, const std::string& address);
     fi_addr_t place(int peer) const { return peers_.at(peer); }
+    // Does the provider copy a message of that size when it is sent, so that its buffer may be used again at once?
+    bool is_copied(std::size_t bytes) const { return has_injection_ && bytes <= info_->tx_attr->inject_size; }
     std::string device() const;  // provider and domain, as "tcp;ofi_rxm/eth0"
 
     Operation* new_operation(int peer, bool is_copied = false) {
@@ -120,6 +122,7 @@ class OfiEndpoint {
     const bool yielding_;
     // Closed in the reverse order.
     Info info_;
+    const bool has_injection_;
     OwnedFid<fid_fabric> fabric_;
     OwnedFid<fid_domain> domain_;
     OwnedFid<fid_cq> completions_;

@@ -8,8 +8,8 @@
 #include "base/errors.hpp"
 #include "transports/transport.hpp"
 
-inline bool is_available(const fablint::TransportInfo& info) {
-    const auto error = fablint::attempt([&] { info.make({}); });
+inline bool is_available(const fablint::TransportInfo& info, const fablint::TransportSettings& settings = {}) {
+    const auto error = fablint::attempt([&] { info.make(settings); });
     if (error) MESSAGE("skipped: transport " << std::string(info.name) << ": " << std::string(error->what()));
     return !error;
 }

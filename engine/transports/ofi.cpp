@@ -43,7 +43,7 @@ class OfiTransport : public Transport, Rma {
 
   private:
     void post_send(int peer, fi_addr_t to, const char* data, std::size_t bytes) {
-        const bool is_copied = bytes <= endpoint_.info().tx_attr->inject_size;
+        const bool is_copied = endpoint_.is_copied(bytes);
         iovec buffer{const_cast<char*>(data), bytes};
         fi_msg_tagged message{};
         message.msg_iov = &buffer;

@@ -63,6 +63,7 @@ Met meet(RankGroup& rank_group, const RowOptions& row, const Clock& clock = wall
     settings.required = row.kernel_info().required;
     settings.rank = rank_group.rank();
     settings.streams = row.streams;
+    settings.provider = row.ofi_provider;
     settings.yielding = true;
     const auto transport = transport_named(row.transport).make(settings);
     const auto memory = make_memory(row.memory);
@@ -211,6 +212,24 @@ TEST_CASE("every kernel with a payload detects a transport that damages payloads
 TEST_CASE("every transport carries every kernel that requires what it offers, intact") { check_transports(""); }
 
 TEST_CASE("several streams of a pair carry small and large messages, intact") { check_transports(" --streams 3"); }
+
+// tcp and shm copy small messages when they are sent, udp does not.
+TEST_CASE("every provider of libfabric carries messages of every size, intact") {
+    RankGroup rank_group(wall_clock(), make_mpi_control());
+    for (const std::string provider : {"tcp", "shm", "udp"}) {
+        CAPTURE(provider);
+        TransportSettings settings;
+        settings.provider = provider;
+        if (!is_available(transport_named("ofi"), settings)) continue;
+        const std::string options = " --validate --samples 3 --warmup 2 --transport ofi --ofi-provider " + provider;
+        for (const char* line : {"latency --sizes 0,8,5000", "bandwidth --window 5 --sizes 1,5000"}) {
+            const RowOptions row = row_of(line + options);
+            const Met met = meet(rank_group, row);
+            CHECK(met.damages.empty());
+            if (!met.role.idle()) check_sizes(met.cell, row, 3);
+        }
+    }
+}
 
 TEST_SUITE("long") {
     TEST_CASE("every kernel measures every size with its default window") { check_kernels(own_line); }

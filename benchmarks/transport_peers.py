@@ -24,7 +24,6 @@ CPU of a rank that polls.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -32,97 +31,18 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from comparison.alternating import alternate
 from comparison.launching import Bench, begin
+from comparison.peer_programs import IPERF3, SOCKPERF, Comparison, fi_pingpong, ucx_perftest
 from comparison.peer_table import columns_of, print_installed
 
 START_LIMIT_S = 10.0
 RUN_LIMIT_S = 60.0
-
-
-@dataclass(frozen=True)
-class Peer:
-    """A program with a server and a client. `{bytes}`, `{count}` and `{port}` in the words are those of the start."""
-
-    program: str
-    server: str
-    client: str
-    read: Callable[[str, int], float]  # output of the client and message size -> us per message, or MB/s
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A row of the engine and the program that measures the same."""
-
-    name: str
-    row: str
-    peer: Peer
-    sizes: tuple[int, ...]
-    counts: tuple[int, ...]  # messages, for each size
-    rate: bool = False
-    window: int = 64
-    environ: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def program(self) -> str:
-        return self.peer.program
-
-    @property
-    def unit(self) -> str:
-        return "MB/s" if self.rate else "us"
-
-    def figure(self, seconds: float, size: int) -> float:
-        """The engine's seconds per message in the unit of the table."""
-        return size / seconds / 1e6 if self.rate else seconds * 1e6
-
-
-def read_sockperf(text: str, _: int) -> float:
-    """Half a round trip in us, from `Summary: Latency is 5.123 usec`."""
-    return float(re.findall(r"Latency is ([\d.]+) usec", text)[-1])
-
-
-def read_iperf3(text: str, _: int) -> float:
-    return float(json.loads(text)["end"]["sum_received"]["bits_per_second"]) / 8e6
-
-
-def read_ucx(text: str, _: int) -> float:
-    """The time per message, from the rate in the last column: it has more digits than the time."""
-    return 1e6 / float(text.split()[-1])
-
-
-def read_ucx_rate(text: str, size: int) -> float:
-    return float(text.split()[-1]) * size / 1e6
-
-
-def read_pingpong(text: str, _: int) -> float:
-    """us per message: of `usec/xfer` and `Mxfers/sec`, both with two decimals, the one with more digits."""
-    time_us, rate = (float(word) for word in text.split()[-2:])
-    return time_us if time_us > 1 else 1 / rate
-
-
-SOCKPERF = Peer(
-    "sockperf",
-    "server --tcp -i 127.0.0.1 -p {port} --nonblocked --timeout 0",
-    "ping-pong --tcp -i 127.0.0.1 -p {port} -m {bytes} -t 1 --nonblocked",
-    read_sockperf,
-)
-IPERF3 = Peer("iperf3", "-s -1 -p {port}", "-c 127.0.0.1 -p {port} -l {bytes} -t 1 -J", read_iperf3)
-
-
-def ucx_perftest(test: str, *, outstanding: int = 0, rate: bool = False) -> Peer:
-    limit = f" -O {outstanding}" if outstanding else ""
-    words = f"-t {test} -s {{bytes}} -n {{count}} -w 1000 -f -p {{port}}{limit}"
-    return Peer("ucx_perftest", words, f"127.0.0.1 {words}", read_ucx_rate if rate else read_ucx)
-
-
-def fi_pingpong(provider: str) -> Peer:
-    words = f"-p {provider} -e rdm -m tagged -I {{count}} -S {{bytes}}"
-    return Peer("fi_pingpong", f"{words} -B {{port}}", f"{words} -P {{port}} 127.0.0.1", read_pingpong)
 
 
 LATENCY = "latency --directions single --iterations {count} --warmup 1000"
@@ -227,7 +147,7 @@ def running(words: Sequence[str], environ: Mapping[str, str]) -> Iterator[None]:
 
 def peer_figure(bench: Bench, one: Comparison, size: int, count: int, cpus: Sequence[int]) -> float:
     """Start the server on the first CPU and the client on the second, and read what the client prints."""
-    values = {"bytes": size, "count": count, "port": free_port()}
+    values = {"bytes": size, "count": count, "port": free_port(), "server": "127.0.0.1"}
     environ = {**os.environ, **one.environ}
 
     def words(text: str, cpu: int) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,17 +23,22 @@ class Ratio:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def alternate(programs: Mapping[str, Callable[[], float]], repetitions: int, seed: int = 1) -> dict[str, list[float]]:
-    """The figures of every program, `repetitions` each: all once, in random order, and again.
+def turns(programs: Iterable[str], repetitions: int, seed: int = 1) -> Iterator[str]:
+    """The programs in the order of their starts, `repetitions` of each: all once, in random order, and again.
 
     A random order and not a fixed one: what one program leaves behind in caches meets all others equally often.
     """
     order, draw = list(programs), random.Random(seed)
-    figures: dict[str, list[float]] = {name: [] for name in programs}
     for _ in range(repetitions):
         draw.shuffle(order)
-        for name in order:
-            figures[name].append(programs[name]())
+        yield from order
+
+
+def alternate(programs: Mapping[str, Callable[[], float]], repetitions: int) -> dict[str, list[float]]:
+    """The figures of every program, `repetitions` each, in the order of turns()."""
+    figures: dict[str, list[float]] = {name: [] for name in programs}
+    for name in turns(programs, repetitions):
+        figures[name].append(programs[name]())
     return figures
 
 

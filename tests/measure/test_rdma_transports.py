@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Mapping
 
@@ -41,6 +42,28 @@ launch one_sided --plan one_sided_plan
 launch device latency --transport verbs --device rxe9
 launch gid latency --transport verbs --gid-index 500
 launch other_node latency --transport verbs --device rxe0
+
+export FABLINT_TOKEN=0123456789abcdef
+# Ranks 0 and 1 on node0, rank 2 on node1, without MPI; the lines of the third argument run once cells are on the disk.
+disturb() {{
+    where="--rendezvous 10.77.0.1:$2 --ranks 3"
+    on node1 sh -c 'echo $$ >'$1.pid"; exec ./fablint-engine $where --rank 2" >$1.other 2>&1 &
+    ./fablint-engine $where --rank 0-1 latency --transport verbs --pattern all-pairs --repeats 1000 \
+        --sizes 8 --budget 0.3 --watchdog 30 -q -o $1.run >$1 2>&1 &
+    engine=$!
+    until ls $1.run/latency/count/c.* >/dev/null 2>&1 || ! kill -0 $engine; do sleep 0.2; done
+    eval "$3"
+    wait $engine
+    echo "status $?" >>$1
+    wait
+    cat $1.other >>$1
+    ls $1.run/latency/count | sed 's/^/kept /' >>$1
+}}
+disturb killed 20001 'on node1 kill -9 $(cat killed.pid)'
+# RoCE v2 is UDP port 4791: the ranks keep their other connections.
+disturb cut 20002 'tc qdisc add dev eth0 root handle 1: prio
+    tc qdisc add dev eth0 parent 1:3 netem loss 100%
+    tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 4791 0xffff flowid 1:3'
 """
 
 
@@ -55,7 +78,7 @@ def outputs(rdmavm: RunInVm, tmp_path_factory: pytest.TempPathFactory) -> Mappin
     (folder / "one_sided_plan").write_text(_ONE_SIDED)
     (folder / "script").write_text(_SCRIPT.format(folder=folder))
     done = rdmavm(folder, "bash", str(folder / "script"))
-    names = ("rows", "one_sided", "device", "gid", "other_node")
+    names = ("rows", "one_sided", "device", "gid", "other_node", "killed", "cut")
     assert all((folder / name).exists() for name in names), done.stderr
     return {name: (folder / name).read_text(errors="replace") for name in names}
 
@@ -84,3 +107,19 @@ def test_a_fault_is_named_in_one_line(outputs: Mapping[str, str], case: str, mes
     (line,) = [line for line in outputs[case].splitlines() if line.startswith("fablint-engine: " + message[:4])]
     assert line.startswith(f"fablint-engine: {message}")
     assert "status 0" not in outputs[case]
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("killed", r"rank 2 \(node1\), round \d+, .*its process ended"),
+        ("cut", r"rank \d \(node\d\), round \d+, .*verbs: no acknowledgement from its queue pair"),
+    ],
+)
+def test_a_peer_that_is_lost_ends_the_run_with_its_name(outputs: Mapping[str, str], case: str, reason: str) -> None:
+    """The process is killed, or RoCE has no path to it while the ranks keep their other connections."""
+    lines = outputs[case].splitlines()
+    failed = [line for line in lines if line.startswith("fablint-engine: failed: ")]
+    assert any(re.match(f"fablint-engine: failed: {reason}", line) for line in failed), outputs[case]
+    assert "status 3" in lines
+    assert any(line.startswith("kept c.") for line in lines), outputs[case]

@@ -1,0 +1,155 @@
+"""Transports of fablint over RDMA beside perftest and the programs of the libraries, started by turns.
+
+All run in the virtual machine of the test bed rdmavm, between two nodes with Soft-RoCE devices. The processor is
+emulated where KVM does not run the machine: the times are no times of RDMA, their ratios compare what the programs
+do around the same device. A ratio above 1 is a longer latency or a higher bandwidth of fablint's.
+
+- The latencies of perftest are medians of single messages, and so are fablint's beside them. Those of ucx_perftest and
+  fi_pingpong are means.
+- ib_write_lat has no counterpart: it is half of a ping-pong of writes, each detected by polling the memory. fablint's
+  put_latency ends when the other end has acknowledged the write.
+
+    python benchmarks/rdma_peers.py [--only ib_send] [--repetitions 15]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from comparison.alternating import turns
+from comparison.peer_programs import Comparison, fi_pingpong, perftest, ucx_perftest
+from comparison.peer_table import columns_of
+
+from fablint.measure import build_engine
+from fablint.measure.progress import NoProgress
+from fablint.store import read_run
+from fablint.system import System
+
+BED = Path(__file__).resolve().parents[2] / "shared" / "rdmavm" / "rdmavm"
+CANNOT_RUN = 77
+SERVER, CLIENT = "10.77.0.2", "10.77.0.1"
+START_LIMIT_S = 60
+
+ONE = "--directions single --iterations {count} --batch 1 --warmup 10"
+WINDOW = "--directions single --buffers single --iterations {windows} --window {window} --warmup 1"
+COMPARISONS: Sequence[Comparison] = (
+    Comparison("verbs latency", f"latency --transport verbs {ONE}", perftest("ib_send_lat"), (8, 4096), (1000, 500)),
+    Comparison("verbs get", f"get_latency --transport verbs {ONE}", perftest("ib_read_lat"), (8,), (500,)),
+    Comparison(
+        "verbs fop", f"fop --transport verbs {ONE}", perftest("ib_atomic_lat", "-A FETCH_AND_ADD"), (8,), (500,)
+    ),
+    *(
+        Comparison(
+            f"verbs {kernel}", f"{kernel} --transport verbs {WINDOW}", perftest(program), (65536,), (400,), True, 200
+        )
+        for kernel, program in (
+            ("bandwidth", "ib_send_bw"),
+            ("put_bandwidth", "ib_write_bw"),
+            ("get_bandwidth", "ib_read_bw"),
+        )
+    ),
+    Comparison(
+        "ucx rc latency",
+        f"latency --transport ucx {ONE}",
+        ucx_perftest("tag_lat"),
+        (8, 4096),
+        (500, 300),
+        environ={"UCX_TLS": "rc,self"},
+    ),
+    Comparison(
+        "ofi verbs latency",
+        f"latency --transport ofi --ofi-provider 'verbs;ofi_rxm' {ONE}",
+        fi_pingpong("verbs;ofi_rxm"),
+        (8,),
+        (200,),
+    ),
+)
+
+LIBRARY = """\
+cd {folder}
+export FABLINT_TOKEN={token}
+listens() {{ on node1 cat /proc/net/tcp /proc/net/tcp6 | grep -q ":$1 [0-9A-F:]* 0A "; }}
+"""
+
+
+def words_of(one: Comparison, text: str, values: dict[str, object]) -> list[str]:
+    environ = [f"{name}={value}" for name, value in one.environ.items()]
+    return ["env", *environ, "timeout", str(START_LIMIT_S), *shlex.split(text.format(**values))]
+
+
+def start_lines(one: Comparison, program: str, number: int, size: int, count: int) -> str:
+    """The lines of the script that start both ends of `ours` or `theirs` and wait for them."""
+    port = 20000 + number
+    values = {"bytes": size, "count": count, "port": port, "server": SERVER}
+    if program == "ours":
+        row = one.row.format(count=count, window=one.window, windows=count // one.window) + f" --sizes {size}"
+        engine = f"./fablint-engine --rendezvous {CLIENT}:{port} --ranks 2"
+        ends, ready = (f"{engine} --rank 1", f"{engine} --rank 0 -q -o {number}.run {row}"), ""
+    else:
+        ends = tuple(f"{shlex.quote(one.program)} {words}" for words in (one.peer.server, one.peer.client))
+        ready = f"for n in $(seq 200); do listens {port:04X} && break; sleep 0.05; done\n"
+    server, client = (shlex.join(words_of(one, text, values)) for text in ends)
+    return f"on node1 {server} >{number}.server 2>&1 &\n{ready}{client} >{number}.out 2>&1\nwait\n"
+
+
+def figure(one: Comparison, program: str, number: int, size: int, folder: Path) -> float | None:
+    """What a start measured; None if it failed, as perftest does where the clock of the processor is disturbed."""
+    try:
+        if program == "theirs":
+            return one.peer.read((folder / f"{number}.out").read_text(), size)
+        row = read_run(folder / f"{number}.run").rows[-1]
+        return one.figure(float(row.arrays[f"time_{one.peer.statistic}"][0, 0, 0]), size)
+    except (IndexError, OSError, ValueError):
+        return None
+
+
+def compare(one: Comparison, size: int, count: int, repetitions: int, engine: Path) -> str:
+    """A line of the table: one boot of the virtual machine."""
+    order = list(turns(("ours", "theirs"), repetitions))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copy(engine, folder / "fablint-engine")
+        starts = (start_lines(one, program, number, size, count) for number, program in enumerate(order))
+        library = LIBRARY.format(folder=shlex.quote(name), token=os.urandom(16).hex())
+        (folder / "script").write_text(library + "".join(starts))
+        limit = str(len(order) * 2 * START_LIMIT_S)
+        boot = [BED, "run", "--timeout", limit, "--share", name, "--", "bash", folder / "script"]
+        done = subprocess.run(boot, capture_output=True, text=True, check=False)
+        if done.returncode == CANNOT_RUN:
+            raise SystemExit(done.stderr.strip().splitlines()[-1])
+        figures: dict[str, list[float]] = {"ours": [], "theirs": []}
+        for number, program in enumerate(order):
+            value = figure(one, program, number, size, folder)
+            if value is not None:
+                figures[program].append(value)
+    failed = len(order) - sum(map(len, figures.values()))
+    columns = columns_of(figures, one.unit) if all(figures.values()) else "no figure"
+    return f"{one.name:<19} {one.program:<13} {size:>6} {columns}" + (f" {failed} starts failed" if failed else "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=15, help="starts of every program [15]")
+    parser.add_argument("--only", default="", help="comparisons whose name or program contains this")
+    arguments = parser.parse_args()
+    if not BED.exists():
+        raise SystemExit("the test bed rdmavm is not beside the checkout: nothing is measured")
+    engine = build_engine(System(), NoProgress(), with_mpi=False).path
+    print(f"{arguments.repetitions} starts of each, in a virtual machine")
+    print(f"{'transport':<19} {'program':<13} {'bytes':>6} {'fablint':>11} {'program':>11} unit  ratio [95 %]")
+    for one in COMPARISONS:
+        if arguments.only in one.name or arguments.only in one.program:
+            for size, count in zip(one.sizes, one.counts, strict=True):
+                print(compare(one, size, count, arguments.repetitions, engine), flush=True)
+    print(f"load averages at the end: {', '.join(f'{load:.1f}' for load in os.getloadavg())}")
+
+
+if __name__ == "__main__":
+    main()

@@ -15,8 +15,8 @@ namespace fablint {
 namespace {
 
 constexpr unsigned wished_inline = 236;  // that of ib_send_lat
-// An acknowledgement is awaited for 4.096 us x 2^16 = 0.27 s, then the packet is sent again, six times: rxe takes seven,
-// the most that verbs allow, for unlimited.
+// An acknowledgement is awaited for 4.096 us x 2^16 = 0.27 s, then the packet is sent again, six times: rxe takes
+// seven, the most that verbs allow, for unlimited.
 constexpr std::uint8_t acknowledgement_timeout = 16;
 constexpr std::uint8_t retries = 6;
 constexpr std::uint8_t unlimited_retries = 7;   // of a message whose receive is not posted yet

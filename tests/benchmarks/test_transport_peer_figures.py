@@ -1,4 +1,4 @@
-"""The benchmarks of transports read what the programs of the libraries print, and measure rows that the engine knows."""
+"""The benchmarks of transports read what the programs print, and measure rows that the engine knows."""
 
 from __future__ import annotations
 

@@ -16,7 +16,6 @@ class Connections {
 
     // Connects to the peers that are not connected yet; both ends of a pair call it before their first message.
     void connect(const std::vector<int>& peers);
-    bool are_needed() const { return !addresses_.empty(); }
 
   private:
     RankGroup& rank_group_;

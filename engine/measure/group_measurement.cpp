@@ -49,7 +49,7 @@ GroupMeasurement::GroupMeasurement(RankGroup& rank_group, const Clock& clock, do
         }));
         window_connections_.emplace(rank_group, *window_);
         // Accesses of the peer are executed while this rank waits for its next order.
-        if (window_connections_->are_needed()) rank_group.set_progress([&transport] { return transport.serve(); });
+        if (transport.has_active_target()) rank_group.set_progress([&transport] { return transport.serve(); });
     }
     void* base = window_ ? window_->base() : nullptr;
     const bool send_half = kernel_->traits().exposes_sent;

@@ -34,6 +34,7 @@ class OfiTransport : public Transport, Rma {
     }
     void complete() override { endpoint_.complete(); }
     void finish() override { endpoint_.finish(); }
+    bool has_active_target() const override { return true; }
     bool serve() override { return endpoint_.progress(); }
 
     Rma* rma() override { return this; }

@@ -28,8 +28,9 @@ class Transport : public Connectable {
     // Puts every message on the wire that was sent: this rank will not call the transport for some time. For libraries
     // whose messages move only while they are called.
     virtual void finish() {}
-    // Executes what peers do to windows of this rank; true if anything happened. For libraries whose remote accesses
-    // are executed by the target while it calls them.
+    // Are remote accesses executed by the target, while it calls the library? serve() does so, and returns whether
+    // anything happened.
+    virtual bool has_active_target() const { return false; }
     virtual bool serve() { return false; }
     // What the library has chosen for the connections of this rank, as "tcp/eth0"; empty where it chooses nothing.
     virtual std::string devices() const { return {}; }

@@ -38,6 +38,7 @@ class UcxTransport : public Transport, Rma {
             worker_.keep(peer, receive_request(peer, data, bytes));
     }
     void complete() override { worker_.complete(); }
+    bool has_active_target() const override { return true; }
     bool serve() override { return worker_.progress(); }
     void finish() override { worker_.flush(); }
 

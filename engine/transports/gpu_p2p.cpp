@@ -92,8 +92,8 @@ struct Peer {
 
 // Copies from memory of the rank's GPU to that of the peer's GPU, which the peer has shared with this process. The
 // receiver posts its buffers; the sender waits for them, copies into them in its stream and counts the messages that
-// have arrived when the stream is empty. A message therefore has no intermediate copy, and its time includes the wait until
-// the sender knows the buffer.
+// have arrived when the stream is empty. A message therefore has no intermediate copy, and its time includes the wait
+// until the sender knows the buffer.
 class GpuPeerTransport : public Transport, Rma {
   public:
     GpuPeerTransport(GpuApi api, const TransportSettings& settings)

@@ -13,7 +13,7 @@
 // FAKE_GPU_DEVICES: number of devices (default 2; 0: no device). FAKE_GPU_BYTES: memory of a device (default 1 GiB).
 // FAKE_GPU_INIT: result of init, as 803 (driver and kernel module do not match). FAKE_GPU_NO_ACCESS=0-1,
 // FAKE_GPU_NO_ATOMICS=0-1: pairs of devices whose link lacks it. FAKE_GPU_RATE: bytes/s of a copy (default: as fast as
-// the host copies), FAKE_GPU_SLOW: a device whose copies have half of it.
+// the host copies), FAKE_GPU_SLOW: a device whose copies have a quarter of it.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>

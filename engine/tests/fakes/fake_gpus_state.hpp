@@ -73,7 +73,7 @@ double duration(std::size_t bytes, int one, int other) {
     const double rate = static_cast<double>(number("FAKE_GPU_RATE", 0));
     const long slow = number("FAKE_GPU_SLOW", -1);
     if (rate <= 0.0) return 0.0;
-    return static_cast<double>(bytes) / rate * (one == slow || other == slow ? 2.0 : 1.0);
+    return static_cast<double>(bytes) / rate * (one == slow || other == slow ? 4.0 : 1.0);
 }
 
 // A page behind the memory of an allocation, for all processes that map it: how many others these are.

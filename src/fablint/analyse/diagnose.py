@@ -21,7 +21,7 @@ from fablint.analyse.findings.healthy import (
     judged_hosts,
     judged_links,
 )
-from fablint.analyse.findings.intra_node import slow_inside
+from fablint.analyse.findings.intra_node import slow_gpus, slow_inside
 from fablint.analyse.findings.late_components import late_messages
 from fablint.analyse.findings.miswiring import shortest_round_trips, verify
 from fablint.analyse.findings.paths.assumed_paths import through_neighbours
@@ -52,6 +52,7 @@ from fablint.model import (
     Topology,
 )
 from fablint.model.names import fold, plural
+from fablint.model.registry import TRANSPORTS
 from fablint.model.verdict import advise, seen
 from fablint.topology.routing import Routes, routes_of
 
@@ -92,7 +93,7 @@ def diagnose(
         if view.is_evidence_of_health and not (placement.shared_machines and view.quantity == "latency")
     ]
     resent = retransmissions(run, placement, routes, settings)
-    slow = _ranked(detected_findings(judged, placement), run, topology, others, resent.lost)
+    slow = _ranked(detected_findings(judged, placement, _peer_copies(run)), run, topology, others, resent.lost)
     findings = [*damaged(run), *lost(run), *misplaced, *slow]
     findings += suspected(judged, placement, findings)
     findings += populations(run, judged, placement, host_facts or {})
@@ -104,7 +105,12 @@ def diagnose(
     findings = off_slow_paths(designed.findings, designed.effects, placement, settings)
     findings = _without_doubles(through_neighbours(uplinks_together(findings, placement, routes), topology))
     findings += _not_named(
-        [*late_messages(rows, placement, routes, settings), *slow_inside(rows, placement, settings)], findings
+        [
+            *late_messages(rows, placement, routes, settings),
+            *slow_inside(rows, placement, settings),
+            *slow_gpus(run.rows, placement, settings),
+        ],
+        findings,
     )
     findings = joined(_ranked(resent.findings, run, topology, others, resent.lost), findings)
     findings += unexplained_pairs(judged, placement, set(named_hosts(findings, placement).tolist()))
@@ -151,6 +157,12 @@ def diagnose(
         distances=_once(paths.follow_ups),
         routes=_once(_about_route(pair, placement) for view in judged for pair in view.slow_pairs if pair.loss > 0),
     )
+
+
+def _peer_copies(run: Run) -> frozenset[str]:
+    """Names of the rows of copies between the GPUs of a host."""
+    within_host = {transport.name for transport in TRANSPORTS.values() if transport.is_within_host}
+    return frozenset(row.name for row in run.rows if row.attributes.get("transport") in within_host)
 
 
 def _is_imported_of_one_host(run: Run) -> bool:

@@ -195,6 +195,7 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "weak": "too little to report one of so many components",
     "weak_host": "slow with most of its partners, but these are too few or too noisy to report it",
     "intra_node": "{measured:#measurement} beside those of {others} hosts",
+    "gpu_copies": "copies {copies}: {measured:#measurement} beside those of {others} GPUs",
     # pairs and routes
     "slow_block": "{slow:#pair} of {pairs} slow in both directions; both ends are fine with their other partners",
     "one_direction": "slow in this direction only, far beyond the noise of all other pairs; both ends are fine with"

@@ -45,3 +45,20 @@ def test_a_nic_with_the_same_ranks_is_named_with_its_gpu(run: Run) -> None:
     finding = fault_of(with_gpus(run, shared_nic=False))
     assert finding.components[0].label == f"h05/{RAILS.nics[1]}"
     assert f"h05/gpu{RAILS.nics[1][-1]}" in [component.label for component in finding.ambiguity_group]
+
+
+@pytest.mark.parametrize(("transport", "state"), [("cuda-p2p", State.FAULT), ("mpi", State.CONFOUNDED)])
+def test_a_slow_gpu_of_one_host_is_a_fault_of_copies_between_gpus(run: Run, transport: str, state: State) -> None:
+    """Messages of other transports are moved by the CPUs, which the ranks of a host share."""
+    ranks = len(run.attributes["rank_host"])
+    gpus = [f"gpu{rank}" for rank in range(ranks)]
+    one_host = {"hosts": ["h"], "rank_host": [0] * ranks, "rank_gpu": gpus, "rank_nic": ["hsn0"] * ranks, "nics": {}}
+    rows = tuple(replace(row, attributes={**row.attributes, "transport": transport}) for row in run.rows)
+    verdict = diagnose(replace(run, rows=rows, attributes={**run.attributes, **one_host})).verdict
+    found = [finding for finding in verdict.findings if finding.component == "gpu"]
+    slow = [
+        rank
+        for rank, (host, nic) in enumerate(zip(run.attributes["rank_host"], run.attributes["rank_nic"], strict=True))
+        if (run.hosts[host], nic) == ("h05", RAILS.nics[1])
+    ]
+    assert [(finding.state, finding.name) for finding in found] == [(state, f"h/gpu{rank}") for rank in slow]

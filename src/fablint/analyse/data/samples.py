@@ -21,6 +21,7 @@ from fablint.model.names import plural
 from fablint.model.pair_metrics import PREFERRED_STATISTICS
 
 MATCHINGS = frozenset({"pair", "pairs", "random", "rounds"})  # patterns whose rounds can be concatenated
+GPU_COPIES = "gpu_loopback"  # kernel that copies within the host of each rank
 STARS = frozenset({"fan-in", "fan-out", "clients-servers"})
 MOST_MATRIX_RANKS = 4096  # of the largest matrix whose rounds are used
 MOST_STAR_RANKS = 4096  # of the largest star: it is judged as a full matrix of 64 MiB
@@ -220,8 +221,9 @@ def _is_directed(row: Row) -> bool:
 
 
 def _has_messages(run: Run, row: Row) -> bool:
-    """Return whether messages were measured. The null transport sends none."""
+    """Return whether messages were measured. The null transport sends none, and neither do copies of GPUs."""
     moved = row.attributes.get("transport") != "null" or "simulated" in run.attributes
+    moved = moved and row.attributes.get("kernel") != GPU_COPIES
     return moved and row.attributes.get("state") != "skipped" and bool(set(row.statistics) & set(PREFERRED_STATISTICS))
 
 

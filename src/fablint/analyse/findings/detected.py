@@ -26,14 +26,20 @@ from fablint.model.verdict import Action, advise, seen
 Charge = tuple[ViewResult, Detection]
 
 
-def detected_findings(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:
-    """Findings for the faulty components, those with the largest loss first."""
+def detected_findings(
+    views: Sequence[ViewResult], placement: Placement, peer_copies: frozenset[str] = frozenset()
+) -> list[Finding]:
+    """Findings for the faulty components, those with the largest loss first.
+
+    `peer_copies` are the names of rows of copies between the GPUs of a host: no CPU moves the bytes, so that a slow GPU
+    is a fault although all ranks share the CPUs of one host.
+    """
     cases: dict[tuple[str, ComponentRef], list[Charge]] = defaultdict(list)
     for view in views:
         for detection in view.detections:
             if not _of_a_slower_switch(detection, view, placement):
                 cases[detection.kind, detection.whole].append((view, detection))
-    findings = [_finding(charges, views, placement) for charges in cases.values()]
+    findings = [_finding(charges, views, placement, peer_copies) for charges in cases.values()]
     return sorted(findings, key=lambda finding: -abs(finding.effect or 0))
 
 
@@ -51,7 +57,9 @@ def _of_a_slower_switch(detection: Detection, view: ViewResult, placement: Place
     )
 
 
-def _finding(charges: list[Charge], views: Sequence[ViewResult], placement: Placement) -> Finding:
+def _finding(
+    charges: list[Charge], views: Sequence[ViewResult], placement: Placement, peer_copies: frozenset[str]
+) -> Finding:
     """One finding for one part. Views that tell the direction decide on it; the largest loss is quoted."""
     view, main = max(charges, key=lambda charge: (charge[0].one_way, charge[1].loss[1]))
     informative = [detection for judged, detection in charges if judged.one_way]
@@ -60,7 +68,7 @@ def _finding(charges: list[Charge], views: Sequence[ViewResult], placement: Plac
         None if not informative else "both" if len(sides) == 2 else "rx" if 1 in sides else "tx"
     )
     component = main.component(direction)
-    state = _state(charges, placement)
+    state = _state(charges, placement, peer_copies)
     lower, middle, upper = (relative(loss, view.quantity) for loss in main.loss)
     ambiguity_group = _common_alternatives(charges)
     evidence = [one for charge in charges for one in detection_evidence(*charge)]
@@ -145,10 +153,11 @@ def _both_directions(ambiguity_group: Sequence[GroupMember]) -> Iterator[Compone
             yield ComponentRef.of("cable", *member.reference.ends)
 
 
-def _state(charges: list[Charge], placement: Placement) -> State:
+def _state(charges: list[Charge], placement: Placement, peer_copies: frozenset[str]) -> State:
     """FAULT, unless something else than the fabric explains it as well."""
     ranks = np.unique(np.concatenate([detection.ranks for _, detection in charges]))
-    if len(placement.hosts) == 1 or placement.oversubscribed[placement.host[ranks]].mean() > 0.5:
+    shares_cpus = len(placement.hosts) == 1 and not all(view.row in peer_copies for view, _ in charges)
+    if shares_cpus or placement.oversubscribed[placement.host[ranks]].mean() > 0.5:
         return State.CONFOUNDED
     if charges[0][1].kind in ("rank", "uplinks"):
         return State.SUSPECT

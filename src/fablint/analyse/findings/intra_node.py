@@ -1,27 +1,31 @@
-"""Hosts whose own ranks are slow among themselves: no message crosses the fabric, so that hosts are compared.
+"""What is slow within hosts, where no message crosses the fabric: hosts and GPUs are compared with their peers.
 
-The healthy hosts' own spread decides: a host is slow that is beyond the tolerance of the robust spread of all hosts; it
-is at FAULT if it is also beyond the standard deviation of all hosts that are not slow, which is not robust, so that
-hosts that differ among each other in any direction make no FAULT.
+Hosts are judged by the messages between their own ranks, GPUs by the copies of `gpu_loopback`. The spread of the
+healthy ones decides: what is slow is beyond the tolerance of the robust spread of all; it is at FAULT if it is also
+beyond the standard deviation of all that are not slow, which is not robust, so that hosts or GPUs that differ among
+each other in any direction make no FAULT.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats, robust_sd
-from fablint.analyse.data.samples import UsableRow, statistic_of
+from fablint.analyse.data.samples import GPU_COPIES, UsableRow, statistic_of
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.median_polish import FEW_PARTS
+from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
-from fablint.model import ComponentRef, Finding, Placement, Row, State
+from fablint.model import ComponentRef, Endpoint, Finding, Placement, Row, State
 from fablint.model.grouped_values import GroupedValues
 from fablint.model.verdict import advise, seen
 
-FEWEST_HOSTS = 4
-FEWEST_MEASUREMENTS = 3  # of a host in a FAULT
+FEWEST_PEERS = 4  # hosts or GPUs
+FEWEST_MEASUREMENTS = 3  # of a host or GPU in a FAULT
 
 
 def slow_inside(rows: Sequence[UsableRow], placement: Placement, settings: Settings) -> list[Finding]:
@@ -41,42 +45,102 @@ def _of_row(row: Row, size: int, placement: Placement, settings: Settings) -> li
     src, column = np.nonzero((partner >= 0) & (sent > 0))
     inside = placement.host[src] == placement.host[partner[src, column]]
     src, column = src[inside], column[inside]
-    host, value = placement.host[src], np.log(sent[src, column])
-    hosts, of_host = np.unique(host, return_inverse=True)
-    if hosts.size < FEWEST_HOSTS:
+    value = np.log(sent[src, column])
+    return [
+        _finding(row, size, case)
+        for case in _slow(
+            value, placement.host[src], [ComponentRef.of("host", name) for name in placement.hosts], settings
+        )
+    ]
+
+
+def slow_gpus(rows: Sequence[Row], placement: Placement, settings: Settings) -> list[Finding]:
+    """The gravest finding about each GPU whose copies from, to or within its memory are slow."""
+    found: dict[str, Finding] = {}
+    gpus = [
+        ComponentRef.of("gpu", Endpoint(nodes=(host,), part=gpu))
+        for host, _, gpu in (name.partition("/") for name in placement.gpus)
+    ]
+    for row in rows:
+        if row.attributes.get("kernel") != GPU_COPIES or not gpus:
+            continue
+        for position, size in enumerate(row.sizes):
+            times = np.asarray(row.arrays["time_median"][:], dtype=np.float64)[..., position]
+            rank, turn = np.nonzero((times > 0) & (placement.gpu >= 0)[:, None])
+            for case in _slow(np.log(times[rank, turn]), placement.gpu[rank], gpus, settings):
+                finding = _gpu_finding(row, size, case, placement)
+                found[finding.name] = min(found.get(finding.name, finding), finding, key=lambda one: one.rank)
+    return list(found.values())
+
+
+@dataclass(frozen=True)
+class _Slow:
+    """A component that is slower than its peers."""
+
+    component: ComponentRef
+    loss: float  # log
+    measured: int
+    others: int
+    is_fault: bool  # beyond the spread of the healthy ones, at every measurement
+
+
+def _slow(value: Floats, code: Codes, components: Sequence[ComponentRef], settings: Settings) -> list[_Slow]:
+    """Compare (k,) log-times of the components `code`, indices into `components`."""
+    codes, of_component = np.unique(code, return_inverse=True)
+    if codes.size < FEWEST_PEERS:
         return []
-    medians = GroupedValues.of(value, of_host, hosts.size).medians()
+    medians = GroupedValues.of(value, of_component, codes.size).medians()
     usual = float(np.median(medians))
     loss = medians - usual
-    slow = loss > _tolerance(robust_sd(loss), hosts.size, settings) + settings.smallest_fault
+    slow = loss > _tolerance(robust_sd(loss), codes.size, settings) + settings.smallest_fault
     if slow.all():
         return []
     healthy: Floats = loss[~slow]
     tolerance = _tolerance(float(np.sqrt(np.mean(healthy**2))), healthy.size, settings)
-    findings = []
-    for one, middle in zip(hosts[slow].tolist(), loss[slow].tolist(), strict=True):
-        own = value[host == one] - usual
+    cases = []
+    for one, middle in zip(codes[slow].tolist(), loss[slow].tolist(), strict=True):
+        own = value[code == one] - usual
         steady = own.size >= FEWEST_MEASUREMENTS and bool((own > tolerance).all())
-        state = State.FAULT if steady and middle > tolerance + settings.smallest_fault else State.SUSPECT
-        findings.append(_finding(state, row, size, placement.hosts[one], middle, own.size, hosts.size - 1))
-    return findings
+        is_fault = steady and middle > tolerance + settings.smallest_fault
+        cases.append(_Slow(components[one], middle, int(own.size), int(codes.size) - 1, is_fault))
+    return cases
 
 
-def _tolerance(spread: float, hosts: int, settings: Settings) -> float:
-    """How much slower than the median a healthy host may be, log; the spread of few hosts is widened."""
-    return max(settings.tolerance, settings.spread_factor * spread * (1 + FEW_PARTS / hosts))
+def _tolerance(spread: float, peers: int, settings: Settings) -> float:
+    """How much slower than the median a healthy component may be, log; the spread of few peers is widened."""
+    return max(settings.tolerance, settings.spread_factor * spread * (1 + FEW_PARTS / peers))
 
 
-def _finding(state: State, row: Row, size: int, name: str, loss: float, measured: int, others: int) -> Finding:
+def _finding(row: Row, size: int, case: _Slow) -> Finding:
+    host = case.component.ends
+    evidence = seen("intra_node", row=row.name, size=size, measured=case.measured, others=case.others)
+    return Finding(
+        state=State.FAULT if case.is_fault else State.SUSPECT,
+        components=(case.component,),
+        quantity=row.quantity,
+        effect=relative(case.loss, row.quantity),
+        evidence=(evidence,),
+        ambiguity_group=(
+            ComponentRef.of("host", *host, title="memory"),
+            ComponentRef.of("host", *host, title="CPUs (clock, binding, other processes)"),
+        ),
+        next_step=advise("inspect_memory", case.component),
+    )
+
+
+def _gpu_finding(row: Row, size: int, case: _Slow, placement: Placement) -> Finding:
+    """CONFOUNDED on a host with more ranks than CPUs: a copy is launched and awaited by its rank."""
+    (host,) = case.component.hosts
+    is_oversubscribed = bool(placement.oversubscribed[placement.hosts.index(host)])
+    state = State.CONFOUNDED if is_oversubscribed else State.FAULT if case.is_fault else State.SUSPECT
+    copies = str(row.attributes.get("copy", ""))
+    evidence = seen("gpu_copies", row=row.name, size=size, measured=case.measured, others=case.others, copies=copies)
     return Finding(
         state=state,
-        components=(ComponentRef.of("host", name),),
+        components=(case.component,),
         quantity=row.quantity,
-        effect=relative(loss, row.quantity),
-        evidence=(seen("intra_node", row=row.name, size=size, measured=measured, others=others),),
-        ambiguity_group=(
-            ComponentRef.of("host", name, title="memory"),
-            ComponentRef.of("host", name, title="CPUs (clock, binding, other processes)"),
-        ),
-        next_step=advise("inspect_memory", ComponentRef.of("host", name)),
+        effect=relative(case.loss, row.quantity),
+        evidence=(evidence,),
+        ambiguity_group=(ComponentRef.of("gpu", *case.component.ends, title="PCIe slot"),),
+        next_step=advise("measure_own_cpus") if is_oversubscribed else next_step(case.component),
     )

@@ -165,6 +165,7 @@ class TransportInfo:
     wins: tuple[str, ...]  # values of --win
     syncs: tuple[str, ...]  # values of --sync
     moves_bytes: bool
+    is_within_host: bool  # it connects ranks of one host only
     memories: tuple[str, ...]  # of GPUs: those that it moves; the first is the default
 
     @property
@@ -235,9 +236,10 @@ TRANSPORTS: Mapping[str, TransportInfo] = {
         tuple(wins.split()),
         tuple(syncs.split()),
         moves == "moves",
+        reach == "host",
         tuple(memories.split()),
     )
-    for _, name, offers, options, wins, syncs, moves, _, memories, _ in registry_table(
+    for _, name, offers, options, wins, syncs, moves, reach, memories, _ in registry_table(
         "transports.inc", "TRANSPORT", 10
     )
 }

@@ -1,0 +1,41 @@
+"""A GPU whose copies from its host are slow is named.
+
+The driver is the fake of engine/tests/fakes, which takes a time for each copy, and four times that for its slow GPU.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from real_mpi import Mpi
+
+from fablint.analyse import diagnose
+from fablint.model import State
+from fablint.store import read_run
+
+RANKS = 8
+SLOW = 3
+
+
+@pytest.mark.parametrize("copy", ["to-device", "to-host", "within-device"])
+def test_a_gpu_with_slow_copies_is_named(
+    mpi: Mpi, fake_drivers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copy: str
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_drivers), prepend=os.pathsep)
+    for name, value in (("DEVICES", RANKS), ("RATE", 5_000_000), ("SLOW", SLOW)):
+        monkeypatch.setenv(f"FAKE_GPU_{name}", str(value))
+    row = f"gpu_loopback --memory cuda --copy {copy} --sizes 128K --window 1 --samples 3 --warmup 1 --repeats 3"
+    ended = mpi.run(RANKS, *row.split(), "-q", "-o", tmp_path / "a.run")
+    assert ended.status == 0, ended.errors
+    run = read_run(tmp_path / "a.run")
+    for oversubscribed, state in ((True, State.CONFOUNDED), (False, State.FAULT)):
+        # Hosts with GPUs have a CPU for each rank, as this machine may not.
+        instrument = {**run.attributes["instrument"], "oversubscribed": oversubscribed}
+        verdict = diagnose(replace(run, attributes={**run.attributes, "instrument": instrument})).verdict
+        gpu = next(finding for finding in verdict.findings if finding.component == "gpu")
+        assert (gpu.state, gpu.components[0].text) == (state, f"gpu {run.hosts[0]}/0000:{0x1A + 16 * SLOW:02x}:00.0")
+        assert [evidence.kind for evidence in gpu.evidence] == ["gpu_copies"]
+        assert verdict.verdict == ("incomplete" if oversubscribed else "fault")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
     from fablint.model import Diagnosis, Fit
 
 SAMPLED_ROWS = 256  # source ranks that stand for all where a median over everything would mean reading gigabytes
+
+
+def title(run: Run) -> str:
+    """Return the name of the run directory, or of the files of other tools that were imported into memory."""
+    files = run.attributes.get("imported", {}).get("files", ())
+    return run.path.name if run.path else ", ".join(Path(one).name for one in files) or "a run in memory"
 
 
 def statistic(row: Row) -> str | None:

@@ -159,8 +159,8 @@ def _populations(v: Values) -> str:
 
 
 def _hidden_loss(v: Values) -> str:
-    bound = f"a loss of {v['bound']:.0%} may hide" if "bound" in v else "their loss has no bound"
-    return f"{bound} in {v['quantity']}, more than {v['limit']:.0%}"
+    hidden = f"a loss of up to {v['bound']:.0%}" if "bound" in v else "any loss"
+    return f"{hidden} in {v['quantity']} could be there unseen; OK needs a bound below {v['limit']:.0%}"
 
 
 def _no_start(v: Values) -> str:

@@ -66,7 +66,7 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
     environment.globals.update(text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes)
     environment.globals.update(sentences=sentences, advice=advice, len=len, next_step=next_step)
     return environment.from_string(_asset("report.html.j2")).render(
-        title=run.path.name if run.path else "a run in memory",
+        title=run_facts.title(run),
         run=run,
         verdict=diagnosis.verdict,
         notes=run_facts.notes(run, diagnosis),

@@ -65,7 +65,7 @@ class _Report:
         return {fit.size: fit for fit in self.diagnosis.fits if fit.row == row.name}
 
     def render(self) -> bytes:
-        name = printable(self.run.path.name if self.run.path else "a run in memory")
+        name = printable(run_facts.title(self.run))
         buffer = BytesIO()
         document = SimpleDocTemplate(
             buffer,

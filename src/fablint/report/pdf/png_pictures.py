@@ -57,7 +57,7 @@ def picture(run: Run, diagnosis: Diagnosis, name: str) -> bytes:
     size, placement = run_facts.informative_size(row), Placement.of(run, diagnosis.topology)
     fit, order = run_facts.fit_of(diagnosis, row, size), topological_order(placement)
     word = f"{finding_order.word(diagnosis.verdict)}: {finding_order.headline(diagnosis.verdict)}"
-    title = f"{run.path.name if run.path else 'a run in memory'}, {row.name} {units.size(size)}. {word}"
+    title = f"{run_facts.title(run)}, {row.name} {units.size(size)}. {word}"
     if kind == DISTRIBUTION:
         surveys = survey(row, {size: fit} if fit else {}, placement, order, max(1, run.ranks // 64))
         return _histogram(Histograms.of(next(one for one in surveys if one.size == size)), title)

@@ -46,5 +46,7 @@ def curve(surveys: Sequence[SizeSurvey]) -> Plot | None:
             len(labels) - 1,
         )
         labels = labels[::step]
-    title = f"{row.quantity} against message size: median over pairs, and 98 % of them"
+    title = f"{row.quantity} against message size"
+    if max(one.distribution.pairs() for one in known) > 1:
+        title += ": median over pairs, and 98 % of them"
     return Plot(title, title, tuple(words(10.0 ** float(one)) for one in steps), tuple(labels), layers)

@@ -17,6 +17,12 @@ constexpr double stage_step_s = 1.0;
 constexpr auto own_stop = std::chrono::seconds(1);
 using SteadyTime = std::chrono::steady_clock;
 
+std::string silence_reason(const Heartbeat::Reading& reading, double silent_s) {
+    const bool measuring = reading.phase == Heartbeat::Phase::measuring;
+    return (measuring ? "no message for " : "did not come to the next round for ") +
+           std::to_string(std::lround(silent_s)) + " s";
+}
+
 double seconds_since(SteadyTime::time_point instant) {
     return std::chrono::duration<double>(SteadyTime::now() - instant).count();
 }
@@ -68,11 +74,12 @@ void Watchdog::watch() {
         const bool in_group = now.phase == Heartbeat::Phase::measuring && now.peer < 0;
         if (now.beats != last.beats || (now.replies != last.replies && !in_group)) sign = SteadyTime::now();
         last = now;
+        silent_s_ = seconds_since(sign);
         if (!rescued && seconds_since(progress) > rescue_after_s && now.phase != Heartbeat::Phase::busy) {
             rescue_();
             rescued = true;
         }
-        if (seconds_since(sign) > limit_for(now)) report(now, seconds_since(sign));
+        if (silent_s_ > limit_for(now)) report(now, silent_s_);
     }
 }
 
@@ -92,25 +99,37 @@ double Watchdog::limit_for(const Heartbeat::Reading& reading) const {
 void Watchdog::end(const Failure& failure) const {
     become_the_last_thread();
     rescue_();
-    const std::int64_t round = rank_group_.heartbeat().read().round;
-    if (!failure.reported)
-        print_failure({failure.rank, rank_group_.host_of(failure.rank), round, "none", failure.reason});
+    const Heartbeat::Reading reading = rank_group_.heartbeat().read();
+    if (!failure.reported) {
+        print_failure({failure.rank, rank_group_.host_of(failure.rank), reading.round, "none", failure.reason});
+    } else if (failure.rank == rank_group_.rank() && is_waiting_for_peer(reading)) {
+        // Both ends of a cut path report each other: neither knows which of them is cut off.
+        print_silence(reading, silent_s_);
+    }
     end_incomplete();
+}
+
+// Half of the limit: the other end of the pair has just reached it. A rank that was stopped has not waited.
+bool Watchdog::is_waiting_for_peer(const Heartbeat::Reading& reading) const {
+    return reading.phase == Heartbeat::Phase::measuring && reading.peer >= 0 && silent_s_ > 0.5 * limit_s_;
+}
+
+void Watchdog::print_silence(const Heartbeat::Reading& reading, double silent_s) const {
+    const bool measuring = reading.phase == Heartbeat::Phase::measuring;
+    print_failure({reading.peer, rank_group_.host_of(reading.peer), reading.round,
+                   measuring ? std::to_string(rank_group_.rank()) : "none", silence_reason(reading, silent_s)});
 }
 
 void Watchdog::report(const Heartbeat::Reading& reading, double silent_s) const {
     become_the_last_thread();
     const bool measuring = reading.phase == Heartbeat::Phase::measuring;
-    const std::string seconds = " for " + std::to_string(std::lround(silent_s)) + " s";
     if (measuring && reading.peer < 0) {
-        std::fprintf(stderr, "fablint-engine: stalled: rank %d (%s), round %lld: no message from its group%s\n",
+        std::fprintf(stderr, "fablint-engine: stalled: rank %d (%s), round %lld: no message from its group for %ld s\n",
                      rank_group_.rank(), rank_group_.host_of(rank_group_.rank()).c_str(),
-                     static_cast<long long>(reading.round), seconds.c_str());
+                     static_cast<long long>(reading.round), std::lround(silent_s));
     } else {
-        const std::string reason = (measuring ? "no message" : "did not come to the next round") + seconds;
-        rank_group_.control().announce(reading.peer, reason);
-        print_failure({reading.peer, rank_group_.host_of(reading.peer), reading.round,
-                       measuring ? std::to_string(rank_group_.rank()) : "none", reason});
+        rank_group_.control().announce(reading.peer, silence_reason(reading, silent_s));
+        print_silence(reading, silent_s);
     }
     end_incomplete();
 }

@@ -16,7 +16,8 @@ namespace fablint {
 // waits itself is not reported. In a group of more than two ranks it is unknown which rank is late: every waiting rank
 // reports itself, and the rank without a report is the stalled one. In a pair the report comes after `limit_s` without
 // a message; at a barrier, where the peer may still be measuring, after the longest duration of a round more. A rank
-// that reports writes a `failed:` line and ends its process; the launcher then ends the other ranks.
+// that reports writes a `failed:` line and ends its process; the launcher then ends the other ranks. A rank that is told
+// that it has failed, while it waits for its own peer, reports this peer: the two ends of a cut path report each other.
 class Watchdog {
   public:
     // `round_s`: time limit of a round. `rescue`: called from the watchdog's thread when the rank has made no progress
@@ -30,6 +31,8 @@ class Watchdog {
     void watch();
     double limit_for(const Heartbeat::Reading& reading) const;
     void end(const Failure& failure) const;  // does not return
+    bool is_waiting_for_peer(const Heartbeat::Reading& reading) const;
+    void print_silence(const Heartbeat::Reading& reading, double silent_s) const;
     [[noreturn]] void report(const Heartbeat::Reading& reading, double silent_s) const;
 
     RankGroup& rank_group_;
@@ -37,6 +40,7 @@ class Watchdog {
     double round_s_;
     std::function<void()> rescue_;
     std::atomic<bool> over_{false};
+    std::atomic<double> silent_s_{0.0};  // since the last progress or reply
     std::thread thread_;
 };
 

@@ -13,6 +13,7 @@ from table_cases import row as table_row
 
 from fablint.model import State
 from fablint.report.html.drawings.scales import bulk_ends, ticks
+from fablint.report.html.drawings.strips import timeline
 from fablint.report.html.finding_charts import strips
 from fablint.report.html.maps import page_data
 from fablint.report.html.page_data import PageSource
@@ -103,3 +104,18 @@ def test_ticks_are_few_equally_far_apart_and_cover_the_values(ends):
     assert 2 <= len(found) <= 6
     assert found[0] <= ends[0] + 1e-12 and found[-1] >= ends[1] - 1e-12
     assert np.ptp(np.diff(found)) < 1e-9
+
+
+@pytest.mark.parametrize("together", [1, 5])
+@pytest.mark.filterwarnings("error")
+def test_a_timeline_has_medians_of_measurements_of_one_time(together: int) -> None:
+    """Measurements far apart in time, as those of a serial row, have no median at any time, and no timeline."""
+    row = SimulatedFabric(FABRIC, seed=3).measure(all_rounds(16)[:1]).rows[0]
+    count = 60 * together
+    ranks = np.arange(count, dtype=np.int32) % 16
+    started = np.repeat(np.arange(60.0), together)
+    at = (ranks, np.zeros_like(ranks))
+    residual = np.zeros(count, np.float32)
+    cells = MeasuredCells(ranks, ranks[::-1], residual, residual, started, at)
+    plot = timeline(row, row.sizes[0], cells, residual)
+    assert (plot is None) == (together == 1)

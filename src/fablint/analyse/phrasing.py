@@ -16,7 +16,7 @@ NEXT_STEP: dict[ComponentKind, str] = {  # the action for a faulty component
 }
 
 DESIGN = "as slow as all others of its kind: what the network was built for"
-GEOMETRY = "later by no more than a longer cable or one more switch explains"
+GEOMETRY = "later by no more than a longer cable or more switches explain"
 
 
 def next_step(component: ComponentRef) -> tuple[Action, ...]:

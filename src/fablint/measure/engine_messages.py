@@ -52,15 +52,33 @@ class FailedRank:
     partner: int | None
     reason: str
 
+    def is_mutual(self, other: FailedRank) -> bool:
+        """Whether this rank and another one were reported by each other."""
+        return self.partner is not None and (self.rank, self.partner) == (other.partner, other.rank)
+
     def entry(self) -> Mapping[str, int | str | None]:
         """Return the fields as the run directory stores them."""
         return asdict(self)
 
     def __str__(self) -> str:
+        return f"{self.place} {self.reason}{self._when}"
+
+    @property
+    def place(self) -> str:
+        """Rank and host: `rank 2 on n003`."""
         rank = "a rank" if self.rank is None else f"rank {self.rank}"
-        where = f" on {self.host}" if self.host else ""
-        when = f" in round {self.round}" if self.round is not None else ""
-        return f"{rank}{where} {self.reason}{when}"
+        return f"{rank} on {self.host}" if self.host else rank
+
+    @property
+    def _when(self) -> str:
+        return f" in round {self.round}" if self.round is not None else ""
+
+    def with_other_end(self, other: FailedRank) -> str:
+        """Text of two reports by the two ends of a pair, of which one is cut off."""
+        return (
+            f"{self.place} and {other.place} received nothing from each other{self._when}: one of the two hosts, or"
+            " the path between them, failed"
+        )
 
 
 @dataclass(frozen=True)

@@ -81,12 +81,15 @@ class Watch:
     def failed_ranks(self) -> tuple[FailedRank, ...]:
         """Failed ranks, the rank with the most reports first, without reports by ranks that are reported themselves.
 
-        A rank that was disconnected also reports others, and so does a rank that stalled when it is woken to be ended.
+        A rank that was disconnected also reports others. Two ranks that only report each other are both returned:
+        either of them, or the path between them, has failed.
         """
         voices = Counter(report.rank for report in self.reported)
         credible: list[FailedRank] = []
         for report in sorted(self.reported, key=lambda report: -voices[report.rank]):
-            if report.partner is None or report.partner not in {entry.rank for entry in credible}:
+            accused = {entry.rank for entry in credible}
+            is_mutual = any(report.is_mutual(entry) for entry in credible) and voices[report.partner] == 1
+            if report.partner is None or report.partner not in accused or is_mutual:
                 credible.append(report)
         return tuple(credible) or tuple(filter(None, [self.silent_rank()]))
 

@@ -240,7 +240,10 @@ def _outcome(
     launcher also reports survivors that gave up as dead. Its exit status may be its own.
     """
     if failed := watch.failed_ranks():
-        return EngineOutcome(INCOMPLETE, str(failed[0]), failed, tuple(watch.reported))
+        first, *others = failed
+        other_end = next((one for one in others if one.is_mutual(first)), None)
+        error = first.with_other_end(other_end) if other_end else str(first)
+        return EngineOutcome(INCOMPLETE, error, failed, tuple(watch.reported))
     if watch.errors:
         is_disconnected = watch.is_disconnected()
         exit_status = USAGE if is_disconnected else status if status in (DAMAGED, USAGE, INTERNAL) else INCOMPLETE

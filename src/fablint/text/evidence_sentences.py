@@ -183,7 +183,7 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "intermittent": "slow for some of its pairs only",
     "among_others": "{ratio:times} times as long among others as alone",
     "no_direction": "a round trip cannot tell the direction",
-    "longer_path": "{added_ns:.0f} ns more: a longer cable or one more switch adds as much",
+    "longer_path": "{added_ns:.0f} ns more: a longer cable or more switches add as much",
     "alpha_beta": _alpha_beta,
     "duplex_only": "only while both directions are busy: duplex, or what both share (PCIe, memory), not the cable's"
     " rate",

@@ -10,7 +10,7 @@ import pytest
 from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of, switch_of
 
 from fablint.analyse import diagnose
-from fablint.analyse.data.balance import balanced_cells
+from fablint.analyse.data.balance import End, balanced_cells
 from fablint.analyse.data.pair_matrix import Pairs
 from fablint.cli import main
 from fablint.model import Placement, Run, State, Topology
@@ -92,6 +92,23 @@ def test_a_host_that_is_slow_with_three_partners_is_at_fault(times: int) -> None
     assert findings(measured(pairs, lambda pair: LAST in pair), State.FAULT) == [("host", HOSTS[LAST])]
 
 
+@pytest.mark.parametrize("side", ["tx", "rx"])
+def test_a_host_that_was_excluded_after_the_first_level_stays_at_fault(side: str) -> None:
+    """Pairs on a switch are measured three times; then all hosts but one meet those of other switches, once each."""
+    near = [pair for pair in ALL if switch_of(pair[0]) == switch_of(pair[1])] * 3
+    far = [pair for pair in ALL if switch_of(pair[0]) != switch_of(pair[1]) and 3 not in pair]
+
+    def time(a: int, b: int) -> float:
+        return USUAL_S["bandwidth"] * (2.5 if (a if side == "tx" else b) == 3 else 1.0)
+
+    (finding,) = (
+        one
+        for one in diagnose(run_of(list_row("bandwidth", [*near, *far], time)), FABRIC).verdict.findings
+        if one.state is State.FAULT
+    )
+    assert (finding.component, finding.name, finding.direction) == ("host", HOSTS[3], side)
+
+
 def test_a_cable_that_one_pair_of_hosts_crosses_is_not_at_fault() -> None:
     pairs = [pair for pair in ALL if {*map(switch_of, pair)} != {0, 3}]
     run = measured([*pairs, *[(0, 15)] * OFTEN], lambda pair: pair == {0, 15})
@@ -102,12 +119,12 @@ def test_a_cable_that_one_pair_of_hosts_crosses_is_not_at_fault() -> None:
 # ------------------------------------------------------------------------------------------------ which cells count
 
 
-def log_times(pairs) -> tuple[Pairs, np.ndarray | None]:
-    """The log times of a run of these pairs, and which cells count."""
+def log_times(pairs, end: End = "both") -> tuple[Pairs, np.ndarray | None]:
+    """The log times of a run of these pairs, and which cells count for this end."""
     run = measured(pairs, lambda pair: False)
     row = run.rows[0]
     found = Pairs.log_times(row.observations(row.sizes[0]))
-    return found, balanced_cells(found, Placement.of(run, None))
+    return found, balanced_cells(found, Placement.of(run, None), end=end)
 
 
 @pytest.mark.parametrize("times", [1, 3])
@@ -121,6 +138,14 @@ def test_a_pair_measured_more_often_counts_as_often_as_is_usual() -> None:
     assert pairs.partner is not None
     counts = [np.count_nonzero(mask[a, pairs.partner[a] == b]) for a, b in permutations(range(16), 2)]
     assert set(counts) == {2}
+
+
+def test_for_a_host_a_pair_counts_as_often_as_is_usual_for_this_host() -> None:
+    pairs, mask = log_times([*OTHERS, *[(0, 15), (5, 15), (14, 15)] * 4], end="receiver")
+    assert mask is not None
+    assert pairs.partner is not None
+    assert {np.count_nonzero(mask[a, pairs.partner[a] == 15]) for a in (0, 5, 14)} == {4}
+    assert {np.count_nonzero(mask[15, pairs.partner[15] == b]) for b in (0, 5, 14)} == {1}
 
 
 def test_of_a_pair_that_counts_once_the_median_counts() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import astuple
+from dataclasses import astuple, fields
 
 import numpy as np
 import pytest
@@ -36,7 +36,8 @@ def counted(evidence: Evidence, values: np.ndarray) -> Tally:
     """(n, m) values added up cell by cell."""
     pairs, placement, message_paths = evidence.pairs, evidence.placement, evidence.message_paths
     n, size = pairs.ranks, max(1, len(placement.switches))
-    tally = Tally(np.zeros(n, int), np.zeros(n, int), np.zeros((size, size), int), np.zeros(message_paths.count, int))
+    of_ends = (np.zeros(n, int) for _ in range(4))
+    tally = Tally(*of_ends, np.zeros((size, size), int), np.zeros(message_paths.count, int))
     for row, column in zip(*(index.tolist() for index in np.nonzero(values)), strict=True):
         value = int(values[row, column])
         to = int(pairs.destination((np.array([row]), np.array([column])))[0])
@@ -45,7 +46,11 @@ def counted(evidence: Evidence, values: np.ndarray) -> Tally:
             for segment in message_paths.segments[path].tolist():
                 if segment >= 0:
                     tally.segment[segment] += value
-        if evidence.informative is not None and not evidence.informative[row, column]:
+        if has(evidence.informative.sender, (row, column)):
+            tally.own_sent[row] += value
+        if has(evidence.informative.receiver, (row, column)):
+            tally.own_received[to] += value
+        if not has(evidence.informative.both, (row, column)):
             continue
         tally.sent[row] += value
         tally.received[to] += value
@@ -55,8 +60,13 @@ def counted(evidence: Evidence, values: np.ndarray) -> Tally:
     return tally
 
 
+def has(mask: np.ndarray | None, cell: tuple[int, int]) -> bool:
+    return mask is None or bool(mask[cell])
+
+
 def assert_equal(one: Tally, other: Tally) -> None:
-    for name, a, b in zip(("sent", "received", "between", "segment"), astuple(one), astuple(other), strict=True):
+    names = [field.name for field in fields(Tally)]
+    for name, a, b in zip(names, astuple(one), astuple(other), strict=True):
         np.testing.assert_array_equal(a, b, err_msg=name)
 
 
@@ -140,10 +150,10 @@ def test_cells_that_do_not_tell_of_their_ends_count_for_links_only() -> None:
     view = View(run, fabric.topology, bidirectional=False, loads=load)
     effects = view.fitted()
     evidence = view.evidence(effects)
-    assert evidence.informative is not None
+    assert evidence.informative.both is not None
     shared = np.broadcast_to(np.arange(64) % 2 == 0, (64, 64))
     apart = fabric.port_switch[:, None] != fabric.port_switch[None, :]
-    assert not evidence.informative[shared & apart].any()
+    assert not evidence.informative.both[shared & apart].any()
     assert evidence.live.received[::2].sum() < 0.2 * evidence.live.received[1::2].sum()
     link = fabric.routes.names.index("spine0>leaf3")  # to h24 only, whose column was shared
     assert evidence.live.segment[link] == 56
@@ -157,10 +167,13 @@ def test_sums_of_a_part_are_those_of_its_cells(name: str, layout: str, bidirecti
     evidence = view.evidence(view.fitted())
     for component_type in view.list_component_types():
         sums = component_type.sums(evidence.total)
-        of_ends = evidence.informative if isinstance(component_type, Endpoints) else None
+        masks: tuple[np.ndarray | None, ...] = (None, None, None)
+        if isinstance(component_type, Endpoints):
+            both, sender, receiver = astuple(evidence.informative)
+            masks = (both, both, both) if component_type.of_switch.size else (sender, receiver, both)
 
-        def known_cells(cells: set[tuple[int, int]], of_ends: np.ndarray | None = of_ends) -> set[tuple[int, int]]:
-            return {cell for cell in cells if of_ends is None or of_ends[cell]}
+        def known_cells(cells: set[tuple[int, int]], mask: np.ndarray | None) -> set[tuple[int, int]]:
+            return {cell for cell in cells if has(mask, cell)}
 
         for part in range(0, len(component_type), max(1, len(component_type) // 5)):
             sides = [
@@ -173,9 +186,9 @@ def test_sums_of_a_part_are_those_of_its_cells(name: str, layout: str, bidirecti
                 assert sums[0][part] == gain_of_spine(view, evidence, int(component_type.codes[part]))
                 continue
             for side in (0, 1):
-                assert sums[side][part] == gain_of(evidence, known_cells(sides[side]))
+                assert sums[side][part] == gain_of(evidence, known_cells(sides[side], masks[side]))
             if not isinstance(component_type, Cables) or view.message_paths.is_symmetric:
-                assert sums[2][part] == gain_of(evidence, known_cells(inner))
+                assert sums[2][part] == gain_of(evidence, known_cells(inner, masks[2]))
 
 
 def gain_of(evidence: Evidence, cells: set[tuple[int, int]]) -> int:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from analyse_cases import named
-from path_cases import EDGE_S, HOP_S, Small
+from path_cases import EDGE_S, HOP_S, Seconds, Small
 
 from fablint.analyse import diagnose
 from fablint.analyse.findings.paths.assumed_paths import through_neighbours
@@ -41,6 +41,51 @@ def judged(fabric: Small, seed: int) -> Diagnosis:
 @pytest.mark.parametrize("added", [late, far_away])
 def test_a_late_cable_inside_a_group_is_the_reason_of_late_messages_to_others(added, seed: int) -> None:
     assert named(judged(replace(GROUPS, added=added), seed), State.FAULT) == {("cable", "s0=s1", None)}
+
+
+def through_first_switches(seconds: float) -> Seconds:
+    """Latency of paths over one cable between the first switches of two groups, where a switch adds these `seconds`."""
+
+    def added(first: int, second: int) -> float:
+        switches = 1 + sum(end % 3 != 0 for end in (first, second)) if (first > 2) != (second > 2) else 1
+        return switches * seconds
+
+    return added
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seconds", [HOP_S, EDGE_S])
+def test_groups_that_their_first_switches_connect_are_healthy_however_late_a_switch_is(
+    seconds: float, seed: int
+) -> None:
+    """Assumed cables have no length: messages from the other switches cross one or two switches more."""
+    found = judged(replace(GROUPS, added=through_first_switches(seconds), noise=0.003), seed)
+    assert found.verdict.exit_code == 0, found.verdict.findings
+    assert any("more switches explain" in note for note in found.verdict.notes)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_path_out_of_a_group_that_no_switches_explain_is_at_fault(seed: int) -> None:
+    def added(first: int, second: int) -> float:
+        late_s = LATE_S if 2 in (first, second) and max(first, second) > 2 else 0.0
+        return through_first_switches(HOP_S)(first, second) + late_s
+
+    found = judged(replace(GROUPS, added=added, noise=0.003), seed)
+    assert named(found, State.FAULT) == {("cable", "s2=g0", None)}
+
+
+@pytest.mark.parametrize("far", [2, 6])
+def test_the_only_path_between_two_groups_is_as_late_as_up_to_four_switches(far: int) -> None:
+    """Beside messages on a switch; pairs are counted that are slower than that, whatever their spread is."""
+
+    def added(first: int, second: int) -> float:
+        is_far = (first > 2) != (second > 2)
+        return through_first_switches(HOP_S)(first, second) + (far * EDGE_S if is_far else 0.0)
+
+    found = judged(replace(GROUPS, added=added, noise=0.003), 1).verdict
+    assert found.exit_code == (0 if far == 2 else 1)
+    for evidence in (record for one in found.findings for record in one.evidence if record.kind == "path_slow"):
+        assert evidence.values["slow"] == evidence.values["pairs"] == 81
 
 
 def reported(*findings: Finding, topology: Topology = PRESUMED) -> dict[str, State]:

@@ -2,27 +2,56 @@
 
 All measurements of a pair of hosts contain the same sum: what its two hosts and the route between them add. 24
 measurements of one pair cannot separate the three better than one measurement. Each pair of hosts therefore counts as
-often as is usual for the pairs of both hosts.
+often as is usual for the pairs of both hosts, and for one of its hosts, as often as is usual for the pairs of this
+host: a host that was excluded after the first of several levels has few partners, and keeps all that was measured.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Pairs, unordered
+from fablint.analyse.data.pair_matrix import Cells, Pairs, unordered
 from fablint.model import Placement
 from fablint.model.grouped_values import GroupedValues
 
 Mask = npt.NDArray[np.bool_]
+End = Literal["both", "sender", "receiver"]
 
 
-def balanced_cells(pairs: Pairs, placement: Placement, of: Mask | None = None) -> Mask | None:
-    """Return the cells that count for their ends.
+@dataclass(frozen=True)
+class EndCells:
+    """(n, m) masks of the cells that count for both of their ends, for the sender, for the receiver; None: all."""
 
-    Of a pair of hosts that was measured more often than the lower median of the pairs of either host, as many cells
-    count as that median allows. They are taken at even distances in the order of their times, so that a single cell is
-    the median. In a matrix (whose repeats are medians already) and within a host every cell counts.
+    both: Mask | None
+    sender: Mask | None
+    receiver: Mask | None
+
+    def counts(self, cells: Cells, end: End) -> Mask:
+        """Return a (k,) mask of the cells that count for this end."""
+        mask: Mask | None = getattr(self, end)
+        return np.ones(cells[0].size, dtype=bool) if mask is None else mask[cells]
+
+
+def end_cells(pairs: Pairs, placement: Placement, of: Mask | None = None) -> EndCells:
+    """Return the cells that count for their ends; see `balanced_cells`."""
+    return EndCells(
+        both=balanced_cells(pairs, placement, of),
+        sender=balanced_cells(pairs, placement, of, end="sender"),
+        receiver=balanced_cells(pairs, placement, of, end="receiver"),
+    )
+
+
+def balanced_cells(pairs: Pairs, placement: Placement, of: Mask | None = None, *, end: End = "both") -> Mask | None:
+    """Return the cells that count for one end, or for both ends.
+
+    Of a pair of hosts that was measured more often than the lower median of the pairs of that host (for both ends: of
+    either host), as many cells count as that median allows. They are taken at even distances in the order of their
+    times, so that a single cell is the median. In a matrix (whose repeats are medians already) and within a host every
+    cell counts.
 
     Parameters
     ----------
@@ -32,6 +61,8 @@ def balanced_cells(pairs: Pairs, placement: Placement, of: Mask | None = None) -
         Hosts of the ranks.
     of
         (n, m) cells to choose from; None: all.
+    end
+        The end.
 
     Returns
     -------
@@ -50,14 +81,16 @@ def balanced_cells(pairs: Pairs, placement: Placement, of: Mask | None = None) -
     usual = np.nan_to_num(
         GroupedValues.of(np.tile(times, 2), np.concatenate([both // hosts, both % hosts]), hosts).lower_medians()
     )
-    allowed = np.minimum(times, np.minimum(usual[both // hosts], usual[both % hosts]).astype(np.int64))
+    usual_of_ends = {"both": np.minimum(usual[a], usual[b]), "sender": usual[a], "receiver": usual[b]}[end]
+    times = times[of_pair]
+    allowed = np.minimum(times, usual_of_ends.astype(np.int64))
     if (allowed == times).all():
         return of
     _, of_key, count = np.unique(a * hosts + b, return_inverse=True, return_counts=True)
     order = np.lexsort((pairs.value[row, column], of_key))
     place = np.arange(order.size) - (np.cumsum(count) - count)[of_key[order]]
-    each, pair = count[of_key[order]], of_pair[order]
-    allowed_here = -(-each * allowed[pair] // times[pair])
+    each = count[of_key[order]]
+    allowed_here = -(-each * allowed[order] // times[order])
     counts = ((place + 1) * allowed_here + each // 2) // each > (place * allowed_here + each // 2) // each
     dropped = order[~counts]
     chosen = np.ones(pairs.value.shape, dtype=bool) if of is None else of.copy()

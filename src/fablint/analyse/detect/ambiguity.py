@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 
+from fablint.analyse.data.balance import End
 from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.detect.components import Cables, ComponentType, Endpoints
 from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence, Sums, Tally
@@ -103,10 +104,17 @@ def group_member(component_type: ComponentType, part: int, side: int) -> GroupMe
 
 def _tally(cells: Cells, evidence: Evidence, values: Sums) -> Tally:
     """Return the tally of values of a few cells."""
-    to, end_values = evidence.pairs.destination(cells), np.where(evidence.of_ends(cells), values, 0)
-    n, size = evidence.pairs.ranks, evidence.total.between.shape[0]
+    to, size = evidence.pairs.destination(cells), evidence.total.between.shape[0]
 
-    def add(codes: Codes, length: int) -> Sums:
-        return np.bincount(codes, weights=end_values, minlength=length).astype(np.int64)
+    def add(codes: Codes, end: End) -> Sums:
+        weights = np.where(evidence.informative.counts(cells, end), values, 0)
+        return np.bincount(codes, weights=weights, minlength=evidence.pairs.ranks).astype(np.int64)
 
-    return Tally(add(cells[0], n), add(to, n), np.zeros((size, size), np.int64), evidence.on_segments(cells, values))
+    return Tally(
+        sent=add(cells[0], "both"),
+        received=add(to, "both"),
+        own_sent=add(cells[0], "sender"),
+        own_received=add(to, "receiver"),
+        between=np.zeros((size, size), np.int64),
+        segment=evidence.on_segments(cells, values),
+    )

@@ -86,6 +86,8 @@ class Endpoints:
             inner += np.bincount(self.of_switch[start], weights=tally.between[start, end], minlength=len(self)).astype(
                 np.int64
             )
+        if not self.of_switch.size:
+            return self._total(tally.own_sent), self._total(tally.own_received), inner
         sent, received = self._total(tally.sent), self._total(tally.received)
         if self.outward:
             return sent - inner, received - inner, np.zeros_like(inner)

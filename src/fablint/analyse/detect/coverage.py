@@ -85,8 +85,8 @@ def host_bounds(effects: Effects, placement: Placement) -> Floats:
     measured = np.zeros((2, pairs.ranks), dtype=np.int64)
     for rows in pairs.blocks():
         known = ~np.isnan(pairs.value[rows])
-        if effects.informative is not None:
-            known &= effects.informative[rows]
+        if effects.informative.both is not None:
+            known &= effects.informative.both[rows]
         measured[0, rows] = np.count_nonzero(known, axis=1)
         partners = np.broadcast_to(pairs.partners(rows), known.shape)[known]
         measured[1] += np.bincount(partners, minlength=pairs.ranks)

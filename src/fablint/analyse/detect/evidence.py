@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from fablint.analyse.data.balance import EndCells
 from fablint.analyse.data.message_paths import MessagePaths
 from fablint.analyse.data.pair_matrix import Cells, Pairs, Values
 from fablint.analyse.fit.effects import FINEST_NOISE, Effects, leftover, sample_noise
@@ -40,8 +41,10 @@ Mask = npt.NDArray[np.bool_]
 class Tally:
     """Sums over the pairs of each component: of increments in 1/32 nat, or of numbers of pairs."""
 
-    sent: Sums  # (n,) per sender
-    received: Sums  # (n,) per receiver
+    sent: Sums  # (n,) per sender, of cells that count for both ends
+    received: Sums  # (n,) per receiver, of the same cells
+    own_sent: Sums  # (n,) per sender, of cells that count for the sender
+    own_received: Sums  # (n,) per receiver, of cells that count for the receiver
     between: Sums  # (S, S) per source and destination switch
     segment: Sums  # (segments,) per segment that the pairs cross; of round trips, on either path
 
@@ -55,7 +58,7 @@ class Evidence:
     message_paths: MessagePaths
     bidirectional: bool
     gain: Gains  # (n, m)
-    informative: Mask | None  # (n, m) cells that count for senders, receivers and switches; None: all
+    informative: EndCells  # cells that count for senders, receivers and switches
     total: Tally  # sums of increments
     live: Tally  # numbers of pairs that are not explained
     noise: Values = field(default_factory=lambda: np.zeros(0, np.float32))  # sorted sample of residuals
@@ -71,14 +74,13 @@ class Evidence:
             self._subtract(tally, cells, gone)
         self.gain[cells] = 0
 
-    def of_ends(self, cells: Cells) -> Mask:
-        """Return a (k,) mask of the cells that show how fast their ends are."""
-        return np.ones(cells[0].size, dtype=bool) if self.informative is None else self.informative[cells]
-
     def _subtract(self, tally: Tally, cells: Cells, gone: Sums) -> None:
         """Subtract values of cells from a tally."""
         tally.segment[:] -= self.on_segments(cells, gone)
-        to, gone = self.pairs.destination(cells), np.where(self.of_ends(cells), gone, 0)
+        to = self.pairs.destination(cells)
+        np.subtract.at(tally.own_sent, cells[0], np.where(self.informative.counts(cells, "sender"), gone, 0))
+        np.subtract.at(tally.own_received, to, np.where(self.informative.counts(cells, "receiver"), gone, 0))
+        gone = np.where(self.informative.counts(cells, "both"), gone, 0)
         np.subtract.at(tally.sent, cells[0], gone)
         np.subtract.at(tally.received, to, gone)
         if self.placement.switches:
@@ -230,25 +232,44 @@ def _grid(pool: Values) -> tuple[float, float]:
 def _tally(effects: Effects, values: Gains | Mask) -> Tally:
     """Return the sums of (n, m) values: informative cells per end, all cells per segment."""
     pairs, placement, message_paths = effects.residual, effects.classes.placement, effects.message_paths
-    end_values = values if effects.informative is None else np.where(effects.informative, values, 0)
-    n, size = pairs.ranks, max(1, len(placement.switches))
-    sent, received = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    for rows in pairs.blocks():
-        block = end_values[rows]
-        sent[rows] = block.sum(axis=1, dtype=np.int64)
-        if pairs.partner is None:
-            received += block.sum(axis=0, dtype=np.int64)
-        else:
-            received += np.bincount(pairs.partners(rows).ravel(), weights=block.ravel(), minlength=n).astype(np.int64)
+    end_values = _counted(values, effects.informative.both)
+    size = max(1, len(placement.switches))
+    sent, received = _per_sender(pairs, end_values), _per_receiver(pairs, end_values)
+    own_sent, own_received = sent, received
+    if effects.informative.both is not None:
+        own_sent = _per_sender(pairs, _counted(values, effects.informative.sender))
+        own_received = _per_receiver(pairs, _counted(values, effects.informative.receiver))
+    of_ends = (sent, received, own_sent.copy(), own_received.copy())
     between = np.zeros((size, size), np.int64)
     if not placement.switches:
-        return Tally(sent, received, between, np.zeros(0, np.int64))
+        return Tally(*of_ends, between, np.zeros(0, np.int64))
     path_sums = np.zeros(message_paths.segments.shape[0], np.int64)
     if pairs.partner is None:
         _add_matrix(effects, values, end_values, between, path_sums)
     else:
         _add_list(effects, values, end_values, between, path_sums)
-    return Tally(sent, received, between, message_paths.totals(path_sums))
+    return Tally(*of_ends, between, message_paths.totals(path_sums))
+
+
+def _counted(values: Gains | Mask, mask: Mask | None) -> Gains | Mask:
+    """Return the (n, m) values of cells in the mask, 0 elsewhere; None: all."""
+    return values if mask is None else np.where(mask, values, 0)
+
+
+def _per_sender(pairs: Pairs, values: Gains | Mask) -> Sums:
+    """Return the (n,) sums of (n, m) values over the cells of each sender."""
+    return np.asarray(values.sum(axis=1, dtype=np.int64))
+
+
+def _per_receiver(pairs: Pairs, values: Gains | Mask) -> Sums:
+    """Return the (n,) sums of (n, m) values over the cells of each receiver."""
+    if pairs.partner is None:
+        return np.asarray(values.sum(axis=0, dtype=np.int64))
+    received = np.zeros(pairs.ranks, np.int64)
+    for rows in pairs.blocks():
+        partners = pairs.partners(rows).ravel()
+        received += np.bincount(partners, weights=values[rows].ravel(), minlength=pairs.ranks).astype(np.int64)
+    return received
 
 
 def _add_matrix(

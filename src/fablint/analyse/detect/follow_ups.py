@@ -163,7 +163,7 @@ def _crosses_member(member: GroupMember, pairs: RankPairs, evidence: Evidence) -
 
 def _healthy_ranks(evidence: Evidence) -> Codes:
     """Return the ranks without evidence against them as senders or receivers; all ranks if there are none."""
-    healthy = np.flatnonzero((evidence.total.sent <= 0) & (evidence.total.received <= 0))
+    healthy = np.flatnonzero((evidence.total.own_sent <= 0) & (evidence.total.own_received <= 0))
     return healthy if healthy.size else np.arange(evidence.pairs.ranks)
 
 

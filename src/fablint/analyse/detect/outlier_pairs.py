@@ -256,7 +256,7 @@ def slow_hosts(effects: Effects, placement: Placement, evidence: Evidence | None
     with np.errstate(invalid="ignore"):
         slow = lower > effects.host_tolerance
     if evidence:
-        slow &= evidence.total.sent + evidence.total.received > 0
+        slow &= evidence.total.own_sent + evidence.total.own_received > 0
     for host in np.unique(hosts[slow]):
         members = hosts == host
         if slow[members].all():

@@ -154,7 +154,11 @@ def _informative(component_type: ComponentType, part: int, sides: Sequence[int],
     cells = find_open_cells(component_type, part, sides, evidence)
     if not isinstance(component_type, Endpoints):
         return cells
-    is_informative = evidence.of_ends(cells)
+    is_informative = evidence.informative.counts(cells, "both")
+    if not component_type.of_switch.size:
+        is_sent = component_type.code[cells[0]] == part
+        sides_of_cells = (evidence.informative.counts(cells, end) for end in ("sender", "receiver"))
+        is_informative = np.where(is_sent, *sides_of_cells)
     return cells[0][is_informative], cells[1][is_informative]
 
 
@@ -280,8 +284,8 @@ def _of_other_pairs(effects: Effects, cells: Cells, side: int) -> Values:
     pairs, most = effects.residual, effects.host_tolerance
     value = pairs.value.copy()
     value[cells] = np.nan
-    if effects.informative is not None:
-        value[~effects.informative] = np.nan
+    if effects.informative.both is not None:
+        value[~effects.informative.both] = np.nan
     other_pairs = replace(pairs, value=value)
     all_rows = slice(0, pairs.ranks)
     partner = np.clip(effects.received if side == 0 else effects.sent, -most, most)
@@ -298,8 +302,8 @@ def _of_others(effects: Effects, cells: Cells, end: int, side: int, partner: Val
     ranks = np.array([end])
     row, column = pairs.cells_from(ranks) if side == 0 else pairs.cells_to(ranks)
     is_other = ~np.isin(row * width + column, cells[0] * width + cells[1]) & ~np.isnan(pairs.value[row, column])
-    if effects.informative is not None:
-        is_other &= effects.informative[row, column]
+    if effects.informative.both is not None:
+        is_other &= effects.informative.both[row, column]
     other_cells = (row[is_other], column[is_other])
     partners = pairs.destination(other_cells) if side == 0 else other_cells[0]
     return float(np.median(pairs.value[other_cells] - partner[partners])) if partners.size else 0.0

@@ -27,6 +27,7 @@ from fablint.analyse.detect.evidence import Evidence, gather_evidence
 from fablint.analyse.detect.follow_ups import propose_follow_ups, propose_late_follow_ups, retests
 from fablint.analyse.detect.lateness.adaptive_links import LateComponent, find_late_components
 from fablint.analyse.detect.outlier_pairs import SlowPair, mark_concurrent_pairs, slow_hosts, slow_pairs
+from fablint.analyse.detect.paths.geometry import GEOMETRY_S, has_assumed_cables, most_extra_s
 from fablint.analyse.detect.paths.view_paths import Paths, paths_of, subtract_paths
 from fablint.analyse.detect.search import Bar, Detection, Sides, detect_components
 from fablint.analyse.detect.unexplained_pairs import Stratum, unexplained
@@ -35,7 +36,7 @@ from fablint.analyse.fit.effects import Effects
 from fablint.analyse.fit.host_populations import Populations
 from fablint.analyse.fit.median_polish import fit, without
 from fablint.analyse.settings import Settings
-from fablint.model import SCOPES, ComponentRef, EvidenceRecord, Fit, FollowUp, Placement
+from fablint.model import SCOPES, ComponentRef, EvidenceRecord, Fit, FollowUp, Placement, Scope
 from fablint.model.limits.detection_limits import HYPOTHESES, required_evidence
 from fablint.topology.routing import Routes
 
@@ -75,6 +76,7 @@ class ViewResult:
     # populations of hosts as senders, as receivers
     populations: tuple[Populations | None, Populations | None] = (None, None)
     step: float = 0.0  # resolution of the log times
+    geometry_s: float = GEOMETRY_S  # s by which messages across a cable may be later than across others without a fault
     unexplained: Sequence[Stratum] = ()  # slow pairs that no component explains
     unexplained_when: Sequence[EvidenceRecord | None] = ()  # when the pairs of each stratum were slow
 
@@ -141,13 +143,14 @@ def judge_view(
             evidence, effects, _SearchContext(flows, placement, component_types, late, sides, tests, settings, views)
         )
     effects = result.effects
+    fitted = _as_fit(flows, effects, result.detections)
     return ViewResult(
         row=observations.row,
         quantity=flows.row.quantity,
         one_way=flows.one_way,
         hubs=flows.hubs,
         size=observations.size,
-        fit=_as_fit(flows, effects, result.detections),
+        fit=fitted,
         detections=result.detections,
         candidates=result.candidates,
         follow_ups=result.follow_ups,
@@ -169,6 +172,7 @@ def judge_view(
         paths=paths,
         populations=effects.populations,
         step=effects.step,
+        geometry_s=_geometry_s(fitted, assumed=has_assumed_cables(routes, placement)),
         unexplained=result.unexplained,
         unexplained_when=[find_slow_time_of_stratum(stratum, flows, effects) for stratum in result.unexplained],
     )
@@ -357,6 +361,12 @@ def _is_comparable(kind: Kind, effects: Effects, settings: Settings) -> bool:
         "switch": is_homogeneous,
         "cable": is_homogeneous and effects.link_tolerance <= settings.most_tolerance,
     }.get(kind, True)
+
+
+def _geometry_s(fitted: Fit, *, assumed: bool) -> float:
+    """Return the time by which messages across a cable may be later than across others without a fault, in s."""
+    times = fitted.class_time
+    return float(most_extra_s(times.get(Scope.EDGE) or min(times.values(), default=0.0), assumed=assumed))
 
 
 def _as_fit(flows: Flows, effects: Effects, detections: Sequence[Detection]) -> Fit:

@@ -11,7 +11,7 @@ import numpy as np
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.detect.ambiguity import GroupMember
 from fablint.analyse.detect.circumstances import ENDPOINT_KINDS
-from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S
+from fablint.analyse.detect.paths.geometry import GEOMETRY_S
 from fablint.analyse.detect.search import Detection
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import detection_evidence, relative, seen_in
@@ -175,11 +175,11 @@ def _state(charges: list[Charge], placement: Placement, peer_copies: frozenset[s
 
 
 def _is_geometry(view: ViewResult, detection: Detection) -> bool:
-    """Is it a latency that a longer cable or one more switch adds? That is design until bandwidth is lost as well."""
+    """Is it a latency that a longer cable or more switches add? That is design until bandwidth is lost as well."""
     if view.quantity != "latency":
         return False
     added = max(view.fit.class_time.values()) * math.expm1(detection.loss[1])
-    return added <= GEOMETRY_S
+    return added <= (view.geometry_s if detection.kind == "cable" else GEOMETRY_S)
 
 
 def _in_series(detection: Detection, placement: Placement) -> tuple[ComponentRef, ...]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from fablint.analyse.data.balance import EndCells
 from fablint.analyse.data.message_paths import MessagePaths
 from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs, Values
 from fablint.analyse.data.robust_stats import (
@@ -32,7 +33,7 @@ class Effects:
     classes: Classes
     message_paths: MessagePaths
     bidirectional: bool  # whether the messages of a cell cross the path back as well
-    informative: npt.NDArray[np.bool_] | None  # (n, m) cells that show how fast their ends are; None: all
+    informative: EndCells  # cells that show how fast their ends are
     sent_bounds: Floats  # (3, n)
     received_bounds: Floats  # (3, n)
     # (segments + 1,) log-effect; 0 where too few pairs cross it, and in the last, which index -1 selects

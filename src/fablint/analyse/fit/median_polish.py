@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from fablint.analyse.data.balance import Mask, balanced_cells
+from fablint.analyse.data.balance import Mask, balanced_cells, end_cells
 from fablint.analyse.data.message_paths import MessagePaths
 from fablint.analyse.data.pair_matrix import Codes, Pairs, Values
 from fablint.analyse.data.resolution import find_step
@@ -94,8 +94,8 @@ def fit(
     equal_cells = balanced_cells(pairs, classes.placement)
     offsets = _class_offsets(pairs, classes, None, equal_cells, settings.tolerance)
     _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.placement.hosts) > 1)
-    informative = balanced_cells(pairs, classes.placement, classes.informative(pairs, offsets, settings.tolerance))
-    sent, received = _polish(_of_ends(pairs, informative))
+    informative = end_cells(pairs, classes.placement, classes.informative(pairs, offsets, settings.tolerance))
+    sent, received = _polish(_of_ends(pairs, informative.both))
     effects = Effects(
         class_log_time=offsets,
         residual=pairs,
@@ -139,7 +139,7 @@ def _in_populations(effects: Effects, settings: Settings, stream: int | None) ->
         return effects
     residuals = leftover_of(effects, pairs.sample_cells())
     pairs_per_rank = np.count_nonzero(~np.isnan(pairs.value)) / pairs.ranks
-    error, ends = max(effect_error(residuals, pairs_per_rank), effects.step), _of_ends(pairs, effects.informative)
+    error, ends = max(effect_error(residuals, pairs_per_rank), effects.step), _of_ends(pairs, effects.informative.both)
     candidates = tuple(
         find_populations(
             pairs, bounds[1], best_of_ranks(ends, sent=sent), error, placement, settings.tolerance, sent=sent
@@ -158,7 +158,7 @@ def _in_populations(effects: Effects, settings: Settings, stream: int | None) ->
     if not any(kept):
         return effects
     subtract_populations(pairs, effects.classes, placement, kept[0], kept[1])
-    sent, received = _polish(_of_ends(pairs, effects.informative))
+    sent, received = _polish(_of_ends(pairs, effects.informative.both))
     return replace(effects, sent_bounds=sent, received_bounds=received, populations=(kept[0], kept[1]))
 
 
@@ -174,7 +174,7 @@ def _without_drift(effects: Effects, started: Floats | None) -> Effects:
         return effects
     for rows in pairs.blocks():
         pairs.value[rows] -= drift[rows]
-    sent, received = _polish(_of_ends(pairs, effects.informative))
+    sent, received = _polish(_of_ends(pairs, effects.informative.both))
     return replace(effects, sent_bounds=sent, received_bounds=received, drift=drift)
 
 
@@ -185,7 +185,7 @@ def without(effects: Effects, explained: npt.NDArray[np.bool_]) -> Effects:
     """
     pairs = effects.residual
     pairs.value[explained] = np.nan
-    ends = _of_ends(pairs, effects.informative)
+    ends = _of_ends(pairs, effects.informative.both)
     sent = _medians(ends, ends.sent, effects.received_bounds[1])
     received = _medians(ends, ends.received, sent[1])
     effects = replace(effects, sent_bounds=sent, received_bounds=received, segment=np.zeros_like(effects.segment))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cached_property
 from typing import Literal, NamedTuple
 
+import numpy as np
 from scipy.special import stdtrit
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats
+from fablint.analyse.detect.paths.geometry import most_extra_s
 from fablint.analyse.fit.path_levels import PathLevels
 from fablint.model import EvidenceRecord
 
@@ -20,7 +23,7 @@ class Judgement(Enum):
     FEW = auto()  # measured between too few hosts, or with nothing to compare it with
     FINE = auto()  # as fast as the others of its kind
     DESIGN = auto()  # as slow as all others of its kind
-    GEOMETRY = auto()  # later by no more than a longer cable or one more switch explains
+    GEOMETRY = auto()  # later by no more than a longer cable or more switches explain
     SLOW = auto()  # slower than the others of its kind
     ONCE = auto()  # slower than the others of its kind, but not evenly over time
     BESIDE = auto()  # slower among other messages; alone it was not measured
@@ -47,12 +50,24 @@ class PathJudgements:
     kind: Codes
     group: Codes  # (S,) group of each switch
     tolerance: Floats  # log-effect that a healthy member of the kind may have
+    assumed: bool  # whether the cables are assumed, so that the lengths of the paths are unknown
     slow_at: dict[int, EvidenceRecord] = field(default_factory=dict)  # time of slowness by entry
 
     @property
     def loss(self) -> Floats:
         """(k,) log-effect relative to the reference."""
         return self.levels.level - self.reference
+
+    @cached_property
+    def on_switch_s(self) -> Floats:
+        """(k,) time of a message on the switches at both ends, s; where it is unknown, that of the fastest path."""
+        fastest = self.levels.level[self.levels.is_path].min()
+        return np.asarray(np.exp(np.where(np.isnan(self.edge), fastest, self.edge)))
+
+    @cached_property
+    def geometry_s(self) -> Floats:
+        """(k,) largest time that the geometry of a path adds to a small message, s."""
+        return most_extra_s(self.on_switch_s, assumed=self.assumed)
 
     def entries(self, *judgements: Judgement) -> list[int]:
         """Return the entries with one of these judgements."""

@@ -20,8 +20,8 @@ from fablint.analyse.data.binomial import upper_tail
 from fablint.analyse.data.message_paths import BY_HOST, MessagePaths
 from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import Floats
+from fablint.analyse.detect.paths.geometry import GEOMETRY_S
 from fablint.analyse.detect.paths.judgement import Measure
-from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S
 from fablint.analyse.fit.effects import FINEST_NOISE
 from fablint.analyse.fit.path_levels import PathLevels
 from fablint.model.grouped_values import GroupedValues

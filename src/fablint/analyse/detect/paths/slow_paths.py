@@ -6,7 +6,7 @@ a path belongs to its kind, since cables carry both directions equally. A kind t
 a switch is a design (thinner cables), unless it has so few members that one faulty component may explain all of them.
 Then the declared speed of its cables decides, if the topology has it.
 
-Latency is compared in seconds: a longer cable or one more switch adds a constant that is not a fault.
+Latency is compared in seconds: a longer cable or one more switch adds a constant that is not a fault (geometry.py).
 """
 
 from __future__ import annotations
@@ -16,15 +16,13 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats
+from fablint.analyse.detect.paths.geometry import MOST_HOPS, most_hop_s
 from fablint.analyse.detect.paths.judgement import Judgement, Measure, PathJudgements, Reference, error_quantile
 from fablint.analyse.detect.paths.steadiness import judge_steadiness
 from fablint.analyse.fit.path_levels import PathLevels
 
 Mask = npt.NDArray[np.bool_]
 
-HOP_S, CABLE_S = 400e-9, 490e-9  # a switch, and 100 m of cable at 4.9 ns/m
-GEOMETRY_S = HOP_S + CABLE_S  # s by which the latency of two healthy paths of a kind may differ
-MOST_HOPS = 4  # cables beyond those of a message on one switch: up, across a fabric of three levels, down
 FEWEST_PAIRS = 3  # pairs of hosts from which a path is compared
 FEWEST_EDGE_PAIRS = 2  # pairs of hosts on switches, of all switches together, that give the reference
 FEWEST_CELLS = 6  # cells from which a path can be at fault
@@ -41,6 +39,8 @@ def judge_paths(
     measure: Measure,
     started: Floats | None,
     declared: Floats | None = None,
+    *,
+    assumed: bool = False,
 ) -> PathJudgements:
     """Judge every path.
 
@@ -59,6 +59,8 @@ def judge_paths(
     declared
         (S, S) log time of a message at the declared speed of the slowest cable between two switches, NaN where it is
         not declared; None for round trips, which the speed does not limit.
+    assumed
+        Whether the cables are assumed, so that the lengths of the paths are unknown.
     """
     size = levels.level.size
     edge = _edges(levels, measure.tolerance)
@@ -73,6 +75,7 @@ def judge_paths(
         kind,
         group,
         np.full(size, measure.tolerance),
+        assumed=assumed,
     )
     usable = levels.is_path & (levels.pairs >= FEWEST_PAIRS)
     for code in np.unique(kind[usable]):
@@ -172,11 +175,11 @@ def _gaps(judgements: PathJudgements, order: Codes, measure: Measure) -> Floats:
     error = levels.error[order[:-1]] + levels.error[order[1:]]
     gap = np.maximum(measure.tolerance, error_quantile(levels, measure) * error)
     if measure.latency:
-        gap = np.maximum(gap, _as_log(GEOMETRY_S, levels.level[order[:-1]]))
+        gap = np.maximum(gap, _as_log(judgements.geometry_s[order[:-1]], levels.level[order[:-1]]))
     return np.asarray(gap, dtype=np.float64)
 
 
-def _as_log(seconds: float, level: Floats) -> Floats:
+def _as_log(seconds: Floats, level: Floats) -> Floats:
     """Return the log-effect of some seconds in addition to a log time."""
     return np.asarray(np.log1p(seconds / np.exp(level)))
 
@@ -255,7 +258,7 @@ def _of_slow(judgements: PathJudgements, entry: int, tolerance: float, measure: 
         return Judgement.LONE
     if measure.latency:
         extra_s = float(np.exp(levels.level[entry]) - np.exp(judgements.reference[entry]))
-        if extra_s <= GEOMETRY_S:
+        if extra_s <= judgements.geometry_s[entry]:
             return Judgement.GEOMETRY
         is_small_kind = np.count_nonzero(judgements.kind == judgements.kind[entry]) < FEWEST_MEMBERS
         if is_small_kind and extra_s <= _hop_s(judgements, entry):
@@ -264,10 +267,8 @@ def _of_slow(judgements: PathJudgements, entry: int, tolerance: float, measure: 
 
 
 def _hop_s(judgements: PathJudgements, entry: int) -> float:
-    """Return the largest time that one more switch may add, in s: that of a message on one switch."""
-    edge = judgements.edge[entry]
-    base = judgements.levels.level[judgements.levels.is_path].min() if np.isnan(edge) else edge
-    return max(GEOMETRY_S, float(np.exp(base)))
+    """Return the largest time that one more switch may add, in s."""
+    return float(most_hop_s(judgements.on_switch_s[entry]))
 
 
 def _whole_kind(judgements: PathJudgements, reference: Codes, members: Codes, measure: Measure) -> None:
@@ -281,17 +282,22 @@ def _whole_kind(judgements: PathJudgements, reference: Codes, members: Codes, me
     if measure.latency:
         extra_s = float(np.median(np.exp(levels.level[reference]) - np.exp(edge)))
         hop_s = _hop_s(judgements, int(reference[0]))
-        if extra_s <= hop_s or (components >= FEWEST_MEMBERS and extra_s <= MOST_HOPS * hop_s):
+        several = components >= FEWEST_MEMBERS or judgements.assumed  # an assumed cable has any length
+        most_s = MOST_HOPS * hop_s if several else hop_s
+        if extra_s <= most_s:
             return
         judgement = Judgement.LONE if extra_s <= MOST_HOPS * hop_s or components >= FEWEST_MEMBERS else Judgement.SLOW
+        tolerance = float(np.log1p(most_s / np.exp(np.median(edge))))
     else:
-        if centre <= -np.log1p(-measure.in_scope):
+        tolerance = -float(np.log1p(-measure.in_scope))
+        if centre <= tolerance:
             return
         is_concurrent = bool(levels.shared[reference].any())
         judgement = (
             Judgement.BESIDE if is_concurrent else Judgement.DESIGN if components >= FEWEST_MEMBERS else Judgement.LONE
         )
     _set(judgements, reference, judgement, 0.0, ON_A_SWITCH)
+    judgements.tolerance[reference] = tolerance
     sparse_entries = [entry for entry in reference.tolist() if levels.fewest_hosts[entry] < FEWEST_ENDS]
     for entry in sparse_entries if judgement is Judgement.SLOW else ():
         judgements.of[entry] = Judgement.LONE

@@ -15,6 +15,7 @@ from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.components import FEWEST_PEERS
+from fablint.analyse.detect.paths.geometry import has_assumed_cables
 from fablint.analyse.detect.paths.judgement import Judgement, Measure, PathJudgements, Reference
 from fablint.analyse.detect.paths.path_modes import Mode, declared_routes_explain, find_modes
 from fablint.analyse.detect.paths.slow_paths import (
@@ -44,6 +45,7 @@ class Paths:
     compared: bool  # whether there are enough declared links to compare them with each other
     hosts: tuple[Codes, Codes]  # (c,) hosts of the cells of the levels
     ranks: tuple[Codes, Codes]  # (c,) their ranks: sender and receiver
+    any_length: bool  # whether these are latencies of assumed cables, whose differences are no evidence
 
     @property
     def levels(self) -> PathLevels:
@@ -66,17 +68,17 @@ class Paths:
     def taken_out(self, switches: int) -> Floats:
         """Return the values to subtract from the log times between two switches.
 
-        (S + 1, S + 1), the last row and column for unknown switches. They are the time that a longer cable adds to a
-        small message, and NaN for paths that are slow for a reason of their own: neither is evidence about the hosts at
-        the ends.
+        (S + 1, S + 1), the last row and column for unknown switches. They are the time that longer cables and more
+        switches add to a small message, and NaN for paths that are slow for a reason of their own: neither is evidence
+        about the hosts at the ends. Links that are compared with each other explain slow pairs themselves.
         """
         table = np.zeros((switches + 1, switches + 1))
         levels, judged = self.levels, self.judgements
         for entry in np.flatnonzero(levels.is_path):
             judgement, ends = judged.of[entry], (levels.src[entry], levels.dst[entry])
-            if judgement is Judgement.GEOMETRY:
+            if judgement is Judgement.GEOMETRY or (self.any_length and judgement is Judgement.FINE):
                 table[ends] += judged.loss[entry]
-            elif judgement in (Judgement.SLOW, Judgement.ONCE):
+            elif judgement in (Judgement.SLOW, Judgement.ONCE) and not self.compared:
                 table[ends] = np.nan
         return np.asarray(np.where(table == 0, table.T, table)) if levels.bidirectional else table
 
@@ -123,7 +125,8 @@ def paths_of(
     started = None if flows.started is None else np.asarray(flows.started[levels.cells], dtype=np.float64)
     compared = _links_compared(message_paths)
     able = None if latency or compared else _at_declared_speed(flows, placement, routes)
-    judgements = judge_paths(levels, group, _apart(placement, routes), measure, started, able)
+    assumed = has_assumed_cables(routes, placement)
+    judgements = judge_paths(levels, group, _apart(placement, routes), measure, started, able, assumed=assumed)
     _exonerate_fastest(judgements, pairs)
     to = pairs.destination(levels.cells)
     hosts = (placement.host[levels.cells[0]].astype(np.int64), placement.host[to].astype(np.int64))
@@ -136,7 +139,8 @@ def paths_of(
     strangers = not known.all() and (flows.rounds is not None or bool(flows.concurrent.any()))
     if (declared and compared) or strangers:
         modes = []  # links are judged by the declared routes; links shared with hosts without a switch are unknown
-    return Paths(judgements, tuple(modes), declared, followed, compared, hosts, (levels.cells[0], to))
+    ranks = (levels.cells[0], to)
+    return Paths(judgements, tuple(modes), declared, followed, compared, hosts, ranks, latency and assumed)
 
 
 def _exonerate_fastest(judgements: PathJudgements, pairs: Pairs) -> None:
@@ -162,9 +166,9 @@ def subtract_paths(pairs: Pairs, paths: Paths | None, placement: Placement) -> P
     """Subtract the effects of paths from the pairs, in place, and return them.
 
     Between few switches, half of a class of pairs may cross a slow path: the class and the effects of hosts are those
-    of the other pairs. Links that are compared with each other explain slow pairs themselves.
+    of the other pairs. Where links are compared with each other, only the lengths of assumed cables are subtracted.
     """
-    if paths is None or paths.compared:
+    if paths is None or (paths.compared and not paths.any_length):
         return pairs
     table = paths.taken_out(len(placement.switches))
     if table.any():
@@ -172,7 +176,7 @@ def subtract_paths(pairs: Pairs, paths: Paths | None, placement: Placement) -> P
             ends = placement.switch[np.arange(pairs.ranks)[rows]][:, None], placement.switch[pairs.partners(rows)]
             pairs.value[rows] -= table[ends].astype(np.float32)
     levels = paths.levels
-    for mode in paths.modes:
+    for mode in paths.modes if not paths.compared else ():
         pairs.value[levels.cells[0][mode.cells], levels.cells[1][mode.cells]] = np.nan
     return pairs
 

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from fablint.analyse.detect.paths.slow_paths import GEOMETRY_S
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.phrasing import GEOMETRY
 from fablint.model import EvidenceRecord, Finding
 
 
 def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -> tuple[list[Finding], list[str]]:
-    """The findings without those of latency that a longer cable or one more switch explains, and notes on these.
+    """The findings without those of latency that a longer cable or more switches explain, and notes on these.
 
     A constant that messages of any size take longer is not a fault of a path whose streams are as fast as others. Where
     no streams were measured, the finding stays.
@@ -22,11 +21,12 @@ def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -
     medians = [case.component() for view in views for case in (*view.detections, *view.candidates) if case.late is None]
     times = [list(view.fit.class_time.values()) for view in views if view.quantity == "latency"]
     far_s = [float(np.median(some)) for some in times if some]  # of a row of which little was measured there are none
+    most_s = min((view.geometry_s for view in views if view.quantity == "latency"), default=0.0)
     kept, notes = [], []
     for finding in findings:
         extra_s = (finding.effect or 0.0) * min(far_s, default=np.inf)
         of_path = finding.component in ("link", "cable") and finding.components[0] in medians
-        if streams and of_path and finding.quantity == "latency" and extra_s <= GEOMETRY_S:
+        if streams and of_path and finding.quantity == "latency" and extra_s <= most_s:
             ns = f"{finding.name}: {extra_s * 1e9:+,.0f} ns of latency"
             notes.append(f"{ns}, {GEOMETRY}; its streams are as fast as others (no fault)")
         else:

@@ -94,7 +94,10 @@ def _quantiles(at: np.ndarray, value: np.ndarray, x: list[float], y: list[float]
 
 
 def timeline(row: Row, size: int, cells: MeasuredCells, residual: npt.NDArray[np.float32]) -> Plot | None:
-    """Median and middle 90 % of the deviations (k,) of all pairs over time: drift and bursts."""
+    """Median and middle 90 % of the deviations (k,) of all pairs over time: drift and bursts.
+
+    None where the times are unknown, or no part of the time has enough measurements for a median.
+    """
     known = np.isfinite(residual)
     at, name = when(row, cells)
     if at is None or known.sum() < 10 * _FEWEST:

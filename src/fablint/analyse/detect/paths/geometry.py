@@ -1,0 +1,43 @@
+"""How much later a message may be on a healthy path than on another one: longer cables, and more switches.
+
+Where the cables of all paths are known, paths over equally many cables are compared, and the lengths of cables and one
+more switch in a path explain a constant. Assumed cables stand for paths of unknown length: of two paths between groups,
+one may cross a single cable, and the other one as many as a network has on its longest path.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fablint.analyse.data.robust_stats import Floats
+from fablint.model import Placement
+from fablint.topology.routing import Routes
+
+HOP_S, CABLE_S = 400e-9, 490e-9  # a switch, and 100 m of cable at 4.9 ns/m
+GEOMETRY_S = HOP_S + CABLE_S  # s by which the latency of two healthy paths of a kind may differ
+MOST_HOPS = 4  # cables beyond those of a message on one switch: up, across a fabric of three levels, down
+
+
+def has_assumed_cables(routes: Routes | None, placement: Placement) -> bool:
+    """Return whether the cables were assumed: messages leave a group through a switch with the name of the group."""
+    gates = set(placement.groups) - set(placement.switches)
+    return routes is not None and not gates.isdisjoint(routes.switches)
+
+
+def most_hop_s(on_switch_s: Floats | float) -> Floats:
+    """Return the largest time that one more switch may add, in s: that of a whole message on one switch."""
+    return np.asarray(np.maximum(GEOMETRY_S, on_switch_s), dtype=np.float64)
+
+
+def most_extra_s(on_switch_s: Floats | float, *, assumed: bool) -> Floats:
+    """Return the largest time that the geometry of a path adds to a small message, in s.
+
+    Parameters
+    ----------
+    on_switch_s
+        Time of a message on one switch, s.
+    assumed
+        Whether the cables of the paths are assumed.
+    """
+    hop_s = most_hop_s(on_switch_s)
+    return (MOST_HOPS - 1) * hop_s if assumed else np.full_like(hop_s, GEOMETRY_S)

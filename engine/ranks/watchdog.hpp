@@ -16,7 +16,7 @@ namespace fablint {
 // waits itself is not reported. In a group of more than two ranks it is unknown which rank is late: every waiting rank
 // reports itself, and the rank without a report is the stalled one. In a pair the report comes after `limit_s` without
 // a message; at a barrier, where the peer may still be measuring, after the longest duration of a round more. A rank
-// that reports writes a `failed:` line and ends its process; the launcher then ends the other ranks. A rank that is told
+// that reports writes a `failed:` line and ends its process; the launcher then ends the other ranks. A rank that learns
 // that it has failed, while it waits for its own peer, reports this peer: the two ends of a cut path report each other.
 class Watchdog {
   public:

@@ -52,7 +52,7 @@ class FailedRank:
     partner: int | None
     reason: str
 
-    def is_mutual(self, other: FailedRank) -> bool:
+    def is_other_end(self, other: FailedRank) -> bool:
         """Whether this rank and another one were reported by each other."""
         return self.partner is not None and (self.rank, self.partner) == (other.partner, other.rank)
 

@@ -87,9 +87,9 @@ class Watch:
         voices = Counter(report.rank for report in self.reported)
         credible: list[FailedRank] = []
         for report in sorted(self.reported, key=lambda report: -voices[report.rank]):
-            accused = {entry.rank for entry in credible}
-            is_mutual = any(report.is_mutual(entry) for entry in credible) and voices[report.partner] == 1
-            if report.partner is None or report.partner not in accused or is_mutual:
+            named = {entry.rank for entry in credible}
+            is_pair = any(report.is_other_end(entry) for entry in credible) and voices[report.partner] == 1
+            if report.partner is None or report.partner not in named or is_pair:
                 credible.append(report)
         return tuple(credible) or tuple(filter(None, [self.silent_rank()]))
 

@@ -241,7 +241,7 @@ def _outcome(
     """
     if failed := watch.failed_ranks():
         first, *others = failed
-        other_end = next((one for one in others if one.is_mutual(first)), None)
+        other_end = next((one for one in others if one.is_other_end(first)), None)
         error = first.with_other_end(other_end) if other_end else str(first)
         return EngineOutcome(INCOMPLETE, error, failed, tuple(watch.reported))
     if watch.errors:

@@ -90,6 +90,17 @@ def test_a_submitted_check_names_the_slow_sender_and_excludes_a_drained_host(fau
     assert (drained["state"], "drained (cable)" in drained["text"]["evidence"]) == ("NOT JUDGED", True)
 
 
+def test_tcp_names_the_slow_sender_and_no_path(faulty: Cluster, tmp_path: Path) -> None:
+    """Latencies over TCP vary so little that one more switch on a path shows, whose cables are assumed here."""
+    faulty.fault("slow", "nid001006", "--rate", "20mbit", "--dir", "tx")
+    output = tmp_path / "a.run"
+    done = in_a_job(faulty, output, "--transport", "tcp")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert reported(output) == [("host", "nid001006", "tx")]
+    levels = [json.loads(path.read_text())["attributes"] for path in output.glob("*-bandwidth/zarr.json")]
+    assert {level["transport"] for level in levels} == {"tcp"}
+
+
 @pytest.fixture
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A FABLINT_HOME without readings: preflight refuses hosts whose links went down since the last one."""

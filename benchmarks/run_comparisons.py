@@ -34,7 +34,7 @@ from fablint.workflows.analysis import compare_runs
 from fablint.workflows.run_formats import read
 
 LOSSES = (0.01, 0.03, 0.05, 0.1)  # of the bandwidth, between the runs
-MARGINS = (0.005, MARGIN)
+MARGINS = (MARGIN, 0.01)
 MOST_HOSTS = 128  # of a fabric
 ANEW = 0.005  # of the logarithm: the whole fabric from one start to the next
 HELD_OUT = tuple(one for one in HEALTHY if len(one.fabric().hosts) <= MOST_HOSTS and one.kept is None)
@@ -116,7 +116,7 @@ def main() -> None:
     options.add_argument("--noise", choices=("structured", "held-out"), default="structured")
     options.add_argument("--anew", type=float, default=ANEW, help="whole fabric between starts [0.005]")
     options.add_argument("--first", type=int, default=0, help="the first seed")
-    options.add_argument("--power", type=int, default=100, help="comparisons for each known change")
+    options.add_argument("--power", type=int, default=50, help="comparisons for each known change")
     chosen = options.parse_args()
     one = partial(structured_pair, chosen.anew) if chosen.noise == "structured" else held_out_pair
     seeds = range(chosen.first, chosen.first + chosen.comparisons)
@@ -132,7 +132,8 @@ def _print_healthy(pool: ProcessPoolExecutor, one: Callable[[int], Outcome], see
         if outcome.words:
             differences += 1
             print(f"seed {seed}: {outcome.words}", flush=True)
-    print(f"healthy: {len(seeds)} comparisons, {differences} differences; verdicts {dict(verdicts)}", flush=True)
+    if seeds:
+        print(f"healthy: {len(seeds)} comparisons, {differences} differences; verdicts {dict(verdicts)}", flush=True)
 
 
 def _print_power(pool: ProcessPoolExecutor, anew: float, seeds: range) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fablint.cli.options import RUN, topology_option
+from fablint.cli.options import FILE, RUN, topology_option
 from fablint.cli.session import Session, in_colour, verb
 from fablint.errors import UsageError
 
@@ -29,8 +29,19 @@ def _margin(_: click.Context, __: click.Parameter, text: str) -> float:
 @click.option(
     "--margin", callback=_margin, default="3%", show_default=True, metavar="SHARE", help="Loss that is accepted."
 )
+@click.option("--html", "is_page", is_flag=True, help="Write a page as well [NEW/report/compare.html].")
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="File to write, with --html.")
 @click.option("--all", "everything", is_flag=True, help="Print all hosts and findings, not the first 10 of each.")
-def compare(session: Session, old: Path, new: Path, topology: Path | None, margin: float, everything: bool) -> int:
+def compare(  # noqa: PLR0913
+    session: Session,
+    old: Path,
+    new: Path,
+    topology: Path | None,
+    margin: float,
+    is_page: bool,
+    output: Path | None,
+    everything: bool,
+) -> int:
     """Compare a run with an older one of the same hosts: before and after maintenance, or with two MPI libraries.
 
     Prints the change of each scope with its interval, the hosts that changed, and the findings that are new or gone.
@@ -40,12 +51,28 @@ def compare(session: Session, old: Path, new: Path, topology: Path | None, margi
     \b
     Examples:
       fablint compare before.run after.run
-      fablint compare openmpi.run mpich.run --margin 5%
+      fablint compare openmpi.run mpich.run --margin 5% --html -o libraries.html
     """
-    from fablint.report import changes_facts, changes_text
+    from fablint.report import changes_facts, changes_text, write_changes_page
     from fablint.workflows.analysis import compare_runs
 
-    changes = compare_runs(session.read((old,)), session.read((new,)), topology, margin)
+    if output is not None and not is_page:
+        raise UsageError("-o names the page: it requires --html", "add --html, or redirect the text")
+    runs = session.read((old,)), session.read((new,))
+    page = _page(runs[1].path, output, new) if is_page else None
+    changes = compare_runs(*runs, topology, margin)
     most = _SHOWN if sys.stdout.isatty() and not everything else None
     session.result(changes_text(changes, most=most, color=in_colour()), changes_facts(changes))
+    if page is not None:
+        write_changes_page(changes, *runs, page)
+        session.say(f"page: {page}")
     return changes.exit_code
+
+
+def _page(run: Path | None, output: Path | None, new: Path) -> Path:
+    """Return the page's path."""
+    from fablint.workflows.analysis import page_of
+
+    if output is None and run is None:
+        raise UsageError(f"{new} is a file, not a run directory for the page", "name the page with -o page.html")
+    return output or page_of(new).with_name("compare.html")

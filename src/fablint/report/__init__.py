@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from fablint.model.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
-    from fablint.report.changes_document import changes_facts, changes_text
+    from fablint.report.changes.changes_document import changes_facts, changes_text
+    from fablint.report.changes.changes_page import write_changes_page
     from fablint.report.console import console_summary
     from fablint.report.html.page import write_html
     from fablint.report.preflight.preflight_text import fitness_json, fitness_table
@@ -44,12 +45,13 @@ __all__ = [
     "run_summary",
     "verdict_json",
     "verdict_schema",
+    "write_changes_page",
     "write_html",
 ]
 
 _MODULES = {
-    "changes_facts": "changes_document",
-    "changes_text": "changes_document",
+    "changes_facts": "changes.changes_document",
+    "changes_text": "changes.changes_document",
     "connection_facts": "tables.connections",
     "console_summary": "console",
     "fitness_json": "preflight.preflight_text",
@@ -57,6 +59,7 @@ _MODULES = {
     "run_summary": "summary",
     "verdict_json": "verdict_document",
     "verdict_schema": "verdict_document",
+    "write_changes_page": "changes.changes_page",
     "write_html": "html.page",
 }
 

@@ -104,18 +104,22 @@ def row_facts(row: Row) -> RowFacts:
         cells_measured=0 if skipped else run_facts.measured_cells(row),
         skew_s=None if skipped else start_skew(row),
         overhead=(wall - measuring) / measuring if wall and measuring else None,
-        devices=_devices(row),
+        devices=_over(row),
         connections=connection_words(row),
     )
 
 
-def _devices(row: Row) -> str:
-    """What the transport of a row has chosen, such as `over tcp: ipv4/hsn0`; '' where it is not known."""
+def _over(row: Row) -> str:
+    """`over tcp: ipv4/hsn0`; '' where the devices are not known."""
+    chosen = devices(row)
+    return f"over {row.attributes.get('transport', 'mpi')}: {chosen}" if chosen else ""
+
+
+def devices(row: Row) -> str:
+    """What the transport of a row has chosen, such as `ipv4/hsn0`; '' where it is not known."""
     chosen: Mapping[str, str] = row.attributes.get("devices") or {}
-    if not chosen:
-        return ""
-    named = chosen if len(chosen) == 1 else [f"{devices} (ranks {ranks})" for devices, ranks in chosen.items()]
-    return f"over {row.attributes.get('transport', 'mpi')}: {'; '.join(named)}"
+    named = chosen if len(chosen) == 1 else [f"{name} (ranks {ranks})" for name, ranks in chosen.items()]
+    return "; ".join(named)
 
 
 def start_skew(row: Row) -> float | None:

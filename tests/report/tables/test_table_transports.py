@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
+from report_cases import diagnose
 from table_cases import row, run_of
 
 from fablint.errors import UsageError
 from fablint.report import Options, benchmark_table, render_table
+from fablint.report.html.page import render
+from fablint.report.html.transport_sections import transport_sections
 
 ONE_WAY = (0, 1, 0)
 
@@ -50,3 +53,42 @@ def test_other_measurements_are_not_compared():
     rows = [block(1, "mpi", [1e-6]), block(1, "tcp", [1e-6, 1e-6])]
     with pytest.raises(UsageError, match="table transports needs rows that measured the same over several transports"):
         render_table(run_of(*rows), "transports", Options())
+
+
+def side_by_side():
+    """Three sizes over two transports in two blocks; the middle size of tcp is missing."""
+    devices = {"devices": {"ipv4/hsn0": "0-1"}}
+    rows = []
+    for number in (1, 2):
+        for transport, seconds in (("mpi", [1e-6, 2e-6, 1e-5]), ("tcp", [1e-5, math.nan, 1e-4])):
+            made = row(
+                "latency",
+                "pair",
+                {ONE_WAY: seconds},
+                sizes=(8, 1024, 65536),
+                transport=transport,
+                **(devices if transport == "tcp" else {}),
+            )
+            rows.append(type(made)(f"latency-{transport}-{number}", made.attributes, made.arrays))
+    return run_of(*rows)
+
+
+def test_the_page_has_the_table_the_curves_and_the_devices():
+    run = side_by_side()
+    [section] = transport_sections(run, run.rows)
+    assert section.title == "latency over 2 transports, 2 blocks each, 1 directed pair on 2 hosts"
+    assert section.lines[0] == ["Size", "mpi (us)", "tcp (us)", "tcp / mpi"]
+    assert section.lines[2] == ["1 KiB", "2.00", "-", "-"]
+    assert section.media[1] == ("tcp", "ipv4/hsn0")
+    assert "does not report" in section.media[0][1]
+    curves = {layer.label: layer.path for layer in section.plot.layers if layer.label}
+    assert curves == {"mpi": "M0 240L500 204L1000 120", "tcp": "M0 120L1000 0"}
+    page = render(run, diagnose(run, None))
+    assert "Transports side by side" in page
+    assert page.count('class="medium medium-1"') == 2  # the curve and the legend
+
+
+def test_two_sizes_have_a_table_and_no_curves():
+    rows = [block(1, "ucx", [1e-6, 2e-6]), block(1, "ofi", [2e-6, 2e-6])]
+    [section] = transport_sections(run_of(*rows), rows)
+    assert (section.plot, len(section.lines), section.has_intervals) == (None, 3, False)

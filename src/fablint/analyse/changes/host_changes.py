@@ -183,6 +183,14 @@ class _HostSpread:
         return ChangeState.WORSE if change > 0 else ChangeState.BETTER
 
     def _is_beyond(self, change: float) -> bool:
-        """Return whether healthy hosts do not change as much, by the tails of the other hosts' changes."""
-        others = self.changes[np.abs(self.changes) < abs(change)]
-        return others.size < FEWEST_EFFECTS or 2 * count_expected_beyond(abs(change), others) < self.alpha
+        """Return whether healthy hosts do not change as much.
+
+        It is so for a change that the tails of the smaller ones do not explain, and for every larger one: hosts that
+        changed are no part of the tails that a still larger change is compared with.
+        """
+        size = np.abs(self.changes)
+        candidates = np.unique(size[(size > self.reach) & (size <= abs(change))])
+        return any(self._is_unexplained(float(one), self.changes[size < one]) for one in (*candidates, abs(change)))
+
+    def _is_unexplained(self, size: float, smaller: Floats) -> bool:
+        return smaller.size < FEWEST_EFFECTS or 2 * count_expected_beyond(size, smaller) < self.alpha

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib import resources
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from fablint.errors import IncompleteError, UsageError
 from fablint.model import Diagnosis, Finding, Run
 from fablint.model.verdict import Action
 from fablint.report import finding_order, run_facts, scopes, summary
@@ -23,7 +19,8 @@ from fablint.report.html.fact_lists import all_facts, changed_counters
 from fablint.report.html.maps import page_data
 from fablint.report.html.page_data import PageSource, embeddable
 from fablint.report.html.path_lengths import deviations
-from fablint.system import DISK_FULL, replace_text
+from fablint.report.html.self_contained import asset, source_hash, write_page
+from fablint.report.html.transport_sections import transport_sections
 from fablint.text import units
 from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
@@ -46,26 +43,18 @@ def write_html(run: Run, diagnosis: Diagnosis, path: Path) -> None:
     UsageError
         The page cannot be written for another reason.
     """
-    page = render(run, diagnosis)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(path, page)
-    except OSError as error:
-        if error.errno in DISK_FULL:
-            hint = "free space, then fablint report"
-            raise IncompleteError(f"cannot write the report {path}: {error.strerror}", hint) from None
-        raise UsageError(f"cannot write the report {path}: {error.strerror}", "choose another output") from error
+    write_page(render(run, diagnosis), path, "fablint report")
 
 
 def render(run: Run, diagnosis: Diagnosis) -> str:
     """The page as a string."""
     source = PageSource(run, diagnosis)
     found, surveys = source.found, source.surveys
-    style, script = _asset("report.css"), "".join(map(_asset, SCRIPTS))
+    style, script = asset("report.css"), "".join(map(asset, SCRIPTS))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update(text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes)
     environment.globals.update(sentences=sentences, advice=advice, len=len, next_step=next_step)
-    return environment.from_string(_asset("report.html.j2")).render(
+    return environment.from_string(asset("report.html.j2")).render(
         title=run_facts.title(run),
         run=run,
         verdict=diagnosis.verdict,
@@ -77,6 +66,7 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         timelines=timelines(source),
         curves={row.name: curve(surveys[row.name]) for row in source.rows},
         drawing=drawing(source),
+        transports=transport_sections(run, run.rows),
         all_facts=all_facts(run),
         counters=changed_counters(run),
         slowest=pair_lists.of_findings(source),
@@ -89,8 +79,8 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         launch=summary.launch_facts(run),
         style=style,
         script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=source_hash(style),
+        script_hash=source_hash(script),
         data=embeddable(page_data(source)),
     )
 
@@ -105,12 +95,3 @@ def next_step(finding: Finding, run: Run) -> tuple[Action, ...]:
     again = finding.next_step if "simulated" not in run.attributes else ()
     kept = (one for one in finding.next_step if one.kind not in ("retest", "resume") and "measure" not in one.kind)
     return again or tuple(kept)
-
-
-def _asset(name: str) -> str:
-    return resources.files("fablint.report.html").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-def _hash(source: str) -> str:
-    """The source expression that lets the page's policy accept exactly this style or script."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()

@@ -21,6 +21,8 @@ from fablint.report.pdf.pdf_figures import HistogramFigure, MatrixFigure, colour
 from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.heatmap import topological_order
 from fablint.report.survey.row_survey import OutlierPair, SizeSurvey, survey
+from fablint.report.tables.transports import cells as transport_cells, heading as transport_heading
+from fablint.report.transport_comparison import transport_comparisons
 from fablint.text import units
 from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
@@ -91,6 +93,7 @@ class _Report:
         yield from self._verdict()
         yield from self._configuration()
         yield from self._distances()
+        yield from self._transports()
         for row in self.rows:
             yield from self._figures(row)
         yield from self._hosts()
@@ -155,6 +158,13 @@ class _Report:
                 return
             yield from _heading("Figures by distance, and of the bisection")
             yield table((*scopes.HEAD, "at once"), [(*line.cells, line.beside) for line in lines], (*widths, 2))
+
+    def _transports(self) -> Iterator[Any]:
+        for comparison in transport_comparisons(self.run.rows):
+            yield from _heading(f"Transports side by side: {transport_heading(self.run, comparison)}")
+            head, *body = transport_cells(comparison)
+            others = len(comparison.media) - 1
+            yield table(head, body, (0.8, *[1] * (others + 1), *[2 if comparison.blocks > 1 else 1] * others))
 
     def _figures(self, row: Row) -> Iterator[Any]:
         surveys = self.surveys[row.name]

@@ -28,17 +28,20 @@ def transports(run: Run, rows: Sequence[Row], options: Options) -> Table:
     return stacked("transports", [_rendered(run, one) for one in found])
 
 
-def _rendered(run: Run, comparison: TransportComparison) -> Rendered:
-    first, *others = comparison.media
-    name = first.medium.label
+def heading(run: Run, comparison: TransportComparison) -> str:
+    """Return what was measured, over how many transports and pairs."""
     blocks = f", {units.plural(comparison.blocks, 'block')} each" if comparison.blocks > 1 else ""
-    comments = [
-        f"# fablint {comparison.kernel} over {len(comparison.media)} transports{blocks}, "
-        f"{units.plural(comparison.pairs, 'directed pair')} on {units.plural(len(run.hosts), 'host')}",
-        f"# medians; ratios to {name}" + (" with their 95 % interval over the blocks" if blocks else ""),
-    ]
-    head = ["# Size", *(f"{one.medium.label} ({comparison.unit})" for one in comparison.media)]
-    head += [f"{one.medium.label} / {name}" for one in others]
+    return (
+        f"{comparison.kernel} over {len(comparison.media)} transports{blocks}, "
+        f"{units.plural(comparison.pairs, 'directed pair')} on {units.plural(len(run.hosts), 'host')}"
+    )
+
+
+def cells(comparison: TransportComparison) -> list[list[str]]:
+    """Return the head of the table and a line for each size: figures of the transports, then ratios to the first."""
+    first, *others = comparison.media
+    head = ["Size", *(f"{one.medium.label} ({comparison.unit})" for one in comparison.media)]
+    head += [f"{one.medium.label} / {first.medium.label}" for one in others]
     body = [
         [
             str(size),
@@ -47,7 +50,17 @@ def _rendered(run: Run, comparison: TransportComparison) -> Rendered:
         ]
         for index, size in enumerate(comparison.sizes)
     ]
-    return Rendered((*comments, *units.columns([head, *body])), _facts(comparison))
+    return [head, *body]
+
+
+def _rendered(run: Run, comparison: TransportComparison) -> Rendered:
+    comments = [
+        f"# fablint {heading(run, comparison)}",
+        f"# medians; ratios to {comparison.media[0].medium.label}"
+        + (" with their 95 % interval over the blocks" if comparison.blocks > 1 else ""),
+    ]
+    head, *body = cells(comparison)
+    return Rendered((*comments, *units.columns([[f"# {head[0]}", *head[1:]], *body])), _facts(comparison))
 
 
 def _facts(comparison: TransportComparison) -> dict[str, Any]:

@@ -24,29 +24,37 @@ def curve(surveys: Sequence[SizeSurvey]) -> Plot | None:
     rate = units.is_rate(row.quantity)
     quantiles = np.array([[one.distribution.quantile(share) for share in (0.01, 0.5, 0.99)] for one in known])
     value = np.log10([one.size for one in known])[:, None] - np.log10(quantiles) if rate else np.log10(quantiles)
-    low, high = float(np.floor(value.min() + _SLACK)), float(np.ceil(value.max() - _SLACK))
-    high = max(high, low + 1)
+    ends = decades(value)
     x = np.rint(np.linspace(0, WIDTH, len(known))).astype(int)
-    y = HEIGHT - np.rint(np.clip((value - low) / (high - low), 0, 1) * HEIGHT).astype(int)
+    y = height(value, ends)
     layers = (
         PlotLayer("band", line(x, y[:, 0]) + "L" + line(x[::-1], y[::-1, 2])[1:] + "Z"),
         PlotLayer("line", line(x, y[:, 1])),
         PlotLayer("dots small", dots(x, y[:, 1])),
     )
     words = units.rate if rate else units.duration
-    steps = np.linspace(high, low, int(high - low) + 1)
-    labels = [units.size(one.size) for one in known]
-    if len(labels) > _LABELS:
-        step = next(
-            (
-                one
-                for one in range(2, len(labels))
-                if (len(labels) - 1) % one == 0 and (len(labels) - 1) // one < _LABELS
-            ),
-            len(labels) - 1,
-        )
-        labels = labels[::step]
+    steps = np.linspace(ends[1], ends[0], int(ends[1] - ends[0]) + 1)
     title = f"{row.quantity} against message size"
     if max(one.distribution.pairs() for one in known) > 1:
         title += ": median over pairs, and 98 % of them"
-    return Plot(title, title, tuple(words(10.0 ** float(one)) for one in steps), tuple(labels), layers)
+    labels = tuple(words(10.0 ** float(one)) for one in steps)
+    return Plot(title, title, labels, size_labels([one.size for one in known]), layers)
+
+
+def decades(value: np.ndarray) -> tuple[float, float]:
+    """Return the ends of an axis of whole decades for logarithms to base 10."""
+    low, high = float(np.floor(value.min() + _SLACK)), float(np.ceil(value.max() - _SLACK))
+    return low, max(high, low + 1)
+
+
+def height(value: np.ndarray, ends: tuple[float, float]) -> np.ndarray:
+    """Return the pixels of values from the top, those beyond the axis at its ends."""
+    share = np.clip((value - ends[0]) / (ends[1] - ends[0]), 0, 1)
+    return np.asarray(HEIGHT - np.rint(share * HEIGHT).astype(int))
+
+
+def size_labels(sizes: Sequence[int]) -> tuple[str, ...]:
+    """Return the names of sizes at equal distances, as many as there is space for."""
+    last = len(sizes) - 1
+    steps = (step for step in range(1, last + 1) if last % step == 0 and last // step < _LABELS)
+    return tuple(units.size(size) for size in sizes[:: next(steps, max(last, 1))])

@@ -16,7 +16,7 @@ from fablint.text.sentences import finding_facts
 FORMAT = 1  # of the JSON
 _MARGIN = 12  # columns of the left margin
 _STYLES = {"fault": "bold red", "incomplete": "bold yellow", "pass": "bold green"}
-_WORDS = {"fault": "WORSE", "incomplete": "UNDECIDED", "pass": "NOT WORSE"}
+VERDICT_WORDS = {"fault": "WORSE", "incomplete": "UNDECIDED", "pass": "NOT WORSE"}
 _STATE_STYLES = {ChangeState.WORSE: "red", ChangeState.BETTER: "green", ChangeState.UNDECIDED: "yellow"}
 _ALL = 1 << 30
 
@@ -33,7 +33,7 @@ def changes_text(changes: RunChanges, *, most: int | None = None, color: bool = 
     color
         Whether to write colour codes.
     """
-    lines = [_line(_WORDS[changes.verdict], _headline(changes), _STYLES[changes.verdict] if color else ""), ""]
+    lines = [_line(VERDICT_WORDS[changes.verdict], headline(changes), _STYLES[changes.verdict] if color else ""), ""]
     limit = _ALL if most is None else most
     lines += [_measured(change, color) for change in changes.scopes]
     lines += [_measured(change, color) for change in changes.hosts[:limit]]
@@ -52,7 +52,8 @@ def _line(label: str, words: str, style: str = "") -> str:
     return f"{coloured(label, style) if style else label}{gap}{units.printable(words)}"
 
 
-def _headline(changes: RunChanges) -> str:
+def headline(changes: RunChanges) -> str:
+    """What changed, in one sentence without the verdict word."""
     counts = (
         (sum(one.state is ChangeState.WORSE for one in changes.hosts), "host", "worse"),
         (sum(one.state is ChangeState.BETTER for one in changes.hosts), "host", "better"),
@@ -63,15 +64,18 @@ def _headline(changes: RunChanges) -> str:
         (sum(one.kind == "gone" and one.finding.state is State.FAULT for one in changes.findings), "fault", "gone"),
     )
     words = [f"{units.plural(count, noun)} {state}".rstrip() for count, noun, state in counts if count]
-    return f"{', '.join(words) or 'no change'}; margin {_share(changes.margin)}"
+    return f"{', '.join(words) or 'no change'}; margin {share(changes.margin)}"
+
+
+def subject(change: MeasuredChange) -> str:
+    """What changed: all pairs of a scope, or a host or NIC with its direction."""
+    if change.component is None:
+        return f"all pairs, {change.scope}"
+    return f"{change.component.text}{f' {change.direction}' if change.direction else ''}"
 
 
 def _measured(change: MeasuredChange, color: bool) -> str:
-    if change.component is not None:
-        subject = f"{change.component.text}{f' {change.direction}' if change.direction else ''}"
-    else:
-        subject = f"all pairs, {change.scope}"
-    words = f"{subject}  {units.effect(change.change, change.interval, change.quantity)}"
+    words = f"{subject(change)}  {units.effect(change.change, change.interval, change.quantity)}"
     style = _STATE_STYLES.get(change.state, "") if color else ""
     return _line(change.state, f"{words}  ({change.row} at {units.size(change.size)})", style)
 
@@ -88,7 +92,7 @@ def _coverage(changes: RunChanges) -> Iterator[str]:
     yield _line("compared", f"{units.plural(changes.hosts_compared, 'host')} of both runs")
     for change in changes.seen:
         where = f"{change.row} at {units.size(change.size)}{f', {change.direction}' if change.direction else ''}"
-        yield _line("", f"{where}: losses of one host of {_share(change.smallest)} and more are reported")
+        yield _line("", f"{where}: losses of one host of {share(change.smallest)} and more are reported")
     for label, names in (("only old", changes.only_old), ("only new", changes.only_new)):
         if names:
             yield _line(label, units.fold(names, ", "))
@@ -96,7 +100,8 @@ def _coverage(changes: RunChanges) -> Iterator[str]:
         yield _line("note", note)
 
 
-def _share(fraction: float) -> str:
+def share(fraction: float) -> str:
+    """A loss in per cent, without a sign."""
     return units.percent(fraction).lstrip("+")
 
 

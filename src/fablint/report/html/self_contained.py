@@ -1,0 +1,50 @@
+"""Pages that need no other file: their parts, the policy that accepts exactly these, and how they are written."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from importlib import resources
+from pathlib import Path
+
+from fablint.errors import IncompleteError, UsageError
+from fablint.system import DISK_FULL, replace_text
+
+
+def asset(name: str, package: str = "fablint.report.html") -> str:
+    """Text of a file in the folder `templates` of a package."""
+    return resources.files(package).joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def source_hash(source: str) -> str:
+    """The source expression that lets a page's policy accept exactly this style or script."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+
+
+def write_page(page: str, path: Path, again: str) -> None:
+    """Write a page to `path`, replacing what was there in one step. Makes the folder if it is missing.
+
+    Parameters
+    ----------
+    page
+        The page.
+    path
+        The file.
+    again
+        The command that writes the page once there is space on the disk.
+
+    Raises
+    ------
+    IncompleteError
+        The disk is full.
+    UsageError
+        The page cannot be written for another reason.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(path, page)
+    except OSError as error:
+        if error.errno in DISK_FULL:
+            hint = f"free space, then {again}"
+            raise IncompleteError(f"cannot write the report {path}: {error.strerror}", hint) from None
+        raise UsageError(f"cannot write the report {path}: {error.strerror}", "choose another output") from error

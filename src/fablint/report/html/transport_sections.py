@@ -1,0 +1,54 @@
+"""Transports or memories side by side, as the page shows them: a table, a plot, and the devices of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fablint.model import Row, Run
+from fablint.report import summary
+from fablint.report.html.drawings.plots import Plot
+from fablint.report.html.drawings.transport_curves import transport_curves
+from fablint.report.tables.transports import cells, heading
+from fablint.report.transport_comparison import ComparedMedium, TransportComparison, transport_comparisons
+from fablint.text import units
+
+_UNKNOWN = "chosen by the library, which does not report it"
+
+
+@dataclass(frozen=True)
+class TransportSection:
+    """One measurement over several media."""
+
+    title: str
+    plot: Plot | None
+    lines: Sequence[Sequence[str]]  # the first is the head of the table
+    media: tuple[tuple[str, str], ...]  # name and devices of each
+    has_intervals: bool
+
+
+def transport_sections(run: Run, rows: Sequence[Row]) -> list[TransportSection]:
+    """Return a section for each measurement that several of the rows did over different media."""
+    return [_section(run, comparison) for comparison in transport_comparisons(rows)]
+
+
+def _section(run: Run, comparison: TransportComparison) -> TransportSection:
+    return TransportSection(
+        heading(run, comparison),
+        transport_curves(comparison),
+        _with_units(cells(comparison)),
+        tuple((one.medium.label, _devices(run, one)) for one in comparison.media),
+        comparison.blocks > 1,
+    )
+
+
+def _with_units(lines: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    head, *body = lines
+    return [head, *([units.size(int(size)), *rest] for size, *rest in body)]
+
+
+def _devices(run: Run, medium: ComparedMedium) -> str:
+    """Return what the library of a transport has chosen in all of its rows, each once."""
+    known = {row.name: row for row in run.rows}
+    chosen = (summary.devices(known[name]) for name in medium.rows if name in known)
+    return "; ".join(dict.fromkeys(filter(None, chosen))) or _UNKNOWN

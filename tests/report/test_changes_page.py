@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from browser import dom, needs_chromium
+from browser import needs_chromium, started
 
 from fablint.model import Run
 from fablint.model.run_changes import RunChanges
@@ -93,10 +93,20 @@ def test_names_of_hosts_are_text(runs: tuple[Run, Run]) -> None:
 
 
 @needs_chromium
-def test_a_browser_applies_its_style(runs: tuple[Run, Run], changes: RunChanges, tmp_path: Path) -> None:
-    page = tmp_path / "compare.html"
-    write_changes_page(changes, *runs, page)
-    assert f"host {MESH.hosts[9]} tx" in dom(page, tmp_path / "profile")
+def test_a_phone_shows_it_without_error_and_without_scrolling_sideways(
+    runs: tuple[Run, Run], changes: RunChanges, tmp_path: Path
+) -> None:
+    path = tmp_path / "compare.html"
+    write_changes_page(changes, *runs, path)
+    with started() as reader:
+        page = reader.browser.new_context(viewport={"width": 390, "height": 800}).new_page()
+        errors: list[str] = []
+        page.on("console", lambda message: errors.append(message.text))
+        page.goto(path.as_uri())
+        assert page.get_by_text(f"host {MESH.hosts[9]} tx", exact=True).count() == 1
+        assert page.evaluate("getComputedStyle(document.querySelector('.interval .value')).strokeWidth") == "7px"
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert errors == []
 
 
 def test_the_verb_writes_the_page_into_the_newer_run(runs: tuple[Run, Run], tmp_path: Path, fablint: Fablint) -> None:

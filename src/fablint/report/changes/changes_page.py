@@ -13,7 +13,7 @@ from fablint.model import Run, State
 from fablint.model.run_changes import FindingChange, MeasuredChange, RunChanges
 from fablint.report import finding_order, summary
 from fablint.report.changes.changes_document import VERDICT_WORDS, headline, share, subject
-from fablint.report.html.self_contained import asset, source_hash, write_page
+from fablint.report.self_contained import asset, source_hash, write_page
 from fablint.text import units
 from fablint.text.evidence_sentences import sentences
 

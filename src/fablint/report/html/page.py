@@ -19,8 +19,8 @@ from fablint.report.html.fact_lists import all_facts, changed_counters
 from fablint.report.html.maps import page_data
 from fablint.report.html.page_data import PageSource, embeddable
 from fablint.report.html.path_lengths import deviations
-from fablint.report.html.self_contained import asset, source_hash, write_page
 from fablint.report.html.transport_sections import transport_sections
+from fablint.report.self_contained import asset, source_hash, write_page
 from fablint.text import units
 from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences

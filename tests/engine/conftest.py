@@ -48,6 +48,14 @@ def fake_drivers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def four_fake_gpus(fake_drivers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The fakes, loaded instead of the driver libraries, with four GPUs; returns their folder."""
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_drivers), prepend=os.pathsep)
+    monkeypatch.setenv("FAKE_GPU_DEVICES", "4")
+    return fake_drivers
+
+
+@pytest.fixture
 def started(mpi: Mpi) -> Iterator[Start]:
     """Starts runs in the background and ends what is left of them after the test."""
     processes: list[subprocess.Popen[str]] = []

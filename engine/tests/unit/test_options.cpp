@@ -182,7 +182,7 @@ TEST_CASE("values that no kernel takes are refused") {
         {"latency --streams 2", "--streams does not apply to transport mpi: use --transport tcp or verbs"},
         {"latency --reconnect --repeats 4",
          "--reconnect does not apply to transport mpi: an MPI library opens its connections by itself and keeps them "
-         "until MPI_Finalize; start the run again, or use --transport tcp, ucx, ofi or verbs"},
+         "until MPI_Finalize; start the run again, or use --transport tcp, ucx, ofi, verbs, cuda-p2p or hip-p2p"},
         {"latency --transport null --device eth0",
          "--device does not apply to transport null: use --transport tcp, ucx, ofi or verbs"},
         {"latency --iterations 1,2,3", "--iterations 1,2,3: one number, or two as 1000,100"},

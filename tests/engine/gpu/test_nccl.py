@@ -27,14 +27,6 @@ PLAN = [
 ]
 
 
-@pytest.fixture
-def fakes(fake_drivers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Libraries of GPUs that are fakes, with a GPU for each rank."""
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_drivers), prepend=os.pathsep)
-    monkeypatch.setenv("FAKE_GPU_DEVICES", "4")
-    return fake_drivers
-
-
 def nccl_problem() -> str:
     """Why NCCL cannot be used here between two ranks; '' if it can."""
     try:
@@ -47,7 +39,7 @@ def nccl_problem() -> str:
     return f"the driver returns {status}" if status else "" if count.value > 1 else "NCCL requires a GPU for each rank"
 
 
-def test_every_operation_moves_every_byte(mpi: Mpi, fakes: Path, tmp_path: Path) -> None:
+def test_every_operation_moves_every_byte(mpi: Mpi, four_fake_gpus: Path, tmp_path: Path) -> None:
     lines = [*PLAN, f"reduce_scatter --name rccl {CHECKED} --memory hip"]
     ended = mpi.run(3, "--plan", "-", "-o", tmp_path / "a.run", text="\n".join(lines))
     assert ended.status == 0, ended.errors
@@ -66,7 +58,7 @@ def test_every_operation_moves_every_byte_between_gpus(mpi: Mpi, tmp_path: Path)
 
 
 def test_a_communicator_that_fails_ends_the_run_with_its_error(
-    mpi: Mpi, fakes: Path, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, four_fake_gpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = ("latency", "--transport", "nccl", "--sizes", "8", "-q")
     with monkeypatch.context() as setting:

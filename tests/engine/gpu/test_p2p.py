@@ -37,14 +37,6 @@ def over(lines: list[str], transport: str) -> str:
     return "\n".join(f"{line} --transport {transport}" for line in lines)
 
 
-@pytest.fixture
-def fakes(fake_drivers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Driver libraries that are fakes, with four GPUs."""
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_drivers), prepend=os.pathsep)
-    monkeypatch.setenv("FAKE_GPU_DEVICES", "4")
-    return fake_drivers
-
-
 def gpus_problem() -> str:
     """Why no copies between two NVIDIA GPUs are possible here; '' if they are."""
     try:
@@ -61,7 +53,9 @@ def gpus_problem() -> str:
 
 
 @pytest.mark.parametrize("transport", ["cuda-p2p", "hip-p2p"])
-def test_every_message_arrives_in_the_memory_of_the_peer(mpi: Mpi, fakes: Path, tmp_path: Path, transport: str) -> None:
+def test_every_message_arrives_in_the_memory_of_the_peer(
+    mpi: Mpi, four_fake_gpus: Path, tmp_path: Path, transport: str
+) -> None:
     lines = PLAN + OF_ALL_RANKS if transport == "cuda-p2p" else PLAN[:5]
     ended = mpi.run(4, "--plan", "-", "-o", tmp_path / "a.run", text=over(lines, transport))
     assert ended.status == 0, ended.errors
@@ -83,7 +77,7 @@ def test_every_message_arrives_between_gpus(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_the_run_says_what_the_links_are(
-    mpi: Mpi, fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, four_fake_gpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_GPU_NO_ATOMICS", "0-2")
     line = "latency --pattern all-pairs --sizes 8 --samples 3 --transport cuda-p2p"
@@ -94,7 +88,9 @@ def test_the_run_says_what_the_links_are(
     assert row.attributes["devices"] == {both: "0,2", "peer access with atomics": "1"}
 
 
-def test_gpus_without_access_to_each_other_are_named(mpi: Mpi, fakes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpus_without_access_to_each_other_are_named(
+    mpi: Mpi, four_fake_gpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FAKE_GPU_NO_ACCESS", "0-1")
     ended = mpi.run(2, "latency", "--transport", "cuda-p2p", "-q")
     assert ended.status == 3
@@ -126,14 +122,16 @@ def test_gpus_without_access_to_each_other_are_named(mpi: Mpi, fakes: Path, monk
         (2, "put_latency --sync pscw", "--sync pscw does not apply to transport cuda-p2p: choose one of flush"),
     ],
 )
-def test_what_peer_copies_cannot_do_is_refused(mpi: Mpi, fakes: Path, ranks: int, arguments: str, message: str) -> None:
+def test_what_peer_copies_cannot_do_is_refused(
+    mpi: Mpi, four_fake_gpus: Path, ranks: int, arguments: str, message: str
+) -> None:
     ended = mpi.run(ranks, *arguments.split(), "--transport", "cuda-p2p", "-q")
     assert ended.status == 2
     assert one_line(ended.error_lines).startswith(message)
 
 
 def test_too_little_memory_of_a_gpu_ends_the_row_and_leaves_nothing(
-    mpi: Mpi, fakes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, four_fake_gpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_GPU_BYTES", "100000")
     lines = ["latency --sizes 8 --samples 3", "latency --sizes 80K --samples 3"]
@@ -173,7 +171,7 @@ def ranks(mpi: Mpi) -> Iterator[Ranks]:
         process.communicate()
 
 
-def test_a_rank_that_is_killed_is_named(fakes: Path, ranks: Ranks, tmp_path: Path) -> None:
+def test_a_rank_that_is_killed_is_named(four_fake_gpus: Path, ranks: Ranks, tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     row = f"latency --transport cuda-p2p --sizes 8 --repeats 10000 --budget 0.02 -o {path}"
     first, second = ranks.start(row=row), ranks.start()
@@ -185,7 +183,9 @@ def test_a_rank_that_is_killed_is_named(fakes: Path, ranks: Ranks, tmp_path: Pat
     assert read_run(path).rows[0].arrays["count"][:].any()  # what was measured is kept
 
 
-def test_a_pair_of_two_hosts_is_refused_before_anything_is_measured(fakes: Path, ranks: Ranks, tmp_path: Path) -> None:
+def test_a_pair_of_two_hosts_is_refused_before_anything_is_measured(
+    four_fake_gpus: Path, ranks: Ranks, tmp_path: Path
+) -> None:
     renamed = ["unshare", "--uts", "sh", "-c", 'hostname other && exec "$@"', "sh"]
     if subprocess.run([*renamed, "true"], capture_output=True, check=False).returncode:
         pytest.skip("another name for a host needs root")

@@ -77,7 +77,7 @@ def test_the_doctor_finds_this_machine_ready(fablint, chosen):
     assert found["mpiexec"]["ok"]
     transports = [check for check in checks if check["name"] == "transport"]
     states = {check["state"].partition(":")[0]: check for check in transports}
-    assert set(states) == {"mpi", "tcp", "ucx", "ofi", "verbs", "nccl"}
+    assert set(states) == {"mpi", "tcp", "ucx", "ofi", "verbs", "nccl", "cuda-p2p", "hip-p2p"}
     assert states["mpi"]["ok"] and states["tcp"]["ok"]
     for name in ("ucx", "ofi", "verbs"):
         assert states[name]["ok"] or "install" in states[name]["state"] or "no InfiniBand" in states[name]["state"]

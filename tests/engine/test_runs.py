@@ -200,8 +200,8 @@ def test_every_two_passes_have_connections_of_their_own(mpi: Mpi, tmp_path: Path
     plan = f"{row} --name anew --pattern all-pairs --reconnect --validate\n{row} --name kept"
     ended = mpi.run(2, "--plan", "-", "-q", "-o", tmp_path / "a.run", text=plan)
     assert ended.status == 0, ended.errors
-    opened = opened_connections() - before
-    assert streams * (repeats // 2 + 1) <= opened < streams * (repeats // 2 + 2)
+    # Other programs open connections as well.
+    assert opened_connections() - before >= streams * (repeats // 2 + 1)
     run = read_run(tmp_path / "a.run")
     assert {row.name: row.attributes["reconnect"] for row in run.rows} == {"anew": 2, "kept": 0}
     counts = run.row("anew").arrays["count"][:]

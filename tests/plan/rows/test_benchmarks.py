@@ -173,8 +173,8 @@ COLUMNS = {
     "kernels": {"KERNEL": 13},
     "patterns": {"PATTERN": 8},
     "row_limits": {"ROW_LIMIT": 4},
-    "options": {"OPTION": 11, "EXCLUDES": 5, "REQUIRES": 5, "REPLACES": 3, "RUN_OPTION": 6},
-    "transports": {"TRANSPORT": 8, "MEMORY": 5},
+    "options": {"OPTION": 11, "EXCLUDES": 5, "REQUIRES": 5, "ABSENT": 3, "REPLACES": 3, "RUN_OPTION": 6},
+    "transports": {"TRANSPORT": 10, "MEMORY": 5},
     "windows": {"WIN": 3, "SYNC": 4},
 }
 

@@ -17,7 +17,9 @@ from fablint.errors import UsageError
 from fablint.model.preflight_results import Fitness, Outcome
 from fablint.preflight import Fleet, judge
 from fablint.preflight.site.site_file import parse_site
-from fablint.report import fitness_json, fitness_table, junit_text, prometheus_text
+from fablint.report import fitness_json, fitness_table
+from fablint.report.exports.fitness_junit import junit_text
+from fablint.report.exports.fitness_metrics import prometheus_text
 from fablint.text.fitness_findings import findings
 from fablint.workflows.check.preflight_findings import site_notes, warning_notes, warnings
 

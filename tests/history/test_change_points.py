@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from fablint.history.change_points import change_points
+from fablint.history.change_points import LEAST_RUNS, change_points
 
 SERIES = 150
 FALSE_ALARM = 0.01
@@ -20,6 +20,11 @@ def _autoregressive(random: np.random.Generator, n: int) -> np.ndarray:
     for index in range(n):
         values[index] = own[index] + (0.5 * values[index - 1] if index else 0.0)
     return values
+
+
+@pytest.mark.parametrize("n", range(2 * LEAST_RUNS))
+def test_a_series_that_is_too_short_has_no_change_point(n: int) -> None:
+    assert change_points(np.where(np.arange(n) < n // 2, 1.0, 2.0)) == []
 
 
 @pytest.mark.parametrize(

@@ -54,13 +54,13 @@ def change_points(values: Values, chance: float = CHANCE) -> list[ChangePoint]:
 
 def _divided(values: Values, first: int, end: int, chance: float) -> list[tuple[int, float]]:
     """Return index and probability of each change point between two indices."""
+    intervals = list(_intervals(end - first))
+    if not intervals:
+        return []
     part = values[first:end]
     independent = _independent_share(part)
-    tests = [_strongest(part, length, starts, independent) for length, starts in _intervals(end - first)]
-    if not tests:
-        return []
-    p, at, offset = min(tests)
-    p = min(1.0, p * sum(starts.size for _, starts in _intervals(end - first)))
+    p, at, offset = min(_strongest(part, length, starts, independent) for length, starts in intervals)
+    p = min(1.0, p * sum(starts.size for _, starts in intervals))
     if p > chance:
         return []
     edge = first + offset + at
@@ -113,7 +113,7 @@ def _ranks(rows: Values) -> Values:
 
 
 def _independent_share(values: Values) -> float:
-    """Return (1 - c) / (1 + c) for the correlation c >= 0 of consecutive ranks, within blocks.
+    """Return (1 - c) / (1 + c) for the correlation c >= 0 of consecutive ranks, within blocks of more than 4 values.
 
     The correlation within blocks of m values, r, is too low: E(r) = c - (1 + 3 c) / (m - 1) (M. G. Kendall, Biometrika
     41, 1954).

@@ -90,15 +90,18 @@ def test_a_submitted_check_names_the_slow_sender_and_excludes_a_drained_host(fau
     assert (drained["state"], "drained (cable)" in drained["text"]["evidence"]) == ("NOT JUDGED", True)
 
 
-def test_tcp_names_the_slow_sender_and_no_path(faulty: Cluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("carrier", [("tcp",), ("ucx",), ("ofi", "--ofi-provider", "tcp")], ids=lambda words: words[0])
+def test_each_transport_names_the_slow_sender_and_no_path(
+    faulty: Cluster, tmp_path: Path, carrier: tuple[str, ...]
+) -> None:
     """Latencies over TCP vary so little that one more switch on a path shows, whose cables are assumed here."""
     faulty.fault("slow", "nid001006", "--rate", "20mbit", "--dir", "tx")
     output = tmp_path / "a.run"
-    done = in_a_job(faulty, output, "--transport", "tcp")
+    done = in_a_job(faulty, output, "--transport", *carrier)
     assert done.returncode == 1, done.stdout + done.stderr
     assert reported(output) == [("host", "nid001006", "tx")]
     levels = [json.loads(path.read_text())["attributes"] for path in output.glob("*-bandwidth/zarr.json")]
-    assert {level["transport"] for level in levels} == {"tcp"}
+    assert {level["transport"] for level in levels} == {carrier[0]}
 
 
 @pytest.fixture

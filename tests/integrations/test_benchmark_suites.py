@@ -44,6 +44,7 @@ def reframe(tmp_path: Path, *words: str, **environ: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.long
 @needs_reframe
 def test_reframe_measures_this_machine(tmp_path: Path) -> None:
     _, output = reframe(tmp_path, "-n", "FablintLatency|FablintPreflight")

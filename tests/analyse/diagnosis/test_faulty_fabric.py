@@ -57,6 +57,7 @@ def test_the_faulty_component_is_reported_and_nothing_else(faults, truth, kind) 
         assert (diagnosis.verdict.verdict, diagnosis.verdict.exit_code) == ("fault", 1)
 
 
+@pytest.mark.long
 def test_a_slow_host_of_a_thousand_is_named() -> None:
     fabric = full_mesh(32, 32)
     run = simulate(fabric, faults=[Fault(ref("host", "h0500"), bandwidth_factor=0.8)], noise=Noise("student3"))

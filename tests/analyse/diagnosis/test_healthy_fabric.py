@@ -36,6 +36,7 @@ def test_a_quiet_run_passes_with_everything_judged() -> None:
     assert -0.05 < hosts.effect < 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", NOISES)
 def test_no_fault_in_a_thousand_hosts(kind) -> None:
     fabric = full_mesh(32, 32)

@@ -28,6 +28,14 @@ def test_expected_growth_under_the_null_is_at_most_one(name: str, size: int, see
     assert not (gain == 0).any()
 
 
+def test_a_value_far_beyond_noise_in_steps_is_evidence() -> None:
+    """Several of the slowest times are equal: a bandwidth over TCP that a rate limit keeps within 0.1 %."""
+    pool = np.repeat(np.float32([-0.023, -0.006, 0, 0.0045, 0.006]), [4, 30, 200, 90, 14])
+    grid = grid_of(pool)
+    gain = gain_table(pool, grid, 0.05)[levels(np.float32([0.92]), grid)] / UNITS_PER_NAT
+    assert gain > 2
+
+
 @pytest.mark.parametrize("name", ["normal", "student3", "lognormal"])
 def test_fresh_noise_rarely_reaches_the_evidence_of_a_detection(name: str) -> None:
     rng = np.random.default_rng(1)

@@ -183,6 +183,7 @@ def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Gains:
     level = levels(pool, grid)
     pool = centre[level]  # a value and its level are then in the same bin
     edges = np.unique(np.quantile(pool, np.linspace(0.02, 0.98, 49), method="nearest"))
+    edges = edges[edges < centre[-1]]  # times in steps: the last level, of all that is slower, has a bin of its own
     bins = edges.size + 1
     f0 = np.bincount(np.searchsorted(edges, pool), minlength=bins) + 0.5
     f1 = np.bincount(np.searchsorted(edges, pool + shift), minlength=bins) + 0.5

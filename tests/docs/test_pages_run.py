@@ -15,7 +15,7 @@ from page_runner import Ran, prepare, run_page, simulate, simulate_others
 GUIDES = [ROOT / "docs" / "tutorial", ROOT / "docs" / "how-to"]
 PAGES = [ROOT / "README.md", *(page for folder in GUIDES for page in sorted(folder.glob("*.md")))]
 QUICK = {"act.md", "export.md", "read-a-run.md"}
-# Exit codes beside 0: a verdict is no failure of a command that judges.
+# Exit codes beside 0: a verdict is not a failure of a command that judges.
 VERDICTS = {
     r"fablint (analyse|report|compare|check|resume)\b": {1, 3},
     r"fablint preflight\b": {3, 4},

@@ -77,7 +77,7 @@ def test_both_layouts_have_the_same_components(layout):
 def test_connections_that_were_not_measured_are_left_out():
     log_time = drawn(np.random.default_rng(3), 2, 5, 0.1, 0.05, 0.01).reshape(2, 10)
     log_time[:, 8:] = np.nan  # the run was stopped
-    log_time[0, :] += 5.0  # a slower pair is no variance of connections
+    log_time[0, :] += 5.0  # a slower pair is not variance of connections
     [found] = connection_variances(made(log_time))
     assert (found.connections, found.pairs) == (4, 2)
     assert found.of_pair.between_connections.value < 0.5

@@ -1,4 +1,4 @@
-"""Deviations between pairs of the same distance: what one more switch on the path adds is no burst."""
+"""Deviations between pairs of the same distance: what one more switch on the path adds is not a burst."""
 
 from __future__ import annotations
 

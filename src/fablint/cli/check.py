@@ -161,6 +161,7 @@ def _cluster(session: Session, output: Path | None, mpicxx: Path | None, values:
 def _cluster_request(values: dict[str, Any]) -> ClusterCheckRequest:
     """Return the request of the options for a cluster."""
     from fablint.plan.check.suites import find_suite
+    from fablint.plan.rows.refusals import refuse_media_within_hosts
     from fablint.workflows.check.cluster_check import ClusterCheckRequest
     from fablint.workflows.fabric_discovery import FabricRequest
 
@@ -178,7 +179,9 @@ def _cluster_request(values: dict[str, Any]) -> ClusterCheckRequest:
     ranks = {"ranks_each": values["ppn"] or 1, "ranks_per_nic": values["ranks_per_nic"]}
     unfit: Literal["refuse", "exclude", "measure"] = "measure" if values["force"] else "refuse"
     unfit = "exclude" if values["exclude_unfit"] else unfit
-    measured = {"budget_s": values["budget"], "media": given_media(values)}
+    media = given_media(values)
+    refuse_media_within_hosts(media)
+    measured = {"budget_s": values["budget"], "media": media}
     return ClusterCheckRequest(fabric, suite, site=values["site"], unfit=unfit, **measured, **ranks)
 
 

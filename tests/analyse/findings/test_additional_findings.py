@@ -127,6 +127,23 @@ def test_a_lost_host_of_a_run_is_known_to_every_diagnosis(tmp_path: Path) -> Non
     assert (after.verdict, after.exit_code) == ("fault", 1)
 
 
+@pytest.mark.parametrize("cut", ["nic", "cable"])
+def test_a_cut_host_is_at_fault_by_its_nic_alone(cut: ComponentKind, tmp_path: Path) -> None:
+    """Both ends of a pair report each other when one is cut off; here while they connected."""
+    path = tmp_path / "a.run"
+    write_run(path, simulate(MESH, noise=Noise(scale=0.01, spike_share=0)))
+    set_state(path, "interrupted", [LOST, {**LOST, "rank": 6, "host": "h06", "partner": 5}])
+    set_state(path, "complete")
+    before = diagnose(read_run(path), MESH.topology)
+    assert {one.name for one in before.verdict.findings if one.state is State.SUSPECT} == {"h05", "h06"}
+    known = finding(State.FAULT, "h05", cut, evidence="link down, 15 others up")
+    after = with_additional(before, [known]).verdict
+    assert [one for one in after.findings if one.state in (State.FAULT, State.SUSPECT)] == [known]
+    elsewhere = finding(State.FAULT, "h07", cut, evidence="link down, 15 others up")
+    after = with_additional(before, [elsewhere]).verdict
+    assert {one.name for one in after.findings if one.state is State.SUSPECT} == {"h05", "h06"}
+
+
 def test_nothing_known_leaves_no_file(tmp_path: Path) -> None:
     run_files.save_findings([], tmp_path)
     assert list(tmp_path.iterdir()) == []

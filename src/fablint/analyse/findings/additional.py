@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from fablint.analyse.decide import amended, with_suppressed
-from fablint.model import Diagnosis, Finding, State, Verdict
+from fablint.model import ComponentKind, Diagnosis, Finding, State, Verdict
 from fablint.model.limits.known_faults import KnownFault, first_cover
+
+# Kinds of components whose fault cuts a host off.
+_AT_A_HOST: frozenset[ComponentKind] = frozenset({"host", "nic", "cable"})
 
 
 def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], known: Verdict | None = None) -> Diagnosis:
     """The diagnosis that says these as well, and whose verdict counts the findings; with the notes of `known`.
 
-    An additional finding replaces the finding of the measurement that the host failed. Hosts that stalled only with
-    a faulty partner are not reported.
+    An additional finding about a host, its NIC or its cable replaces the finding of the measurement that the host
+    failed. Hosts that stalled only with a faulty partner are not reported.
     """
     verdict = diagnosis.verdict
     if known is not None and (known.notes or known.network):
@@ -30,16 +33,23 @@ def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], known: Ve
     faulty = {
         host
         for finding in findings
-        if finding.state is State.FAULT and finding.component == "host"
+        if finding.state is State.FAULT and finding.component in _AT_A_HOST
         for host in finding.hosts
     }
     kept = [
         finding
         for finding in verdict.findings
         if finding.state is not State.SUSPECT
-        or (finding.components not in reported and not (finding.component == "host" and faulty & _partners(finding)))
+        or (finding.components not in reported and not _is_explained(finding, faulty))
     ]
     return replace(diagnosis, verdict=amended(verdict, [*findings, *kept]))
+
+
+def _is_explained(finding: Finding, faulty: Set[str]) -> bool:
+    """Is the finding about a host that failed because this host, or its partner, is one of the faulty ones?"""
+    has_failed = any(record.kind == "rank_failed" for record in finding.evidence)
+    ends = {*finding.hosts, *_partners(finding)} if has_failed else _partners(finding)
+    return finding.component == "host" and not faulty.isdisjoint(ends)
 
 
 def _partners(finding: Finding) -> set[str]:

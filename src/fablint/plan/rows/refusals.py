@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from fablint.errors import UsageError
 from fablint.model.registry import (
@@ -15,7 +15,7 @@ from fablint.model.registry import (
     SYNCS_OF_BOTH_ENDS,
     TRANSPORTS,
 )
-from fablint.model.row import RowSpec
+from fablint.model.row import Medium, RowSpec
 from fablint.text.suggestions import alternatives
 
 _FEWEST_AGGRESSORS = 2
@@ -118,6 +118,15 @@ def _refuse_transport(row: RowSpec) -> None:
                 raise UsageError(refused, f"choose one of {' '.join(offered)}")
     if row.validate and not transport.moves_bytes:
         raise UsageError(f"--validate does not apply to transport {row.transport}", "it moves nothing")
+
+
+def refuse_media_within_hosts(media: Iterable[Medium]) -> None:
+    """Raise UsageError for a transport that connects ranks of one host only, where hosts are to be compared."""
+    for transport in (medium.transport for medium in media if TRANSPORTS[medium.transport].is_within_host):
+        raise UsageError(
+            f"transport {transport} connects ranks of one host, and a check of several hosts measures between them",
+            f"choose another --transport, or check one host: fablint check --local N --transport {transport}",
+        )
 
 
 def refuse_ranks(row: RowSpec, ranks: int) -> None:

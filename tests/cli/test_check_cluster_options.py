@@ -159,6 +159,12 @@ REFUSED = {
     "an unknown host is excluded": (["-w", "n[1-2]", "-x", "n7"], "--exclude: n7: not in --hosts"),
     "hosts that do not resolve": (["-w", "n[1-6]"], "n[5-6]: no such host: give names that resolve, or exclude them"),
     "a list that is none": (["-w", "n[1-"], "n[1-"),
+    "a transport within hosts": (
+        ["-w", "n[1-2]", "--transport", "tcp,cuda-p2p"],
+        "transport cuda-p2p connects ranks of one host, and a check of several hosts measures between them: choose "
+        "another --transport, or check one host: fablint check --local N --transport cuda-p2p",
+    ),
+    "a transport within hosts, submitted": (["-w", "n[1-2]", "--submit", "--transport", "hip-p2p"], "hip-p2p connects"),
     "a hostfile that is not there": (["--hostfile", "nope"], "nope"),
     "a place that is not there": (["-w", "n[1-2]", "-o", "no/x.run"], "no is not a directory: create it"),
 }

@@ -17,10 +17,8 @@ from fablint.analyse.findings.confounders import confounded
 from fablint.analyse.findings.detected import detected_findings, named_hosts, suspected
 from fablint.analyse.findings.detection_text import view_text
 from fablint.analyse.findings.engine_findings import damaged, lost
-from fablint.analyse.findings.healthy import (
-    judged_hosts,
-    judged_links,
-)
+from fablint.analyse.findings.gpu_coverage import gpu_notes
+from fablint.analyse.findings.healthy import judged_hosts, judged_links
 from fablint.analyse.findings.intra_node import slow_gpus, slow_inside
 from fablint.analyse.findings.late_components import late_messages
 from fablint.analyse.findings.miswiring import shortest_round_trips, verify
@@ -131,6 +129,7 @@ def diagnose(
         *designed.notes,
         *beside_notes,
         *resent.notes,
+        *gpu_notes(run, clearing, placement, settings),
         *left_out,
     ]
     if "imported" in run.attributes:

@@ -9,7 +9,7 @@ from fabric_cases import RAILS, measured
 
 from fablint.analyse import diagnose
 from fablint.model import Finding, Run, State
-from fablint.simulate import Fault
+from fablint.simulate import Fault, Noise, full_mesh, simulate
 from finding_cases import component
 
 
@@ -62,3 +62,17 @@ def test_a_slow_gpu_of_one_host_is_a_fault_of_copies_between_gpus(run: Run, tran
         if (run.hosts[host], nic) == ("h05", RAILS.nics[1])
     ]
     assert [(finding.state, finding.name) for finding in found] == [(state, f"h/gpu{rank}") for rank in slow]
+
+
+@pytest.mark.parametrize(("gpus", "counted"), [(6, "6 of 6"), (3, "none of 3")])
+def test_healthy_gpus_of_one_host_are_counted(gpus: int, counted: str) -> None:
+    """No host is judged by them, and no other line of the report names them."""
+    noise = Noise(scale=0.01, spike_share=0)
+    run = simulate(full_mesh(gpus, 1), noise=noise)
+    one_host = {"hosts": ["h"], "rank_host": [0] * gpus, "rank_gpu": [f"gpu{rank}" for rank in range(gpus)]}
+    rows = tuple(
+        replace(row, attributes={**row.attributes, "transport": "cuda-p2p", "memory": "cuda"}) for row in run.rows
+    )
+    run = replace(run, rows=rows, attributes={**run.attributes, **one_host, "rank_nic": ["hsn0"] * gpus, "nics": {}})
+    (note,) = (note for note in diagnose(run).verdict.notes if "GPU" in note)
+    assert note.startswith(f"GPUs compared with each other: {counted} by latency, bandwidth")

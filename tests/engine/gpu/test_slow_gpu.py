@@ -38,4 +38,5 @@ def test_a_gpu_with_slow_copies_is_named(
         gpu = next(finding for finding in verdict.findings if finding.component == "gpu")
         assert (gpu.state, gpu.components[0].text) == (state, f"gpu {run.hosts[0]}/0000:{0x1A + 16 * SLOW:02x}:00.0")
         assert [evidence.kind for evidence in gpu.evidence] == ["gpu_copies"]
+        assert f"GPUs compared with each other: {RANKS} of {RANKS} by gpu_loopback" in verdict.notes
         assert verdict.verdict == ("incomplete" if oversubscribed else "fault")

@@ -1,0 +1,58 @@
+"""How many GPUs of a run were compared with each other, and by which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fablint.analyse.data.samples import GPU_COPIES
+from fablint.analyse.detect.circumstances import ENDPOINT_KINDS
+from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.findings.healthy import are_hosts_homogeneous
+from fablint.analyse.findings.intra_node import FEWEST_PEERS
+from fablint.analyse.settings import Settings
+from fablint.model import Placement, Run
+from fablint.model.registry import GPU_MEMORIES
+
+
+def gpu_notes(run: Run, views: Sequence[ViewResult], placement: Placement, settings: Settings) -> list[str]:
+    """Return a note on the GPUs that were compared with each other; none of a run without GPU memory.
+
+    Hosts and links have OK findings and counts of the coverage. GPUs have this note: the messages of a run within one
+    host judge its GPUs and no host.
+    """
+    if not placement.gpus:
+        return []
+    rows: dict[int, list[str]] = {}
+    for row, count in (_by_messages(run, views, placement, settings) | _by_copies(run, placement)).items():
+        rows.setdefault(count if count >= FEWEST_PEERS else 0, []).append(row)
+    none = f": fewer than {FEWEST_PEERS}, or too different"
+    counts = [
+        f"{count or 'none'} of {len(placement.gpus)} by {', '.join(names)}{'' if count else none}"
+        for count, names in rows.items()
+    ]
+    return [f"GPUs compared with each other: {'; '.join(counts)}"] if counts else []
+
+
+def _by_messages(run: Run, views: Sequence[ViewResult], placement: Placement, settings: Settings) -> dict[str, int]:
+    """Return by row the number of GPUs whose ranks have a bound in each view of the row."""
+    in_gpu_memory = {row.name for row in run.rows if row.medium.memory in GPU_MEMORIES}
+    counts: dict[str, int] = {}
+    for view in views:
+        if view.row in in_gpu_memory:
+            known = placement.gpu[~np.isnan(view.bounds[2]) & (placement.gpu >= 0)]
+            are_comparable = view.compared & ENDPOINT_KINDS and are_hosts_homogeneous(view, settings)
+            count = np.unique(known).size if are_comparable else 0
+            counts[view.row] = min(counts.get(view.row, count), count)
+    return counts
+
+
+def _by_copies(run: Run, placement: Placement) -> dict[str, int]:
+    """Return by row of `gpu_loopback` the number of GPUs that were measured."""
+    counts = {}
+    for row in run.rows:
+        if row.attributes.get("kernel") == GPU_COPIES:
+            measured = (np.asarray(row.arrays["time_median"][:]) > 0).any(axis=(1, 2))
+            counts[row.name] = np.unique(placement.gpu[measured & (placement.gpu >= 0)]).size
+    return counts

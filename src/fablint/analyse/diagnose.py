@@ -17,9 +17,7 @@ from fablint.analyse.findings.confounders import confounded
 from fablint.analyse.findings.detected import detected_findings, named_hosts, suspected
 from fablint.analyse.findings.detection_text import view_text
 from fablint.analyse.findings.engine_findings import damaged, lost
-from fablint.analyse.findings.gpu_coverage import gpu_notes
 from fablint.analyse.findings.healthy import judged_hosts, judged_links
-from fablint.analyse.findings.intra_node import slow_gpus, slow_inside
 from fablint.analyse.findings.late_components import late_messages
 from fablint.analyse.findings.miswiring import shortest_round_trips, verify
 from fablint.analyse.findings.paths.assumed_paths import through_neighbours
@@ -34,6 +32,8 @@ from fablint.analyse.findings.retransmissions import joined, retransmissions
 from fablint.analyse.findings.root_cause import fuse_run
 from fablint.analyse.findings.unexplained import unexplained_pairs
 from fablint.analyse.findings.unreported_components import judgeable_links, unreported_findings
+from fablint.analyse.findings.within_hosts.gpu_coverage import gpu_notes
+from fablint.analyse.findings.within_hosts.intra_node import slow_gpus, slow_inside
 from fablint.analyse.fit.topology_inference import infer_topology
 from fablint.analyse.phrasing import between_switches, times_text
 from fablint.analyse.settings import Settings

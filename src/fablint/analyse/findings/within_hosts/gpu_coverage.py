@@ -10,7 +10,7 @@ from fablint.analyse.data.samples import GPU_COPIES
 from fablint.analyse.detect.circumstances import ENDPOINT_KINDS
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.healthy import are_hosts_homogeneous
-from fablint.analyse.findings.intra_node import FEWEST_PEERS
+from fablint.analyse.findings.within_hosts.intra_node import FEWEST_PEERS
 from fablint.analyse.settings import Settings
 from fablint.model import Placement, Run
 from fablint.model.registry import GPU_MEMORIES

@@ -1,0 +1,1 @@
+"""Findings and coverage of what is inside hosts, where no message crosses the fabric."""

@@ -22,6 +22,9 @@ inline constexpr const char* rounds_folder = "rounds";
 // Folder of a run directory with runs of other ranks that belong to it.
 inline constexpr const char* launches_folder = "launches";
 
+// Folder of a run directory with the checksums that the front end writes of complete rows, checksums/NAME.sha256.
+inline constexpr const char* checksums_folder = "checksums";
+
 // The content of a file; throws a usage error where it cannot be read.
 std::string read_file(const std::filesystem::path& file);
 

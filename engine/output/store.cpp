@@ -158,6 +158,12 @@ void Store::refuse_other_places() const {
                           "same order");
 }
 
+// Before a resume writes files of which the front end kept checksums: those of a row, or of the root's metadata.
+void Store::remove_checksums(const std::string& name) const {
+    std::error_code reason;
+    fs::remove(directory_ / checksums_folder / (name + ".sha256"), reason);
+}
+
 // Rank 0 creates a file, and the other ranks look for it.
 bool Store::seen_by_all() {
     const fs::path token = directory_ / rank_group_.broadcast(".shared-" + std::to_string(getpid()));
@@ -180,6 +186,7 @@ void Store::begin_row(const std::string& name, const Grid& grid, const std::vect
     const std::lock_guard<std::mutex> lock(mutex_);
     arrays_ = std::make_unique<RowArrays>(row_folder_, grid, sizes, histogram);
     rank_group_.on_rank_0([&] {
+        remove_checksums(name);
         make_folder(row_folder_);
         arrays_->write_metadata();
         replace_file(row_folder_ / "zarr.json", group_metadata(attributes));
@@ -251,6 +258,7 @@ void Store::write_root(const Json& attributes) {
         if (reason) throw incomplete_error("cannot write " + archive.string() + ": " + reason.message());
         archive_root_ = false;
     }
+    remove_checksums("zarr.json");
     replace_file(directory_ / "zarr.json", group_metadata(attributes));
 }
 

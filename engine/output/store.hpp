@@ -62,6 +62,7 @@ class Store {
   private:
     void create(bool resume);
     void refuse_other_places() const;
+    void remove_checksums(const std::string& name) const;
     bool seen_by_all();
     int owner_of(int row) const;
     void write_cells(const std::vector<char>& bytes);

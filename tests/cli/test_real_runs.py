@@ -42,6 +42,22 @@ def test_measure_then_read_it_with_every_verb(fablint, small_run):
     assert (resumed.returncode, resumed.stdout) == (0, "x.run: nothing is missing\n")
 
 
+def test_a_flipped_bit_is_named_and_measured_again(fablint, small_run, chosen):
+    chunk = small_run / "latency" / "time_median" / "c.0.1.0.0"
+    octets = bytearray(chunk.read_bytes())
+    octets[0] ^= 1  # the time stays plausible
+    chunk.write_bytes(octets)
+    judged = fablint("analyse", "x.run", "--json")
+    assert judged.returncode == 3
+    (note,) = (note for note in json.loads(judged.stdout)["notes"] if "checksum" in note)
+    assert note.startswith("x.run/latency/time_median/c.0.1.0.0: its checksum is not that of the file that was written")
+    assert fablint("-q", "resume", "x.run", *chosen).returncode == 0
+    again = fablint("analyse", "x.run", "--json")
+    assert again.returncode == 0
+    assert "checksum" not in again.stdout
+    assert sorted(file.stem for file in (small_run / "checksums").iterdir()) == ["bandwidth", "latency", "zarr.json"]
+
+
 def test_check_measures_judges_and_reports(fablint, tmp_path, chosen):
     done = fablint("check", "--local", "3", "--budget", "2s", "--json", *chosen)
     verdict = json.loads(done.stdout)

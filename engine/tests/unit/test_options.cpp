@@ -147,6 +147,8 @@ TEST_CASE("wrong options are refused in one line that says what to do") {
           "--name ../x: letters, digits, - and _ only, since it names a folder");
     CHECK(refusal({"latency", "--name", "rounds"}) ==
           "--name rounds: the name is reserved in a run directory, choose another");
+    CHECK(refusal({"latency", "--name", "checksums"}) ==
+          "--name checksums: the name is reserved in a run directory, choose another");
     CHECK(refusal({"latency", "--name", "launch-1"}) ==
           "--name launch-1: the name is reserved in a run directory, choose another");
     CHECK(refusal({"latency", "--plan", "p"}) ==

@@ -364,7 +364,8 @@ def _not_judged(run: Run) -> str:
 
 
 def _is_complete(run: Run) -> bool:
-    return run.state == "complete" and all(row.attributes["state"] == "complete" for row in run.rows)
+    states = {run.state, *(row.attributes["state"] for row in run.rows)}
+    return states == {"complete"} and not run.damaged
 
 
 def _unfinished(run: Run) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -152,6 +152,7 @@ class Run:
     attributes: Mapping[str, Any]  # of the root group, docs/reference/run-format.md
     rows: tuple[Row, ...]
     notes: Sequence[str] = ()  # repairs by the reader; grows while arrays of a directory are read
+    damaged: Collection[str] = ()  # files of the directory that are read as missing; grows likewise
 
     @property
     def state(self) -> str:

@@ -11,6 +11,7 @@ from fablint.model.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from fablint.store.absorbing import absorb
+    from fablint.store.checksums import discard_damaged, write_checksums
     from fablint.store.export import export_run
     from fablint.store.importing import import_run
     from fablint.store.labels import open_run
@@ -19,19 +20,32 @@ if TYPE_CHECKING:
     from fablint.store.state import set_state
     from fablint.store.writing import write_run
 
-__all__ = ["absorb", "export_run", "import_run", "missing_rounds", "open_run", "read_run", "set_state", "write_run"]
+__all__ = [
+    "absorb",
+    "discard_damaged",
+    "export_run",
+    "import_run",
+    "missing_rounds",
+    "open_run",
+    "read_run",
+    "set_state",
+    "write_checksums",
+    "write_run",
+]
 
 if not TYPE_CHECKING:
     __getattr__ = lazy_names(
         __name__,
         {
             "absorb": "absorbing",
+            "discard_damaged": "checksums",
             "export_run": "export",
             "import_run": "importing",
             "missing_rounds": "missing",
             "open_run": "labels",
             "read_run": "reading",
             "set_state": "state",
+            "write_checksums": "checksums",
             "write_run": "writing",
         },
     )

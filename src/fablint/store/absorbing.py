@@ -16,6 +16,7 @@ import numpy as np
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
+from fablint.store.checksums import ROOT, remove_checksums, write_checksums
 from fablint.store.layout import ARRAYS
 from fablint.store.metadata import group_node, read_root, replace_node
 from fablint.store.reading import read_run
@@ -55,6 +56,7 @@ def absorb(path: Path, part: Path, planned: Mapping[str, tuple[str, Sequence[int
     lines = dict(zip(more.attributes["rows"], more.attributes.get("plan", []), strict=False))
     for row in more.rows:
         moved = _renumbered(row, places, run.ranks, shift_s)
+        remove_checksums(path, row.name)
         if row.name in rows:
             _merge(path / row.name, rows[row.name], moved)
             continue
@@ -66,7 +68,9 @@ def absorb(path: Path, part: Path, planned: Mapping[str, tuple[str, Sequence[int
         if row.name not in attributes["rows"]:
             attributes["rows"].append(row.name)
             attributes.get("plan", []).append(line)
+    remove_checksums(path, ROOT)
     replace_node(path, root)
+    write_checksums(path, [row.name for row in more.rows])
     shutil.rmtree(part)
 
 

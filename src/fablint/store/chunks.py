@@ -16,16 +16,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fablint.store.checksums import DIFFERS, checksum
 from fablint.store.layout import LONGEST_S, SHORTEST_S
 
 REMEDY = "its cells are treated as missing (fablint resume measures them again)"
 
 
 class ChunkFiles:
-    """Chunk files of a run directory: the files known to be damaged, and notes about them."""
+    """Chunk files of a run directory: their checksums, the files known to be damaged, and notes about them."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.checksums: dict[str, str] = {}  # of files that were not read yet
         self.broken: set[str] = set()
         self.notes: list[str] = []
 
@@ -37,6 +39,14 @@ class ChunkFiles:
         """Treat the chunk `key` as absent, since it is damaged; `why` is the reason for the note."""
         self.broken.add(key)
         self.note(f"{self.root / key}: {why}: {REMEDY}")
+
+    def is_intact(self, key: str, octets: bytes) -> bool:
+        """Whether the file `key` with these octets is what its checksum, if any, was written for; else exclude it."""
+        expected = self.checksums.pop(key, None)  # verified once
+        if expected is None or checksum(octets) == expected:
+            return True
+        self.exclude(key, DIFFERS)
+        return False
 
 
 class ChunkedArray(Protocol):

@@ -26,7 +26,10 @@ class _ChunkStore(WrapperStore[LocalStore]):
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        if key in self.files.broken:
+        has_checksum = key in self.files.checksums
+        if key in self.files.broken or (
+            has_checksum and not self.files.is_intact(key, (self.files.root / key).read_bytes())
+        ):
             return None
         from zarr.core.buffer import default_buffer_prototype
 

@@ -96,10 +96,12 @@ class PlainArray:
         if f"{self.path}/{key}" in self._files.broken:
             return None
         try:
-            cells = np.fromfile(self._folder / key, self.dtype.newbyteorder("<"))
+            octets = (self._folder / key).read_bytes()
         except (FileNotFoundError, IsADirectoryError):
             return None
-        return cells.reshape(self.chunks)
+        if not self._files.is_intact(f"{self.path}/{key}", octets):
+            return None
+        return np.frombuffer(octets, self.dtype.newbyteorder("<")).reshape(self.chunks)
 
 
 def _selected(key: Any, shape: Sequence[int]) -> tuple[list[range], list[bool]] | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from fablint.errors import BrokenRunError
 from fablint.model import Row, Run
+from fablint.store.checksums import DIFFERS, describes_row, digest_of, read_checksums, refuse_damaged_root
 from fablint.store.chunks import ChunkedArray, ChunkFiles, StoredArray, find_truncated
 from fablint.store.layout import ARRAYS, check_shapes, required, valid_range
 from fablint.store.metadata import DAMAGED, read_node, read_root, read_row
@@ -16,8 +18,8 @@ def read_run(path: Path) -> Run:
     """Open a run directory, whatever the state of its measurement.
 
     Facts are read at once, arrays when they are sliced. A row that was never started is omitted; a chunk file that is
-    missing, truncated or undecodable and impossible numbers read as missing. `Run.notes` has one line for each, and
-    grows as arrays are read.
+    missing, truncated, undecodable or not what was written, and impossible numbers read as missing. `Run.notes` has one
+    line for each, and `Run.damaged` the files; both grow as arrays are read.
 
     Raises
     ------
@@ -29,8 +31,31 @@ def read_run(path: Path) -> Run:
     path = Path(path)
     attributes = read_root(path)["attributes"]
     files = ChunkFiles(path)
-    rows = (_read_row(files, name, attributes["ranks"]) for name in attributes["rows"])
-    return Run(path, attributes, tuple(row for row in rows if row is not None), files.notes)
+    try:
+        refuse_damaged_root(path)
+    except ValueError as error:
+        files.note(str(error))
+    rows = (_read_row(files, name, attributes["ranks"]) for name in attributes["rows"] if _is_intact(files, name))
+    return Run(path, attributes, tuple(row for row in rows if row is not None), files.notes, files.broken)
+
+
+def _is_intact(files: ChunkFiles, name: str) -> bool:
+    """Read the checksums of a row and verify what describes it; the chunks are verified when they are read."""
+    try:
+        checksums = read_checksums(files.root, name)
+    except ValueError as error:
+        files.note(str(error))
+        return True
+    with suppress(OSError):  # a file that cannot be read is named when the row is read
+        for key, expected in checksums.items():
+            if describes_row(key) and digest_of(files.root / key) != expected:
+                files.exclude(key, f"{DIFFERS}, and describes the row")
+                return False
+    for key in checksums:
+        if not (files.root / key).exists():
+            files.exclude(key, "was deleted")
+    files.checksums |= checksums
+    return True
 
 
 def _read_row(files: ChunkFiles, name: str, ranks: int) -> Row | None:

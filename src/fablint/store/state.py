@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fablint.errors import IncompleteError, UsageError
+from fablint.store.checksums import ROOT, remove_checksums, write_checksums
 from fablint.store.layout import STATES
 from fablint.store.metadata import read_root, read_row, replace_node
 
@@ -47,7 +48,9 @@ def set_state(path: Path, state: str, lost: Sequence[Mapping[str, Any]] = ()) ->
     try:
         for name in attributes["rows"]:
             _set_row(path / name, state)
+        remove_checksums(path, ROOT)
         replace_node(path, node)
+        write_checksums(path, ())
     except OSError as error:
         raise IncompleteError(
             f"{path}: its state cannot be written ({error.strerror})",

@@ -11,6 +11,7 @@ import numpy as np
 
 from fablint.model import Row, Run
 from fablint.store.atomic_creation import written_beside
+from fablint.store.checksums import write_checksums
 from fablint.store.layout import ARRAYS, FORMAT, check_shapes, chunk_shape
 from fablint.store.metadata import array_node, group_node, replace_node
 
@@ -34,6 +35,7 @@ def write_run(path: Path, run: Run) -> None:
         )
         for row in run.rows:
             write_row(temporary / row.name, row, run.ranks)
+        write_checksums(temporary, [row.name for row in run.rows])
 
 
 def write_row(folder: Path, row: Row, ranks: int) -> None:

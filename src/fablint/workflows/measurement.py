@@ -125,9 +125,9 @@ def _engine_and_launchers(context: Context, plan: Plan) -> tuple[Engine, Choice]
 
 
 def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> MeasurementResult:
-    """Write into the run what the engine could not write: that it was interrupted, and which ranks failed."""
+    """Write into the run what the engine does not write: that it was interrupted, which ranks failed, checksums."""
     from fablint.measure import name_deaths, name_host
-    from fablint.store import read_run, set_state
+    from fablint.store import read_run, set_state, write_checksums
 
     run = read_run(path)
     failed = tuple(name_host(loss, run.attributes) for loss in outcome.failed)
@@ -139,6 +139,8 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
         except IncompleteError as error:
             unsealed = str(error)
         run = read_run(path)
+    with suppress(OSError):  # without checksums, as on a full disk, a run can be read as well
+        write_checksums(path, [row.name for row in run.rows if row.attributes["state"] == "complete"])
     if outcome.stopped_by is not None:
         hint = "" if context.is_scratch else f"measured rounds are kept: fablint resume {whole_run(path)}"
         if outcome.stopped_by != signal.SIGINT:
@@ -175,9 +177,9 @@ def resume(context: Context, path: Path, options: Sequence[str] = ()) -> Measure
     from fablint.plan import resume_plan
     from fablint.store import missing_rounds, read_run
 
-    absorb_launches(path)
+    refuse_unmeasured(read_run(path), path)
+    restore(path)
     run = read_run(path)
-    refuse_unmeasured(run, path)
 
     def read_rounds(name: str) -> str:
         """Read a rounds file of the run directory, else of the working directory."""
@@ -206,10 +208,14 @@ def _slots_now(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
     return slots_of_job(system, slots)
 
 
-def absorb_launches(path: Path) -> None:
-    """Copy the cells of relaunches without the failed hosts into the run, where a killed check did not do so."""
-    from fablint.store import absorb
+def restore(path: Path) -> None:
+    """Make a run ready to be resumed: remove what is damaged, and add what a killed check left elsewhere.
 
+    These are the cells of relaunches without the failed hosts.
+    """
+    from fablint.store import absorb, discard_damaged
+
+    discard_damaged(path)
     for part in sorted((path / LAUNCHES).glob("*.run")):
         if part.stem.isdigit() and (part / "zarr.json").exists():
             absorb(path, part)

@@ -104,8 +104,10 @@ def parse_name(text: str) -> str:
     UsageError
         The text has other characters than letters, digits, - and _, or names a folder of the run directory.
     """
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", text) or re.fullmatch(r"report|rounds|launches|launch-\d+", text):
-        hint = "use letters, digits, - and _, but not report, rounds, launches or launch-N"
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", text) or re.fullmatch(
+        r"checksums|report|rounds|launches|launch-\d+", text
+    ):
+        hint = "use letters, digits, - and _, but not checksums, report, rounds, launches or launch-N"
         raise UsageError(f"'{text}' is not a name for a row", hint)
     return text
 

@@ -266,7 +266,7 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     context = _with_trials(context, record.media)
     system = context.system
     begun = system.monotonic()
-    measurement.absorb_launches(path)
+    measurement.restore(path)
     run = run_formats.read(path) if (path / "zarr.json").exists() else None
     if record.ended and run is not None and not measurement.has_missing_rounds(run):
         return None

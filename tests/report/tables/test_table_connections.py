@@ -63,6 +63,19 @@ def test_known_components_are_in_their_intervals(pairs, connections, shared, own
     assert min(held.values()) >= 0.92 * samples, held
 
 
+def test_connections_that_hash_to_two_unequal_paths_have_their_variance_in_the_interval():
+    """A path of 50 and one of 30 Mbit/s: the effect of a connection is one of two values, and not normal."""
+    rng = np.random.default_rng(7)
+    step, samples = math.log(50 / 30), 400
+    held = 0
+    for _ in range(samples):
+        log_time = step * rng.integers(0, 2, (2, 16, 1)) + 0.05 * rng.standard_normal((2, 16, 2))
+        between = MeanSquares.of(log_time).between_connections
+        held += between.low <= step / 2 <= between.high
+        assert between.low > 0.05
+    assert held >= 0.92 * samples
+
+
 @pytest.mark.parametrize("layout", ["matrix", "list"])
 def test_both_layouts_have_the_same_components(layout):
     log_time = drawn(np.random.default_rng(3), 2, 5, 0.1, 0.05, 0.01)

@@ -106,8 +106,8 @@ def fi_pingpong(provider: str) -> Peer:
 
 
 def perftest(program: str, words: str = "") -> Peer:
-    """A program of perftest between the devices rxe0 and rxe1, over RoCE v2."""
-    words = f"-F -x 1 -n {{count}} -s {{bytes}} -p {{port}} {words}"
+    """A program of perftest between the devices rxe0 and rxe1, over RoCE v2, with the engine's time for a retry."""
+    words = f"-F -x 1 -u 16 -n {{count}} -s {{bytes}} -p {{port}} {words}"
     is_rate = program.endswith("_bw")
     return Peer(
         program,

@@ -10,6 +10,9 @@ namespace {
 class Bandwidth : public Kernel {
   public:
     Bandwidth() : Kernel({}) {}
+    void arm(const Endpoint& end, bool leads, std::int64_t repetitions) override {
+        leads ? end.expect_acknowledgements(repetitions) : end.expect_windows(repetitions);
+    }
     void lead(const Endpoint& end, std::int64_t repetitions) override {
         for (std::int64_t i = 0; i < repetitions; ++i) {
             end.post_sends();

@@ -8,6 +8,7 @@ namespace {
 class Bidirectional : public Kernel {
   public:
     Bidirectional() : Kernel(both_receive_traits()) {}
+    void arm(const Endpoint& end, bool, std::int64_t repetitions) override { end.expect_windows(repetitions); }
     void lead(const Endpoint& end, std::int64_t repetitions) override { stream(end, repetitions); }
     void follow(const Endpoint& end, std::int64_t repetitions) override { stream(end, repetitions); }
 

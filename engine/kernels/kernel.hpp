@@ -32,6 +32,14 @@ struct Endpoint {
     int peer() const { return peers.front(); }
     // Message `slot` of the window to or from the peer of that index has a buffer of its own.
     int slot_of(std::size_t peer_index, int slot) const { return static_cast<int>(peer_index) * window + slot; }
+    // Announces `times` windows from each peer, or as many acknowledgements of a byte from each.
+    void expect_windows(std::int64_t times) const {
+        for (std::size_t peer = 0; peer < peers.size(); ++peer)
+            transport.expect_receives(peers[peer], payload.receives(slot_of(peer, 0), window), bytes, times);
+    }
+    void expect_acknowledgements(std::int64_t times) const {
+        for (const int peer : peers) transport.expect_receives(peer, payload.receives(0, 1), 1, times);
+    }
     // Posts the window to or from each peer.
     void post_sends() const {
         for (std::size_t peer = 0; peer < peers.size(); ++peer)

@@ -8,6 +8,7 @@ namespace {
 class Latency : public Kernel {
   public:
     Latency() : Kernel(round_trip_traits()) {}
+    void arm(const Endpoint& end, bool, std::int64_t repetitions) override { end.expect_windows(repetitions); }
     void lead(const Endpoint& end, std::int64_t repetitions) override {
         const Exchange with(end);
         for (std::int64_t i = 0; i < repetitions; ++i) {

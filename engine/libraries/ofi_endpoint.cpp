@@ -93,11 +93,10 @@ const Libfabric& libfabric() {
     return library;
 }
 
-// ofi_rxd completes a message that is sent with FI_INJECT without its context.
 OfiEndpoint::OfiEndpoint(const TransportSettings& settings)
     : yielding_(settings.yielding),
       info_(find_provider(settings)),
-      has_injection_(std::strstr(info_->fabric_attr->prov_name, "ofi_rxd") == nullptr) {
+      is_rxd_(std::strstr(info_->fabric_attr->prov_name, "ofi_rxd") != nullptr) {
     fid_fabric* fabric = nullptr;
     check_ofi(libfabric().fabric(info_->fabric_attr, &fabric, nullptr), "fabric");
     fabric_.reset(fabric);

@@ -75,7 +75,10 @@ class OfiEndpoint {
     void connect(int peer, const std::string& address);
     fi_addr_t place(int peer) const { return peers_.at(peer); }
     // Does the provider copy a message of that size when it is sent, so that its buffer may be used again at once?
-    bool is_copied(std::size_t bytes) const { return has_injection_ && bytes <= info_->tx_attr->inject_size; }
+    bool is_copied(std::size_t bytes) const { return !is_rxd_ && bytes <= info_->tx_attr->inject_size; }
+    // The utility provider ofi_rxd of libfabric. It completes a message that is sent with FI_INJECT without its
+    // context, and crashes in atomics that return the previous content (ofiwg/libfabric 11814).
+    bool is_rxd() const { return is_rxd_; }
     std::string device() const;  // provider and domain, as "tcp;ofi_rxm/eth0"
 
     Operation* new_operation(int peer, bool is_copied = false) {
@@ -122,7 +125,7 @@ class OfiEndpoint {
     const bool yielding_;
     // Closed in the reverse order.
     Info info_;
-    const bool has_injection_;
+    const bool is_rxd_;
     OwnedFid<fid_fabric> fabric_;
     OwnedFid<fid_domain> domain_;
     OwnedFid<fid_cq> completions_;

@@ -128,9 +128,8 @@ class OfiWindow : public LibraryWindow, Atomics, Accumulation {
     // Operations in one call. Throws a usage error where the provider lacks an operation that the kernel needs.
     void find_limits(Capabilities required) {
         constexpr Capabilities of_atomics = capability::atomics | capability::accumulation;
-        const std::string provider = endpoint_.info().fabric_attr->prov_name;
-        if ((required & of_atomics) != 0 && provider.find("ofi_rxd") != std::string::npos)
-            throw usage_error("provider " + provider +
+        if ((required & of_atomics) != 0 && endpoint_.is_rxd())
+            throw usage_error("provider " + std::string(endpoint_.info().fabric_attr->prov_name) +
                               " of libfabric crashes in atomics that return the previous content (ofiwg/libfabric "
                               "11814): choose another --ofi-provider or --transport");
         std::size_t count = 0;

@@ -32,6 +32,8 @@ class ControlChannel {
     // Sends a message and receives one of the same length and tag, also where every rank does so at once.
     virtual void exchange(int to, const void* sent, int from, void* received, std::size_t bytes, int tag,
                           const Idle& idle) = 0;
+    // Does a rank that sleeps in receive() wake when its message arrives? Otherwise it wakes when the sleep is over.
+    virtual bool wakes_on_arrival() const { return false; }
     // The sender of a message with that tag that has arrived from `from`, which may be any_rank; -1 if there is none.
     virtual int sender_of_arrived(int from, int tag) = 0;
 

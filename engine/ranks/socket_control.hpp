@@ -28,6 +28,7 @@ class SocketControl : public ControlChannel {
     void receive(int from, int tag, void* data, std::size_t bytes, const Idle& idle) override;
     void exchange(int to, const void* sent, int from, void* received, std::size_t bytes, int tag,
                   const Idle& idle) override;
+    bool wakes_on_arrival() const override { return true; }
     int sender_of_arrived(int from, int tag) override;
     void on_failure(std::function<void(const Failure&)> handler) override;
     void announce(int rank, const std::string& reason) override;

@@ -25,6 +25,12 @@ class Transport : public Connectable {
     virtual void post_receives(int peer, const Buffers<char>& buffers, std::size_t bytes) = 0;
     virtual void complete() = 0;  // of everything that is posted
 
+    // The next messages from the peer are `times` windows of `buffers`, which this rank receives in this order, and
+    // no other. Both ends may announce it before the first of them. For transports on which a message must not arrive
+    // before its receive is posted: they post it ahead.
+    virtual void expect_receives(int /*peer*/, const Buffers<char>& /*buffers*/, std::size_t /*bytes*/,
+                                 std::int64_t /*times*/) {}
+
     // Puts every message on the wire that was sent: this rank will not call the transport for some time. For libraries
     // whose messages move only while they are called.
     virtual void finish() {}

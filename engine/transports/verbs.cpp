@@ -25,19 +25,34 @@ constexpr int most_completions = 8192;
 constexpr std::uint64_t polls_between_checks = 4096;
 constexpr auto quiet_limit = std::chrono::seconds(1);
 
+// The messages that a peer will send. Receives of up to a window are posted ahead: for each message that arrives
+// another one is posted before the kernel sees the message, so that the next message of the peer finds a receive.
+struct Expectation {
+    Buffers<char> buffers{};
+    std::size_t bytes = 0;
+    std::uint32_t local_key = 0;
+    int next = 0;                // buffer of the next receive
+    std::int64_t unposted = 0;   // messages whose receive is not posted yet
+    std::int64_t unclaimed = 0;  // messages that the kernel has not asked for yet
+    std::size_t arrived = 0;     // of these
+    std::size_t claimed = 0;     // messages that the kernel waits for
+};
+
 // The streams of a pair. Both ends assign messages to them by turns, and count accesses, which only one end sees,
 // apart.
 struct Peer {
     std::vector<QueuePair*> streams;
     std::size_t next_send = 0, next_receive = 0, next_access = 0;
     std::size_t largest_message = 0;
+    Expectation expected;
 };
 
 // Messages of RC queue pairs, sent from and received into the buffers of the kernel.
 //
-// A message that arrives before its receive is posted has to be sent again. send() therefore returns before the other
-// end has acknowledged the message: the answer could arrive earlier than that, and before its receive is posted. The
-// kernels leave their buffers as they are until finish(), which waits for the acknowledgements.
+// A message that arrives before its receive is posted has to be sent again, after a pause. Receives that the kernel
+// announces are therefore posted ahead. For the others, send() returns before the other end has acknowledged the
+// message: the answer could arrive earlier than that, and before its receive is posted. The kernels leave their buffers
+// as they are until finish(), which waits for the acknowledgements.
 class VerbsTransport : public Transport, Rma, RemoteAccess {
   public:
     explicit VerbsTransport(const TransportSettings& settings)
@@ -72,23 +87,35 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
     void connect(int peer, const std::string& address) override {
         std::istringstream text(address);
         const VerbsEnd remote = VerbsEnd::parsed(text);
-        Peer& connection = peers_.at(peer);
+        Peer& connection = connection_to(peer);
         connection.largest_message = std::min(local_.largest_message, remote.largest_message);
         for (QueuePair* pair : connection.streams) pair->connect(local_, remote, text, settings_.service_level);
     }
 
     void post_sends(int peer, const Buffers<const char>& buffers, std::size_t bytes) override {
-        Peer& to = peers_.at(peer);
+        Peer& to = connection_to(peer);
         post(peer, to, to.next_send,
              message(VerbsWork::Kind::message, const_cast<char*>(buffers.first), buffers.stride, buffers.count, bytes));
     }
+    // Posts ahead at most what the queue of a stream holds, and takes half of the room for completions.
+    void expect_receives(int peer, const Buffers<char>& buffers, std::size_t bytes, std::int64_t times) override {
+        Peer& from = connection_to(peer);
+        const int most = std::min(from.streams.front()->depth(), progress_.room / 2);
+        if (most == 0 || bytes > from.largest_message) return;
+        const std::int64_t messages = times * buffers.count;
+        const VerbsWork window =
+            message(VerbsWork::Kind::expected, buffers.first, buffers.stride, buffers.count, bytes);
+        from.expected = {buffers, bytes, key_of(peer, *from.streams.front(), window), 0, messages, messages, 0, 0};
+        for (int i = 0; i < std::min(buffers.count, most); ++i) post_expected(from);
+    }
     void post_receives(int peer, const Buffers<char>& buffers, std::size_t bytes) override {
-        Peer& from = peers_.at(peer);
+        Peer& from = connection_to(peer);
+        if (from.expected.unclaimed > 0) return claim(from.expected, static_cast<std::size_t>(buffers.count));
         post(peer, from, from.next_receive,
              message(VerbsWork::Kind::receive, buffers.first, buffers.stride, buffers.count, bytes));
     }
     void send(int peer, const void* data, std::size_t bytes) override {
-        Peer& to = peers_.at(peer);
+        Peer& to = connection_to(peer);
         post(peer, to, to.next_send,
              message(VerbsWork::Kind::deferred, static_cast<char*>(const_cast<void*>(data)), 0, 1, bytes));
     }
@@ -105,14 +132,51 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
         return make_verbs_window(device_, *this, *this, memory, request, settings_.required);
     }
     void post_access(int peer, VerbsWork work) override {
-        Peer& to = peers_.at(peer);
+        Peer& to = connection_to(peer);
         post(peer, to, to.next_access, work);
     }
     void complete_accesses() override { complete(); }
 
   private:
+    // Mostly the same one again, and the search for it would be part of the latency.
+    Peer& connection_to(int peer) {
+        if (peer != recent_peer_) {
+            recent_ = &peers_.at(peer);
+            recent_peer_ = peer;
+        }
+        return *recent_;
+    }
+
     static VerbsWork message(VerbsWork::Kind kind, char* data, std::size_t stride, int count, std::size_t bytes) {
         return {kind, IBV_WR_SEND, data, stride, count, static_cast<std::uint32_t>(bytes), 0};
+    }
+
+    static void post_expected(Peer& from) {
+        Expectation& expected = from.expected;
+        if (expected.unposted == 0) return;
+        --expected.unposted;
+        char* const data = expected.buffers.first + static_cast<std::size_t>(expected.next) * expected.buffers.stride;
+        expected.next = (expected.next + 1) % expected.buffers.count;
+        VerbsWork work = message(VerbsWork::Kind::expected, data, 0, 1, expected.bytes);
+        work.local_key = expected.local_key;
+        add(from, from.next_receive, work);
+    }
+    void claim(Expectation& expected, std::size_t count) {
+        const std::size_t arrived = std::min(count, expected.arrived);
+        expected.unclaimed -= static_cast<std::int64_t>(count);
+        expected.arrived -= arrived;
+        expected.claimed += count - arrived;
+        progress_.awaited += count - arrived;
+    }
+    void arrive(int peer) {
+        Peer& from = connection_to(peer);
+        post_expected(from);
+        if (from.expected.claimed == 0) {
+            ++from.expected.arrived;
+        } else {
+            --from.expected.claimed;
+            --progress_.awaited;
+        }
     }
 
     void post(int peer, Peer& with, std::size_t& next, VerbsWork work) {
@@ -139,8 +203,9 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
     }
 
     // Divides work among the streams, from stream `next` on.
-    static void add(Peer& with, std::size_t& next, const VerbsWork& work) {
+    static void add(Peer& with, std::size_t& next, VerbsWork& work) {
         const std::size_t streams = with.streams.size();
+        if (streams == 1) return with.streams.front()->add(work);
         const auto count = static_cast<std::size_t>(work.count);
         for (std::size_t i = 0; i < std::min(streams, count); ++i) {
             VerbsWork share = work;
@@ -174,7 +239,7 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
             const ibv_wc& completion = completions[static_cast<std::size_t>(i)];
             QueuePair& pair = *pairs_[QueuePair::index_of(completion)];
             if (completion.status != IBV_WC_SUCCESS) fail(pair.peer(), completion);
-            pair.retire(completion);
+            if (pair.retire(completion) == VerbsWork::Kind::expected) arrive(pair.peer());
         }
         if (progress_.unposted > 0)
             for (const auto& pair : pairs_) pair->post_waiting();
@@ -214,6 +279,8 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
     VerbsProgress progress_;
     std::vector<std::unique_ptr<QueuePair>> pairs_;
     std::map<int, Peer> peers_;
+    int recent_peer_ = -1;
+    Peer* recent_ = nullptr;  // of peers_
     std::uint64_t idle_polls_ = 0;
     SteadyTime::time_point quiet_since_;
 };

@@ -166,13 +166,11 @@ void QueuePair::set_state(ibv_qp_attr& attributes, int mask, const std::string& 
         throw PeerFailure(peer_, "verbs: port " + port_.name() + " cannot " + action + ": " + std::strerror(error));
 }
 
-void QueuePair::add(const VerbsWork& work) {
-    const bool is_receive = work.kind == VerbsWork::Kind::receive;
-    std::deque<VerbsWork>& waiting = is_receive ? receives_ : sends_;
-    VerbsWork rest = work;
+void QueuePair::add(VerbsWork& work) {
+    std::deque<VerbsWork>& waiting = work.is_receive() ? receives_ : sends_;
     progress_.unposted += static_cast<std::size_t>(work.count);
-    if (waiting.empty()) is_receive ? post_receives(rest) : post_sends(rest);
-    if (rest.count > 0) waiting.push_back(rest);
+    if (waiting.empty()) work.is_receive() ? post_receives(work) : post_sends(work);
+    if (work.count > 0) waiting.push_back(work);
 }
 
 void QueuePair::post_waiting() {
@@ -233,11 +231,13 @@ void QueuePair::post_sends(VerbsWork& work) {
 }
 
 void QueuePair::post_receives(VerbsWork& work) {
+    const bool is_awaited = work.kind == VerbsWork::Kind::receive;
     while (work.count > 0) {
         const int count = std::min({work.count, chain, depth_ - receives_in_flight_, progress_.room});
         if (count <= 0) return;
         const auto last = static_cast<std::size_t>(count - 1);
-        const std::uint64_t id = WorkId{VerbsWork::Kind::receive, 1, 0, static_cast<std::uint32_t>(index_)}.number();
+        const std::uint64_t id =
+            WorkId{work.kind, static_cast<std::uint8_t>(is_awaited), 0, static_cast<std::uint32_t>(index_)}.number();
         for (std::size_t i = 0; i <= last; ++i) {
             pieces_[i] = {reinterpret_cast<std::uint64_t>(work.data), work.bytes, work.local_key};
             ibv_recv_wr& request = receive_requests_[i];
@@ -253,7 +253,7 @@ void QueuePair::post_receives(VerbsWork& work) {
         receives_in_flight_ += count;
         work.count -= count;
         progress_.unposted -= static_cast<std::size_t>(count);
-        progress_.awaited += static_cast<std::size_t>(count);
+        if (is_awaited) progress_.awaited += static_cast<std::size_t>(count);
     }
 }
 
@@ -261,18 +261,20 @@ void QueuePair::post_receives(VerbsWork& work) {
 void QueuePair::probe() {
     if (receives_in_flight_ == 0 || is_probing_ || !sends_.empty()) return;
     is_probing_ = true;
-    add({VerbsWork::Kind::probe, IBV_WR_RDMA_WRITE, nullptr, 0, 1, 0, 0});
+    VerbsWork write{VerbsWork::Kind::probe, IBV_WR_RDMA_WRITE, nullptr, 0, 1, 0, 0};
+    add(write);
 }
 
 std::size_t QueuePair::index_of(const ibv_wc& completion) { return WorkId::of(completion).index; }
 
-void QueuePair::retire(const ibv_wc& completion) {
+VerbsWork::Kind QueuePair::retire(const ibv_wc& completion) {
     const WorkId id = WorkId::of(completion);
     ++progress_.room;
     sends_in_flight_ -= static_cast<int>(id.slots);
-    if (id.kind == VerbsWork::Kind::receive) --receives_in_flight_;
+    if (id.kind == VerbsWork::Kind::receive || id.kind == VerbsWork::Kind::expected) --receives_in_flight_;
     if (id.kind == VerbsWork::Kind::probe) is_probing_ = false;
     (id.kind == VerbsWork::Kind::deferred ? progress_.deferred : progress_.awaited) -= id.awaited;
+    return id.kind;
 }
 
 }  // namespace fablint

@@ -28,8 +28,9 @@ struct VerbsEnd {
 // Work requests of one kind: `count` buffers of `bytes` bytes, a `stride` apart at both ends.
 struct VerbsWork {
     // message: a send, whose buffer is in use until it is acknowledged; deferred: one for which only finish() waits;
-    // receive; access: remote memory access; probe: whether the other end still exists.
-    enum class Kind : std::uint8_t { message, deferred, receive, access, probe };
+    // receive; expected: a receive that is posted before the kernel asks for its message; access: remote memory access;
+    // probe: whether the other end still exists.
+    enum class Kind : std::uint8_t { message, deferred, receive, expected, access, probe };
     Kind kind;
     ibv_wr_opcode opcode;
     char* data;
@@ -41,6 +42,8 @@ struct VerbsWork {
     std::uint32_t remote_key = 0;
     std::uint64_t operand = 0;   // of atomics: the number to add, or to compare with
     std::uint64_t exchange = 0;  // of a compare-and-swap
+
+    bool is_receive() const { return kind == Kind::receive || kind == Kind::expected; }
 };
 
 // What the queue pairs of a transport share.
@@ -62,19 +65,22 @@ class QueuePair {
     bool is_in_use() const { return sends_in_flight_ + receives_in_flight_ > 0; }
     // Does the device copy the data of this work when it is posted? The data need not be registered then.
     bool is_copied(const VerbsWork& work) const {
-        return work.kind != VerbsWork::Kind::receive && work.bytes <= inline_limit_ &&
+        return !work.is_receive() && work.bytes <= inline_limit_ &&
                (work.opcode == IBV_WR_SEND || work.opcode == IBV_WR_RDMA_WRITE);
     }
     std::string number_text() const;  // what the other end reads in connect()
     void connect(const VerbsEnd& local, const VerbsEnd& remote, std::istream& number_text, int service_level);
 
-    void add(const VerbsWork& work);
+    // Posts what there is room for, and keeps the rest; `work` is used up.
+    void add(VerbsWork& work);
     void post_waiting();
     // Asks the other end for a sign of life if this end only receives: a sender learns from missing acknowledgements.
     void probe();
     // The index of the queue pair to which a completion belongs, whatever its status.
     static std::size_t index_of(const ibv_wc& completion);
-    void retire(const ibv_wc& completion);
+    // Returns the kind of the work that is complete.
+    VerbsWork::Kind retire(const ibv_wc& completion);
+    int depth() const { return depth_; }  // work requests of a direction that can be in flight
 
   private:
     static constexpr int chain = 32;

@@ -99,6 +99,7 @@ Json row_attributes(const RowOptions& row, const Schedule& schedule, const RowSt
     if (!state.gpu_path.empty()) object.add("gpu_path", state.gpu_path);
     if (!state.corrupt.empty()) object.add("corrupt", Json::parsed("[" + state.corrupt + "]"));
     if (state.counters.text() != "null") object.add("counters", state.counters);
+    if (state.cpu_wait.text() != "null") object.add("cpu_wait_s", state.cpu_wait);
     if (state.tcp_segments.text() != "null") object.add("tcp", state.tcp_segments);
     if (state.devices.text() != "null") object.add("devices", state.devices);
     return object.json();

@@ -16,6 +16,7 @@ struct RowState {
     double measuring_s = 0.0;          // time within rounds
     double wall_s = 0.0;               // time since the row began
     Json counters = Json::null();      // NIC counters before and after; null: not read
+    Json cpu_wait = Json::null();      // time that ranks waited for a CPU, s; null: not known
     Json tcp_segments = Json::null();  // retransmissions; null: no TCP traffic
     Json devices = Json::null();       // choice of the transport's library by rank; null: it chooses nothing
 };

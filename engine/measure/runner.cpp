@@ -86,6 +86,7 @@ Json Runner::attributes(const char* state, const std::string& corrupt) const {
     row_state.wall_s = began_ == 0.0 ? 0.0 : rank_group_.now() - began_;
     if (context_.facts != nullptr)
         row_state.counters = JsonObject().add("before", counters_before_).add("after", counters_after_).json();
+    row_state.cpu_wait = cpu_waited_;
     row_state.tcp_segments = tcp_segments_;
     row_state.devices = devices_;
     return row_attributes(row_, schedule_, row_state);
@@ -185,7 +186,9 @@ RowOutcome Runner::run() {
     if (context_.store != nullptr)
         context_.store->begin_row(row_.name, schedule_.grid(), sizes, row_.histogram, attributes("measuring", ""));
     context_.retransmissions.begin();
+    cpu_wait_.begin();
     measure_rounds();
+    cpu_waited_ = cpu_wait_.collect();
     disconnect();
     tcp_segments_ = context_.retransmissions.collect();
     devices_ = collect_devices();
@@ -373,11 +376,8 @@ Json Runner::collect_devices() {
         if (texts[i].empty()) continue;
         const auto rank = static_cast<std::int64_t>(i);
         Ranges& ranges = ranks_of[texts[i]];
-        if (!ranges.empty() && ranges.back().second == rank - 1) {
-            ranges.back().second = rank;
-        } else {
-            ranges.emplace_back(rank, rank);
-        }
+        if (ranges.empty() || ranges.back().second != rank - 1) ranges.emplace_back(rank, rank);
+        ranges.back().second = rank;
     }
     if (ranks_of.empty()) return Json::null();
     JsonObject object;

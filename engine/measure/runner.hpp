@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "host/cpu_wait.hpp"
 #include "host/facts.hpp"
 #include "host/retransmissions.hpp"
 #include "measure/group_measurement.hpp"
@@ -98,6 +99,8 @@ class Runner {
     std::vector<char> table_cells_;
     Json counters_before_ = Json::null();
     Json counters_after_ = Json::null();
+    CpuWait cpu_wait_{rank_group_};
+    Json cpu_waited_ = Json::null();
     Json tcp_segments_ = Json::null();
     Json devices_ = Json::null();
 };

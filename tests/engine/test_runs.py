@@ -51,6 +51,9 @@ def test_all_pairs_measures_every_directed_pair_once(mpi: Mpi, tmp_path: Path, r
     assert (row["round"].values[0] == row["round"].values[0].T).all()
     assert (row.started.values[0][off_diagonal] > 0).all()
     assert row.attrs["state"] == "complete"
+    if Path("/proc/self/schedstat").exists():
+        assert len(row.attrs["cpu_wait_s"]) == ranks
+        assert all(0 <= waited <= row.attrs["wall_s"] for waited in row.attrs["cpu_wait_s"])
     assert missing_rounds(read_run(path).rows[0]) == []
 
 

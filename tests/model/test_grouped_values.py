@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 
 VALUES = st.lists(st.tuples(st.integers(0, 4), st.one_of(st.integers(-3, 3).map(float), st.just(np.nan))), max_size=30)
 

@@ -168,8 +168,8 @@ def test_segments_of_both_launches_are_added(tmp_path: Path) -> None:
         "ends": ["nid000/hsn0", "nid002/hsn0"], "sent": [5, 7], "received": [6, 5], "pairs": [[1, 0, 7, 2, 0]],
         "left_out": 0, "knows_spurious": False,
     }  # fmt: skip
-    write_run(tmp_path / "a.run", counted(emptied(whole, [3, 4]), before))
-    write_run(tmp_path / "b.run", counted(part_of(whole, KEPT, [3, 4]), after))
+    write_run(tmp_path / "a.run", with_attributes(emptied(whole, [3, 4]), tcp=before))
+    write_run(tmp_path / "b.run", with_attributes(part_of(whole, KEPT, [3, 4]), tcp=after))
     absorb(tmp_path / "a.run", tmp_path / "b.run")
     assert read_run(tmp_path / "a.run").rows[0].attributes["tcp"] == {
         "ends": ["nid000/hsn0", "nid001/hsn0", "nid002/hsn0"], "sent": [15, 20, 7], "received": [25, 10, 5],
@@ -181,12 +181,24 @@ def test_segments_of_one_launch_stay(tmp_path: Path) -> None:
     whole = run_of(list_row(rounds=5))
     tcp = {"ends": ["nid000/hsn0"], "sent": [1], "received": [1], "pairs": [], "left_out": 0, "knows_spurious": True}
     write_run(tmp_path / "a.run", emptied(whole, [3, 4]))
-    write_run(tmp_path / "b.run", counted(part_of(whole, KEPT, [3, 4]), tcp))
+    write_run(tmp_path / "b.run", with_attributes(part_of(whole, KEPT, [3, 4]), tcp=tcp))
     absorb(tmp_path / "a.run", tmp_path / "b.run")
     assert read_run(tmp_path / "a.run").rows[0].attributes["tcp"] == tcp
 
 
-def counted(run: Run, tcp: dict[str, Any]) -> Run:
-    """The run whose first row has these TCP segments."""
+def test_waits_for_a_cpu_are_added_rank_by_rank(tmp_path: Path) -> None:
+    """Ranks of the later launch have numbers of their own."""
+    whole = run_of(list_row(rounds=5))
+    before = with_attributes(emptied(whole, [3, 4]), cpu_wait_s=[0.5, 1.0, 2.0, None, 0.25, None], wall_s=10.0)
+    after = with_attributes(part_of(whole, KEPT, [3, 4]), cpu_wait_s=[0.25, 0.5, 0.25, None], wall_s=5.0)
+    write_run(tmp_path / "a.run", before)
+    write_run(tmp_path / "b.run", after)
+    absorb(tmp_path / "a.run", tmp_path / "b.run")
+    attributes = read_run(tmp_path / "a.run").rows[0].attributes
+    assert (attributes["cpu_wait_s"], attributes["wall_s"]) == ([0.75, 1.5, 2.0, None, 0.5, None], 15.0)
+
+
+def with_attributes(run: Run, **attributes: Any) -> Run:
+    """The run whose first row has these attributes."""
     row = run.rows[0]
-    return replace(run, rows=(replace(row, attributes={**row.attributes, "tcp": tcp}), *run.rows[1:]))
+    return replace(run, rows=(replace(row, attributes={**row.attributes, **attributes}), *run.rows[1:]))

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import SCOPES, Diagnosis, Placement, Row, Run, State
-from fablint.model.grouped_values import GroupedValues
-from fablint.model.pair_metrics import PairMetrics, figures_of, joined, quotable
+from fablint.model.figures.grouped_values import GroupedValues
+from fablint.model.figures.pair_metrics import PairMetrics, figures_of, joined, quotable
 
 QUANTILES = (0.05, 0.1, 0.5, 0.9, 0.95, 0.99)  # columns of the table `figure`
 KEPT_STATES = (State.FAULT, State.SUSPECT, State.CONFOUNDED, State.SUPPRESSED)

@@ -16,6 +16,7 @@ from fablint.measure.launcher_choice import find_launchers
 from fablint.measure.launchers.launcher import Mpiexec
 from fablint.measure.launchers.srun import Srun
 from fablint.model import Medium, Plan
+from fablint.model.names import plural
 from fablint.model.registry import MEMORIES, TRANSPORTS
 from fablint.system import System
 
@@ -103,9 +104,12 @@ def _connection_error(system: System, srun: Mpiexec) -> str:
 
 
 def _engines(system: System) -> Iterator[DoctorCheck]:
-    engines = list_engines(system)
-    for engine in engines:
+    engines = list_engines(system)  # latest first
+    latest = {engine.mpicxx: engine for engine in reversed(engines)}
+    for engine in latest.values():
         yield DoctorCheck("engine", True, f"{engine.path}, for {engine.mpicxx}")
+    if earlier := len(engines) - len(latest):
+        yield DoctorCheck("engine", True, f"{plural(earlier, 'earlier one')}: fablint engine list")
     if not engines:
         yield DoctorCheck("engine", True, "not built; the first measurement builds it, as does fablint engine build")
 

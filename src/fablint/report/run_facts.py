@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fablint.model import Row, Run, Scope
-from fablint.model.pair_metrics import PREFERRED_STATISTICS
+from fablint.model.figures.pair_metrics import PREFERRED_STATISTICS
 from fablint.report.conditions import conditions
 from fablint.text import units
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from fablint.model import SCOPES, Medium, Placement, Row, Run, Scope
+from fablint.model.figures.pair_metrics import PairMetrics, figures_of, quotable
 from fablint.model.limits.thresholds import Compared, Comparison
-from fablint.model.pair_metrics import PairMetrics, figures_of, quotable
 from fablint.model.registry import directions_counted
 from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units

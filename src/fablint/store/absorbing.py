@@ -104,7 +104,13 @@ def _renumbered(row: Row, places: np.ndarray, ranks: int, shift_s: float) -> Row
         whole = np.full((ranks, *values.shape[1:]), kind.fill, dtype=values.dtype)
         whole[places] = values
         arrays[name] = whole
-    return Row(row.name, row.attributes, arrays)
+    attributes = dict(row.attributes)
+    if waits := attributes.get("cpu_wait_s"):
+        of_run: list[float | None] = [None] * ranks
+        for place, wait in zip(places, waits, strict=False):
+            of_run[place] = wait
+        attributes["cpu_wait_s"] = of_run
+    return Row(row.name, attributes, arrays)
 
 
 def _merge(folder: Path, row: Row, more: Row) -> None:
@@ -122,10 +128,18 @@ def _merge(folder: Path, row: Row, more: Row) -> None:
     attributes = {**row.attributes, "state": _state(row, more)}
     for clock in ("measuring_s", "wall_s"):
         attributes[clock] = float(row.attributes.get(clock, 0.0)) + float(more.attributes.get(clock, 0.0))
+    attributes |= _added_waits(row, more)
     counted = [each.attributes["tcp"] for each in (row, more) if each.attributes.get("tcp")]
     if counted:
         attributes["tcp"] = added_segments(counted)
     replace_node(folder, group_node(attributes))
+
+
+def _added_waits(row: Row, more: Row) -> dict[str, list[float | None]]:
+    """Attribute `cpu_wait_s` of both launches together; the wait of a rank of one launch is that of this launch."""
+    waits = [each.attributes["cpu_wait_s"] for each in (row, more) if each.attributes.get("cpu_wait_s")]
+    added = [[wait for wait in of_rank if wait is not None] for of_rank in zip(*waits, strict=False)]
+    return {"cpu_wait_s": [sum(known) if known else None for known in added]} if added else {}
 
 
 def _state(row: Row, more: Row) -> str:

@@ -46,6 +46,7 @@ ACTIONS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "take_out_of_service": "take {0} out of service",
     # which of the components in series
     "inspect_host": "read the system log, PCIe width and power state of {0}",
+    "free_cpus": "list the processes of {0} (top): end those that are not of the job, or let the job have whole hosts",
     "replace_nic": "reseat or change the NIC {0:place}",
     "swap_cable": "swap cable between {0:place} and {1:place}",
     "change_port": "move the cable of {0:place} from {1:place} to another port",

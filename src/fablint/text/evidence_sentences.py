@@ -303,6 +303,8 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "fine_loopback": "fine in loopback",
     "slow_rails": "its other NICs are slow too",
     "fine_rails": "its other NICs are fine",
+    "cpu_wait": "its ranks waited {share:.2%} of the time for a CPU that other processes used, those of other hosts"
+    " {others:.2%}",
     "slow_neighbours": "other hosts of the switch are slow too",
     "loopback": "{message}",
     # preflight and discovery

@@ -13,10 +13,12 @@ from analyse_cases import attributed
 from hypothesis import given, strategies as st
 
 import finding_cases
+from fablint.analyse import diagnose
 from fablint.analyse.data.counter_steps import MEANS, CounterSteps, count_steps
 from fablint.analyse.findings.root_cause import LIKELY, PARTS, PRIOR, SHOWN, Ranking, Series, fuse, fuse_run
-from fablint.model import ComponentKind, ComponentRef, Direction, Finding, State
-from fablint.simulate import full_mesh, simulate
+from fablint.model import ComponentKind, ComponentRef, Direction, Finding, Row, State
+from fablint.model.figures.cpu_wait import CpuWait
+from fablint.simulate import Fault, full_mesh, simulate
 from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 
@@ -154,18 +156,40 @@ def test_a_finding_from_the_times_is_no_second_witness() -> None:
     assert fuse(SERIES, "rx", None, (slow,)) == fuse(SERIES, "rx", None, ())
 
 
-def test_the_switch_counts_at_the_other_end_of_the_line() -> None:
-    received_bad = CounterSteps({"symbol_error": 500, "link_downed": 0})
-    ranking = fuse(SERIES, "tx", None, (), switch_counters=received_bad)
-    assert ranking.first == CABLE
-    assert "the switch received damaged code words" in sentences(ranking.reasons)
-    assert first("tx", CounterSteps({"symbol_error": 0}), switch_counters=received_bad) == CABLE
+def test_other_processes_on_the_cpus_of_the_ranks_name_the_host() -> None:
+    busy, idle = CpuWait(share=0.12, others=0.001), CpuWait(share=0.002, others=0.001)
+    ranking = fuse(SERIES, "rx", None, (), cpu_wait=busy)
+    assert ranking.first == HOST
+    assert sentences(ranking.reasons) == (
+        "its ranks waited 12.00% of the time for a CPU that other processes used, those of other hosts 0.10%"
+    )
+    assert advice(ranking.next_step).startswith("list the processes of nid000123 (top): end those that are not")
+    ranking = fuse(SERIES, "rx", None, (), cpu_wait=idle)
+    assert (ranking.first, sentences(ranking.reasons)) == (CABLE, "")
 
 
-def test_a_site_knows_what_breaks_there() -> None:
-    prior = {"host": 0.05, "nic": 0.05, "cable": 0.05, "port": 0.85}
-    assert first() == CABLE
-    assert first(prior=prior) == PORT
+def test_a_run_knows_how_long_the_ranks_of_a_host_waited_for_a_cpu() -> None:
+    mesh = full_mesh(4, 4)
+    run = simulate(mesh, faults=[Fault(finding_cases.component("host", "h02"), bandwidth_factor=0.8)])
+    waiting = replace(run, rows=tuple(with_waits(row, host=2) for row in run.rows))
+    verdict = diagnose(waiting, mesh.topology).verdict
+    (fault,) = (finding for finding in verdict.findings if finding.state is State.FAULT)
+    assert (fault.name, "its ranks waited 20.00% of the time" in sentences(fault.evidence)) == ("h02", True)
+    assert advice(fault.next_step).startswith("list the processes of h02")
+    assert "other processes used CPUs of ranks on h02: these waited up to 20.0% of the time (h02)" in str(verdict.notes)
+    oversubscribed = attributed(waiting, instrument={"oversubscribed": True})
+    assert "waited" not in str(diagnose(oversubscribed, mesh.topology).verdict)
+
+
+def with_waits(row: Row, host: int) -> Row:
+    """The row with ranks that waited a thousandth of the time, and one that waited a fifth."""
+    shares = [0.2 if rank == host else 0.001 for rank in range(16)]
+    waits = [share * float(row.attributes["wall_s"]) for share in shares]
+    return replace(row, attributes={**row.attributes, "cpu_wait_s": waits})
+
+
+def test_waits_that_all_hosts_have_do_not_name_a_host() -> None:
+    assert fuse(SERIES, "rx", None, (), cpu_wait=CpuWait(share=0.12, others=0.1)).first == CABLE
 
 
 def test_odds_are_of_exactly_one_part() -> None:

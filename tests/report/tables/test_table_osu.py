@@ -30,6 +30,20 @@ def figures(run, **options):
     return render_table(run, "osu", Options(**options)).as_dict()["sizes"]
 
 
+def test_waits_for_a_cpu_are_stated_where_they_change_figures():
+    """A share is that of the whole row."""
+    comments = [
+        lines(run_of(row("latency", "pair", PAIR, sizes=(1, 8), cpu_wait_s=waits, wall_s=2.0)))[-2]
+        for waits in ([0.001, 0.5], [0.001, 0.019], [None, 1.0])
+    ]
+    assert comments[0] == (
+        "# fablint: ranks waited for a CPU that other processes used, rank 1 25.0% of the time: figures include these"
+        " times"
+    )
+    assert "waited" not in comments[1]
+    assert "rank 1 50.0% of the time" in comments[2]
+
+
 def peers(name):
     """What OSU itself prints above the first row, and that row."""
     text = (FIXTURES / name).read_text().split("\n")

@@ -13,7 +13,7 @@ from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.resolution import find_step
 from fablint.analyse.data.robust_stats import Floats
 from fablint.model import Diagnosis, Fit, Placement, Row, Run
-from fablint.model.pair_metrics import figures_of
+from fablint.model.figures.pair_metrics import figures_of
 from fablint.model.run_changes import Quantity
 
 BLOCKS = 8  # parts of a run by time, whose medians show the drift

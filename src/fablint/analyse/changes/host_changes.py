@@ -16,7 +16,7 @@ from fablint.analyse.data.robust_stats import Floats, robust_sd, row_means, stan
 from fablint.analyse.detect.host_spread import FEWEST_EFFECTS, count_expected_beyond
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, ComponentRef, Endpoint, Placement
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.run_changes import ChangeState, MeasuredChange
 
 FALSE_CHANGES = 0.01  # chance of one false change of a host in a comparison of two healthy runs

@@ -13,7 +13,7 @@ from fablint.analyse.changes.fitted_rows import BLOCKS, FitPair, FittedRow
 from fablint.analyse.changes.margin_limits import MarginLimits
 from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd, standard_errors
 from fablint.model import SCOPES
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.run_changes import MeasuredChange
 
 FEWEST_BLOCKS = 4  # that show a correlation

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Cells, Pairs, unordered
 from fablint.model import Placement
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 
 Mask = npt.NDArray[np.bool_]
 End = Literal["both", "sender", "receiver"]

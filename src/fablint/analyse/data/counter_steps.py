@@ -9,7 +9,7 @@ from typing import Any, Literal
 from fablint.snapshot.counter_widths import CODE_WORD_BITS, CXI_BITS, OLD_BITS
 
 Symptom = Literal[
-    "line_rx", "line_tx", "marked", "poisoned", "late", "down", "again", "loopback", "rails", "neighbours"
+    "line_rx", "line_tx", "marked", "poisoned", "late", "down", "again", "loopback", "rails", "neighbours", "cpu_wait"
 ]
 
 TCP_LOST = "tcp_segments_lost"  # segments that TCP sent again, from the rows of a run; not a counter of a NIC

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.settings import Settings
 from fablint.model import Observations, Placement, Row, Run
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
+from fablint.model.figures.pair_metrics import PREFERRED_STATISTICS
 from fablint.model.names import plural
-from fablint.model.pair_metrics import PREFERRED_STATISTICS
 
 MATCHINGS = frozenset({"pair", "pairs", "random", "rounds"})  # patterns whose rounds can be concatenated
 GPU_COPIES = "gpu_loopback"  # kernel that copies within the host of each rank

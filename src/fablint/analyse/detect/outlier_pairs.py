@@ -15,7 +15,7 @@ from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 
 SAMPLE_CELLS = 1 << 19  # cells of the sample that determines where the tail begins
 TAIL_SHARE = 0.01  # share of the slowest pairs, which are examined individually,

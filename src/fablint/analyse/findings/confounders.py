@@ -1,4 +1,4 @@
-"""What makes pairs slow without a faulty component: which pairs were first, how ranks were started and bound, and when.
+"""What makes pairs slow without a faulty component: the first host, ranks that share CPUs, other processes, the time.
 
 None of this is evidence for or against a component. A finding is CONFOUNDED, of the configuration, where what was
 seen has such a reason as well; the rest are notes.
@@ -22,6 +22,8 @@ from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, Run, State
 from fablint.model.component import cause
+from fablint.model.figures.cpu_wait import cpu_waits
+from fablint.model.names import fold
 from fablint.model.placement import unfold_cores
 from fablint.model.verdict import advise, seen
 from fablint.text.evidence_sentences import sentences
@@ -54,6 +56,7 @@ def confounded(
         for finding, harmless in when
         if harmless
     ]
+    notes += _cpu_wait_notes(run)
     if _launched_by_pair(run):
         notes.append(
             "each pair was a launch of its own: its sizes are one observation, and what differs from start to start"
@@ -178,6 +181,18 @@ def shared_cores(run: Run, placement: Placement) -> list[Finding]:
             evidence=(seen("shared_cores", hosts=tuple(placement.hosts[host] for host in sharing)),),
             next_step=advise("measure_bound"),
         )
+    ]
+
+
+def _cpu_wait_notes(run: Run) -> list[str]:
+    """A note on hosts whose ranks waited for CPUs that other processes used."""
+    notable = {host: wait.share for host, wait in cpu_waits(run).items() if wait.is_notable}
+    if not notable:
+        return []
+    longest = max(notable, key=lambda host: notable[host])
+    return [
+        f"other processes used CPUs of ranks on {fold(notable)}: these waited up to {notable[longest]:.1%} of the time"
+        f" ({longest}), and so did their messages"
     ]
 
 

@@ -30,9 +30,9 @@ from fablint.model import (
     Scope,
     State,
 )
+from fablint.model.figures.pair_metrics import PairMetrics, figures_of, joined, reference_rows
 from fablint.model.limits.thresholds import Compared, Comparison, Threshold
 from fablint.model.names import plural
-from fablint.model.pair_metrics import PairMetrics, figures_of, joined, reference_rows
 from fablint.model.verdict import advise, seen
 from fablint.text import units
 

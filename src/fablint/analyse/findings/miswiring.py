@@ -20,7 +20,7 @@ from fablint.analyse.data.robust_stats import Floats, robust_sd
 from fablint.analyse.detect.evidence import e_value_increments
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Observations, Placement, Run, State
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.verdict import advise, seen
 
 Mask = npt.NDArray[np.bool_]

@@ -3,17 +3,17 @@
 Times cannot tell: all messages of a host cross all four. Error counters, loopback tests and what is known of other
 parts can. Exactly one of the four is taken to be at fault; each symptom multiplies its odds by how likely the symptom
 is if that part is (naive Bayes). The likelihoods below are stated judgements, not measurements: they put in
-numbers what the meaning of the counters says, and a site that knows its own repairs gives its own `prior`.
+numbers what the meaning of the counters says.
 
-What follows from the counters (moved.py): the damage is on the path to the receiver that counts broken code words; a
-packet that arrives marked bad on a clean line was damaged before it; one poisoned before it was sent was damaged in
-the NIC.
+What follows from the counters (counter_steps.py): the damage is on the path to the receiver that counts broken code
+words; a packet that arrives marked bad on a clean line was damaged before it; one poisoned before it was sent was
+damaged in the NIC. Ranks that wait for a CPU much longer than those of other hosts share it with other processes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Literal
 
@@ -23,6 +23,7 @@ from fablint.analyse.data.counter_steps import TCP_LOST, CounterSteps, Symptom, 
 from fablint.analyse.phrasing import retest, run_name
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Run, State, Topology
 from fablint.model.component import in_series
+from fablint.model.figures.cpu_wait import CpuWait, cpu_waits
 from fablint.model.verdict import Action, advise
 from fablint.snapshot.fabric_nics import fabric_nics
 from fablint.snapshot.nics import NicFact
@@ -44,9 +45,9 @@ LIKELY: Mapping[Symptom, tuple[float, float, float, float]] = {
     "loopback": (0.70, 0.70, 0.02, 0.02),
     "rails": (0.80, 0.03, 0.03, 0.05),
     "neighbours": (0.03, 0.03, 0.03, 0.30),
+    "cpu_wait": (0.25, 0.01, 0.01, 0.01),
 }
 BESIDE = (0.02, 0.05, 0.40, 0.05)  # errors in the direction that is not slow: damaged cables often have errors in both
-OPPOSITE: Mapping[Symptom, Symptom] = {"line_tx": "line_rx", "line_rx": "line_tx", "down": "down"}  # of the switch
 ACCUSED = 20.0  # to 1: odds of a part that another check found at fault
 
 SHOWN: Mapping[Symptom, tuple[str, str]] = {  # kinds of evidence: the symptom is present, is absent
@@ -60,6 +61,7 @@ SHOWN: Mapping[Symptom, tuple[str, str]] = {  # kinds of evidence: the symptom i
     "loopback": ("slow_loopback", "fine_loopback"),
     "rails": ("slow_rails", "fine_rails"),
     "neighbours": ("slow_neighbours", ""),
+    "cpu_wait": ("cpu_wait", ""),
 }
 
 
@@ -111,8 +113,7 @@ def fuse(
     counters: CounterSteps | None,
     others: Sequence[Finding],
     *,
-    switch_counters: CounterSteps | None = None,
-    prior: Mapping[Part, float] = PRIOR,
+    cpu_wait: CpuWait | None = None,
     run: str = "RUN",
 ) -> Ranking:
     """Rank the parts in series of a host or NIC that was found slow.
@@ -128,16 +129,16 @@ def fuse(
     others
         Findings of this run and of other stages (`fablint preflight --json`). One with evidence of the
         kind `loopback` is a loopback test of the host or NIC that it names.
-    switch_counters
-        Of the switch port, where they were read: its receiver is at the other end of the line.
-    prior
-        How often each part is the one, by the site's own repairs.
+    cpu_wait
+        How long the ranks of the host waited for a CPU; None where it is unknown.
     run
         Name of the run directory, for the next step.
     """
-    seen = _symptoms(series, counters, switch_counters, others)
-    log = np.log([prior[part] for part in PARTS])
-    for symptom, present in seen.items():
+    symptoms = _symptoms(series, counters, others)
+    if cpu_wait is not None:
+        symptoms["cpu_wait"] = cpu_wait.is_distinct
+    log = np.log([PRIOR[part] for part in PARTS])
+    for symptom, present in symptoms.items():
         chance = np.array(_chances(symptom, direction))
         log += np.log(chance if present else 1 - chance)
     for at, part in enumerate(PARTS):
@@ -150,8 +151,11 @@ def fuse(
     best = PARTS[order[0]]
     settled = odds[order[0]] >= SETTLED
     loses = counters is not None and TCP_LOST in counters.by
-    step = _action(best, series) if settled else _reading(series) if loses else _splitting(best, series, seen)
-    return Ranking(ranked, _reasons(seen), step + retest(run))
+    if settled and best == "host" and symptoms.get("cpu_wait"):
+        step = advise("free_cpus", series.components["host"])
+    else:
+        step = _action(best, series) if settled else _reading(series) if loses else _splitting(best, series, symptoms)
+    return Ranking(ranked, _reasons(symptoms, cpu_wait), step + retest(run))
 
 
 def fuse_run(
@@ -170,7 +174,7 @@ def fuse_run(
     counters = count_steps(run.attributes.get("counters") or {}, series.host, counted_nic)
     if lost:
         counters = CounterSteps({**(counters.by if counters else {}), TCP_LOST: lost})
-    return fuse(series, direction, counters, others, run=run_name(run))
+    return fuse(series, direction, counters, others, cpu_wait=cpu_waits(run).get(series.host), run=run_name(run))
 
 
 def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tuple[Series, str]:
@@ -209,16 +213,9 @@ def _single_nic(run: Run, host: str) -> str:
 # ------------------------------------------------------------------------------------------------ symptoms
 
 
-def _symptoms(
-    series: Series, counters: CounterSteps | None, switch_counters: CounterSteps | None, others: Sequence[Finding]
-) -> dict[Symptom, bool]:
+def _symptoms(series: Series, counters: CounterSteps | None, others: Sequence[Finding]) -> dict[Symptom, bool]:
     """What is known to be there or not to be there; what was not examined is left out."""
     seen: dict[Symptom, bool] = dict(counters.symptoms()) if counters else {}
-    if switch_counters:
-        far = switch_counters.symptoms()
-        for here, there in OPPOSITE.items():
-            if there in far:
-                seen[here] = seen.get(here, False) or far[there]
     loopback = [f for f in others if _is_loopback(f) and _is_end(f, series)]
     if loopback:
         seen["loopback"] = any(finding.state in (State.FAULT, State.SUSPECT) for finding in loopback)
@@ -272,9 +269,10 @@ def _is_at_end(cable: ComponentRef, series: Series) -> bool:
 # ------------------------------------------------------------------------------------------------ words
 
 
-def _reasons(symptoms: Mapping[Symptom, bool]) -> tuple[EvidenceRecord, ...]:
+def _reasons(symptoms: Mapping[Symptom, bool], cpu_wait: CpuWait | None) -> tuple[EvidenceRecord, ...]:
     kinds = (SHOWN[symptom][0 if present else 1] for symptom, present in symptoms.items())
-    return tuple(EvidenceRecord(kind=kind) for kind in kinds if kind)
+    values: Mapping[str, Mapping[str, float]] = {"cpu_wait": asdict(cpu_wait) if cpu_wait else {}}
+    return tuple(EvidenceRecord(kind=kind, values=values.get(kind, {})) for kind in kinds if kind)
 
 
 def _is_loopback(finding: Finding) -> bool:

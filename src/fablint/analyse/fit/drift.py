@@ -16,7 +16,7 @@ from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs, Values
 from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd
 from fablint.analyse.fit.comparison_groups import Classes
 from fablint.model import Placement
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 
 MOST_WINDOWS = 64
 FEWEST_CELLS = 24  # cells in a window of one class

@@ -18,7 +18,7 @@ from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd
 from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.modes import FEWEST_MEMBERS, Modes, find_modes
 from fablint.model import Placement
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 
 FEWEST_CELLS = 12  # cells of two populations in a class, from which they have an offset of their own
 BEST = 0.2  # quantile of the pairs of a host: its time with the best of its partners

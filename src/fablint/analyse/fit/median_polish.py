@@ -41,7 +41,7 @@ from fablint.analyse.fit.host_populations import (
 )
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, Placement, Scope
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 
 PASSES = 3
 STANDS_OUT = 3.3  # robust standard deviations from which a partner is ignored

@@ -20,7 +20,7 @@ from fablint.analyse.data.samples import Flows
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.fit.effects import FINEST_NOISE
 from fablint.model import Placement
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 
 Mask = npt.NDArray[np.bool_]
 

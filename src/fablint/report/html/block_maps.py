@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from fablint.model import Placement, Row
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.names import natural
 from fablint.report.html.drawings.scales import bulk_scale, deviation_scale
 from fablint.report.html.packing import packed

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.names import natural
 from fablint.report.html.block_maps import common_facts, planes
 from fablint.report.html.drawings.scales import bulk_scale, deviation_scale

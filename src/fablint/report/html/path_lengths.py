@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.report.html.page_data import FEWEST_OF_DISTANCE, CellSet, PageSource
 
 MOST_SWITCH_PAIRS = 400_000  # whose paths are followed

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
+from fablint.model.figures.cpu_wait import NOTABLE, rank_shares
 from fablint.report.tables import osu_names
 from fablint.report.tables.cells import Cells, cells, central, ranks
 from fablint.report.tables.osu_matrix import matrix, varies
@@ -239,7 +240,7 @@ def _closing_comments(row: Row, lines: list[Line]) -> list[str]:
     """What is known after the last size: the lines above are printed while the row is measured."""
     missing = [units.size(line.size) for line in lines if line.figures["figure"] is None]
     words = [f"not measured: {', '.join(missing)}"] if missing else []
-    return [f"# fablint: {line}" for line in words + _on_reverse(row, lines)]
+    return [f"# fablint: {line}" for line in words + _on_reverse(row, lines) + _on_cpu_waits(row)]
 
 
 def _on_reverse(row: Row, lines: list[Line]) -> list[str]:
@@ -254,3 +255,15 @@ def _on_reverse(row: Row, lines: list[Line]) -> list[str]:
     worst, size = max(behind)
     how = f"at most {100 * worst:.1f} % worse, at {units.size(size)}" if worst > 0 else "nowhere worse"
     return [f"figures are those of rank i to its higher partner; the other direction is {how} (table pairs has both)"]
+
+
+def _on_cpu_waits(row: Row) -> list[str]:
+    """A line that says how long ranks waited for a CPU; none if that is too short to change a figure."""
+    shares = np.nan_to_num(rank_shares([row.attributes], len(row.attributes.get("cpu_wait_s") or ())))
+    longest = int(np.argmax(shares)) if shares.size else 0
+    if not shares.size or shares[longest] < NOTABLE:
+        return []
+    return [
+        f"ranks waited for a CPU that other processes used, rank {longest} {shares[longest]:.1%} of the time: figures"
+        " include these times"
+    ]

@@ -26,7 +26,7 @@ from fablint.analyse.detect.lateness.late_messages import Histograms, Tails, cou
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.topology.routing import Index, Routes, Shares
 
 SHARES_LATE = (1.0, 0.5, 0.25)  # shares of a link's messages that are late; each is tried

@@ -24,7 +24,7 @@ from fablint.analyse.detect.paths.geometry import GEOMETRY_S
 from fablint.analyse.detect.paths.judgement import Measure
 from fablint.analyse.fit.effects import FINEST_NOISE
 from fablint.analyse.fit.path_levels import PathLevels
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 
 Mask = npt.NDArray[np.bool_]
 

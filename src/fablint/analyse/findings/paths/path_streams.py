@@ -33,7 +33,7 @@ from fablint.analyse.findings.paths.path_groups import (
 from fablint.analyse.phrasing import DESIGN, GEOMETRY, next_step
 from fablint.model import ComponentRef, EvidenceRecord, Finding, FollowUp, Placement, State
 from fablint.model.component import MOST_LINKS, cause, label_of
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.verdict import Action, advise, seen
 from fablint.text.evidence_sentences import reference_text
 from fablint.topology.routing import Routes

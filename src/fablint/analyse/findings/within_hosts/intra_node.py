@@ -21,7 +21,7 @@ from fablint.analyse.fit.median_polish import FEW_PARTS
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Endpoint, Finding, Placement, Row, State
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.verdict import advise, seen
 
 FEWEST_PEERS = 4  # hosts or GPUs

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Placement, Row, Run
-from fablint.model.grouped_values import GroupedValues
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.registry import directions_counted
 
 OF_NO_PAIR = frozenset({"world", "victim-aggressor", "fan-in", "fan-out", "clients-servers"})  # patterns

@@ -1,0 +1,1 @@
+"""Figures that are computed from a run or from values in groups: analysis and reports read the same ones."""

@@ -32,7 +32,7 @@ class Reader:
         page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         page.on("request", lambda request: requests.append(request.url))
         page.goto(path.as_uri() + address)
-        page.wait_for_function("document.documentElement.matches('[data-ready], [data-error]')")
+        page.wait_for_selector("html[data-ready], html[data-error]", state="attached")
         assert not errors and page.evaluate("document.documentElement.dataset.error") is None, errors
         assert len(requests) == 1
         return page

@@ -23,10 +23,11 @@ from report_cases import (
 import finding_cases
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Finding, State
-from fablint.model.verdict import advise
+from fablint.model.verdict import advise, seen
 from fablint.report import write_html
 from fablint.report.html.coverage_words import pairs_words
 from fablint.report.html.page_data import embeddable
+from fablint.report.link_coverage import links_judged
 from fablint.text import units
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
@@ -108,7 +109,7 @@ def test_nothing_is_fetched_from_anywhere(case, tmp_path):
     source = written(case(), tmp_path).read_text()
     assert "default-src 'none'" in source
     assert re.findall(r"(?:https?:|wss?:|ftp:)?//[\w.-]+\.\w+", re.sub(r"base64,[\w+/=]*", "", source)) == []
-    assert re.findall(r"\s(?:src|href)=", re.sub(r"\\u003c.*?\\u003e|&lt;.*?&gt;", "", source)) == []
+    assert re.findall(r"\s(?:src|href)=(?!\"#)", re.sub(r"\\u003c.*?\\u003e|&lt;.*?&gt;", "", source)) == []
 
 
 def test_the_verdict_and_the_findings_come_before_everything_else(tmp_path):
@@ -116,7 +117,13 @@ def test_the_verdict_and_the_findings_come_before_everything_else(tmp_path):
     body = source[source.index("<body>") :]
     places = [
         body.index(words)
-        for words in ("<b>FAULT</b>", "<b>h13</b>", "63 of 63 partners", "Pairs and links", "How this was")
+        for words in (
+            "<b>FAULT</b>",
+            "<b>h13</b>",
+            "63 of 63 partners",
+            ">Pairs and links</h2>",
+            ">How this was measured</h2>",
+        )
     ]
     assert places == sorted(places)
 
@@ -190,3 +197,15 @@ def test_coverage_counts_all_pairs_of_the_fabric(tmp_path):
     assert pairs_words(98_304, 4096) == "98,304 of 16,773,120 ordered pairs (0.59 %)"
     source = html.unescape(written(sparse_case(), tmp_path).read_text())
     assert "of 4,032 ordered pairs (" in source and "plan complete" not in source.partition("<section")[0]
+
+
+def test_links_that_are_not_judged_in_one_measure_are_counted_beside_it():
+    run, diagnosis = healthy_case()
+    hidden = seen("hidden_loss", bound=1.0, quantity="bandwidth", limit=0.1)
+    found = finding_cases.finding(State.NOT_JUDGED, "link", "s3>s1").model_copy(update={"evidence": (hidden,)})
+    verdict = diagnosis.verdict
+    coverage = verdict.coverage.model_copy(update={"links": 56, "links_judged": 56})
+    verdict = verdict.model_copy(update={"findings": (found,), "coverage": coverage})
+    assert links_judged(verdict) == "56 of 56 links, 1 of them not in bandwidth"
+    assert links_judged(verdict.model_copy(update={"findings": ()})) == "56 of 56 links"
+    assert links_judged(diagnosis.verdict) == ""

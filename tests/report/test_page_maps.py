@@ -12,6 +12,7 @@ from report_cases import diagnose
 from table_cases import row as table_row
 
 from fablint.model import State
+from fablint.report.html.block_maps import BlockCells, Blocks
 from fablint.report.html.drawings.scales import bulk_ends, ticks
 from fablint.report.html.drawings.strips import timeline
 from fablint.report.html.finding_charts import strips
@@ -63,6 +64,21 @@ def test_of_rounds_the_slow_link_is_the_slowest_cell_of_the_matrix_of_links_that
     down, across = divmod(worst, len(shown["names"]))
     assert (shown["names"][down], shown["names"][across]) == ("leaf1", "spine2")
     assert data["marks"][0]["links"] == [(down, across)]
+
+
+def test_an_axis_keeps_the_name_of_a_link_s_switch_on_its_side_only():
+    (mark,) = page_data(source(12))["marks"]
+    assert mark["ends"] == [{"runs": [(4, 8)], "name": "leaf1", "side": "tx"}]
+
+
+def test_a_host_among_many_on_its_switch_is_framed_as_diluted():
+    """In a cell of 16 measurements one is of the host: too few for a median, and for a link no frame."""
+    pairs, codes = np.arange(64), np.repeat(np.arange(4), 16)
+    cells = BlockCells(Blocks("switch", ("a", "b"), (0, 1, 2)), np.arange(4), codes, np.full(4, 16))
+    host, link, block = pairs[::16][:2], pairs[::16][:2], pairs[:16]
+    frames = cells.frames([(host, True), (link, False), (block, True)])
+    assert frames["diluted"] == [True, False, False]
+    assert [numbers(one, "<i4").tolist() for one in frames["framed"]] == [[0, 1], [], [0]]
 
 
 def test_a_matrix_of_switches_has_the_median_of_their_pairs():

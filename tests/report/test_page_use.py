@@ -6,16 +6,18 @@ import csv
 import functools
 
 import pytest
+import report_cases
 from axe_playwright_python.sync_playwright import Axe
 from browser import needs_chromium
+from PIL import Image
 from report_cases import fault_case, incomplete_case
 
 from fablint.analyse import diagnose
-from fablint.model import Run
+from fablint.model import Run, State
 from fablint.report import write_html
 from fablint.simulate import Fault, SimulatedFabric, fat_tree
 from fablint.simulate.rounds import all_rounds
-from finding_cases import component
+from finding_cases import component, finding
 
 pytestmark = needs_chromium
 PICTURE = "() => document.getElementById('canvas').toDataURL()"
@@ -41,6 +43,51 @@ def page(tmp_path, reader):
     """The page of a run of 64 hosts that lacks the pairs of h05."""
     write_html(*incomplete_case(), tmp_path / "index.html")
     return reader.open(tmp_path / "index.html", "#row=latency&size=8&src=5&dst=9")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory, reader):
+    """The page of a run of 64 hosts with eleven findings; tests leave it as they found it."""
+    run, diagnosis = fault_case()
+    found = [finding(State.FAULT, "host", f"h{host:02d}", quantity="bandwidth", effect=-0.3) for host in range(11)]
+    path = tmp_path_factory.mktemp("many") / "index.html"
+    write_html(run, report_cases.diagnose(run, diagnosis.topology, "fault", found), path)
+    return reader.open(path, viewport={"width": 1280, "height": 900})
+
+
+def test_of_many_findings_few_are_open_and_the_map_is_one_click_away(many):
+    assert many.locator(".findings article").count() == 11
+    assert many.locator(".findings article > details[open]").count() == 2
+    assert many.locator(".findings > article").count() == 8
+    assert many.inner_text(".further > summary") == "3 further findings"
+    assert many.locator("#canvas").bounding_box()["y"] < 1400
+    shown = many.input_value("#map")
+    many.get_by_role("link", name="Pairs and links").click()
+    assert many.locator("#matrix").bounding_box()["y"] < 100
+    assert many.input_value("#map") == shown
+    for address in many.locator("nav a").evaluate_all("all => all.map((one) => one.hash)"):
+        assert many.locator(address).is_visible()
+
+
+def test_all_findings_are_open_on_paper_and_as_before_afterwards(many):
+    folded = many.locator(".findings details:not(.slowest):not([open])")
+    before = folded.count()
+    assert before == 11 - 2 + 1
+    many.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert folded.count() == 0
+    many.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert folded.count() == before
+
+
+def test_the_map_is_saved_as_a_picture(many, tmp_path):
+    with many.expect_download() as download:
+        many.get_by_role("button", name="Save the map as a PNG picture").click()
+    assert download.value.suggested_filename == "bandwidth-1-MiB-every-pair.png"
+    download.value.save_as(tmp_path / "map.png")
+    saved = Image.open(tmp_path / "map.png")
+    assert saved.format == "PNG"
+    assert list(saved.size) == many.evaluate("(({ width, height }) => [width, height])(byId('canvas'))")
+    assert saved.convert("RGB").getpixel((1, 1)) == (255, 255, 255)
 
 
 def table(page, name):

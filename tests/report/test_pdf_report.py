@@ -99,6 +99,19 @@ def test_each_picture_has_a_name():
         picture(run, diagnosis, "measurd:latency")
 
 
+def test_drawings_of_the_page_are_pictures_too():
+    """The faulty host is red in the topology; the measurements of the finding are red dots below the others."""
+    run, diagnosis = fault_case()
+    red = np.array([209, 36, 47])
+    for name in ("topology", "strip:1", "time:latency"):
+        pixels = np.asarray(Image.open(BytesIO(picture(run, diagnosis, name)))).astype(int)
+        reds = (np.abs(pixels - red).max(axis=2) < 8).sum()
+        assert (reds > 30) == (name != "time:latency")
+    for name, why in (("curve:latency", "three message sizes"), ("strip:2", "no picture"), ("transports", "several")):
+        with pytest.raises(UsageError, match=why):
+            picture(run, diagnosis, name)
+
+
 def test_cells_of_few_rounds_have_measured_pairs():
     """A run of 24 rounds measures a small share of the pairs: single pairs would be lost among empty cells."""
     tree = fat_tree(8, 3)

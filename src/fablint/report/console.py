@@ -8,6 +8,7 @@ import textwrap
 
 from fablint.model import Diagnosis, Finding, Placement, Row, Run, State
 from fablint.report import finding_order, run_facts, scopes
+from fablint.report.link_coverage import links_judged
 from fablint.report.terminal_colours import coloured
 from fablint.text import units
 from fablint.text.action_sentences import advice
@@ -132,8 +133,7 @@ def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) ->
     coverage = diagnosis.verdict.coverage
     words = [f"{coverage.pairs_measured:,} of {coverage.pairs_planned:,} pairs measured"]
     words.append(f"{coverage.hosts_judged:,} of {units.plural(coverage.hosts, 'host')} judged")
-    if coverage.links:
-        words.append(f"{coverage.links_judged:,} of {units.plural(coverage.links, 'link')}")
+    words += [links] if (links := links_judged(diagnosis.verdict)) else []
     lines = [line for unseen in diagnosis.verdict.network for line in painter.block("network", unseen, 2)]
     lines.append(painter.line("coverage", ", ".join(words)))
     lines += [painter.line("limits", words) for words in [finding_order.limits(diagnosis.verdict)] if words]

@@ -84,13 +84,21 @@ class BlockCells:
         used, group = np.unique(code[cells.src].astype(np.int64) * count + code[cells.dst], return_inverse=True)
         return cls(blocks, used, group, np.bincount(group, minlength=used.size))
 
-    def frames(self, measured: Sequence[np.ndarray]) -> list[str]:
-        """For each finding the cells of which a good part crosses its component; `measured` are its measurements."""
-        shares = (np.bincount(self.group[one], minlength=self.used.size) / self.pairs for one in measured)
-        return [packed(self.used[share >= _FRAMED], "<i4") for share in shares]
+    def frames(self, measured: Sequence[tuple[np.ndarray, bool]]) -> dict[str, Any]:
+        """Cells that are framed, for each finding; `measured` are its measurements, and whether it is about hosts.
+
+        Those of which a good part crosses its component. Where no cell has so many, a host is `diluted`: the cells of
+        which any measurement crosses it.
+        """
+        shares = [np.bincount(self.group[one], minlength=self.used.size) / self.pairs for one, _ in measured]
+        diluted = [
+            of_hosts and not (share >= _FRAMED).any() for share, (_, of_hosts) in zip(shares, measured, strict=True)
+        ]
+        framed = [share > 0 if few else share >= _FRAMED for share, few in zip(shares, diluted, strict=True)]
+        return {"framed": [packed(self.used[one], "<i4") for one in framed], "diluted": [bool(one) for one in diluted]}
 
 
-def block_map(row: Row, size: int, cells: MeasuredCells, of: BlockCells, frames: list[str]) -> dict[str, Any]:
+def block_map(row: Row, size: int, cells: MeasuredCells, of: BlockCells, frames: dict[str, Any]) -> dict[str, Any]:
     """One matrix for the page: medians of the times and of the residuals."""
     used = of.used
     time, residual = (GroupedValues.of(one, of.group, used.size).medians() for one in (cells.time, cells.residual))
@@ -99,7 +107,7 @@ def block_map(row: Row, size: int, cells: MeasuredCells, of: BlockCells, frames:
         "starts": packed(np.array(of.blocks.starts), "<i4"),
         "label": f"{row.name}, {units.size(size)}: {_title(of.blocks)}",
         **planes(used, time, residual, of.pairs),
-        "framed": frames,
+        **frames,
         "fitted": bool(known.size),
         "raw_scale": bulk_scale(time[np.isfinite(time)]),
         "residual_scale": (scale := deviation_scale(known)),
@@ -114,7 +122,9 @@ def planes(at: np.ndarray, time: np.ndarray, residual: np.ndarray, pairs: np.nda
     return {name: packed(value, kind) for name, value, kind in values}
 
 
-def late_map(row: Row, size: int, of: BlockCells, late: tuple[np.ndarray, float], frames: list[str]) -> dict[str, Any]:
+def late_map(
+    row: Row, size: int, of: BlockCells, late: tuple[np.ndarray, float], frames: dict[str, Any]
+) -> dict[str, Any]:
     """The same for the share of late messages, the mean over pairs."""
     known = share = np.bincount(of.group, late[0], of.used.size) / of.pairs
     middle = float(np.median(known)) if known.size else 0.0
@@ -123,7 +133,7 @@ def late_map(row: Row, size: int, of: BlockCells, late: tuple[np.ndarray, float]
         "starts": packed(np.array(of.blocks.starts), "<i4"),
         "label": f"{row.name}, {units.size(size)}: late messages, {_title(of.blocks)}",
         **planes(of.used, share, np.full(of.used.size, np.nan), of.pairs),
-        "framed": frames,
+        **frames,
         "fitted": False,
         "late": late[1],
         "raw_scale": [max(0.0, 2 * middle - high), min(1.0, high)],

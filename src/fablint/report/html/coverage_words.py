@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from fablint.report.html.page_data import PageSource
+from fablint.report.link_coverage import links_judged
 from fablint.report.summary import row_facts
-from fablint.text import units
 
 
 def coverage_words(source: PageSource) -> str:
-    """`98,304 of 16,773,120 ordered pairs (0.6 %), plan complete; 64 of 64 links judged`."""
-    coverage, ranks = source.diagnosis.verdict.coverage, source.run.ranks
-    words = [f"{pairs_words(_pairs(source), ranks)}, {_plan(source)}"] if source.cells else []
-    if coverage.links:
-        words.append(f"{coverage.links_judged:,} of {units.plural(coverage.links, 'link')} judged")
-    return "; ".join(words)
+    """`98,304 of 16,773,120 ordered pairs (0.6 %), plan complete; judged 64 of 64 links`."""
+    words = [f"{pairs_words(_pairs(source), source.run.ranks)}, {_plan(source)}"] if source.cells else []
+    links = links_judged(source.diagnosis.verdict)
+    return "; ".join([*words, f"judged {links}"] if links else words)
 
 
 def pairs_words(measured: int, ranks: int) -> str:

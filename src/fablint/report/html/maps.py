@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fablint.model import SCOPES, Finding
+from fablint.model import SCOPES
 from fablint.report import finding_order
 from fablint.report.html import block_maps
 from fablint.report.html.drawings.scales import NARROWEST, bulk_ends
@@ -39,7 +39,7 @@ def page_data(source: PageSource) -> dict[str, Any]:
         "scopes": [str(scope) for scope in SCOPES],
         "marks": [one.facts for one in marks_of(source)],
         "maps": maps,
-        "first": _first_map(maps, source.found, frozenset(source.routes.switches if source.routes else ())),
+        "first": _first_map(maps, source),
     }
 
 
@@ -66,12 +66,14 @@ def _maps(source: PageSource) -> list[dict[str, Any]]:
     return maps
 
 
-def _first_map(maps: Sequence[Mapping[str, Any]], found: Sequence[Finding], switches: frozenset[str]) -> int:
+def _first_map(maps: Sequence[Mapping[str, Any]], source: PageSource) -> int:
     """Index of the map in which the worst finding is seen best: of rounds a host by its column, a link by its cell."""
-    worst = next(iter(finding_order.faulty(found)), None)
+    worst = next(iter(finding_order.faulty(source.found)), None)
+    links, with_hosts = frozenset(source.routes.switches if source.routes else ()), frozenset(source.placement.switches)
     rate = worst is not None and worst.quantity == "bandwidth"
     rows = {one.row for one in worst.evidence} if worst else set()
-    between = worst is not None and worst.nodes <= switches and worst.component in ("link", "cable", "port")
+    between = worst is not None and worst.nodes <= links and worst.component in ("link", "cable", "port", "switch")
+    between = between and not (worst and worst.component == "switch" and worst.nodes <= with_hosts)
     rounds = {one["row"] for one in maps if one.get("layout") == "list"}
 
     def score(index: int) -> tuple[bool | int, ...]:
@@ -83,7 +85,10 @@ def _first_map(maps: Sequence[Mapping[str, Any]], found: Sequence[Finding], swit
     def is_best(one: Mapping[str, Any]) -> bool:
         if one["row"] not in rounds or worst is None:
             return True
-        return one.get("kind") == "link" if between else (one.get("layout") == "list") == bool(worst.hosts)
+        if between or not worst.hosts or worst.direction == "rx":
+            kind = "link" if between else "group" if worst.component == "group" else "switch"
+            return one.get("kind") == kind and (between or "late" not in one)
+        return one.get("layout") == "list"
 
     return min(range(len(maps)), key=score, default=0)
 

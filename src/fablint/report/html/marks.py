@@ -16,6 +16,7 @@ from fablint.report.html.finding_charts import crossed
 from fablint.report.html.link_values import link_cells
 from fablint.report.html.packing import packed
 from fablint.report.html.page_data import CellSet, PageSource
+from fablint.text import units
 
 
 @dataclass(frozen=True)
@@ -44,41 +45,52 @@ def _mark(
     finding: Finding, crossing: ComponentPairs | None, links: list[tuple[int, int]], source: PageSource
 ) -> MapMark | None:
     """The mark of a finding; None without a place, or where it would cover the whole map."""
-    ends = [runs for ranks in marked_ranks(finding, source) if (runs := _runs(source.place[ranks]))]
+    ends = _ends(finding, crossing, source)
     frames = crossing.rectangles(source.order, source.placement.switch) if crossing else []
-    if crossing is None and ends == [[(0, source.run.ranks)]]:
+    if crossing is None and [end["runs"] for end in ends] == [[(0, source.run.ranks)]]:
         return None
     if not ends and not frames and not links:
         return None
-    only = None
-    if crossing and crossing.tx.any() != crossing.rx.any():
-        only = "tx" if crossing.tx.any() else "rx"
     facts = {
         "state": str(finding.state),
         "name": finding.name,
         "ends": ends,
         "hosts": bool(finding.hosts),
-        "direction": only,
         "links": links,
         "frames": packed(np.array(frames, dtype=np.int32).ravel(), "<i4"),
     }
     return MapMark(facts, crossing)
 
 
-def measured_of(own: CellSet, source: PageSource) -> list[npt.NDArray[np.intp]]:
-    """For each mark the positions of the cells whose messages use its component."""
+def measured_of(own: CellSet, source: PageSource) -> list[tuple[npt.NDArray[np.intp], bool]]:
+    """For each mark the positions of the cells whose messages use its component, and whether that is one of hosts."""
     nothing = np.zeros(0, dtype=np.intp)
-    return [crossed(one.crossing, own, source) if one.crossing else nothing for one in marks_of(source)]
+    return [
+        (crossed(one.crossing, own, source) if one.crossing else nothing, one.facts["hosts"])
+        for one in marks_of(source)
+    ]
 
 
-def marked_ranks(finding: Finding, source: PageSource) -> list[list[int]]:
-    """Ranks at each end of a finding's part; of a cable `HOST=SWITCH` those of the host, whose traffic is all there."""
-    ends = finding_order.ends(finding)
-    placement = source.placement
-    on_hosts = [_ranks_on(names, source.run.hosts, placement.host) for names in ends]
-    if any(on_hosts):
-        return [ranks for ranks in on_hosts if ranks]
-    return [_ranks_on(names, placement.switches, placement.switch) for names in ends]
+def _ends(finding: Finding, crossing: ComponentPairs | None, source: PageSource) -> list[dict[str, Any]]:
+    """The ends of a finding's part that have ranks: places of these, what an axis calls them, and their direction.
+
+    `side` is None where the end sends and receives. Of a cable `HOST=SWITCH` only the host, whose traffic is all there.
+    """
+    placement, component = source.placement, finding.components[0]
+    names = finding_order.ends(finding)
+    ranks = [_ranks_on(one, source.run.hosts, placement.host) for one in names]
+    on_hosts = any(ranks)
+    if not on_hosts:
+        ranks = [_ranks_on(one, placement.switches, placement.switch) for one in names]
+    only = None
+    if crossing and crossing.tx.any() != crossing.rx.any():
+        only = "tx" if crossing.tx.any() else "rx"
+    sides = ("tx", "rx") if component.directed and len(names) == 2 else (only,) * len(names)
+    return [
+        {"runs": _runs(source.place[own]), "name": finding.name if on_hosts else units.fold(one), "side": side}
+        for one, own, side in zip(names, ranks, sides, strict=True)
+        if own
+    ]
 
 
 def _ranks_on(wanted: Sequence[str], known: Sequence[str], place: np.ndarray) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
@@ -19,12 +20,16 @@ from fablint.report.html.fact_lists import all_facts, changed_counters
 from fablint.report.html.maps import page_data
 from fablint.report.html.page_data import PageSource, embeddable
 from fablint.report.html.path_lengths import deviations
-from fablint.report.html.transport_sections import transport_sections
+from fablint.report.html.transport_sections import split_blocks, transport_sections
 from fablint.report.self_contained import asset, source_hash, write_page
 from fablint.text import units
 from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 
+MOST_ALL_OPEN = 3  # findings that are all open; of more, the first MOST_OPEN
+MOST_OPEN = 2
+MOST_LISTED = 8  # findings with a line each before the map; of more, the rest behind one line
+MOST_LINKED_ROWS = 6  # rows with a link each in the contents
 SCRIPTS = (
     *("matrix.js", "axes.js", "blocks.js", "colours.js", "marks.js", "margins.js", "view.js"),
     *("nodeset.js", "tables.js", "run_tables.js", "controls.js"),
@@ -54,6 +59,14 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update(text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes)
     environment.globals.update(sentences=sentences, advice=advice, len=len, next_step=next_step)
+    environment.globals.update(MOST_ALL_OPEN=MOST_ALL_OPEN, MOST_OPEN=MOST_OPEN, MOST_LISTED=MOST_LISTED)
+    drawn, transports = drawing(source), transport_sections(run, run.rows)
+    distances = scopes.scope_lines(run, source.placement, surveys)
+    thresholds = diagnosis.comparison.compared if diagnosis.comparison else ()
+    blocks, rows = split_blocks(
+        [charts.RowCharts.of(run, row, surveys[row.name], found) for row in source.rows], transports
+    )
+    sections = {"thresholds": thresholds, "transports": transports, "topology": drawn, "distances": distances}
     return environment.from_string(asset("report.html.j2")).render(
         title=run_facts.title(run),
         run=run,
@@ -65,16 +78,18 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         strips=finding_charts.strips(source),
         timelines=timelines(source),
         curves={row.name: curve(surveys[row.name]) for row in source.rows},
-        drawing=drawing(source),
-        transports=transport_sections(run, run.rows),
+        contents=contents({name for name, section in sections.items() if section}, rows),
+        drawing=drawn,
+        transports=transports,
+        blocks=blocks,
         all_facts=all_facts(run),
         counters=changed_counters(run),
         slowest=pair_lists.of_findings(source),
         coverage=coverage_words(source),
         simulated="simulated" in run.attributes,
-        distances=scopes.scope_lines(run, source.placement, surveys),
-        thresholds=diagnosis.comparison.compared if diagnosis.comparison else (),
-        charts_of=[charts.RowCharts.of(run, row, surveys[row.name], found) for row in source.rows],
+        distances=distances,
+        thresholds=thresholds,
+        charts_of=rows,
         rows=[summary.row_facts(row) for row in run.rows],
         launch=summary.launch_facts(run),
         style=style,
@@ -83,6 +98,21 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         script_hash=source_hash(script),
         data=embeddable(page_data(source)),
     )
+
+
+def contents(present: set[str], rows: Sequence[charts.RowCharts]) -> list[tuple[str, str]]:
+    """Anchors and titles of the sections of a page that are `present`, and of its rows."""
+    titles = {
+        "thresholds": "Thresholds",
+        "transports": "Transports",
+        "matrix-section": "Pairs and links",  # shown by the script, with its section
+        "topology": "Topology",
+        "distances": "By distance",
+    }
+    linked = rows if len(rows) <= MOST_LINKED_ROWS else rows[:1]
+    names = [(f"row-{number}", row.name if linked is rows else "Rows") for number, row in enumerate(linked, start=1)]
+    shown = [(name, title) for name, title in titles.items() if name in {*present, "matrix-section"}]
+    return [*shown, *names, ("facts", "How this was measured")]
 
 
 def timelines(source: PageSource) -> dict[str, Plot | None]:

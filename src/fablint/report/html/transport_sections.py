@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fablint.model import Row, Run
 from fablint.report import summary
+from fablint.report.html.charts import RowCharts
 from fablint.report.html.drawings.plots import Plot
 from fablint.report.html.drawings.transport_curves import transport_curves
 from fablint.report.tables.transports import cells, heading
@@ -24,6 +25,7 @@ class TransportSection:
     plot: Plot | None
     lines: Sequence[Sequence[str]]  # the first is the head of the table
     media: tuple[tuple[str, str], ...]  # name and devices of each
+    rows: tuple[str, ...]  # names of the rows of all blocks, where there are several
     has_intervals: bool
 
 
@@ -32,12 +34,21 @@ def transport_sections(run: Run, rows: Sequence[Row]) -> list[TransportSection]:
     return [_section(run, comparison) for comparison in transport_comparisons(rows)]
 
 
+def split_blocks(
+    rows: Sequence[RowCharts], sections: Sequence[TransportSection]
+) -> tuple[list[RowCharts], list[RowCharts]]:
+    """Return the rows that are blocks of a comparison, which share one table, and those with a section of their own."""
+    blocks = {name for section in sections for name in section.rows}
+    return [row for row in rows if row.name in blocks], [row for row in rows if row.name not in blocks]
+
+
 def _section(run: Run, comparison: TransportComparison) -> TransportSection:
     return TransportSection(
         heading(run, comparison),
         transport_curves(comparison),
         _with_units(cells(comparison)),
         tuple((one.medium.label, _devices(run, one)) for one in comparison.media),
+        tuple(name for one in comparison.media for name in one.rows) if comparison.blocks > 1 else (),
         comparison.blocks > 1,
     )
 

@@ -16,6 +16,7 @@ from reportlab.platypus import CondPageBreak, KeepTogether, SimpleDocTemplate, S
 from fablint.model import Diagnosis, Fit, Placement, Row, Run
 from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.conditions import conditions
+from fablint.report.link_coverage import links_judged
 from fablint.report.pdf.page_layout import MARGIN, REGULAR, STATE_COLOURS, banner, fitted, paragraph, printable, table
 from fablint.report.pdf.pdf_figures import HistogramFigure, MatrixFigure, colour_scales
 from fablint.report.survey.drawn_matrix import drawn_matrix
@@ -111,7 +112,7 @@ class _Report:
             ("exit code", verdict.exit_code),
             ("coverage", f"{coverage.pairs_measured:,} of {coverage.pairs_planned:,} pairs measured"),
             ("hosts judged", f"{coverage.hosts_judged:,} of {coverage.hosts:,}"),
-            ("links judged", f"{coverage.links_judged:,} of {coverage.links:,}" if coverage.links else ""),
+            ("links judged", links_judged(verdict)),
             ("limits", finding_order.limits(verdict)),
         ]
         yield table((), [fact for fact in facts if fact[1] != ""], (1, 5))

@@ -13,6 +13,7 @@ from fablint.text import units
 
 MOST_DOTS = 500  # of a finding
 _BINS = 60
+_OF_A_BAND = 150  # cells of a bin of a band: of fewer, some single measurements would be an end of the middle 90 %
 _FEWEST = 5  # cells of a bin
 
 
@@ -82,14 +83,15 @@ def time_labels(x: list[float], name: str) -> tuple[str, ...]:
 
 def _quantiles(at: np.ndarray, value: np.ndarray, x: list[float], y: list[float]) -> str:
     """Band of the middle 90 %."""
-    place = np.minimum(position(at, x, _BINS), _BINS - 1)
+    bins = int(np.clip(value.size // _OF_A_BAND, 8, _BINS))
+    place = np.minimum(position(at, x, bins), bins - 1)
     order = np.lexsort((value, place))
-    count = np.bincount(place, minlength=_BINS)
+    count = np.bincount(place, minlength=bins)
     first = np.cumsum(count) - count
     used = np.flatnonzero(count >= min(_FEWEST, value.size))
     picks = [value[order[first[used] + (share * (count[used] - 1)).astype(int)]] for share in (0.05, 0.95)]
     low, high = (HEIGHT - position(one, y, HEIGHT) for one in picks)
-    middle = np.rint((used + 0.5) * WIDTH / _BINS).astype(int)
+    middle = np.rint((used + 0.5) * WIDTH / bins).astype(int)
     return band(middle, low, high)
 
 

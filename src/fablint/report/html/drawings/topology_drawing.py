@@ -89,6 +89,7 @@ def _add_names(drawn: Drawing, places: _Places, states: dict[str, str]) -> None:
 def _add_name(drawn: Drawing, x: float, y: float, name: str, style: str) -> bool:
     """Add a name, unless it overprints another one."""
     half = 4.0 * len(name)
+    x = min(max(x, half), WIDTH - half)
     free = all(abs(u - x) > half + 4.0 * len(other) or abs(v - y) > _LINE for u, v, other, _ in drawn.names)
     if free and (style != "named" or len(drawn.names) < MOST_NAMES):
         drawn.names.append((x, y, name, style))

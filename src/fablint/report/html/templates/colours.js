@@ -37,5 +37,6 @@ function drawLegend(view) {
   const marks = view.marks.list.length ? " Frames and bars: pairs and components of the findings." : "";
   const completed = mode === "residual" && map.completed?.length ? ` Distances without a model (${map.completed.join(", ")}): against their median.` : "";
   const white = mode === "residual" && map.effects ? " White: no slower than noise alone would make the worst pair of a cell." : "";
-  byId("axes").textContent = `${axes.replace("; each", ", each")}${strips}${marks}${completed}${white} Drag to move, Ctrl + wheel or two fingers to zoom.`;
+  const single = mode === "residual" && map.layout !== "blocks" ? " A single red cell is one measurement, and normal." : "";
+  byId("axes").textContent = `${axes.replace("; each", ", each")}${strips}${marks}${completed}${white}${single} Drag to move, Ctrl + wheel or two fingers to zoom.`;
 }

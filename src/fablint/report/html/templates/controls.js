@@ -98,6 +98,27 @@ function listenToKeys(view) {
   });
 }
 
+/** What is folded away for the screen and belongs on paper is open while the page is printed. */
+function openToPrint() {
+  const closed = () => document.querySelectorAll(".findings details:not(.slowest):not([open])");
+  let opened = [];
+  window.addEventListener("beforeprint", () => {
+    opened = [...closed()];
+    for (const one of opened) one.open = true;
+  });
+  window.addEventListener("afterprint", () => { for (const one of opened) one.open = false; });
+}
+
+/** Saves the map as it is shown, on the ground of the page. */
+async function savePicture(view) {
+  const { canvas, map } = view, copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+  const context = copy.getContext("2d");
+  context.fillStyle = colourOf("--ground");
+  context.fillRect(0, 0, copy.width, copy.height);
+  context.drawImage(canvas, 0, 0);
+  saveFile(await new Promise((done) => copy.toBlob(done)), `${map.label.replace(/[^\w.-]+/g, "-")}.png`);
+}
+
 /** Selects a cell and puts it into the address. */
 function pin(view, cell) {
   view.select(cell);
@@ -125,18 +146,19 @@ async function follow(view, first) {
 async function start() {
   const data = JSON.parse(byId("data").textContent);
   if (!data.maps.length) return;
-  byId("matrix-section").hidden = false;
+  for (const element of [byId("matrix-section"), document.querySelector("nav [hidden]")]) element.hidden = false;
   const view = new View(data, new Fabric(data));
   byId("map").append(...view.maps.map((map) => Object.assign(document.createElement("option"), { textContent: map.label })));
   document.querySelector(".matrix form").addEventListener("change", () => update(view).catch(fail));
   byId("zoom-in").addEventListener("click", () => view.zoomBy(2));
   byId("zoom-out").addEventListener("click", () => view.zoomBy(0.5));
   byId("zoom-fit").addEventListener("click", () => view.fit());
+  byId("save-map").addEventListener("click", () => savePicture(view).catch(fail));
   listenToPointer(view);
   listenToKeys(view);
   view.refreshTables = listenToTables(view);
   await follow(view, data.first);
-  window.addEventListener("hashchange", () => follow(view, view.maps.indexOf(view.map)).catch(fail));
+  window.addEventListener("hashchange", () => location.hash.includes("=") && follow(view, view.maps.indexOf(view.map)).catch(fail));
   window.addEventListener("resize", () => view.fit());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view.draw());
 }
@@ -147,4 +169,5 @@ function fail(error) {
   Object.assign(byId("trouble"), { hidden: false, textContent: `The heat map is missing: ${error.message || error}` });
 }
 
+openToPrint();
 start().then(() => { document.documentElement.dataset.ready = "true"; }, fail);

@@ -2,6 +2,7 @@
 
 const STATE_COLOURS = { FAULT: "#d1242f", SUSPECT: "#d97706", CONFOUNDED: "#8250df", SUPPRESSED: "#0969da", "NOT JUDGED": "#7d7d7d" };
 const LEAST = 8; // css px of a frame
+const MOST_NAMES = 400; // at an axis: more have no room
 
 class Marks {
   constructor(list, fabric) {
@@ -13,7 +14,7 @@ class Marks {
   /** Frames of a mark on a map as [left, top, right, bottom] in cells, each once. */
   frames(map, mark) {
     const known = this.known.get(map) || this.known.set(map, new Map()).get(map);
-    if (!known.has(mark)) known.set(mark, map.layout === "blocks" ? this.joined(map, this.cells(map, mark)) : this.frame(map, mark));
+    if (!known.has(mark)) known.set(mark, map.layout === "blocks" ? this.joined(map, this.cells(map, mark)) : map.layout === "list" ? this.columns(map, mark) : this.frame(map, mark));
     return known.get(mark);
   }
 
@@ -32,6 +33,11 @@ class Marks {
       }
     }
     return [...found.values()];
+  }
+
+  /** Columns of the ends of a mark in a map of rounds, where it is one of hosts. */
+  columns(map, mark) {
+    return mark.hosts ? this.ends(map, map.across, mark, false).map(({ bar: [first, end] }) => [first, 0, end, map.height]) : [];
   }
 
   /** Frames around runs of cells: runs along lines, then equal runs of lines below each other. */
@@ -58,7 +64,6 @@ class Marks {
 
   draw(context, view, sx, sy) {
     const { map } = view;
-    if (map.layout === "list") return;
     context.save();
     for (const mark of [...this.list].reverse()) { // the worst on top
       context.beginPath();
@@ -68,6 +73,7 @@ class Marks {
         context.rect(((left + right) * sx - width) / 2, ((top + bottom) * sy - height) / 2, width, height);
       }
       const thin = Math.min(sx, sy) < 3;
+      context.setLineDash(map.diluted?.[mark.index] ? [5, 4] : []);
       for (const [colour, width] of [["#fff", thin ? 2.5 : 4], [STATE_COLOURS[mark.state], thin ? 1 : 2]]) {
         Object.assign(context, { strokeStyle: colour, lineWidth: width });
         context.stroke();
@@ -76,25 +82,24 @@ class Marks {
     context.restore();
   }
 
-  /** Cells of a mark's ends on an axis: [first, end] of each run of places. Of links those of their ends, of hosts their switches. */
-  bars(axis, mark, down) {
-    if (!(axis instanceof LinkAxis)) return mark.ends.flatMap((runs) => runs.map(([first, end]) => axis.span(first, end)));
+  /** Ends of a mark on an axis, [first, end] in cells and a name. An end that only sends has none across, one that receives none down. */
+  ends(map, axis, mark, down) {
+    const isSending = (down || map.layout === "list") !== map.backwards; // the columns of rounds are senders
+    const other = map.payload === "both" || map.payload === "none" ? null : isSending ? "rx" : "tx";
+    const shown = mark.ends.filter((end) => end.side === null || end.side !== other);
+    if (!(axis instanceof LinkAxis)) return shown.flatMap((end) => end.runs.map(([first, past]) => ({ bar: axis.span(first, past), name: end.name })));
     const { order, switch: codes, switches } = this.fabric, own = axis.names.indexOf(mark.name);
-    if (own >= 0) return [[own, own + 1]];
-    if (mark.links.length) return mark.links.map((ends) => [ends[down ? 0 : 1], ends[down ? 0 : 1] + 1]);
-    const places = mark.ends.flat().map(([first]) => axis.names.indexOf(switches[codes[order[first]]]));
-    return places.filter((place) => place >= 0).map((place) => [place, place + 1]);
+    const places = own >= 0 ? [own] : mark.links.length ? mark.links.map((ends) => ends[down ? 0 : 1])
+      : shown.flatMap((end) => end.runs.map(([first]) => axis.names.indexOf(switches[codes[order[first]]]))).filter((place) => place >= 0);
+    return places.map((place) => ({ bar: [place, place + 1], name: mark.hosts ? mark.name : axis.names[place] }));
   }
 
-  /** Middles and names of the marks on an axis. A component that only sends has none across, one that receives none down. */
+  /** Middles and names of the marks on an axis: a switch or a block keeps its name, and a host in it is named behind it. */
   names(map, axis, down) {
-    const hidden = map.payload === "both" || map.payload === "none" ? null : down !== map.backwards ? "rx" : "tx";
-    return this.list.filter((mark) => mark.direction !== hidden).flatMap((mark) => {
-      const bars = this.bars(axis, mark, down), bar = bars[down || mark.ends.length < 2 ? 0 : bars.length - 1];
-      if (!bar) return [];
-      const block = axis.names ? axis.names[bar[0]] : "";
-      const text = !block || block === mark.name || mark.name.includes(block) && !map.linked ? mark.name : mark.hosts || !map.linked ? `${block}: ${mark.name}` : block;
-      return [{ at: (bar[0] + bar[1]) / 2, text, colour: STATE_COLOURS[mark.state] }];
-    });
+    const found = this.list.flatMap((mark) => this.ends(map, axis, mark, down).map(({ bar: [first, past], name }) => {
+      const block = axis.names ? axis.names[first] : name;
+      return { at: (first + past) / 2, text: block === name ? name : `${block}: ${name}`, colour: STATE_COLOURS[mark.state] };
+    }));
+    return found.slice(0, MOST_NAMES);
   }
 }

@@ -11,7 +11,7 @@ function namesOfMarks(view) {
   const ranks = new Map(), links = new Map();
   const add = (known, key, name) => known.set(key, known.has(key) ? `${known.get(key)}, ${name}` : name);
   for (const mark of view.marks.list) {
-    for (const [first, end] of mark.ends.flat()) for (let place = first; place < end; place++) add(ranks, view.fabric.order[place], `${mark.state} ${mark.name}`);
+    for (const [first, end] of mark.ends.flatMap(({ runs }) => runs)) for (let place = first; place < end; place++) add(ranks, view.fabric.order[place], `${mark.state} ${mark.name}`);
     for (const link of mark.links) add(links, link.join(), `${mark.state} ${mark.name}`);
   }
   return { ranks, links };
@@ -82,7 +82,7 @@ function switchTable(view, place) {
     line.slowest = line.ranks.reduce((one, other) => (worst(other) > worst(one) ? other : one));
     line.worst = worst(line.slowest);
     const hosts = new Set(line.ranks.map((rank) => fabric.host[rank])), places = new Set(line.ranks.map((rank) => fabric.place[rank]));
-    const marks = view.marks.list.filter((mark) => mark.ends.flat().some(([first]) => places.has(first)));
+    const marks = view.marks.list.filter((mark) => mark.ends.some(({ runs }) => runs.some(([first]) => places.has(first))));
     Object.assign(line, { hosts: hosts.size, names: [...hosts].map((host) => fabric.hosts[host]), findings: marks.map((mark) => `${mark.state} ${mark.name}`).join(", ") });
   }
   const effect = (title, value) => ({ title, value: (line) => value(lines[line]), text: (line) => map.change(value(lines[line])), ...ratio(map, (line) => value(lines[line])) });

@@ -121,8 +121,12 @@ class DataTable {
     const lines = [this.columns.map((column) => column.unit ? `${column.title} (${column.unit})` : column.title),
       ...this.lines.map((line) => this.columns.map((column) => (column.exact || column.value)(line)))];
     const blob = new Blob([lines.map((line) => line.map((value) => quoted(String(value))).join(",")).join("\n"), "\n"], { type: "text/csv" });
-    const link = make("a", { href: URL.createObjectURL(blob), download: `${this.name}.csv` });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    saveFile(blob, `${this.name}.csv`);
   }
+}
+
+function saveFile(blob, download) {
+  const link = make("a", { href: URL.createObjectURL(blob), download });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

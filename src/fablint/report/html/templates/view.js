@@ -145,13 +145,12 @@ class View {
     }
   }
 
-  /** Pairs far off are drawn large enough to be seen, however far out the view is. */
+  /** Pairs that were slow each time, or without a model the slowest, are drawn large enough to be seen from afar. */
   drawWorst(context, sx, sy) {
     const { map, mode } = this, side = Math.max(sx, 4), height = Math.max(sy, 4);
     if (side === sx || map.layout !== "matrix") return;
-    for (const [src, dst, seconds, residual] of map.worst) {
+    for (const [src, dst, seconds, residual] of map.fitted ? map.repeated : map.worst) {
       const { x, y } = map.cellOf(src, dst), shade = mode === "raw" ? Math.log(seconds) : residual;
-      if (residual !== null && residual < map.residual_scale) break; // within the colour scale, as all that follow
       const [r, g, b] = RAMPS[mode][Math.round(255 * this.share(shade))];
       context.fillStyle = `rgb(${r},${g},${b})`;
       context.fillRect((x + 0.5) * sx - side / 2, (y + 0.5) * sy - height / 2, side, height);

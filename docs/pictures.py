@@ -89,7 +89,7 @@ RUNS = {
     ),
 }
 # What the first picture of a report leaves out, so that verdict, finding and map fit on one screen.
-FOLDED = "article.ok, article figure, article details, #slow-pairs, #spikes"
+FOLDED = "nav, article.ok, article figure, .slowest, #slow-pairs, #spikes"
 PICTURES: dict[str, PagePicture | TerminalPicture] = {
     "report-page.png": PagePicture("fabric.run", ".verdict, .findings, #matrix-section", 900, 1240, FOLDED),
     "report-findings.png": PagePicture("night.run", ".verdict, .findings", 1200, 1020, "article.ok"),

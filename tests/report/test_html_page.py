@@ -200,7 +200,7 @@ def test_coverage_counts_all_pairs_of_the_fabric(tmp_path):
 
 
 def test_links_that_are_not_judged_in_one_measure_are_counted_beside_it():
-    run, diagnosis = healthy_case()
+    _, diagnosis = healthy_case()
     hidden = seen("hidden_loss", bound=1.0, quantity="bandwidth", limit=0.1)
     found = finding_cases.finding(State.NOT_JUDGED, "link", "s3>s1").model_copy(update={"evidence": (hidden,)})
     verdict = diagnosis.verdict

@@ -60,7 +60,8 @@ _forms = with_options(
     click.option(
         "--png",
         metavar="PICTURE",
-        help="Write a picture [RUN/report/report.png]: finding, or deviation:ROW, measured:ROW, distribution:ROW.",
+        help="Write a picture [RUN/report/report.png]: finding, topology, transports, strip:N (finding N over time), or"
+        " deviation, measured, distribution, curve, time of a row: deviation:ROW.",
     ),
     result_file_options,
 )

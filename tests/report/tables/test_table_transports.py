@@ -85,6 +85,7 @@ def test_the_page_has_the_table_the_curves_and_the_devices():
     assert curves == {"mpi": "M0 240L500 204L1000 120", "tcp": "M0 120L1000 0"}
     page = render(run, diagnose(run, None))
     assert "Transports side by side" in page
+    assert "Every block (4 rows)" in page and 'id="row-1"' not in page  # one table of all blocks, no section of each
     assert page.count('class="medium medium-1"') == 2  # the curve and the legend
 
 

@@ -16,6 +16,7 @@ from fablint.errors import UsageError
 from fablint.model import Placement
 from fablint.report import finding_order, run_facts
 from fablint.report.pdf.page_layout import WIDTH, fitted, styles
+from fablint.report.pdf.pdf_figures import axis_labels
 from fablint.report.pdf.pdf_report import pdf_report
 from fablint.report.pdf.png_pictures import picture
 from fablint.report.survey.drawn_matrix import drawn_matrix
@@ -122,3 +123,14 @@ def test_cells_of_few_rounds_have_measured_pairs():
     matrix = drawn_matrix(run.rows[0], 1 << 20, None, placement, topological_order(placement))
     assert (run.ranks, matrix.side) == (512, 5)
     assert np.isfinite(matrix.log_time).mean() > 0.4
+
+
+def test_hosts_of_findings_are_named_at_the_axes_where_many_others_have_no_name():
+    tree = fat_tree(8, 3)
+    run = SimulatedFabric(tree, [], seed=1).measure([np.arange(512).reshape(-1, 2)])
+    placement = Placement.of(run, tree.topology)
+    matrix = drawn_matrix(run.rows[0], run.rows[0].sizes[0], None, placement, topological_order(placement))
+    styles()
+    labels = axis_labels(placement, matrix, {"h333"})
+    assert [label.name for label in labels if label.is_named] == ["h333"]
+    assert 20 < len(labels) < 40

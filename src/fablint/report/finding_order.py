@@ -95,6 +95,12 @@ def faulty(found: Sequence[Finding]) -> list[Finding]:
     return [finding for finding in found if finding.state is not State.OK]
 
 
+def faulty_hosts(verdict: Verdict) -> frozenset[str]:
+    """Names of the hosts that are at fault or suspect by themselves."""
+    found = (one for one in verdict.findings if one.state in (State.FAULT, State.SUSPECT) and one.component != "route")
+    return frozenset(host for finding in found for host in finding.hosts)
+
+
 def ends(finding: Finding) -> list[list[str]]:
     """Names at the ends of a part: two lists for a link or a cable (`s3>s5`, `nid001=s3`), else one."""
     return [list(end.nodes) for end in finding.components[0].ends]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
@@ -25,6 +26,7 @@ _MOST_LABELS = 32
 _LONGEST = 20 * mm  # of a name beside an axis
 _BARS = 48
 BAR_COLOUR = "#4575b4"
+NAMED_COLOUR = "#b2182b"  # of hosts that findings name
 _BEYOND = 3.0  # the axis of a histogram ends at so many medians
 _GAP = 6 * mm
 
@@ -53,14 +55,21 @@ def colour_scales(row: Row, size: int, fit: Fit | None, matrix: DrawnMatrix) -> 
     return scales
 
 
+class AxisLabel(NamedTuple):
+    """Name of a host at a place (0..1) of an axis, and whether a finding names it."""
+
+    place: float
+    name: str
+    is_named: bool
+
+
 class MatrixFigure(Flowable):  # type: ignore[misc]
     """One or two matrices side by side, with names of hosts on the axes and colour scales below."""
 
-    def __init__(self, scales: list[ColourScale], matrix: DrawnMatrix, placement: Placement) -> None:
+    def __init__(self, scales: list[ColourScale], labels: list[AxisLabel]) -> None:
         super().__init__()
-        self._scales, self._matrix = scales, matrix
-        self._labels = axis_labels(placement, matrix)
-        widest = max((pdfmetrics.stringWidth(name, REGULAR, _LABEL) for _, name in self._labels), default=0.0)
+        self._scales, self._labels = scales, labels
+        widest = max((pdfmetrics.stringWidth(label.name, REGULAR, _LABEL) for label in labels), default=0.0)
         self._margin = widest + 8
         room = (WIDTH - _GAP * (len(scales) - 1)) / max(2, len(scales))
         self._edge = room - self._margin
@@ -82,9 +91,11 @@ class MatrixFigure(Flowable):  # type: ignore[misc]
         canvas.setStrokeColor(colors.HexColor("#666666"))
         canvas.setLineWidth(0.4)
         canvas.rect(left, bottom, edge, edge)
-        canvas.setFillColor(colors.black)
         canvas.setFont(REGULAR, _LABEL)
-        for place, name in self._labels:
+        for place, name, is_named in self._labels:
+            canvas.setFillColor(colors.HexColor(NAMED_COLOUR if is_named else "#000000"))
+            canvas.setStrokeColor(colors.HexColor(NAMED_COLOUR if is_named else "#666666"))
+            canvas.setLineWidth(1.5 if is_named else 0.4)
             canvas.drawRightString(left - 3, top - place * edge - 0.35 * _LABEL, name)
             canvas.line(left - 2, top - place * edge, left, top - place * edge)
             canvas.saveState()
@@ -93,6 +104,7 @@ class MatrixFigure(Flowable):  # type: ignore[misc]
             canvas.drawString(0, 0, name)
             canvas.restoreState()
             canvas.line(left + place * edge, top, left + place * edge, top + 2)
+        canvas.setFillColor(colors.black)
         canvas.drawImage(_image(ramp_pixels(128, is_diverging=scale.is_diverging)), left, 12, edge, 6)
         canvas.setFont(REGULAR, 6.5)
         canvas.drawString(left, 4, scale.ends[0])
@@ -100,16 +112,20 @@ class MatrixFigure(Flowable):  # type: ignore[misc]
         canvas.drawRightString(left + edge, 4, scale.ends[2])
 
 
-def axis_labels(placement: Placement, matrix: DrawnMatrix) -> list[tuple[float, str]]:
-    """Places (0..1) and names of hosts beside an axis: as many as have room."""
+def axis_labels(placement: Placement, matrix: DrawnMatrix, named: Collection[str]) -> list[AxisLabel]:
+    """Labels of hosts beside an axis: those `named` by findings, then as many others as have room."""
     names = [placement.hosts[host] for host in placement.host[matrix.order]]
     starts = [at for at, name in enumerate(names) if not at or names[at - 1] != name]
     step = -(-len(starts) // _MOST_LABELS)
     last = [*starts[1:], len(names)]
-    labels = []
-    for index in range(0, len(starts), step):
+    found = [index for index, at in enumerate(starts) if names[at] in named]
+    labels: list[AxisLabel] = []
+    for index in [*found, *range(0, len(starts), step)]:
         middle = (starts[index] + last[index]) / 2 if step == 1 else starts[index] + 0.5
-        labels.append((middle / (matrix.side * len(matrix.log_time)), fitted(names[starts[index]], _LONGEST, _LABEL)))
+        place = middle / (matrix.side * len(matrix.log_time))
+        if all(abs(place - other.place) > 0.7 / _MOST_LABELS for other in labels):
+            name = names[starts[index]]
+            labels.append(AxisLabel(place, fitted(name, _LONGEST, _LABEL), name in named))
     return labels
 
 

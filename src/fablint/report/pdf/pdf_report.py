@@ -18,7 +18,7 @@ from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.conditions import conditions
 from fablint.report.link_coverage import links_judged
 from fablint.report.pdf.page_layout import MARGIN, REGULAR, STATE_COLOURS, banner, fitted, paragraph, printable, table
-from fablint.report.pdf.pdf_figures import HistogramFigure, MatrixFigure, colour_scales
+from fablint.report.pdf.pdf_figures import HistogramFigure, MatrixFigure, axis_labels, colour_scales
 from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.heatmap import topological_order
 from fablint.report.survey.row_survey import OutlierPair, SizeSurvey, survey
@@ -176,13 +176,16 @@ class _Report:
         matrix = drawn_matrix(row, shown.size, shown.fit, self.placement, order)
         per_cell = f", {matrix.side} x {matrix.side} ranks in a cell, of which the slowest pair is shown"
         title = paragraph(f"{row.name}, {units.size(shown.size)}: pairs", "heading")
-        words = f"Lines send, columns receive{per_cell if matrix.side > 1 else ''}; grey: not measured."
+        words = f"Lines send, columns receive{per_cell if matrix.side > 1 else ''}; grey: not measured"
         yield KeepTogether(
             [
                 title,
-                paragraph(words),
+                paragraph(f"{words}; red names: hosts of findings."),
                 Spacer(1, 3),
-                MatrixFigure(colour_scales(row, shown.size, shown.fit, matrix), matrix, self.placement),
+                MatrixFigure(
+                    colour_scales(row, shown.size, shown.fit, matrix),
+                    axis_labels(self.placement, matrix, finding_order.faulty_hosts(self.diagnosis.verdict)),
+                ),
             ]
         )
         cells = [_size_line(one) for one in surveys]

@@ -15,7 +15,15 @@ from fablint.report.html.drawings.transport_curves import transport_curves
 from fablint.report.html.page_data import PageSource
 from fablint.report.html.path_lengths import deviations
 from fablint.report.pdf.page_layout import printable, styles
-from fablint.report.pdf.pdf_figures import BAR_COLOUR, ColourScale, Histograms, axis_labels, colour_scales
+from fablint.report.pdf.pdf_figures import (
+    BAR_COLOUR,
+    NAMED_COLOUR,
+    AxisLabel,
+    ColourScale,
+    Histograms,
+    axis_labels,
+    colour_scales,
+)
 from fablint.report.pdf.pdf_report import drawn_rows
 from fablint.report.pdf.plot_pictures import LETTER, font, plot_picture, png, topology_picture
 from fablint.report.survey.drawn_matrix import drawn_matrix, ramp_pixels
@@ -83,7 +91,11 @@ def picture(run: Run, diagnosis: Diagnosis, name: str) -> bytes:
     scales = colour_scales(row, size, fit, matrix)
     if kind == "deviation" and not scales[-1].is_diverging:
         raise UsageError(f"{row.name}: nothing is known about healthy pairs", f"choose measured:{row.name}")
-    return _matrix(scales[0 if kind == "measured" else -1], axis_labels(placement, matrix), title)
+    return _matrix(
+        scales[0 if kind == "measured" else -1],
+        axis_labels(placement, matrix, finding_order.faulty_hosts(diagnosis.verdict)),
+        title,
+    )
 
 
 def _drawing(source: PageSource, kind: str, of: str, title: str) -> bytes:
@@ -136,19 +148,20 @@ def _histogram(histograms: Histograms, title: str) -> bytes:
     return png(canvas)
 
 
-def _matrix(scale: ColourScale, labels: list[tuple[float, str]], title: str) -> bytes:
+def _matrix(scale: ColourScale, labels: list[AxisLabel], title: str) -> bytes:
     letters = font()
     left, top = _MARGIN, _MARGIN + 30
     canvas = Image.new("RGB", (left + _EDGE + 30, top + _EDGE + _BELOW), "white")
     canvas.paste(Image.fromarray(scale.pixels, "RGB").resize((_EDGE, _EDGE), Image.Resampling.NEAREST), (left, top))
     pen = ImageDraw.Draw(canvas)
     pen.text((10, 8), printable(units.shorten(title, 110)), "black", letters)
-    for place, name in labels:
-        pen.text((left - 8, top + place * _EDGE), name, "black", letters, anchor="rm")
+    for place, name, is_named in labels:
+        colour = NAMED_COLOUR if is_named else "black"
+        pen.text((left - 8, top + place * _EDGE), name, colour, letters, anchor="rm")
         tile = Image.new("L", (_MARGIN, LETTER + 6), 0)
         ImageDraw.Draw(tile).text((0, (LETTER + 6) / 2), name, 255, letters, anchor="lm")
         tile = tile.transpose(Image.Transpose.ROTATE_90)
-        canvas.paste("black", (int(left + place * _EDGE - (LETTER + 6) / 2), top - 6 - _MARGIN), tile)
+        canvas.paste(colour, (int(left + place * _EDGE - (LETTER + 6) / 2), top - 6 - _MARGIN), tile)
     pen.rectangle((left, top, left + _EDGE - 1, top + _EDGE - 1), outline="#666666")
     ramp = Image.fromarray(ramp_pixels(_EDGE, is_diverging=scale.is_diverging), "RGB").resize((_EDGE, 14))
     canvas.paste(ramp, (left, top + _EDGE + 14))

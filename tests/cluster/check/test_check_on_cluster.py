@@ -90,18 +90,27 @@ def test_a_submitted_check_names_the_slow_sender_and_excludes_a_drained_host(fau
     assert (drained["state"], "drained (cable)" in drained["text"]["evidence"]) == ("NOT JUDGED", True)
 
 
-@pytest.mark.parametrize("carrier", [("tcp",), ("ucx",), ("ofi", "--ofi-provider", "tcp")], ids=lambda words: words[0])
-def test_each_transport_names_the_slow_sender_and_no_path(
-    faulty: Cluster, tmp_path: Path, carrier: tuple[str, ...]
+# Each transport with another direction and another loss: of 50 Mbit/s, 20 and 30 remain.
+SLOW_HOSTS = {
+    "tcp": (("tcp",), ("--rate", "20mbit", "--dir", "tx"), "tx"),
+    "ucx": (("ucx",), ("--rate", "20mbit", "--dir", "rx"), "rx"),
+    "ofi": (("ofi", "--ofi-provider", "tcp"), ("--rate", "30mbit"), "both"),
+}
+
+
+@pytest.mark.parametrize("transport", SLOW_HOSTS)
+def test_each_transport_names_the_slow_host_with_its_direction_and_no_path(
+    faulty: Cluster, tmp_path: Path, transport: str
 ) -> None:
     """Latencies over TCP vary so little that one more switch on a path shows, whose cables are assumed here."""
-    faulty.fault("slow", "nid001006", "--rate", "20mbit", "--dir", "tx")
+    carrier, fault, direction = SLOW_HOSTS[transport]
+    faulty.fault("slow", "nid001006", *fault)
     output = tmp_path / "a.run"
     done = in_a_job(faulty, output, "--transport", *carrier)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert reported(output) == [("host", "nid001006", "tx")]
+    assert reported(output) == [("host", "nid001006", direction)]
     levels = [json.loads(path.read_text())["attributes"] for path in output.glob("*-bandwidth/zarr.json")]
-    assert {level["transport"] for level in levels} == {carrier[0]}
+    assert {level["transport"] for level in levels} == {transport}
 
 
 @pytest.fixture

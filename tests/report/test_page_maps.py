@@ -71,6 +71,14 @@ def test_an_axis_keeps_the_name_of_a_link_s_switch_on_its_side_only():
     assert mark["ends"] == [{"runs": [(4, 8)], "name": "leaf1", "side": "tx"}]
 
 
+def test_a_cable_between_switches_is_not_marked_as_one_of_hosts():
+    run, topology = source(12).run, FABRIC.topology
+    for label, is_of_hosts in (("leaf1=spine2", False), ("h05=leaf1", True)):
+        found = finding(State.FAULT, "cable", label, quantity="bandwidth", effect=-0.4)
+        (mark,) = page_data(PageSource(run, diagnose(run, topology, "fault", (found,))))["marks"]
+        assert (mark["hosts"], mark["ends"][0]["name"]) == (is_of_hosts, label if is_of_hosts else "leaf1")
+
+
 def test_a_host_among_many_on_its_switch_is_framed_as_diluted():
     """In a cell of 16 measurements one is of the host: too few for a median, and for a link no frame."""
     pairs, codes = np.arange(64), np.repeat(np.arange(4), 16)

@@ -55,7 +55,7 @@ def _mark(
         "state": str(finding.state),
         "name": finding.name,
         "ends": ends,
-        "hosts": bool(finding.hosts),
+        "hosts": not frozenset(source.run.hosts).isdisjoint(finding.hosts),  # a cable may be one of switches
         "links": links,
         "frames": packed(np.array(frames, dtype=np.int32).ravel(), "<i4"),
     }

@@ -89,10 +89,10 @@ RUNS = {
     ),
 }
 # What the first picture of a report leaves out, so that verdict, finding and map fit on one screen.
-FOLDED = "nav, article.ok, article figure, .slowest, #slow-pairs, #spikes"
+FOLDED = "article.ok, .slowest, #slow-pairs, #spikes"
 PICTURES: dict[str, PagePicture | TerminalPicture] = {
-    "report-page.png": PagePicture("fabric.run", ".verdict, .findings, #matrix-section", 900, 1240, FOLDED),
-    "report-findings.png": PagePicture("night.run", ".verdict, .findings", 1200, 1020, "article.ok"),
+    "report-page.png": PagePicture("fabric.run", "nav, .verdict, .findings, #matrix-section", 1000, 1240, FOLDED),
+    "report-findings.png": PagePicture("night.run", "nav, .verdict, .findings", 1200, 790, "article.ok"),
     "report-map.png": PagePicture("fabric.run", "#matrix-section", 1200, 890),
     "report-rounds.png": PagePicture("night.run", "#matrix-section", 1200, 890),
     "report-topology.png": PagePicture("fabric.run", "[aria-labelledby=topology]", 1200, 240),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,6 +71,22 @@ def test_thinner_cables_between_all_switches_are_a_note():
 def test_sixteen_times_the_latency_is_a_fault_of_the_cable(switches):
     small = Small(switches=switches, added=lambda a, b: 16 * 1.2e-6 if {a, b} == {0, 1} else HOP_S)
     assert outcomes(small, State.FAULT, "latency") == {("cable s0=s1",): 2 * len(SEEDS)}
+
+
+@pytest.mark.parametrize(("load", "state"), [(1.0, State.FAULT), (30.0, State.CONFOUNDED)])
+def test_a_level_that_is_measured_later_is_compared_with_what_other_messages_changed_by(load, state):
+    """Messages between switches follow those on switches. From the middle of these on, other jobs may delay all."""
+    small = Small(switches=2, each=4, added=lambda *_: 16 * 1.2e-6)
+    run = small.run(1, "matrix", ("latency",))
+    (row,) = run.rows
+    on_switch = np.equal.outer(np.arange(8) // 4, np.arange(8) // 4)
+    time, started = np.array(row.arrays["time_median"]), np.array(row.arrays["started"])
+    started[:, ~on_switch] += 100.0
+    time[:, on_switch & (started[0] > np.nanmedian(started[0, on_switch]))] *= load
+    later = replace(row, arrays={**row.arrays, "time_median": time, "started": started})
+    diagnosis = diagnose(replace(run, rows=(later,)), small.topology)
+    assert in_state(diagnosis, state) == ("cable s0=s1",)
+    assert (diagnosis.verdict.verdict == "fault") is (state is State.FAULT)
 
 
 def test_a_longer_cable_is_a_note():

@@ -28,6 +28,7 @@ FEWEST_EDGE_PAIRS = 2  # pairs of hosts on switches, of all switches together, t
 FEWEST_CELLS = 6  # cells from which a path can be at fault
 FEWEST_ENDS = 2  # hosts at each end, so that the loss is not their own
 FEWEST_MEMBERS = 3  # members of a kind that give the reference
+PERIOD_CELLS = 8  # cells of a period, whose median is compared with that of other periods
 MANY = 0.2  # share of a kind: so many equally slow members are a population of their own
 ON_A_SWITCH, DECLARED = Reference("switch"), Reference("declared")  # references of a path without peers
 
@@ -79,7 +80,7 @@ def judge_paths(
     )
     usable = levels.is_path & (levels.pairs >= FEWEST_PAIRS)
     for code in np.unique(kind[usable]):
-        _judge_kind(judgements, np.flatnonzero(usable & (kind == code)), measure)
+        _judge_kind(judgements, np.flatnonzero(usable & (kind == code)), measure, started)
     if declared is not None:
         _compare_declared(judgements, declared, measure)
     judge_steadiness(judgements, measure, started)
@@ -114,7 +115,7 @@ def _edges(levels: PathLevels, tolerance: float) -> Floats:
 # ------------------------------------------------------------------------------------------------ one kind
 
 
-def _judge_kind(judgements: PathJudgements, members: Codes, measure: Measure) -> None:
+def _judge_kind(judgements: PathJudgements, members: Codes, measure: Measure, started: Floats | None) -> None:
     """Judge the members of a kind, homogeneous members together."""
     levels = judgements.levels
     if levels.bidirectional and members.size == 1 and np.isnan(judgements.edge[members]).all():
@@ -139,7 +140,7 @@ def _judge_kind(judgements: PathJudgements, members: Codes, measure: Measure) ->
         _set(judgements, cluster, Judgement.SLOW if at > reference else Judgement.FINE, centre, shown)
         for entry in cluster.tolist() if at > reference else ():
             judgements.of[entry] = _of_slow(judgements, entry, tolerance, measure)
-    _whole_kind(judgements, clusters[reference], members, measure)
+    _whole_kind(judgements, clusters[reference], members, measure, started)
     for entry in members.tolist() if measure.latency else ():
         noise = error_quantile(levels, measure) * levels.error[entry]
         if judgements.of[entry] is Judgement.FINE and judgements.loss[entry] > max(measure.tolerance, noise):
@@ -271,7 +272,9 @@ def _hop_s(judgements: PathJudgements, entry: int) -> float:
     return float(most_hop_s(judgements.on_switch_s[entry]))
 
 
-def _whole_kind(judgements: PathJudgements, reference: Codes, members: Codes, measure: Measure) -> None:
+def _whole_kind(
+    judgements: PathJudgements, reference: Codes, members: Codes, measure: Measure, started: Floats | None
+) -> None:
     """Judge a kind that is slower than messages on a switch."""
     edge = judgements.edge[reference]
     if np.isnan(edge).any():
@@ -286,7 +289,9 @@ def _whole_kind(judgements: PathJudgements, reference: Codes, members: Codes, me
         most_s = MOST_HOPS * hop_s if several else hop_s
         if extra_s <= most_s:
             return
-        judgement = Judgement.LONE if extra_s <= MOST_HOPS * hop_s or components >= FEWEST_MEMBERS else Judgement.SLOW
+        is_sure = components < FEWEST_MEMBERS and extra_s > MOST_HOPS * hop_s
+        is_sure = is_sure and centre > _change_over_time(levels, members, started)
+        judgement = Judgement.SLOW if is_sure else Judgement.LONE
         tolerance = float(np.log1p(most_s / np.exp(np.median(edge))))
     else:
         tolerance = -float(np.log1p(-measure.in_scope))
@@ -301,6 +306,26 @@ def _whole_kind(judgements: PathJudgements, reference: Codes, members: Codes, me
     sparse_entries = [entry for entry in reference.tolist() if levels.fewest_hosts[entry] < FEWEST_ENDS]
     for entry in sparse_entries if judgement is Judgement.SLOW else ():
         judgements.of[entry] = Judgement.LONE
+
+
+def _change_over_time(levels: PathLevels, members: Codes, started: Floats | None) -> float:
+    """Return the largest difference of log time between two periods of the messages that are not of a kind.
+
+    What all messages of a later level of a check have in common may be the load of that time: a kind is slow if it
+    exceeds what other messages changed by. The difference is 0 if messages on switches were measured meanwhile.
+    """
+    if started is None:
+        return 0.0
+    in_kind = np.isin(levels.entry, members) | ~np.isfinite(started)
+    on_switch = ~levels.is_path[levels.entry] & np.isfinite(started)
+    begin, end = started[in_kind].min(initial=np.inf), started[in_kind].max(initial=-np.inf)
+    if np.count_nonzero(on_switch & (started >= begin) & (started <= end)) >= FEWEST_PAIRS:
+        return 0.0
+    others = np.flatnonzero(~in_kind)
+    others = others[np.argsort(started[others], kind="stable")]
+    periods = np.array_split(levels.left[others] - levels.level[levels.entry[others]], len(others) // PERIOD_CELLS or 1)
+    medians = [float(np.median(period)) for period in periods if period.size]
+    return max(medians) - min(medians) if medians else 0.0
 
 
 def _compare_declared(judgements: PathJudgements, declared: Floats, measure: Measure) -> None:

@@ -249,9 +249,11 @@ def _doubtful(view: _PathView) -> list[Finding]:
             state = State.SUSPECT if open_ or judgement is Judgement.ONCE else State.CONFOUNDED
             finding = _finding(view, state, explanation, entries, (seen(_DOUBTS[judgement]),))
             if state is State.CONFOUNDED:
+                causes = ["slower cables by design"]
+                causes += ["another load at that time"] if finding.quantity == "latency" else []
                 finding = finding.model_copy(
                     update={
-                        "ambiguity_group": (*finding.ambiguity_group, cause("slower cables by design")),
+                        "ambiguity_group": (*finding.ambiguity_group, *map(cause, causes)),
                         "next_step": advise("compare_port_speeds", explanation.component),
                     }
                 )

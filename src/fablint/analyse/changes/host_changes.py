@@ -19,7 +19,8 @@ from fablint.model import SCOPES, ComponentRef, Endpoint, Placement
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.run_changes import ChangeState, MeasuredChange
 
-FALSE_CHANGES = 0.01  # chance of one false change of a host in a comparison of two healthy runs
+FALSE_CHANGES = 0.005  # chance of one false change of a host in a comparison of two healthy runs
+ROUNDED_MEDIANS = 3  # in the effect of a host: of its times, of those of its partners, of all hosts; half a step each
 FEWEST_HOSTS = 3  # hosts that both runs measured
 
 Unit = tuple[str, str]  # host and NIC; the NIC is empty where the host used one NIC
@@ -87,7 +88,7 @@ def host_changes(
         drift = np.hypot(old.drift[direction], new.drift[direction])[known]
         spread = _HostSpread.of(change, tests=len(directions) * views)
         reach = np.maximum(spread.reach, Settings().spread_factor * drift)
-        reach = np.maximum(reach, fits.old.step + fits.new.step)
+        reach = np.maximum(reach, ROUNDED_MEDIANS / 2 * (fits.old.step + fits.new.step))
         switch = fits.new.placement.switch_or_host.astype(np.int64)[
             [ranks[1][common[unit]][0] for unit in known.tolist()]
         ]

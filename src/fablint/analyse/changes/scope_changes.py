@@ -17,6 +17,7 @@ from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.run_changes import MeasuredChange
 
 FEWEST_BLOCKS = 4  # that show a correlation
+FEWEST_DEGREES = 3.0  # of freedom of a run whose blocks are strongly correlated
 MOST_CORRELATION = 0.9  # of neighbouring blocks: a run does not show that its noise remembers longer
 
 
@@ -44,9 +45,8 @@ def scope_changes(fits: FitPair, hosts: int, margin: float) -> Iterator[Measured
         old, new = (_ScopeTime.of(side, code) for side in (fits.old, fits.new))
         if not old.cells or not new.cells:
             continue
-        error = math.hypot(*of_hosts, old.drift, new.drift)
+        reach = _half_width(old.drift, new.drift, math.hypot(*of_hosts)) + fits.old.step + fits.new.step
         value = new.median - old.median
-        reach = float(stats.t.isf(0.025, 2 * BLOCKS - 2)) * error + fits.old.step + fits.new.step
         yield MeasuredChange(
             state=limits.state(value - reach, value + reach),
             row=fits.new.row.name,
@@ -57,6 +57,22 @@ def scope_changes(fits: FitPair, hosts: int, margin: float) -> Iterator[Measured
             smallest=limits.smallest(limits.loss + reach),
             scope=scope.value,
         )
+
+
+@dataclass(frozen=True)
+class _Drift:
+    """Standard error of the median of a run, and the number of independent blocks that it comes from, minus one."""
+
+    error: float
+    degrees: float
+
+
+def _half_width(old: _Drift, new: _Drift, of_hosts: float) -> float:
+    """Half the width of the 95 % interval of a difference, with Satterthwaite's (1946) degrees of freedom."""
+    variance = old.error**2 + new.error**2 + of_hosts**2
+    of_drift = old.error**4 / old.degrees + new.error**4 / new.degrees
+    degrees = variance**2 / of_drift if of_drift else math.inf
+    return float(stats.t.isf(0.025, degrees)) * math.sqrt(variance)
 
 
 @dataclass(frozen=True)
@@ -81,8 +97,8 @@ class _ScopeTime:
         return cls(log_time.size, float(np.median(log_time)) if log_time.size else math.nan, blocks)
 
     @property
-    def drift(self) -> float:
-        """Standard error of the median, from the medians of the blocks.
+    def drift(self) -> _Drift:
+        """Error of the median, from the medians of the blocks.
 
         Neighbouring blocks are correlated where the drift is slow, so that they say less than as many independent ones.
         With r the correlation of neighbours, the variance of their mean is (1 + r) / (1 - r) times as large (Bayley and
@@ -90,12 +106,14 @@ class _ScopeTime:
         blocks (Marriott and Pope 1954).
         """
         if self.cells < 2 * BLOCKS:
-            return 0.0
+            return _Drift(0.0, BLOCKS - 1)
         known = self.blocks[~np.isnan(self.blocks)]
         rest = known - known.mean()
         if known.size <= FEWEST_BLOCKS or not rest.any():
-            return float(standard_errors(self.blocks[None, :])[0])
+            return _Drift(float(standard_errors(self.blocks[None, :])[0]), max(known.size - 1, 1))
         measured = float((rest[1:] * rest[:-1]).sum() / (rest**2).sum())
         correlation = (known.size * measured + 1) / (known.size - 3)
         correlation = min(max(correlation, 0.0), MOST_CORRELATION)
-        return float(standard_errors(known[None, :])[0]) * math.sqrt((1 + correlation) / (1 - correlation))
+        dependence = (1 + correlation) / (1 - correlation)
+        error = float(standard_errors(known[None, :])[0]) * math.sqrt(dependence)
+        return _Drift(error, max((known.size - 1) / dependence, FEWEST_DEGREES))

@@ -36,15 +36,21 @@ def test_every_alert_has_a_test() -> None:
 
 @pytest.fixture
 def metrics(fablint_in_process, tmp_path: Path) -> dict[str, set[str]]:
-    """Labels of each metric that preflight writes."""
+    """Labels of each metric that preflight and the analysis of a run with a faulty host write."""
     tree = host_with_link_down(tmp_path / "tree")
     (tmp_path / "site.toml").write_text(
         'format = 1\n[[suppress]]\ncheck = "net.link.up"\nhosts = "*"\nuntil = 2099-01-01\nreason = "spare"\n'
     )
     words = ("--sysroot", tree, "--site", tmp_path / "site.toml")
-    fablint_in_process("preflight", "-q", *words, "--prometheus", tmp_path / "out.prom")
-    families = text_string_to_metric_families((tmp_path / "out.prom").read_text())
-    return {family.name: {label for sample in family.samples for label in sample.labels} for family in families}
+    fablint_in_process("preflight", "-q", *words, "--prometheus", tmp_path / "unfit.prom")
+    fault = ("--hosts", "16", "--full", "--fault", "host:h03:tx:-30%")
+    fablint_in_process("simulate", "-q", *fault, "-o", tmp_path / "a.run")
+    fablint_in_process("analyse", "-q", tmp_path / "a.run", "--prometheus", tmp_path / "verdict.prom")
+    text = (tmp_path / "unfit.prom").read_text() + (tmp_path / "verdict.prom").read_text()
+    return {
+        family.name: {label for sample in family.samples for label in sample.labels}
+        for family in text_string_to_metric_families(text)
+    }
 
 
 def test_rules_and_dashboard_use_metrics_that_exist(metrics: dict[str, set[str]]) -> None:

@@ -13,6 +13,7 @@ from run_cases import edit_json, list_row, matrix_row, run_of
 
 from fablint.errors import BrokenRunError
 from fablint.store import absorb, discard_damaged, missing_rounds, read_run, set_state, write_checksums, write_run
+from fablint.store.checksums import checksum
 
 FLIPS = 60
 CHUNK = "latency/time_median/c.0.1.0.0"  # repeat 0, source rank 1
@@ -104,6 +105,19 @@ def test_a_damaged_chunk_is_measured_again_by_a_resume(run):
     assert missing_rounds(again.row("latency")) == [0, 1, 2, 3, 4]
     assert missing_rounds(again.row("pairs")) == [0, 1, 2]
     assert [file.name for file in (run / "checksums").iterdir()] == ["zarr.json.sha256"]
+
+
+def test_files_outside_the_row_are_not_removed(run):
+    """A crafted file of checksums names files of the user."""
+    outside = run.parent / "thesis.txt"
+    outside.write_text("kept")
+    keys = ["../thesis.txt", str(outside), "latency/../../thesis.txt", "pairs/zarr.json", "thesis.txt"]
+    lines = "".join(f"{'0' * 64}  {key}\n" for key in keys)
+    (run / "checksums" / "latency.sha256").write_text(f"{lines}# sha256 of these lines: {checksum(lines.encode())}\n")
+    discard_damaged(run)
+    assert outside.read_text() == "kept"
+    assert (run / "pairs" / "zarr.json").exists()
+    assert not read_run(run).damaged
 
 
 def test_a_row_with_damaged_metadata_is_measured_again_as_a_whole(run):

@@ -66,7 +66,7 @@ def read_checksums(path: Path, name: str) -> dict[str, str]:
     if own.decode("ascii", "replace") != f"{checksum(lines)}\n":
         raise ValueError(f"{file}: damaged: {UNVERIFIED}")
     found = (_LINE.fullmatch(line) for line in lines.decode().splitlines())
-    return {match[2]: match[1] for match in found if match}
+    return {match[2]: match[1] for match in found if match and _belongs_to(match[2], name)}
 
 
 def refuse_damaged_root(path: Path) -> None:
@@ -118,6 +118,12 @@ def _count_of(chunk: Path) -> Path:
     some = next(counts.glob("c.*"), counts / "c.0.0.0")
     block = len(some.name.split(".")) - 2
     return counts / ".".join([*chunk.name.split(".")[:block], "0", "0"])
+
+
+def _belongs_to(key: str, name: str) -> bool:
+    """Whether a path is the metadata of the run or a file of the row: what a crafted file names is not removed."""
+    parts = key.split("/")
+    return key == ROOT if name == ROOT else len(parts) > 1 and parts[0] == name and ".." not in parts
 
 
 def _file_of(path: Path, name: str) -> Path:

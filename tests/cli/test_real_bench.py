@@ -114,7 +114,8 @@ def test_sizes_are_printed_when_they_are_measured_and_ctrl_c_keeps_them(chosen, 
     assert re.fullmatch(r"8 +\d+\.\d\d\n", first)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, "# fablint: not measured: 64 MiB\n")
+    kept = [line for line in out.splitlines() if "waited for a CPU" not in line]  # on a busy machine
+    assert (process.returncode, kept) == (130, ["# fablint: not measured: 64 MiB"])
     assert err.splitlines()[-1:] == ["fablint: interrupted"]
     assert list(tmp_path.iterdir()) == []
 

@@ -24,6 +24,7 @@ from fablint.plan.check.suites import find_suite
 from fablint.simulate import SimulatedRow
 from fablint.simulate.simulated_rows import row_attributes
 from fablint.store import read_run, set_state
+from fablint.store.checksums import ROOT, remove_checksums
 from fablint.store.metadata import group_node, read_root, replace_node
 from fablint.store.writing import write_row
 from fablint.system import System
@@ -193,6 +194,7 @@ class FakeCluster:
         begun = [one.name for one in read_run(output).rows]
         assert names[: len(begun)] == begun  # the rows given are all that it has afterwards
         attributes |= {"rows": names, "plan": lines, "state": "measuring"}
+        remove_checksums(output, ROOT)
         replace_node(output, root)
 
     def _measure_row(
@@ -241,6 +243,7 @@ class FakeCluster:
             "wall_s": wall_s + (float(found.attributes["wall_s"]) if found is not None else 0.0),
             "state": "complete" if lost is None else "interrupted",
         }
+        remove_checksums(output, name)
         write_row(output / name, RunRow(name, attributes, arrays), len(hosts))
         return lost
 

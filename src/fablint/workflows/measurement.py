@@ -140,7 +140,7 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
             unsealed = str(error)
         run = read_run(path)
     with suppress(OSError):  # without checksums, as on a full disk, a run can be read as well
-        write_checksums(path, [row.name for row in run.rows if row.attributes["state"] == "complete"])
+        write_checksums(path, [row.name for row in run.rows if row.attributes.get("state") == "complete"])
     if outcome.stopped_by is not None:
         hint = "" if context.is_scratch else f"measured rounds are kept: fablint resume {whole_run(path)}"
         if outcome.stopped_by != signal.SIGINT:

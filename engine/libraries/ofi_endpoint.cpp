@@ -46,6 +46,12 @@ Info first_match(const Info& hints, int& result) {
     return Info(result == 0 ? list : nullptr);
 }
 
+std::string joined(const std::set<std::string>& names) {
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    return list.empty() ? "none" : list;
+}
+
 // The providers that suit, as --ofi-provider takes them: without the utility providers above them.
 std::string suitable_providers(Capabilities required) {
     int result = 0;
@@ -55,9 +61,17 @@ std::string suitable_providers(Capabilities required) {
         const std::string name = info->fabric_attr->prov_name;
         names.insert(name.substr(0, name.find(';')));
     }
-    std::string list;
-    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-    return list.empty() ? "none" : list;
+    return joined(names);
+}
+
+// The first match with that device. Providers such as `tcp;ofi_rxm` do not apply the name of the hints.
+Info on_device(Info matches, const std::string& device) {
+    std::set<std::string> devices;
+    for (const fi_info* info = matches.get(); info != nullptr; info = info->next) {
+        if (device == info->domain_attr->name) return Info(libfabric().dupinfo(info));
+        devices.insert(info->domain_attr->name);
+    }
+    throw usage_error("libfabric has no --device " + device + " on this host; there are: " + joined(devices));
 }
 
 Info find_provider(const TransportSettings& settings) {
@@ -67,7 +81,7 @@ Info find_provider(const TransportSettings& settings) {
     if (!settings.device.empty()) hints->domain_attr->name = strdup(settings.device.c_str());
     int result = 0;
     Info info = first_match(hints, result);
-    if (info) return info;
+    if (info) return settings.device.empty() ? std::move(info) : on_device(std::move(info), settings.device);
     const std::string request = (settings.provider.empty() ? "" : " --ofi-provider " + settings.provider) +
                                 (settings.device.empty() ? "" : " --device " + settings.device);
     throw usage_error("libfabric has no provider of " + needs_of(settings.required) +

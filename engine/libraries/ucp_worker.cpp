@@ -28,6 +28,36 @@ std::uint64_t features_of(Capabilities required) {
     return features;
 }
 
+// What `print` writes to a stream; empty if there is no memory for it.
+template <typename Print>
+std::string printed(const Print& print) {
+    char* text = nullptr;
+    std::size_t length = 0;
+    FILE* const stream = open_memstream(&text, &length);
+    if (stream == nullptr) return "";
+    print(stream);
+    std::fclose(stream);
+    const std::string copy(text, length);
+    std::free(text);
+    return copy;
+}
+
+// Is one of the devices that a list names among the lines of ucp_context_print_info? They are such as
+//     #      resource 4  :  md 1  dev 1  flags -- tcp/eth0
+bool has_device(const std::string& text, const std::string& list) {
+    std::set<std::string> devices{"all"};
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t slash = line.rfind('/');
+        if (line.find("resource") != std::string::npos && slash != std::string::npos)
+            devices.insert(line.substr(slash + 1));
+    }
+    std::istringstream names(list);
+    for (std::string name; std::getline(names, name, ',');)
+        if (devices.count(name) > 0) return true;
+    return false;
+}
+
 // Lines of ucp_ep_print_info such as
 //     #    lane[0]:  3:tcp/eth0.0 md[1]    -> addr[1].md[1]/tcp/sysdev[255] am am_bw#0
 void add_lanes(const std::string& text, std::set<std::string>& lanes) {
@@ -64,6 +94,7 @@ Ucp::Ucp() {
     LOAD(ep_create);
     LOAD(ep_close_nbx);
     LOAD(ep_flush_nbx);
+    LOAD(context_print_info);
     LOAD(ep_print_info);
     LOAD(ep_rkey_unpack);
     LOAD(tag_send_nbx);
@@ -103,6 +134,12 @@ UcpWorker::UcpWorker(const TransportSettings& settings) : yielding_(settings.yie
     if (status == UCS_OK) status = ucp_.init_version(UCP_API_MAJOR, UCP_API_MINOR, &parameters, config, &context_);
     ucp_.config_release(config);
     check_ucs(status, settings.device.empty() ? "start" : "start with --device " + settings.device);
+    // UCX prints a warning and goes on without a network.
+    const auto print_context = [this](FILE* stream) { ucp_.context_print_info(context_, stream); };
+    if (!settings.device.empty() && !has_device(printed(print_context), settings.device)) {
+        ucp_.cleanup(context_);
+        throw usage_error("UCX has no device " + settings.device + " on this host: ucx_info -d lists its devices");
+    }
     ucp_worker_params_t worker_parameters{};
     worker_parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
     worker_parameters.thread_mode = UCS_THREAD_MODE_SINGLE;
@@ -165,14 +202,8 @@ void UcpWorker::flush() {
 std::string UcpWorker::devices() const {
     std::set<std::string> lanes;
     for (const auto& [peer, endpoint] : endpoints_) {
-        char* text = nullptr;
-        std::size_t length = 0;
-        FILE* const stream = open_memstream(&text, &length);
-        if (stream == nullptr) continue;
-        ucp_.ep_print_info(endpoint, stream);
-        std::fclose(stream);
-        add_lanes(std::string(text, length), lanes);
-        std::free(text);
+        add_lanes(printed([&, peer_endpoint = endpoint](FILE* stream) { ucp_.ep_print_info(peer_endpoint, stream); }),
+                  lanes);
     }
     std::string list;
     for (const std::string& lane : lanes) list += (list.empty() ? "" : ", ") + lane;

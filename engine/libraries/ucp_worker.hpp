@@ -32,6 +32,7 @@ struct Ucp {
     decltype(ucp_ep_create)* ep_create;
     decltype(ucp_ep_close_nbx)* ep_close_nbx;
     decltype(ucp_ep_flush_nbx)* ep_flush_nbx;
+    decltype(ucp_context_print_info)* context_print_info;
     decltype(ucp_ep_print_info)* ep_print_info;
     decltype(ucp_ep_rkey_unpack)* ep_rkey_unpack;
     decltype(ucp_tag_send_nbx)* tag_send_nbx;

@@ -170,7 +170,9 @@ void RankGroup::throw_if_any_failed(const std::optional<Error>& own) {
     if ((barrier({own ? Signal::failed : 0U, 0.0}).flags & Signal::failed) == 0) return;
     const auto lowest = static_cast<int>(minimum(own ? rank_ : size_));
     const auto status = static_cast<int>(maximum(own && rank_ == lowest ? static_cast<double>(own->status()) : 0.0));
-    if (rank_ == lowest) std::fprintf(stderr, "fablint-engine: error: %s\n", own->what());
+    const bool on_all = minimum(own ? 1.0 : 0.0) > 0.0;
+    const std::string place = on_all || hosts().size() < 2 ? "" : host_of(rank_) + ": ";
+    if (rank_ == lowest) std::fprintf(stderr, "fablint-engine: error: %s%s\n", place.c_str(), own->what());
     throw Error(static_cast<Exit>(status), "");
 }
 

@@ -210,3 +210,26 @@ def test_every_two_passes_have_connections_of_their_own(mpi: Mpi, tmp_path: Path
     counts = run.row("anew").arrays["count"][:]
     assert counts.shape == (repeats, 2, 2, 1)
     assert (counts[:, [0, 1], [1, 0]] == 3).all()
+
+
+@pytest.mark.parametrize(
+    ("transport", "library", "refusal"),
+    [
+        ("ucx", "libucp.so.0", "UCX has no device nope0 on this host: ucx_info -d lists its devices"),
+        ("ofi", "libfabric.so.1", "libfabric has no --device nope0 on this host; there are: "),
+    ],
+)
+def test_a_device_that_a_library_does_not_have_is_refused(
+    mpi: Mpi, tmp_path: Path, transport: str, library: str, refusal: str
+) -> None:
+    """The libraries themselves would go on with another device, or with shared memory only."""
+    provider = ("--ofi-provider", "tcp") if transport == "ofi" else ()
+    row = ("latency", "--transport", transport, *provider, "--sizes", "8", *FAST, "-q")
+    ended = mpi.run(2, *row, "--device", "nope0")
+    if library in ended.errors:
+        pytest.skip(f"{library} is not installed")
+    assert (ended.status, refusal in ended.errors) == (2, True), ended.errors
+    ended = mpi.run(2, *row, "--device", "lo", "-o", tmp_path / "a.run")
+    assert ended.status == 0, ended.errors
+    devices = set(read_run(tmp_path / "a.run").rows[0].attributes["devices"])
+    assert transport == "ucx" or devices == {"tcp;ofi_rxm/lo"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import time
@@ -24,13 +25,32 @@ def bed(virtual_cluster: StartCluster) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def faulty(bed: Cluster) -> Iterator[Cluster]:
+def faulty(bed: Cluster, tmp_path: Path) -> Iterator[Cluster]:
     """One link of the cluster is down; all is well again afterwards."""
     bed.fault("down", SICK)
     yield bed
     bed.heal()
     configure(bed)
+    wait_for_scripts(tmp_path)
     control(bed, "update", f"NodeName={SICK}", "State=RESUME")
+
+
+def wait_for_scripts(folder: Path, within_s: float = 30) -> None:
+    """Wait until no script of this folder runs: a health check that ends later drains the node again."""
+    deadline = time.monotonic() + within_s
+    mark = os.fsencode(folder)
+    while time.monotonic() < deadline:
+        if not any(mark in command_line(process) for process in Path("/proc").glob("[0-9]*")):
+            return
+        time.sleep(0.2)
+
+
+def command_line(process: Path) -> bytes:
+    """Arguments of a process; none of one that has ended."""
+    try:
+        return (process / "cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def script(bed: Cluster, word: str, folder: Path) -> Path:

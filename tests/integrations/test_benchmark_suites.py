@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from fablint.system import System
+
 INTEGRATIONS = Path(__file__).parents[2] / "integrations"
 BIN = Path(sys.executable).parent
 REFRAME = BIN / "reframe"
+ENGINES = str(System().home)  # the engine is not built again
 FAULT = {"state": "FAULT"}
 COVERAGE = {"pairs_planned": 4, "pairs_measured": 3}
 
@@ -35,7 +38,9 @@ def reframe(tmp_path: Path, *words: str, **environ: str) -> tuple[int, str]:
     done = subprocess.run(
         [*command, "-c", INTEGRATIONS / "reframe" / "fablint_checks.py"],
         cwd=tmp_path,
-        env=os.environ | {"HOME": str(tmp_path), "PATH": f"{BIN}:{os.environ['PATH']}"} | environ,
+        env=os.environ
+        | {"HOME": str(tmp_path), "FABLINT_HOME": ENGINES, "PATH": f"{BIN}:{os.environ['PATH']}"}
+        | environ,
         capture_output=True,
         text=True,
         check=False,

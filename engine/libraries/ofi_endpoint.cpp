@@ -8,6 +8,7 @@
 #include <cstring>
 #include <set>
 
+#include "base/names.hpp"
 #include "base/shared_library.hpp"
 
 namespace fablint {
@@ -46,12 +47,6 @@ Info first_match(const Info& hints, int& result) {
     return Info(result == 0 ? list : nullptr);
 }
 
-std::string joined(const std::set<std::string>& names) {
-    std::string list;
-    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-    return list.empty() ? "none" : list;
-}
-
 // The providers that suit, as --ofi-provider takes them: without the utility providers above them.
 std::string suitable_providers(Capabilities required) {
     int result = 0;
@@ -61,7 +56,7 @@ std::string suitable_providers(Capabilities required) {
         const std::string name = info->fabric_attr->prov_name;
         names.insert(name.substr(0, name.find(';')));
     }
-    return joined(names);
+    return names.empty() ? "none" : joined(names);
 }
 
 // The first match with that device. Providers such as `tcp;ofi_rxm` do not apply the name of the hints.

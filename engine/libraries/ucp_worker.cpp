@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/errors.hpp"
+#include "base/names.hpp"
 #include "base/shared_library.hpp"
 
 namespace fablint {
@@ -28,7 +29,7 @@ std::uint64_t features_of(Capabilities required) {
     return features;
 }
 
-// What `print` writes to a stream; empty if there is no memory for it.
+// What `print` writes to a stream; empty if memory for it cannot be had.
 template <typename Print>
 std::string printed(const Print& print) {
     char* text = nullptr;
@@ -201,13 +202,9 @@ void UcpWorker::flush() {
 
 std::string UcpWorker::devices() const {
     std::set<std::string> lanes;
-    for (const auto& [peer, endpoint] : endpoints_) {
-        add_lanes(printed([&, peer_endpoint = endpoint](FILE* stream) { ucp_.ep_print_info(peer_endpoint, stream); }),
-                  lanes);
-    }
-    std::string list;
-    for (const std::string& lane : lanes) list += (list.empty() ? "" : ", ") + lane;
-    return list;
+    for (const auto& connection : endpoints_)
+        add_lanes(printed([&](FILE* stream) { ucp_.ep_print_info(connection.second, stream); }), lanes);
+    return joined(lanes);
 }
 
 // With more ranks than CPUs, a rank that spins takes the CPU from its peer.

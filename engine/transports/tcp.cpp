@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/names.hpp"
 #include "sockets/tcp_listener.hpp"
 #include "transports/transport.hpp"
 
@@ -185,9 +186,7 @@ class TcpTransport : public Transport {
         std::set<std::string> names;
         for (const auto& [rank, peer] : peers_)
             for (const Stream& stream : peer.streams) names.insert(interface_of(stream.local_address(), all));
-        std::string text;
-        for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-        return text;
+        return joined(names);
     }
 
     // The lower rank connects, the higher one accepts.

@@ -22,7 +22,7 @@ from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, Run, State
 from fablint.model.component import cause
-from fablint.model.figures.cpu_wait import cpu_waits
+from fablint.model.figures.cpu_wait import NOTABLE, host_shares
 from fablint.model.names import fold
 from fablint.model.placement import unfold_cores
 from fablint.model.verdict import advise, seen
@@ -186,7 +186,7 @@ def shared_cores(run: Run, placement: Placement) -> list[Finding]:
 
 def _cpu_wait_notes(run: Run) -> list[str]:
     """A note on hosts whose ranks waited for CPUs that other processes used."""
-    notable = {host: wait.share for host, wait in cpu_waits(run).items() if wait.is_notable}
+    notable = {host: share for host, share in host_shares(run).items() if share >= NOTABLE}
     if not notable:
         return []
     longest = max(notable, key=lambda host: notable[host])

@@ -23,7 +23,7 @@ from fablint.analyse.data.counter_steps import TCP_LOST, CounterSteps, Symptom, 
 from fablint.analyse.phrasing import retest, run_name
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Run, State, Topology
 from fablint.model.component import in_series
-from fablint.model.figures.cpu_wait import CpuWait, cpu_waits
+from fablint.model.figures.cpu_wait import CpuWait, cpu_wait_of
 from fablint.model.verdict import Action, advise
 from fablint.snapshot.fabric_nics import fabric_nics
 from fablint.snapshot.nics import NicFact
@@ -174,7 +174,7 @@ def fuse_run(
     counters = count_steps(run.attributes.get("counters") or {}, series.host, counted_nic)
     if lost:
         counters = CounterSteps({**(counters.by if counters else {}), TCP_LOST: lost})
-    return fuse(series, direction, counters, others, cpu_wait=cpu_waits(run).get(series.host), run=run_name(run))
+    return fuse(series, direction, counters, others, cpu_wait=cpu_wait_of(run, series.host), run=run_name(run))
 
 
 def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tuple[Series, str]:

@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from fablint.model.run import Run
 
-NOTABLE = 0.01  # share of the time: kernel threads alone take less than a thousandth on an idle host
+NOTABLE = 0.01  # share that changes the times of messages: on an idle host it is below a thousandth
 DISTINCT = 5.0  # times the share of the other hosts
 
 
@@ -26,18 +26,22 @@ class CpuWait:
     others: float  # median of the other hosts; 0 without other hosts
 
     @property
-    def is_notable(self) -> bool:
-        """Whether the waits are long enough to change the times of messages."""
-        return self.share >= NOTABLE
-
-    @property
     def is_distinct(self) -> bool:
-        """Whether the waits are notable, and those of this host in particular."""
-        return self.is_notable and self.share >= DISTINCT * self.others
+        """Whether the waits change the times of messages, and are those of this host in particular."""
+        return self.share >= max(NOTABLE, DISTINCT * self.others)
 
 
-def cpu_waits(run: Run) -> dict[str, CpuWait]:
-    """Return the waits of each host; none where the kernel did not count them.
+def cpu_wait_of(run: Run, host: str) -> CpuWait | None:
+    """Return the wait of a host beside that of the others; None where the kernel did not count it."""
+    shares = host_shares(run)
+    if host not in shares:
+        return None
+    share = shares.pop(host)
+    return CpuWait(share, float(np.median(list(shares.values()))) if shares else 0.0)
+
+
+def host_shares(run: Run) -> dict[str, float]:
+    """Return the share of the rank that waited longest, by host; none where the kernel did not count it.
 
     Ranks of an oversubscribed run wait for each other: their waits say nothing about other processes.
     """
@@ -48,11 +52,7 @@ def cpu_waits(run: Run) -> dict[str, CpuWait]:
     for host, share in zip(run.rank_host, shares, strict=True):
         if np.isfinite(share):
             longest[host] = max(share, longest.get(host, 0.0))
-    waits = {}
-    for host, share in longest.items():
-        others = [other for name, other in longest.items() if name != host]
-        waits[host] = CpuWait(share, float(np.median(others)) if others else 0.0)
-    return waits
+    return longest
 
 
 def rank_shares(rows: Sequence[Mapping[str, Any]], ranks: int) -> list[float]:

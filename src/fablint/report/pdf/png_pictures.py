@@ -117,7 +117,7 @@ def _drawing(source: PageSource, kind: str, of: str, title: str) -> bytes:
     else:
         plot = next(filter(None, map(transport_curves, transport_comparisons(source.run.rows))), None)
     if plot is None:
-        raise UsageError(f"the run has nothing to draw for '{kind}:{of}'".replace(":'", "'"), _NEEDS[kind])
+        raise UsageError(f"the run has nothing to draw for '{kind}{of and f':{of}'}'", _NEEDS[kind])
     return plot_picture(plot, title)
 
 

@@ -89,6 +89,21 @@ def test_a_level_that_is_measured_later_is_compared_with_what_other_messages_cha
     assert (diagnosis.verdict.verdict == "fault") is (state is State.FAULT)
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+def test_messages_on_switches_at_the_same_time_are_compared_with_whatever_changed(is_known):
+    """The start of one measurement may be unknown."""
+    small = Small(switches=2, each=4, added=lambda *_: 16 * 1.2e-6)
+    run = small.run(1, "matrix", ("latency",))
+    (row,) = run.rows
+    time, started = np.array(row.arrays["time_median"]), np.array(row.arrays["started"])
+    on_switch = np.equal.outer(np.arange(8) // 4, np.arange(8) // 4)
+    time[:, on_switch & (started[0] > np.nanquantile(started[0, on_switch], 0.65))] *= 30
+    if not is_known:
+        started[:, 0, 4] = np.nan
+    same = replace(row, arrays={**row.arrays, "time_median": time, "started": started})
+    assert in_state(diagnose(replace(run, rows=(same,)), small.topology), State.FAULT) == ("cable s0=s1",)
+
+
 def test_a_longer_cable_is_a_note():
     small = Small(added=lambda a, b: HOP_S + 300e-9 if {a, b} == {0, 1} else HOP_S)
     for seed in range(5):

@@ -316,12 +316,12 @@ def _change_over_time(levels: PathLevels, members: Codes, started: Floats | None
     """
     if started is None:
         return 0.0
-    in_kind = np.isin(levels.entry, members) | ~np.isfinite(started)
-    on_switch = ~levels.is_path[levels.entry] & np.isfinite(started)
-    begin, end = started[in_kind].min(initial=np.inf), started[in_kind].max(initial=-np.inf)
-    if np.count_nonzero(on_switch & (started >= begin) & (started <= end)) >= FEWEST_PAIRS:
+    in_kind, is_known = np.isin(levels.entry, members), np.isfinite(started)
+    own, on_switch = started[in_kind & is_known], started[~levels.is_path[levels.entry] & is_known]
+    begin, end = own.min(initial=np.inf), own.max(initial=-np.inf)
+    if np.count_nonzero((on_switch >= begin) & (on_switch <= end)) >= FEWEST_PAIRS:
         return 0.0
-    others = np.flatnonzero(~in_kind)
+    others = np.flatnonzero(~in_kind & is_known)
     others = others[np.argsort(started[others], kind="stable")]
     periods = np.array_split(levels.left[others] - levels.level[levels.entry[others]], len(others) // PERIOD_CELLS or 1)
     medians = [float(np.median(period)) for period in periods if period.size]

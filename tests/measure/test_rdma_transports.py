@@ -116,7 +116,7 @@ def test_rdma_writes_reads_and_atomics_change_the_peers_memory(outputs: Mapping[
     [
         ("device", "error: no RDMA device 'rxe9': this host has rxe0, rxe1"),
         ("gid", "error: --gid-index 500: rxe0:1, rxe1:1 has no such GID: 'ibv_devinfo -v' lists the GIDs"),
-        ("other_node", "error: no GID of rxe0:1 is an IP address of this host"),
+        ("other_node", "error: node1: no GID of rxe0:1 is an IP address of this host"),
     ],
 )
 def test_a_fault_is_named_in_one_line(outputs: Mapping[str, str], case: str, message: str) -> None:

@@ -1,5 +1,6 @@
 #include "ranks/watchdog.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -11,11 +12,17 @@ namespace fablint {
 
 namespace {
 
-constexpr auto poll_interval = std::chrono::milliseconds(50);
+// A wake-up of this thread delays messages that pass through the kernel: with 20 per second the median latency of 8
+// bytes over Soft-RoCE is 10 % higher. While samples are taken, the thread therefore wakes seldom, and still twice
+// within `stage_step_s`, which separates the reports of two ranks.
+constexpr double silent_interval_s = 0.05;
+constexpr double progress_interval_s = 0.5;
+constexpr double intervals_of_limit = 10.0;
 constexpr double rescue_after_s = 2.0;
 constexpr double stage_step_s = 1.0;
-constexpr auto own_stop = std::chrono::seconds(1);
+constexpr double own_stop_s = 1.0;
 using SteadyTime = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
 
 std::string silence_reason(const Heartbeat::Reading& reading, double silent_s) {
     const bool measuring = reading.phase == Heartbeat::Phase::measuring;
@@ -23,9 +30,7 @@ std::string silence_reason(const Heartbeat::Reading& reading, double silent_s) {
            std::to_string(std::lround(silent_s)) + " s";
 }
 
-double seconds_since(SteadyTime::time_point instant) {
-    return std::chrono::duration<double>(SteadyTime::now() - instant).count();
-}
+double seconds_since(SteadyTime::time_point instant) { return Seconds(SteadyTime::now() - instant).count(); }
 
 }  // namespace
 
@@ -45,22 +50,32 @@ Watchdog::Watchdog(RankGroup& rank_group, double limit_s, double round_s, std::f
 
 Watchdog::~Watchdog() {
     rank_group_.control().on_failure({});
-    over_ = true;
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        over_ = true;
+    }
+    ended_.notify_one();
     thread_.join();
 }
 
+bool Watchdog::sleep(double interval_s) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return !ended_.wait_for(lock, Seconds(interval_s), [this] { return over_; });
+}
+
 void Watchdog::watch() {
+    const double progress_interval = std::min(progress_interval_s, limit_s_ / intervals_of_limit);
     Heartbeat::Reading last = rank_group_.heartbeat().read();
     auto progress = SteadyTime::now();  // the last progress
     auto sign = progress;               // the last progress or reply
     auto polled = progress;
     bool rescued = false;
-    while (!over_) {
-        std::this_thread::sleep_for(poll_interval);
+    double interval_s = silent_interval_s;
+    while (sleep(interval_s)) {
         // A long gap between two polls means that this process was stopped; the gap does not count as waiting. The time
         // before it counts: otherwise, on a busy host, this rank would report after the others have ended.
         const auto gap = SteadyTime::now() - polled;
-        if (gap > own_stop) {
+        if (Seconds(gap).count() > own_stop_s) {
             progress += gap;
             sign += gap;
         }
@@ -70,6 +85,8 @@ void Watchdog::watch() {
             progress = SteadyTime::now();
             rescued = false;
         }
+        const bool is_alive = now.beats != last.beats || now.replies != last.replies;
+        interval_s = is_alive ? std::max(progress_interval, silent_interval_s) : silent_interval_s;
         // In a group of more than two ranks a reply does not show which rank is late.
         const bool in_group = now.phase == Heartbeat::Phase::measuring && now.peer < 0;
         if (now.beats != last.beats || (now.replies != last.replies && !in_group)) sign = SteadyTime::now();

@@ -1,7 +1,9 @@
 // Ends a run in which a rank stalls, and names that rank. A thread beside the measuring one; it makes no MPI calls.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 #include "ranks/rank_group.hpp"
@@ -29,6 +31,7 @@ class Watchdog {
 
   private:
     void watch();
+    bool sleep(double interval_s);  // false when the run is over
     double limit_for(const Heartbeat::Reading& reading) const;
     void end(const Failure& failure) const;  // does not return
     bool is_waiting_for_peer(const Heartbeat::Reading& reading) const;
@@ -39,7 +42,9 @@ class Watchdog {
     double limit_s_;
     double round_s_;
     std::function<void()> rescue_;
-    std::atomic<bool> over_{false};
+    std::mutex mutex_;
+    std::condition_variable ended_;
+    bool over_ = false;
     std::atomic<double> silent_s_{0.0};  // since the last progress or reply
     std::thread thread_;
 };

@@ -1,7 +1,8 @@
 """Draws the pictures of docs/images that show fablint at work: `.venv/bin/python docs/pictures.py [NAME...]`.
 
 Pages are photographed by a headless Chromium, terminal output is drawn as SVG by rich. All runs are simulated, with a
-fixed seed, so that a picture changes only where fablint does.
+fixed seed, so that a picture changes only where fablint does. docs/pictures.sha256 has the digest of the page that each
+photograph shows: tests/docs/test_pictures.py compares it with the digest of the page that fablint writes now.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from hashlib import sha256
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +25,7 @@ from rich.console import Console
 from rich.text import Text
 
 IMAGES = Path(__file__).parent / "images"
+DIGESTS = Path(__file__).with_suffix(".sha256")
 FABLINT = Path(sys.executable).with_name("fablint")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 CHROMIUM_OPTIONS = (
@@ -82,7 +86,7 @@ class TerminalPicture(NamedTuple):
 
 
 RUNS = {
-    "fabric.run": ("--topology", "mesh", "--shape", "8x8", "--full", "--fault", "cable:s2=s5:-20%"),
+    "demo-fabric.run": ("--topology", "mesh", "--shape", "8x8", "--full", "--fault", "cable:s2=s5:-20%"),
     "night.run": (
         *("--hosts", "1024", "--seed", "3"),
         *("--fault", "host:h0012:tx:-20%", "--fault", "cable:leaf03=spine05:-30%"),
@@ -91,12 +95,12 @@ RUNS = {
 # What the first picture of a report leaves out, so that verdict, finding and map fit on one screen.
 FOLDED = "article.ok, .slowest, #slow-pairs, #spikes"
 PICTURES: dict[str, PagePicture | TerminalPicture] = {
-    "report-page.png": PagePicture("fabric.run", "nav, .verdict, .findings, #matrix-section", 1000, 1240, FOLDED),
+    "report-page.png": PagePicture("demo-fabric.run", "nav, .verdict, .findings, #matrix-section", 1000, 1240, FOLDED),
     "report-findings.png": PagePicture("night.run", "nav, .verdict, .findings", 1200, 790, "article.ok"),
-    "report-map.png": PagePicture("fabric.run", "#matrix-section", 1200, 890),
+    "report-map.png": PagePicture("demo-fabric.run", "#matrix-section", 1200, 890),
     "report-rounds.png": PagePicture("night.run", "#matrix-section", 1200, 890),
-    "report-topology.png": PagePicture("fabric.run", "[aria-labelledby=topology]", 1200, 240),
-    "terminal-analyse.svg": TerminalPicture("fabric.run", ("analyse", "fabric.run")),
+    "report-topology.png": PagePicture("demo-fabric.run", "[aria-labelledby=topology]", 1200, 240),
+    "terminal-analyse.svg": TerminalPicture("demo-fabric.run", ("analyse", "demo-fabric.run")),
 }
 
 
@@ -104,12 +108,54 @@ def simulate(run: str) -> None:
     subprocess.run([FABLINT, "-q", "simulate", *RUNS[run], "-o", run], check=True, stdout=subprocess.DEVNULL)
 
 
-def draw_page(picture: PagePicture, target: Path) -> None:
-    """Photograph a copy of the report that shows these parts only."""
-    assert CHROMIUM is not None
-    page = Path(picture.run, "report", "index.html")
+class _LookOfPage(HTMLParser):
+    """What decides how a page looks: style, scripts, kinds of elements, and texts without their numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: set[str] = set()
+        self._element = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        facts = dict(attrs)
+        self._element = "data" if facts.get("id") == "data" else tag
+        self.parts.add(f"<{tag} {facts.get('class')}>")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._element = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._element in ("style", "script"):
+            self.parts.add(data)
+        elif self._element != "data":
+            self.parts.add(re.sub(r"[\d.,]+", "0", " ".join(data.split())))
+
+
+def page_digest(page: str) -> str:
+    """Digest of how a report page looks; another measurement, or one more row of a table, does not change it."""
+    look = _LookOfPage()
+    look.feed(page)
+    return sha256("\n".join(sorted(look.parts)).encode()).hexdigest()
+
+
+def read_digests() -> dict[str, str]:
+    """Digest of the page that each photograph shows, by the name of the picture."""
+    return {name: digest for digest, name in map(str.split, DIGESTS.read_text().splitlines())}
+
+
+def report_page(run: str) -> Path:
+    """The report of a run in this folder, written if it is missing."""
+    page = Path(run, "report", "index.html")
     if not page.exists():
-        subprocess.run([FABLINT, "-q", "report", picture.run], check=False, stdout=subprocess.DEVNULL)
+        subprocess.run([FABLINT, "-q", "report", run], check=False, stdout=subprocess.DEVNULL)
+    return page
+
+
+def draw_page(picture: PagePicture, target: Path) -> None:
+    """Photograph a copy of the report that shows these parts only, and record its digest."""
+    assert CHROMIUM is not None
+    page = report_page(picture.run)
+    digests = (read_digests() if DIGESTS.exists() else {}) | {target.name: page_digest(page.read_text())}
     source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text())
     style = f"<style>main > *:not({picture.shown}), {picture.hidden} {{ display: none !important }}</style>"
     copy = page.with_name("photographed.html")
@@ -120,6 +166,7 @@ def draw_page(picture: PagePicture, target: Path) -> None:
         subprocess.run(
             [CHROMIUM, *CHROMIUM_OPTIONS, *options, copy.resolve().as_uri()], check=True, capture_output=True
         )
+    DIGESTS.write_text("".join(f"{digests[name]}  {name}\n" for name in sorted(digests)))
 
 
 def printed_on_terminal(words: tuple[str, ...]) -> str:

@@ -111,7 +111,7 @@ def fablint_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
 _COLLECTED = pytest.StashKey[dict[str, set[str]]]()
 
 # Folders and files that wait for virtual machines, clusters, compilers and launchers.
-_LONGEST_FIRST = ("test_rdma_loopback", "cluster", "engine", "cli")
+_LONGEST_FIRST = ("test_rdma_loopback", "test_pages_run", "cluster", "engine", "cli")
 
 # Fixtures of the test beds: what uses one of them is part of `make test-long`.
 _BEDS = {"virtual_cluster", "smpi_engine", "rdmavm"}

@@ -1,4 +1,4 @@
-"""fablint: measures an HPC or AI cluster's fabric and names the part at fault.
+"""fablint: measures the interconnect of an HPC or AI cluster and localises the faulty component.
 
 >>> import fablint
 >>> run = fablint.open_run("night.run")        # doctest: +SKIP

@@ -11,7 +11,8 @@ from documented_commands import ROOT
 
 _FENCE = re.compile(r"^(\s*)```(\w*)$")
 _PROGRAMS = re.compile(
-    r"^(\$ )?(fablint|salloc|pip|make|git|man|scontrol|\*/10 \S+ \S+ \S+ \S+ +root +fablint)\s(?!found)"
+    r"^(\$ )?(fablint(-engine)?|mpiexec|export|salloc|pip|make|git|man|scontrol|"
+    r"\*/10 \S+ \S+ \S+ \S+ +root +fablint)\s(?!found)"
 )
 _PYTHON = re.compile(r"^(import |\w+ = run\[)")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ FABLINT = Path(sys.executable).with_name("fablint")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fablint"
 ENGINES = Path(os.environ.get("FABLINT_HOME") or CACHE) / "engines"  # those that `make dev` has built
 SIMULATED = ("--topology", "mesh", "--shape", "8x8", "--full", "--fault", "cable:s2=s5:-20%")  # as `fablint demo`
-RUNS = ("night.run", "fablint-20260105-0230.run", "demo-fabric.run")
+RUNS = ("night.run", "fablint-20260105-0230.run", "demo-fabric.run", "NAME.run")
 SITE_FILE = """\
 format = 1
 [[threshold]]
@@ -69,8 +70,8 @@ def prepare(page: Path, simulated: Path, folder: Path) -> None:
     shutil.copy(FIXTURES / "mpigraph" / "faulty-np8.mpigraph.txt", folder / "mpigraph.out")
     (folder / "home").mkdir()
     (folder / "home" / "engines").symlink_to(ENGINES)
-    if "site.toml" not in made:
-        (folder / "site.toml").write_text(SITE_FILE)
+    for name in {"site.toml", "other.toml"} - made:
+        (folder / name).write_text(SITE_FILE)
 
 
 def run_page(page: Path, folder: Path) -> list[Ran]:
@@ -83,6 +84,7 @@ def run_page(page: Path, folder: Path) -> list[Ran]:
         "INTERRUPTED": str(Path(__file__).with_name("interrupted.py")),
         "CHECKOUT": str(ROOT),
         "FIXTURES": str(FIXTURES),
+        "PORT": str(_free_port()),
         "FABLINT_HOME": str(folder / "home"),
         "COLUMNS": "80",
     }
@@ -100,6 +102,13 @@ def run_page(page: Path, folder: Path) -> list[Ran]:
         Ran(where, written, command, status, output)
         for (where, written, command), (status, output) in zip(steps, _results(done.stdout), strict=True)
     ]
+
+
+def _free_port() -> int:
+    """A port of this host that no program uses."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
 
 
 def _steps(page: Path) -> Iterator[tuple[str, str, str]]:

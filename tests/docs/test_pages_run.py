@@ -1,4 +1,4 @@
-"""Every command and every line of Python in README, tutorial and how-to guides does what the page says."""
+"""Every command and every line of Python in the code blocks of README and docs/ does what the page says."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from documented_commands import ROOT
 from page_blocks import blocks
 from page_runner import Ran, prepare, run_page, simulate, simulate_others
 
-GUIDES = [ROOT / "docs" / "tutorial", ROOT / "docs" / "how-to"]
-PAGES = [ROOT / "README.md", *(page for folder in GUIDES for page in sorted(folder.glob("*.md")))]
+FOLDERS = [ROOT / "docs" / name for name in ("tutorial", "how-to", "explanation", "reference")]
+SOURCES = [ROOT / "README.md", *(page for folder in FOLDERS for page in sorted(folder.glob("*.md")))]
+PAGES = [page for page in SOURCES if any(block.kind != "text" for block in blocks(page))]
 QUICK = {"act.md", "export.md", "read-a-run.md"}
 # Exit codes beside 0: a verdict is not a failure of a command that judges.
 VERDICTS = {
@@ -59,7 +60,7 @@ def test_a_page_runs(page: Path, simulated: Path, tmp_path: Path) -> None:
 
 
 def printed_blocks() -> list:
-    found = {(block.page, block.lines[0]): block for page in PAGES for block in blocks(page) if block.kind == "text"}
+    found = {(block.page, block.lines[0]): block for page in SOURCES for block in blocks(page) if block.kind == "text"}
     return [pytest.param(found[key], command, id=key[0]) for key, command in PRINTED.items()]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes, Pairs, Values
 from fablint.analyse.data.robust_stats import Floats, adjust_p_values, robust_sd
-from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover
 from fablint.analyse.settings import Settings
@@ -27,6 +25,16 @@ FAR = 10.0  # robust standard deviations from which a direction is isolated, wit
 
 
 @dataclass(frozen=True)
+class Meanwhile:
+    """Numbers of unrelated pairs that were as slow as a slow pair: next to it in time, and at other times."""
+
+    slow: int
+    measured: int
+    slow_at_other_times: int
+    measured_at_other_times: int
+
+
+@dataclass(frozen=True)
 class SlowPair:
     """Two ranks whose pair is slow without an explanation, or faster than all other pairs of its kind."""
 
@@ -36,6 +44,7 @@ class SlowPair:
     one_way: bool = False  # whether only the messages from the first rank to the second are slow
     # whether it was measured only while other pairs sent, in a view where sharing a link costs time
     beside: bool = False
+    meanwhile: Meanwhile | None = None  # why its time and not its route may be the cause
 
 
 @dataclass(frozen=True)
@@ -87,28 +96,6 @@ def slow_pairs(
     else:
         fast = _slow_in_both_directions(mirrored, settings, views)
     return [replace(pair, loss=-pair.loss) for pair in fast if pair.loss > settings.log_loss_in_scope]
-
-
-def mark_concurrent_pairs(found: Sequence[SlowPair], flows: Flows, effects: Effects) -> list[SlowPair]:
-    """Return the slow pairs with `beside` set if they were never measured alone, where sharing a link costs time.
-
-    The load that the routes predict is that of one turn of a round. A turn that lasts longer than the begin of the next
-    turn shares its links with that turn as well. Where the topology does not name all hosts, the links that messages of
-    the other hosts cross are unknown, and so is the cost of sharing them.
-    """
-    pairs, switch = effects.residual, effects.classes.placement.switch
-    routes_known = (switch >= 0).all() or (switch < 0).all()
-    if routes_known and effects.classes.sharing(effects.class_log_time, effects.link_tolerance) is None:
-        return list(found)
-
-    def beside(source: int, target: int) -> bool:
-        if switch[source] == switch[target] >= 0:
-            return False
-        if pairs.partner is None:
-            return flows.rounds is not None
-        return bool(flows.concurrent[pairs.partner[source] == target].all())
-
-    return [replace(pair, beside=pair.one_way and beside(*pair.ranks)) for pair in found]
 
 
 def _slow_in_both_directions(tail: _Tail, settings: Settings, views: int) -> list[SlowPair]:

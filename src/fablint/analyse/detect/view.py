@@ -26,7 +26,8 @@ from fablint.analyse.detect.coverage import count_crossing_pairs, count_host_par
 from fablint.analyse.detect.evidence import Evidence, gather_evidence
 from fablint.analyse.detect.follow_ups import propose_follow_ups, propose_late_follow_ups, retests
 from fablint.analyse.detect.lateness.adaptive_links import LateComponent, find_late_components
-from fablint.analyse.detect.outlier_pairs import SlowPair, mark_concurrent_pairs, slow_hosts, slow_pairs
+from fablint.analyse.detect.outlier_pairs import SlowPair, slow_hosts, slow_pairs
+from fablint.analyse.detect.pair_circumstances import describe_slow_pairs
 from fablint.analyse.detect.paths.geometry import GEOMETRY_S, has_assumed_cables, most_extra_s
 from fablint.analyse.detect.paths.view_paths import Paths, paths_of, subtract_paths
 from fablint.analyse.detect.search import Bar, Detection, Sides, detect_components
@@ -245,9 +246,8 @@ def _search(evidence: Evidence, effects: Effects, context: _SearchContext) -> _S
             evidence.remove(case.cells)
         if late_detections:
             effects = without(effects, evidence.gain == 0)
-    pairs = mark_concurrent_pairs(
-        slow_pairs(evidence, effects, settings, views=context.views, one_way=flows.one_way), flows, effects
-    )
+    outliers = slow_pairs(evidence, effects, settings, views=context.views, one_way=flows.one_way)
+    pairs = describe_slow_pairs(outliers, flows, effects, evidence)
     candidates = _find_candidates(evidence, effects, context)
     left_over = [] if flows.is_star else unexplained(evidence, effects, settings, [pair.ranks for pair in pairs])
     return _SearchResult(

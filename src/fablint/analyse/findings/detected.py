@@ -15,7 +15,7 @@ from fablint.analyse.detect.paths.geometry import GEOMETRY_S
 from fablint.analyse.detect.search import Detection
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import detection_evidence, relative, seen_in
-from fablint.analyse.findings.paths.pair_routes import suspect_routes
+from fablint.analyse.findings.paths.pair_routes import slow_routes
 from fablint.analyse.fit.alpha_beta import explain
 from fablint.analyse.phrasing import next_step
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Placement, State
@@ -249,7 +249,7 @@ def suspected(views: Sequence[ViewResult], placement: Placement, known: Sequence
             if host not in reported:
                 reported.add(host)
                 findings.append(_suspect_host(view, host, loss, placement))
-    return findings + suspect_routes(views, placement, reported)
+    return findings + slow_routes(views, placement, reported)
 
 
 def named_hosts(findings: Sequence[Finding], placement: Placement) -> Codes:

@@ -1,9 +1,11 @@
-"""Findings about single pairs of hosts: routes that are SUSPECT, and pairs that are faster than all others."""
+"""Findings about single pairs of hosts: slow routes, and pairs that are faster than all others."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 
@@ -12,49 +14,73 @@ from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
-from fablint.model import ComponentRef, Finding, Placement, State
+from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
+from fablint.model.component import cause
 from fablint.model.verdict import advise
 
 MOST_NAMED = 6  # pairs in the name of a finding
 
 
-def suspect_routes(views: Sequence[ViewResult], placement: Placement, reported: set[int]) -> list[Finding]:
+def slow_routes(views: Sequence[ViewResult], placement: Placement, reported: set[int]) -> list[Finding]:
     """Slow pairs that no part explains, folded where a set of hosts is slow with the same other hosts.
+
+    A pair is CONFOUNDED if its time explains it in each view that shows it, else SUSPECT.
 
     `reported`: codes of the hosts that other findings are about.
     """
-    losses: dict[tuple[int, int], tuple[float, ViewResult]] = {}
+    both: dict[tuple[int, int], tuple[SlowPair, ViewResult]] = {}
     one_way: dict[tuple[int, int], tuple[SlowPair, ViewResult]] = {}
     for view in views:
         for pair in view.slow_pairs:
             a, b = (int(placement.host[rank]) for rank in pair.ranks)
             if a in reported or b in reported or placement.oversubscribed[[a, b]].any() or pair.loss < 0:
                 continue
-            ends = (min(a, b), max(a, b))
-            if pair.one_way and ((a, b) not in one_way or pair.loss > one_way[a, b][0].loss):
-                one_way[a, b] = pair, view
-            if not pair.one_way and (ends not in losses or pair.loss > losses[ends][0]):
-                losses[ends] = pair.loss, view
+            known, ends = (one_way, (a, b)) if pair.one_way else (both, (min(a, b), max(a, b)))
+            if ends not in known or _weight(pair) > _weight(known[ends][0]):
+                known[ends] = pair, view
     findings = [
         _unidirectional_route(view, pair, placement)
         for ends, (pair, view) in one_way.items()
-        if (min(ends), max(ends)) not in losses
+        if (min(ends), max(ends)) not in both
     ]
-    for left, right in _blocks(losses):
-        inside = [found for pair, found in losses.items() if pair[0] in left and pair[1] in right]
-        loss, view = max(inside, key=lambda found: found[0])
-        component = ComponentRef.of("route", *([placement.hosts[host] for host in side] for side in (left, right)))
-        findings.append(
-            Finding(
-                state=State.SUSPECT,
-                components=(component,),
-                quantity=view.quantity,
-                effect=relative(loss, view.quantity),
-                evidence=(seen_in(view, "slow_block", slow=len(inside), pairs=len(left) * len(right)),),
-                next_step=next_step(component),
-            )
-        )
+    for is_confounded in (False, True):
+        ends_of_kind = [ends for ends, (pair, _) in both.items() if (pair.meanwhile is not None) is is_confounded]
+        for left, right in _blocks(ends_of_kind):
+            inside = [both[ends] for ends in ends_of_kind if ends[0] in left and ends[1] in right]
+            findings.append(_bidirectional_route(inside, (left, right), placement))
     return findings + _faster(views, placement)
+
+
+def _weight(pair: SlowPair) -> tuple[bool, float]:
+    """Sort key of the results of several views about one pair: one that no other cause explains counts first."""
+    return pair.meanwhile is None, pair.loss
+
+
+def _bidirectional_route(
+    pairs: Sequence[tuple[SlowPair, ViewResult]], sides: tuple[Sequence[int], Sequence[int]], placement: Placement
+) -> Finding:
+    """The finding about all pairs between two sets of hosts, which the slowest of them represents."""
+    slowest, view = max(pairs, key=lambda found: found[0].loss)
+    component = ComponentRef.of("route", *([placement.hosts[host] for host in side] for side in sides))
+    evidence = seen_in(view, "slow_block", slow=len(pairs), pairs=len(sides[0]) * len(sides[1]))
+    return Finding(
+        components=(component,),
+        quantity=view.quantity,
+        effect=relative(slowest.loss, view.quantity),
+        next_step=next_step(component),
+        **_cause(slowest, view, evidence),
+    )
+
+
+def _cause(pair: SlowPair, view: ViewResult, evidence: EvidenceRecord) -> dict[str, Any]:
+    """State, evidence and ambiguity group of a finding about a slow pair: whether its time explains it as well."""
+    if pair.meanwhile is None:
+        return {"state": State.NOT_JUDGED if pair.beside else State.SUSPECT, "evidence": (evidence,)}
+    return {
+        "state": State.CONFOUNDED,
+        "evidence": (evidence, seen_in(view, "slow_meanwhile", **asdict(pair.meanwhile))),
+        "ambiguity_group": (cause("another load at that time"),),
+    }
 
 
 def off_slow_paths(
@@ -96,13 +122,13 @@ def _names(placement: Placement) -> list[str]:
 def _unidirectional_route(view: ViewResult, pair: SlowPair, placement: Placement) -> Finding:
     source, target = (placement.hosts[placement.host[rank]] for rank in pair.ranks)
     component = ComponentRef.of("route", source, target, directed=True)
+    evidence = seen_in(view, "one_direction_shared" if pair.beside else "one_direction")
     return Finding(
-        state=State.NOT_JUDGED if pair.beside else State.SUSPECT,
         components=(component,),
         quantity=view.quantity,
         effect=relative(pair.loss, view.quantity),
-        evidence=(seen_in(view, "one_direction_shared" if pair.beside else "one_direction"),),
         next_step=advise("inspect_direction", component),
+        **_cause(pair, view, evidence),
     )
 
 

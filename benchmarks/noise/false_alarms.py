@@ -1,6 +1,6 @@
 """Rates of false findings on healthy fabrics and of named faults: one line per fabric, noise and fault.
 
-    python benchmarks/false_alarms.py [--seeds 20] [--hosts 64,1024] [--processes 2] [--only healthy]
+    python benchmarks/noise/false_alarms.py [--seeds 20] [--hosts 64,1024] [--processes 2] [--only healthy]
 
 `exact` counts the seeds in which the FAULT findings are the truth and nothing else; `false` those in which some
 FAULT finding is not the truth; `other` those with SUSPECT or CONFOUNDED findings.

@@ -1,0 +1,110 @@
+"""Verdicts on fabrics whose measurements meet bursts of load, healthy and with one slow route: one line per case.
+
+    python benchmarks/noise/bursts_of_load.py [--seeds 40] [--processes 2] [--only machine]
+
+A burst slows every message of the whole fabric (`machine`) or of one host (`host`) for a while: each measurement that
+begins in it takes a random multiple of its time. Bursts are placed in time, not on pairs, which no noise of the
+simulator does. FAULT, SUSPECT and CONFOUNDED count the seeds with such findings, `SUSPECT route` and `CONFOUNDED route`
+pairs of hosts that are healthy, `SUSPECT true` and `CONFOUNDED true` the seeds in which the slow route is found.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from fablint.analyse import diagnose
+from fablint.model import Row, Run
+from fablint.simulate import Fabric, Noise, full_mesh
+from fablint.simulate.rounds import all_rounds
+from fablint.simulate.simulated_rows import SimulatedRow
+from fablint.simulate.simulation import SimulatedFabric
+
+FABRICS: dict[str, Callable[[], Fabric]] = {"16 hosts": lambda: full_mesh(4, 4), "64 hosts": lambda: full_mesh(8, 8)}
+SLOWER = {"latency": 1.2, "bandwidth": 0.4}  # mean of log(time) that a burst adds
+LOSS = {"latency": 0.7, "bandwidth": 0.5}  # of log(time), of the slow route
+# Mean number of bursts in a row, and their mean length as a share of it.
+BURSTS = {"none": (0.0, 0.0), "short": (8.0, 0.004), "long": (1.5, 0.1)}
+ROUTE = (1, 14)  # ranks
+
+
+def disturb(row: Row, host: np.ndarray, kind: str, burst: str, rng: np.random.Generator) -> None:
+    """Slow the measurements of a row that begin in a burst."""
+    number, length = BURSTS[burst]
+    started, times, partner = row.arrays["started"], row.arrays["time_median"], row.arrays["dst"]
+    measured = partner >= 0
+    begin, wall = float(started[measured].min()), float(row.attributes["wall_s"])
+    for _ in range(rng.poisson(number)):
+        since = begin + wall * rng.random()
+        until = since + wall * rng.exponential(length)
+        hit = measured & (started >= since) & (started < until)
+        if kind == "host":
+            victim = rng.integers(int(host.max()) + 1)
+            hit &= (host[:, None] == victim) | (host[np.maximum(partner, 0)] == victim)
+        times[hit] *= np.exp(rng.exponential(SLOWER[row.quantity], (np.count_nonzero(hit), 1)))
+
+
+def measured_run(fabric: Fabric, order: str, kind: str, burst: str, *, faulty: bool, seed: int) -> Run:
+    """Return a run of all pairs in rounds."""
+    rows = (SimulatedRow("latency", (8,), order), SimulatedRow("bandwidth", (1 << 20,), order))  # type: ignore[arg-type]
+    rounds = all_rounds(len(fabric.hosts))
+    run = SimulatedFabric(fabric, noise=Noise("lognormal", spike_share=0.0), seed=seed).measure(rounds, rows)
+    rng = np.random.default_rng([seed, 7])
+    host = np.arange(len(fabric.hosts))
+    rows_disturbed = []
+    for row in run.rows:
+        row = replace(row, arrays={name: np.array(values) for name, values in row.arrays.items()})
+        disturb(row, host, kind, burst, rng)
+        for a, b in (ROUTE, ROUTE[::-1]) if faulty else ():
+            row.arrays["time_median"][a, row.arrays["dst"][a] == b] *= np.exp(LOSS[row.quantity])
+        rows_disturbed.append(row)
+    return replace(run, rows=tuple(rows_disturbed))
+
+
+def trial(fabric: str, order: str, kind: str, burst: str, faulty: bool, seed: int) -> Counter[str]:
+    """Return what one run shows."""
+    made = FABRICS[fabric]()
+    run = measured_run(made, order, kind, burst, faulty=faulty, seed=seed)
+    findings = diagnose(run, made.topology).verdict.findings
+    truth = {frozenset(made.hosts[rank] for rank in ROUTE)} if faulty else set()
+    shown: Counter[str] = Counter({finding.state.value for finding in findings})
+    for finding in findings:
+        pairs = {frozenset(ends) for ends in finding.directions} if finding.component == "route" else set()
+        shown[f"{finding.state} true"] += len(pairs & truth)
+        shown[f"{finding.state} route"] += len(pairs - truth)
+    return shown
+
+
+def main() -> None:
+    """Print the table."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--seeds", type=int, default=40)
+    options.add_argument("--processes", type=int, default=2)
+    options.add_argument("--only", default="", help="cases whose name contains this")
+    chosen = options.parse_args()
+    columns = ("FAULT", *(f"{state}{of}" for of in ("", " route", " true") for state in ("SUSPECT", "CONFOUNDED")))
+    print(f"{'case':<46}", *columns)
+    with ProcessPoolExecutor(chosen.processes) as pool:
+        for faulty in (False, True):
+            for fabric in FABRICS:
+                for order in ("serial", "parallel"):
+                    for kind, burst in (
+                        ("-", "none"),
+                        *((k, b) for k in ("machine", "host") for b in ("short", "long")),
+                    ):
+                        name = f"{'slow route' if faulty else 'healthy'}, {fabric}, {order}, {kind} {burst}"
+                        if chosen.only not in name:
+                            continue
+                        found = pool.map(partial(trial, fabric, order, kind, burst, faulty), range(1, chosen.seeds + 1))
+                        count = sum(found, Counter[str]())
+                        print(f"{name:<46}", *(f"{count[name]:>{len(name)}}" for name in columns), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 
-from fablint.measure import examine
+from fablint.measure import doctor, examine
+
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 def checks(system) -> dict[str, tuple[bool, str]]:
@@ -36,3 +40,14 @@ def test_a_shell_bound_to_one_cpu_is_reported(staged, monkeypatch):
     assert checks(staged)["CPUs"][0] is False
     staged.cpus = frozenset({3, 4})
     assert checks(staged)["CPUs"][0] is True
+
+
+def test_a_missing_library_is_in_the_extra_that_its_remedy_installs(staged, monkeypatch):
+    staged.variables["PATH"] = "/nowhere"
+    monkeypatch.setattr(doctor, "find_spec", lambda package: None)
+    extras = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]
+    named = [(check.state.split()[0], check.remedy) for check in examine(staged) if check.name == "extra"]
+    assert {package for package, _ in named} == {"h5netcdf", "pyarrow", "reportlab"}
+    for package, remedy in named:
+        extra = re.fullmatch(r"pip install 'fablint\[(\w+)\]'", remedy)[1]
+        assert any(requirement.startswith(package) for requirement in extras[extra])

@@ -150,7 +150,7 @@ def test_a_missing_package_is_named(to, package, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UsageError) as caught:
         export_run(run_of(list_row()), to, tmp_path / "a")
-    assert str(caught.value) == f"export to {to} needs {package}: pip install fablint[export]"
+    assert str(caught.value) == f"export to {to} needs {package}: pip install 'fablint[export]'"
 
 
 def test_an_unknown_format_is_refused(tmp_path):

@@ -59,7 +59,7 @@ def _write_parquet(database: Database, path: Path) -> int:
         import pyarrow
         from pyarrow import parquet
     except ImportError:
-        raise UsageError("export to Parquet needs pyarrow", "pip install fablint[export]") from None
+        raise UsageError("export to Parquet needs pyarrow", "pip install 'fablint[export]'") from None
     words = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
     types = {"started": pyarrow.float64(), "size": pyarrow.int64(), "pairs": pyarrow.int64()}
     types |= dict.fromkeys(QUANTILES, pyarrow.float64())

@@ -24,7 +24,11 @@ _PINNED_MEMORY = 64 * 2**20  # memory that an RDMA stack registers for a few con
 SRUN_REMEDY = "another launcher is used; for srun load an MPI whose PMI srun --mpi=list shows, or install that PMI"
 _FIRST_NODE = 0  # NUMA node, of a memory that is bound to one
 _DAMAGING = "corrupt"  # it tests --validate
-_EXTRAS = {"h5netcdf": "export to netcdf and hdf5", "pyarrow": "export to parquet"}
+_EXTRAS = {  # optional package: what needs it, and the extra of pip that installs it
+    "h5netcdf": ("export to netcdf and hdf5", "export"),
+    "pyarrow": ("export to parquet", "export"),
+    "reportlab": ("report --pdf and --png", "pdf"),
+}
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,7 @@ def _memory(system: System) -> Iterator[DoctorCheck]:
 
 
 def _extras(system: System) -> Iterator[DoctorCheck]:
-    for package, purpose in _EXTRAS.items():
+    for package, (purpose, extra) in _EXTRAS.items():
         found = find_spec(package) is not None
         words = f"{package} for {purpose}" + ("" if found else " is not installed")
-        yield DoctorCheck("extra", found, words, "" if found else "pip install 'fablint[export]'", False)
+        yield DoctorCheck("extra", found, words, "" if found else f"pip install 'fablint[{extra}]'", False)

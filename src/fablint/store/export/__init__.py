@@ -57,4 +57,4 @@ def need(package: str, to: str) -> Any:
     try:
         return importlib.import_module(package)
     except ImportError:
-        raise UsageError(f"export to {to} needs {package}", "pip install fablint[export]") from None
+        raise UsageError(f"export to {to} needs {package}", "pip install 'fablint[export]'") from None

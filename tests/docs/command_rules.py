@@ -19,7 +19,7 @@ RULES = (
     Rule(r"^\$ ", "", "the prompt"),
     Rule(r"^pip install .*|^make (demo|test)\b.*", None, "set-up of an environment: .ci/run does it"),
     Rule(r"^make -C engine .*|^cmake .*", None, "compiles the engine again; engine/tests/run.sh runs the same make"),
-    Rule(r"^python docs/decision_figures.py .*", None, "writes into the checkout"),
+    Rule(r"^python docs/decision_figures.py .*", None, "writes into the checkout; test_pictures.py runs it"),
     Rule(
         r"^mpiexec -n \d fablint-engine",
         "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpiexec -n 2 $(fablint engine path)",

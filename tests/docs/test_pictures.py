@@ -6,13 +6,21 @@ import html
 import re
 from pathlib import Path
 
+import decision_figures
 import pictures
 import pytest
+from documented_commands import ROOT
+from page_blocks import blocks
 
 REDRAW = "run .venv/bin/python docs/pictures.py, and look at the pictures"
 PHOTOGRAPHS = {name: one for name, one in pictures.PICTURES.items() if isinstance(one, pictures.PagePicture)}
 TERMINALS = {name: one for name, one in pictures.PICTURES.items() if isinstance(one, pictures.TerminalPicture)}
 RUNS = [pytest.param(run, marks=() if "--full" in words else pytest.mark.long) for run, words in pictures.RUNS.items()]
+EXAMPLE_PAGE = ROOT / "docs" / "explanation" / "how-it-decides.md"
+EXAMPLE = (
+    *("--topology", "mesh", "--shape", "8x8", "--fault", "cable:s2=s5:-20%", "--fault", "host:h12:tx:-30%"),
+    *("--seed", "7"),
+)
 _TEXT = re.compile(r"<text [^>]*>([^<]*)</text>")
 
 
@@ -52,3 +60,21 @@ def test_a_digest_does_not_depend_on_measurements(other: str) -> None:
 )
 def test_a_digest_depends_on_style_elements_and_words(change: tuple[str, str]) -> None:
     assert pictures.page_digest(PAGE.replace(*change)) != pictures.page_digest(PAGE)
+
+
+@pytest.mark.long
+def test_the_worked_example_of_how_it_decides_is_that_of_today(
+    fablint_in_process, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its figures, and what its command prints; the script of the figures computes the other numbers of the page."""
+    fablint_in_process("-q", "simulate", *EXAMPLE, "-o", "example.run")
+    printed = " ".join(fablint_in_process("analyse", "example.run").stdout.split())
+    block = next(block for block in blocks(EXAMPLE_PAGE) if block.lines[0].startswith("FAULT"))
+    for finding in "\n".join(block.lines).split("FAULT")[1:]:
+        assert " ".join(finding.split()) in printed
+    drawn = tmp_path / "drawn"
+    monkeypatch.setattr(decision_figures, "IMAGES", drawn)
+    decision_figures.main(str(tmp_path / "example.run"))
+    texts = {path.name: path.read_text() for path in drawn.iterdir()}
+    kept = {path.name: path.read_text() for path in pictures.IMAGES.glob("decide-*")}
+    assert texts == kept, "run .venv/bin/python docs/decision_figures.py example.run, as its first lines say"

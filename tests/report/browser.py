@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH")
-_OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-component-update", "--disable-sync")
+OPTIONS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-component-update", "--disable-sync")
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,6 @@ class Reader:
 def started() -> Iterator[Reader]:
     """A browser for the tests of a module: starting one takes a second."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_OPTIONS)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
         yield Reader(browser)
         browser.close()

@@ -11,17 +11,22 @@ import pytest
 from report_cases import diagnose
 from table_cases import row as table_row
 
+from fablint.analyse import diagnose as analysed
 from fablint.model import State
+from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.report.html.block_maps import BlockCells, Blocks
+from fablint.report.html.charts import host_effects
 from fablint.report.html.drawings.scales import bulk_ends, ticks
-from fablint.report.html.drawings.strips import timeline
+from fablint.report.html.drawings.strips import percent_of, timeline
 from fablint.report.html.finding_charts import strips
+from fablint.report.html.link_values import all_links
 from fablint.report.html.maps import page_data
 from fablint.report.html.page_data import PageSource
 from fablint.report.survey.late_shares import late_shares
 from fablint.report.survey.measured_cells import MeasuredCells
-from fablint.simulate import Fault, SimulatedFabric, fat_tree
+from fablint.simulate import Fault, SimulatedFabric, SimulatedRow, dragonfly, fat_tree
 from fablint.simulate.rounds import all_rounds
+from fablint.topology.routed_placement import RoutedPlacement
 from finding_cases import component, finding
 
 FABRIC = fat_tree(4, 2)
@@ -115,6 +120,37 @@ def test_late_messages_are_counted_against_the_pair_s_own_median():
     share, limit = late_shares(row, row.sizes[0], found)
     assert 1.0 < limit < 2.0
     assert share[np.argsort(found.src)] == pytest.approx([0.04, 0.02])
+
+
+def test_the_slow_link_of_an_adaptive_fabric_has_the_most_late_messages() -> None:
+    fabric, row = (
+        dragonfly(9, 4, 2),
+        SimulatedRow("bandwidth", (1 << 20,), histogram=True, statistics=("median", "p99")),
+    )
+    faulty = SimulatedFabric(fabric, (Fault(component("link", "g0r1>g0r2"), bandwidth_factor=0.5),), seed=3)
+    run = faulty.measure(stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology)), (row,))
+    found = PageSource(run, analysed(run, fabric.topology))
+    values = all_links(found)[run.rows[0].name]
+    assert values.late is not None and found.routes is not None
+    assert found.routes.names[int(np.nanargmax(values.late))] == "g0r1>g0r2"
+    own, rest = map(float, re.findall(r"([\d.]+) %", strips(found)[0].words))
+    assert own > 30 > 10 > rest
+
+
+def test_a_host_that_is_not_judged_is_explained_by_no_finding() -> None:
+    found = source(None)
+    states = (State.FAULT, State.NOT_JUDGED)
+    named = [finding(state, "host", f"h{host:02d}") for host, state in enumerate(states)]
+    effects = {one.host: one for one in host_effects(found.run, found.diagnosis.fits[0], named)}
+    assert {host: effects[host].explained for host in effects.keys() & {"h00", "h01"}} == {
+        "h00": "FAULT host h00",
+        "h01": "",
+    }
+
+
+@pytest.mark.parametrize(("drift", "words"), [(-0.02, "+0.0 %"), (-0.06, "-0.1 %"), (0.24, "+0.2 %")])
+def test_nothing_has_no_minus_sign(drift: float, words: str) -> None:
+    assert percent_of(drift) == words
 
 
 def test_a_spike_does_not_set_the_ends_of_a_scale():

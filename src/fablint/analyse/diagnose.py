@@ -35,7 +35,7 @@ from fablint.analyse.findings.unreported_components import judgeable_links, unre
 from fablint.analyse.findings.within_hosts.gpu_coverage import gpu_notes
 from fablint.analyse.findings.within_hosts.intra_node import slow_gpus, slow_inside
 from fablint.analyse.fit.topology_inference import infer_topology
-from fablint.analyse.phrasing import between_switches, times_text
+from fablint.analyse.phrasing import between_switches, times_text, with_possible_steps
 from fablint.analyse.settings import Settings
 from fablint.model import (
     ComponentRef,
@@ -132,13 +132,7 @@ def diagnose(
         *gpu_notes(run, clearing, placement, settings),
         *left_out,
     ]
-    if "imported" in run.attributes:
-        findings = [
-            finding.model_copy(
-                update={"next_step": tuple(action for action in finding.next_step if action.kind != "resume")}
-            )
-            for finding in findings
-        ]
+    findings = [with_possible_steps(finding, run) for finding in findings]
     return Diagnosis(
         verdict_of(
             findings,

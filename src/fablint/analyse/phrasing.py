@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fablint.model import ComponentKind, ComponentRef, Endpoint, Run, Topology
+from fablint.model import ComponentKind, ComponentRef, Endpoint, Finding, Run, Topology
 from fablint.model.verdict import Action, advise
 
 NEXT_STEP: dict[ComponentKind, str] = {  # the action for a faulty component
@@ -14,6 +14,8 @@ NEXT_STEP: dict[ComponentKind, str] = {  # the action for a faulty component
     "link": "inspect_link",
     "route": "inspect_route",
 }
+
+_AGAIN = ("retest", "resume", "inspect_route", "inspect_direction")  # actions that measure again, beside `measure_*`
 
 DESIGN = "as slow as all others of its kind: what the network was built for"
 GEOMETRY = "later by no more than a longer cable or more switches explain"
@@ -42,6 +44,17 @@ def run_name(run: Run) -> str:
 def retest(name: str) -> tuple[Action, ...]:
     """Return the action that measures the components of a run again."""
     return advise("retest", run=name)
+
+
+def with_possible_steps(finding: Finding, run: Run) -> Finding:
+    """Return a finding without what cannot be done: to resume a run of another tool, to measure a simulated fabric."""
+    if "simulated" in run.attributes:
+        kept = [one for one in finding.next_step if one.kind not in _AGAIN and not one.kind.startswith("measure_")]
+    elif "imported" in run.attributes:
+        kept = [one for one in finding.next_step if one.kind != "resume"]
+    else:
+        return finding
+    return finding.model_copy(update={"next_step": tuple(kept)})
 
 
 def times_text(ratio: float) -> str:

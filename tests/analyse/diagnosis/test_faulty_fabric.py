@@ -1,12 +1,16 @@
 """Faulty components are reported with direction and size of the loss, and nothing else is reported."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from analyse_cases import changed, deleted, fit_of, in_rounds, named, permuted, reported
 from hypothesis import example, given, settings, strategies as st
 
 from fablint.analyse import diagnose
-from fablint.model import Scope, State
+from fablint.analyse.phrasing import with_possible_steps
+from fablint.model import Finding, Scope, State
+from fablint.model.verdict import advise
 from fablint.simulate import CHECK_ROWS, Fault, Noise, full_mesh, simulate
 from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
@@ -81,6 +85,24 @@ def test_a_host_has_its_series_class_and_a_next_step() -> None:
     assert group(finding) == ("NIC of h05", "cable h05=s0", "port of s0 to h05")
     assert "loopback" in advice(finding.next_step)
     assert "of 126 pairs slow" in sentences(finding.evidence)
+
+
+@pytest.mark.parametrize(
+    ("origin", "kinds"),
+    [
+        ({}, ["swap_cable", "retest", "measure_longer", "resume"]),
+        ({"imported": {"tool": "osu"}}, ["swap_cable", "retest", "measure_longer"]),
+        ({"simulated": {"kind": "mesh"}}, ["swap_cable"]),
+    ],
+)
+def test_no_step_measures_a_simulated_fabric_or_resumes_another_tool(origin, kinds) -> None:
+    run = simulate(MESH)
+    run = replace(
+        run, attributes={name: run.attributes[name] for name in run.attributes if name != "simulated"} | origin
+    )
+    steps = [step for kind in ("swap_cable", "retest", "measure_longer", "resume") for step in advise(kind)]
+    found = Finding(state=State.FAULT, components=(ref("host", "h05"),), next_step=tuple(steps))
+    assert [step.kind for step in with_possible_steps(found, run).next_step] == kinds
 
 
 def test_one_host_per_switch_is_indistinguishable_from_its_switch() -> None:

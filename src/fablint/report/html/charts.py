@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.model import Finding, Fit, Row, Run, Scope
+from fablint.model import Finding, Fit, Row, Run, Scope, State
 from fablint.report import finding_order, run_facts
 from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
@@ -136,7 +136,7 @@ def host_effects(run: Run, fit: Fit, found: Sequence[Finding] = ()) -> tuple[Hos
     ranked = np.argsort(-slowest.max(axis=0), kind="stable")[:RANKED_HOSTS]
     noise = 4 * fit.noise if np.isfinite(fit.noise) else 0.0  # effects within the noise draw short bars
     longest = max(float(np.abs(slowest[:, ranked]).max(initial=0.0)), noise, 0.02)
-    known = finding_order.faulty(found)
+    known = [one for one in finding_order.faulty(found) if one.state is not State.NOT_JUDGED]  # explains nothing
     return tuple(
         HostEffect(
             host=run.hosts[index],

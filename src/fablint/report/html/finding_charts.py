@@ -32,7 +32,7 @@ def strips(source: PageSource) -> dict[int, Plot]:
             continue
         mine = np.zeros(own.cells.src.size, dtype=bool)
         mine[crossed(crossing, own, source)] = True
-        late = own.late[0] if own.late is not None and crossing.is_between_switches else None
+        late = own.late[0] if own.late is not None and crossing.through is not None else None
         late = late if units.is_rate(own.row.quantity) else None
         if plot := strip(own.row, own.size, own.cells, mine, explained(own, source), late):
             made[places[id(finding)]] = plot

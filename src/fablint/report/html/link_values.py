@@ -54,11 +54,7 @@ def link_values(own: CellSet, source: PageSource) -> LinkValues | None:
     )
     count, late = len(routes.ends), None
     if own.late is not None:
-        query, link, share = routes.exposure(code[place.switch[directions[0][0]]], code[place.switch[directions[0][1]]])
-        weight = np.bincount(link, share, count)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            late = np.bincount(link, share * own.late[0][positions][query], count) / weight
-        cell = query
+        cell, link, share = routes.exposure(code[place.switch[directions[0][0]]], code[place.switch[directions[0][1]]])
     else:
         cells_of, links = [], []
         for a, b in directions:
@@ -72,6 +68,10 @@ def link_values(own: CellSet, source: PageSource) -> LinkValues | None:
     time = GroupedValues.of(cells.time[cell], link, count).medians()
     kept = _own_only(own, positions[cell], link, source)
     residual = GroupedValues.of(cells.residual[cell][kept], link[kept], count).medians()
+    if own.late is not None:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(kept, share, 0.0)
+            late = np.bincount(link, share * own.late[0][positions][cell], count) / np.bincount(link, share, count)
     return LinkValues(own, np.bincount(link, minlength=count), residual, time, late)
 
 

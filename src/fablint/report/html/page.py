@@ -7,8 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from fablint.model import Diagnosis, Finding, Run
-from fablint.model.verdict import Action
+from fablint.model import Diagnosis, Run
 from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.html import charts, finding_charts, pair_lists
 from fablint.report.html.coverage_words import coverage_words
@@ -58,7 +57,7 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
     style, script = asset("report.css"), "".join(map(asset, SCRIPTS))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update(text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes)
-    environment.globals.update(sentences=sentences, advice=advice, len=len, next_step=next_step)
+    environment.globals.update(sentences=sentences, advice=advice, len=len)
     environment.globals.update(MOST_ALL_OPEN=MOST_ALL_OPEN, MOST_OPEN=MOST_OPEN, MOST_LISTED=MOST_LISTED)
     drawn, transports = drawing(source), transport_sections(run, run.rows)
     distances = scopes.scope_lines(run, source.placement, surveys)
@@ -118,10 +117,3 @@ def contents(present: set[str], rows: Sequence[charts.RowCharts]) -> list[tuple[
 def timelines(source: PageSource) -> dict[str, Plot | None]:
     """Deviations of all pairs over time, by row, each from pairs of the same distance."""
     return {name: timeline(own.row, own.size, own.cells, deviations(own, source)) for name, own in source.cells.items()}
-
-
-def next_step(finding: Finding, run: Run) -> tuple[Action, ...]:
-    """What to do about a finding; of a simulated run without measuring again."""
-    again = finding.next_step if "simulated" not in run.attributes else ()
-    kept = (one for one in finding.next_step if one.kind not in ("retest", "resume") and "measure" not in one.kind)
-    return again or tuple(kept)

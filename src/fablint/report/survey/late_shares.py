@@ -9,7 +9,8 @@ from fablint.model import Row, Topology
 from fablint.report.survey.measured_cells import MeasuredCells
 
 USUALLY_LATE = 0.05  # share of all messages beyond the limit
-LEAST_LATE = 1.05  # of a pair's median: what is later may be called late
+FAR = 0.75  # distances of the quartiles above the upper one: from there, or from that share, a message is late
+LEAST_LATE = 1.05  # of a pair's usual time: what is later may be called late
 _SAMPLED = 2000  # cells from which the limit is taken
 _BLOCK = 1 << 25  # counts that are read at a time
 
@@ -20,26 +21,32 @@ def has_late_messages(row: Row, topology: Topology | None) -> bool:
 
 
 def late_shares(row: Row, size: int, cells: MeasuredCells) -> tuple[npt.NDArray[np.float32], float]:
-    """(k,) share of the messages of each cell that are late, and the limit as a multiple of the pair's median."""
+    """(k,) share of the messages of each cell that are late, and the limit as a multiple of the pair's usual time.
+
+    That is the model's time, and without a model the pair's own median: where most messages of a pair cross a slow
+    link, its own median is slow.
+    """
     edges = np.asarray(row.arrays["bucket"][:], dtype=float)
     index, buckets = row.sizes.index(size), edges.size
-    median = np.exp(cells.time.astype(float))
-    sampled = np.unique(np.linspace(0, median.size - 1, min(median.size, _SAMPLED)).astype(int))
+    usual = np.exp(cells.time.astype(float) - np.nan_to_num(cells.residual.astype(float)))
+    sampled = np.unique(np.linspace(0, usual.size - 1, min(usual.size, _SAMPLED)).astype(int))
     grid = np.geomspace(0.5, 50, 1000)
     pooled = np.zeros(grid.size - 1)
     for first in range(0, sampled.size, 200):
         some = sampled[first : first + 200]
         counts = _counts(row, index, tuple(one[some] for one in cells.at))
-        place = np.clip(np.searchsorted(grid, edges / median[some][:, None]) - 1, 0, pooled.size - 1)
+        place = np.clip(np.searchsorted(grid, edges / usual[some][:, None]) - 1, 0, pooled.size - 1)
         pooled += np.bincount(place.ravel(), counts.ravel(), pooled.size)
     below = np.cumsum(pooled) / max(pooled.sum(), 1)
-    limit = max(LEAST_LATE, float(grid[min(int(np.searchsorted(below, 1 - USUALLY_LATE)) + 1, grid.size - 1)]))
-    share = np.zeros(median.size, dtype=np.float32)
+    places = np.searchsorted(below, (0.25, 0.75, 1 - USUALLY_LATE)) + 1
+    lower, upper, rare = grid[np.minimum(places, grid.size - 1)].tolist()
+    limit = max(LEAST_LATE, min(rare, upper + FAR * (upper - lower)))
+    share = np.zeros(usual.size, dtype=np.float32)
     step = max(1, _BLOCK // buckets)
-    for first in range(0, median.size, step):
-        some = np.arange(first, min(first + step, median.size))
+    for first in range(0, usual.size, step):
+        some = np.arange(first, min(first + step, usual.size))
         counts = _counts(row, index, tuple(one[some] for one in cells.at))
-        above = edges[None, :] >= (limit * median[some])[:, None]
+        above = edges[None, :] >= (limit * usual[some])[:, None]
         share[some] = (counts * above).sum(axis=1) / np.maximum(counts.sum(axis=1), 1)
     return share, limit
 

@@ -49,14 +49,18 @@ def strip(
     layers = [PlotLayer("band", _quantiles(at[rest], value[rest], x, y))]
     layers.append(PlotLayer("dots", dots(position(at[drawn], x, WIDTH), HEIGHT - position(value[drawn], y, HEIGHT))))
     middle = np.median(value[own]), np.median(value[rest])
+    figures = [percent_of(one) if late is None else f"{one:.1f} %" for one in middle]
     words = (
-        f"{title}: median {middle[0]:+.1f} % of {own.size:,} measurements of these pairs,"
-        f" {middle[1]:+.1f} % of {rest.size:,} that no finding explains"
+        f"{title}: median {figures[0]} of {units.plural(own.size, 'measurement')} of these pairs,"
+        f" {figures[1]} of {rest.size:,} that no finding explains"
     )
-    if late is not None:
-        words = words.replace("+", "")
     labels = tuple(f"{one:g} %" for one in reversed(y))
     return Plot(title, words, labels, time_labels(x, name), tuple(layers))
+
+
+def percent_of(value: float) -> str:
+    """A change with its sign and one decimal; nothing is `+0.0 %`."""
+    return f"{round(value, 1) + 0.0:+.1f} %"
 
 
 def _changes(row: Row, residual: np.ndarray) -> np.ndarray:
@@ -124,7 +128,7 @@ def timeline(row: Row, size: int, cells: MeasuredCells, residual: npt.NDArray[np
         layers.append(PlotLayer("dots", dots(across[bursts], HEIGHT - position(medians[bursts], y, HEIGHT))))
     third = max(1, medians.size // 3)
     drift = float(np.median(medians[-third:]) - np.median(medians[:third]))
-    words = f"{row.name}, {units.size(size)}: from the first third to the last {drift:+.1f} %" + (
+    words = f"{row.name}, {units.size(size)}: from the first third to the last {percent_of(drift)}" + (
         f", {units.plural(int(bursts.size), 'burst')} (red)" if bursts.size else ", no bursts"
     )
     labels = tuple(f"{one:g} %" for one in reversed(y))

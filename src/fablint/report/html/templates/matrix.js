@@ -205,7 +205,8 @@ function figureOf(map, logTime) {
 /** Relative change of the figure (a rate falls when the time grows), as text. */
 function changeOf(map, logEffect) {
   const value = 100 * Math.expm1(map.rate ? -logEffect : logEffect);
-  return `${value > 0 ? "+" : ""}${Math.abs(value) >= 10 ? value.toFixed(0) : value.toFixed(1)} %`;
+  const digits = value.toFixed(Math.abs(value) >= 10 ? 0 : 1).replace("-0.0", "0.0");
+  return `${value > 0 ? "+" : ""}${digits} %`;
 }
 
 /** Three significant digits, and two decimals where there is room. */

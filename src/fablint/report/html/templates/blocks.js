@@ -45,7 +45,7 @@ class BlockMap {
     if (this.linked && !this.isKnown[index]) return `${this.names[y]}, ${this.names[x]}: no link`;
     if (!pairs) return `${name}: not measured`;
     const words = this.late
-      ? [`${name}: ${this.figure(this.time[index])} of the messages take ${this.late.toFixed(2)} times their pair's median or more`]
+      ? [`${name}: ${this.figure(this.time[index])} of the messages take ${this.late.toFixed(2)} times the model's time or more`]
       : [`${name}: median ${this.figure(this.time[index])}`];
     const residual = this.residual[index];
     if (this.fitted) words.push(Number.isNaN(residual) ? this.linked ? "its pairs are those of other findings" : "no model" : `${this.change(residual)} against the model`);

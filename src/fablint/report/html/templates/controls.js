@@ -163,6 +163,11 @@ async function start() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view.draw());
 }
 
+/** A frame is painted first: the verdict is read while the map is made. A hidden page has no frames. */
+function afterFrame() {
+  return document.hidden ? Promise.resolve() : new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
+}
+
 /** What went wrong is written on the page, where a reader can quote it. */
 function fail(error) {
   document.documentElement.dataset.error = String(error);
@@ -170,4 +175,4 @@ function fail(error) {
 }
 
 openToPrint();
-start().then(() => { document.documentElement.dataset.ready = "true"; }, fail);
+afterFrame().then(start).then(() => { document.documentElement.dataset.ready = "true"; }, fail);

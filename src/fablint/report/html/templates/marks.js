@@ -40,24 +40,21 @@ class Marks {
     return mark.hosts ? this.ends(map, map.across, mark, false).map(({ bar: [first, end] }) => [first, 0, end, map.height]) : [];
   }
 
-  /** Frames around runs of cells: runs along lines, then equal runs of lines below each other. */
+  /** Frames [left, top, right, bottom] around runs of cells: along lines, and equal runs of lines below each other. */
   joined(map, cells) {
-    const isIn = (x, y) => cells.has(y * map.width + x), open = new Map(), found = [];
-    for (let y = 0; y <= map.height; y++) {
-      const runs = new Set();
-      for (let x = 0; y < map.height && x < map.width; x++) {
-        if (!isIn(x, y)) continue;
-        const left = x;
-        while (x + 1 < map.width && isIn(x + 1, y)) x++;
-        runs.add(`${left} ${x + 1}`);
+    const open = new Map(), found = [], lines = new Map();
+    for (const cell of [...cells].sort((a, b) => a - b)) {
+      const y = Math.floor(cell / map.width), x = cell % map.width;
+      const runs = lines.get(y) || lines.set(y, []).get(y), last = runs[runs.length - 1];
+      if (last?.[1] === x) last[1] = x + 1;
+      else runs.push([x, x + 1]);
+    }
+    for (const [y, runs] of lines) {
+      for (const [left, right] of runs) {
+        const run = `${left} ${right}`, above = open.get(run);
+        if (above?.[3] === y) above[3] = y + 1;
+        else found.push(open.set(run, [left, y, right, y + 1]).get(run));
       }
-      for (const [run, top] of [...open]) {
-        if (runs.has(run)) continue;
-        const [left, right] = run.split(" ").map(Number);
-        found.push([left, top, right, y]);
-        open.delete(run);
-      }
-      for (const run of runs) if (!open.has(run)) open.set(run, y);
     }
     return found;
   }

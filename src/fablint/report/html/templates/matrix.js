@@ -11,6 +11,7 @@ function unpack(text, Type) {
 }
 
 function bytesOf(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text); // browsers since 2025
   const letters = atob(text), bytes = new Uint8Array(letters.length);
   for (let at = 0; at < bytes.length; at++) bytes[at] = letters.charCodeAt(at);
   return bytes;
@@ -63,13 +64,15 @@ class Cells {
 
   halve(fine) {
     const lines = this.flat ? 1 : 2, width = Math.ceil(fine.width / 2), height = Math.ceil(fine.height / lines);
-    const cells = new Int32Array(width * height), { shade } = this;
+    const cells = new Int32Array(width * height), { shade } = this, { cells: from, width: across, height: down } = fine;
     for (let y = 0, at = 0; y < height; y++) {
+      const bottom = Math.min((y + 1) * lines, down);
       for (let x = 0; x < width; x++, at++) {
+        const right = Math.min(2 * x + 2, across);
         let worst = MISSING;
-        for (let line = y * lines; line < Math.min((y + 1) * lines, fine.height); line++) {
-          for (let column = 2 * x; column < Math.min(2 * x + 2, fine.width); column++) {
-            const cell = fine.cells[line * fine.width + column];
+        for (let line = y * lines; line < bottom; line++) {
+          for (let column = 2 * x; column < right; column++) {
+            const cell = from[line * across + column];
             if (cell !== MISSING && (worst === MISSING || shade[cell] > shade[worst])) worst = cell;
           }
         }
@@ -185,7 +188,7 @@ class HeatMap {
   cellOf(src, dst) {
     const x = Math.floor(this.fabric.place[dst] / this.side), y = Math.floor(this.fabric.place[src] / this.side);
     if (this.layout === "matrix") return { x, y };
-    const column = Math.floor(this.fabric.place[src] / this.side), { planes } = this.views.raw;
+    const column = Math.floor(this.fabric.place[src] / this.side), { planes } = this.views[this.shown];
     for (let round = 0; round < this.height; round++) {
       const pair = this.pairAt(planes, round * this.width + column);
       if (pair.src === src && pair.dst === dst) return { x: column, y: round };

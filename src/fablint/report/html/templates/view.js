@@ -17,8 +17,8 @@ class View {
   }
 
   async show(map, mode) {
-    await map.prepare("raw");
     await map.prepare(mode);
+    map.shown = mode;
     const moved = map !== this.map || !this.zoom;
     Object.assign(this, { map, mode });
     if (moved) this.fit();

@@ -1,6 +1,6 @@
 """Size of the report's page, how soon a reader sees its verdict and its map, and frames per second while the map moves.
 
-    python benchmarks/page_opening.py --pages FOLDER [--case 64,1024] [--repetitions 7]
+    python benchmarks/pages/page_opening.py --pages FOLDER [--case 64,1024] [--repetitions 7]
 
 Pages of simulated runs are written to FOLDER by the command line, as a user writes them, and used again by the next
 start of this program. Each repetition starts a browser with a new profile, as in a reader's first visit. Times count
@@ -25,7 +25,7 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "report"))
+sys.path.append(str(Path(__file__).parents[2] / "tests" / "report"))
 import itertools
 
 from browser import CHROMIUM, OPTIONS

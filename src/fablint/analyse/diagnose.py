@@ -100,7 +100,7 @@ def diagnose(
     paths = about_paths(judged, placement, routes, faulty)
     findings += _unnamed(paths.findings, findings, compared=routes is not None and len(routes.ends) >= 2 * FEWEST_PEERS)
     designed = by_design(findings, routes, placement, settings)
-    findings = off_slow_paths(designed.findings, designed.effects, placement, settings)
+    findings = off_slow_paths(designed.findings, designed.effects, placement, routes, settings)
     findings = _without_doubles(through_neighbours(uplinks_together(findings, placement, routes), topology))
     findings += _not_named(
         [

@@ -17,7 +17,9 @@ from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
 from fablint.model.component import cause
 from fablint.model.verdict import advise
+from fablint.topology.routing import Routes
 
+MEDIAN_SHARE = 0.4  # of the messages of a pair: so many on a slow link can make the median of its messages slow
 MOST_NAMED = 6  # pairs in the name of a finding
 
 
@@ -84,19 +86,25 @@ def _cause(pair: SlowPair, view: ViewResult, evidence: EvidenceRecord) -> dict[s
 
 
 def off_slow_paths(
-    findings: Sequence[Finding], designed: Mapping[ComponentRef, float], placement: Placement, settings: Settings
+    findings: Sequence[Finding],
+    designed: Mapping[ComponentRef, float],
+    placement: Placement,
+    routes: Routes | None,
+    settings: Settings,
 ) -> list[Finding]:
-    """The findings without routes between hosts whose streams lose what a path between their switches loses.
+    """The findings without routes between hosts whose streams lose what their path loses.
 
-    The path is at fault, or its cable is `designed` so: the effect of each such cable, or direction of it, by name. A
-    route that loses more than the path by the loss in scope has a reason of its own.
+    That is the path between their switches, or with adaptive routing the shortest one, where it crosses a link, cable
+    or switch at fault. The path is at fault, or its cable is `designed` so: the effect of each such cable, or direction
+    of it, by name. A route that loses more than the path by the loss in scope has a reason of its own.
     """
+    losses = _losses_of_links(findings, routes) if routes is not None and routes.routing.kind == "adaptive" else {}
     effects = {path: effect for component, effect in designed.items() for path in component.directions}
     for finding in findings:
         at_fault = finding.state is State.FAULT and finding.component in ("link", "cable")
         if at_fault and finding.quantity == "bandwidth" and finding.effect is not None:
             effects |= dict.fromkeys(finding.directions, finding.effect)
-    if not effects:
+    if not effects and not losses:
         return list(findings)
     of = {
         host: placement.switches[code]
@@ -108,10 +116,34 @@ def off_slow_paths(
         if finding.component != "route" or finding.quantity != "bandwidth" or finding.effect is None:
             return False
         paths = {(of.get(a, ""), of.get(b, "")) for a, b in finding.directions}
-        known = [effects[path] for path in paths if path in effects]
-        return len(known) == len(paths) > 0 and 1 + finding.effect >= (1 + max(known)) * (1 - settings.loss_in_scope)
+        known = [effects.get(path, _shortest_path_loss(path, losses, routes)) for path in paths]
+        slow = [loss for loss in known if loss is not None]
+        return len(slow) == len(paths) > 0 and 1 + finding.effect >= (1 + max(slow)) * (1 - settings.loss_in_scope)
 
     return [finding for finding in findings if not explained(finding)]
+
+
+def _losses_of_links(findings: Sequence[Finding], routes: Routes) -> dict[int, float]:
+    """Effect of each link between switches that a finding of bandwidth says is at fault, the largest of several."""
+    losses: dict[int, float] = {}
+    for finding in findings:
+        if finding.state is not State.FAULT or finding.quantity != "bandwidth" or finding.effect is None:
+            continue
+        links = {f"{a}>{b}" for a, b in finding.directions}
+        switches = finding.nodes if finding.component == "switch" else frozenset()
+        for number, name in enumerate(routes.names):
+            if name in links or not switches.isdisjoint(name.split(">")):
+                losses[number] = min(losses.get(number, 0.0), finding.effect)
+    return losses
+
+
+def _shortest_path_loss(path: tuple[str, str], losses: Mapping[int, float], routes: Routes | None) -> float | None:
+    """The largest loss of the links that enough messages between two switches cross to set their median; None: none."""
+    if routes is None or not losses:
+        return None
+    src, dst = (routes.codes((name,)) for name in path)
+    _, links, shares = routes.exposure(src, dst)
+    return min((losses[link] for link in links[shares >= MEDIAN_SHARE].tolist() if link in losses), default=None)
 
 
 def _names(placement: Placement) -> list[str]:

@@ -45,6 +45,19 @@ def test_verdict_hosts_and_signatures_are_text(case):
     assert all(word in words for word in ("Thresholds", "Configuration", "Distribution", "Slowest pairs", "signature"))
 
 
+def test_the_gravest_findings_are_drawn_over_time_and_nothing_simulated_is_measured_again():
+    words = text_of(fault_case())
+    assert "The finding over time: host h13 tx (sending) bandwidth against the model, 1 MiB: median" in words
+    assert "4,032 of 4,032 ordered pairs, plan complete" in words
+    assert "fablint retest" not in words
+
+
+def test_many_hosts_are_folded_by_switch_and_a_faulty_one_keeps_its_line(monkeypatch):
+    monkeypatch.setattr("fablint.report.pdf.pdf_report.MOST_LISTED", 10)
+    words = text_of(fault_case()).partition("Hosts (64)")[2]
+    assert re.search(r"h\[08-12, ?14-15\] s1 OK h13 s1 FAULT", words)
+
+
 def test_every_font_is_embedded_and_text_stays_on_the_page():
     for page in pages(fault_case()):
         for font in page["/Resources"]["/Font"].values():

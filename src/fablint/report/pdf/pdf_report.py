@@ -16,9 +16,12 @@ from reportlab.platypus import CondPageBreak, KeepTogether, SimpleDocTemplate, S
 from fablint.model import Diagnosis, Fit, Placement, Row, Run
 from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.conditions import conditions
-from fablint.report.link_coverage import links_judged
+from fablint.report.html import finding_charts
+from fablint.report.html.coverage_words import coverage_words
+from fablint.report.html.page_data import PageSource
 from fablint.report.pdf.page_layout import MARGIN, REGULAR, STATE_COLOURS, banner, fitted, paragraph, printable, table
 from fablint.report.pdf.pdf_figures import HistogramFigure, MatrixFigure, axis_labels, colour_scales
+from fablint.report.pdf.pdf_plots import PlotFigure
 from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.heatmap import topological_order
 from fablint.report.survey.row_survey import OutlierPair, SizeSurvey, survey
@@ -29,7 +32,8 @@ from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 from fablint.version import __version__
 
-MOST_LISTED = 5000  # hosts that are listed one by one; more are folded by switch
+MOST_LISTED = 1024  # hosts that are listed one by one; more are folded by switch and state
+MOST_STRIPS = 4  # findings whose pairs are drawn over time, the gravest
 _SLOWEST = 20
 _COLUMNS = 3  # hosts beside each other in the list
 
@@ -51,8 +55,12 @@ class _Report:
     diagnosis: Diagnosis
 
     @cached_property
+    def source(self) -> PageSource:
+        return PageSource(self.run, self.diagnosis)
+
+    @property
     def placement(self) -> Placement:
-        return Placement.of(self.run, self.diagnosis.topology)
+        return self.source.placement
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -110,16 +118,16 @@ class _Report:
         coverage = verdict.coverage
         facts = [
             ("exit code", verdict.exit_code),
-            ("coverage", f"{coverage.pairs_measured:,} of {coverage.pairs_planned:,} pairs measured"),
+            ("coverage", coverage_words(self.source)),
             ("hosts judged", f"{coverage.hosts_judged:,} of {coverage.hosts:,}"),
-            ("links judged", links_judged(verdict)),
             ("limits", finding_order.limits(verdict)),
         ]
         yield table((), [fact for fact in facts if fact[1] != ""], (1, 5))
         found = finding_order.ordered(verdict)
         if rows := [_finding(finding) for finding in finding_order.faulty(found)]:
             yield from _heading("Findings")
-            yield table(("state", "component", "effect", "evidence and next step"), rows, (1.2, 1.9, 1.7, 4.2))
+            yield table(("state", "component", "effect", "evidence and next step"), rows, (1.1, 1.8, 2.1, 4.0))
+        yield from self._strips(len(rows))
         if healthy := finding_order.healthy(found):
             yield from _heading("Healthy components, and the loss that could hide")
             yield table(("components", "bound"), [part[:2] for part in healthy], (5, 4))
@@ -133,6 +141,14 @@ class _Report:
         if notes := run_facts.notes(self.run, self.diagnosis):
             yield from _heading("Notes")
             yield table((), [(note,) for note in notes], (1,))
+
+    def _strips(self, findings: int) -> Iterator[Any]:
+        """The pairs of the gravest findings over time: a single host or link is one line of a matrix of thousands."""
+        drawn = finding_charts.strips(self.source)
+        for place in sorted(drawn)[:MOST_STRIPS]:
+            number = f"Finding {place + 1} of {findings} over time" if findings > 1 else "The finding over time"
+            subject = finding_order.subject(finding_order.faulty(self.source.found)[place])
+            yield KeepTogether([paragraph(f"{number}: {subject}", "heading"), PlotFigure(drawn[place])])
 
     def _configuration(self) -> Iterator[Any]:
         yield from _heading("Configuration")
@@ -154,8 +170,8 @@ class _Report:
             widths: tuple[float, ...] = (1.2, 1.5, 0.9, 1, 1.2, 1.2, 1.2)
             if not any(line.beside for line in lines):
                 yield from _heading("Figures by distance")
-                yield table(scopes.HEAD, [line.cells for line in lines], widths)
                 yield paragraph("No bisection was measured (fablint check --suite acceptance measures it).")
+                yield table(scopes.HEAD, [line.cells for line in lines], widths)
                 return
             yield from _heading("Figures by distance, and of the bisection")
             yield table((*scopes.HEAD, "at once"), [(*line.cells, line.beside) for line in lines], (*widths, 2))
@@ -223,14 +239,14 @@ class _Report:
 
     def _hosts(self) -> Iterator[Any]:
         yield from _heading(f"Hosts ({len(self.run.hosts):,})")
-        switch = self._switches()
+        switch, states = self._switches(), self._states()
         if len(self.run.hosts) > MOST_LISTED:
-            grouped: dict[str, list[str]] = {}
+            grouped: dict[tuple[str, str], list[str]] = {}
             for host, name in zip(self.run.hosts, switch, strict=True):
-                grouped.setdefault(name, []).append(host)
-            yield table(("switch", "hosts"), [(name, units.fold(own, ", ")) for name, own in grouped.items()], (1, 5))
+                grouped.setdefault((name, states.get(host, "-")), []).append(host)
+            folded = [_host_cells((units.fold(own, ", "), *key)) for key, own in grouped.items()]
+            yield table(("hosts", "switch", "state"), folded, (5, 1.2, 1.2))
             return
-        states = self._states()
         cells = [(host, switch[at], states.get(host, "-")) for at, host in enumerate(self.run.hosts)]
         lines = -(-len(cells) // _COLUMNS)
         cells += [("", "", "")] * (lines * _COLUMNS - len(cells))

@@ -24,7 +24,7 @@ _SMOOTH = 3  # times as large as shown, for smooth lines
 _TOPOLOGY = 1.6  # pixels of a unit of a drawing
 _SWITCH_LETTER = 12
 
-_Points = list[tuple[float, float]]
+Points = list[tuple[float, float]]
 
 
 def font(size: int = LETTER) -> ImageFont.FreeTypeFont:
@@ -40,7 +40,7 @@ def png(canvas: Image.Image) -> bytes:
 
 
 @cache
-def _colours() -> dict[str, str]:
+def style_colours() -> dict[str, str]:
     """Return the variables of the style sheet, light; `medium-0` and so on are those of the transports."""
     sheet = asset("report.css").replace(": #fff;", ": #ffffff;")
     media = dict(re.findall(r"\.(medium-\d) \{ --medium: (#[0-9a-f]{6})", sheet))
@@ -48,7 +48,7 @@ def _colours() -> dict[str, str]:
     return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", sheet.partition("@media")[0])) | media | states
 
 
-def _points(path: str) -> list[_Points]:
+def points_of(path: str) -> list[Points]:
     """Return the points of each part of a path."""
     parts = (re.findall(r"(-?[\d.]+) (-?[\d.]+)", part) for part in path.split("M"))
     return [[(float(x), float(y)) for x, y in part] for part in parts if part]
@@ -59,20 +59,20 @@ class _Pen:
 
     def __init__(self, size: tuple[int, int], scale: float, origin: tuple[int, int]) -> None:
         self.size, self._scale, self._origin = size, scale, origin
-        self._canvas = Image.new("RGB", (size[0] * _SMOOTH, size[1] * _SMOOTH), _colours()["ground"])
+        self._canvas = Image.new("RGB", (size[0] * _SMOOTH, size[1] * _SMOOTH), style_colours()["ground"])
         self._draw = ImageDraw.Draw(self._canvas)
 
     def place(self, x: float, y: float) -> tuple[float, float]:
         """Pixels of a point on the smooth canvas."""
         return self._origin[0] + x * self._scale, self._origin[1] + y * self._scale
 
-    def _large(self, points: _Points) -> _Points:
+    def _large(self, points: Points) -> Points:
         return [(x * _SMOOTH, y * _SMOOTH) for x, y in (self.place(*point) for point in points)]
 
-    def line(self, points: _Points, colour: str, width: float) -> None:
+    def line(self, points: Points, colour: str, width: float) -> None:
         self._draw.line(self._large(points), colour, max(1, round(width * _SMOOTH)), joint="curve")
 
-    def area(self, points: _Points, colour: str) -> None:
+    def area(self, points: Points, colour: str) -> None:
         self._draw.polygon(self._large(points), colour)
 
     def dot(self, point: tuple[float, float], colour: str, width: float) -> None:
@@ -91,16 +91,16 @@ class _Pen:
 
 def plot_picture(plot: Plot, title: str) -> bytes:
     """Draw a plot of the page as the bytes of a PNG file."""
-    colours, top = _colours(), 2 * _TITLE + 10
-    legend = [(layer.label, _layer_colour(layer.style)) for layer in plot.layers if layer.label]
+    colours, top = style_colours(), 2 * _TITLE + 10
+    legend = [(layer.label, layer_colour(layer.style)) for layer in plot.layers if layer.label]
     below = 40 + 24 * bool(legend)
     pen = _Pen((_LABELS + WIDTH + 2 * MARGIN, top + HEIGHT + below), 1.0, (_LABELS, top))
     steps = max(1, len(plot.y_labels) - 1)
     for index in range(steps + 1):
         pen.line([(0, HEIGHT * index / steps), (WIDTH, HEIGHT * index / steps)], colours["rule"], 1)
     for layer in plot.layers:
-        colour, kind = _layer_colour(layer.style), layer.style.split()[0]
-        for points in _points(layer.path):
+        colour, kind = layer_colour(layer.style), layer.style.split()[0]
+        for points in points_of(layer.path):
             if kind == "band":
                 pen.area(points, colour)
             elif kind in ("dots", "points"):
@@ -122,24 +122,24 @@ def plot_picture(plot: Plot, title: str) -> bytes:
     return png(canvas)
 
 
-def _layer_colour(style: str) -> str:
+def layer_colour(style: str) -> str:
     """Return the colour of a layer by its classes."""
-    colours, classes = _colours(), style.split()
+    colours, classes = style_colours(), style.split()
     named = {"band": "band", "line": "quiet", "dots": "quiet" if "small" in classes else "dot"}
     return colours[next((one for one in classes if one in colours and one != "band"), named.get(classes[0], "quiet"))]
 
 
 def topology_picture(drawing: Drawing, title: str) -> bytes:
     """Draw the topology of the page as the bytes of a PNG file."""
-    colours = _colours()
+    colours = style_colours()
     size = round(WIDTH * _TOPOLOGY), round(drawing.height * _TOPOLOGY) + 2 * _TITLE
     pen = _Pen(size, _TOPOLOGY, (0, _TITLE))
     for x, y, width, height, _ in drawing.boxes:
         pen.box(x, y, x + width, y + height, colours["rule"], is_filled=False)
-    for points in _points(drawing.cables):
+    for points in points_of(drawing.cables):
         pen.line(points, colours["rule"], 0.4)
     for path, style, _ in drawing.links:
-        for points in _points(path):
+        for points in points_of(path):
             pen.line(points, colours[_state_of(style)], 4)
     for dot in drawing.dots:
         half = dot.size / 2

@@ -12,6 +12,7 @@ from fablint.report.pdf.page_layout import REGULAR, WIDTH, fitted, printable
 from fablint.report.pdf.plot_pictures import layer_colour, points_of, style_colours
 
 _LETTER = 6.5  # points
+_DOT = 1.2  # half of its width
 _LABELS = 34.0  # width of the labels on the left
 _ABOVE, _BELOW = 14.0, 14.0  # heights of the words and of the labels
 
@@ -66,7 +67,8 @@ class PlotFigure(Flowable):  # type: ignore[misc]
         for points in points_of(layer.path):
             placed = [self._place(*point) for point in points]
             if kind in ("dots", "points"):
-                canvas.circle(*placed[0], 1.2, stroke=0, fill=1)
+                x, y = placed[0]
+                canvas.ellipse(x - _DOT, y - _DOT, x + _DOT, y + _DOT, stroke=0, fill=1)
                 continue
             path = canvas.beginPath()
             path.moveTo(*placed[0])

@@ -37,7 +37,7 @@ def test_a_tree_has_its_levels_above_each_other_and_faulty_components_in_their_c
     assert {("h05", "named"), ("leaf1=spine2", "named"), ("spine0", "switch-name")} <= names
     lowest = max(dot.y + dot.size / 2 for dot in picture.dots)
     assert next(y for _, y, name, _ in picture.names if name == "h05") > lowest
-    assert picture.cables.count("M") == 15
+    assert picture.cables.count("M") == 15 and picture.has_few_cables
 
 
 def test_a_dragonfly_is_boxes_of_groups_with_their_switches_inside():

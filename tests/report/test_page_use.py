@@ -90,6 +90,16 @@ def test_the_map_is_saved_as_a_picture(many, tmp_path):
     assert saved.convert("RGB").getpixel((1, 1)) == (255, 255, 255)
 
 
+def test_frames_join_cells_along_lines_and_below_each_other(many):
+    frames = many.evaluate("new Marks([], null).joined({ width: 4 }, new Set([15, 5, 0, 1, 4, 7, 12]))")
+    assert sorted(frames) == [[0, 0, 2, 2], [0, 3, 1, 4], [3, 1, 4, 2], [3, 3, 4, 4]]
+
+
+def test_a_change_of_nothing_has_no_minus_sign(many):
+    changes = many.evaluate("[-0.0002, -0.001, 0.3].map((effect) => changeOf({ rate: false }, effect))")
+    assert changes == ["0.0 %", "-0.1 %", "+35 %"]
+
+
 def table(page, name):
     """A complete table, opened: its heads, its lines, its buttons."""
     page.click(f"#table-{name} summary")

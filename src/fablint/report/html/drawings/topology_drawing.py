@@ -15,6 +15,7 @@ WIDTH = 1000
 MOST_SWITCHES = 3000
 MOST_HOSTS = 600  # that are drawn one by one; of more, those of the findings
 MOST_CABLES = 1500  # of more, those of the findings
+FEW_CABLES = 100
 MOST_NAMES = 24  # of components of findings
 MOST_LINK_NAMES = 8  # faulty links whose names are written
 MOST_SWITCH_NAMES = 100  # switches whose names are written
@@ -46,6 +47,7 @@ class Drawing:
     words: str
     boxes: list[tuple[float, float, float, float, str]] = field(default_factory=list)  # of groups
     cables: str = ""  # path of those without a finding
+    has_few_cables: bool = False  # are they drawn darker: many together are dark
     links: list[tuple[str, str, str]] = field(default_factory=list)  # path, style, name
     dots: list[Dot] = field(default_factory=list)
     ends: list[tuple[tuple[float, float], tuple[float, float]]] = field(default_factory=list)  # of these links
@@ -181,7 +183,7 @@ def _add_cables(drawn: Drawing, topology: Topology, places: _Places, states: dic
             drawn.links.append((f"M{x:.0f} {y:.0f}L{u:.0f} {v:.0f}", states[found[0]], name))
         elif len(topology.cables) <= MOST_CABLES:
             faint.append(f"M{x:.0f} {y:.0f}L{u:.0f} {v:.0f}")
-    drawn.cables = "".join(faint)
+    drawn.cables, drawn.has_few_cables = "".join(faint), len(faint) <= FEW_CABLES
 
 
 def _add_hosts(drawn: Drawing, topology: Topology, source: PageSource, places: _Places, states: dict[str, str]) -> None:

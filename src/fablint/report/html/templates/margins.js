@@ -68,12 +68,12 @@ function drawNames(view, context, { axis, scale, offset, box, write, room, down 
   const taken = [], ink = colourOf("--quiet");
   context.textBaseline = "middle";
   const marked = ranked ? view.marks.names(view.map, axis, down) : [];
-  for (const { at, text, colour } of [...marked, ...axis.labels(scale)]) {
+  for (const { at, text, short, colour } of [...marked, ...axis.labels(scale)]) {
     const place = at * scale - offset;
     if (place < 0 || place > box || taken.some((other) => Math.abs(other - place) < LABEL)) continue;
     taken.push(place);
     context.font = `${colour ? "600 " : ""}11px system-ui, sans-serif`;
     context.fillStyle = colour || ink;
-    write(place, fitted(context, text, room));
+    write(place, short && context.measureText(text).width > room ? fitted(context, short, room) : fitted(context, text, room));
   }
 }

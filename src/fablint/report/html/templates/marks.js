@@ -95,7 +95,7 @@ class Marks {
   names(map, axis, down) {
     const found = this.list.flatMap((mark) => this.ends(map, axis, mark, down).map(({ bar: [first, past], name }) => {
       const block = axis.names ? axis.names[first] : name;
-      return { at: (first + past) / 2, text: block === name ? name : `${block}: ${name}`, colour: STATE_COLOURS[mark.state] };
+      return { at: (first + past) / 2, text: block === name ? name : `${block}: ${name}`, short: name, colour: STATE_COLOURS[mark.state] };
     }));
     return found.slice(0, MOST_NAMES);
   }

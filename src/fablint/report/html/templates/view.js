@@ -106,6 +106,10 @@ class View {
     context.beginPath();
     context.rect(this.left, this.top, this.boxWidth, this.boxHeight);
     context.clip();
+    if (map.linked) { // cells without a link are transparent: links as fast as the model are nearly white
+      context.fillStyle = colourOf("--no-link");
+      context.fillRect(this.left, this.top, this.boxWidth, this.boxHeight);
+    }
     context.translate(this.left - this.x, this.top - this.y);
     this.drawCells(context, ratio, sx, sy);
     this.drawBoundaries(context, sx, sy);

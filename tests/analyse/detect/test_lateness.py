@@ -205,3 +205,23 @@ def test_a_component_that_others_cover_is_no_member_of_the_explanation() -> None
     members = search.members(ScoredCandidates((0, 1, 2)), 1.0)
     assert [candidates.candidate[member.number].component.label for member in members] == ["b", "c"]
     assert all(member.pairs.size for member in members)
+
+
+@pytest.mark.parametrize(
+    ("factor", "apart", "state"),
+    [(2.0, True, State.CONFOUNDED), (2.0, False, State.SUSPECT), (6.0, True, State.SUSPECT)],
+)
+def test_the_only_path_a_little_late_at_a_time_of_its_own_is_confounded(
+    factor: float, apart: bool, state: State
+) -> None:
+    """A check measures messages between groups after those on switches: noise of the hosts in that time explains it."""
+    fabric = LossyFabric(leaves=2, hosts=8, spines=0, groups=1, knows="presumed")
+    run = fabric.measured("list", 1)
+    arrays = run.rows[0].arrays
+    far = (np.arange(16)[:, None] // 8 != arrays["dst"] // 8) & (arrays["dst"] >= 0)
+    arrays["time_mean"][far] *= factor
+    arrays["started"][far] += 100.0 * apart
+    [found] = late(fabric, run)
+    assert found.state is state
+    causes = [one.label for one in found.ambiguity_group]
+    assert ("another load at that time" in causes) == (state is State.CONFOUNDED)

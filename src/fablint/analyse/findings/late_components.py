@@ -29,7 +29,7 @@ from fablint.analyse.detect.lateness.late_pairs import (
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
-from fablint.model.component import in_series
+from fablint.model.component import cause, in_series
 from fablint.model.verdict import Action, advise, seen
 from fablint.topology.routing import Routes
 
@@ -108,16 +108,30 @@ class _Evidence:
         if candidate.is_scope and ratio < LOSS:
             return None
         doubts = self._doubts(member, candidate, share, cells, ratio)
-        state = State.CONFOUNDED if candidate.is_scope else State.SUSPECT if doubts else State.FAULT
+        # A little later, without a peer, and measured by itself: noise of the hosts at that time does the same.
+        is_of_its_time = {"small_ratio", "nothing_to_compare"} <= {
+            doubt.kind for doubt in doubts
+        } and self._at_own_time(cells)
+        is_confounded = candidate.is_scope or is_of_its_time
+        state = State.CONFOUNDED if is_confounded else State.SUSPECT if doubts else State.FAULT
+        load = (cause("another load at that time"),) if is_of_its_time else ()
         return Finding(
             state=state,
             components=(candidate.component,),
             quantity="latency",
             effect=float(self.cells.ratio[cells].mean()) - 1.0,
             evidence=(self._late_evidence(member, share, ratio), *doubts),
-            ambiguity_group=self._ambiguity_group(member, candidate),
+            ambiguity_group=(*self._ambiguity_group(member, candidate), *load),
             next_step=_next_step(candidate),
         )
+
+    def _at_own_time(self, cells: Mask) -> bool:
+        """Return whether hardly any other cell was measured between the first and the last of these."""
+        started = self.cells.started
+        own, others = started[cells & np.isfinite(started)], started[~cells & np.isfinite(started)]
+        if not own.size or not others.size:
+            return False
+        return int(np.count_nonzero((others >= own.min()) & (others <= own.max()))) < self.settings.min_partners
 
     def _doubts(
         self, member: Member, candidate: Candidate, share: Floats, cells: Mask, ratio: float

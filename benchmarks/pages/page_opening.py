@@ -96,7 +96,7 @@ def visited(path: Path) -> Opening:
         page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
         page.add_init_script(MEASURE)
         page.goto(path.as_uri())
-        page.wait_for_function("window.seen.map > 0 || document.documentElement.dataset.error")
+        page.wait_for_function("() => window.seen.map > 0 || document.documentElement.dataset.error")
         error = page.evaluate("document.documentElement.dataset.error")
         if error:
             sys.exit(f"{path}: {error}")

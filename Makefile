@@ -37,8 +37,11 @@ demo: $(VENV)/.engine
 
 dev: $(VENV)/.dev $(VENV)/.engine
 
-# The engine's tests are compiled with -Werror: the linter need not compile the engine once more.
-test: lint-python format-engine test-engine test-python
+# The engine's tests are compiled with -Werror: the linter need not compile the engine once more. The linters of Python
+# use one CPU, beside the compiler.
+test: dev
+	$(MAKE) --jobs=2 --output-sync=target lint-python format-engine test-engine
+	$(MAKE) test-python
 
 test-long: test-engine-long test-python-long
 

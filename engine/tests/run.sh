@@ -34,7 +34,7 @@ run_programs() {
     case $1 in default) suffix= ;; *) suffix=.$1 ;; esac
     build=../build/engine-$1-$kind
     echo "== engine with mpicxx$suffix, $kind"
-    make -s -j"$(nproc)" CXX="mpicxx$suffix" WERROR=1 SANITIZE=$sanitize BUILD="$build" tests
+    MAKEFLAGS= make -s -j"$(nproc)" CXX="mpicxx$suffix" WERROR=1 SANITIZE=$sanitize BUILD="$build" tests
     launch="mpiexec$suffix"
     if "$launch" --version 2>&1 | grep -q "Open MPI\|OpenRTE"; then
         launch="$launch --oversubscribe"

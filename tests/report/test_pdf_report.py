@@ -13,7 +13,7 @@ from PIL import Image
 from report_cases import fault_case, healthy_case, incomplete_case
 
 from fablint.errors import UsageError
-from fablint.model import Placement
+from fablint.model import Placement, State
 from fablint.report import finding_order, run_facts
 from fablint.report.pdf.page_layout import WIDTH, fitted, styles
 from fablint.report.pdf.pdf_figures import axis_labels
@@ -50,6 +50,15 @@ def test_the_gravest_findings_are_drawn_over_time_and_nothing_simulated_is_measu
     assert "The finding over time: host h13 tx (sending) bandwidth against the model, 1 MiB: median" in words
     assert "4,032 of 4,032 ordered pairs, plan complete" in words
     assert "fablint retest" not in words
+
+
+def test_a_state_of_a_finding_is_one_line() -> None:
+    run, diagnosis = fault_case()
+    states = [state for state in State if state is not State.OK]
+    found = tuple(diagnosis.verdict.findings[0].model_copy(update={"state": state}) for state in states)
+    verdict = diagnosis.verdict.model_copy(update={"findings": found})
+    lines = pages((run, replace(diagnosis, verdict=verdict)))[0].extract_text().splitlines()
+    assert all(any(line.strip() == state for line in lines) for state in states), lines
 
 
 def test_many_hosts_are_folded_by_switch_and_a_faulty_one_keeps_its_line(monkeypatch):

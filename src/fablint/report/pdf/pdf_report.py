@@ -35,6 +35,7 @@ from fablint.version import __version__
 MOST_LISTED = 1024  # hosts that are listed one by one; more are folded by switch and state
 MOST_STRIPS = 4  # findings whose pairs are drawn over time, the gravest
 _SLOWEST = 20
+_FINDING_SHARES = (1.35, 1.75, 2.0, 3.9)  # widths of the columns: a state is one word of one line
 _COLUMNS = 3  # hosts beside each other in the list
 
 
@@ -126,7 +127,7 @@ class _Report:
         found = finding_order.ordered(verdict)
         if rows := [_finding(finding) for finding in finding_order.faulty(found)]:
             yield from _heading("Findings")
-            yield table(("state", "component", "effect", "evidence and next step"), rows, (1.1, 1.8, 2.1, 4.0))
+            yield table(("state", "component", "effect", "evidence and next step"), rows, _FINDING_SHARES)
         yield from self._strips(len(rows))
         if healthy := finding_order.healthy(found):
             yield from _heading("Healthy components, and the loss that could hide")

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <map>
 #include <sstream>
+#include <utility>
 
 #include "base/errors.hpp"
 #include "verbs/verbs_window.hpp"
@@ -21,17 +22,21 @@ namespace {
 using SteadyTime = std::chrono::steady_clock;
 
 constexpr int most_completions = 8192;
+constexpr int most_owed = 32;  // receives of a peer that are posted later
 // While nothing arrives, the transport looks at the clock after so many polls, and at the peers after so long.
 constexpr std::uint64_t polls_between_checks = 4096;
 constexpr auto quiet_limit = std::chrono::seconds(1);
 
-// The messages that a peer will send. Receives of up to a window are posted ahead: for each message that arrives
-// another one is posted before the kernel sees the message, so that the next message of the peer finds a receive.
+// The messages that a peer will send. Receives are posted ahead, at least as many as the peer sends before it waits for
+// an answer. Another receive for each message that arrives is posted while the rank waits for the next message, so that
+// posting is not part of a latency, or when several are due.
 struct Expectation {
     Buffers<char> buffers{};
     std::size_t bytes = 0;
     std::uint32_t local_key = 0;
     int next = 0;                // buffer of the next receive
+    int owed = 0;                // messages that have arrived, for each of which a receive is to be posted
+    int most_owed = 0;           // before these are posted at once
     std::int64_t unposted = 0;   // messages whose receive is not posted yet
     std::int64_t unclaimed = 0;  // messages that the kernel has not asked for yet
     std::size_t arrived = 0;     // of these
@@ -45,6 +50,7 @@ struct Peer {
     std::size_t next_send = 0, next_receive = 0, next_access = 0;
     std::size_t largest_message = 0;
     Expectation expected;
+    bool is_owed = false;  // receives are to be posted
 };
 
 // Messages of RC queue pairs, sent from and received into the buffers of the kernel.
@@ -105,8 +111,14 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
         const std::int64_t messages = times * buffers.count;
         const VerbsWork window =
             message(VerbsWork::Kind::expected, buffers.first, buffers.stride, buffers.count, bytes);
-        from.expected = {buffers, bytes, key_of(peer, *from.streams.front(), window), 0, messages, messages, 0, 0};
-        for (int i = 0; i < std::min(buffers.count, most); ++i) post_expected(from);
+        const int ahead = std::min(buffers.count + std::min(buffers.count, most_owed), most);
+        Expectation& expected = from.expected = {};
+        expected.buffers = buffers;
+        expected.bytes = bytes;
+        expected.local_key = key_of(peer, *from.streams.front(), window);
+        expected.most_owed = ahead > buffers.count ? ahead - buffers.count : std::min(ahead / 8, most_owed);
+        expected.unposted = expected.unclaimed = messages;
+        post_expected(from, ahead);
     }
     void post_receives(int peer, const Buffers<char>& buffers, std::size_t bytes) override {
         Peer& from = connection_to(peer);
@@ -151,15 +163,28 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
         return {kind, IBV_WR_SEND, data, stride, count, static_cast<std::uint32_t>(bytes), 0};
     }
 
-    static void post_expected(Peer& from) {
+    static void post_expected(Peer& from, std::int64_t wanted) {
         Expectation& expected = from.expected;
-        if (expected.unposted == 0) return;
-        --expected.unposted;
-        char* const data = expected.buffers.first + static_cast<std::size_t>(expected.next) * expected.buffers.stride;
-        expected.next = (expected.next + 1) % expected.buffers.count;
-        VerbsWork work = message(VerbsWork::Kind::expected, data, 0, 1, expected.bytes);
-        work.local_key = expected.local_key;
-        add(from, from.next_receive, work);
+        std::int64_t left = std::min(wanted, expected.unposted);
+        expected.unposted -= left;
+        while (left > 0) {
+            const auto count = static_cast<int>(std::min<std::int64_t>(left, expected.buffers.count - expected.next));
+            char* const data =
+                expected.buffers.first + static_cast<std::size_t>(expected.next) * expected.buffers.stride;
+            expected.next = (expected.next + count) % expected.buffers.count;
+            left -= count;
+            VerbsWork work = message(VerbsWork::Kind::expected, data, expected.buffers.stride, count, expected.bytes);
+            work.local_key = expected.local_key;
+            add(from, from.next_receive, work);
+        }
+    }
+    static void post_owed(Peer& from) { post_expected(from, std::exchange(from.expected.owed, 0)); }
+    void post_owed() {
+        for (Peer* from : owed_) {
+            from->is_owed = false;
+            post_owed(*from);
+        }
+        owed_.clear();
     }
     void claim(Expectation& expected, std::size_t count) {
         const std::size_t arrived = std::min(count, expected.arrived);
@@ -170,7 +195,8 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
     }
     void arrive(int peer) {
         Peer& from = connection_to(peer);
-        post_expected(from);
+        if (!std::exchange(from.is_owed, true)) owed_.push_back(&from);
+        if (++from.expected.owed > from.expected.most_owed) post_owed(from);
         if (from.expected.claimed == 0) {
             ++from.expected.arrived;
         } else {
@@ -247,6 +273,7 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
 
     // With more ranks than CPUs, a rank that spins takes the CPU from its peer.
     void wait() {
+        if (!owed_.empty()) post_owed();
         if (settings_.yielding) sched_yield();
         if (++idle_polls_ % polls_between_checks != 0) return;
         const auto now = SteadyTime::now();
@@ -280,7 +307,8 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
     std::vector<std::unique_ptr<QueuePair>> pairs_;
     std::map<int, Peer> peers_;
     int recent_peer_ = -1;
-    Peer* recent_ = nullptr;  // of peers_
+    Peer* recent_ = nullptr;   // of peers_
+    std::vector<Peer*> owed_;  // peers for whose messages receives are to be posted
     std::uint64_t idle_polls_ = 0;
     SteadyTime::time_point quiet_since_;
 };

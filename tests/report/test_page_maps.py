@@ -71,6 +71,16 @@ def test_of_rounds_the_slow_link_is_the_slowest_cell_of_the_matrix_of_links_that
     assert data["marks"][0]["links"] == [(down, across)]
 
 
+@pytest.mark.parametrize(("most", "kind"), [(20_000, "rounds"), (10, "switch x switch")])
+def test_of_more_ranks_than_a_map_has_columns_medians_are_shown_first(most: int, kind: str, monkeypatch) -> None:
+    monkeypatch.setattr("fablint.report.html.maps.MOST_COLUMNS", most)
+    simulated = SimulatedFabric(FABRIC, (Fault(component("host", "h05"), "tx", bandwidth_factor=0.6),), seed=3)
+    slow = finding(State.FAULT, "host", "h05", quantity="bandwidth", effect=-0.4, direction="tx")
+    run = simulated.measure(all_rounds(16)[:12])
+    shown = page_data(PageSource(run, diagnose(run, FABRIC.topology, "fault", (slow,))))
+    assert shown["maps"][shown["first"]]["label"].endswith(kind)
+
+
 def test_an_axis_keeps_the_name_of_a_link_s_switch_on_its_side_only():
     (mark,) = page_data(source(12))["marks"]
     assert mark["ends"] == [{"runs": [(4, 8)], "name": "leaf1", "side": "tx"}]

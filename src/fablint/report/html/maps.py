@@ -20,6 +20,7 @@ from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
 
 _FEWEST_CELLS = 4  # of a map
+MOST_COLUMNS = 20_000  # ranks of a map of rounds that is shown first: of more, each pixel is the worst of many
 MOST_WORST = 20
 
 
@@ -85,7 +86,8 @@ def _first_map(maps: Sequence[Mapping[str, Any]], source: PageSource) -> int:
     def is_best(one: Mapping[str, Any]) -> bool:
         if one["row"] not in rounds or worst is None:
             return True
-        if between or not worst.hosts or worst.direction == "rx":
+        many = source.run.ranks > MOST_COLUMNS
+        if between or not worst.hosts or worst.direction == "rx" or many:
             kind = "link" if between else "group" if worst.component == "group" else "switch"
             return one.get("kind") == kind and (between or "late" not in one)
         return one.get("layout") == "list"

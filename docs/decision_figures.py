@@ -221,8 +221,8 @@ def draw_evidence(streams: Streams, left: Floats, noise: Floats) -> dict[str, fl
         ("s2>s5 and s5>s2", (a == 2) & (b == 5), RED, -1.0),
         ("s5>s2", (a == 5) & (b == 2), RED, -1.0),
         ("h20 tx (on s2)", streams.src == 20, BLUE, -3.0),
-        ("h40 tx", streams.src == 40, BLUE, -6.0),
-        ("s0>s1", (a == 0) & (b == 1), BLUE, 1.0),
+        ("h40 tx", streams.src == 40, BLUE, 3.0),
+        ("s0>s1", (a == 0) & (b == 1), BLUE, -7.0),
     ]
     chart = Chart(
         "Evidence against six components, pair by pair",

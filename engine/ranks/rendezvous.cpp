@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -54,13 +56,14 @@ void keep_alive(const Socket& socket) {
     set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
 }
 
-// Numeric addresses of a host.
-std::vector<std::string> resolved(const std::string& host) {
+// Numeric addresses that a host has on this host, `own`.
+std::vector<std::string> resolved(const std::string& host, const std::string& own) {
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* list = nullptr;
     const int failure = getaddrinfo(host.c_str(), nullptr, &hints, &list);
-    if (failure != 0) throw usage_error("--rendezvous: " + host + ": " + gai_strerror(failure));
+    if (failure != 0)
+        throw usage_error("--rendezvous: " + own + " finds no address of " + host + ": " + gai_strerror(failure));
     std::vector<std::string> addresses;
     for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next)
         addresses.push_back(address_text(entry->ai_addr));
@@ -72,12 +75,31 @@ bool is_numeric(const std::string& host) {
     return host.find_first_not_of("0123456789.") == std::string::npos || is_ipv6(host);
 }
 
+// Prints what this rank waits for, at intervals that double: the front end ends a start that cannot succeed.
+class WaitingReport {
+  public:
+    WaitingReport(int rank, const std::string& host)
+        : prefix_("rank " + std::to_string(rank) + " (" + host + "): "), begin_(SteadyTime::now()) {}
+
+    void print_if_due(const std::string& reason) {
+        const std::chrono::duration<double> waited = SteadyTime::now() - begin_;
+        if (waited < next_) return;
+        next_ = 2 * waited;
+        std::fprintf(stderr, "fablint-engine: waiting: %s%s\n", prefix_.c_str(), reason.c_str());
+    }
+
+  private:
+    std::string prefix_;
+    SteadyTime::time_point begin_;
+    std::chrono::duration<double> next_{1.0};
+};
+
 // ---- rank 0
 
 class RendezvousServer {
   public:
     RendezvousServer(const RendezvousOptions& options, const std::string& host, const std::string& address)
-        : options_(options), listening_(listen_at(options)) {
+        : options_(options), listening_(listen_at(options)), report_(0, host) {
         const auto ranks = static_cast<std::size_t>(options.ranks);
         joined_.hosts.resize(ranks);
         joined_.addresses.resize(ranks);
@@ -88,9 +110,10 @@ class RendezvousServer {
 
     JoinedRanks run() {
         const auto deadline = after(options_.limit_s);
-        while (!missing().empty()) {
+        while (is_incomplete()) {
             if (SteadyTime::now() > deadline) refuse_all();
             look();
+            if (is_incomplete()) report_.print_if_due(absence());
         }
         std::string table;
         for (std::size_t rank = 0; rank < joined_.hosts.size(); ++rank)
@@ -136,11 +159,16 @@ class RendezvousServer {
         return ranks;
     }
 
-    [[noreturn]] void refuse_all() {
+    bool is_incomplete() const { return !missing().empty(); }
+
+    std::string absence() const {
         const std::vector<int> ranks = missing();
-        const std::string reason = (ranks.size() == 1 ? "rank " : "ranks ") + fold(ranks) + " of " +
-                                   std::to_string(options_.ranks) + " did not join at " + place_of(options_) +
-                                   " within " + std::to_string(std::lround(options_.limit_s)) + " s";
+        return (ranks.size() == 1 ? "rank " : "ranks ") + fold(ranks) + " of " + std::to_string(options_.ranks) +
+               " did not join at " + place_of(options_);
+    }
+
+    [[noreturn]] void refuse_all() {
+        const std::string reason = absence() + " within " + std::to_string(std::lround(options_.limit_s)) + " s";
         for (const Socket& connection : joined_.connections)
             if (connection.is_open()) refuse(connection, reason);
         throw incomplete_error(reason);
@@ -209,6 +237,7 @@ class RendezvousServer {
 
     RendezvousOptions options_;
     Socket listening_;
+    WaitingReport report_;
     JoinedRanks joined_;
     std::vector<Guest> guests_;
 };
@@ -231,20 +260,25 @@ std::string read_reply(const Socket& socket, std::optional<std::size_t> bytes, S
 }
 
 // Connects to rank 0, which may be started later: tries until the deadline.
-Socket connect_to_rank_0(const RendezvousOptions& options, SteadyTime::time_point deadline) {
-    std::string failure;
-    const std::vector<std::string> addresses = resolved(options.host);
+Socket connect_to_rank_0(const RendezvousOptions& options, const std::string& host, SteadyTime::time_point deadline) {
+    WaitingReport report(options.rank, host);
+    std::string tried;
+    const std::vector<std::string> addresses = resolved(options.host, host);
     do {
+        tried.clear();
         for (const std::string& address : addresses) {
             const SocketAddress remote = socket_address(address, options.port);
             Socket socket = new_socket(remote.family());
-            failure = connect_socket(socket, remote, std::min(deadline, after(request_limit_s)));
+            const std::string failure = connect_socket(socket, remote, std::min(deadline, after(request_limit_s)));
             if (failure.empty()) return socket;
+            tried += (tried.empty() ? "" : "; ") + address + ": " + failure;
         }
+        report.print_if_due("no connection to rank 0 at " + place_of(options) + " (" + tried + ")");
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
     } while (SteadyTime::now() < deadline);
-    throw incomplete_error("rank " + std::to_string(options.rank) + " found no rank 0 at " + place_of(options) +
-                           " within " + std::to_string(std::lround(options.limit_s)) + " s: " + failure);
+    throw incomplete_error("rank " + std::to_string(options.rank) + " (" + host + ") found no rank 0 at " +
+                           place_of(options) + " within " + std::to_string(std::lround(options.limit_s)) + " s (" +
+                           tried + ")");
 }
 
 JoinedRanks parse_table(const std::string& table, int ranks) {
@@ -262,7 +296,7 @@ JoinedRanks parse_table(const std::string& table, int ranks) {
 JoinedRanks join(const RendezvousOptions& options, const JoinRequest& request) {
     // Rank 0 reports missing ranks to those that have joined: it ends first.
     const auto deadline = after(options.limit_s + request_limit_s);
-    Socket socket = connect_to_rank_0(options, after(options.limit_s));
+    Socket socket = connect_to_rank_0(options, request.host, after(options.limit_s));
     try {
         const std::string line = request.text();
         const std::string failure = send_all(socket, line.data(), line.size(), deadline);
@@ -276,7 +310,7 @@ JoinedRanks join(const RendezvousOptions& options, const JoinRequest& request) {
             const bool is_late = reason.find(" did not join ") != std::string::npos;
             throw is_late ? incomplete_error(reason)
                           : usage_error("rank 0 at " + place_of(options) + " refuses rank " +
-                                        std::to_string(options.rank) + ": " + reason);
+                                        std::to_string(options.rank) + " (" + request.host + "): " + reason);
         }
         std::size_t bytes = 0;
         if (word != welcome || !(reply >> bytes) ||
@@ -289,8 +323,8 @@ JoinedRanks join(const RendezvousOptions& options, const JoinRequest& request) {
     } catch (const Error&) {
         throw;
     } catch (const std::runtime_error& error) {
-        throw incomplete_error("rank " + std::to_string(options.rank) + " cannot join at " + place_of(options) + ": " +
-                               error.what());
+        throw incomplete_error("rank " + std::to_string(options.rank) + " (" + request.host + ") cannot join at " +
+                               place_of(options) + ": " + error.what());
     }
 }
 

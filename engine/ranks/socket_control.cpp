@@ -75,7 +75,7 @@ const Socket& SocketControl::connection_to(int to) {
             const TcpAddress address = TcpAddress::parsed(joined_.addresses[static_cast<std::size_t>(to)]);
             socket = connect_tcp(address, {rank_, 0}, own_, false, connect_limit_s);
         } catch (const std::runtime_error& error) {
-            give_up(to, error.what());
+            give_up(to, error.what() + (" from " + host_name()) + ": allow TCP between the two hosts");
         }
     return socket;
 }

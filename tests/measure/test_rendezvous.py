@@ -19,10 +19,12 @@ import pytest
 
 from fablint.errors import UsageError
 from fablint.measure import EngineOutcome, NoProgress, find_rendezvous, run_engine, run_on_first, session
+from fablint.measure.engine_messages import WaitingRank, parse
+from fablint.measure.launch_watch import Watch
 from fablint.measure.launchers import direct, process_group
 from fablint.measure.launchers.direct import Direct
 from fablint.measure.launchers.launcher import Death
-from fablint.measure.launchers.rendezvous import name_missing
+from fablint.measure.launchers.rendezvous import Joining, name_missing
 from fablint.model import Plan, PlanRow, Slots
 from fablint.plan.rows.row_text import parse_row
 from fablint.system import System
@@ -77,7 +79,7 @@ def test_two_processes_measure_over_tcp_without_mpi(join: Join, tmp_path: Path) 
     assert stranger.wait(LIMIT_S) == 2
     assert stranger.stderr is not None
     refusal = stranger.stderr.read()
-    assert refusal.endswith("refuses rank 1: it has another token\n")
+    assert refusal.endswith(f"refuses rank 1 ({HERE}): it has another token\n")
     assert TOKEN not in refusal
     second = join("1")
     output, errors = first.communicate(timeout=LIMIT_S)
@@ -224,6 +226,47 @@ def test_ranks_that_do_not_join_are_named_with_their_hosts() -> None:
     message = "ranks 2-3,4 of 5 did not join at n1:20000 within 55 s"
     assert name_missing(message, slots) == f"{message} (on n[2-3])"
     assert name_missing("the disk is full", slots) == "the disk is full"
+
+
+def joining_of(*reports: tuple[float, int, str]) -> Joining:
+    """Reports of ranks on hosts n0, n1, ...: time, rank, reason."""
+    joining = Joining()
+    for now, rank, reason in reports:
+        joining.take(WaitingRank(rank, f"n{rank}", reason), now)
+    return joining
+
+
+LISTENS = "ranks 2-3 of 4 did not join at n0:20000"
+REFUSED = "no connection to rank 0 at n0:20000 (10.0.0.1: Connection refused)"
+SILENT = "no connection to rank 0 at n0:20000 (10.0.0.1: no answer)"
+
+
+def test_hosts_that_do_not_reach_rank_0_are_named_before_the_time_is_over() -> None:
+    refused = joining_of((1, 0, LISTENS), (2, 2, REFUSED), (2.5, 3, REFUSED))
+    assert refused.failure(2.9) == ""  # others may report the same
+    assert refused.failure(3.1) == f"n[2-3]: {REFUSED}: allow TCP to the host of rank 0, or exclude n[2-3]"
+    silent = joining_of((1, 0, LISTENS), (10, 2, SILENT), (20, 2, SILENT))
+    assert silent.failure(21.1).startswith(f"n2: {SILENT}: ")
+
+
+def test_a_rank_0_that_starts_late_or_answers_late_ends_no_start() -> None:
+    assert joining_of((1, 2, REFUSED), (16, 2, REFUSED)).failure(60) == ""  # rank 0 does not listen yet
+    assert joining_of((1, 0, LISTENS), (10, 2, SILENT)).failure(60) == ""  # segments may be lost
+
+
+def test_what_a_rank_waits_for_is_a_message_of_the_start_and_no_start(join: Join) -> None:
+    """The engine prints what the front end reads."""
+    late, *processes = join("0", count=3), join("1", count=3, token=TOKEN)
+    assert late.stderr is not None
+    report = parse(late.stderr.readline().strip())
+    assert isinstance(report, WaitingRank)
+    assert (report.rank, report.host) == (0, HERE)
+    assert report.reason.startswith("rank 2 of 3 did not join at 127.0.0.1:")
+    watch = Watch([], 3)
+    watch.take(f"fablint-engine: waiting: rank 0 ({HERE}): {report.reason}", NoProgress(), 0.0)
+    assert not watch.started
+    assert watch.absence() == report.reason
+    assert all(process.poll() is None for process in processes)
 
 
 def test_a_rank_that_dies_is_named_and_what_was_measured_is_kept(hosts: FakeHosts) -> None:

@@ -52,7 +52,7 @@ def _failure(
             if line is not None and line.startswith(success):
                 return ""
             if line is not None:
-                watch.take(line, NoProgress())
+                watch.take(line, NoProgress(), system.monotonic())
     except EOFError:
         return next(iter(watch.errors), watch.launcher_message() or f"{mpiexec.path} fails")
     finally:

@@ -12,6 +12,7 @@ _ROUND = re.compile(r"(?P<row>[^:]+): round (?P<round>\d+) of (?P<of>\d+)(?:, (?
 _SIZE = re.compile(r"(?P<row>[^:]+): size (?P<size>\d+) of (?P<of>\d+)")
 _STALLED = re.compile(r"stalled: rank (?P<rank>\d+) \([^)]*\), round (?P<round>-?\d+): (?P<reason>.*)")
 _ENDED = re.compile(r"ended: status (?P<status>\d)")
+_WAITING = re.compile(r"waiting: rank (?P<rank>\d+) \((?P<host>[^)]*)\): (?P<reason>.*)")
 _FAILED = re.compile(
     r"failed: rank (?P<rank>\d+) \((?P<host>[^)]*)\), round (?P<round>-?\d+), "
     r"partner (?P<partner>\d+|none): (?P<reason>.*)"
@@ -91,6 +92,15 @@ class StalledRank:
 
 
 @dataclass(frozen=True)
+class WaitingRank:
+    """A rank that waits at a start without MPI: rank 0 for the others, each other rank for its connection to rank 0."""
+
+    rank: int
+    host: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class ErrorMessage:
     """The line with the reason why the engine stopped."""
 
@@ -104,7 +114,7 @@ class EndMessage:
     status: int
 
 
-Message = StartMessage | RoundMessage | SizeMessage | FailedRank | StalledRank | ErrorMessage | EndMessage
+Message = StartMessage | RoundMessage | SizeMessage | FailedRank | StalledRank | WaitingRank | ErrorMessage | EndMessage
 
 
 def parse(line: str) -> Message | None:
@@ -129,6 +139,8 @@ def parse(line: str) -> Message | None:
         )
     if match := _STALLED.fullmatch(text):
         return StalledRank(int(match["rank"]), int(match["round"]), match["reason"])
+    if match := _WAITING.fullmatch(text):
+        return WaitingRank(int(match["rank"]), match["host"], match["reason"])
     if match := _ENDED.fullmatch(text):
         return EndMessage(int(match["status"]))
     if text.startswith("started: "):

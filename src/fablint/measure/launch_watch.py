@@ -15,10 +15,10 @@ from fablint.measure.engine_messages import (
     RoundMessage,
     SizeMessage,
     StalledRank,
-    StartMessage,
+    WaitingRank,
 )
 from fablint.measure.launchers.launcher import Death, Mpiexec
-from fablint.measure.launchers.rendezvous import IN_USE
+from fablint.measure.launchers.rendezvous import IN_USE, Joining
 from fablint.measure.progress import Progress
 
 _MOST_NAMED = 8  # ranks named in a message
@@ -43,6 +43,7 @@ class Watch:
     reported: list[FailedRank] = field(default_factory=list)
     stalled: list[StalledRank] = field(default_factory=list)
     launcher_output: list[str] = field(default_factory=list)  # lines that are not the engine's
+    joining: Joining = field(default_factory=Joining)
     started: bool = False
     start_s: float = 0.0  # duration of the start of the ranks
     ended: int | None = None  # the engine's exit status, once the run is written
@@ -51,13 +52,13 @@ class Watch:
     def deaths(self, mpiexec: Mpiexec) -> list[Death]:
         return mpiexec.kind.deaths(self.launcher_output)
 
-    def take(self, line: str, progress: Progress) -> None:
-        """Process one line of the engine's output."""
+    def take(self, line: str, progress: Progress, now: float) -> None:
+        """Process one line of the engine's output, read at `now`, in seconds of the monotonic clock."""
         message = engine_messages.parse(line)
-        self.started |= message is not None
+        self.started |= message is not None and not isinstance(message, WaitingRank)
         match message:
-            case StartMessage():
-                pass
+            case WaitingRank():
+                self.joining.take(message, now)
             case RoundMessage() as begun:
                 self._round(begun, progress)
             case SizeMessage(row, size, of):
@@ -100,6 +101,11 @@ class Watch:
         lines = [line.strip() for line in self.launcher_output if any(letter.isalpha() for letter in line)]
         said = next(filter(_INFORMATIVE.search, lines), lines[0] if lines else "")
         return f"{said} (are all hosts in this Slurm job?)" if _OUTSIDE.search(said) else said
+
+    def absence(self) -> str:
+        """Why the ranks have not started so far, as the ranks and the launcher report it."""
+        reports = filter(None, (self.joining.missing, self.launcher_message()))
+        return "; ".join(reports) or "no message from the launcher"
 
     def has_unreachable_host(self) -> bool:
         """Whether the launcher waits for a host that ssh does not reach."""

@@ -192,9 +192,12 @@ class _Limits:
                 f"the ranks did not start: {watch.launcher_message()}" if watch.has_unreachable_host() else NO_END
             )
             return "" if self.written else unreached
-        if not watch.started and now > self.begun + (limit_s := self.start_s()):
-            message = watch.launcher_message() or "no message from the launcher"
-            return f"the ranks did not start within {limit_s:.0f} s: {message}"
+        if watch.started:
+            return None
+        if failure := watch.joining.failure(now):
+            return f"the ranks did not start: {failure}"
+        if now > self.begun + (limit_s := self.start_s()):
+            return f"the ranks did not start within {limit_s:.0f} s: {watch.absence()}"
         return None
 
 
@@ -212,7 +215,7 @@ def _follow(
             return "" if ended or limits.written else NO_END
         now = system.monotonic()
         if line is not None:
-            watch.take(line, progress)
+            watch.take(line, progress, now)
         if watch.started and not watch.start_s:
             watch.start_s = now - limits.begun
         limits.update(watch, now)

@@ -57,7 +57,7 @@ class StartTrials:
             No two hosts start, so that no host can be named.
         """
         self.searches += 1
-        suspects = self.suspects(hosts, error.launcher_output)
+        suspects = self.suspects(hosts, [*error.launcher_output, error.message])
         tried = f", {fold(suspects)} first" if suspects else ""
         self.context.progress.note(
             f"fablint: searching for hosts that keep the launch from starting: launches of fewer hosts{tried}, at"

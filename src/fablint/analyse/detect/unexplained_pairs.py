@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import pdtr
 
 from fablint.analyse.data.binomial import upper_tail
 from fablint.analyse.data.pair_matrix import Cells, Codes, unordered
@@ -27,6 +28,7 @@ LEAST_SHARE = 0.1  # share of slow pairs of a host or of two switches, from whic
 FEWEST = 4  # slow pairs of a host or of two switches
 FEWEST_OF_MODE = 10  # pairs of hosts in a second mode: the tail of any noise has a few that agree
 EMPTY = 0.5  # share of the density of a second mode, below which the values between it and the noise are a gap
+BY_CHANCE = 0.01  # largest probability of so few values in the gap if a tail of the noise reached as far
 FAR = 5.0  # robust standard deviations of the noise beyond which a pair is slow
 
 Mask = npt.NDArray[np.bool_]
@@ -92,7 +94,8 @@ def unexplained(
     if evidence.placement.switches and (evidence.placement.switch < 0).any():
         return strata  # links shared with hosts without a switch are unknown
     of_slow_pairs = open_cells & slow & _in_slow_pairs(evidence, cells, slow)
-    mode = _second_mode(residuals[open_cells], residuals[of_slow_pairs], limit)
+    repeats = np.count_nonzero(of_slow_pairs) / max(_pairs_of(evidence, cells, of_slow_pairs), 1)
+    mode = _second_mode(residuals[open_cells], residuals[of_slow_pairs], limit, repeats)
     if mode is not None:
         stratum_of_all = _stratum(-1, None, cells, of_slow_pairs & (residuals > mode), open_cells, evidence, residuals)
         if stratum_of_all.slow >= FEWEST_OF_MODE:
@@ -167,6 +170,12 @@ def _units(a: Codes, b: Codes, slow: Mask) -> _Units | None:
     return _Units(unit // width, unit % width, share >= HALF)
 
 
+def _pairs_of(evidence: Evidence, cells: Cells, mask: Mask) -> int:
+    """Return the number of pairs of hosts that these cells measured."""
+    a, b = evidence.placement.host[cells[0]], evidence.placement.host[evidence.pairs.destination(cells)]
+    return int(np.unique(unordered(a[mask], b[mask], len(evidence.placement.hosts))).size)
+
+
 def _stratum(
     host: int,
     switches: tuple[int, int] | None,
@@ -177,24 +186,35 @@ def _stratum(
     left: npt.NDArray[np.float32],
 ) -> Stratum:
     """Return the stratum of these cells."""
-    a, b = evidence.placement.host[cells[0]], evidence.placement.host[evidence.pairs.destination(cells)]
-    width = len(evidence.placement.hosts)
-    pair = unordered(a, b, width)
     return Stratum(
         host,
         switches,
-        int(np.unique(pair[every]).size),
-        int(np.unique(pair[slow]).size),
+        _pairs_of(evidence, cells, every),
+        _pairs_of(evidence, cells, slow),
         float(np.median(left[slow])),
         (cells[0][slow], cells[1][slow]),
     )
 
 
-def _second_mode(left: npt.NDArray[np.float32], candidates: npt.NDArray[np.float32], limit: float) -> float | None:
+def _second_mode(
+    left: npt.NDArray[np.float32], candidates: npt.NDArray[np.float32], limit: float, repeats: float
+) -> float | None:
     """Return the value from which a second mode of slow pairs begins; None if there is none.
 
     The slow values agree with each other (half of them are within three standard deviations of the noise around their
-    median), and values between them and the noise are rarer than in a tail.
+    median), and values between them and the noise are rarer than in a tail, whose density falls: there are fewer than
+    the density of the slow values lets expect, and not by chance.
+
+    Parameters
+    ----------
+    left
+        (k,) residuals of all measurements, log-effects.
+    candidates
+        Those of slow pairs of hosts.
+    limit
+        From which a measurement is slow.
+    repeats
+        Measurements of a slow pair: they depend on each other, and count as one.
     """
     slow = candidates.astype(np.float64)
     spread = max(robust_sd(left), limit / (2 * DISTANCE))
@@ -205,6 +225,7 @@ def _second_mode(left: npt.NDArray[np.float32], candidates: npt.NDArray[np.float
     begin = middle - MEMBER * spread
     if 2 * np.count_nonzero(core) <= slow.size or begin < limit:
         return None
-    gap = np.count_nonzero((left > limit) & (left < begin)) / (begin - limit) if begin > limit else 0.0
-    density = np.count_nonzero(core) / (2 * MEMBER * spread)
-    return begin if gap < EMPTY * density else None
+    between = np.count_nonzero((left > limit) & (left < begin))
+    expected = np.count_nonzero(core) / (2 * MEMBER * spread) * (begin - limit)
+    is_gap = between < EMPTY * expected and pdtr(between // repeats, expected / repeats) < BY_CHANCE
+    return begin if is_gap else None

@@ -15,8 +15,10 @@ IN_USE = r"--rendezvous \S+: .*Address already in use"  # message about the port
 _MISSING = re.compile(r"ranks? (?P<ranks>[\d,-]+) of \d+ did not join")
 _PORTS = range(20000, 32768)  # below those that kernels choose
 _REPORT_S = 5.0  # for the report of missing ranks, before the front end ends the launch
-_REFUSED = "Connection refused"  # conclusive where rank 0 listens: ranks repeat their attempt many times per second
-_UNANSWERED_S = 12.0  # of listening, after which an attempt without an answer is conclusive: more than one attempt
+_REFUSED = "Connection refused"
+# Since rank 0 first reported, after which an attempt is conclusive: refused ones are repeated many times per second,
+# but a launcher may deliver the report of an attempt before rank 0 listened late; others last longer than one attempt.
+_REFUSED_S, _UNANSWERED_S = 1.5, 12.0
 _GATHER_S = 1.0  # for the reports of other ranks with the same failure
 
 
@@ -56,7 +58,7 @@ class Joining:
             self.missing = report.reason
             self._listening_at = now if self._listening_at is None else self._listening_at
             return
-        needed_s = 0.0 if _REFUSED in report.reason else _UNANSWERED_S
+        needed_s = _REFUSED_S if _REFUSED in report.reason else _UNANSWERED_S
         if self._listening_at is None or now < self._listening_at + needed_s:
             return
         self._unreached[report.rank] = report

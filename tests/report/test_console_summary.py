@@ -59,7 +59,7 @@ def test_a_fault_is_printed_with_component_direction_effect_interval_evidence_al
 
 def test_coverage_measurements_and_instrument_follow_the_findings():
     summary = console_summary(*fault_case())
-    assert "4,032 of 4,032 pairs measured, 64 of 64 hosts judged" in summary
+    assert "4,032 of 4,032 planned measurements, 64 of 64 hosts judged" in summary
     assert "64 hosts, 64 ranks, 2 rows; run complete; simulated" in summary
     assert re.search(r"latency at 8 B: edge 1\.\d\d us, local 1\.\d\d us", summary)
     assert re.search(r"bandwidth at 1 MiB: edge 2\d{4} MB/s", summary)

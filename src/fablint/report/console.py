@@ -131,7 +131,7 @@ def _words(*words: str) -> str:
 def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) -> list[str]:
     """What of the network was not looked at, coverage, what was measured, thresholds, the instrument, notes."""
     coverage = diagnosis.verdict.coverage
-    words = [f"{coverage.pairs_measured:,} of {coverage.pairs_planned:,} pairs measured"]
+    words = [f"{coverage.pairs_measured:,} of {coverage.pairs_planned:,} planned measurements"]
     words.append(f"{coverage.hosts_judged:,} of {units.plural(coverage.hosts, 'host')} judged")
     words += [links] if (links := links_judged(diagnosis.verdict)) else []
     lines = [line for unseen in diagnosis.verdict.network for line in painter.block("network", unseen, 2)]

@@ -172,8 +172,9 @@ def _units(a: Codes, b: Codes, slow: Mask) -> _Units | None:
 
 def _pairs_of(evidence: Evidence, cells: Cells, mask: Mask) -> int:
     """Return the number of pairs of hosts that these cells measured."""
-    a, b = evidence.placement.host[cells[0]], evidence.placement.host[evidence.pairs.destination(cells)]
-    return int(np.unique(unordered(a[mask], b[mask], len(evidence.placement.hosts))).size)
+    placement, own = evidence.placement, (cells[0][mask], cells[1][mask])
+    a, b = placement.host[own[0]], placement.host[evidence.pairs.destination(own)]
+    return int(np.unique(unordered(a, b, len(placement.hosts))).size)
 
 
 def _stratum(

@@ -5,7 +5,7 @@
     ├── IncompleteError       3  the measurement could not be finished (a host failed, the disk is full, ...)
     │   ├── BrokenRunError    3  a run directory cannot be read
     │   ├── NotStartedError   3  the ranks of a launch did not start
-    │   └── StoppedError      3  a signal ended the measurement
+    │   └── StoppedError      3  a signal, or the end of the job, ended the measurement
     ├── PreflightError        4  a host is not fit to be measured
     ├── TooManyError          6  more hosts would be drained than --most allows
     └── InternalError         5  a defect of fablint

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -158,6 +159,21 @@ def test_more_hosts_than_there_are(slurm, tmp_path):
 def test_a_job_that_is_cancelled(slurm, tmp_path):
     cancel = "sleep 1; scancel $SLURM_JOB_ID; sleep 60"
     assert submitted(slurm, tmp_path, "sh", "-c", cancel, nodes=1)["word"] == "cancelled"
+
+
+def test_a_job_that_ends_while_ranks_measure_reports_no_host(slurm, tmp_path):
+    """Ranks and daemons of mpirun are killed, one after the other: those that are left report the others."""
+    output = tmp_path / "x.run"
+    begun = output / "latency" / "zarr.json"
+    row = "latency --pattern all-pairs --samples 100000"
+    measure = f"{sys.executable} -m fablint.cli -q measure -n 4 -r '{row}' --mpicxx mpicxx.openmpi -o {output}"
+    cancel = f"(until [ -e {begun} ]; do sleep 0.1; done; scancel $SLURM_JOB_ID) & exec {measure}"
+    done = slurm.run(["salloc", "-Q", "-N4", "--no-kill", "sh", "-c", cancel], timeout=150)
+    said = done.stderr.splitlines()[-1]
+    assert done.returncode == 3, done.stderr
+    assert re.fullmatch(rf"fablint: Slurm job \d+ has ended.*: measured .*: fablint resume {output} in a new job", said)
+    attributes = json.loads((output / "zarr.json").read_text())["attributes"]
+    assert attributes["state"] == "interrupted" and not attributes.get("lost")
 
 
 @pytest.fixture

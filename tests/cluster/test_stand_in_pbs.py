@@ -19,6 +19,7 @@ from fablint.cluster import (
     scheduler_of,
     tail,
     wait,
+    why_job_ended,
 )
 from fablint.errors import UsageError
 
@@ -53,6 +54,16 @@ def test_a_job_from_submission_to_end(pbs, tmp_path):
     assert (state.word, state.exit_code, job.exit_code) == ("ended", 1, 1)
     assert tail(job, 9) == ["n1", "n1", "n3", "n3"]
     assert any(text.startswith(f"job {job.id} running") for text in says)
+
+
+def test_the_end_of_the_job_that_a_process_is_in(pbs, tmp_path):
+    gate = tmp_path / "gate"
+    job = submit(pbs, tmp_path, "sh", "-c", f"until [ -e {gate} ]; do sleep 0.02; done")
+    pbs.variables |= {"PBS_JOBID": job.id, "PBS_NODEFILE": str(tmp_path / "nodes")}
+    assert why_job_ended(pbs) == ""
+    gate.touch()
+    waited(pbs, job)
+    assert why_job_ended(pbs) == f"PBS job {job.id} has ended"
 
 
 def test_fablint_in_a_job_finds_its_hosts(pbs, tmp_path):

@@ -109,6 +109,24 @@ def test_the_engine_names_a_rank_that_stalls(play):
     assert outcome.deaths == ()
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        ("make-run", "say failed: rank 5 (n7), round 12, partner 3: no message for 60 s", "exit 3"),
+        ("make-run", "say started: 2 ranks", "launcher-says =   PID 77 RUNNING AT vm", "exit 9"),
+        ("launcher-says ssh: connect to host n7 port 22: No route to host", "exit 1"),
+    ],
+)
+def test_the_end_of_the_job_explains_what_ranks_and_launcher_report(play, script):
+    outcome, _ = play(*script, options=EngineOptions(why_over=lambda: "Slurm job 8 has ended"))
+    assert outcome == EngineOutcome(3, "Slurm job 8 has ended", is_over=True)
+
+
+def test_a_complete_run_stays_complete_where_the_job_ends_after_it(play):
+    outcome, _ = play("make-run", "exit 0", options=EngineOptions(why_over=lambda: "Slurm job 8 has ended"))
+    assert outcome == EngineOutcome(0)
+
+
 def test_a_rank_that_was_lost_reports_no_component(play):
     outcome, _ = play(
         "say failed: rank 1 (a), round 30, partner 2: no message for 60 s",

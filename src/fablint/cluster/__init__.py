@@ -5,6 +5,7 @@ from __future__ import annotations
 from fablint.cluster.host_names import Roster
 from fablint.cluster.host_selection import current_job, find_hosts, unresolvable
 from fablint.cluster.host_states import host_states
+from fablint.cluster.job_end import why_job_ended
 from fablint.cluster.remote_run import everywhere, is_here
 from fablint.cluster.schedulers.registry import SCHEDULERS, find_scheduler, scheduler_of, tail, wait
 from fablint.cluster.schedulers.scheduler import Job, JobRequest, JobState, Scheduler
@@ -29,4 +30,5 @@ __all__ = [
     "tail",
     "unresolvable",
     "wait",
+    "why_job_ended",
 ]

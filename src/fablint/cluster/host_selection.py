@@ -92,12 +92,19 @@ def unresolvable(system: System, hosts: Sequence[str]) -> list[str]:
 
 def current_job(system: System) -> Allocation | None:
     """The Slurm or PBS job that contains this process; None outside of one. Raises UsageError if it has ended."""
-    environ = system.environ
-    if environ.get("SLURM_JOB_ID") and ("SLURM_JOB_NODELIST" in environ or "SLURM_NODELIST" in environ):
-        return slurm_job.allocation(system)
-    if environ.get("PBS_NODEFILE"):
-        return pbs_job.allocation(system)
+    match current_scheduler(system.environ):
+        case "slurm":
+            return slurm_job.allocation(system)
+        case "pbs":
+            return pbs_job.allocation(system)
     return None
+
+
+def current_scheduler(environ: Mapping[str, str]) -> str:
+    """`slurm` or `pbs`: the scheduler of the job that contains this process; '' outside of one."""
+    if environ.get("SLURM_JOB_ID") and ("SLURM_JOB_NODELIST" in environ or "SLURM_NODELIST" in environ):
+        return "slurm"
+    return "pbs" if environ.get("PBS_NODEFILE") else ""
 
 
 def _listed(hostfile: Path) -> tuple[tuple[str, ...], str, str, str, Mapping[str, int]]:

@@ -45,6 +45,7 @@ class EngineOutcome:
     reported: tuple[FailedRank, ...] = ()  # all reports of the engine: the two ends of a cut cable report each other
     deaths: tuple[Death, ...] = ()  # as the launcher reports if the engine reports nothing
     stopped_by: int | None = None  # the signal that was passed on
+    is_over: bool = False  # the job of the launch has ended: no host is at fault, and no launch can follow
     is_disconnected: bool = False  # the ranks of this launcher did not connect: another launcher may work
     start_s: float = field(default=0.0, compare=False)  # duration of the start of the ranks; 0: they did not start
     launcher_output: tuple[str, ...] = field(default=(), compare=False)  # last lines, if it started no ranks
@@ -59,6 +60,7 @@ class EngineOptions:
     end_s: float | None = None  # limit for the end of ranks that have written all; None: END_S
     stop_s: float = STOP_S  # limit for the end after a signal; the ranks are killed after it
     on_size: Callable[[], None] | None = None  # called when another size of a row is in the run directory
+    why_over: Callable[[], str] = lambda: ""  # called after a launch that failed: why none can follow; '': one can
 
 
 def start_limit_s(ranks: int) -> float:
@@ -128,7 +130,15 @@ def run_engine(
     launched = (output / "zarr.json").exists()
     stopped_by = next(iter(caught), None)
     outcome = _outcome(mpiexec, process.poll() or 0, watch, launched=launched, overdue=overdue, stopped_by=stopped_by)
+    outcome = _explained(outcome, options)
     return replace(outcome, error=name_missing(outcome.error, plan.slots), start_s=watch.start_s)
+
+
+def _explained(outcome: EngineOutcome, options: EngineOptions) -> EngineOutcome:
+    """Outcome of a launch whose job has ended: its end explains what the ranks and the launcher report."""
+    failed = outcome.is_disconnected or (outcome.status == INCOMPLETE and outcome.stopped_by is None)
+    why = options.why_over() if failed else ""
+    return EngineOutcome(INCOMPLETE, why, is_over=True) if why else outcome
 
 
 def run_on_first(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fablint.errors import UsageError
+from fablint.errors import StoppedError, UsageError
 from fablint.model import Allocation, ComponentRef, Finding, HostState, State
 from fablint.model.names import fold
 from fablint.model.verdict import seen
@@ -99,11 +99,15 @@ def restrict_to_nics(collected: CollectedSnapshots, names: Sequence[str], *, ref
 def collect_snapshots(system: System, allocation: Allocation, level: str = "quick") -> CollectedSnapshots:
     """Collect snapshots of all hosts of an allocation in parallel; hosts that time out are tried again, with more time.
 
-    `level` is `quick` or `full`. A host without an answer is in the result with the reason; nothing is raised for it.
+    `level` is `quick` or `full`. A host without an answer is in the result with the reason; nothing is raised for it,
+    except StoppedError where the job has ended: then no host is at fault.
     """
+    from fablint.cluster import why_job_ended
     from fablint.snapshot.collecting import RETRY_FACTOR
 
     first = _ask(system, allocation, level)
+    if first.silent and (why := why_job_ended(system)):
+        raise StoppedError(why, "start again in a new job")
     incomplete = tuple(host for host, snapshot in first.snapshots.items() if snapshot.incomplete)
     if not incomplete:
         return first

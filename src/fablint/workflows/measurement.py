@@ -7,6 +7,7 @@ import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,20 +78,24 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
         The engine refused the plan or its options.
     NotStartedError
         The ranks did not start; nothing was measured.
+    StoppedError
+        The job of the launch has ended, or a signal ended the launch; what was measured before is kept.
     InternalError
         The engine failed in itself.
     KeyboardInterrupt
         The user stopped the launch; what was measured before is in the run directory.
     """
+    from fablint.cluster import why_job_ended
     from fablint.measure import EngineOptions, run_on_first
 
     engine, choice = _engine_and_launchers(context, plan)
     threads = ["--threads"] if any(row.spec.needs_threads for row in plan.rows) else []
     words = EngineOptions([*options, *threads], context.start_s, context.end_s, on_size=context.on_size)
+    words = replace(words, why_over=partial(why_job_ended, context.system))
     if context.stop_s is not None:
         words = replace(words, stop_s=context.stop_s)
     outcome = run_on_first(context.system, context.progress, choice.launchers, engine, plan, output, options=words)
-    if outcome.status == UsageError.exit_code or not (output / "zarr.json").exists():
+    if not outcome.is_over and (outcome.status == UsageError.exit_code or not (output / "zarr.json").exists()):
         explain_unshared(context.system, output.parent, plan.slots)
     if outcome.status == UsageError.exit_code:
         raise UsageError(outcome.error)
@@ -99,15 +104,22 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     if not (output / "zarr.json").exists():
         with suppress(OSError):  # the engine created it and could write nothing into it
             output.rmdir()
-        if outcome.stopped_by == signal.SIGINT:
-            raise KeyboardInterrupt
-        hint = "nothing was measured; fablint doctor looks at the set-up"
-        if outcome.stopped_by is not None:
-            raise StoppedError(outcome.error, hint)
-        raise NotStartedError(outcome.error, hint, outcome.launcher_output)
+        raise _nothing_measured(outcome)
     result = _sealed(context, output, outcome)
     refuse_misplaced(result.run, plan.slots)
     return result
+
+
+def _nothing_measured(outcome: EngineOutcome) -> BaseException:
+    """Return the error of a launch that left no run directory."""
+    if outcome.stopped_by == signal.SIGINT:
+        return KeyboardInterrupt()
+    if outcome.is_over:
+        return StoppedError(outcome.error, "this launch measured nothing; start again in a new job")
+    hint = "nothing was measured; fablint doctor looks at the set-up"
+    if outcome.stopped_by is not None:
+        return StoppedError(outcome.error, hint)
+    return NotStartedError(outcome.error, hint, outcome.launcher_output)
 
 
 def _engine_and_launchers(context: Context, plan: Plan) -> tuple[Engine, Choice]:
@@ -141,8 +153,9 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
         run = read_run(path)
     with suppress(OSError):  # without checksums, as on a full disk, a run can be read as well
         write_checksums(path, [row.name for row in run.rows if row.attributes.get("state") == "complete"])
-    if outcome.stopped_by is not None:
-        hint = "" if context.is_scratch else f"measured rounds are kept: fablint resume {whole_run(path)}"
+    if outcome.stopped_by is not None or outcome.is_over:
+        where = " in a new job" if outcome.is_over else ""
+        hint = "" if context.is_scratch else f"measured rounds are kept: fablint resume {whole_run(path)}{where}"
         if outcome.stopped_by != signal.SIGINT:
             raise StoppedError(outcome.error, hint)
         context.progress.note("; ".join(filter(None, ("fablint: interrupted", hint))))

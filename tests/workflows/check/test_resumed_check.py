@@ -295,11 +295,18 @@ def test_a_signal_ends_a_check_at_once_and_names_the_run_that_goes_on(
     assert run_formats.read(tmp_path / "a.run").state == "complete"
 
 
-@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (StoppedError("interrupted by SIGTERM"), 3)])
+@pytest.mark.parametrize(
+    ("error", "why", "code"),
+    [
+        (KeyboardInterrupt(), "interrupted", 130),
+        (StoppedError("interrupted by SIGTERM"), "interrupted by SIGTERM", 3),
+        (StoppedError("Slurm job 8 has ended", "measured rounds are kept"), "Slurm job 8 has ended", 3),
+    ],
+)
 def test_an_interrupted_check_ends_with_verdict_and_report(
-    cluster: FakeCluster, tmp_path: Path, error: BaseException, code: int
+    cluster: FakeCluster, tmp_path: Path, error: BaseException, why: str, code: int
 ) -> None:
-    """The signal comes while the first level between hosts is measured."""
+    """The signal, or the end of the job, comes while the first level between hosts is measured."""
     path = tmp_path / "a.run"
 
     def stopped(context: Context, plan: Plan, output: Path, options: Any = ()) -> measurement.MeasurementResult:
@@ -314,7 +321,7 @@ def test_an_interrupted_check_ends_with_verdict_and_report(
         patch.setattr(measurement, "measure", stopped)
         outcome = LevelRuns(launches, find_suite("quick"), [DRAINED], record=kept).check()
     assert (outcome.exit_code, outcome.diagnosis.verdict.verdict, outcome.page.exists()) == (code, "incomplete", True)
-    assert "not all was measured: interrupted" in outcome.diagnosis.verdict.notes
+    assert f"not all was measured: {why}" in outcome.diagnosis.verdict.notes
     done = resumed(cluster, path)
     assert done is not None
     assert done.exit_code is None

@@ -121,8 +121,10 @@ class CheckRun(ABC):
             raise error
         diagnosis = self.diagnose(run)
         diagnosis = replace(diagnosis, verdict=amended(diagnosis.verdict, complete=False))
-        outcome = self._report(run, diagnosis, seconds, "interrupted")
-        code = error.exit_code if isinstance(error, StoppedError) else INTERRUPTED
+        why, code = "interrupted", INTERRUPTED
+        if isinstance(error, StoppedError):
+            why, code = error.message, error.exit_code
+        outcome = self._report(run, diagnosis, seconds, why)
         return replace(outcome, error=str(error), exit_code=code)
 
     def _report(self, run: Run, diagnosis: Diagnosis, seconds: float, interrupted: str = "") -> CheckOutcome:

@@ -116,6 +116,8 @@ class Launches:
             try:
                 if ended.error and not self._exclude_causes(ended.failed, ended.error):
                     break
+            except StoppedError:
+                raise
             except IncompleteError as error:
                 ended = replace(ended, error=error.message)
                 break
@@ -239,7 +241,7 @@ def _plan_of_rows(stage: Stage) -> dict[str, tuple[str, list[int]]]:
 
 
 def _reason(error: IncompleteError) -> str:
-    """Return why a launch failed. Raises StoppedError where a signal ended it: then no further launch follows."""
+    """Return why a launch failed. Raises StoppedError where a signal or the job ended it: no further launch follows."""
     if isinstance(error, StoppedError):
         raise error
     return str(error)

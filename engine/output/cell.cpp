@@ -56,11 +56,12 @@ std::vector<std::uint32_t> next_histogram(Reader& reader) {
 
 }  // namespace
 
-SizeResult summary(const Samples& samples) {
+SizeResult summary(const Samples& samples, double cpu_wait) {
     constexpr auto most = static_cast<std::int64_t>(std::numeric_limits<std::uint32_t>::max());
     return {static_cast<float>(samples.min()),  static_cast<float>(samples.quantile(0.5)),
             static_cast<float>(samples.mean()), static_cast<float>(samples.quantile(0.99)),
-            static_cast<float>(samples.max()),  static_cast<std::uint32_t>(std::min(samples.count(), most))};
+            static_cast<float>(samples.max()),  static_cast<std::uint32_t>(std::min(samples.count(), most)),
+            static_cast<float>(cpu_wait)};
 }
 
 std::vector<std::uint32_t> bucket_counts(const Samples& samples) {

@@ -12,6 +12,7 @@ namespace fablint {
 struct SizeResult {
     float min, median, mean, p99, max;
     std::uint32_t count;
+    float cpu_wait;  // share of the time of the samples that ranks waited for a CPU; NaN: not known
 };
 
 struct Cell {
@@ -24,7 +25,7 @@ struct Cell {
     std::vector<std::vector<std::uint32_t>> histograms;  // per size, or empty
 };
 
-SizeResult summary(const Samples& samples);
+SizeResult summary(const Samples& samples, double cpu_wait);
 std::vector<std::uint32_t> bucket_counts(const Samples& samples);
 
 // Cells as bytes, one after another.

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.alone
 HOSTS = "nid[001000-001003]"
 BAD = "nid001002"
 LIMIT_S = 600
-# The program with a time limit of 20 s for the start of ranks, which takes 2 s here, in the place of a minute.
-SOONER = "import sys; from fablint.cli import main; from fablint.measure import session; session.START_S = 20; main()"
+# The program with a time limit of 10 s for the start of ranks, which takes 2 s here, in the place of a minute.
+SOONER = "import sys; from fablint.cli import main; from fablint.measure import session; session.START_S = 10; main()"
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 #include "host/cpu_wait.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -21,24 +20,6 @@ double cpu_wait_s(const std::string& file) {
     if (!(stream >> running_ns >> waiting_ns)) return unknown;
     // A kernel that has the file and does not count reports zeros; a process that runs has run.
     return running_ns + waiting_ns == 0 ? unknown : static_cast<double>(waiting_ns) * 1e-9;
-}
-
-void CpuWaitShare::clear() { blocks_s_ = waited_s_ = 0.0; }
-
-void CpuWaitShare::begin_block() {
-    waited_before_s_ = cpu_wait_s();
-    began_s_ = clock_.now();
-}
-
-void CpuWaitShare::end_block() {
-    blocks_s_ += clock_.now() - began_s_;
-    waited_s_ += cpu_wait_s() - waited_before_s_;
-}
-
-// A wait counts when it ends: one that began before the block may be longer than the block.
-double CpuWaitShare::value() const {
-    if (!std::isfinite(waited_s_) || blocks_s_ <= 0.0) return std::numeric_limits<double>::quiet_NaN();
-    return std::min(waited_s_ / blocks_s_, 1.0);
 }
 
 void CpuWait::begin() { before_s_ = cpu_wait_s(); }

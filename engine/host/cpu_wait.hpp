@@ -1,11 +1,9 @@
 // Time that the measuring thread of a rank waited for a CPU while another thread ran there: such a time is part of the
-// time of a message. The kernel's clock is read before and after the row and each block of samples, not while messages
-// are timed.
+// time of a message. The kernel's clock is read before and after the row, not while messages are timed.
 #pragma once
 
 #include <string>
 
-#include "base/clock.hpp"
 #include "base/json.hpp"
 #include "ranks/rank_group.hpp"
 
@@ -14,22 +12,6 @@ namespace fablint {
 // The time in s that the first thread of this process has waited for a CPU since its start; NaN if the kernel does not
 // count it (built without CONFIG_SCHED_INFO). `file`: as proc_pid_schedstat(5) describes it.
 double cpu_wait_s(const std::string& file = "/proc/self/schedstat");
-
-// The share of the time of several blocks that this rank waited for a CPU.
-class CpuWaitShare {
-  public:
-    explicit CpuWaitShare(const Clock& clock) : clock_(clock) {}
-
-    void clear();
-    void begin_block();
-    void end_block();
-    double value() const;  // 0..1; NaN if the kernel does not count it, or without a block
-
-  private:
-    const Clock& clock_;
-    double began_s_ = 0.0, waited_before_s_ = 0.0;
-    double blocks_s_ = 0.0, waited_s_ = 0.0;
-};
 
 class CpuWait {
   public:

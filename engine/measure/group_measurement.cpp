@@ -32,8 +32,7 @@ GroupMeasurement::GroupMeasurement(RankGroup& rank_group, const Clock& clock, do
       group_shape_(group_shape),
       kernel_(info_.make(row)),
       transport_(transport),
-      connections_(rank_group, transport),
-      cpu_wait_(clock) {
+      connections_(rank_group, transport) {
     const Payload::Layout layout = kernel_->traits().slot_per_rank ? Payload::Layout::dense
                                    : row.single_buffer             ? Payload::Layout::single
                                                                    : Payload::Layout::spaced;
@@ -81,8 +80,6 @@ Cell GroupMeasurement::measure(const Role& role, bool first, std::int64_t round,
         for (std::size_t direction = 0; direction < directions; ++direction, --left) {
             const Task task = task_of(role, end, first == (direction == 0));
             samples_.clear();
-            cpu_wait_.clear();
-            partner_cpu_wait_ = 0.0;
             loop_s_ = 0.0;
             next_message_ = 0;
             if (task.coordinator == rank_group_.rank()) {
@@ -91,7 +88,7 @@ Cell GroupMeasurement::measure(const Role& role, bool first, std::int64_t round,
                 participate(task);
             }
             if (!task.takes_time) continue;
-            cell.sizes.push_back(summary(samples_, std::min(cpu_wait_.value() + partner_cpu_wait_, 1.0)));
+            cell.sizes.push_back(summary(samples_));
             if (row_.loop_mean)
                 cell.sizes.back().mean = static_cast<float>(loop_s_ / static_cast<double>(samples_.count()));
             if (row_.histogram) cell.histograms.push_back(bucket_counts(samples_));
@@ -213,40 +210,32 @@ std::int64_t GroupMeasurement::calibrate(const Task& task) {
 }
 
 // Announces the order, waits until all members are ready, and executes it. Returns its duration, s.
-double GroupMeasurement::announce(const Task& task, Order order) {
-    Ready ready;
-    order.cpu_wait = cpu_wait_.value();
+double GroupMeasurement::announce(const Task& task, const Order& order) {
+    char ready = 0;
     const std::int64_t repetitions = order.batches * order.batch;
     if (repetitions > 0) kernel_->arm(task.end, task.leads, repetitions);
-    if (order.timed) cpu_wait_.begin_block();
     for (const int rank : task.participants) rank_group_.send_control(rank, &order, sizeof order);
     for (const int rank : task.participants) receive(task, rank, ready);
     if (task.many)
         for (const int rank : task.participants) rank_group_.send_control(rank, &ready, sizeof ready);
-    if (!task.many) partner_cpu_wait_ = ready.cpu_wait;
     if (repetitions == 0) return 0.0;
     rank_group_.heartbeat().measuring(round_, task.many ? -1 : task.participants.front());
     const double took_s = run(task, order);
-    if (order.timed) cpu_wait_.end_block();
     kernel_->disarm(task.end, task.leads);
     return took_s;
 }
 
 void GroupMeasurement::participate(const Task& task) {
-    Ready ready;
+    char ready = 1;
     for (Order order;;) {
         receive(task, task.coordinator, order);
-        if (!task.many) partner_cpu_wait_ = order.cpu_wait;
-        ready.cpu_wait = cpu_wait_.value();
         const std::int64_t repetitions = order.batches * order.batch;
         if (repetitions > 0) kernel_->arm(task.end, task.leads, repetitions);
-        if (order.timed) cpu_wait_.begin_block();
         rank_group_.send_control(task.coordinator, &ready, sizeof ready);
         if (task.many) receive(task, task.coordinator, ready);
         if (repetitions == 0) return;
         rank_group_.heartbeat().measuring(round_, task.many ? -1 : task.coordinator);
         run(task, order);
-        if (order.timed) cpu_wait_.end_block();
         kernel_->disarm(task.end, task.leads);
     }
 }

@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "host/cpu_wait.hpp"
 #include "kernels/kernel.hpp"
 #include "measure/connections.hpp"
 #include "output/cell.hpp"
@@ -57,11 +56,6 @@ class GroupMeasurement {
         std::int64_t batches = 0;
         std::int64_t batch = 1;
         bool timed = false;
-        double cpu_wait = 0.0;  // of the coordinator, up to now
-    };
-    // The answer of a participant.
-    struct Ready {
-        double cpu_wait = 0.0;
     };
     // This rank's task in one size and direction.
     struct Task {
@@ -86,7 +80,7 @@ class GroupMeasurement {
     Task task_of(const Role& role, const Endpoint& end, bool leads_pair) const;
     void coordinate(const Task& task, double allotted_s);
     void participate(const Task& task);
-    double announce(const Task& task, Order order);
+    double announce(const Task& task, const Order& order);
     void warm_up(const Task& task, double deadline);
     std::int64_t calibrate(const Task& task);
     std::int64_t batch_for(const Task& task);
@@ -110,9 +104,7 @@ class GroupMeasurement {
     Samples samples_;
     std::vector<double> times_;  // of the samples of a block, s
     std::function<bool()> is_stopped_;
-    CpuWaitShare cpu_wait_;          // of this rank, in the blocks of samples of one size and direction,
-    double partner_cpu_wait_ = 0.0;  // and of its partner in a pair
-    double loop_s_ = 0.0;            // per message: the sum of all samples and of the time between them
+    double loop_s_ = 0.0;  // per message: the sum of all samples and of the time between them
     std::int64_t next_message_ = 0;
     std::int64_t round_ = 0;
     std::vector<Damage> damages_;

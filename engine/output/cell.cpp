@@ -56,12 +56,11 @@ std::vector<std::uint32_t> next_histogram(Reader& reader) {
 
 }  // namespace
 
-SizeResult summary(const Samples& samples, double cpu_wait) {
+SizeResult summary(const Samples& samples) {
     constexpr auto most = static_cast<std::int64_t>(std::numeric_limits<std::uint32_t>::max());
     return {static_cast<float>(samples.min()),  static_cast<float>(samples.quantile(0.5)),
             static_cast<float>(samples.mean()), static_cast<float>(samples.quantile(0.99)),
-            static_cast<float>(samples.max()),  static_cast<std::uint32_t>(std::min(samples.count(), most)),
-            static_cast<float>(cpu_wait)};
+            static_cast<float>(samples.max()),  static_cast<std::uint32_t>(std::min(samples.count(), most))};
 }
 
 std::vector<std::uint32_t> bucket_counts(const Samples& samples) {

@@ -12,7 +12,6 @@ namespace fablint {
 struct SizeResult {
     float min, median, mean, p99, max;
     std::uint32_t count;
-    float cpu_wait;  // share of the time of the samples that ranks waited for a CPU; NaN: not known
 };
 
 struct Cell {
@@ -25,7 +24,7 @@ struct Cell {
     std::vector<std::vector<std::uint32_t>> histograms;  // per size, or empty
 };
 
-SizeResult summary(const Samples& samples, double cpu_wait);
+SizeResult summary(const Samples& samples);
 std::vector<std::uint32_t> bucket_counts(const Samples& samples);
 
 // Cells as bytes, one after another.

@@ -47,11 +47,13 @@ RowArrays::RowArrays(const fs::path& folder, const Grid& grid, std::vector<std::
     };
     const std::string nan32 = bytes_of(std::numeric_limits<float>::quiet_NaN());
     const std::string nan64 = bytes_of(std::numeric_limits<double>::quiet_NaN());
-    const std::vector<std::pair<const char*, float SizeResult::*>> statistics = {
-        {"time_min", &SizeResult::min}, {"time_median", &SizeResult::median}, {"time_mean", &SizeResult::mean},
-        {"time_p99", &SizeResult::p99}, {"time_max", &SizeResult::max},       {"cpu_wait", &SizeResult::cpu_wait}};
+    const std::vector<std::pair<const char*, float SizeResult::*>> statistics = {{"time_min", &SizeResult::min},
+                                                                                 {"time_median", &SizeResult::median},
+                                                                                 {"time_mean", &SizeResult::mean},
+                                                                                 {"time_p99", &SizeResult::p99},
+                                                                                 {"time_max", &SizeResult::max}};
     for (const auto& [name, member] : statistics)
-        statistics_.emplace_back(member, array(name, "float32", "\"NaN\"", nan32, by_size));
+        times_.emplace_back(member, array(name, "float32", "\"NaN\"", nan32, by_size));
     count_ = array("count", "uint32", "0", bytes_of(std::uint32_t{0}), by_size);
     started_ = array("started", "float64", "\"NaN\"", nan64, {});
     const std::string none = bytes_of(std::int32_t{-1});
@@ -64,7 +66,7 @@ RowArrays::RowArrays(const fs::path& folder, const Grid& grid, std::vector<std::
 
 void RowArrays::write_metadata() const {
     write_coordinate(folder_, "size", sizes_);
-    for (const auto& [member, array] : statistics_) array->write_metadata();
+    for (const auto& [member, array] : times_) array->write_metadata();
     for (const ZarrArray* array : {count_.get(), started_.get(), round_.get(), partner_.get(), histogram_.get()})
         if (array != nullptr) array->write_metadata();
     if (!histogram_) return;
@@ -79,7 +81,7 @@ void RowArrays::write(const Cell& cell) {
     const std::int64_t column = matrix ? cell.dst : cell.round;
     // Sizes that are not measured yet have no time and the count 0.
     std::vector<float> values(sizes_.size(), std::numeric_limits<float>::quiet_NaN());
-    for (const auto& [member, array] : statistics_) {
+    for (const auto& [member, array] : times_) {
         for (std::size_t i = 0; i < cell.sizes.size(); ++i) values[i] = cell.sizes[i].*member;
         array->write_cell(plane, cell.src, column, values.data());
     }
@@ -109,7 +111,7 @@ void RowArrays::write_histograms(const Cell& cell, std::int64_t column) {
 }
 
 void RowArrays::close() {
-    for (const auto& [member, array] : statistics_) array->close();
+    for (const auto& [member, array] : times_) array->close();
     for (ZarrArray* array : {count_.get(), started_.get(), round_.get(), partner_.get(), histogram_.get()})
         if (array != nullptr) array->close();
 }

@@ -28,7 +28,7 @@ class RowArrays {
     std::filesystem::path folder_;
     Grid grid_;
     std::vector<std::int64_t> sizes_;
-    std::vector<std::pair<float SizeResult::*, std::unique_ptr<ZarrArray>>> statistics_;
+    std::vector<std::pair<float SizeResult::*, std::unique_ptr<ZarrArray>>> times_;
     std::unique_ptr<ZarrArray> count_, started_, round_, partner_, histogram_;
 };
 

@@ -54,9 +54,6 @@ def test_all_pairs_measures_every_directed_pair_once(mpi: Mpi, tmp_path: Path, r
     if Path("/proc/self/schedstat").exists():
         assert len(row.attrs["cpu_wait_s"]) == ranks
         assert all(0 <= waited <= row.attrs["wall_s"] for waited in row.attrs["cpu_wait_s"])
-        waits = row.cpu_wait.values[0]
-        assert np.isnan(waits[~off_diagonal]).all()
-        assert ((waits[off_diagonal] >= 0) & (waits[off_diagonal] <= 1)).all()
     assert missing_rounds(read_run(path).rows[0]) == []
 
 

@@ -32,8 +32,7 @@ Cell cell(int src, int dst, int round, float time, std::uint32_t count) {
     cell.dst = dst;
     cell.round = round;
     cell.started = 0.5;
-    cell.sizes = {{time, time, time, time, time, count, 0.0F},
-                  {2 * time, 2 * time, 2 * time, 2 * time, 2 * time, count, 0.0F}};
+    cell.sizes = {{time, time, time, time, time, count}, {2 * time, 2 * time, 2 * time, 2 * time, 2 * time, count}};
     return cell;
 }
 

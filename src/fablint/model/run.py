@@ -125,11 +125,11 @@ class Row:
         """The statistics of the time that were stored: `min median mean p99 max` or some of them."""
         return tuple(name.removeprefix("time_") for name in self.arrays if name.startswith("time_"))
 
-    def observations(self, size: int, statistic: str = "median", array: str = "") -> Observations:
-        """Times of all pairs at one size, or values of another `array`; the median of several repeats."""
+    def observations(self, size: int, statistic: str = "median") -> Observations:
+        """Times of all pairs at one size; the median over the repeats where there are several."""
         import numpy as np
 
-        values = self.arrays[array or f"time_{statistic}"]
+        values = self.arrays[f"time_{statistic}"]
         index = self.sizes.index(size)
         if self.layout == "list":
             return Observations(self.name, self.kernel, size, statistic, values[:, :, index], self.arrays["dst"][:])

@@ -38,7 +38,6 @@ class ArrayKind:
 _CELL, _LISTED = ("repeat", "src", "dst"), ("src", "round")
 ARRAYS: Mapping[str, ArrayKind] = {
     **{f"time_{name}": ArrayKind("float32", (*_CELL, "size"), (*_LISTED, "size"), math.nan) for name in STATISTICS},
-    "cpu_wait": ArrayKind("float32", (*_CELL, "size"), (*_LISTED, "size"), math.nan),
     "count": ArrayKind("uint32", (*_CELL, "size"), (*_LISTED, "size"), 0),
     "started": ArrayKind("float64", _CELL, _LISTED, math.nan),
     "round": ArrayKind("int32", _CELL, None, -1),
@@ -62,8 +61,6 @@ def valid_range(name: str, ranks: int, attributes: Mapping[str, Any]) -> tuple[f
     """
     if name.startswith("time_"):
         return 0.0 if attributes.get("transport") == "null" else SHORTEST_S, LONGEST_S
-    if name == "cpu_wait":
-        return 0.0, 1.0
     if name == "dst":
         return -1, ranks - 1
     if name == "round":

@@ -198,8 +198,6 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "gpu_copies": "copies {copies}: {measured:#measurement} beside those of {others} GPUs",
     # pairs and routes
     "slow_block": "{slow:#pair} of {pairs} slow in both directions; both ends are fine with their other partners",
-    "slow_waiting": "its ranks waited {share:.0%} of that time for a CPU that other processes used, those of other"
-    " pairs {others:.0%}",
     "slow_meanwhile": "{slow} of {measured:#measurement} of unrelated pairs next to it in time were slow as well, at"
     " other times {slow_at_other_times} of {measured_at_other_times}",
     "one_direction": "slow in this direction only, far beyond the noise of all other pairs; both ends are fine with"

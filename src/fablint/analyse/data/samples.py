@@ -42,8 +42,6 @@ class Flows:
 
     started: npt.NDArray[np.float64] | None = None  # (n, m) s since the start of the run; None: unknown
     later: npt.NDArray[np.bool_] | None = None  # (n, m) cells of follow-up measurements
-    # (n, m) share of the time that the ranks of a pair waited for a CPU; NaN: unknown
-    cpu_wait: npt.NDArray[np.float32] | None = None
     histograms: tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]] | None = None  # (n, m, buckets), lower edges
 
     @property
@@ -78,7 +76,6 @@ class UsableRow:
             observations = _known_to_both(observations)
         if row.payload == "dst":
             observations = replace(observations, sent=observations.received)
-        later = self._later(size, observations)
         return Flows(
             observations,
             row,
@@ -87,8 +84,7 @@ class UsableRow:
             concurrent=self._concurrent(),
             rounds=_rounds_of(row),
             started=self._started(observations.sent.shape),
-            later=later,
-            cpu_wait=self._cpu_wait(size, observations.sent.shape),
+            later=self._later(size, observations),
             histograms=self._histograms(size),
         )
 
@@ -113,20 +109,6 @@ class UsableRow:
         else:
             return None
         return started if started.shape == shape else None
-
-    def _cpu_wait(self, size: int, shape: tuple[int, ...]) -> npt.NDArray[np.float32] | None:
-        """Return the (n, m) share of waiting of each pair (of repeats: the median); None if it is not stored.
-
-        It is not stored by pair where pairs were measured again: of both times the shorter counts.
-        """
-        rows = (self.row, *self.more)
-        if not all("cpu_wait" in row.arrays for row in rows) or self.row.payload == "dst" or self.retests:
-            return None
-        if self.row.layout == "matrix" and shape[0] > MOST_MATRIX_RANKS:
-            return None
-        shares = [row.observations(size, array="cpu_wait").sent for row in rows]
-        joined = shares[0] if len(shares) == 1 else np.concatenate(shares, axis=1)
-        return joined if joined.shape == shape else None
 
     def _later(self, size: int, observations: Observations) -> npt.NDArray[np.bool_] | None:
         """Return an (n, m) mask of added rounds and of repeated measurements; None if there are none."""

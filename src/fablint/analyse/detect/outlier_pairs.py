@@ -13,7 +13,6 @@ from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
-from fablint.model.figures.cpu_wait import CpuWait
 from fablint.model.figures.grouped_values import GroupedValues
 
 SAMPLE_CELLS = 1 << 19  # cells of the sample that determines where the tail begins
@@ -46,12 +45,6 @@ class SlowPair:
     # whether it was measured only while other pairs sent, in a view where sharing a link costs time
     beside: bool = False
     meanwhile: Meanwhile | None = None  # why its time and not its route may be the cause
-    cpu_wait: CpuWait | None = None  # of its ranks and of the other pairs, if this explains its loss
-
-    @property
-    def is_confounded(self) -> bool:
-        """Whether something else than its route explains its loss."""
-        return self.meanwhile is not None or self.cpu_wait is not None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""Circumstances that explain a slow pair without a slow route: ranks without a CPU, load of others, a slow time.
-
-A rank that waits for a CPU that another process uses sends and receives nothing: with a share s of its time it takes
-1 / (1 - s) times as long. A wait that all pairs have, as on hosts with more ranks than CPUs, explains no slow pair.
+"""Circumstances that explain a slow pair without a slow route: load of others, or a time when all were slow.
 
 Both directions of a pair are measured in one moment, so that a moment of load slows both. Such a moment shows in other
 pairs as well: in those that were measured next to it, without a common host and on another path between switches. A
@@ -25,15 +22,12 @@ from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.detect.outlier_pairs import Meanwhile, SlowPair
 from fablint.analyse.fit.effects import Effects
 from fablint.model import Placement
-from fablint.model.figures.cpu_wait import CpuWait
 
 NEAREST = (4, 8, 16, 32, 64)  # numbers of measurements of unrelated pairs next to a slow one, each of which is tried
 CHANCE = 0.01  # probability of so many slow ones among the nearest if their time has no effect
 MOST, FEWEST = 0.5, 8  # share of the nearest, of so many at least, from which the slow pair is one of many
 AS_SLOW = 0.5  # share of the loss of the slow pair, from which an unrelated pair is as slow,
 SLOW = 0.25  # and from which it is slow: load is uneven, and the slowest pair of a moment exceeds the others
-EXPLAINED = 0.75  # share of the loss of a slow pair, from which the waits of its ranks explain it
-MOST_WAIT = 0.99  # largest share of waiting that counts: those of both ranks may add up to all of the time
 
 Mask = npt.NDArray[np.bool_]
 
@@ -44,7 +38,7 @@ def describe_slow_pairs(
     """Return the slow pairs with `beside` and `meanwhile` set."""
     if not found:
         return []
-    marked = _mark_waiting(_mark_concurrent(found, flows, effects), flows, effects)
+    marked = _mark_concurrent(found, flows, effects)
     if flows.started is None:
         return marked
     moments = _Moments.of(flows, effects, evidence)
@@ -75,38 +69,6 @@ def _mark_concurrent(found: Sequence[SlowPair], flows: Flows, effects: Effects) 
         return bool(flows.concurrent[pairs.partner[source] == target].all())
 
     return [replace(pair, beside=pair.one_way and beside(*pair.ranks)) for pair in found]
-
-
-def _mark_waiting(found: Sequence[SlowPair], flows: Flows, effects: Effects) -> list[SlowPair]:
-    """Return the slow pairs with `cpu_wait` set if the waits of their ranks for a CPU explain most of their loss.
-
-    Of a pair that is slow in both directions they must explain it in each of them.
-    """
-    if flows.cpu_wait is None:
-        return list(found)
-    stretch = -np.log1p(-np.minimum(np.asarray(flows.cpu_wait, np.float64), MOST_WAIT))
-    cells = effects.residual.sample_cells()
-    usual = _median(stretch[cells])
-
-    def of_direction(source: int, target: int) -> float:
-        pairs = effects.residual
-        own = np.array([target]) if pairs.partner is None else np.flatnonzero(pairs.partner[source] == target)
-        return _median(stretch[source, own])
-
-    def described(pair: SlowPair) -> SlowPair:
-        directions = [pair.ranks] if pair.one_way else [pair.ranks, pair.ranks[::-1]]
-        least = min(of_direction(*ranks) for ranks in directions)
-        if pair.loss <= 0 or not least - usual >= EXPLAINED * pair.loss:
-            return pair
-        return replace(pair, cpu_wait=CpuWait(share=float(-np.expm1(-least)), others=float(-np.expm1(-usual))))
-
-    return [described(pair) for pair in found]
-
-
-def _median(values: Floats) -> float:
-    """Return the median of the known values; NaN without one."""
-    known = values[np.isfinite(values)]
-    return float(np.median(known)) if known.size else float("nan")
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ MOST_NAMED = 6  # pairs in the name of a finding
 def slow_routes(views: Sequence[ViewResult], placement: Placement, reported: set[int]) -> list[Finding]:
     """Slow pairs that no part explains, folded where a set of hosts is slow with the same other hosts.
 
-    A pair is CONFOUNDED if load explains it in each view that shows it, else SUSPECT.
+    A pair is CONFOUNDED if its time explains it in each view that shows it, else SUSPECT.
 
     `reported`: codes of the hosts that other findings are about.
     """
@@ -46,7 +46,7 @@ def slow_routes(views: Sequence[ViewResult], placement: Placement, reported: set
         if (min(ends), max(ends)) not in both
     ]
     for is_confounded in (False, True):
-        ends_of_kind = [ends for ends, (pair, _) in both.items() if pair.is_confounded is is_confounded]
+        ends_of_kind = [ends for ends, (pair, _) in both.items() if (pair.meanwhile is not None) is is_confounded]
         for left, right in _blocks(ends_of_kind):
             inside = [both[ends] for ends in ends_of_kind if ends[0] in left and ends[1] in right]
             findings.append(_bidirectional_route(inside, (left, right), placement))
@@ -55,7 +55,7 @@ def slow_routes(views: Sequence[ViewResult], placement: Placement, reported: set
 
 def _weight(pair: SlowPair) -> tuple[bool, float]:
     """Sort key of the results of several views about one pair: one that no other cause explains counts first."""
-    return not pair.is_confounded, pair.loss
+    return pair.meanwhile is None, pair.loss
 
 
 def _bidirectional_route(
@@ -75,19 +75,13 @@ def _bidirectional_route(
 
 
 def _cause(pair: SlowPair, view: ViewResult, evidence: EvidenceRecord) -> dict[str, Any]:
-    """State, evidence and ambiguity group of a finding about a slow pair: whether load explains it as well."""
-    records, causes = [evidence], []
-    if pair.cpu_wait is not None:
-        records.append(seen_in(view, "slow_waiting", **asdict(pair.cpu_wait)))
-        causes.append(cause("other processes on the CPUs of its ranks"))
-    if pair.meanwhile is not None:
-        records.append(seen_in(view, "slow_meanwhile", **asdict(pair.meanwhile)))
-        causes.append(cause("another load at that time"))
-    unexplained = State.NOT_JUDGED if pair.beside else State.SUSPECT
+    """State, evidence and ambiguity group of a finding about a slow pair: whether its time explains it as well."""
+    if pair.meanwhile is None:
+        return {"state": State.NOT_JUDGED if pair.beside else State.SUSPECT, "evidence": (evidence,)}
     return {
-        "state": State.CONFOUNDED if pair.is_confounded else unexplained,
-        "evidence": tuple(records),
-        "ambiguity_group": tuple(causes),
+        "state": State.CONFOUNDED,
+        "evidence": (evidence, seen_in(view, "slow_meanwhile", **asdict(pair.meanwhile))),
+        "ambiguity_group": (cause("another load at that time"),),
     }
 
 

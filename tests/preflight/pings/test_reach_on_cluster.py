@@ -59,6 +59,7 @@ def test_a_black_hole_for_long_frames(bed: Cluster, tmp_path: Path) -> None:
     assert found == [("net.ping.mtu", "nid001002", "FAIL", message)]
 
 
+@pytest.mark.alone  # hosts whose CPU others use lose pings as well, which is reported of them
 @pytest.mark.parametrize(
     ("percent", "side", "level", "outcome"),
     [

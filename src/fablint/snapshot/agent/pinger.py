@@ -45,10 +45,17 @@ _TEXTS = (  # of what ping prints, in capitals or not
 
 
 def understood(said: Dict[str, Any]) -> Dict[str, Any]:
-    """Parse the output of ping: `kind` is '' after an answer, else the reason; pings `sent` and `received`."""
+    """Parse the output of ping: `kind` is '' after an answer, else the reason; pings `sent` and `received`.
+
+    A last ping without an answer is not counted if others were answered: ping ends two round trips after it, before a
+    busy host reads the answer.
+    """
     text = "%s\n%s" % (said.get("output", ""), said.get("error", ""))
     counts = re.search(r"(\d+) packets transmitted, (\d+)(?: packets)? received", text)
     sent, received = (int(counts.group(1)), int(counts.group(2))) if counts else (0, 0)
+    answered = {int(number) for number in re.findall(r" bytes from [^\n]*icmp_seq=(\d+)", text)}
+    if answered and received < sent and sent not in answered:
+        sent -= 1
     found = {"kind": "", "rtt_us": None, "text": "", "sent": sent, "received": min(sent, received)}
     if received > 0:
         fastest = re.search(r"= ([\d.]+)/", text)

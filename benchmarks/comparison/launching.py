@@ -48,7 +48,7 @@ class Bench:
         rows = ["--plan", str(plan)] if earlier else row
         self.run(ranks, [str(self.engine), "-q", *rows, "-o", str(path)])
         measured = read_run(path).rows[-1]
-        return float(measured.arrays["time_mean"][: ranks // 2, :, 0].mean())  # (rank, round) of the senders
+        return float(measured.arrays["time_mean"][: max(1, ranks // 2), :, 0].mean())  # (rank, round) of the senders
 
 
 def begin(description: str) -> tuple[argparse.Namespace, Bench]:

@@ -94,9 +94,9 @@ SOCKPERF = Peer(
 IPERF3 = Peer("iperf3", "-s -1 -p {port}", "-c {server} -p {port} -l {bytes} -t 1 -J", read_iperf3)
 
 
-def ucx_perftest(test: str, *, outstanding: int = 0, rate: bool = False) -> Peer:
+def ucx_perftest(test: str, *, outstanding: int = 0, rate: bool = False, memory: str = "host") -> Peer:
     limit = f" -O {outstanding}" if outstanding else ""
-    words = f"-t {test} -s {{bytes}} -n {{count}} -w 1000 -f -p {{port}}{limit}"
+    words = f"-t {test} -m {memory} -s {{bytes}} -n {{count}} -w 1000 -f -p {{port}}{limit}"
     return Peer("ucx_perftest", words, f"{{server}} {words}", read_ucx_rate if rate else read_ucx)
 
 

@@ -60,7 +60,9 @@ void Runner::refuse_pairs_of_hosts() const {
 }
 
 // The buffers of a collective grow with the number of ranks. Default sizes that do not fit into memory are dropped.
+// Sizes that were asked for may fill a GPU, whose driver refuses what it cannot allocate; a host may have other work.
 void Runner::drop_sizes_beyond_memory() {
+    if (row_.sizes_given && memory_named(row_.memory).gpu) return;
     constexpr std::size_t most = std::size_t{512} << 20;
     const std::unique_ptr<Kernel> kernel = info_.make(row_);
     const auto layout = kernel->traits().slot_per_rank ? Payload::Layout::dense : Payload::Layout::spaced;

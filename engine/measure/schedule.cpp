@@ -23,6 +23,7 @@ Schedule::Schedule(const RankGroup& rank_group, const RowOptions& row, const std
     PatternRequest request;
     request.kind = row.pattern;
     request.ranks = ranks_;
+    request.fewest_ranks = row.kernel_info().sends_messages() ? 2 : 1;
     request.matchings = row.matchings;
     request.rounds_text = rounds_lines(row, rounds_text);
     request.rounds_name = row.rounds.empty() ? row.rounds_file : "--rounds";

@@ -22,7 +22,7 @@ bool PatternInfo::accepts(const std::string& option) const { return has_word(opt
 const PatternInfo& pattern_named(const std::string& name) { return row_named(patterns(), name, "pattern"); }
 
 std::unique_ptr<Pattern> make_pattern(const PatternRequest& request) {
-    if (request.ranks < 2)
+    if (request.ranks < request.fewest_ranks)
         throw usage_error("pattern " + request.kind + " needs at least 2 ranks, this run has " +
                           std::to_string(request.ranks) + ": start it with mpiexec -n 2");
     return pattern_named(request.kind).make(request);

@@ -63,6 +63,7 @@ class Pattern {
 struct PatternRequest {
     std::string kind;
     int ranks = 0;
+    int fewest_ranks = 2;        // 1: no message is sent
     std::uint64_t seed = 1;      // of this repeat
     std::int64_t matchings = 8;  // for random
     std::string rounds_text;     // content of the rounds file, for rounds

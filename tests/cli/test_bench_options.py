@@ -124,6 +124,7 @@ LETTERS = {
     "netsan_get -W 4": ("iterations", (33, 33)),
     "netsan_get --bsize 4194304": ("sizes", (1 << 22,)),
     "netsan_alltoall --sequential": ("order", "serial"),
+    "gpu_loopback -n 1 --memory cuda --copy to-host": ("copy", "to-host"),
     "congestion_latency -n 8 --victims 2": ("victims", 2),
     "osu_bw --transport verbs --gid-index 3 --service-level 2 --mtu 1024": ("transport", "verbs"),
     "osu_bw --transport tcp --device 10.1.0.0/16": ("device", "10.1.0.0/16"),

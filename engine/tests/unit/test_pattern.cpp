@@ -153,6 +153,9 @@ TEST_CASE("one rank has no partner") {
         CHECK(refusal(request(info.name, 1)) ==
               "pattern " + std::string(info.name) +
                   " needs at least 2 ranks, this run has 1: start it with mpiexec -n 2");
+    PatternRequest alone = request("world", 1);
+    alone.fewest_ranks = 1;  // no message is sent
+    CHECK(refusal(alone).empty());
 }
 
 TEST_CASE("every pattern agrees with its own counts, at every number of ranks") {

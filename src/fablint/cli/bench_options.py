@@ -211,6 +211,7 @@ SECTIONS = {
         value("-t --workers", "[S:]R", "Threads or processes that send and receive [1:2].", "workers"),
         value("-w --win --win-options", "HOW", "Creation of the RMA window: create, allocate, dynamic.", "win"),
         value("-s --sync --sync-option", "HOW", "lock, flush, flush_local, lock_all, pscw or fence.", "sync"),
+        value("--copy", "COPY", "Of GPUs: to-device [default], to-host, within-device.", "copy"),
         switch("-f --full", "Also minimum, maximum and iterations.", why_not=collective),
         switch("--in-place", "Results of a collective replace the data that it sends.", "in-place"),
         switch("--verbose", "One line for every connection or pair.", why_not=of("net_sanitizer", "HPE")),

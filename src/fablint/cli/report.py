@@ -20,6 +20,7 @@ TABLES = (  # those of fablint.report.TABLES, which imports numpy
     "congestion",
     "connections",
     "counters",
+    "gpu_copies",
     "latency_test",
     "linktest",
     "nccl_tests",

@@ -8,7 +8,9 @@ import pytest
 from fabric_cases import RAILS, measured
 
 from fablint.analyse import diagnose
-from fablint.model import Finding, Run, State
+from fablint.analyse.findings.within_hosts.intra_node import have_comparable_gpus
+from fablint.model import Finding, Placement, Run, State
+from fablint.model.figures.gpu_use import sharing_words
 from fablint.simulate import Fault, Noise, full_mesh, simulate
 from finding_cases import component
 
@@ -76,3 +78,13 @@ def test_healthy_gpus_of_one_host_are_counted(gpus: int, counted: str) -> None:
     run = replace(run, rows=rows, attributes={**run.attributes, **one_host, "rank_nic": ["hsn0"] * gpus, "nics": {}})
     (note,) = (note for note in diagnose(run).verdict.notes if "GPU" in note)
     assert note.startswith(f"GPUs compared with each other: {counted} by latency, bandwidth")
+
+
+def test_gpus_that_more_ranks_share_are_not_compared() -> None:
+    """Ranks that share a GPU have a part of its bandwidth each."""
+    gpus = ["gpu0", "gpu1", "gpu2", "gpu3", "gpu0", ""]
+    run = simulate(full_mesh(len(gpus), 1))
+    one_host = {"hosts": ["h"], "rank_host": [0] * len(gpus), "rank_gpu": gpus}
+    run = replace(run, attributes={**run.attributes, **one_host, "nics": {}})
+    assert have_comparable_gpus(Placement.of(run)).tolist() == [False, True, True, True, False, False]
+    assert sharing_words(run).startswith("1 GPU shared by several ranks, h/gpu0 by 2: ")

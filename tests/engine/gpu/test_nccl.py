@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from real_mpi import Mpi, one_line
+from real_gpus import Ranks, problem
+from real_mpi import LIMIT_S, Mpi, one_line
 
 from fablint.store import read_run
 
@@ -27,16 +28,13 @@ PLAN = [
 ]
 
 
-def nccl_problem() -> str:
-    """Why NCCL cannot be used here between two ranks; '' if it can."""
+def nccl_problem(fewest: int) -> str:
+    """Why NCCL cannot be used here with so many GPUs; '' if it can."""
     try:
         ctypes.CDLL("libnccl.so.2")
-        driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
         return str(error)
-    count = ctypes.c_int()
-    status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
-    return f"the driver returns {status}" if status else "" if count.value > 1 else "NCCL requires a GPU for each rank"
+    return problem(fewest)
 
 
 def test_every_operation_moves_every_byte(mpi: Mpi, four_fake_gpus: Path, tmp_path: Path) -> None:
@@ -51,10 +49,31 @@ def test_every_operation_moves_every_byte(mpi: Mpi, four_fake_gpus: Path, tmp_pa
 
 
 def test_every_operation_moves_every_byte_between_gpus(mpi: Mpi, tmp_path: Path) -> None:
-    if problem := nccl_problem():
-        pytest.skip(f"no NCCL: {problem}")
+    if why := nccl_problem(2):
+        pytest.skip(f"no NCCL: {why}")
     ended = mpi.run(2, "--plan", "-", "-o", tmp_path / "a.run", text="\n".join(PLAN))
     assert ended.status == 0, ended.errors
+
+
+def test_every_operation_moves_every_byte_between_processes_of_one_gpu(mpi: Mpi, tmp_path: Path) -> None:
+    """NCCL takes ranks with different names of their hosts for ranks of two hosts, and connects them over TCP."""
+    if why := nccl_problem(1):
+        pytest.skip(f"no NCCL: {why}")
+    (tmp_path / "plan").write_text("\n".join(PLAN))
+    with Ranks(mpi.engine) as both:
+        first = both.start(row=f"--plan {tmp_path / 'plan'} -o {tmp_path / 'a.run'}", NCCL_HOSTID="a")
+        both.start(NCCL_HOSTID="b")
+        _, errors = first.communicate(timeout=LIMIT_S)
+    assert first.returncode == 0, errors
+    assert [row.attributes["state"] for row in read_run(tmp_path / "a.run").rows] == ["complete"] * len(PLAN)
+
+
+def test_two_ranks_with_one_gpu_are_refused_by_nccl(mpi: Mpi) -> None:
+    if (why := nccl_problem(1)) or not problem(2):
+        pytest.skip(f"no NCCL with one GPU: {why or 'this host has more'}")
+    ended = mpi.run(2, "latency", "--transport", "nccl", "-q")
+    assert ended.status == 3
+    assert "(every rank needs a GPU of its own): invalid usage" in one_line(ended.error_lines)
 
 
 def test_a_communicator_that_fails_ends_the_run_with_its_error(
@@ -78,7 +97,7 @@ def test_a_communicator_that_fails_ends_the_run_with_its_error(
 def test_a_missing_library_says_how_to_get_it(
     mpi: Mpi, fake_drivers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not nccl_problem():
+    if not nccl_problem(0):
         pytest.skip("NCCL is installed here")
     shutil.copy(fake_drivers / "libcuda.so.1", tmp_path)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path), prepend=os.pathsep)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
-import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from real_mpi import Mpi, one_line, wait_until
+from real_gpus import Ranks, driver_with_addresses, problem
+from real_mpi import LIMIT_S, Mpi, one_line, wait_until
 
 from fablint.store import read_run
 
@@ -37,21 +36,6 @@ def over(lines: list[str], transport: str) -> str:
     return "\n".join(f"{line} --transport {transport}" for line in lines)
 
 
-def gpus_problem() -> str:
-    """Why no copies between two NVIDIA GPUs are possible here; '' if they are."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError as error:
-        return str(error)
-    count, can = ctypes.c_int(), ctypes.c_int()
-    if status := driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)):
-        return f"the driver returns {status}"
-    if count.value < 2:
-        return f"they need two GPUs, this host has {count.value}"
-    driver.cuDeviceCanAccessPeer(ctypes.byref(can), 0, 1)
-    return "" if can.value else "the first two GPUs have no peer access"
-
-
 @pytest.mark.parametrize("transport", ["cuda-p2p", "hip-p2p"])
 def test_every_message_arrives_in_the_memory_of_the_peer(
     mpi: Mpi, four_fake_gpus: Path, tmp_path: Path, transport: str
@@ -70,10 +54,27 @@ def test_every_message_arrives_in_the_memory_of_the_peer(
 
 
 def test_every_message_arrives_between_gpus(mpi: Mpi, tmp_path: Path) -> None:
-    if problem := gpus_problem():
-        pytest.skip(f"no copies between GPUs: {problem}")
+    if why := problem(2):
+        pytest.skip(f"no copies between GPUs: {why}")
     ended = mpi.run(2, "--plan", "-", "-o", tmp_path / "a.run", text=over(PLAN, "cuda-p2p"))
     assert ended.status == 0, ended.errors
+
+
+def test_every_message_arrives_between_processes_of_one_gpu(mpi: Mpi, tmp_path: Path) -> None:
+    """Memory of the GPU that the other process has mapped, with a real driver."""
+    if why := problem():
+        pytest.skip(f"no GPU: {why}")
+    path = f"{driver_with_addresses(tmp_path)}:{os.environ.get('LD_LIBRARY_PATH', '')}"
+    (tmp_path / "plan").write_text(over(PLAN, "cuda-p2p"))
+    with Ranks(mpi.engine) as both:
+        row = f"--plan {tmp_path / 'plan'} -o {tmp_path / 'a.run'}"
+        first = both.start(row=row, LD_LIBRARY_PATH=path, RANK_PCI="0000:01:00.0")
+        both.start(LD_LIBRARY_PATH=path, RANK_PCI="0000:02:00.0")
+        _, errors = first.communicate(timeout=LIMIT_S)
+    assert first.returncode == 0, errors
+    rows = read_run(tmp_path / "a.run").rows
+    assert [row.attributes["state"] for row in rows] == ["complete"] * len(PLAN)
+    assert {row.attributes["gpu_path"] for row in rows} == {"direct"}
 
 
 def test_the_run_says_what_the_links_are(
@@ -142,33 +143,10 @@ def test_too_little_memory_of_a_gpu_ends_the_row_and_leaves_nothing(
     assert [row.attributes["state"] for row in read_run(tmp_path / "a.run").rows] == ["complete"]
 
 
-class Ranks:
-    """Ranks 0 and 1 without MPI, each a process of the test's own."""
-
-    def __init__(self, engine: Path) -> None:
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            place = f"127.0.0.1:{listener.getsockname()[1]}"
-        self._argv = [str(engine), "--rendezvous", place, "--ranks", "2", "--rank"]
-        self.processes: list[subprocess.Popen[str]] = []
-
-    def start(self, *before: str, row: str = "") -> subprocess.Popen[str]:
-        argv = [*before, *self._argv, str(len(self.processes)), *row.split()]
-        pipe = subprocess.PIPE
-        environ = {**os.environ, "FABLINT_TOKEN": "0123456789abcdef"}
-        self.processes.append(
-            subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, env=environ)
-        )
-        return self.processes[-1]
-
-
 @pytest.fixture
 def ranks(mpi: Mpi) -> Iterator[Ranks]:
-    both = Ranks(mpi.engine)
-    yield both
-    for process in both.processes:
-        process.kill()
-        process.communicate()
+    with Ranks(mpi.engine) as both:
+        yield both
 
 
 def test_a_rank_that_is_killed_is_named(four_fake_gpus: Path, ranks: Ranks, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from preflight_help import of
+from preflight_help import FIXTURES, of
 from tuned_hosts import gpu, intel, smi
 
 from fablint.model.preflight_results import Outcome
@@ -43,3 +43,14 @@ def test_names_of_older_drivers() -> None:
     (found,) = gpus_of(old) or ()
     assert found.reasons == ["gpu_idle"]
     assert found.watts("gpu_power_readings/power_limit", "power_readings/power_limit") == 700.0
+
+
+def test_the_document_of_an_h200() -> None:
+    text = (FIXTURES / "preflight" / "misc" / "nvidia-smi-q-x-h200.xml").read_text()
+    (found,) = gpus_of(text) or ()
+    assert (found.name, found.product, found.reasons, found.uncorrectable) == ("gpu0", "NVIDIA H200", ["gpu_idle"], 0)
+    assert found.watts("gpu_power_readings/current_power_limit") == 700.0
+    assert found.text("remapped_rows/remapped_row_failure") == "No"
+    host = gpu(0, commands={"nvidia-smi-q": Output(text, status=0)})
+    for check in (gpu_state.GpuMemory, gpu_state.GpuThrottling):
+        assert outcome_of(check, [host], "n0")[0][0] is Outcome.PASS

@@ -65,6 +65,11 @@ class KernelInfo:
         return "collectives" in self.requires
 
     @property
+    def sends_messages(self) -> bool:
+        """Do its ranks need a partner?"""
+        return self.groups != {"world"} or self.is_collective
+
+    @property
     def is_one_sided(self) -> bool:
         """Does it access the RMA window of a passive target?"""
         return "sync" in self.options

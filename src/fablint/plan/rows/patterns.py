@@ -53,7 +53,7 @@ def extent(row: RowSpec, ranks: int, rounds: Rounds | None = None) -> Extent:
         case "random":
             return Extent(row.matchings, row.matchings * half)
         case "fan-in" | "fan-out" | "world":
-            return Extent(1, 1, ranks - 1)
+            return Extent(1, 1, max(1, ranks - 1))
         case "clients-servers":
             clients = ranks - row.servers
             return Extent(row.servers, row.servers * min(clients, row.servers), -(-clients // row.servers))

@@ -9,6 +9,7 @@ from fablint.model.registry import (
     ABSENCES,
     EXCLUSIONS,
     GPU_MEMORIES,
+    KERNELS,
     OPTIONS,
     PATTERNS,
     REQUIREMENTS,
@@ -131,7 +132,7 @@ def refuse_media_within_hosts(media: Iterable[Medium]) -> None:
 
 def refuse_ranks(row: RowSpec, ranks: int) -> None:
     """Raise UsageError for a row that makes no sense with so many ranks."""
-    if ranks < 2:
+    if ranks < 2 and KERNELS[row.kernel].sends_messages:
         raise UsageError(f"pattern {row.pattern} needs at least 2 ranks, this run has {ranks}", "start more ranks")
     if row.pattern == "clients-servers" and row.servers >= ranks:
         raise UsageError(f"--servers {row.servers} leaves no client, this run has {ranks} ranks", "start more ranks")

@@ -12,6 +12,7 @@ from fablint.report.tables.bisection import bisection
 from fablint.report.tables.congestion import congestion
 from fablint.report.tables.connections import connections
 from fablint.report.tables.counters import counters
+from fablint.report.tables.gpu_copies import gpu_copies, is_shown as is_in_gpu_copies
 from fablint.report.tables.latency_test import latency_test
 from fablint.report.tables.linktest import linktest
 from fablint.report.tables.nccl_tests import is_shown as is_in_nccl_tests, nccl_tests
@@ -33,6 +34,7 @@ TABLES: Mapping[str, Renderer] = {
     "congestion": congestion,
     "connections": connections,
     "counters": counters,
+    "gpu_copies": gpu_copies,
     "latency_test": latency_test,
     "linktest": linktest,
     "nccl_tests": nccl_tests,
@@ -91,7 +93,7 @@ def benchmark_table(run: Run, name: str, percentiles: Sequence[float] = (), full
     tables: dict[str, list[Row]] = {}
     for row in rows if not is_comparison else ():
         tables.setdefault(_table_of(name, row), []).append(row)
-    takes_percentiles, has_more = ("osu", "bench"), ("osu", "net_sanitizer", "bisec_bw")
+    takes_percentiles, has_more = ("osu", "bench", "gpu_copies"), ("osu", "net_sanitizer", "bisec_bw")
     found: list[Table] = [transports(run, rows, Options())] if is_comparison else []
     for table, mine in tables.items():
         options = Options(tuple(percentiles) if table in takes_percentiles else (), full and table in has_more)
@@ -103,6 +105,8 @@ def benchmark_table(run: Run, name: str, percentiles: Sequence[float] = (), full
 
 def _table_of(name: str, row: Row) -> str:
     """Whoever asked for a benchmark gets its table, as far as the row suits it."""
+    if is_in_gpu_copies(row):
+        return "gpu_copies"
     if is_in_nccl_tests(row) and (name.endswith("_perf") or row.attributes.get("transport") == "nccl"):
         return "nccl_tests"
     family = next((table for start, table in _OF_NAMES.items() if name.startswith(start)), None)

@@ -14,8 +14,10 @@ import numpy as np
 
 from fablint.model import Row, Run
 from fablint.model.figures.cpu_wait import NOTABLE, rank_shares
+from fablint.model.figures.gpu_use import path_words
 from fablint.report.tables import osu_names
 from fablint.report.tables.cells import Cells, cells, central, ranks
+from fablint.report.tables.gpu_copies import is_shown as is_in_gpu_copies
 from fablint.report.tables.osu_matrix import matrix, varies
 from fablint.report.tables.quantiles import checked, percentile_times
 from fablint.report.tables.steps import factor
@@ -55,7 +57,7 @@ def osu(run: Run, rows: Sequence[Row], options: Options) -> Table:
     """
     refuse("osu", options, "slowest")
     wanted = checked(options.percentiles)
-    found = [row for row in rows if row.pattern in PATTERNS]
+    found = [row for row in rows if row.pattern in PATTERNS and not is_in_gpu_copies(row)]
     if not found:
         what = "a row of the patterns pair, pairs, fan-in, fan-out or world"
         raise nothing_suits("osu", run, rows, what, "measure one with fablint bench")
@@ -222,6 +224,8 @@ def _comments(row: Row, groups: int, percentiles: bool) -> list[str]:
     words = [f"format of OSU {osu_names.VERSION}; {osu_names.rule(row, groups)}"]
     if (transport := row.attributes.get("transport", "mpi")) != "mpi":
         words.append(f"messages over the transport {transport}")
+    if path := path_words(row.attributes):
+        words.append(path)
     if statistic != "mean":
         words.append(f"the run has no means: figures are made of the {statistic} of every pair")
     if percentiles:

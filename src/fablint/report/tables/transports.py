@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from fablint.model import Row, Run
+from fablint.model.figures.gpu_use import path_words
 from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, refuse, stacked
 from fablint.report.transport_comparison import ComparedMedium, Ratio, TransportComparison, transport_comparisons
 from fablint.text import units
@@ -58,9 +59,17 @@ def _rendered(run: Run, comparison: TransportComparison) -> Rendered:
         f"# fablint {heading(run, comparison)}",
         f"# medians; ratios to {comparison.media[0].medium.label}"
         + (" with their 95 % interval over the blocks" if comparison.blocks > 1 else ""),
+        *(f"# {label}: {path}" for label, path in _paths(run, comparison)),
     ]
     head, *body = cells(comparison)
     return Rendered((*comments, *units.columns([[f"# {head[0]}", *head[1:]], *body])), _facts(comparison))
+
+
+def _paths(run: Run, comparison: TransportComparison) -> Iterator[tuple[str, str]]:
+    """Label and path of the messages of each medium in GPU memory."""
+    for one in comparison.media:
+        if path := path_words(run.row(one.rows[0]).attributes):
+            yield one.medium.label, path
 
 
 def _facts(comparison: TransportComparison) -> dict[str, Any]:

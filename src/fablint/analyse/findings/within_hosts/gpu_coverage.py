@@ -1,4 +1,4 @@
-"""How many GPUs of a run were compared with each other, and by which rows."""
+"""How many GPUs of a run were compared with each other, and by which rows; how their messages travelled."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from fablint.analyse.data.samples import GPU_COPIES
 from fablint.analyse.detect.circumstances import ENDPOINT_KINDS
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.healthy import are_hosts_homogeneous
-from fablint.analyse.findings.within_hosts.intra_node import FEWEST_PEERS
+from fablint.analyse.findings.within_hosts.intra_node import FEWEST_PEERS, have_comparable_gpus
 from fablint.analyse.settings import Settings
 from fablint.model import Placement, Run
+from fablint.model.figures.gpu_use import path_words, sharing_words
 from fablint.model.registry import GPU_MEMORIES
 
 
@@ -32,7 +33,17 @@ def gpu_notes(run: Run, views: Sequence[ViewResult], placement: Placement, setti
         f"{count or 'none'} of {len(placement.gpus)} by {', '.join(names)}{'' if count else none}"
         for count, names in rows.items()
     ]
-    return [f"GPUs compared with each other: {'; '.join(counts)}"] if counts else []
+    compared = [f"GPUs compared with each other: {'; '.join(counts)}"] if counts else []
+    return [*compared, *_paths(run), *filter(None, [sharing_words(run)])]
+
+
+def _paths(run: Run) -> list[str]:
+    """Return a note for each path of messages of GPU memory, with the media that took it."""
+    media: dict[str, dict[str, None]] = {}
+    for row in run.rows:
+        if path := path_words(row.attributes):
+            media.setdefault(path, {})[row.medium.label] = None
+    return [f"{', '.join(labels)}: {path}" for path, labels in media.items()]
 
 
 def _by_messages(run: Run, views: Sequence[ViewResult], placement: Placement, settings: Settings) -> dict[str, int]:
@@ -54,5 +65,5 @@ def _by_copies(run: Run, placement: Placement) -> dict[str, int]:
     for row in run.rows:
         if row.attributes.get("kernel") == GPU_COPIES:
             measured = (np.asarray(row.arrays["time_median"][:]) > 0).any(axis=(1, 2))
-            counts[row.name] = np.unique(placement.gpu[measured & (placement.gpu >= 0)]).size
+            counts[row.name] = np.unique(placement.gpu[measured & have_comparable_gpus(placement)]).size
     return counts

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats, robust_sd
@@ -66,11 +67,24 @@ def slow_gpus(rows: Sequence[Row], placement: Placement, settings: Settings) -> 
             continue
         for position, size in enumerate(row.sizes):
             times = np.asarray(row.arrays["time_median"][:], dtype=np.float64)[..., position]
-            rank, turn = np.nonzero((times > 0) & (placement.gpu >= 0)[:, None])
+            rank, turn = np.nonzero((times > 0) & have_comparable_gpus(placement)[:, None])
             for case in _slow(np.log(times[rank, turn]), placement.gpu[rank], gpus, settings):
                 finding = _gpu_finding(row, size, case, placement)
                 found[finding.name] = min(found.get(finding.name, finding), finding, key=lambda one: one.rank)
     return list(found.values())
+
+
+def have_comparable_gpus(placement: Placement) -> npt.NDArray[np.bool_]:
+    """Return the mask of the ranks whose GPU has as many ranks as most GPUs of the run.
+
+    Ranks that share a GPU have a part of its bandwidth each.
+    """
+    if not (placement.gpu >= 0).any():
+        return np.zeros(placement.gpu.shape, dtype=bool)
+    sharing = np.bincount(placement.gpu[placement.gpu >= 0], minlength=len(placement.gpus))
+    usual = np.bincount(sharing[sharing > 0]).argmax()
+    comparable: npt.NDArray[np.bool_] = (placement.gpu >= 0) & (sharing[placement.gpu] == usual)
+    return comparable
 
 
 @dataclass(frozen=True)

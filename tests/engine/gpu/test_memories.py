@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from pathlib import Path
 
 import pytest
+from real_gpus import bytes_of_gpu, problem
 from real_mpi import Mpi, one_line
 
 from fablint.model import Row
@@ -15,22 +15,13 @@ from fablint.store import read_run
 CHECKED = "--sizes 8,64K --samples 3 --warmup 1 --validate"
 
 
-def gpu_problem() -> str:
-    """Why no NVIDIA GPU can be used here; '' if one can."""
-    try:
-        status = ctypes.CDLL("libcuda.so.1").cuInit(0)
-    except OSError as error:
-        return str(error)
-    return f"cuInit returns {status}" if status else ""
-
-
 @pytest.fixture(params=["fake", "real"])
 def gpus(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Which GPUs the test uses: two of the fake driver, or those of this machine."""
     if request.param == "fake":
         monkeypatch.setenv("LD_LIBRARY_PATH", str(request.getfixturevalue("fake_drivers")), prepend=os.pathsep)
-    elif problem := gpu_problem():
-        pytest.skip(f"no GPU: {problem}")
+    elif why := problem():
+        pytest.skip(f"no GPU: {why}")
     return str(request.param)
 
 
@@ -77,6 +68,29 @@ def test_too_little_gpu_memory_ends_the_row_and_keeps_the_earlier_ones(
     run = read_run(tmp_path / "a.run")
     assert [(row.name, row.attributes["state"]) for row in run.rows] == [("latency", "complete")]
     assert run.attributes["state"] == "interrupted"
+
+
+def test_a_full_gpu_ends_the_row_and_keeps_the_earlier_ones(mpi: Mpi, tmp_path: Path) -> None:
+    if why := problem():
+        pytest.skip(f"no GPU: {why}")
+    window = bytes_of_gpu() // (1 << 30) + 1
+    lines = ["latency --sizes 8 --samples 3", f"bandwidth --sizes 1G --window {window} --samples 3"]
+    plan = "\n".join(f"{line} --memory cuda --transport tcp" for line in lines)
+    ended = mpi.run(2, "--plan", "-", "-q", "-o", tmp_path / "a.run", text=plan)
+    assert ended.status == 3, ended.errors
+    assert one_line(ended.error_lines).startswith(
+        f"cuda: GPU memory of {window << 30} bytes: out of memory (2): choose "
+    )
+    assert [row.attributes["state"] for row in rows_of(tmp_path / "a.run")] == ["complete"]
+
+
+def test_one_gpu_is_measured_by_one_rank(mpi: Mpi, gpus: str, tmp_path: Path) -> None:
+    ended = mpi.run(1, "gpu_loopback", *CHECKED.split(), "--memory", "cuda", "-o", tmp_path / "a.run")
+    assert ended.status == 0, ended.errors
+    (row,) = rows_of(tmp_path / "a.run")
+    assert (row.arrays["count"][:] == 3).all()
+    refused = mpi.run(1, "allreduce", "-q")
+    assert one_line(refused.error_lines).startswith("pattern world needs at least 2 ranks, this run has 1: ")
 
 
 def test_a_kernel_that_gpu_memory_does_not_allow_is_refused(

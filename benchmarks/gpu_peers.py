@@ -1,0 +1,98 @@
+"""fablint on a GPU beside other programs: ucx_perftest in GPU memory, and copies by PyTorch; started by turns.
+
+- Both ranks of ucx_perftest and of fablint use the same GPU where the host has one: the driver gives their processes
+  the GPU in turns, which is most of the latency of either.
+- PyTorch copies between pinned memory of the host and the GPU, or within the GPU, a window of copies in one stream and
+  then one synchronisation, as the kernel gpu_loopback does.
+
+    python benchmarks/gpu_peers.py [--repetitions 7] [--only copies]
+
+Measures what is there: an NVIDIA GPU, a ucx_perftest and a UCX library with CUDA, a python3 with PyTorch on the PATH.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import which
+
+from comparison.alternating import alternate
+from comparison.launching import Bench, begin
+from comparison.peer_programs import Comparison, ucx_perftest
+from comparison.peer_table import columns_of
+from transport_peers import LATENCY, compare
+
+COPIES = ("to-device", "to-host", "within-device")
+SIZES = (1 << 20, 64 << 20)
+WINDOW, SAMPLES = 16, 20
+MESSAGES = Comparison(
+    "ucx cuda latency",
+    f"{LATENCY} --transport ucx --memory cuda",
+    ucx_perftest("tag_lat", memory="cuda"),
+    (8, 4 << 20),
+    (5000, 500),
+)
+TORCH = """
+import statistics, sys, time, torch
+size, window, samples = map(int, sys.argv[2:])
+host = torch.randint(0, 255, (window, size), dtype=torch.uint8).pin_memory()
+one = host.to("cuda")
+other = torch.empty_like(one)
+to, source = {"to-device": (one, host), "to-host": (host, one), "within-device": (other, one)}[sys.argv[1]]
+stream, times = torch.cuda.Stream(), []
+torch.cuda.synchronize()
+with torch.cuda.stream(stream):
+    for _ in range(samples + 3):
+        begin = time.perf_counter()
+        for slot in range(window):
+            to[slot].copy_(source[slot], non_blocking=True)
+        stream.synchronize()
+        times.append((time.perf_counter() - begin) / window)
+print(statistics.mean(times[3:]))
+"""
+
+
+def torch_seconds(copy: str, size: int) -> float:
+    words = ["python3", "-c", TORCH, copy, str(size), str(WINDOW), str(SAMPLES)]
+    return float(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+
+
+def own_seconds(bench: Bench, folder: Path, copy: str, size: int) -> float:
+    row = f"gpu_loopback --memory cuda --copy {copy} --sizes {size} --window {WINDOW} --samples {SAMPLES} --warmup 3"
+    return bench.engine_seconds(folder, row.split(), ranks=1)
+
+
+def copy_lines(bench: Bench, repetitions: int, folder: Path) -> Iterator[str]:
+    """A line for each copy and size, measured when it is asked for."""
+    for copy in COPIES:
+        for size in SIZES:
+            figures = alternate(
+                {
+                    "ours": lambda: size / own_seconds(bench, folder, copy, size) / 1e9,  # noqa: B023
+                    "theirs": lambda: size / torch_seconds(copy, size) / 1e9,  # noqa: B023
+                },
+                repetitions,
+            )
+            yield f"{f'copies {copy}':<20} {'PyTorch':<13} {size:>9} {columns_of(figures, 'GB/s')}"
+
+
+def main() -> None:
+    arguments, bench = begin(__doc__.splitlines()[0])
+    if not which("nvidia-smi"):
+        print("no NVIDIA GPU: nvidia-smi is not installed")
+        return
+    print(f"{'measured':<20} {'program':<13} {'bytes':>9} {'fablint':>11} {'program':>11} unit  ratio [95 %]")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if arguments.only in MESSAGES.name and which(MESSAGES.program):
+            for size, count in zip(MESSAGES.sizes, MESSAGES.counts, strict=True):
+                print(compare(bench, MESSAGES, size, count, arguments.repetitions, folder), flush=True)
+        if arguments.only in "copies":
+            for line in copy_lines(bench, arguments.repetitions, folder):
+                print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""How the ranks of a run use GPUs: the path of the messages of GPU memory, and GPUs that several ranks share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fablint.model.names import plural
+from fablint.model.registry import GPU_MEMORIES
+
+if TYPE_CHECKING:
+    from fablint.model.run import Run
+
+_PATHS = {
+    "direct": "given to the library directly",
+    "staged": "staged through host memory: the transport does not report that it takes them directly",
+}
+
+
+def path_words(attributes: Mapping[str, Any]) -> str:
+    """Return where the messages of a row are and which path they take, from its attributes; '' of host memory."""
+    memory, path = attributes.get("memory", ""), _PATHS.get(attributes.get("gpu_path", ""))
+    return f"messages in memory of GPUs ({memory}), {path}" if memory in GPU_MEMORIES and path else ""
+
+
+def sharing_words(run: Run) -> str:
+    """Return which GPUs several ranks share; '' if each has one of its own."""
+    ranks: dict[str, list[int]] = {}
+    for rank, gpu in enumerate(run.attributes.get("rank_gpu") or ()):
+        if gpu:
+            ranks.setdefault(f"{run.rank_host[rank]}/{gpu}", []).append(rank)
+    shared = {gpu: sharing for gpu, sharing in ranks.items() if len(sharing) > 1}
+    if not shared:
+        return ""
+    gpu, sharing = max(shared.items(), key=lambda item: len(item[1]))
+    what = f"{plural(len(shared), 'GPU')} shared by several ranks, {gpu} by {len(sharing)}"
+    return f"{what}: a rank has a part of its bandwidth, start one rank per GPU to measure the whole"

@@ -1,0 +1,107 @@
+"""Copies of every GPU from, to or within its memory, by itself: the kernel gpu_loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fablint.model import Row, Run
+from fablint.model.figures.gpu_use import sharing_words
+from fablint.model.registry import KERNELS
+from fablint.report.tables.cells import Cells, cells, central, ranks
+from fablint.report.tables.quantiles import checked, percentile_times
+from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, program, refuse, right, stacked
+from fablint.report.tables.traffic import rates, window
+
+_SIZE, _FIELD = 10, 14  # widths of columns
+_PLACE = ("rank", "host", "gpu", "pci")
+_COPIES = {
+    "to-device": "from pinned memory of the host to the GPU",
+    "to-host": "from the GPU to pinned memory of the host",
+    "within-device": "within the memory of the GPU, a byte counted once",
+}
+
+
+def is_shown(row: Row) -> bool:
+    """Return whether the kernel of a row copies within hosts and sends no message."""
+    return row.kernel in KERNELS and not KERNELS[row.kernel].sends_messages
+
+
+def gpu_copies(run: Run, rows: Sequence[Row], options: Options) -> Table:
+    """One section per row: a line per GPU and size. Options: percentiles.
+
+    Raises
+    ------
+    UsageError
+        The table shows none of the rows, or does not have an option that is set.
+    """
+    refuse("gpu_copies", options, "full", "slowest")
+    found = [row for row in rows if is_shown(row)]
+    if not found:
+        wanted = "a row of the kernel gpu_loopback"
+        raise nothing_suits("gpu_copies", run, rows, wanted, "measure one with fablint bench gpu_loopback")
+    return stacked("gpu_copies", [_section(run, row, checked(options.percentiles)) for row in found])
+
+
+def _section(run: Run, row: Row, percentiles: Sequence[float]) -> Rendered:
+    names = [f"P{percentile:g}" for percentile in percentiles]
+    gpus = [_gpu(run, rank) for rank in range(run.ranks)]
+    widths = [max(map(len, (name, *(str(gpu[name]) for gpu in gpus)))) for name in _PLACE]
+    head = [*_PLACE, "copy (us)", "MB/s", *(f"{name} (us)" for name in names)]
+    lines, facts = [_line("# size", head, widths)], []
+    for index in range(len(row.sizes)):
+        shown = cells(row, index, [central(row)]).by_pair(ranks(row))
+        for at in range(len(shown)):
+            rank = int(shown.src[at])
+            entry = gpus[rank] | _figures(row, index, shown, at) | _percentiles(row, index, rank, percentiles)
+            times = [entry["seconds"], *(entry[name] for name in names)]
+            copy, *tails = (fixed(None if seconds is None else seconds * 1e6) for seconds in times)
+            words = [*(str(entry[name]) for name in _PLACE), copy, fixed(entry["bytes_per_s"] / 1e6), *tails]
+            lines.append(_line(str(entry["size"]), words, widths))
+            facts.append(entry)
+    what = {"table": "gpu_copies", "row": row.name, "kernel": row.kernel, "copy": row.attributes.get("copy")}
+    return Rendered((*_comments(run, row), *lines), {**what, "gpus": facts})
+
+
+def _line(size: str, words: Sequence[str], widths: Sequence[int]) -> str:
+    """Columns whose widths do not depend on the figures: the table is printed while it is measured."""
+    place = "".join(f"  {word:<{width}}" for word, width in zip(words, widths, strict=False))
+    return size.ljust(_SIZE) + place + "".join(right(word, _FIELD) for word in words[len(widths) :])
+
+
+def _gpu(run: Run, rank: int) -> dict[str, Any]:
+    """Return the place of a rank's GPU."""
+    gpu, pci = ((run.attributes.get(name) or {rank: ""})[rank] or "-" for name in ("rank_gpu", "rank_gpu_pci"))
+    return {"rank": rank, "host": run.rank_host[rank], "gpu": gpu, "pci": pci}
+
+
+def _comments(run: Run, row: Row) -> list[str]:
+    copy, count = _COPIES.get(row.attributes.get("copy", ""), "of GPUs"), run.ranks
+    window_size = max(window(row, at) for at in range(len(row.sizes)))
+    models = sorted(set(run.attributes.get("rank_gpu_model") or ()) - {""})
+    words = [
+        f"{program()}: copies {copy}" + (f", by all {count} ranks at once" if count > 1 else ""),
+        f"fablint: copies of a window ({window_size}) one after another, then one synchronisation; mean time of a copy",
+        *(f"fablint: {model}" for model in models),
+        *filter(None, [sharing_words(run) and f"fablint: {sharing_words(run)}"]),
+    ]
+    return [f"# {line}" for line in words]
+
+
+def _figures(row: Row, index: int, shown: Cells, at: int) -> dict[str, Any]:
+    size, seconds = row.sizes[index], float(shown.times[central(row)][at])
+    return {
+        "size": size,
+        "seconds": seconds,
+        "bytes_per_s": float(rates(size, seconds)),
+        "samples": int(shown.count[at]),
+    }
+
+
+def _percentiles(row: Row, index: int, rank: int, percentiles: Sequence[float]) -> dict[str, float | None]:
+    kept = np.asarray(row.arrays["count"][..., index]) > 0
+    kept[np.arange(len(kept)) != rank] = False
+    times = percentile_times(row, index, kept, percentiles)
+    return {f"P{percentile:g}": time for percentile, time in zip(percentiles, times, strict=True)}

@@ -44,6 +44,7 @@ def reported(bed: Cluster, home: Path, *words: str) -> Messages:
     return [(one["check"], one["host"], one["outcome"], one["message"]) for one in mine if one["outcome"] in BAD]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("level", ["quick", "full"])
 def test_a_clean_cluster_is_silent(bed: Cluster, tmp_path: Path, level: str) -> None:
     assert reported(bed, tmp_path, "--level", level) == []

@@ -58,13 +58,17 @@ def test_a_run_is_judged_by_the_topology_that_lies_in_it(tmp_path: Path, capsys)
 @pytest.mark.parametrize(
     ("words", "fabric"),
     [
-        (["--topology", "dragonfly", "--shape", "5x4x2", "--minimal-share", "0.7"], dragonfly(5, 4, 2, 0.7)),
-        (["--shape", "3x2", "--rails", "2"], multi_rail(fat_tree(3, 2), 2)),
+        (
+            ["--topology", "dragonfly", "--shape", "5x4x2", "--minimal-share", "0.7", "--rounds", "6"],
+            dragonfly(5, 4, 2, 0.7),
+        ),
+        (["--topology", "dragonfly", "--shape", "3x2x2", "--full"], dragonfly(3, 2, 2)),
+        (["--shape", "3x2", "--rails", "2", "--rounds", "6"], multi_rail(fat_tree(3, 2), 2)),
     ],
 )
 def test_the_topology_file_is_that_of_the_fabric(words: list[str], fabric, tmp_path: Path, capsys) -> None:
     path = tmp_path / "x.run"
-    assert call(capsys, *words, "--rounds", "6", "-o", path)[0] == 0
+    assert call(capsys, *words, "-o", path)[0] == 0
     topology = load_topology(path / "topology.yaml")
     assert topology.cables == fabric.topology.cables
     assert topology.routing == fabric.topology.routing

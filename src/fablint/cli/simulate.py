@@ -76,7 +76,7 @@ _options = with_options(
     click.option("--sizes", type=Sizes(), metavar="LIST", help="Message sizes [8 B for latency, 1 MiB for bandwidth]."),
     click.option("--rounds", type=click.IntRange(1, 1000), metavar="R", help="Rounds to measure [24]."),
     click.option("--full", is_flag=True, help="Measure every pair."),
-    click.option("--histogram", is_flag=True, help="Store every pair's messages; always in rounds if adaptive."),
+    click.option("--histogram", is_flag=True, help="Store every pair's messages; adaptive: always."),
     click.option("--serial", is_flag=True, help="One pair at a time."),
     click.option("--contention", is_flag=True, help="Pairs that use a link at the same time share its bandwidth."),
     click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Same seed, same run."),
@@ -164,7 +164,9 @@ def _rows(simulated: SimulatedFabric, request: SimulationRequest) -> list[Simula
     from fablint.simulate.simulated_rows import STREAMS
 
     cells = simulated.ranks * (simulated.ranks if request.full else request.rounds or ROUNDS)
-    histogram = request.histogram or (simulated.actual_routing.adaptive and not request.full)
+    histogram = request.histogram or (
+        simulated.actual_routing.adaptive and not (request.full and cells > MOST_HISTOGRAM_CELLS)
+    )
     if cells > MOST_CELLS or (histogram and cells > MOST_HISTOGRAM_CELLS):
         prefix = "histograms of " if histogram else ""
         less = "omit --full" if request.full else "use fewer hosts or rounds"

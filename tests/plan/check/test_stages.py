@@ -79,7 +79,8 @@ def test_oversubscribed_hosts_are_measured_one_pair_at_a_time():
 
 
 def test_adaptive_routing_is_measured_message_by_message():
-    assert all(row.histogram for row in rows(first_stage(asked(dragonfly(kind="adaptive")))))
+    adaptive = dragonfly(kind="adaptive")
+    assert all(row.histogram for full in (False, True) for row in rows(first_stage(asked(adaptive, full=full))))
     assert not any(row.histogram for row in rows(first_stage(asked(dragonfly()))))
 
 

@@ -28,6 +28,7 @@ from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.plan.schedule.stratified import COUNTS, strata, stratified_rounds, tournament
 from fablint.topology.routed_placement import RoutedPlacement
 
+MOST_HISTOGRAMS = 1 << 22  # of a row of all pairs: of 2,048 ranks
 FOLDER = "rounds"  # of a run directory
 FIRST, EVERY, NEXT, RETEST = "stratified", "all-pairs", "follow-up", "retest"
 
@@ -78,7 +79,7 @@ def first_stage(asked: CheckRequest, placement: RoutedPlacement | None = None) -
     every = check_plan(
         asked.ranks, hosts=hosts, oversubscribed=asked.oversubscribed, budget_s=budget, media=asked.media
     )
-    whole = Stage(Plan(asked.ranks, every.rows, asked.slots))
+    whole = Stage(Plan(asked.ranks, tuple(_with_histogram(row, asked) for row in every.rows), asked.slots))
     if asked.full or hosts < 2:
         return whole
     placement = placement or asked.placement()
@@ -219,7 +220,6 @@ def stage_of(
         Each with the seconds of a round (serial: of a pair). A row that is serial by itself stays serial.
     """
     file = f"{FOLDER}/{name}.txt"
-    adaptive = asked.topology is not None and asked.topology.routing.kind == "adaptive"
     size = Extent(len(rounds), sum(len(pairs) for pairs in rounds))
     made = []
     for row, share in rows:
@@ -229,10 +229,22 @@ def stage_of(
             rounds_file=file,
             order="serial" if row.order == "serial" else order,
             budget=rounded_down(share),
-            histogram=row.histogram or adaptive,
+            histogram=row.histogram or _is_adaptive(asked),
         )
         made.append(PlanRow(spec, len(rounds), row_seconds(spec, size)))
     return Stage(Plan(asked.ranks, tuple(made), asked.slots), {file: tuple(rounds)})
+
+
+def _is_adaptive(asked: CheckRequest) -> bool:
+    """Whether messages of a pair take different paths, so that only their histogram shows a slow link of some paths."""
+    return asked.topology is not None and asked.topology.routing.kind == "adaptive"
+
+
+def _with_histogram(row: PlanRow, asked: CheckRequest) -> PlanRow:
+    """Return a row of all pairs, with histograms if routing is adaptive and the run has room for so many."""
+    if asked.ranks**2 > MOST_HISTOGRAMS:
+        return row
+    return replace(row, spec=replace(row.spec, histogram=row.spec.histogram or _is_adaptive(asked)))
 
 
 def _fewer(counts: Mapping[Scope, int], most: int) -> dict[Scope, int]:

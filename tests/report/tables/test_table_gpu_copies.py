@@ -27,11 +27,17 @@ def test_every_gpu_has_a_line_with_its_place_and_speed():
     assert second.split() == ["1048576", "1", "n1", "gpu1", "0000:2b:00.0", "200.00", "5242.88"]
     assert head.split()[:5] == ["#", "size", "rank", "host", "gpu"]
     assert "from the GPU to pinned memory of the host, by all 3 ranks at once" in comments[0]
+    assert "# fablint: copies of a window (1) one after another" in comments[1]
     assert "# fablint: NVIDIA H200" in comments
     assert "1 GPU shared by several ranks, n1/gpu0 by 2: a rank has a part of its bandwidth" in comments[-1]
     assert [gpu["bytes_per_s"] for gpu in table.as_dict()["gpus"]] == pytest.approx(
         [1.048576e10, 5.24288e9, 1.048576e10]
     )
+
+
+def test_windows_that_differ_between_sizes_are_said():
+    made = row("gpu_loopback", "world", {(0, -1, 0): [1e-6, 1e-3]}, ranks=1, sizes=(8, 1 << 20), windows=[64, 16])
+    assert "copies of a window (16 to 64) one after another" in benchmark_table(run_of(made), "gpu_loopback").text
 
 
 def test_other_rows_are_refused_and_other_tables_do_not_show_it():

@@ -82,11 +82,12 @@ def _comments(run: Run, row: Row) -> list[str]:
     windows = sorted({window(row, at) for at in range(len(row.sizes))})
     in_flight = " to ".join(map(str, dict.fromkeys((windows[0], windows[-1]))))
     models = sorted(set(run.attributes.get("rank_gpu_model") or ()) - {""})
+    sharing = sharing_words(run)
     words = [
         f"{program()}: copies {copy}" + (f", by all {count} ranks at once" if count > 1 else ""),
         f"fablint: copies of a window ({in_flight}) one after another, then one synchronisation; mean time of a copy",
         *(f"fablint: {model}" for model in models),
-        *filter(None, [sharing_words(run) and f"fablint: {sharing_words(run)}"]),
+        *([f"fablint: {sharing}"] if sharing else []),
     ]
     return [f"# {line}" for line in words]
 

@@ -61,9 +61,9 @@ def _by_messages(run: Run, views: Sequence[ViewResult], placement: Placement, se
 
 def _by_copies(run: Run, placement: Placement) -> dict[str, int]:
     """Return by row of `gpu_loopback` the number of GPUs that were measured."""
-    counts = {}
+    counts, comparable = {}, have_comparable_gpus(placement)
     for row in run.rows:
         if row.attributes.get("kernel") == GPU_COPIES:
             measured = (np.asarray(row.arrays["time_median"][:]) > 0).any(axis=(1, 2))
-            counts[row.name] = np.unique(placement.gpu[measured & have_comparable_gpus(placement)]).size
+            counts[row.name] = np.unique(placement.gpu[measured & comparable]).size
     return counts

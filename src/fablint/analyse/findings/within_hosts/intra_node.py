@@ -62,12 +62,13 @@ def slow_gpus(rows: Sequence[Row], placement: Placement, settings: Settings) -> 
         ComponentRef.of("gpu", Endpoint(nodes=(host,), part=gpu))
         for host, _, gpu in (name.partition("/") for name in placement.gpus)
     ]
+    comparable = have_comparable_gpus(placement)[:, None]
     for row in rows:
         if row.attributes.get("kernel") != GPU_COPIES or not gpus:
             continue
         for position, size in enumerate(row.sizes):
             times = np.asarray(row.arrays["time_median"][:], dtype=np.float64)[..., position]
-            rank, turn = np.nonzero((times > 0) & have_comparable_gpus(placement)[:, None])
+            rank, turn = np.nonzero((times > 0) & comparable)
             for case in _slow(np.log(times[rank, turn]), placement.gpu[rank], gpus, settings):
                 finding = _gpu_finding(row, size, case, placement)
                 found[finding.name] = min(found.get(finding.name, finding), finding, key=lambda one: one.rank)

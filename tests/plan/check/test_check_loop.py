@@ -205,6 +205,25 @@ def test_what_was_spent_before_counts() -> None:
     assert done.ended == "the budget ended"
 
 
+@pytest.mark.parametrize("kind", ["retests", "routes"])
+def test_a_budget_that_ends_before_a_retest_leaves_it_outstanding(kind: str) -> None:
+    fabric = FakeFabric(asked(budget_s=10.0))
+    run = Run(None, {"hosts": [f"h{rank}" for rank in range(HOSTS)], "rank_host": list(range(HOSTS))}, ())
+    done = fabric.loop(in_turn(says(**{kind: [about_route(3, 9)]})), lambda: 10.0).follow_up(run)
+    assert fabric.stages == []
+    assert ([one.name for one in done.outstanding], done.undecided, done.ended) == (["h3=h9"], (), "the budget ended")
+
+
+def test_a_retest_that_the_rounds_have_no_room_for_stays_outstanding() -> None:
+    fabric = FakeFabric(asked())
+    one, other = about_route(3, 9), about_route(20, 21)
+    late = says(retests=[about_host(40)], routes=[one, other])
+    done = fabric.again(in_turn(says([about_host(0)], routes=[one]), says([about_host(0)]), late))
+    assert fabric.met(len(fabric.stages) - 1)[20, 21] == ROUTE_REPEATS
+    assert [follow_up.name for follow_up in done.outstanding] == ["h40"]
+    assert done.ended == "the planned rounds ended"
+
+
 def test_a_launch_that_failed_is_the_last() -> None:
     fabric = FakeFabric(asked(), fails_at=1)
     done = fabric.again(in_turn(says([about_host(0)], routes=[about_route(20, 21)])))

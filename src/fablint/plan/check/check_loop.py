@@ -7,7 +7,7 @@ simulated fabric.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 
 from fablint.model import ComponentRef, Diagnosis, FollowUp, Run
@@ -30,11 +30,22 @@ Diagnose = Callable[[Run], Diagnosis]
 
 @dataclass(frozen=True)
 class LoopResult:
-    """Run and diagnosis after the last launch; `undecided` are the follow-ups that stay open, `ended` says why."""
+    """Run and diagnosis after the last launch.
+
+    Attributes
+    ----------
+    undecided
+        The follow-ups that stay open.
+    outstanding
+        Findings, routes and paths whose pairs were to be measured once more, and were not.
+    ended
+        Why; empty where nothing is left, or where a launch failed.
+    """
 
     run: Run
     diagnosis: Diagnosis
     undecided: tuple[FollowUp, ...] = ()
+    outstanding: tuple[FollowUp, ...] = ()
     ended: str = ""
 
 
@@ -89,10 +100,7 @@ class CheckLoop:
         before = _follow_ups_of(run)
         for number in range(before + 1, before + 1000):
             follow_ups = _open_follow_ups(diagnosis)
-            retests, routes, distances = (
-                [one for one in kind if one.open and one.component not in repeated]
-                for kind in (diagnosis.retests, diagnosis.routes, diagnosis.distances)
-            )
+            retests, routes, distances = _to_repeat(diagnosis, repeated)
             if not is_going or not (follow_ups or retests or routes or distances):
                 break
             left_s = math.inf if request.budget_s is None else request.budget_s - self.spent_s()
@@ -100,13 +108,16 @@ class CheckLoop:
             stage = next_stage(request, run, [*retests, *follow_ups], number, left_s, rounds_left, again)
             if stage is None:
                 break
-            repeated |= {one.component for one in (*retests, *routes[:MOST_ROUTES], *distances)}
+            retested = retests if rounds_left > 0 else ()
+            repeated |= {one.component for one in (*retested, *routes[:MOST_ROUTES], *distances)}
             rounds_left -= len(next(iter(stage.rounds.values()))) - stage.again
             run, is_going = self.measure(stage, run)
             diagnosis = self.diagnose(run)
         undecided = _open_follow_ups(diagnosis)
+        outstanding = tuple(one for kind in _to_repeat(diagnosis, repeated) for one in kind)
         ended = "the budget ended" if request.budget_s is not None else "the planned rounds ended"
-        return LoopResult(run, diagnosis, undecided, ended if undecided and is_going else "")
+        is_early = bool(undecided or outstanding) and is_going
+        return LoopResult(run, diagnosis, undecided, outstanding, ended if is_early else "")
 
 
 def first_step(request: CheckRequest, measure: Measure) -> Step:
@@ -130,6 +141,14 @@ def _follow_ups_of(run: Run) -> int:
 
 def _open_follow_ups(diagnosis: Diagnosis) -> tuple[FollowUp, ...]:
     return tuple(follow_up for follow_up in diagnosis.follow_ups if follow_up.open)
+
+
+def _to_repeat(diagnosis: Diagnosis, repeated: Set[ComponentRef]) -> tuple[list[FollowUp], ...]:
+    """Return retests of findings, routes and paths whose pairs were not measured once more."""
+    return tuple(
+        [one for one in kind if one.open and one.component not in repeated]
+        for kind in (diagnosis.retests, diagnosis.routes, diagnosis.distances)
+    )
 
 
 def _most_rounds(request: CheckRequest) -> int:

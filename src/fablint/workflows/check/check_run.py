@@ -72,7 +72,7 @@ class CheckRun(ABC):
             result = loop.run(run)
         except (KeyboardInterrupt, StoppedError) as error:
             return self._report_interrupted(error, clock() - begun)
-        diagnosis = with_undecided(self.final_diagnosis(result), result.undecided, result.ended)
+        diagnosis = with_undecided(self.final_diagnosis(result), result)
         if not self.launches.error:
             diagnosis = _without_undecided_paths(diagnosis)
         return self._report(result.run, diagnosis, clock() - begun)
@@ -153,17 +153,29 @@ def report_measured(result: MeasurementResult) -> CheckOutcome:
     return CheckOutcome(run, diagnosis, page, error, result.exit_code or None)
 
 
-def with_undecided(diagnosis: Diagnosis, undecided: Sequence[FollowUp], why: str) -> Diagnosis:
-    """Add a note that names the components that are neither faulty nor exonerated; none where `why` is empty."""
+def with_undecided(diagnosis: Diagnosis, result: LoopResult) -> Diagnosis:
+    """Add notes that name what further measurements would decide; none where the loop did not end early.
+
+    Paths that were not measured alone have a note of their own, since they also refuse a pass.
+    """
     from fablint.analyse import amended
 
-    if not why:
+    if not result.ended:
         return diagnosis
-    names = [follow_up.component.text for follow_up in undecided[:_SHOWN]]
-    names += [f"{len(undecided) - _SHOWN:,} more"] if len(undecided) > _SHOWN else []
-    note = f"undecided when {why}: {', '.join(names)} (a larger --budget decides more)"
-    verdict = amended(diagnosis.verdict, notes=(*diagnosis.verdict.notes, note))
-    return replace(diagnosis, verdict=verdict)
+    paths = {one.component for one in result.diagnosis.distances}
+    again = [one for one in result.outstanding if one.component not in paths]
+    notes = [
+        f"{what} when {result.ended}: {_named(follow_ups)} (a larger --budget decides more)"
+        for what, follow_ups in (("undecided", result.undecided), ("not measured again", again))
+        if follow_ups
+    ]
+    return replace(diagnosis, verdict=amended(diagnosis.verdict, notes=(*diagnosis.verdict.notes, *notes)))
+
+
+def _named(follow_ups: Sequence[FollowUp]) -> str:
+    names = [follow_up.component.text for follow_up in follow_ups[:_SHOWN]]
+    names += [f"{len(follow_ups) - _SHOWN:,} more"] if len(follow_ups) > _SHOWN else []
+    return ", ".join(names)
 
 
 def _without_undecided_paths(diagnosis: Diagnosis) -> Diagnosis:

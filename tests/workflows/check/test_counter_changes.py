@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pytest
@@ -34,11 +34,17 @@ def counters(**grown: int) -> dict[str, object]:
     return {"before": {SICK: {"hsn0": CLEAN}}, "after": {SICK: {"hsn0": after}}}
 
 
-def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recount: Recount, slow: float = 1.0) -> CheckOutcome:
+def checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recount: Recount, slow: float = 1.0, failed: Sequence[Finding] = ()
+) -> CheckOutcome:
+    """Check the fabric, of which the hosts of `failed` are excluded from the start."""
     nics = {host: [{"name": "hsn0", "netdevs": ["hsn0"]}] for host in HOSTS}
     cluster = FakeCluster(FakeSystem(tmp_path / "home"), slow={SICK: slow}, attributes={"nics": nics})
     monkeypatch.setattr(measurement, "measure", cluster.measure)
-    launches, _ = launches_of(cluster, request_of(HOSTS, FABRIC), tmp_path / "a.run")
+    excluded = {one.name: one for one in failed}
+    present = [host for host in HOSTS if host not in excluded]
+    launches, _ = launches_of(cluster, request_of(present, FABRIC), tmp_path / "a.run")
+    launches.recovery.triage.failed_hosts |= excluded
     asked: list[Collection[str]] = []
 
     def fake_recount(run: Run, hosts: Collection[str]) -> Recount:
@@ -49,7 +55,7 @@ def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recount: Recount, s
     found = LevelRuns(
         launches, find_suite("quick"), recount=fake_recount, preflight_notes=["preflight warns: x"]
     ).check()
-    assert asked == [set(HOSTS)]
+    assert asked == [{*present, *(host for host, one in excluded.items() if one.state is State.SUSPECT)}]
     return found
 
 
@@ -114,6 +120,24 @@ def test_a_cable_that_was_found_at_fault_is_the_first_part_of_a_slow_host(
     done = checked(tmp_path / "b", monkeypatch, Recount([other]), slow=2.0)
     (one,) = (one for one in done.diagnosis.verdict.findings if one.component == "host" and one.state is State.FAULT)
     assert not advice(one.next_step).startswith("swap cable")
+
+
+def test_a_host_whose_rank_was_killed_is_replaced_by_its_faulty_cable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both hosts are excluded; that whose rank was killed is asked for its counters, which name the cable."""
+    killed = finding(State.SUSPECT, "host", SICK, evidence="a rank on it was killed in the middle of the measurement")
+    dead = finding(State.FAULT, "host", "h05", evidence="no answer within 20 s")
+    done = checked(tmp_path, monkeypatch, Recount([FLAPPED], counters(carrier_changes=64)), failed=[killed, dead])
+    for findings in (done.diagnosis.verdict.findings, again(done)[1]):
+        named = [one for one in findings if one.state in (State.FAULT, State.SUSPECT)]
+        assert {(one.state, one.component, one.name) for one in named} == {
+            (State.FAULT, "cable", f"{SICK}/hsn0"),
+            (State.FAULT, "host", "h05"),
+        }
+    (tmp_path / "b").mkdir()
+    done = checked(tmp_path / "b", monkeypatch, Recount([], counters()), failed=[killed])
+    assert killed in done.diagnosis.verdict.findings
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"before": {}}', '{"before": 1, "after": {}}'])

@@ -227,9 +227,10 @@ class LevelRuns(CheckRun):
     def _additional(self) -> list[Finding]:
         """Return the findings that do not follow from the times of the run."""
         recovery = self.launches.recovery
-        failed = [*recovery.failed_hosts.values(), *recovery.failed_pairs.values()]
+        grown = self.recounted.findings
+        failed = [*not_explained(recovery.failed_hosts.values(), grown), *recovery.failed_pairs.values()]
         known = [*self.known, *self.inside, *failed]
-        return [*known, *(finding for finding in self.recounted.findings if finding not in known)]
+        return [*known, *(finding for finding in grown if finding not in known)]
 
     def final_diagnosis(self, result: LoopResult) -> Diagnosis:
         """Diagnose the run again with the counters that hosts have after the measurement, which are stored in the run.
@@ -238,8 +239,9 @@ class LevelRuns(CheckRun):
         """
         if self.recount is None:
             return result.diagnosis
-        present = set(self.launches.request.rank_hosts) - self.launches.recovery.failed_hosts.keys()
-        self.recounted = self.recount(result.run, present)
+        failed_hosts = self.launches.recovery.failed_hosts
+        proven = {host for host, finding in failed_hosts.items() if finding.state is State.FAULT}  # many do not answer
+        self.recounted = self.recount(result.run, (set(self.launches.request.rank_hosts) | failed_hosts.keys()) - proven)
         run_files.save_counters(self.recounted.counters, self.launches.output)
         return self.diagnose(result.run)
 
@@ -255,6 +257,15 @@ class LevelRuns(CheckRun):
             for level in levels
         ]
         return [*self.skipped, *excluded, duration]
+
+
+def not_explained(suspects: Iterable[Finding], grown: Iterable[Finding]) -> list[Finding]:
+    """Return the findings of `suspects` but those about a host that, or a NIC of which, `grown` proves to be at fault.
+
+    A rank that is killed because its link goes down leaves a suspect host; the counters name the cable.
+    """
+    at_fault = {host for finding in grown if finding.state is State.FAULT for host in finding.hosts}
+    return [one for one in suspects if one.state is State.FAULT or not at_fault.issuperset(one.hosts)]
 
 
 def same_hosts(request: CheckRequest, inner: CheckRequest) -> CheckRequest:

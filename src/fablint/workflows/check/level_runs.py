@@ -241,7 +241,8 @@ class LevelRuns(CheckRun):
             return result.diagnosis
         failed_hosts = self.launches.recovery.failed_hosts
         proven = {host for host, finding in failed_hosts.items() if finding.state is State.FAULT}  # many do not answer
-        self.recounted = self.recount(result.run, (set(self.launches.request.rank_hosts) | failed_hosts.keys()) - proven)
+        hosts = {*self.launches.request.rank_hosts, *failed_hosts} - proven
+        self.recounted = self.recount(result.run, hosts)
         run_files.save_counters(self.recounted.counters, self.launches.output)
         return self.diagnose(result.run)
 

@@ -8,12 +8,23 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
-from fablint.measure import Engine, EngineOptions, EngineOutcome, Mpiexec, name_deaths, name_host, run_engine, session
+from fablint.measure import (
+    Engine,
+    EngineOptions,
+    EngineOutcome,
+    FailedRank,
+    Mpiexec,
+    failure_text,
+    name_deaths,
+    name_host,
+    run_engine,
+    session,
+)
 from fablint.measure.launchers.hydra import Hydra
 from fablint.measure.launchers.launcher import Death
 from fablint.model import Plan, PlanRow, RowSpec
@@ -160,6 +171,14 @@ def test_both_ends_of_a_cut_cable_are_named(play):
         "rank 1 on b and rank 0 on a received nothing from each other in round 6: one of the two hosts, or the path"
         " between them, failed"
     )
+
+
+def test_where_one_end_of_a_pair_reports_both_hosts_are_named():
+    failed = FailedRank(1, "b", 6, 0, "failed (no TCP connection to it for 20 s)")
+    assert failure_text([failed], ["a", "b"]) == (
+        "rank 1 on b failed (no TCP connection to it for 20 s) in round 6, reported by rank 0 on a"
+    )
+    assert failure_text([replace(failed, partner=None)], ["a", "b"]).endswith(" in round 6")
 
 
 def test_the_number_of_ranks_is_reported_to_the_engine_and_ranks_apart_are_known(play):

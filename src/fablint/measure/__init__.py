@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fablint.measure.doctor import DoctorCheck, examine
     from fablint.measure.empty_launch import find_each_other
     from fablint.measure.engine import Engine, build_engine, find_engine, find_mpicxx, list_engines
-    from fablint.measure.engine_messages import FailedRank
+    from fablint.measure.engine_messages import FailedRank, failure_text
     from fablint.measure.launcher_choice import (
         Choice,
         connects_without_mpi,
@@ -47,6 +47,7 @@ __all__ = [
     "build_engine",
     "connects_without_mpi",
     "examine",
+    "failure_text",
     "find_each_other",
     "find_engine",
     "find_launchers",
@@ -78,6 +79,7 @@ if not TYPE_CHECKING:
             "build_engine": "engine",
             "connects_without_mpi": "launcher_choice",
             "examine": "doctor",
+            "failure_text": "engine_messages",
             "find_each_other": "empty_launch",
             "find_engine": "engine",
             "find_launchers": "launcher_choice",

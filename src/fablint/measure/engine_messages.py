@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 PREFIX = "fablint-engine: "
@@ -80,6 +80,25 @@ class FailedRank:
             f"{self.place} and {other.place} received nothing from each other{self._when}: one of the two hosts, or"
             " the path between them, failed"
         )
+
+
+def failure_text(failed: Sequence[FailedRank], rank_host: Sequence[str] = ()) -> str:
+    """Why a run ended: the first failed rank, and the rank that waited for it.
+
+    Parameters
+    ----------
+    failed
+        Failed ranks, the likeliest first; at least one.
+    rank_host
+        Host of every rank; empty where it is not known.
+    """
+    first, *others = failed
+    other_end = next((one for one in others if one.is_other_end(first)), None)
+    if other_end:
+        return first.with_other_end(other_end)
+    if first.partner is None or first.partner >= len(rank_host):
+        return str(first)
+    return f"{first}, reported by rank {first.partner} on {rank_host[first.partner]}"
 
 
 @dataclass(frozen=True)

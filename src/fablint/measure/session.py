@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fablint.measure.engine import Engine
-from fablint.measure.engine_messages import FailedRank
+from fablint.measure.engine_messages import FailedRank, failure_text
 from fablint.measure.launch_watch import Watch
 from fablint.measure.launchers.launcher import Death, Launch, Mpiexec
 from fablint.measure.launchers.rendezvous import name_missing
@@ -253,10 +253,7 @@ def _outcome(
     launcher also reports survivors that gave up as dead. Its exit status may be its own.
     """
     if failed := watch.failed_ranks():
-        first, *others = failed
-        other_end = next((one for one in others if one.is_other_end(first)), None)
-        error = first.with_other_end(other_end) if other_end else str(first)
-        return EngineOutcome(INCOMPLETE, error, failed, tuple(watch.reported))
+        return EngineOutcome(INCOMPLETE, failure_text(failed), failed, tuple(watch.reported))
     if watch.errors:
         is_disconnected = watch.is_disconnected()
         exit_status = USAGE if is_disconnected else status if status in (DAMAGED, USAGE, INTERNAL) else INCOMPLETE

@@ -138,7 +138,7 @@ def _engine_and_launchers(context: Context, plan: Plan) -> tuple[Engine, Choice]
 
 def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> MeasurementResult:
     """Write into the run what the engine does not write: that it was interrupted, which ranks failed, checksums."""
-    from fablint.measure import name_deaths, name_host
+    from fablint.measure import failure_text, name_deaths, name_host
     from fablint.store import read_run, set_state, write_checksums
 
     run = read_run(path)
@@ -160,9 +160,8 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
             raise StoppedError(outcome.error, hint)
         context.progress.note("; ".join(filter(None, ("fablint: interrupted", hint))))
         raise KeyboardInterrupt
-    return MeasurementResult(
-        run, outcome.status, str(failed[0]) if failed else outcome.error or unsealed, outcome.start_s
-    )
+    why = failure_text(failed, run.rank_host) if failed else outcome.error or unsealed
+    return MeasurementResult(run, outcome.status, why, outcome.start_s)
 
 
 def resume(context: Context, path: Path, options: Sequence[str] = ()) -> MeasurementResult | None:

@@ -76,7 +76,7 @@ def test_sixteen_times_the_latency_is_a_fault_of_the_cable(switches):
 @pytest.mark.parametrize(("load", "state"), [(1.0, State.FAULT), (30.0, State.CONFOUNDED)])
 def test_a_level_that_is_measured_later_is_compared_with_what_other_messages_changed_by(load, state):
     """Messages between switches follow those on switches. From the middle of these on, other jobs may delay all."""
-    small = Small(switches=2, each=4, added=lambda *_: 16 * 1.2e-6)
+    small = Small(switches=2, each=4, added=lambda *_: 60 * 1.2e-6)
     run = small.run(1, "matrix", ("latency",))
     (row,) = run.rows
     on_switch = np.equal.outer(np.arange(8) // 4, np.arange(8) // 4)
@@ -110,6 +110,17 @@ def test_a_longer_cable_is_a_note():
         diagnosis = judged(small, seed, "matrix", "latency", "bandwidth")
         assert diagnosis.verdict.verdict == "pass"
         assert any("s0=s1" in note and "longer cable" in note for note in diagnosis.verdict.notes)
+
+
+@pytest.mark.parametrize("per_group", [1, 2, 4])
+def test_healthy_paths_of_unknown_lengths_over_slow_switches_are_no_fault(per_group):
+    """The switches form a chain s1 s0 s2 s3, which nothing declares; one switch adds nearly what its messages take."""
+    place = {1: 0, 0: 1, 2: 2, 3: 3}
+    chain = Small(switches=4, each=4, per_group=per_group, added=lambda a, b: abs(place[a] - place[b]) * 1.1e-6)
+    for seed in range(5):
+        verdict = judged(chain, seed, "matrix", "latency", "bandwidth").verdict
+        assert verdict.verdict == "pass", verdict.findings
+        assert any("s1=s3" in note and "more switches explain" in note for note in verdict.notes)
 
 
 def test_two_slow_hosts_of_a_switch_are_no_path():

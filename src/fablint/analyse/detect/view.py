@@ -28,7 +28,7 @@ from fablint.analyse.detect.follow_ups import propose_follow_ups, propose_late_f
 from fablint.analyse.detect.lateness.adaptive_links import LateComponent, find_late_components
 from fablint.analyse.detect.outlier_pairs import SlowPair, slow_hosts, slow_pairs
 from fablint.analyse.detect.pair_circumstances import describe_slow_pairs
-from fablint.analyse.detect.paths.geometry import GEOMETRY_S, has_assumed_cables, most_extra_s
+from fablint.analyse.detect.paths.geometry import GEOMETRY_S, are_lengths_unknown, most_extra_s
 from fablint.analyse.detect.paths.view_paths import Paths, paths_of, subtract_paths
 from fablint.analyse.detect.search import Bar, Detection, Sides, detect_components
 from fablint.analyse.detect.unexplained_pairs import Stratum, unexplained
@@ -173,7 +173,7 @@ def judge_view(
         paths=paths,
         populations=effects.populations,
         step=effects.step,
-        geometry_s=_geometry_s(fitted, assumed=has_assumed_cables(routes, placement)),
+        geometry_s=_geometry_s(fitted, unknown_lengths=are_lengths_unknown(routes, placement)),
         unexplained=result.unexplained,
         unexplained_when=[find_slow_time_of_stratum(stratum, flows, effects) for stratum in result.unexplained],
     )
@@ -363,10 +363,11 @@ def _is_comparable(kind: Kind, effects: Effects, settings: Settings) -> bool:
     }.get(kind, True)
 
 
-def _geometry_s(fitted: Fit, *, assumed: bool) -> float:
+def _geometry_s(fitted: Fit, *, unknown_lengths: bool) -> float:
     """Return the time by which messages across a cable may be later than across others without a fault, in s."""
     times = fitted.class_time
-    return float(most_extra_s(times.get(Scope.EDGE) or min(times.values(), default=0.0), assumed=assumed))
+    on_switch_s = times.get(Scope.EDGE) or min(times.values(), default=0.0)
+    return float(most_extra_s(on_switch_s, unknown_lengths=unknown_lengths))
 
 
 def _as_fit(flows: Flows, effects: Effects, detections: Sequence[Detection]) -> Fit:

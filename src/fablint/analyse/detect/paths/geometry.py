@@ -1,8 +1,8 @@
 """How much later a message may be on a healthy path than on another one: longer cables, and more switches.
 
 Where the cables of all paths are known, paths over equally many cables are compared, and the lengths of cables and one
-more switch in a path explain a constant. Assumed cables stand for paths of unknown length: of two paths between groups,
-one may cross a single cable, and the other one as many as a network has on its longest path.
+more switch in a path explain a constant. Where no cables are known, or they are assumed, paths have unknown lengths: of
+two paths between groups, one may cross a single cable, and the other one as many as a network has on its longest path.
 """
 
 from __future__ import annotations
@@ -18,10 +18,16 @@ GEOMETRY_S = HOP_S + CABLE_S  # s by which the latency of two healthy paths of a
 MOST_HOPS = 4  # cables beyond those of a message on one switch: up, across a fabric of three levels, down
 
 
-def has_assumed_cables(routes: Routes | None, placement: Placement) -> bool:
-    """Return whether the cables were assumed: messages leave a group through a switch with the name of the group."""
+def are_lengths_unknown(routes: Routes | None, placement: Placement) -> bool:
+    """Return whether the numbers of cables of the paths are unknown.
+
+    No cables may be declared, or they were assumed: then messages leave a group through a switch with the name of the
+    group.
+    """
+    if routes is None or not len(routes.ends):
+        return True
     gates = set(placement.groups) - set(placement.switches)
-    return routes is not None and not gates.isdisjoint(routes.switches)
+    return not gates.isdisjoint(routes.switches)
 
 
 def most_hop_s(on_switch_s: Floats | float) -> Floats:
@@ -29,15 +35,15 @@ def most_hop_s(on_switch_s: Floats | float) -> Floats:
     return np.asarray(np.maximum(GEOMETRY_S, on_switch_s), dtype=np.float64)
 
 
-def most_extra_s(on_switch_s: Floats | float, *, assumed: bool) -> Floats:
+def most_extra_s(on_switch_s: Floats | float, *, unknown_lengths: bool) -> Floats:
     """Return the largest time that the geometry of a path adds to a small message, in s.
 
     Parameters
     ----------
     on_switch_s
         Time of a message on one switch, s.
-    assumed
-        Whether the cables of the paths are assumed.
+    unknown_lengths
+        Whether the numbers of cables of the paths are unknown.
     """
     hop_s = most_hop_s(on_switch_s)
-    return (MOST_HOPS - 1) * hop_s if assumed else np.full_like(hop_s, GEOMETRY_S)
+    return (MOST_HOPS - 1) * hop_s if unknown_lengths else np.full_like(hop_s, GEOMETRY_S)

@@ -50,7 +50,7 @@ class PathJudgements:
     kind: Codes
     group: Codes  # (S,) group of each switch
     tolerance: Floats  # log-effect that a healthy member of the kind may have
-    assumed: bool  # whether the cables are assumed, so that the lengths of the paths are unknown
+    unknown_lengths: bool  # whether the numbers of cables of the paths are unknown
     slow_at: dict[int, EvidenceRecord] = field(default_factory=dict)  # time of slowness by entry
 
     @property
@@ -67,7 +67,7 @@ class PathJudgements:
     @cached_property
     def geometry_s(self) -> Floats:
         """(k,) largest time that the geometry of a path adds to a small message, s."""
-        return most_extra_s(self.on_switch_s, assumed=self.assumed)
+        return most_extra_s(self.on_switch_s, unknown_lengths=self.unknown_lengths)
 
     def entries(self, *judgements: Judgement) -> list[int]:
         """Return the entries with one of these judgements."""

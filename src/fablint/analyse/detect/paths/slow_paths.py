@@ -41,7 +41,7 @@ def judge_paths(
     started: Floats | None,
     declared: Floats | None = None,
     *,
-    assumed: bool = False,
+    unknown_lengths: bool = False,
 ) -> PathJudgements:
     """Judge every path.
 
@@ -60,8 +60,8 @@ def judge_paths(
     declared
         (S, S) log time of a message at the declared speed of the slowest cable between two switches, NaN where it is
         not declared; None for round trips, which the speed does not limit.
-    assumed
-        Whether the cables are assumed, so that the lengths of the paths are unknown.
+    unknown_lengths
+        Whether the numbers of cables of the paths are unknown.
     """
     size = levels.level.size
     edge = _edges(levels, measure.tolerance)
@@ -76,7 +76,7 @@ def judge_paths(
         kind,
         group,
         np.full(size, measure.tolerance),
-        assumed=assumed,
+        unknown_lengths=unknown_lengths,
     )
     usable = levels.is_path & (levels.pairs >= FEWEST_PAIRS)
     for code in np.unique(kind[usable]):
@@ -285,7 +285,7 @@ def _whole_kind(
     if measure.latency:
         extra_s = float(np.median(np.exp(levels.level[reference]) - np.exp(edge)))
         hop_s = _hop_s(judgements, int(reference[0]))
-        several = components >= FEWEST_MEMBERS or judgements.assumed  # an assumed cable has any length
+        several = components >= FEWEST_MEMBERS or judgements.unknown_lengths
         most_s = MOST_HOPS * hop_s if several else hop_s
         if extra_s <= most_s:
             return

@@ -15,7 +15,7 @@ from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.components import FEWEST_PEERS
-from fablint.analyse.detect.paths.geometry import has_assumed_cables
+from fablint.analyse.detect.paths.geometry import are_lengths_unknown
 from fablint.analyse.detect.paths.judgement import Judgement, Measure, PathJudgements, Reference
 from fablint.analyse.detect.paths.path_modes import Mode, declared_routes_explain, find_modes
 from fablint.analyse.detect.paths.slow_paths import (
@@ -45,7 +45,7 @@ class Paths:
     compared: bool  # whether there are enough declared links to compare them with each other
     hosts: tuple[Codes, Codes]  # (c,) hosts of the cells of the levels
     ranks: tuple[Codes, Codes]  # (c,) their ranks: sender and receiver
-    any_length: bool  # whether these are latencies of assumed cables, whose differences are no evidence
+    any_length: bool  # whether these are latencies of paths of unknown lengths, whose differences are no evidence
 
     @property
     def levels(self) -> PathLevels:
@@ -125,8 +125,8 @@ def paths_of(
     started = None if flows.started is None else np.asarray(flows.started[levels.cells], dtype=np.float64)
     compared = _links_compared(message_paths)
     able = None if latency or compared else _at_declared_speed(flows, placement, routes)
-    assumed = has_assumed_cables(routes, placement)
-    judgements = judge_paths(levels, group, _apart(placement, routes), measure, started, able, assumed=assumed)
+    unknown = are_lengths_unknown(routes, placement)
+    judgements = judge_paths(levels, group, _apart(placement, routes), measure, started, able, unknown_lengths=unknown)
     _exonerate_fastest(judgements, pairs)
     to = pairs.destination(levels.cells)
     hosts = (placement.host[levels.cells[0]].astype(np.int64), placement.host[to].astype(np.int64))
@@ -140,7 +140,7 @@ def paths_of(
     if (declared and compared) or strangers:
         modes = []  # links are judged by the declared routes; links shared with hosts without a switch are unknown
     ranks = (levels.cells[0], to)
-    return Paths(judgements, tuple(modes), declared, followed, compared, hosts, ranks, latency and assumed)
+    return Paths(judgements, tuple(modes), declared, followed, compared, hosts, ranks, latency and unknown)
 
 
 def _exonerate_fastest(judgements: PathJudgements, pairs: Pairs) -> None:
@@ -166,7 +166,7 @@ def subtract_paths(pairs: Pairs, paths: Paths | None, placement: Placement) -> P
     """Subtract the effects of paths from the pairs, in place, and return them.
 
     Between few switches, half of a class of pairs may cross a slow path: the class and the effects of hosts are those
-    of the other pairs. Where links are compared with each other, only the lengths of assumed cables are subtracted.
+    of the other pairs. Where links are compared with each other, only unknown lengths of paths are subtracted.
     """
     if paths is None or (paths.compared and not paths.any_length):
         return pairs

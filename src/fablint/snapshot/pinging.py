@@ -11,31 +11,45 @@ from fablint.snapshot.collecting import PYTHON, CollectedSnapshots, program, sna
 from fablint.snapshot.nics import ip_documents
 from fablint.snapshot.parsers.documents import dicts
 
-LIMITS_S = {"quick": 10.0, "full": 60.0}  # of a host, by level; 1 s and 10 s if all peers answer
+LIMITS_S = {"quick": 10.0, "full": 60.0}  # of a host and a pass, by level; 1 s and 10 s if all peers answer
+PAUSE_S = 2.0  # before the second pass: longer than hosts and switches usually lose pings for a passing reason
 
 _CONFIRMED = ("REACHABLE", "DELAY", "PROBE")  # recently
 
 
-def pinger(table: Sequence[dict[str, Any]], offsets: Sequence[int], count: int, level: str) -> tuple[list[str], str]:
+def pinger(
+    table: Sequence[dict[str, Any]],
+    offsets: Sequence[int],
+    count: int,
+    level: str,
+    lossy: Sequence[tuple[str, str]] = (),
+) -> tuple[list[str], str]:
     """Return the command that pings on a host, and its stdin: the program with its instructions.
 
     The table has a row for every host: `host`, `own` (its own host name) and `rails`: address and MTU by label.
-    `count` pings are sent to every peer that answers.
+    `count` pings are sent to every peer that answers. The second pass has the hosts and rails of the `lossy` ends.
     """
-    instructions = {"hosts": table, "offsets": offsets, "count": count, "limit_s": LIMITS_S[level]}
+    times = {"limit_s": LIMITS_S[level], "pause_s": PAUSE_S if lossy else 0.0}
+    instructions = {"hosts": table, "offsets": offsets, "count": count, "lossy": lossy, **times}
     return [*PYTHON], f"{program('pinger')}\n\nmain({instructions!a})\n"
 
 
-def with_reach(collected: CollectedSnapshots, answers: Iterable[Answer]) -> CollectedSnapshots:
+def with_reach(collected: CollectedSnapshots, answers: Iterable[Answer], *, second: bool = False) -> CollectedSnapshots:
     """Return the snapshots with the outputs of the pingers, or the reasons why there are none.
 
-    Neighbour entries of pinged addresses are those after the pings.
+    Neighbour entries of pinged addresses are those after the pings. Outputs of the `second` pass are added to those of
+    the first.
     """
     documents = dict(collected.documents)
     for answer in answers:
         if answer.host in documents:
             output = unpack(answer.output, "fablint_reach") or {"error": _reason(answer)}
-            documents[answer.host] = _with_new_entries({**documents[answer.host], "reach": output})
+            document = documents[answer.host]
+            documents[answer.host] = (
+                {**document, "reach": {**document["reach"], "second": output}}
+                if second
+                else _with_new_entries({**document, "reach": output})
+            )
     return CollectedSnapshots(
         documents, {host: snapshot_of(document) for host, document in documents.items()}, collected.silent
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fablint.errors import IncompleteError, UsageError
-from fablint.model import Allocation, Topology
+from fablint.model import Allocation, Answer, Topology
 from fablint.model.names import plain, plural
 from fablint.model.preflight_results import Fitness
 from fablint.system import PRIVATE_FOLDER, System, no_collection
@@ -92,17 +92,35 @@ def preflight_hosts(
 def ping_each_other(
     system: System, allocation: Allocation, collected: CollectedSnapshots, level: str
 ) -> CollectedSnapshots:
-    """Let the hosts with a snapshot ping each other; return the snapshots with the answers added."""
-    from fablint.cluster import everywhere
-    from fablint.preflight import Host, offsets, repeats, table
-    from fablint.snapshot.pinging import LIMITS_S, pinger, with_reach
+    """Let the hosts with a snapshot ping each other; return the snapshots with the answers added.
+
+    After a loss the ends with losses ping their partners a second time: only losses of that pass are judged.
+    """
+    from fablint.preflight import FIRST, SECOND, Host, lossy_pairs, offsets, repeats, table
+    from fablint.snapshot.pinging import pinger, with_reach
 
     rows = table([Host(one) for one in collected.snapshots.values()])
     if len(rows) < 2:
         return collected
-    argv, text = pinger(rows, offsets(len(rows), level), repeats(len(rows), level), level)
-    some = replace(allocation, hosts=tuple(row["host"] for row in rows))
-    return with_reach(collected, everywhere(system, some, argv, text, LIMITS_S[level] + fabric_discovery.ANSWER_S))
+    steps = offsets(len(rows), level)
+    program = pinger(rows, steps, repeats(len(rows), level, FIRST), level)
+    hosts = tuple(row["host"] for row in rows)
+    reached = with_reach(collected, _ping_answers(system, replace(allocation, hosts=hosts), program, level))
+    lossy = lossy_pairs([Host(one) for one in reached.snapshots.values()])
+    if not lossy.hosts:
+        return reached
+    program = pinger(rows, steps, repeats(len(rows), level, SECOND), level, lossy.ends)
+    answers = _ping_answers(system, replace(allocation, hosts=lossy.hosts), program, level)
+    return with_reach(reached, answers, second=True)
+
+
+def _ping_answers(
+    system: System, allocation: Allocation, program: tuple[Sequence[str], str], level: str
+) -> Sequence[Answer]:
+    from fablint.cluster import everywhere
+    from fablint.snapshot.pinging import LIMITS_S, PAUSE_S
+
+    return everywhere(system, allocation, *program, LIMITS_S[level] + PAUSE_S + fabric_discovery.ANSWER_S)
 
 
 def query_fabric(system: System, hosts: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:

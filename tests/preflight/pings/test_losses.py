@@ -1,68 +1,24 @@
-"""Which end loses pings: fleets whose loss is drawn, with the rounds and counts that hosts are given."""
+"""Which end loses pings: simulated hosts whose pings are lost by chance, or in a burst."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from random import Random
 
 import pytest
-from preflight_help import host, nic, of, wrong
+from preflight_help import of, wrong
+from simulated_pings import Burst, at_hosts, simulated_hosts
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight import Fleet, judge, offsets, repeats
+from fablint.preflight import FIRST, SECOND, Fleet, judge, offsets, repeats
 from fablint.preflight.checks.network.loss import PingLoss
 from fablint.preflight.checks.network.reachability import FullSize, PingAnswers, PingRoutes
 from fablint.preflight.host import Host
 from fablint.preflight.pings.losses import losses
-from fablint.preflight.pings.mesh import End, Ping
+from fablint.preflight.pings.mesh import End, reach_of
+from fablint.snapshot.agent.pinger import GAP_S, SLACK_S
+from fablint.snapshot.pinging import LIMITS_S
 
 FAMILY = (PingAnswers, PingRoutes, FullSize, PingLoss)
-MORE = 9  # pings, and of that many each of two smaller sizes where none of full size was answered
-Share = Callable[[int, int], float]  # of the pings between two hosts, that come back
-
-
-def at_host(lossy: int, percent: float, crossings: int = 1) -> Share:
-    """Share of pings that survive the cable of a host, crossed once or twice."""
-    return lambda one, other: (1 - percent / 100) ** crossings if lossy in (one, other) else 1.0
-
-
-def drawn(count: int, level: str, share: Share, seed: int = 1) -> list[list[list[object]]]:
-    """What every host's pinger says, as `pinger.py` goes on where some pings are lost."""
-    random = Random(seed)
-    rows = []
-    for number in range(count):
-        mine: dict[int, list[int]] = {}
-
-        def send(peer: int, pings: int, number: int = number, mine: dict[int, list[int]] = mine) -> None:
-            came = sum(random.random() < share(number, peer) for _ in range(pings))
-            sent, received = mine.get(peer, [0, 0])
-            mine[peer] = [sent + pings, received + came]
-
-        for peer in ((number + offset) % count for offset in offsets(count, level)):
-            send(peer, 3)
-            send(peer, repeats(count, level) - 3 if mine[peer][1] else 3 * MORE)
-        if any(0 < received < sent for sent, received in mine.values()):
-            for peer in sorted(mine, key=lambda one: mine[one][1] - mine[one][0])[:16]:
-                if mine[peer][1] and mine[peer][0] < 3 + MORE:
-                    send(peer, MORE)
-        rows.append([[f"n{peer}", "", *_kind(*counts)] for peer, counts in mine.items()])
-    return rows
-
-
-def _kind(sent: int, received: int) -> list[object]:
-    return ["", 200, 0, "", sent, received] if received else ["no answer", None, 0, "", sent, 0]
-
-
-def fleet(count: int, level: str, share: Share, seed: int = 1) -> list[Host]:
-    found = []
-    for number, rows in enumerate(drawn(count, level, share, seed)):
-        address = {"local": f"10.0.{number // 200}.{number % 200 + 1}", "prefixlen": 16, "scope": "global"}
-        listed = json.dumps([{"ifname": "hsn0", "addr_info": [address]}])
-        files = nic("hsn0", address=f"02:00:00:00:{number // 256:02x}:{number % 256:02x}")
-        reach = {"fablint_reach": 1, "pings": rows}
-        found.append(host(f"n{number}", files, commands={"ip-addr": listed}, reach=reach))
-    return found
 
 
 def detections(hosts: list[Host]) -> list[tuple[str, str, Outcome]]:
@@ -73,32 +29,86 @@ def detections(hosts: list[Host]) -> list[tuple[str, str, Outcome]]:
 @pytest.mark.parametrize("count", [3, 4, 8, 16, 100])
 @pytest.mark.parametrize(("percent", "crossings"), [(40, 1), (30, 2), (60, 1), (60, 2)])
 def test_a_host_that_loses_much_fails_and_no_other_is_named(count, level, percent, crossings):
-    found = detections(fleet(count, level, at_host(2, percent, crossings)))
+    found = detections(simulated_hosts(count, level, at_hosts(2, percent, crossings)))
     assert found == [("net.ping.loss", "n2", Outcome.FAIL)]
 
 
 @pytest.mark.parametrize("count", [3, 4, 8, 16, 60])
 def test_five_percent_are_seen_at_level_full(count):
-    assert detections(fleet(count, "full", at_host(1, 5))) == [("net.ping.loss", "n1", Outcome.WARN)]
+    assert detections(simulated_hosts(count, "full", at_hosts(1, 5))) == [("net.ping.loss", "n1", Outcome.WARN)]
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 8, 30, 67, 500])
 def test_the_pings_of_level_full_suffice_for_five_percent_and_end_in_time(count):
-    rows, each = 2 * len(offsets(count, "full")), repeats(count, "full")
-    assert rows * each >= 200  # so that 5 % are 10, and fewer than 2 come once in 2,000 times
-    assert each * 0.2 <= 20  # seconds
-    assert repeats(count, "quick") * 0.2 <= 1.8
+    rows = 2 * len(offsets(count, "full"))
+    assert rows * repeats(count, "full", FIRST) >= 200
+    assert rows * repeats(count, "full", SECOND) >= 200  # so that 5 % are 10, and fewer than 2 once in 2,000 times
+    assert repeats(count, "quick", FIRST) * GAP_S <= 1.8  # seconds
+    for level in ("quick", "full"):
+        assert repeats(count, level, SECOND) * GAP_S + SLACK_S <= LIMITS_S[level]
 
 
-def test_several_lossy_hosts_are_all_named():
-    lossy = {2, 5, 11}
-    hosts = fleet(16, "full", lambda one, other: 0.9 ** len({one, other} & lossy))
-    assert set(detections(hosts)) == {("net.ping.loss", f"n{number}", Outcome.WARN) for number in lossy}
+@pytest.mark.parametrize("level", ["quick", "full"])
+@pytest.mark.parametrize("lossy", [{1, 3}, {1, 3, 5}, {0, 1, 2}])
+def test_several_lossy_hosts_are_all_named(lossy, level):
+    for seed in range(3):
+        found = detections(simulated_hosts(8, level, at_hosts(lossy, 15), seed))
+        assert {(check, name) for check, name, _ in found} == {("net.ping.loss", f"n{number}") for number in lossy}
+
+
+def test_a_lossy_host_is_named_although_all_others_lose_a_few_pings():
+    """The losses of the others together are more than those of the host."""
+    hosts = simulated_hosts(16, "full", lambda one, other: 0.99 * (0.92 if 2 in (one, other) else 1.0))
+    assert set(losses(reach_of(hosts).pings).ends) == {End("n2", "hsn0")}
+
+
+# ------------------------------------------------------------------------------------------------ bursts
+
+
+@pytest.mark.parametrize(("count", "level"), [(2, "quick"), (8, "quick"), (24, "quick"), (2, "full"), (8, "full")])
+@pytest.mark.parametrize("number", [None, 1])
+def test_a_burst_of_losses_names_no_host(count, level, number):
+    """Half of all pings are lost for 0.2 to 1 s, between all hosts or those of one host, at any time."""
+    for seed in range(10):
+        random = Random(seed)
+        length_s = random.uniform(0.2, 1.0)
+        begin_s = random.uniform(-length_s, repeats(count, level, FIRST) * GAP_S)
+        hosts = simulated_hosts(count, level, seed=seed, bursts=[Burst(begin_s, length_s, number=number)])
+        assert detections(hosts) == []
+
+
+def test_a_burst_that_ends_the_first_pass_is_over_before_the_second_one():
+    """The pings of the first pass are those of a burst of 1 s that begins with its last ping."""
+    begin_s = (repeats(8, "full", FIRST) - 1) * GAP_S
+    hosts = simulated_hosts(8, "full", bursts=[Burst(begin_s, 1.0, share=0.9)])
+    assert any("second" in one.snapshot.reach for one in hosts)
+    assert detections(hosts) == []
+
+
+def test_losses_without_a_second_pass_are_not_judged():
+    hosts = simulated_hosts(8, "quick", at_hosts(2, 30))
+    for one in hosts:
+        one.snapshot.reach.pop("second", None)
+    results = of(PingLoss, *hosts)
+    assert ("n2", Outcome.SKIP) in {(one.host, one.outcome) for one in results}
+    assert detections(hosts) == []
+
+
+def test_a_host_that_is_silent_in_the_second_pass_has_lost_these_pings():
+    hosts = simulated_hosts(8, "quick", at_hosts(2, 30))
+    for one in hosts:
+        for row in one.snapshot.reach["second"]["pings"]:
+            if "n2" in (one.name, row[0]):
+                row[2:] = ["no answer", None, 0, "", 12, 0]
+    assert detections(hosts) == [("net.ping.loss", "n2", Outcome.FAIL)]
+
+
+# ------------------------------------------------------------------------------------------------ other causes
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_lossy_cable_between_switches_names_no_single_host(seed):
-    hosts = fleet(16, "full", lambda one, other: 0.9 if (one < 8) != (other < 8) else 1.0, seed)
+    hosts = simulated_hosts(16, "full", lambda one, other: 0.9 if (one < 8) != (other < 8) else 1.0, seed)
     assert not judge(Fleet(hosts), FAMILY).unfit
     messages = {message for *_, message in wrong(of(PingLoss, *hosts))}
     assert len(messages) == 1
@@ -106,7 +116,7 @@ def test_a_lossy_cable_between_switches_names_no_single_host(seed):
 
 
 def test_a_single_lossy_pair_is_a_route():
-    hosts = fleet(8, "full", lambda one, other: 0.8 if {one, other} == {3, 6} else 1.0)
+    hosts = simulated_hosts(8, "full", lambda one, other: 0.8 if {one, other} == {3, 6} else 1.0)
     ((name, target, outcome, message),) = wrong(of(PingRoutes, *hosts))
     assert (name, target, outcome) == ("n3", "hsn0=n6/hsn0", Outcome.WARN)
     assert message.endswith("pings lost, although neither loses pings with others")
@@ -114,40 +124,31 @@ def test_a_single_lossy_pair_is_a_route():
 
 
 def test_of_two_hosts_neither_is_named():
-    assert detections(fleet(2, "full", at_host(1, 30))) == [("net.ping.route", "n0", Outcome.WARN)]
+    assert detections(simulated_hosts(2, "full", at_hosts(1, 30))) == [("net.ping.route", "n0", Outcome.WARN)]
 
 
 @pytest.mark.parametrize("lost", [0, 1])
-def test_a_single_lost_ping_is_not_reported(lost):
-    hosts = fleet(8, "quick", lambda one, other: 1.0)
-    hosts[3].snapshot.reach["pings"][0][7] -= lost
+def test_a_single_lost_ping_of_the_second_pass_is_not_reported(lost):
+    hosts = simulated_hosts(8, "quick", bursts=[Burst(0.0, 0.5)])
+    rows = hosts[3].snapshot.reach["second"]["pings"]
+    rows[0][7] -= lost
     assert detections(hosts) == []
-    hosts[3].snapshot.reach["pings"][1][7] -= 1
-    assert detections(hosts) == ([("net.ping.loss", "n3", Outcome.WARN)] if lost else [])
+    for row in rows:
+        row[7] -= 2
+    assert detections(hosts) == [("net.ping.loss", "n3", Outcome.WARN)]
 
 
 def test_black_holes_of_pairs_that_lose_short_frames_too_are_not_reported():
     """With bit errors, long frames are lost before short ones: here all of three pairs'."""
-    hosts = fleet(8, "full", at_host(2, 60))
+    hosts = simulated_hosts(8, "full", at_hosts(2, 60))
     for one in hosts:
-        for row in one.snapshot.reach["pings"]:
+        reach = one.snapshot.reach
+        for row in reach["pings"] + reach["second"]["pings"]:
             if {one.name, row[0]} in ({"n2", "n1"}, {"n2", "n4"}, {"n2", "n5"}):
                 row[2:] = ["mtu", None, 1500, "", 12, 0]
     assert detections(hosts) == [("net.ping.loss", "n2", Outcome.FAIL)]
 
 
 def test_false_names_are_rare_where_loss_is_the_same_everywhere():
-    named = sum(bool(losses(_pings(fleet_rows)).ends) for fleet_rows in _everywhere(0.01))
-    assert named <= 2  # of 40
-
-
-def _everywhere(share: float) -> list[list[list[list[object]]]]:
-    return [drawn(16, "full", lambda one, other: 1 - share, seed) for seed in range(40)]
-
-
-def _pings(rows: list[list[list[object]]]) -> list[Ping]:
-    return [
-        Ping(End(f"n{number}", "hsn0"), End(str(row[0]), "hsn0"), str(row[2]), None, 0, "", int(row[6]), int(row[7]))  # type: ignore[call-overload]
-        for number, every in enumerate(rows)
-        for row in every
-    ]
+    every = [simulated_hosts(16, "quick", lambda one, other: 0.98, seed) for seed in range(40)]
+    assert sum(bool(losses(reach_of(hosts).pings).ends) for hosts in every) <= 2

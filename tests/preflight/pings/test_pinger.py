@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import shutil
 import socket
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
-from io import StringIO
 from typing import Any
 
 import pytest
 
-from fablint import cluster
-from fablint.model import Allocation, Answer
-from fablint.snapshot import CollectedSnapshots, snapshot_of
 from fablint.snapshot.agent import pinger as program
-from fablint.snapshot.agent.machine import say
 from fablint.snapshot.collecting import unpack
-from fablint.snapshot.pinging import pinger, with_reach
-from fablint.workflows import host_preflight
+from fablint.snapshot.pinging import PAUSE_S, pinger
 
 HEAD = "PING 10.0.0.2 (10.0.0.2) from 10.0.0.1 : 8972(9000) bytes of data.\n"
 FINE = f"""{HEAD}8980 bytes from 10.0.0.2: icmp_seq=1 ttl=64 time=0.234 ms
@@ -140,11 +132,17 @@ class Wire:
         )
 
 
+def request(table: Sequence[Mapping[str, Any]], offsets: Sequence[int], **others: Any) -> dict[str, Any]:
+    """Instructions of the first pass, with 3 pings per peer."""
+    usual = {"count": 3, "limit_s": 60.0, "pause_s": 0.0, "lossy": []}
+    return {"hosts": table, "offsets": offsets, **usual, **others}
+
+
 def probed(monkeypatch: pytest.MonkeyPatch, wire: Wire, mtu: int, count: int = 3, limit_s: float = 60.0) -> list[Any]:
     """The row of the one peer that this machine has: kind, time, size that passes, text, sent and received."""
     monkeypatch.setattr(program, "output", wire)
     table = [row("me", socket.gethostname(), "10.0.0.1", mtu=mtu), row("b", "b", "10.0.0.2", mtu=mtu)]
-    (found,) = program.reach({"hosts": table, "offsets": [1], "count": count, "limit_s": limit_s})["pings"]
+    (found,) = program.reach(request(table, [1], count=count, limit_s=limit_s))["pings"]
     return list(found[2:])
 
 
@@ -186,12 +184,6 @@ def test_no_more_than_fit_into_the_time(monkeypatch):
     assert 3 < sent <= 3 + 8.0 / program.GAP_S
 
 
-def test_where_some_are_lost_more_are_sent(monkeypatch):
-    wire = Wire(9000, lossy={9000: [2, 7]})
-    assert probed(monkeypatch, wire, 9000) == ["", 34, 0, "", 12, 9]
-    assert wire.counts == [3, 9]
-
-
 @pytest.mark.parametrize(
     ("full", "smaller", "kind", "counts"),
     [
@@ -208,13 +200,39 @@ def test_loss_is_no_black_hole(monkeypatch, full, smaller, kind, counts):
     assert (found[2] > 0) == (kind == "mtu")
 
 
-def test_all_peers_of_a_rail_are_pinged_once_more_where_one_is_lossy(monkeypatch):
-    wire = Wire(9000, lossy={9000: [1]})
-    monkeypatch.setattr(program, "output", wire)
-    monkeypatch.setattr(program, "AT_ONCE", 1)
-    table = [row("me", socket.gethostname(), "10.0.0.1"), *(row(f"n{n}", f"n{n}", f"10.0.1.{n}") for n in range(1, 4))]
-    said = program.reach({"hosts": table, "offsets": [1, 2, 3], "count": 3, "limit_s": 60.0})
-    assert [one[6:] for one in said["pings"]] == [[12, 10], [12, 12], [12, 12]]
+def second_pass(monkeypatch: pytest.MonkeyPatch, me: str, *lossy: tuple[str, str]) -> dict[str, Any]:
+    """Output of the second pass of a host of four with two rails each."""
+    monkeypatch.setattr(program, "output", Wire(9000))
+    monkeypatch.setattr(program, "place", lambda table: "abcd".index(me))
+    table = [row(name, name, f"10.0.0.{number}", f"10.1.0.{number}") for number, name in enumerate("abcd", 1)]
+    return program.reach(request(table, [1, 2], count=5, lossy=lossy))
+
+
+@pytest.mark.parametrize(
+    ("me", "pinged"),
+    [
+        ("a", [["b", "r1"], ["c", "r1"]]),
+        ("b", []),
+        ("c", [["a", "r1"]]),
+        ("d", [["a", "r1"]]),
+    ],
+)
+def test_the_second_pass_has_all_pairs_of_the_ends_with_losses(monkeypatch, me, pinged):
+    found = second_pass(monkeypatch, me, ("a", "r1"))
+    assert [one[:2] for one in found["pings"]] == pinged
+    assert all(one[6:] == [5, 5] for one in found["pings"])
+    assert found["names"] == []  # known from the first pass
+
+
+def test_the_second_pass_begins_after_a_pause(monkeypatch):
+    steps: list[Any] = []
+    monkeypatch.setattr(program.time, "sleep", steps.append)
+    monkeypatch.setattr(program, "place", lambda table: steps.append("begin") or 0)
+    monkeypatch.setattr(program, "output", Wire(9000))
+    text = pinger([row("a", "a", "10.0.0.1"), row("b", "b", "10.0.0.2")], [1], 3, "quick", [("a", "r0")])[1]
+    program.reach(ast.literal_eval(text.rpartition("main(")[2].rstrip(")\n")))
+    assert steps == [PAUSE_S, "begin"]
+    assert PAUSE_S > 1.0
 
 
 # ------------------------------------------------------------------------------------------------ own row
@@ -236,7 +254,7 @@ def test_it_finds_itself_by_address_where_names_do_not_tell():
 
 
 def test_a_host_without_a_row_is_an_error():
-    said = program.reach({"hosts": [row("a", "x", "192.0.2.77")], "offsets": [1], "count": 3, "limit_s": 5.0})
+    said = program.reach(request([row("a", "x", "192.0.2.77")], [1]))
     assert "cannot find itself" in said["error"]
 
 
@@ -260,7 +278,7 @@ def test_a_cut_off_host_does_not_try_everybody(monkeypatch):
     monkeypatch.setattr(program, "AT_ONCE", 1)
     own = socket.gethostname()
     table = [row("me", own, "10.0.0.1"), *(row(f"n{n}", f"n{n}", f"10.0.1.{n}") for n in range(1, 101))]
-    said = program.reach({"hosts": table, "offsets": list(range(1, 101)), "count": 3, "limit_s": 60.0})
+    said = program.reach(request(table, list(range(1, 101))))
     assert [one[2] for one in said["pings"]] == ["no answer"] * program.HOPELESS
     assert said["untried"] == 100 - program.HOPELESS
 
@@ -310,76 +328,3 @@ def test_without_ping_it_says_so(tmp_path):
 def test_names_are_data(name):
     said = run([row(name, socket.gethostname(), "127.0.0.1"), row(f"{name}2", "b", "127.0.0.2")], [1])
     assert [one[0] for one in said["pings"]] == [f"{name}2"]
-
-
-@pytest.mark.parametrize(
-    ("state", "mac", "kept"),
-    [("STALE", "old", False), ("REACHABLE", "old", True), ("DELAY", "old", True), ("REACHABLE", "new", False)],
-)
-def test_neighbour_tables_are_those_after_the_pings(state, mac, kept):
-    """What was confirmed just before, with another MAC, stays: two hosts answer for the address."""
-
-    def entry(dst: str, mac: str, state: str = "REACHABLE") -> dict[str, Any]:
-        return {"dst": dst, "dev": "hsn0", "lladdr": mac, "state": [state]}
-
-    old, other = entry("10.0.0.2", mac, state), entry("10.0.0.9", "other", "STALE")
-    said = {"output": json.dumps([old, other]), "status": 0}
-    document = {"fablint_snapshot": 1, "host": "a", "commands": {"ip-neigh": said}}
-    collected = CollectedSnapshots({"a": document}, {"a": snapshot_of(document)})
-    fresh = [entry("10.0.0.2", "new"), entry("10.0.0.3", "more")]
-    found = with_reach(collected, [Answer("a", printed({"fablint_reach": 1, "pings": [], "neighbours": fresh}))])
-    after = json.loads(found.snapshots["a"].command("ip-neigh").text)
-    assert after == [*([old] if kept else []), other, *fresh]
-
-
-def printed(document: dict[str, Any]) -> str:
-    with redirect_stdout(StringIO()) as text:
-        say(document)
-    return text.getvalue()
-
-
-def two_hosts(**state: str) -> CollectedSnapshots:
-    """Hosts with an address each, as their snapshots tell."""
-    documents = {}
-    for number, name in enumerate(("a", "b"), 1):
-        addresses = [{"ifname": "hsn0", "addr_info": [{"local": f"10.0.0.{number}", "prefixlen": 24}]}]
-        nic = {"address": f"02:00:00:00:00:0{number}", "mtu": "9000", "operstate": state.get(name, "up"), "type": "1"}
-        documents[name] = {
-            "fablint_snapshot": 1,
-            "host": name,
-            "files": {"sys": {"class": {"net": {"hsn0": nic}}}},
-            "commands": {"ip-addr": {"output": json.dumps(addresses), "status": 0}},
-        }
-    return CollectedSnapshots(documents, {name: snapshot_of(one) for name, one in documents.items()})
-
-
-def test_hosts_that_can_be_pinged_are_asked_once_with_one_text(monkeypatch, staged):
-    asked = []
-
-    def everywhere(system, allocation, argv, text, timeout_s):
-        asked.append((allocation.hosts, text))
-        return [Answer(name, printed({"fablint_reach": 1, "pings": []})) for name in allocation.hosts]
-
-    monkeypatch.setattr(cluster, "everywhere", everywhere)
-    allocation = Allocation(("a", "b", "c"), "test")
-    found = host_preflight.ping_each_other(staged, allocation, two_hosts(), "quick")
-    ((hosts, text),) = asked
-    assert hosts == ("a", "b")
-    assert "10.0.0.2" in text
-    assert found.snapshots["a"].reach["pings"] == []
-    assert not host_preflight.ping_each_other(staged, allocation, two_hosts(b="down"), "quick").snapshots["a"].reach
-    assert len(asked) == 1  # of one host there is nothing to be said
-
-
-def test_what_was_said_is_kept_with_the_snapshot():
-    documents = {name: {"fablint_snapshot": 1, "host": name} for name in ("a", "b", "c")}
-    collected = CollectedSnapshots(
-        documents, {name: snapshot_of(one) for name, one in documents.items()}, {"d": "dead"}
-    )
-    found = with_reach(collected, [Answer("a", "", "no end after 23 s"), Answer("b", "hello")])
-    assert found.snapshots["a"].reach == {"error": "no end after 23 s"}
-    assert found.snapshots["b"].reach == {"error": "its output cannot be parsed"}
-    assert not found.snapshots["c"].reach
-    assert found.silent == collected.silent
-    again = {name: snapshot_of(one) for name, one in found.documents.items()}
-    assert again == found.snapshots

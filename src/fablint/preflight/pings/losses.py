@@ -1,5 +1,7 @@
 """Localise ping loss on a rail: the ends that lose clearly more than the others do among themselves.
 
+Only pings of the second pass count: a fault loses pings in both passes, a busy host at a moment of the first one.
+
 The partners of a lossy end lose the pings between the two as well. Ends are therefore named one by one, the clearest
 first, and the pings of a named end are removed before the next is sought. "Clearly" is a binomial test against the
 share that is lost elsewhere on the rail. That share is small on a healthy fabric; if a switch between many ends loses
@@ -20,9 +22,8 @@ from fablint.preflight.pings.mesh import End, Ping
 
 _FEWEST_LOST, _FEWEST_SENT = 2, 9  # pings, for an end or a pair to be named
 _FEWEST_PARTNERS = 2  # with losses, for an end to be named; of two ends neither can be named
-_MAX_WITHOUT_END = 0.5  # of its share: loss of its partners with other ends
-_MOST_ENDS = 0.25  # of a rail that are lossy themselves; more indicate a switch
-_MOST_LEFT = 0.3  # of the loss that named ends and pairs do not explain
+_MAX_WITHOUT_END = 0.5  # of its share: loss of its partners with other ends, and of each end without a name
+_MOST_ENDS = 0.5  # of a rail that are lossy themselves; more indicate a switch
 _SMALLEST_SHARE = 0.01  # of the pings: less is not reported
 _ALPHA = 0.01  # false detections on a rail with the same loss everywhere
 _USUAL, _PRIOR = 0.5, 250.0  # prior: lost and sent pings
@@ -156,14 +157,14 @@ class _Rail:
 
 def losses(pings: Sequence[Ping]) -> Losses:
     """Localise the loss among pings of pairs with at least one answer."""
-    some = [one for one in pings if not one.kind and one.sent]
+    some = [one for one in pings if one.is_second and not one.kind and one.sent]
     if all(one.received == one.sent for one in some):
         return Losses()
     found, rail = Losses(), _Rail(some)
-    every, lost = len(rail.sums), rail.total.lost
+    most_ends = max(1, _MOST_ENDS * len(rail.sums))
     _name_ends(rail, found)
     _name_pairs(rail, found)
-    if len(found.ends) > max(1, _MOST_ENDS * every) or rail.total.lost > _MOST_LEFT * lost:
+    if len(found.ends) > most_ends or not _stand_apart(rail, found):
         found, rail = Losses(), _Rail(some)  # the named ends and pairs are not the cause
     if rail.total.is_reportable:
         found.rest = rail.total
@@ -203,6 +204,12 @@ def _name_pairs(rail: _Rail, found: Losses) -> None:
     for pair in few:
         found.pairs[pair] = pairs[pair]
         rail.remove_pair(*pair)
+
+
+def _stand_apart(rail: _Rail, found: Losses) -> bool:
+    """Tell whether each named end loses at least twice as much as every end that remains."""
+    most = max((loss.share for loss in rail.sums.values() if loss.is_reportable), default=0.0)
+    return all(most <= _MAX_WITHOUT_END * loss.all.share for loss in found.ends.values())
 
 
 def _usual(others: Loss) -> float:

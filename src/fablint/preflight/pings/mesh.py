@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from ipaddress import AddressValueError, IPv4Interface
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 _MTU = 1500  # if a driver reports none
 _MOST = 1 << 32  # pings, bytes: larger numbers are invalid
-_AIMS = {"quick": 24, "full": 200}  # pings from and to an end, by level: of 200, 5 % lost are 3 to 17
-_FEWEST, _LONGEST = 3, {"quick": 9, "full": 100}  # pings of a pair in one direction
+_FEWEST = 3  # pings of a pair in one direction
 NO_ANSWER, UNREACHABLE, NO_ROUTE = "no answer", "unreachable", "no route"
 TOO_LONG, MTU = "too long", "mtu"  # refused by its own host; lost on the path
 NOT_RUN = "not run"
@@ -47,6 +46,18 @@ class Ping(NamedTuple):
     text: str = ""  # output of ping
     sent: int = 0  # pings with a known result
     received: int = 0  # answers to them
+    is_second: bool = False  # of the second pass
+
+
+class PingCounts(NamedTuple):
+    """Number of pings that a pass aims at."""
+
+    end: int  # from and to an end
+    most: int  # of a pair in one direction
+
+
+FIRST = {"quick": PingCounts(36, 9), "full": PingCounts(200, 100)}  # of all pairs
+SECOND = {"quick": PingCounts(300, 35), "full": PingCounts(400, 100)}  # of pairs of an end with losses
 
 
 class PingTarget(NamedTuple):
@@ -113,10 +124,11 @@ def offsets(count: int, level: str) -> list[int]:
     return [1 << power for power in range((count - 1).bit_length())] if count > 1 else []
 
 
-def repeats(count: int, level: str) -> int:
+def repeats(count: int, level: str, counts: Mapping[str, PingCounts] = FIRST) -> int:
     """Return the number of pings per peer, so that an end has enough pings in total to measure its loss."""
     rows = 2 * len(offsets(count, level))  # that it sends, and that are sent to it
-    return min(max(_FEWEST, -(-_AIMS[level] // rows)), _LONGEST[level]) if rows else _FEWEST
+    aim, most = counts[level]
+    return min(max(_FEWEST, -(-aim // rows)), most) if rows else _FEWEST
 
 
 def table(hosts: Sequence[Host]) -> list[dict[str, Any]]:
@@ -171,7 +183,10 @@ def _without(nic: NicFact) -> str:
 
 
 def reach_of(hosts: Sequence[Host]) -> Reach | None:
-    """Parse the results of all pingers; None if no pinger ran. Malformed entries are skipped."""
+    """Parse the results of all pingers; None if no pinger ran. Malformed entries are skipped.
+
+    Counts of the second pass replace those of the first.
+    """
     if not any(host.snapshot.reach for host in hosts):
         return None
     targets, labels, left_out = _targets(hosts)
@@ -181,16 +196,34 @@ def reach_of(hosts: Sequence[Host]) -> Reach | None:
     silent = {
         name: _text(one.get("error", "the pinger did not run")) for name, one in results.items() if "pings" not in one
     }
-    pings: list[Ping] = []
+    pings: dict[tuple[End, End], Ping] = {}
     for name, one in results.items():
-        for row in _rows(one, "pings", 8):
-            source, target = known.get((name, _text(row[1]))), known.get((_text(row[0]), _text(row[1])))
-            if source and target and row[2] in KINDS:
-                sent, received = _whole(row[6]), _whole(row[7])
-                output = (_seconds(row[3]), _whole(row[4]), _text(row[5]))
-                pings.append(Ping(source, target, row[2], *output, sent, min(sent, received)))
+        pings |= {ping[:2]: ping for ping in _pings(name, one, known)}
+        second = one.get("second")
+        for ping in _pings(name, second, known) if isinstance(second, Mapping) else ():
+            if ping[:2] in pings:
+                pings[ping[:2]] = _with_second(pings[ping[:2]], ping)
     lookups = [_lookup(name, row) for name, one in results.items() for row in _rows(one, "names", 4)]
-    return Reach(targets, labels, left_out, pings, lookups, silent)
+    return Reach(targets, labels, left_out, [*pings.values()], lookups, silent)
+
+
+def _pings(host: str, document: Mapping[str, Any], known: Mapping[tuple[str, str], End]) -> Iterator[Ping]:
+    """Yield the valid pings of a host and a pass."""
+    for row in _rows(document, "pings", 8):
+        source, target = known.get((host, _text(row[1]))), known.get((_text(row[0]), _text(row[1])))
+        if source and target and row[2] in KINDS:
+            sent, received = _whole(row[6]), _whole(row[7])
+            output = (_seconds(row[3]), _whole(row[4]), _text(row[5]))
+            yield Ping(source, target, row[2], *output, sent, min(sent, received))
+
+
+def _with_second(first: Ping, second: Ping) -> Ping:
+    """Return the result of the second pass; it is an answer if either pass has one."""
+    if second.kind == NOT_RUN or not second.sent:
+        return first
+    if second.kind and not first.kind:
+        return first._replace(sent=second.sent, received=second.received, is_second=True)
+    return second._replace(is_second=True)
 
 
 def unanswered(hosts: Sequence[Host]) -> frozenset[frozenset[str]]:
@@ -199,6 +232,23 @@ def unanswered(hosts: Sequence[Host]) -> frozenset[frozenset[str]]:
     pings = reach.pings if reach is not None else ()
     lost = (frozenset((one.source.host, one.target.host)) for one in pings if one.kind in LOST)
     return frozenset(pair for pair in lost if len(pair) == 2)
+
+
+class LossyPairs(NamedTuple):
+    """Pairs that ping each other a second time: those of every end with a loss."""
+
+    ends: Sequence[tuple[str, str]] = ()  # host and rail of the ends with losses
+    hosts: tuple[str, ...] = ()  # that send these pings
+
+
+def lossy_pairs(hosts: Sequence[Host]) -> LossyPairs:
+    """Return the pairs of the ends that lost some pings, but not all, with another end."""
+    reach = reach_of(hosts)
+    if reach is None:
+        return LossyPairs()
+    lossy = {end for one in reach.pings if not one.kind and one.received < one.sent for end in one[:2]}
+    ends = sorted((end.host, reach.labels[end]) for end in lossy)
+    return LossyPairs(ends, tuple(sorted({one.source.host for one in reach.pings if not lossy.isdisjoint(one[:2])})))
 
 
 def _lookup(name: str, row: Sequence[Any]) -> NameLookup:

@@ -5,7 +5,7 @@ Runs on all hosts at once, after machine.py: standard library only, Python 3.6, 
 table of hosts and the same offsets: in round k host i pings host i + offset k, so that no host is pinged by all at
 once. Each host finds its own row of the table. Frames have the size of the NIC's MTU and are not fragmented; without
 an answer the ping is repeated, together with smaller frames that every network carries. Sent and answered pings are
-counted; after a loss more pings are sent for a significant share.
+counted. After losses the program runs a second time, for the pairs of the ends with losses.
 """
 
 import json
@@ -25,9 +25,8 @@ LARGEST = 65535
 USUAL, SMALL = 1500, 84  # bytes of frames that are tried after a failed full-size frame
 GAP_S = 0.2  # between pings: the minimum without root
 SLACK_S = 2.6  # additional time of ping: it waits 1 s for the last answer, and hosts may be busy
-FIRST, MORE = 3, 9  # pings of the first attempt, and after a loss
+FIRST, MORE = 3, 9  # pings of the first attempt, and without an answer to it
 AT_ONCE = 32
-MORE_PEERS = 16  # peers of a rail with losses that are pinged again
 CHANCE = 1e-3  # probability below which loss does not explain that only long frames fail
 HOPELESS = 8  # peers of a rail without an answer, after which no more are tried
 NAMED = 16  # peers with a name lookup
@@ -130,21 +129,21 @@ def again(own: str, peer: str, mtu: int, first: Dict[str, Any], end: float) -> D
 class Task:
     """Pings and name lookups of this host."""
 
-    def __init__(self, table: List[Dict[str, Any]], offsets: List[int], count: int, limit_s: float) -> None:
-        self.end = time.monotonic() + limit_s
-        self.count = count
-        self.jobs = list(pairs(table, place(table), offsets))
+    def __init__(self, asked: Dict[str, Any]) -> None:
+        self.end = time.monotonic() + asked["limit_s"]
+        self.count = asked["count"]
+        self.is_second = bool(asked["lossy"])
+        self.jobs = jobs_of(asked)
         self.tried: Dict[str, List[bool]] = {}
         self.pings: Dict[Tuple[str, str], Dict[str, Any]] = {}
         self.names: List[List[Any]] = []
         self.lock = threading.Lock()
 
     def run(self) -> None:
-        """Ping many peers at once and look up names; then repeat the pings on rails with losses."""
-        peers = list(dict.fromkeys((job[0], job[3]) for job in self.jobs))
+        """Ping many peers at once; look up names, in the first pass only."""
+        peers = [] if self.is_second else list(dict.fromkeys((job[0], job[3]) for job in self.jobs))
         lookups = [begin(self.look_up, *one) for one in peers[:NAMED]]
-        self.each(self.first, self.jobs)
-        self.each(self.more, self.doubtful())
+        self.each(self.ping_peer, self.jobs)
         wait_for(lookups, self.end)
 
     def each(self, function: Callable[[Job], None], jobs: List[Job]) -> None:
@@ -161,7 +160,7 @@ class Task:
 
         wait_for([begin(work) for _ in range(min(AT_ONCE, len(jobs)))], self.end)
 
-    def first(self, job: Job) -> None:
+    def ping_peer(self, job: Job) -> None:
         """Ping a peer; the first result is stored at once in case of the time limit."""
         _, rail, own, address, mtu = job
         with self.lock:
@@ -173,40 +172,16 @@ class Task:
         if one["kind"] not in ("", "not run"):
             one = again(own, address, mtu, one, self.end)
         elif not one["kind"]:
-            one = self.longer(job, one, self.count - FIRST)
+            count = fitting(self.count - FIRST, self.end)
+            one = added(one, ping(own, address, mtu, count)) if count else one
         self.keep(job, one)
         with self.lock:
             before.append(not one["kind"])
-
-    def more(self, job: Job) -> None:
-        """Ping the address of `job` more often, and keep the longer result."""
-        with self.lock:
-            one = self.pings[job[:2]]
-        self.keep(job, self.longer(job, one, MORE))
-
-    def longer(self, job: Job, one: Dict[str, Any], count: int) -> Dict[str, Any]:
-        """Return a result with additional pings, as far as time permits."""
-        _, _, own, address, mtu = job
-        fit = fitting(count, self.end)
-        return added(one, ping(own, address, mtu, fit)) if fit > 0 else one
 
     def keep(self, job: Job, one: Dict[str, Any]) -> None:
         """Store the result of the pings of a job; callable from several threads."""
         with self.lock:
             self.pings[job[:2]] = one
-
-    def doubtful(self) -> List[Job]:
-        """Return jobs of rails with losses, the peers with most losses first."""
-        with self.lock:
-            known = {key: one["sent"] - one["received"] for key, one in self.pings.items() if not one["kind"]}
-            sent = {key: one["sent"] for key, one in self.pings.items()}
-        rails = {key[1] for key, lost in known.items() if lost}
-        found: List[Job] = []
-        for rail in sorted(rails):
-            jobs = [job for job in self.jobs if job[1] == rail and job[:2] in known]
-            jobs.sort(key=lambda job: -known[job[:2]])
-            found += [job for job in jobs[:MORE_PEERS] if sent[job[:2]] < FIRST + MORE]
-        return found
 
     def rows(self) -> List[List[Any]]:
         """Return all results: peer, rail, kind, shortest time in us, passing size, text, sent, received."""
@@ -260,6 +235,14 @@ def is_mine(address: str) -> bool:
     return True
 
 
+def jobs_of(asked: Dict[str, Any]) -> List[Job]:
+    """Return the jobs of this host: of all pairs, or of those of the ends with losses."""
+    table, lossy = asked["hosts"], {tuple(one) for one in asked["lossy"]}
+    me = place(table)
+    jobs = pairs(table, me, asked["offsets"])
+    return [job for job in jobs if not lossy or not lossy.isdisjoint([job[:2], (table[me]["host"], job[1])])]
+
+
 def pairs(table: List[Dict[str, Any]], me: int, offsets: List[int]) -> List[Job]:
     """Return the jobs of all rounds: peer, rail, own and peer's address, smaller MTU."""
     found = []
@@ -275,8 +258,9 @@ def pairs(table: List[Dict[str, Any]], me: int, offsets: List[int]) -> List[Job]
 
 def reach(asked: Dict[str, Any]) -> Dict[str, Any]:
     """Run all pings and lookups; return the document of this host."""
+    time.sleep(asked["pause_s"])
     try:
-        task = Task(asked["hosts"], asked["offsets"], asked["count"], asked["limit_s"])
+        task = Task(asked)
     except ValueError as error:
         return {"fablint_reach": 1, "error": str(error)}
     task.run()

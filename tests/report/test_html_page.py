@@ -25,8 +25,8 @@ from fablint.errors import UsageError
 from fablint.model import ComponentRef, Finding, State
 from fablint.model.verdict import advise, seen
 from fablint.report import write_html
-from fablint.report.html.coverage_words import pairs_words
-from fablint.report.html.page_data import embeddable
+from fablint.report.coverage_words import pairs_words
+from fablint.report.html.packing import embeddable
 from fablint.report.link_coverage import links_judged
 from fablint.text import units
 

@@ -15,7 +15,7 @@ from fablint.model import Row
 from fablint.report import console_summary, run_summary, write_html
 from fablint.report.conditions import conditions
 from fablint.report.html.page import render
-from fablint.report.html.page_data import surveyed
+from fablint.report.survey.report_source import surveyed
 
 US = 1e-6
 WORLD = row("barrier", "world", {(rank, -1, 0): [(rank + 1) * US] for rank in range(6)}, ranks=6, sizes=(0,))

@@ -14,16 +14,16 @@ from table_cases import row as table_row
 from fablint.analyse import diagnose as analysed
 from fablint.model import State
 from fablint.plan.schedule.stratified import stratified_rounds
+from fablint.report.drawings.finding_charts import strips
+from fablint.report.drawings.scales import bulk_ends, ticks
+from fablint.report.drawings.strips import percent_of, timeline
 from fablint.report.html.block_maps import BlockCells, Blocks
 from fablint.report.html.charts import host_effects
-from fablint.report.html.drawings.scales import bulk_ends, ticks
-from fablint.report.html.drawings.strips import percent_of, timeline
-from fablint.report.html.finding_charts import strips
 from fablint.report.html.link_values import all_links
 from fablint.report.html.maps import page_data
-from fablint.report.html.page_data import PageSource
 from fablint.report.survey.late_shares import late_shares
 from fablint.report.survey.measured_cells import MeasuredCells
+from fablint.report.survey.report_source import ReportSource
 from fablint.simulate import Fault, SimulatedFabric, SimulatedRow, dragonfly, fat_tree
 from fablint.simulate.rounds import all_rounds
 from fablint.topology.routed_placement import RoutedPlacement
@@ -34,12 +34,12 @@ LINK = finding(State.FAULT, "link", "leaf1>spine2", quantity="bandwidth", effect
 
 
 @functools.cache
-def source(rounds: int | None) -> PageSource:
+def source(rounds: int | None) -> ReportSource:
     """The run of a tree of 16 hosts with a slow up-link, of all pairs or of some rounds."""
     simulated = SimulatedFabric(FABRIC, (Fault(component("link", "leaf1>spine2"), bandwidth_factor=0.6),), seed=3)
     fits = diagnose(simulated.measure(None), FABRIC.topology, "fault", (LINK,))
     run = simulated.measure(all_rounds(16)[:rounds] if rounds else None)
-    return PageSource(run, fits)
+    return ReportSource(run, fits)
 
 
 def numbers(text: str, kind: str) -> np.ndarray:
@@ -77,7 +77,7 @@ def test_of_more_ranks_than_a_map_has_columns_medians_are_shown_first(most: int,
     simulated = SimulatedFabric(FABRIC, (Fault(component("host", "h05"), "tx", bandwidth_factor=0.6),), seed=3)
     slow = finding(State.FAULT, "host", "h05", quantity="bandwidth", effect=-0.4, direction="tx")
     run = simulated.measure(all_rounds(16)[:12])
-    shown = page_data(PageSource(run, diagnose(run, FABRIC.topology, "fault", (slow,))))
+    shown = page_data(ReportSource(run, diagnose(run, FABRIC.topology, "fault", (slow,))))
     assert shown["maps"][shown["first"]]["label"].endswith(kind)
 
 
@@ -90,7 +90,7 @@ def test_a_cable_between_switches_is_not_marked_as_one_of_hosts():
     run, topology = source(12).run, FABRIC.topology
     for label, is_of_hosts in (("leaf1=spine2", False), ("h05=leaf1", True)):
         found = finding(State.FAULT, "cable", label, quantity="bandwidth", effect=-0.4)
-        (mark,) = page_data(PageSource(run, diagnose(run, topology, "fault", (found,))))["marks"]
+        (mark,) = page_data(ReportSource(run, diagnose(run, topology, "fault", (found,))))["marks"]
         assert (mark["hosts"], mark["ends"][0]["name"]) == (is_of_hosts, label if is_of_hosts else "leaf1")
 
 
@@ -139,7 +139,7 @@ def test_the_slow_link_of_an_adaptive_fabric_has_the_most_late_messages() -> Non
     )
     faulty = SimulatedFabric(fabric, (Fault(component("link", "g0r1>g0r2"), bandwidth_factor=0.5),), seed=3)
     run = faulty.measure(stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology)), (row,))
-    found = PageSource(run, analysed(run, fabric.topology))
+    found = ReportSource(run, analysed(run, fabric.topology))
     values = all_links(found)[run.rows[0].name]
     assert values.late is not None and found.routes is not None
     assert found.routes.names[int(np.nanargmax(values.late))] == "g0r1>g0r2"

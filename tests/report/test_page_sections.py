@@ -8,11 +8,11 @@ import numpy as np
 from report_cases import bench_run, diagnose, healthy_case
 
 from fablint.model import State
-from fablint.report.html.drawings.curves import curve
-from fablint.report.html.drawings.topology_drawing import drawing
+from fablint.report.drawings.curves import curve
+from fablint.report.drawings.topology_drawing import drawing
 from fablint.report.html.fact_lists import all_facts, changed_counters
 from fablint.report.html.page import timelines
-from fablint.report.html.page_data import PageSource
+from fablint.report.survey.report_source import ReportSource
 from fablint.simulate import dragonfly, fat_tree, simulate
 from fablint.simulate.simulated_rows import CHECK_ROWS
 from finding_cases import finding
@@ -20,7 +20,7 @@ from finding_cases import finding
 
 def drawn(fabric, *found):
     run = simulate(fabric, seed=1)
-    return drawing(PageSource(run, diagnose(run, fabric.topology, "fault", found)))
+    return drawing(ReportSource(run, diagnose(run, fabric.topology, "fault", found)))
 
 
 def test_a_tree_has_its_levels_above_each_other_and_faulty_components_in_their_colours():
@@ -55,7 +55,7 @@ def test_a_dragonfly_is_boxes_of_groups_with_their_switches_inside():
 
 def test_no_drawing_without_a_topology():
     run, _ = healthy_case()
-    assert drawing(PageSource(run, diagnose(run, None))) is None
+    assert drawing(ReportSource(run, diagnose(run, None))) is None
 
 
 def test_a_curve_rises_with_the_size_and_two_sizes_are_none():
@@ -66,7 +66,7 @@ def test_a_curve_rises_with_the_size_and_two_sizes_are_none():
     grown |= {"count": np.repeat(row.arrays["count"], 3, axis=2)}
     kept = {name: array for name, array in row.arrays.items() if name in ("dst", "started")}
     run = replace(run, rows=(replace(row, arrays={**kept, **grown}),))
-    surveys = PageSource(run, diagnose(replace(run, rows=()), None)).surveys["latency"]
+    surveys = ReportSource(run, diagnose(replace(run, rows=()), None)).surveys["latency"]
     plot = curve(surveys)
     assert plot.x_labels == ("8 B", "1 KiB", "64 KiB")
     assert plot.y_labels == ("100 us", "10.0 us", "1.00 us")
@@ -94,5 +94,5 @@ def test_pairs_that_are_spread_over_time_have_no_time_line():
     """56 pairs, one after the other: no moment has enough of them for a median."""
     fabric = fat_tree(2, 3)
     run = simulate(fabric, rows=[replace(row, order="serial") for row in CHECK_ROWS], seed=1)
-    source = PageSource(run, diagnose(run, fabric.topology, "pass", ()))
+    source = ReportSource(run, diagnose(run, fabric.topology, "pass", ()))
     assert set(timelines(source).values()) == {None}

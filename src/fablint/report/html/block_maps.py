@@ -12,7 +12,7 @@ import numpy as np
 from fablint.model import Placement, Row
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.names import natural
-from fablint.report.html.drawings.scales import bulk_scale, deviation_scale
+from fablint.report.drawings.scales import bulk_scale, deviation_scale
 from fablint.report.html.packing import packed
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.text import units

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.names import natural
+from fablint.report.drawings.finding_charts import crossed
+from fablint.report.drawings.scales import bulk_scale, deviation_scale
 from fablint.report.html.block_maps import common_facts, planes
-from fablint.report.html.drawings.scales import bulk_scale, deviation_scale
-from fablint.report.html.finding_charts import crossed
-from fablint.report.html.page_data import CellSet, PageSource
+from fablint.report.survey.report_source import CellSet, ReportSource
 from fablint.text import units
 
 MOST_CELLS = 400_000  # whose paths are followed
@@ -31,7 +31,7 @@ class LinkValues:
     late: npt.NDArray[np.float64] | None  # share of late messages, by the probability of crossing the link
 
 
-def all_links(source: PageSource) -> dict[str, LinkValues]:
+def all_links(source: ReportSource) -> dict[str, LinkValues]:
     """Links between switches, by the rows of pairs that show them."""
     if "links" not in source.memo:
         found = {name: link_values(own, source) for name, own in source.cells.items()}
@@ -39,7 +39,7 @@ def all_links(source: PageSource) -> dict[str, LinkValues]:
     return dict(source.memo["links"])
 
 
-def link_values(own: CellSet, source: PageSource) -> LinkValues | None:
+def link_values(own: CellSet, source: ReportSource) -> LinkValues | None:
     """Values of all links between switches from the cells of a row; None where no path is known."""
     routes, place = source.routes, source.placement
     if routes is None or not own.cells.src.size or not len(routes.ends):
@@ -75,7 +75,7 @@ def link_values(own: CellSet, source: PageSource) -> LinkValues | None:
     return LinkValues(own, np.bincount(link, minlength=count), residual, time, late)
 
 
-def _own_only(own: CellSet, cell: np.ndarray, link: np.ndarray, source: PageSource) -> npt.NDArray[np.bool_]:
+def _own_only(own: CellSet, cell: np.ndarray, link: np.ndarray, source: ReportSource) -> npt.NDArray[np.bool_]:
     """(m,) crossings of a link by a cell that no finding about another component explains."""
     kept = np.ones(cell.size, dtype=bool)
     for links, crossing in zip(source.crossings.links, source.crossings.crossings, strict=True):
@@ -87,7 +87,7 @@ def _own_only(own: CellSet, cell: np.ndarray, link: np.ndarray, source: PageSour
     return kept
 
 
-def switch_order(source: PageSource) -> list[int]:
+def switch_order(source: ReportSource) -> list[int]:
     """Switches of the routes that have links: by group and name."""
     assert source.routes is not None and source.diagnosis.topology is not None
     used = np.unique(source.routes.ends)
@@ -95,7 +95,7 @@ def switch_order(source: PageSource) -> list[int]:
     return sorted(used.tolist(), key=lambda code: (natural(switches[names[code]].group), natural(names[code])))
 
 
-def link_map(values: LinkValues, source: PageSource) -> dict[str, Any] | None:
+def link_map(values: LinkValues, source: ReportSource) -> dict[str, Any] | None:
     """Matrix of the links: from a switch, down, to a switch, across."""
     assert source.routes is not None
     order = switch_order(source)
@@ -127,7 +127,7 @@ def link_map(values: LinkValues, source: PageSource) -> dict[str, Any] | None:
     )
 
 
-def link_cells(source: PageSource) -> list[list[tuple[int, int]]]:
+def link_cells(source: ReportSource) -> list[list[tuple[int, int]]]:
     """For each finding with frames the cells of its links in the matrix: down, across."""
     if source.routes is None:
         return [[] for _ in source.crossings.links]

@@ -9,13 +9,13 @@ import numpy as np
 
 from fablint.model import SCOPES
 from fablint.report import finding_order
+from fablint.report.drawings.scales import NARROWEST, bulk_ends
 from fablint.report.html import block_maps
-from fablint.report.html.drawings.scales import NARROWEST, bulk_ends
 from fablint.report.html.link_values import all_links, link_map
 from fablint.report.html.marks import marks_of, measured_of
 from fablint.report.html.packing import number, packed
-from fablint.report.html.page_data import PageSource, has_pairs
 from fablint.report.html.pair_lists import repeated
+from fablint.report.survey.report_source import ReportSource, has_pairs
 from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
 
@@ -24,7 +24,7 @@ MOST_COLUMNS = 20_000  # ranks of a map of rounds that is shown first: of more, 
 MOST_WORST = 20
 
 
-def page_data(source: PageSource) -> dict[str, Any]:
+def page_data(source: ReportSource) -> dict[str, Any]:
     """Everything for the script. Arrays are base64 of little-endian int32 or float32."""
     run, placement = source.run, source.placement
     maps = _maps(source)
@@ -44,7 +44,7 @@ def page_data(source: PageSource) -> dict[str, Any]:
     }
 
 
-def _maps(source: PageSource) -> list[dict[str, Any]]:
+def _maps(source: ReportSource) -> list[dict[str, Any]]:
     """Maps of all rows and sizes: medians over blocks first where rounds leave most pairs unmeasured."""
     maps: list[dict[str, Any]] = []
     for row in source.rows:
@@ -67,7 +67,7 @@ def _maps(source: PageSource) -> list[dict[str, Any]]:
     return maps
 
 
-def _first_map(maps: Sequence[Mapping[str, Any]], source: PageSource) -> int:
+def _first_map(maps: Sequence[Mapping[str, Any]], source: ReportSource) -> int:
     """Index of the map in which the worst finding is seen best: of rounds a host by its column, a link by its cell."""
     worst = next(iter(finding_order.faulty(source.found)), None)
     links, with_hosts = frozenset(source.routes.switches if source.routes else ()), frozenset(source.placement.switches)
@@ -95,7 +95,7 @@ def _first_map(maps: Sequence[Mapping[str, Any]], source: PageSource) -> int:
     return min(range(len(maps)), key=score, default=0)
 
 
-def _pair_map(one: SizeSurvey, source: PageSource) -> dict[str, Any]:
+def _pair_map(one: SizeSurvey, source: ReportSource) -> dict[str, Any]:
     """A map of pairs, or of rounds, with its model and its worst pairs."""
     distribution, fit = one.distribution, one.fit
     bulk = [float(np.log(distribution.quantile(share))) for share in (0.005, 0.05, 0.95, 0.999)]
@@ -124,7 +124,7 @@ def _pair_map(one: SizeSurvey, source: PageSource) -> dict[str, Any]:
     }
 
 
-def _unexplained(one: SizeSurvey, source: PageSource) -> list[tuple[int, int, float, float | None]]:
+def _unexplained(one: SizeSurvey, source: ReportSource) -> list[tuple[int, int, float, float | None]]:
     """The slowest pairs that use no component of a finding: sender, receiver, seconds, deviation."""
     src, dst = (np.array([getattr(pair, end) for pair in one.worst], dtype=np.int32) for end in ("src", "dst"))
     known = np.zeros(src.size, dtype=bool)

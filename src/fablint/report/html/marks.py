@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from fablint.model import Finding
 from fablint.report import finding_order
-from fablint.report.html.component_pairs import ComponentPairs
-from fablint.report.html.finding_charts import crossed
+from fablint.report.drawings.finding_charts import crossed
 from fablint.report.html.link_values import link_cells
 from fablint.report.html.packing import packed
-from fablint.report.html.page_data import CellSet, PageSource
+from fablint.report.survey.component_pairs import ComponentPairs
+from fablint.report.survey.report_source import CellSet, ReportSource
 from fablint.text import units
 
 
@@ -27,7 +27,7 @@ class MapMark:
     crossing: ComponentPairs | None
 
 
-def marks_of(source: PageSource) -> list[MapMark]:
+def marks_of(source: ReportSource) -> list[MapMark]:
     """Marks of the findings that have a place on a map, in the order of the findings."""
     if "marks" not in source.memo:
         crossings = source.crossings.crossings
@@ -42,7 +42,7 @@ def marks_of(source: PageSource) -> list[MapMark]:
 
 
 def _mark(
-    finding: Finding, crossing: ComponentPairs | None, links: list[tuple[int, int]], source: PageSource
+    finding: Finding, crossing: ComponentPairs | None, links: list[tuple[int, int]], source: ReportSource
 ) -> MapMark | None:
     """The mark of a finding; None without a place, or where it would cover the whole map."""
     ends = _ends(finding, crossing, source)
@@ -62,7 +62,7 @@ def _mark(
     return MapMark(facts, crossing)
 
 
-def measured_of(own: CellSet, source: PageSource) -> list[tuple[npt.NDArray[np.intp], bool]]:
+def measured_of(own: CellSet, source: ReportSource) -> list[tuple[npt.NDArray[np.intp], bool]]:
     """For each mark the positions of the cells whose messages use its component, and whether that is one of hosts."""
     nothing = np.zeros(0, dtype=np.intp)
     return [
@@ -71,7 +71,7 @@ def measured_of(own: CellSet, source: PageSource) -> list[tuple[npt.NDArray[np.i
     ]
 
 
-def _ends(finding: Finding, crossing: ComponentPairs | None, source: PageSource) -> list[dict[str, Any]]:
+def _ends(finding: Finding, crossing: ComponentPairs | None, source: ReportSource) -> list[dict[str, Any]]:
     """The ends of a finding's part that have ranks: places of these, what an axis calls them, and their direction.
 
     `side` is None where the end sends and receives. Of a cable `HOST=SWITCH` only the host, whose traffic is all there.

@@ -1,8 +1,11 @@
-"""Arrays as text inside the page."""
+"""Values and arrays as text inside the page."""
 
 from __future__ import annotations
 
 import base64
+import json
+import re
+from typing import Any
 
 import numpy as np
 
@@ -15,3 +18,9 @@ def packed(values: np.ndarray, kind: str) -> str:
 def number(value: float) -> float | None:
     """JSON has no NaN."""
     return float(value) if np.isfinite(value) else None
+
+
+def embeddable(value: Any) -> str:
+    """JSON that can stand inside a script element: no `<`, `>` or `&` survives unescaped."""
+    escapes = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+    return re.sub("[<>&\u2028\u2029]", lambda match: escapes[match[0]], json.dumps(value, allow_nan=False))

@@ -9,18 +9,20 @@ from jinja2 import Environment, StrictUndefined
 
 from fablint.model import Diagnosis, Run
 from fablint.report import finding_order, run_facts, scopes, summary
-from fablint.report.html import charts, finding_charts, pair_lists
-from fablint.report.html.coverage_words import coverage_words
-from fablint.report.html.drawings.curves import curve
-from fablint.report.html.drawings.plots import Plot
-from fablint.report.html.drawings.strips import timeline
-from fablint.report.html.drawings.topology_drawing import drawing
+from fablint.report.coverage_words import coverage_words
+from fablint.report.drawings import finding_charts
+from fablint.report.drawings.curves import curve
+from fablint.report.drawings.plots import Plot
+from fablint.report.drawings.strips import timeline
+from fablint.report.drawings.topology_drawing import drawing
+from fablint.report.html import charts, pair_lists
 from fablint.report.html.fact_lists import all_facts, changed_counters
 from fablint.report.html.maps import page_data
-from fablint.report.html.page_data import PageSource, embeddable
-from fablint.report.html.path_lengths import deviations
+from fablint.report.html.packing import embeddable
 from fablint.report.html.transport_sections import split_blocks, transport_sections
 from fablint.report.self_contained import asset, source_hash, write_page
+from fablint.report.survey.path_lengths import deviations
+from fablint.report.survey.report_source import ReportSource
 from fablint.text import units
 from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
@@ -52,7 +54,7 @@ def write_html(run: Run, diagnosis: Diagnosis, path: Path) -> None:
 
 def render(run: Run, diagnosis: Diagnosis) -> str:
     """The page as a string."""
-    source = PageSource(run, diagnosis)
+    source = ReportSource(run, diagnosis)
     found, surveys = source.found, source.surveys
     style, script = asset("report.css"), "".join(map(asset, SCRIPTS))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -114,6 +116,6 @@ def contents(present: set[str], rows: Sequence[charts.RowCharts]) -> list[tuple[
     return [*shown, *names, ("facts", "How this was measured")]
 
 
-def timelines(source: PageSource) -> dict[str, Plot | None]:
+def timelines(source: ReportSource) -> dict[str, Plot | None]:
     """Deviations of all pairs over time, by row, each from pairs of the same distance."""
     return {name: timeline(own.row, own.size, own.cells, deviations(own, source)) for name, own in source.cells.items()}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.report import finding_order
-from fablint.report.html.finding_charts import cells_of, crossed, explained
-from fablint.report.html.page_data import CellSet, PageSource
+from fablint.report.drawings.finding_charts import cells_of, crossed, explained
+from fablint.report.survey.report_source import CellSet, ReportSource
 from fablint.text import units
 
 OF_A_FINDING = 5
@@ -27,7 +27,7 @@ class PairLine:
     deviation: str
 
 
-def of_findings(source: PageSource) -> dict[int, list[PairLine]]:
+def of_findings(source: ReportSource) -> dict[int, list[PairLine]]:
     """The slowest measurements of each finding, by its place among the faulty findings."""
     places = {id(finding): place for place, finding in enumerate(finding_order.faulty(source.found))}
     lists = {}
@@ -43,7 +43,7 @@ def of_findings(source: PageSource) -> dict[int, list[PairLine]]:
     return lists
 
 
-def _line(own: CellSet, cell: int, source: PageSource) -> PairLine:
+def _line(own: CellSet, cell: int, source: ReportSource) -> PairLine:
     names = source.run.rank_host
     src, dst = names[own.cells.src[cell]], names[own.cells.dst[cell]]
     if own.row.payload == "dst":
@@ -53,7 +53,7 @@ def _line(own: CellSet, cell: int, source: PageSource) -> PairLine:
     return PairLine(src, dst, measured, units.percent(change))
 
 
-def repeated(own: CellSet, source: PageSource) -> list[tuple[int, int, float, float, int]]:
+def repeated(own: CellSet, source: ReportSource) -> list[tuple[int, int, float, float, int]]:
     """Pairs that no finding explains and that were slow in all of at least two measurements.
 
     Sender, receiver, seconds and deviation of the fastest of them, and their number.

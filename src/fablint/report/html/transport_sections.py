@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from fablint.model import Row, Run
 from fablint.report import summary
+from fablint.report.drawings.plots import Plot
+from fablint.report.drawings.transport_curves import transport_curves
 from fablint.report.html.charts import RowCharts
-from fablint.report.html.drawings.plots import Plot
-from fablint.report.html.drawings.transport_curves import transport_curves
 from fablint.report.tables.transports import cells, heading
 from fablint.report.transport_comparison import ComparedMedium, TransportComparison, transport_comparisons
 from fablint.text import units

@@ -6,8 +6,8 @@ from reportlab.lib import colors
 from reportlab.lib.units import mm
 from reportlab.platypus import Flowable
 
-from fablint.report.html.drawings import plots
-from fablint.report.html.drawings.plots import Plot, PlotLayer
+from fablint.report.drawings import plots
+from fablint.report.drawings.plots import Plot, PlotLayer
 from fablint.report.pdf.page_layout import REGULAR, WIDTH, fitted, printable
 from fablint.report.pdf.plot_pictures import layer_colour, points_of, style_colours
 

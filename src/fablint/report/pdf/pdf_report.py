@@ -16,14 +16,14 @@ from reportlab.platypus import CondPageBreak, KeepTogether, SimpleDocTemplate, S
 from fablint.model import Diagnosis, Fit, Placement, Row, Run
 from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.conditions import conditions
-from fablint.report.html import finding_charts
-from fablint.report.html.coverage_words import coverage_words
-from fablint.report.html.page_data import PageSource
+from fablint.report.coverage_words import coverage_words
+from fablint.report.drawings import finding_charts
 from fablint.report.pdf.page_layout import MARGIN, REGULAR, STATE_COLOURS, banner, fitted, paragraph, printable, table
 from fablint.report.pdf.pdf_figures import HistogramFigure, MatrixFigure, axis_labels, colour_scales
 from fablint.report.pdf.pdf_plots import PlotFigure
 from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.heatmap import topological_order
+from fablint.report.survey.report_source import ReportSource
 from fablint.report.survey.row_survey import OutlierPair, SizeSurvey, survey
 from fablint.report.tables.transports import cells as transport_cells, heading as transport_heading
 from fablint.report.transport_comparison import transport_comparisons
@@ -56,8 +56,8 @@ class _Report:
     diagnosis: Diagnosis
 
     @cached_property
-    def source(self) -> PageSource:
-        return PageSource(self.run, self.diagnosis)
+    def source(self) -> ReportSource:
+        return ReportSource(self.run, self.diagnosis)
 
     @property
     def placement(self) -> Placement:

@@ -10,8 +10,8 @@ from pathlib import Path
 import reportlab
 from PIL import Image, ImageDraw, ImageFont
 
-from fablint.report.html.drawings.plots import HEIGHT, WIDTH, Plot
-from fablint.report.html.drawings.topology_drawing import Drawing
+from fablint.report.drawings.plots import HEIGHT, WIDTH, Plot
+from fablint.report.drawings.topology_drawing import Drawing
 from fablint.report.pdf.page_layout import REGULAR, printable
 from fablint.report.self_contained import asset
 from fablint.text import units

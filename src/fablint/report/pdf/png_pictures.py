@@ -7,13 +7,11 @@ from PIL import Image, ImageDraw
 from fablint.errors import UsageError
 from fablint.model import Diagnosis, Placement, Row, Run
 from fablint.report import finding_order, run_facts
-from fablint.report.html import finding_charts
-from fablint.report.html.drawings.curves import curve
-from fablint.report.html.drawings.strips import timeline
-from fablint.report.html.drawings.topology_drawing import drawing
-from fablint.report.html.drawings.transport_curves import transport_curves
-from fablint.report.html.page_data import PageSource
-from fablint.report.html.path_lengths import deviations
+from fablint.report.drawings import finding_charts
+from fablint.report.drawings.curves import curve
+from fablint.report.drawings.strips import timeline
+from fablint.report.drawings.topology_drawing import drawing
+from fablint.report.drawings.transport_curves import transport_curves
 from fablint.report.pdf.page_layout import printable, styles
 from fablint.report.pdf.pdf_figures import (
     BAR_COLOUR,
@@ -28,6 +26,8 @@ from fablint.report.pdf.pdf_report import drawn_rows
 from fablint.report.pdf.plot_pictures import LETTER, font, plot_picture, png, topology_picture
 from fablint.report.survey.drawn_matrix import drawn_matrix, ramp_pixels
 from fablint.report.survey.heatmap import topological_order
+from fablint.report.survey.path_lengths import deviations
+from fablint.report.survey.report_source import ReportSource
 from fablint.report.survey.row_survey import survey
 from fablint.report.transport_comparison import transport_comparisons
 from fablint.text import units
@@ -79,7 +79,7 @@ def picture(run: Run, diagnosis: Diagnosis, name: str) -> bytes:
     kind, _, of = name.partition(":")
     word = f"{finding_order.word(diagnosis.verdict)}: {finding_order.headline(diagnosis.verdict)}"
     if kind in (TOPOLOGY, TRANSPORTS, CURVE, TIME, STRIP):
-        return _drawing(PageSource(run, diagnosis), kind, of, f"{run_facts.title(run)}. {word}")
+        return _drawing(ReportSource(run, diagnosis), kind, of, f"{run_facts.title(run)}. {word}")
     row = rows[of] if of else _row_of_finding(diagnosis, list(rows.values()))
     size, placement = run_facts.informative_size(row), Placement.of(run, diagnosis.topology)
     fit, order = run_facts.fit_of(diagnosis, row, size), topological_order(placement)
@@ -98,7 +98,7 @@ def picture(run: Run, diagnosis: Diagnosis, name: str) -> bytes:
     )
 
 
-def _drawing(source: PageSource, kind: str, of: str, title: str) -> bytes:
+def _drawing(source: ReportSource, kind: str, of: str, title: str) -> bytes:
     """Draw what the page has as a drawing."""
     if kind == TOPOLOGY:
         drawn = drawing(source)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fablint.report.html.drawings.plots import HEIGHT, WIDTH, Plot, PlotLayer, dots, line
+from fablint.report.drawings.plots import HEIGHT, WIDTH, Plot, PlotLayer, dots, line
 from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
 

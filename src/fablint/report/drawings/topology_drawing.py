@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fablint.model import Finding, Topology
 from fablint.model.names import natural
 from fablint.report import finding_order
-from fablint.report.html.page_data import PageSource
+from fablint.report.survey.report_source import ReportSource
 
 WIDTH = 1000
 MOST_SWITCHES = 3000
@@ -41,7 +41,7 @@ class Dot:
 
 @dataclass
 class Drawing:
-    """What the page draws, in units of a box of WIDTH x `height`."""
+    """What page and pictures show, in units of a box of WIDTH x `height`."""
 
     height: float
     words: str
@@ -54,7 +54,7 @@ class Drawing:
     names: list[tuple[float, float, str, str]] = field(default_factory=list)  # place, name, style
 
 
-def drawing(source: PageSource) -> Drawing | None:
+def drawing(source: ReportSource) -> Drawing | None:
     """The drawing of the run's topology; None without one, or if it has too many switches."""
     topology = source.diagnosis.topology
     if topology is None or not 1 < len(topology.switches) <= MOST_SWITCHES:
@@ -186,7 +186,9 @@ def _add_cables(drawn: Drawing, topology: Topology, places: _Places, states: dic
     drawn.cables, drawn.has_few_cables = "".join(faint), len(faint) <= FEW_CABLES
 
 
-def _add_hosts(drawn: Drawing, topology: Topology, source: PageSource, places: _Places, states: dict[str, str]) -> None:
+def _add_hosts(
+    drawn: Drawing, topology: Topology, source: ReportSource, places: _Places, states: dict[str, str]
+) -> None:
     """Hosts of the run below their switches; of many hosts only those of findings."""
     hosts = [
         (name, topology.host_switch.get(name) or topology.host_switch.get(name.split(".")[0]))

@@ -7,14 +7,14 @@ import numpy.typing as npt
 
 from fablint.model import Finding
 from fablint.report import finding_order
-from fablint.report.html.component_pairs import ComponentPairs
-from fablint.report.html.drawings.plots import Plot
-from fablint.report.html.drawings.strips import strip
-from fablint.report.html.page_data import CellSet, PageSource
+from fablint.report.drawings.plots import Plot
+from fablint.report.drawings.strips import strip
+from fablint.report.survey.component_pairs import ComponentPairs
+from fablint.report.survey.report_source import CellSet, ReportSource
 from fablint.text import units
 
 
-def cells_of(finding: Finding, source: PageSource) -> CellSet | None:
+def cells_of(finding: Finding, source: ReportSource) -> CellSet | None:
     """The cells that show a finding: of the row of its evidence, else of a row of its quantity."""
     rows = [one.row for one in finding.evidence if one.row in source.cells]
     kinds = [name for name, own in source.cells.items() if own.row.quantity == finding.quantity]
@@ -22,7 +22,7 @@ def cells_of(finding: Finding, source: PageSource) -> CellSet | None:
     return source.cells[name] if name is not None else None
 
 
-def strips(source: PageSource) -> dict[int, Plot]:
+def strips(source: ReportSource) -> dict[int, Plot]:
     """A chart over time for each finding that has pairs, by its place among the faulty findings."""
     places = {id(finding): place for place, finding in enumerate(finding_order.faulty(source.found))}
     made = {}
@@ -39,7 +39,7 @@ def strips(source: PageSource) -> dict[int, Plot]:
     return made
 
 
-def crossed(crossing: ComponentPairs, own: CellSet, source: PageSource) -> npt.NDArray[np.intp]:
+def crossed(crossing: ComponentPairs, own: CellSet, source: ReportSource) -> npt.NDArray[np.intp]:
     """Positions of the cells whose messages use the component of a finding."""
     key = f"crossed {own.row.name} {id(crossing)}"
     if key not in source.memo:
@@ -48,7 +48,7 @@ def crossed(crossing: ComponentPairs, own: CellSet, source: PageSource) -> npt.N
     return np.asarray(source.memo[key])
 
 
-def explained(own: CellSet, source: PageSource) -> npt.NDArray[np.int32]:
+def explained(own: CellSet, source: ReportSource) -> npt.NDArray[np.int32]:
     """(k,) for each cell the place of the first finding that explains it among those with pairs, -1: none does."""
     key = f"explained {own.row.name}"
     if key not in source.memo:

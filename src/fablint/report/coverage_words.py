@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from fablint.report.html.page_data import PageSource
 from fablint.report.link_coverage import links_judged
 from fablint.report.summary import row_facts
+from fablint.report.survey.report_source import ReportSource
 
 
-def coverage_words(source: PageSource) -> str:
+def coverage_words(source: ReportSource) -> str:
     """`98,304 of 16,773,120 ordered pairs (0.6 %), plan complete; judged 64 of 64 links`."""
     words = [f"{pairs_words(_pairs(source), source.run.ranks)}, {_plan(source)}"] if source.cells else []
     links = links_judged(source.diagnosis.verdict)
@@ -25,7 +25,7 @@ def pairs_words(measured: int, ranks: int) -> str:
     return words if measured >= total else f"{words} ({digits} %)"
 
 
-def _pairs(source: PageSource) -> int:
+def _pairs(source: ReportSource) -> int:
     """Ordered pairs of ranks that some row measured."""
     keys = [
         np.unique(own.cells.src.astype(np.int64) * source.run.ranks + own.cells.dst)
@@ -37,7 +37,7 @@ def _pairs(source: PageSource) -> int:
     return max([whole, *(max(one.distribution.pairs() for one in sizes) for sizes in sampled)])
 
 
-def _plan(source: PageSource) -> str:
+def _plan(source: ReportSource) -> str:
     facts = [row_facts(row) for row in source.run.rows]
     planned, measured = sum(one.cells_planned for one in facts), sum(one.cells_measured for one in facts)
     if measured >= planned and source.run.state == "complete":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fablint.report.html.drawings.curves import FEWEST_SIZES, decades, height, size_labels
-from fablint.report.html.drawings.plots import WIDTH, Plot, PlotLayer, dots, line
+from fablint.report.drawings.curves import FEWEST_SIZES, decades, height, size_labels
+from fablint.report.drawings.plots import WIDTH, Plot, PlotLayer, dots, line
 from fablint.report.transport_comparison import TransportComparison
 from fablint.text import units
 

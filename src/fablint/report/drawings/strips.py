@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Row
-from fablint.report.html.drawings.plots import HEIGHT, WIDTH, Plot, PlotLayer, band, dots, line
-from fablint.report.html.drawings.scales import bulk_ends, position, ticks
+from fablint.report.drawings.plots import HEIGHT, WIDTH, Plot, PlotLayer, band, dots, line
+from fablint.report.drawings.scales import bulk_ends, position, ticks
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.text import units
 

@@ -21,7 +21,7 @@ class PlotLayer:
 
 @dataclass(frozen=True)
 class Plot:
-    """What the page draws. Labels are at equal distances: of y from the top, of x from the left."""
+    """What page, PDF and pictures draw. Labels are at equal distances: of y from the top, of x from the left."""
 
     title: str
     words: str  # above the plot: what it shows

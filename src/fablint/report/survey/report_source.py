@@ -1,9 +1,7 @@
-"""What the sections of the page are made of: a run and its diagnosis, read once."""
+"""What the sections of a report are made of, of the page and of the PDF: a run and its diagnosis, read once."""
 
 from __future__ import annotations
 
-import json
-import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +11,7 @@ import numpy as np
 from fablint.model import SCOPES, Diagnosis, Finding, Fit, Placement, Row, Run
 from fablint.report import finding_order, run_facts
 from fablint.report.conditions import conditions
-from fablint.report.html.component_pairs import FindingPairs
+from fablint.report.survey.component_pairs import FindingPairs
 from fablint.report.survey.heatmap import block_side, topological_order
 from fablint.report.survey.late_shares import has_late_messages, late_shares
 from fablint.report.survey.measured_cells import MeasuredCells
@@ -34,8 +32,8 @@ class CellSet:
 
 
 @dataclass(frozen=True)
-class PageSource:
-    """A run and its diagnosis, with what several sections of the page are made of; read when it is needed."""
+class ReportSource:
+    """A run and its diagnosis, with what several sections of a report are made of; read when it is needed."""
 
     run: Run
     diagnosis: Diagnosis
@@ -60,7 +58,7 @@ class PageSource:
 
     @cached_property
     def found(self) -> list[Finding]:
-        """The findings in the order of the page."""
+        """The findings in the order of the report."""
         return finding_order.ordered(self.diagnosis.verdict)
 
     @cached_property
@@ -130,9 +128,3 @@ def surveyed(run: Run) -> list[Row]:
 def has_pairs(row: Row) -> bool:
     """Has it anything to draw a map of? Collectives have no pairs."""
     return row.pattern != "world"
-
-
-def embeddable(value: Any) -> str:
-    """JSON that can stand inside a script element: no `<`, `>` or `&` survives unescaped."""
-    escapes = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-    return re.sub("[<>&\u2028\u2029]", lambda match: escapes[match[0]], json.dumps(value, allow_nan=False))

@@ -10,6 +10,7 @@ import numpy as np
 
 from fablint.model import Row, Run, Scope
 from fablint.model.figures.pair_metrics import PREFERRED_STATISTICS
+from fablint.model.figures.percentiles import Statistic, times_at
 from fablint.report.conditions import conditions
 from fablint.text import units
 
@@ -78,19 +79,19 @@ def typical(row: Row, size: int, fit: Fit | None) -> str:
     return "nothing measured" if median is None else units.figure(row.quantity, size, median)
 
 
-def sampled_median(row: Row, size: int, name: str | None = None) -> float | None:
+def sampled_median(row: Row, size: int, of: Statistic | None = None) -> float | None:
     """Median over pairs of a statistic of their times, seconds: by default of the one that stands for a pair.
 
     Of all pairs up to `SAMPLED_ROWS` source ranks, beyond that of so many.
     """
-    name = name or statistic(row)
-    if name is None:
+    of = statistic(row) if of is None else of
+    if of is None:
         return None
-    values, index = row.arrays[f"time_{name}"], row.sizes.index(size)
-    ranks = values.shape[0] if row.layout == "list" else values.shape[1]
-    sources = np.unique(np.linspace(0, ranks - 1, min(ranks, SAMPLED_ROWS)).astype(int))
-    rows = [values[s, :, index] if row.layout == "list" else values[:, s, :, index].ravel() for s in sources]
-    times = np.concatenate(rows)
+    every, index, is_list = slice(None), row.sizes.index(size), row.layout == "list"
+    ranks = row.arrays["count"].shape[0 if is_list else 1]
+    sources = np.unique(np.linspace(0, ranks - 1, min(ranks, SAMPLED_ROWS)).astype(int)).tolist()
+    places = [(source, every, index) if is_list else (every, source, every, index) for source in sources]
+    times = np.concatenate([times_at(row, of, place).ravel() for place in places])
     times = times[np.isfinite(times)]
     return float(np.median(times)) if times.size else None
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
+from fablint.model.figures.percentiles import stored_percentiles
 from fablint.report import run_facts
 from fablint.report.tables.connections import connection_words
 from fablint.text import units
@@ -31,6 +32,7 @@ class RowFacts:
     overhead: float | None
     devices: str = ""  # that carried the messages, with the ranks that had them
     connections: str = ""  # what two starts differ by
+    percentiles: str = ""  # of the time of a message, that are stored beside the usual statistics
 
     @property
     def cells(self) -> str:
@@ -68,7 +70,7 @@ def run_summary(run: Run, missing_levels: Sequence[str] = ()) -> str:
 
 
 def _details(row: RowFacts) -> tuple[str, ...]:
-    return row.devices, row.timing, row.connections, row.reason
+    return row.devices, row.timing, row.connections, row.percentiles, row.reason
 
 
 def launch_facts(run: Run) -> dict[str, str]:
@@ -106,7 +108,14 @@ def row_facts(row: Row) -> RowFacts:
         overhead=(wall - measuring) / measuring if wall and measuring else None,
         devices=_over(row),
         connections=connection_words(row),
+        percentiles=_percentiles(row),
     )
+
+
+def _percentiles(row: Row) -> str:
+    """`percentiles of the time: 50, 90, 99`, of a row that has others than the usual statistics."""
+    known = stored_percentiles(row) if "percentile" in row.arrays else {}
+    return f"percentiles of the time: {', '.join(f'{at:g}' for at in known)}" if known else ""
 
 
 def _over(row: Row) -> str:

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fablint.errors import BrokenRunError
+from fablint.store.layout import COORDINATES
 from fablint.system import replace_text
 
 FOLDER = "checksums"
 ROOT = "zarr.json"  # metadata of the run
 DIFFERS = "its checksum is not that of the file that was written"
 UNVERIFIED = "its files are read without verification"
-_COORDINATES = frozenset({"size", "bucket"})  # arrays without which no cell has a meaning
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _END = "# sha256 of these lines: "
 
@@ -101,7 +101,7 @@ def discard_damaged(path: Path) -> None:
 def describes_row(key: str) -> bool:
     """Whether a file, by its path below the run directory, is metadata or a coordinate of a row, and no measurement."""
     parts = key.split("/")
-    return parts[-1] == ROOT or parts[1] in _COORDINATES
+    return parts[-1] == ROOT or parts[1] in COORDINATES
 
 
 def digest_of(file: Path) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fablint.model import Row, Run
-from fablint.store.layout import ARRAYS
+from fablint.store.layout import ARRAYS, COORDINATES
 from fablint.store.reading import read_run
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _labelled(row: Row, run: Run) -> xarray.Dataset:
     }
     coordinates: dict[str, Any] = {end: np.arange(run.ranks) for end in ends(row)}
     coordinates |= {f"{end}_host": (end, hosts) for end in ends(row)}
-    for name in ("size", "bucket"):
+    for name in COORDINATES:
         if name in variables:
             coordinates[name] = variables.pop(name)
     return xarray.Dataset(variables, coordinates, dict(row.attributes))

@@ -45,7 +45,10 @@ ARRAYS: Mapping[str, ArrayKind] = {
     "size": ArrayKind("int64", ("size",), ("size",), 0),
     "histogram": ArrayKind("uint32", (*_CELL, "size", "bucket"), (*_LISTED, "size", "bucket"), 0),
     "bucket": ArrayKind("float64", ("bucket",), ("bucket",), math.nan),
+    "percentile_time": ArrayKind("float32", (*_CELL, "size", "percentile"), (*_LISTED, "size", "percentile"), math.nan),
+    "percentile": ArrayKind("float64", ("percentile",), ("percentile",), math.nan),
 }
+COORDINATES = ("size", "bucket", "percentile")  # arrays without which no cell has a meaning
 
 
 def required(layout: str) -> tuple[str, ...]:
@@ -59,7 +62,7 @@ def valid_range(name: str, ranks: int, attributes: Mapping[str, Any]) -> tuple[f
     A message takes more than no time, except on the null transport, where its time may be below the clock resolution.
     After a power failure a file system may leave a block of zeros, or blocks of other files.
     """
-    if name.startswith("time_"):
+    if name.startswith("time_") or name == "percentile_time":
         return 0.0 if attributes.get("transport") == "null" else SHORTEST_S, LONGEST_S
     if name == "dst":
         return -1, ranks - 1
@@ -94,6 +97,7 @@ def check_shapes(where: str, ranks: int, attributes: Mapping[str, Any], arrays: 
         "round": int(attributes["rounds"]),
         "size": int(arrays["size"].shape[0]) if arrays["size"].ndim else 0,
         "bucket": int(arrays["bucket"].shape[0]) if "bucket" in arrays else 0,
+        "percentile": int(arrays["percentile"].shape[0]) if "percentile" in arrays else 0,
     }
     for name, array in arrays.items():
         dimensions = ARRAYS[name].dimensions(attributes["layout"]) or ()

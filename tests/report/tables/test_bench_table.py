@@ -56,7 +56,8 @@ def test_without_a_histogram_the_stored_statistics_answer_and_others_are_refused
     line = table(percentiles=(0, 50, 99, 100), samples=samples, histogram=False).lines[0]
     assert line.percentiles == pytest.approx((1, 1.5, 1.99, 2), rel=1e-3)
     with pytest.raises(
-        UsageError, match=r"no histogram, so its percentile 99\.9 is not known: measure it with --histogram"
+        UsageError,
+        match=r"no histogram, so its percentile 99\.9 of the time is not known: measure it with --histogram",
     ):
         table(percentiles=(99.9,), samples=samples, histogram=False)
 

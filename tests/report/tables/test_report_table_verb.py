@@ -61,7 +61,10 @@ def test_the_same_figures_as_json(run, capsys):
         (["--table", "osu", "--slowest", "2"], "table osu has no use for --slowest: leave it out"),
         (["--table", "osu", "--row", "far"], "the run has no row 'far': choose from near, wide"),
         (["--table", "bisection"], "table bisection needs a row of the pattern bisection"),
-        (["--table", "osu", "--percentiles", "99.9"], "its percentile 99.9 is not known: measure it with --histogram"),
+        (
+            ["--table", "osu", "--percentiles", "99.9"],
+            "its percentile 99.9 of the time is not known: measure",
+        ),
         (["--slowest", "2"], "require --table: name a table with --table"),
         (["--full"], "require --table: name a table with --table"),
         (["--table", "osv"], "'osv' is not one of"),

@@ -211,12 +211,6 @@ def test_osu_figures_of_many_pairs_belong_to_none():
     assert float(np.asarray(row.arrays["time_mean"])[0, 0, 0]) == pytest.approx(2 / 5943957.31)
 
 
-def test_osu_percentiles_of_a_latency_are_kept_and_those_of_a_bandwidth_are_not():
-    latency = only_row(run_of("osu", "osu_latency-7.4-openmpi4.1.4-np2-z.txt"))
-    assert set(latency.statistics) == {"mean", "median", "p99"}
-    assert only_row(run_of("osu", "osu_bw-7.4-openmpi4.1.4-np2-z.txt")).statistics == ("mean",)
-
-
 def test_osu_windows_of_a_varied_run_are_rows_of_their_own(tmp_path):
     path = tmp_path / "varied.txt"
     path.write_text(

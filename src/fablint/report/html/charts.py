@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.model import Finding, Fit, Row, Run, Scope, State
+from fablint.model.figures.percentiles import Statistic, stored_percentiles
 from fablint.report import finding_order, run_facts
 from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
@@ -16,7 +17,7 @@ BINS = 72
 _TICKS = 4  # distances between the labels of an axis
 RANKED_HOSTS = 15
 FEWEST_PAIRS = 3  # of a distribution
-_STATISTICS = {"min": "fastest", "median": "median", "mean": "mean", "p99": "P99", "max": "slowest"}
+_EXTREMES = {0.0: "fastest", 50.0: "median", 100.0: "slowest"}
 _BEYOND = 3.0  # the axis ends at so many medians; what is above stands in the last bin
 
 
@@ -152,16 +153,22 @@ def host_effects(run: Run, fit: Fit, found: Sequence[Finding] = ()) -> tuple[Hos
     )
 
 
+def _of_messages(row: Row) -> dict[Statistic, str]:
+    """What a row stores of the messages of a pair, and its label: percentiles in order, the mean at the median."""
+    found = [(at, of, _EXTREMES.get(at, f"P{at:g}")) for at, of in stored_percentiles(row).items()]
+    found += [(50.0, "mean", "mean")] if "mean" in row.statistics else []
+    return {of: label for _, of, label in sorted(found, key=lambda one: one[0])}
+
+
 def _line(one: SizeSurvey) -> SizeLine:
     distribution, quantity, row = one.distribution, one.row.quantity, one.row
     quantiles = (distribution.quantile(share) for share in (0.0, 0.5, 0.99, 1.0))
     several = distribution.pairs() >= FEWEST_PAIRS
-    wanted = [name for name in _STATISTICS if name in row.statistics and (name == "p99" or not several)]
-    known = {name: run_facts.sampled_median(row, one.size, name) for name in wanted}
+    shown = {of: label for of, label in _of_messages(row).items() if label.startswith("P") or not several}
+    times = {label: run_facts.sampled_median(row, one.size, of) for of, label in shown.items()}
     messages = tuple(
-        (f"{_STATISTICS[name]} of messages", units.figure(quantity, one.size, time))
-        for name, time in known.items()
-        if time is not None
+        (f"{label} of messages", "–" if time is None else units.figure(quantity, one.size, time))
+        for label, time in times.items()
     )
     best, median, p99, worst = (units.figure(quantity, one.size, time) for time in quantiles)
     return SizeLine(units.size(one.size), distribution.pairs(), best, median, p99, worst, messages)

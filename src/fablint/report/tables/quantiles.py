@@ -8,8 +8,7 @@ import numpy as np
 
 from fablint.errors import UsageError
 from fablint.model import Row
-
-STORED = {0.0: "min", 50.0: "median", 99.0: "p99", 100.0: "max"}
+from fablint.model.figures.percentiles import Statistic, stored_percentiles, times_at
 
 
 def checked(percentiles: Sequence[float]) -> tuple[float, ...]:
@@ -56,22 +55,23 @@ def percentile_times(row: Row, index: int, kept: np.ndarray, percentiles: Sequen
 
 def knows(row: Row, percentile: float) -> bool:
     """Can `percentile_times` answer?"""
-    return "histogram" in row.arrays or STORED.get(percentile) in row.statistics
+    return "histogram" in row.arrays or percentile in stored_percentiles(row)
 
 
-def stored(row: Row, statistic: str, index: int) -> np.ndarray:
-    """A statistic of all cells at a size, seconds, NaN where missing."""
-    return np.asarray(row.arrays[f"time_{statistic}"][..., index], dtype=np.float64)
+def stored(row: Row, statistic: Statistic, index: int) -> np.ndarray:
+    """A statistic or percentile of all cells at a size, seconds, NaN where missing."""
+    every = (slice(None),) * (2 if row.layout == "list" else 3)
+    return times_at(row, statistic, (*every, index))
 
 
 def _stored_percentile(row: Row, index: int, kept: np.ndarray, percentile: float) -> float:
-    """From the statistics of the cells: extremes are exact, the others the mean over the cells."""
-    if not knows(row, percentile):
-        have = ", ".join(f"{known:g}" for known, statistic in STORED.items() if statistic in row.statistics)
+    """From what is stored of the cells: extremes are exact, the others the mean over the cells."""
+    known = stored_percentiles(row)
+    if percentile not in known:
+        have = ", ".join(f"{one:g}" for one in known)
         raise UsageError(
-            f"row {row.name} has no histogram, so its percentile {percentile:g} is not known",
+            f"row {row.name} has no histogram, so its percentile {percentile:g} of the time is not known",
             f"measure it with --histogram, or choose from {have or 'none'}",
         )
-    name = STORED[percentile]
-    combine = {"min": np.min, "max": np.max}.get(name, np.mean)
-    return float(combine(stored(row, name, index)[kept]))
+    combine = {0.0: np.min, 100.0: np.max}.get(percentile, np.mean)
+    return float(combine(stored(row, known[percentile], index)[kept]))

@@ -10,12 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.errors import UsageError
+from fablint.model.figures.percentiles import Statistic
 from fablint.store.importing.lines import Foreign
 from fablint.store.layout import LONGEST_S, SHORTEST_S
 
 EVERYBODY = -1  # the partner in a collective, and of a figure for all pairs together
 
 Order = Literal["parallel", "serial", "unknown"]  # of an all-pairs row: whether the pairs of a round run at once
+Figures = Mapping[Statistic, float] | Mapping[str, float]  # of one size
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -64,7 +66,7 @@ class Cells:
     size: Ints
     round: Ints  # counted from 0; all 0 if the order is not known
     count: Ints  # samples per figure; 1 if the program does not print it, 0 without a figure
-    seconds: Mapping[str, Floats]  # by statistic: min, median, mean, p99, max
+    seconds: Mapping[Statistic, Floats]
     started: Floats | None = None  # s since the start of the run, NaN where a cell has none; None: not known
 
     @property
@@ -203,12 +205,15 @@ def times_before(keys: Ints) -> Ints:
     return before
 
 
-def world_body(name: str, kernel: Kernel, entries: Sequence[tuple[int, Mapping[str, float]]], **facts: Any) -> Body:
+def world_body(name: str, kernel: Kernel, entries: Sequence[tuple[int, Figures]], **facts: Any) -> Body:
     """A row of figures that belong to no pair, from (size, seconds by statistic): kept in the cells of rank 0."""
-    statistics = sorted({statistic for _, seconds in entries for statistic in seconds})
+    figures: list[dict[Statistic, float]] = [{key: time for key, time in times.items()} for _, times in entries]
     sizes = np.array([size for size, _ in entries], np.int64)
     zeros = np.zeros(sizes.size, np.int64)
-    seconds = {name: np.array([times.get(name, np.nan) for _, times in entries], float) for name in statistics}
+    statistics = dict.fromkeys(key for times in figures for key in times)
+    seconds: dict[Statistic, Floats] = {
+        key: np.array([times.get(key, np.nan) for times in figures], np.float64) for key in statistics
+    }
     cells = Cells(zeros, zeros + EVERYBODY, sizes, zeros, zeros + 1, seconds)
     return Body(name, kernel, cells, [1], "parallel", "world", {"directions": "one", **facts})
 

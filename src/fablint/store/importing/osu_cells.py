@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from fablint.model.figures.percentiles import STATISTICS_AT, Statistic
 from fablint.model.registry import KERNELS, SYNCS, WINS, KernelInfo, directions_counted
 from fablint.store.importing.cells import (
     BANDWIDTH,
@@ -65,6 +66,8 @@ _WIN = {osu: name for name, osu in WINS.items()}
 _SYNC = {osu: name for name, osu in SYNCS.items()}
 _LATENCIES = ("Latency (us)", "Latency(us)", "Avg Latency(us)", "Avg Latency (us)")
 _RATES = ("Bandwidth (MB/s)", "MB/s")
+_LATENCY_TAIL, _RATE_TAIL = re.compile(r"P([0-9.]+) Tail Lat"), re.compile(r"P([0-9.]+) Tail BW")
+_OF_TIME = "percentiles are those of the time"  # in a comment of fablint's own tables
 _US, _MB = 1e-6, 1e6
 _HALF = 0.005  # of the last of two decimals
 
@@ -121,7 +124,7 @@ class _Gathered:
     facts: Mapping[str, Any]
     launches: list[int] = field(default_factory=list)
     entries: list[tuple[int, int, int, int]] = field(default_factory=list)  # src, dst, launch, size
-    seconds: list[Mapping[str, float]] = field(default_factory=list)
+    seconds: list[Mapping[Statistic, float]] = field(default_factory=list)
 
 
 class _Reader:
@@ -198,7 +201,11 @@ class _Reader:
         return ""
 
     def _gather(
-        self, table: OsuTable, test: _Test, facts: Mapping[str, Any], figures: Sequence[tuple[int, dict[str, float]]]
+        self,
+        table: OsuTable,
+        test: _Test,
+        facts: Mapping[str, Any],
+        figures: Sequence[tuple[int, dict[Statistic, float]]],
     ) -> None:
         key = repr((test.kernel.name, sorted(facts.items())))
         gathered = self.gathered.setdefault(key, _Gathered(test, facts))
@@ -222,7 +229,7 @@ class _Reader:
         number = {launch: at for at, launch in enumerate(order)}
         entries = np.array(gathered.entries, np.int64)
         rounds = np.array([number[launch] for launch in entries[:, 2].tolist()], np.int64)
-        names = sorted({name for seconds in gathered.seconds for name in seconds})
+        names = dict.fromkeys(name for seconds in gathered.seconds for name in seconds)
         seconds = {name: np.array([times.get(name, np.nan) for times in gathered.seconds]) for name in names}
         ones = np.ones(len(entries), np.int64)
         cells = Cells(entries[:, 0], entries[:, 1], entries[:, 3], rounds, ones, seconds)
@@ -260,23 +267,36 @@ def _facts(table: OsuTable) -> dict[str, Any]:
     return facts
 
 
-def _seconds(table: OsuTable, test: _Test, row: OsuRow, at: int) -> dict[str, float]:
-    """Times of a message, by statistic; of the mean pair if the figure is of many pairs."""
+def _seconds(table: OsuTable, test: _Test, row: OsuRow, at: int) -> dict[Statistic, float]:
+    """Times of a message, by statistic; of the mean pair if the figure is of many pairs. Empty without a mean."""
     value, size = row.values[at], row.size or 0
     if test.kernel.quantity == "latency":
-        tails = {"mean": value}
-        tails |= {name: _tail(table, row, f"{word} Tail Lat(us)") for name, word in (("median", "P50"), ("p99", "P99"))}
-        seconds = {name: value * _US for name, value in tails.items() if value is not None}
-        seconds = {name: value for name, value in seconds.items() if measurable(value)}
-        return seconds if "mean" in seconds else {}
-    pairs = (_pairs(table) or 1) * test.directions
-    rate = _tail(table, row, "Messages/s") if not table.windows else None
-    if table.windows and table.columns[at].startswith("Messages/s"):
-        value, rate = None, value
-    mean = sharpest(
-        (value, _HALF, size * pairs / (value * _MB) if value else 0.0), (rate, _HALF, pairs / rate if rate else 0.0)
-    )
-    return {} if mean is None else {"mean": mean}
+        mean = value * _US if value is not None else None
+        found = {"mean": mean, **{name: time * _US for name, time in _percentiles(table, row, _LATENCY_TAIL)}}
+    else:
+        pairs = (_pairs(table) or 1) * test.directions
+        rate = _tail(table, row, "Messages/s") if not table.windows else None
+        if table.windows and table.columns[at].startswith("Messages/s"):
+            value, rate = None, value
+        mean = sharpest(
+            (value, _HALF, size * pairs / (value * _MB) if value else 0.0), (rate, _HALF, pairs / rate if rate else 0.0)
+        )
+        tails = _percentiles(table, row, _RATE_TAIL)
+        found = {"mean": mean, **{name: size * pairs / (tail * _MB) for name, tail in tails if tail}}
+    seconds = {name: time for name, time in found.items() if time is not None and measurable(time)}
+    return seconds if "mean" in seconds else {}
+
+
+def _percentiles(table: OsuTable, row: OsuRow, tail: re.Pattern[str]) -> Iterator[tuple[Statistic, float]]:
+    """Yield the figures of -z, each with the statistic of the time of a message that it is.
+
+    OSU sorts bandwidths upwards, so that its P99 is the fast end: the first percentile of the time.
+    """
+    is_fast_end = tail is _RATE_TAIL and not any(_OF_TIME in comment for comment in table.comments)
+    for name, value in zip(table.columns, row.values, strict=True):
+        if (match := tail.match(name)) and value is not None:
+            percentile = round(100 - float(match[1]), 9) if is_fast_end else float(match[1])
+            yield STATISTICS_AT.get(percentile, percentile), value
 
 
 def _tail(table: OsuTable, row: OsuRow, name: str) -> float | None:

@@ -15,11 +15,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fablint.errors import UsageError
+from fablint.model.figures.percentiles import Statistic
 from fablint.store.importing.cells import (
     BANDWIDTH,
     LATENCY,
     Body,
     Cells,
+    Floats,
     Imported,
     LeftOut,
     Order,
@@ -216,7 +218,7 @@ def _cells(parsed: CsvPairs) -> tuple[Cells, list[int]]:
     number[number < 0] = max(parsed.round, default=0) + 1  # a separate round
     number = np.unique(number, return_inverse=True)[1].reshape(-1)
     started = np.array(parsed.started, float) if "started" in parsed.when else None
-    seconds = {"mean": np.array(parsed.seconds, float)}
+    seconds: dict[Statistic, Floats] = {"mean": np.array(parsed.seconds, float)}
     cells = Cells(src, dst, size, number, np.ones_like(src), seconds, started)
     # A pair that another line measures is complete, unless the file declares different rounds.
     counted = cells if "round" in parsed.when else needed(cells)

@@ -181,7 +181,7 @@ def _joined(bodies: Sequence[Body]) -> tuple[Cells, list[int]]:
         rounds.append(body.cells.round + len(planned))
         planned += [int(cells) for cells in body.planned]
     parts = [body.cells for body in bodies]
-    statistics = sorted({name for part in parts for name in part.seconds})
+    statistics = dict.fromkeys(name for part in parts for name in part.seconds)
     seconds = {
         name: np.concatenate([part.seconds.get(name, np.full(len(part), np.nan)) for part in parts])
         for name in statistics
@@ -215,11 +215,16 @@ def _worth(room: int, cells: Cells) -> bool:
 
 
 def _filled(cells: Cells, place: tuple[Ints, ...], shape: tuple[int, ...]) -> dict[str, Any]:
-    """Arrays `time_*`, `count` and `started`; the last index of `place` is the size."""
+    """Arrays `time_*`, `percentile_time`, `count` and `started`; the last index of `place` is the size."""
     arrays: dict[str, Any] = {}
     for name, seconds in cells.seconds.items():
-        arrays[f"time_{name}"] = np.full(shape, np.nan, np.float32)
-        arrays[f"time_{name}"][place] = seconds
+        if isinstance(name, str):
+            arrays[f"time_{name}"] = np.full(shape, np.nan, np.float32)
+            arrays[f"time_{name}"][place] = seconds
+    if percentiles := sorted(name for name in cells.seconds if not isinstance(name, str)):
+        arrays["percentile"] = np.array(percentiles)
+        arrays["percentile_time"] = np.full((*shape, len(percentiles)), np.nan, np.float32)
+        arrays["percentile_time"][place] = np.stack([cells.seconds[name] for name in percentiles], axis=-1)
     arrays["count"] = np.zeros(shape, np.uint32)
     arrays["count"][place] = np.where(cells.measured, np.clip(cells.count, 1, np.iinfo(np.uint32).max), 0)
     if cells.started is not None:  # for all sizes of a pair together

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from report_cases import bench_run, diagnose, healthy_case
 
-from fablint.model import State
+from fablint.model import Scope, State
 from fablint.report.drawings.curves import curve
 from fablint.report.drawings.topology_drawing import drawing
 from fablint.report.html.fact_lists import all_facts, changed_counters
+from fablint.report.html.maps import page_data
 from fablint.report.html.page import timelines
 from fablint.report.survey.report_source import ReportSource
 from fablint.simulate import dragonfly, fat_tree, simulate
@@ -96,3 +98,24 @@ def test_pairs_that_are_spread_over_time_have_no_time_line():
     run = simulate(fabric, rows=[replace(row, order="serial") for row in CHECK_ROWS], seed=1)
     source = ReportSource(run, diagnose(run, fabric.topology, "pass", ()))
     assert set(timelines(source).values()) == {None}
+
+
+def test_a_distance_whose_model_is_that_of_short_paths_is_compared_with_its_median_if_nothing_explains_it() -> None:
+    """The model of such a distance is that of its shortest paths: most healthy pairs would be shown as slow."""
+    fabric = fat_tree(4, 2)
+    run = simulate(fabric, seed=2)
+    measured = diagnose(run, fabric.topology)
+    times = {fit.row: fit.class_time[Scope.GLOBAL] for fit in measured.fits}
+    fits = tuple(
+        replace(fit, class_time={**fit.class_time, Scope.GLOBAL: 0.8 * times[fit.row]}) for fit in measured.fits
+    )
+    source = ReportSource(run, replace(measured, fits=fits))
+    row = source.rows[0]
+    assert abs(np.median(source.cells[row.name].cells.residual)) < 0.01
+    shown = source.fit_of(row, row.sizes[0])
+    assert shown is not None and shown.class_time[Scope.GLOBAL] == pytest.approx(times[row.name], rel=0.02)
+    assert {one["completed"] for one in page_data(source)["maps"] if "completed" in one} == {("global",)}
+    slow = finding(State.FAULT, "host", "h[00-15]", quantity=row.quantity, effect=-0.2)
+    verdict = measured.verdict.model_copy(update={"findings": (slow,)})
+    explained = ReportSource(run, replace(measured, verdict=verdict, fits=fits)).fit_of(row, row.sizes[0])
+    assert explained is not None and explained.class_time[Scope.GLOBAL] == pytest.approx(0.8 * times[row.name])

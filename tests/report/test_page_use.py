@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import itertools
 
 import pytest
 import report_cases
@@ -226,3 +227,21 @@ def test_a_phone_needs_no_sideways_scrolling(hosts, tmp_path, reader):
     write_html(*tree(hosts), tmp_path / "index.html")
     page = reader.open(tmp_path / "index.html", viewport={"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+@pytest.mark.parametrize("width", [400, 800, 1280])
+def test_labels_of_histograms_do_not_run_into_each_other(many, width):
+    """On paper three histograms stand beside each other."""
+    many.set_viewport_size({"width": width, "height": 900})
+    many.emulate_media(media="print" if width == 800 else "screen")
+    boxes = many.evaluate(
+        "[...document.querySelectorAll('.histogram .xs')].map((axis) => [...axis.children].map((one) => "
+        "one.getBoundingClientRect()).filter((box) => box.width).map((box) => [box.left, box.right, box.height]))"
+    )
+    many.emulate_media(media="screen")
+    many.set_viewport_size({"width": 1280, "height": 900})
+    assert len(boxes) > 1
+    for axis in boxes:
+        assert len(axis) > 2
+        assert all(left[1] < right[0] for left, right in itertools.pairwise(axis))
+        assert max(box[2] for box in axis) < 20  # a line each

@@ -10,7 +10,7 @@ import numpy as np
 import pypdf
 import pytest
 from PIL import Image
-from report_cases import fault_case, healthy_case, incomplete_case
+from report_cases import diagnose, fault_case, healthy_case, incomplete_case
 
 from fablint.errors import UsageError
 from fablint.model import Placement, State
@@ -22,7 +22,9 @@ from fablint.report.pdf.png_pictures import picture
 from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.heatmap import topological_order
 from fablint.simulate import SimulatedFabric, SimulatedRow, fat_tree
+from fablint.simulate.rounds import all_rounds
 from fablint.workflows import analysis
+from finding_cases import finding
 
 
 def pages(case) -> list[pypdf.PageObject]:
@@ -39,8 +41,8 @@ def test_verdict_hosts_and_signatures_are_text(case):
     words, verdict = text_of((run, diagnosis)), diagnosis.verdict
     assert f"{finding_order.word(verdict)}: {finding_order.headline(verdict)}" in words
     assert f"exit code {verdict.exit_code}" in words
-    for finding in finding_order.faulty(finding_order.ordered(verdict)):
-        assert f"{finding.state} {finding_order.subject(finding)}"[:40] in words
+    for one in finding_order.faulty(finding_order.ordered(verdict)):
+        assert f"{one.state} {finding_order.subject(one)}"[:40] in words
     assert all(host in words for host in run.hosts)
     assert all(word in words for word in ("Thresholds", "Configuration", "Distribution", "Slowest pairs", "signature"))
 
@@ -156,3 +158,28 @@ def test_hosts_of_findings_are_named_at_the_axes_where_many_others_have_no_name(
     labels = axis_labels(placement, matrix, {"h333"})
     assert [label.name for label in labels if label.is_named] == ["h333"]
     assert 20 < len(labels) < 40
+
+
+def small_case(*findings):
+    """Four hosts on two switches, all pairs in three rounds."""
+    tree = fat_tree(2, 2)
+    run = SimulatedFabric(tree, [], seed=1).measure(all_rounds(4))
+    return run, diagnose(run, tree.topology, "incomplete", findings)
+
+
+def test_four_hosts_have_a_cell_for_each_pair_and_no_empty_columns() -> None:
+    words = text_of(small_case())
+    assert "ranks in a cell" not in words
+    assert words.partition("Hosts (4)")[2].startswith(" host switch state host switch state h0")
+
+
+def test_hosts_of_a_suspect_route_have_its_state() -> None:
+    route = finding(State.SUSPECT, "route", "h00>h02", quantity="bandwidth", effect=-0.3)
+    words = text_of(small_case(route)).partition("Hosts (4)")[2]
+    assert re.findall(r"(h\d+) leaf\d SUSPECT route", words) == ["h00", "h02"]
+
+
+def test_why_the_same_hosts_were_not_judged_is_said_in_full() -> None:
+    reasons = ("measured with fewer than 3 other hosts", "too heterogeneous")
+    words = text_of(small_case(*(finding(State.NOT_JUDGED, "host", "h[00-03]", evidence=one) for one in reasons)))
+    assert all(reason in words for reason in reasons)

@@ -86,7 +86,7 @@ class ComponentRef(Data):
         """`nid000231`, `h05/hsn0`, `s3>s5` (directed), `s3=s5`, `port of s3 to h05`, `memory of h05`, `56 links`."""
         ends = [end.label for end in self.ends]
         if self.count is not None:
-            return f"{self.count} {self.kind}s"
+            return f"{self.count:,} {self.kind}s"
         if self.kind == "port" and not self.title:
             first, *others = self.ends
             where = f"port {first.part} of {fold(first.nodes)}" if first.part else f"port of {ends[0]}"

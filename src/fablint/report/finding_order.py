@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fablint.model import Finding, State, Verdict
+from fablint.model import EvidenceRecord, Finding, State, Verdict
 from fablint.text import units
 from fablint.text.evidence_sentences import sentences
 
+MOST_REASONS = 3  # why components were not judged, that are named of many
 _FOLDED = (State.NOT_JUDGED, State.OK)
 
 
@@ -117,6 +118,10 @@ def _fold(findings: Sequence[Finding]) -> list[Finding]:
 
 def _merge(group: Sequence[Finding]) -> Finding:
     worst = max(group, key=lambda finding: abs(finding.effect or 0.0))
-    evidence = worst.evidence if all(finding.evidence == worst.evidence for finding in group) else ()
+    evidence: list[EvidenceRecord] = []
+    for one in (one for finding in group for one in finding.evidence):
+        evidence += [one] if one not in evidence else []
+    if len(evidence) > (MOST_REASONS if worst.state is State.NOT_JUDGED else len(worst.evidence)):
+        evidence = []
     components = tuple(dict.fromkeys(component for finding in group for component in finding.components))
-    return worst.model_copy(update={"components": components, "evidence": evidence})
+    return worst.model_copy(update={"components": components, "evidence": tuple(evidence)})

@@ -227,6 +227,8 @@ def _plainly(value: Any) -> str:
         return ", ".join(f"{key} {_plainly(inner)}" for key, inner in value.items())
     if isinstance(value, list | tuple):
         return "; ".join(f"({_plainly(inner)})" for inner in value) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"({value})" if " " in str(value) else str(value)
 
 

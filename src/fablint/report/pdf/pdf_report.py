@@ -13,7 +13,7 @@ from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import CondPageBreak, KeepTogether, SimpleDocTemplate, Spacer
 
-from fablint.model import Diagnosis, Fit, Placement, Row, Run
+from fablint.model import Diagnosis, Placement, Row, Run
 from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.conditions import conditions
 from fablint.report.coverage_words import coverage_words
@@ -71,10 +71,7 @@ class _Report:
     def surveys(self) -> dict[str, list[SizeSurvey]]:
         order = topological_order(self.placement)
         side = max(1, self.run.ranks // 64)  # the survey's own maps are not drawn
-        return {row.name: survey(row, self._fits(row), self.placement, order, side) for row in self.rows}
-
-    def _fits(self, row: Row) -> dict[int, Fit]:
-        return {fit.size: fit for fit in self.diagnosis.fits if fit.row == row.name}
+        return {row.name: survey(row, self.source.fits_of(row), self.placement, order, side) for row in self.rows}
 
     def render(self) -> bytes:
         name = printable(run_facts.title(self.run))
@@ -250,9 +247,10 @@ class _Report:
             return
         cells = [(host, switch[at], states.get(host, "-")) for at, host in enumerate(self.run.hosts)]
         lines = -(-len(cells) // _COLUMNS)
-        cells += [("", "", "")] * (lines * _COLUMNS - len(cells))
-        rows = [sum((_host_cells(cells[at + lines * part]) for part in range(_COLUMNS)), ()) for at in range(lines)]
-        yield table(("host", "switch", "state") * _COLUMNS, rows, (1.5, 1.1, 1.5) * _COLUMNS)
+        columns = -(-len(cells) // lines)
+        cells += [("", "", "")] * (lines * columns - len(cells))
+        rows = [sum((_host_cells(cells[at + lines * part]) for part in range(columns)), ()) for at in range(lines)]
+        yield table(("host", "switch", "state") * columns, rows, (1.5, 1.1, 1.5) * columns)
 
     def _switches(self) -> list[str]:
         names = [""] * len(self.run.hosts)
@@ -261,11 +259,15 @@ class _Report:
         return names
 
     def _states(self) -> dict[str, str]:
-        """The gravest state of each host among the findings."""
+        """The gravest state of each host among the findings; of a host of none, those of its routes."""
         states: dict[str, str] = {}
-        for finding in sorted(self.diagnosis.verdict.findings, key=lambda finding: finding.rank):
+        found = sorted(self.diagnosis.verdict.findings, key=lambda finding: finding.rank)
+        for finding in found:
             for host in finding.hosts:
                 states.setdefault(host, str(finding.state))
+        for finding in found:
+            for node in finding.nodes if finding.component == "route" else ():
+                states.setdefault(node, f"{finding.state} {finding.component}")
         return states
 
 
@@ -308,7 +310,7 @@ def _size_line(one: SizeSurvey) -> tuple[str, ...]:
 
 def _host_cells(cells: Sequence[str]) -> tuple[Any, ...]:
     host, switch, state = cells
-    return host, switch, paragraph(state, "cell", STATE_COLOURS.get(state, ""))
+    return host, switch, paragraph(state, "cell", STATE_COLOURS.get(state.removesuffix(" route"), ""))
 
 
 def _signatures(diagnosis: Diagnosis) -> Iterator[Any]:

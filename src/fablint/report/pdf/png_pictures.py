@@ -5,7 +5,7 @@ from __future__ import annotations
 from PIL import Image, ImageDraw
 
 from fablint.errors import UsageError
-from fablint.model import Diagnosis, Placement, Row, Run
+from fablint.model import Diagnosis, Row, Run
 from fablint.report import finding_order, run_facts
 from fablint.report.drawings import finding_charts
 from fablint.report.drawings.curves import curve
@@ -25,7 +25,6 @@ from fablint.report.pdf.pdf_figures import (
 from fablint.report.pdf.pdf_report import drawn_rows
 from fablint.report.pdf.plot_pictures import LETTER, font, plot_picture, png, topology_picture
 from fablint.report.survey.drawn_matrix import drawn_matrix, ramp_pixels
-from fablint.report.survey.heatmap import topological_order
 from fablint.report.survey.path_lengths import deviations
 from fablint.report.survey.report_source import ReportSource
 from fablint.report.survey.row_survey import survey
@@ -78,11 +77,12 @@ def picture(run: Run, diagnosis: Diagnosis, name: str) -> bytes:
     styles()  # registers the font that labels are measured with
     kind, _, of = name.partition(":")
     word = f"{finding_order.word(diagnosis.verdict)}: {finding_order.headline(diagnosis.verdict)}"
+    source = ReportSource(run, diagnosis)
     if kind in (TOPOLOGY, TRANSPORTS, CURVE, TIME, STRIP):
-        return _drawing(ReportSource(run, diagnosis), kind, of, f"{run_facts.title(run)}. {word}")
+        return _drawing(source, kind, of, f"{run_facts.title(run)}. {word}")
     row = rows[of] if of else _row_of_finding(diagnosis, list(rows.values()))
-    size, placement = run_facts.informative_size(row), Placement.of(run, diagnosis.topology)
-    fit, order = run_facts.fit_of(diagnosis, row, size), topological_order(placement)
+    size, placement, order = run_facts.informative_size(row), source.placement, source.order
+    fit = source.fit_of(row, size)
     title = f"{run_facts.title(run)}, {row.name} {units.size(size)}. {word}"
     if kind == DISTRIBUTION:
         surveys = survey(row, {size: fit} if fit else {}, placement, order, max(1, run.ranks // 64))

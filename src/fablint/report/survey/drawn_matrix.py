@@ -11,6 +11,7 @@ from fablint.model import SCOPES, Fit, Placement, Row
 from fablint.report.survey.row_survey import blocks
 
 EDGE = 800  # cells a side at most: more than a printed page resolves
+FEWEST = 64  # cells a side at least, where there are so many ranks
 
 _NOT_MEASURED = (0.88, 0.88, 0.88)
 _SEQUENTIAL = ((0.27, 0.0, 0.33), (0.13, 0.57, 0.55), (0.99, 0.91, 0.15))  # short to long times
@@ -37,7 +38,8 @@ def drawn_matrix(row: Row, size: int, fit: Fit | None, placement: Placement, ord
     """
     ranks = len(order)
     rounds = row.arrays["dst"].shape[1] if row.layout == "list" else ranks
-    side = max(-(-ranks // EDGE), math.ceil(math.sqrt(ranks / max(1, rounds))))
+    sparse = math.ceil(math.sqrt(ranks / max(1, rounds)))
+    side = max(-(-ranks // EDGE), min(sparse, max(1, ranks // FEWEST)))
     cells = -(-ranks // side)
     cell = np.empty(ranks, np.int64)
     cell[order] = np.arange(ranks) // side

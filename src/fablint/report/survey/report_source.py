@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fablint.model import SCOPES, Diagnosis, Finding, Fit, Placement, Row, Run
+from fablint.model import SCOPES, Diagnosis, Finding, Fit, Placement, Row, Run, Scope
 from fablint.report import finding_order, run_facts
 from fablint.report.conditions import conditions
 from fablint.report.survey.component_pairs import FindingPairs
@@ -81,12 +81,18 @@ class ReportSource:
     def surveys(self) -> dict[str, list[SizeSurvey]]:
         """Surveys of these rows by name."""
         side = block_side(self.run.ranks, sum(len(row.sizes) for row in self.rows if has_pairs(row)))
-        fits = {row.name: {size: self.fit_of(row, size) for size in row.sizes} for row in self.rows}
-        known = {name: {size: fit for size, fit in own.items() if fit is not None} for name, own in fits.items()}
-        return {row.name: survey(row, known[row.name], self.placement, self.order, side) for row in self.rows}
+        return {row.name: survey(row, self.fits_of(row), self.placement, self.order, side) for row in self.rows}
+
+    def fits_of(self, row: Row) -> dict[int, Fit]:
+        """The models of a row by size, those that are known."""
+        return {size: fit for size in row.sizes if (fit := self.fit_of(row, size)) is not None}
 
     def fit_of(self, row: Row, size: int) -> Fit | None:
-        """The model of a row and size. For distances that it lacks it has the median of what was measured there."""
+        """The model of a row and size, whose distances have the median of what was measured there where it lacks them.
+
+        The same holds where the usual pair of a distance is later than the model, and no finding explains that: the
+        model of a distance with paths of several lengths is that of the shortest.
+        """
         key = f"fit {row.name} {size}"
         if key not in self.memo:
             fit = run_facts.fit_of(self.diagnosis, row, size)
@@ -96,17 +102,28 @@ class ReportSource:
 
     def _completed(self, fit: Fit, row: Row, size: int) -> Fit:
         cells = MeasuredCells.of(row, size, fit, self.placement)
-        left = cells.where(np.isnan(cells.residual))
-        if not left.src.size:
-            return fit
-        scope = self.placement.scopes(left.src, left.dst)
-        medians = {
-            SCOPES[code]: float(np.exp(np.median(left.time[scope == code])))
-            for code, count in enumerate(np.bincount(scope, minlength=len(SCOPES)))
-            if count >= FEWEST_OF_DISTANCE and not np.isfinite(fit.class_time.get(SCOPES[code], np.nan))
-        }
+        scope = self.placement.scopes(cells.src, cells.dst)
+        is_explained: np.ndarray | None = None
+        medians: dict[Scope, float] = {}
+        has_model = np.isfinite(cells.residual)
+        for code, name in enumerate(SCOPES):
+            lacking, known = (scope == code) & ~has_model, (scope == code) & has_model
+            if np.count_nonzero(lacking) >= FEWEST_OF_DISTANCE:
+                medians[name] = float(np.exp(np.median(cells.time[lacking])))
+            elif _is_beyond_noise(cells.residual[known], fit):
+                is_explained = self._is_explained(cells, row) if is_explained is None else is_explained
+                usual = cells.residual[known & ~is_explained]
+                if _is_beyond_noise(usual, fit):
+                    medians[name] = fit.class_time[name] * float(np.exp(np.median(usual)))
         self.memo.setdefault("completed", {})[row.name] = tuple(str(one) for one in medians)
-        return replace(fit, class_time={**fit.class_time, **medians})
+        return replace(fit, class_time={**fit.class_time, **medians}) if medians else fit
+
+    def _is_explained(self, cells: MeasuredCells, row: Row) -> np.ndarray:
+        """(k,) whether a cell uses a component of a finding."""
+        found = np.zeros(cells.src.size, dtype=bool)
+        for _, pairs in self.crossings.drawn():
+            found |= pairs.of(cells.src, cells.dst, self.placement.switch, row.payload)
+        return found
 
     @cached_property
     def cells(self) -> dict[str, CellSet]:
@@ -118,6 +135,11 @@ class ReportSource:
         cells = MeasuredCells.of(row, size, self.fit_of(row, size), self.placement)
         several = has_late_messages(row, self.diagnosis.topology) and cells.src.size > 0
         return CellSet(row, size, cells, late_shares(row, size, cells) if several else None)
+
+
+def _is_beyond_noise(residual: np.ndarray, fit: Fit) -> bool:
+    """Whether the usual one of many pairs differs from the model by more than a single pair scatters."""
+    return residual.size >= FEWEST_OF_DISTANCE and bool(abs(np.median(residual)) > fit.noise)
 
 
 def surveyed(run: Run) -> list[Row]:

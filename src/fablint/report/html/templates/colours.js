@@ -35,7 +35,7 @@ function drawLegend(view) {
     : map.layout === "matrix" ? `Down: ${one} rank; across: ${other} rank; ${order}.` : `Down: round; across: ${one} rank; ${order}.`;
   const strips = map.fitted && map.effects ? " Strips beside the axes: what each rank adds." : "";
   const marks = view.marks.list.length ? " Frames and bars: pairs and components of the findings." : "";
-  const completed = mode === "residual" && map.completed?.length ? ` Distances without a model (${map.completed.join(", ")}): against their median.` : "";
+  const completed = mode === "residual" && map.completed?.length ? ` Against their own median: pairs at the distance ${map.completed.join(", ")}.` : "";
   const white = mode === "residual" && map.effects ? " White: no slower than noise alone would make the worst pair of a cell." : "";
   const single = mode === "residual" && map.layout !== "blocks" ? " A single red cell is one measurement, and normal." : "";
   byId("axes").textContent = `${axes.replace("; each", ", each")}${strips}${marks}${completed}${white}${single} Drag to move, Ctrl + wheel or two fingers to zoom.`;

@@ -84,6 +84,14 @@ def test_healthy_hosts_are_folded_into_one_line():
     assert "host h[00-63]  lost bandwidth below 6.3 %" in summary
 
 
+def test_a_condition_of_the_measurement_is_named_without_the_word_config():
+    run, diagnosis = healthy_case()
+    found = finding_cases.finding(State.CONFOUNDED, "config", "more ranks than CPUs")
+    of_host = finding_cases.finding(State.FAULT, "config", "h05/hsn0")
+    lines = console_summary(run, diagnose(run, diagnosis.topology, findings=(found, of_host))).splitlines()
+    assert {"CONFOUNDED  more ranks than CPUs", "FAULT       config h05/hsn0"} <= set(lines)
+
+
 def test_colour_only_where_asked_for_and_without_changing_the_words():
     run, diagnosis = fault_case()
     plain, coloured = (console_summary(run, diagnosis, color=color) for color in (False, True))

@@ -61,7 +61,8 @@ def limits(verdict: Verdict) -> str:
 
 def subject(finding: Finding) -> str:
     """The part and its direction: `host nid000231 rx`."""
-    if finding.component in finding.name:  # `56 links` says it already
+    is_titled = finding.component == "config" and all(one.title for one in finding.components)
+    if is_titled or finding.component in finding.name:  # `one host`; `56 links` says it already
         return finding.name
     direction = {"tx": " tx (sending)", "rx": " rx (receiving)", "both": " tx and rx", None: ""}[finding.direction]
     return f"{finding.component} {finding.name}{direction}"

@@ -30,7 +30,7 @@ def read(*paths: Path) -> Run:
     if any(path.exists() and not path.is_dir() for path in paths):
         return import_run(paths)
     if len(paths) > 1:
-        raise UsageError(f"{paths[1]}: a second run", "give one run, or files of another tool")
+        raise UsageError(f"{paths[1]}: a second run", "give one run; -o names a file to write")
     refuse_unbegun(paths[0])
     return read_run(paths[0])
 

@@ -75,7 +75,10 @@ def test_show_report_and_tables_take_a_file(fablint, tmp_path):
         (("import", "empty", "-o", "x.run"), "fablint: empty: the file is empty: give the output of a benchmark\n"),
         (("import", FAULTY, "-o", "taken.run"), "fablint: taken.run exists: give another name with -o\n"),
         (("import", ".", "-o", "x.run"), "fablint: .: is a directory: give the file that a benchmark printed into\n"),
-        (("analyse", "a.run", "b.run"), "fablint: b.run: a second run: give one run, or files of another tool\n"),
+        (
+            ("analyse", "a.run", "b.run"),
+            "fablint: b.run: a second run: give one run; -o names a file to write\n",
+        ),
         (
             ("import", FAULTY, "-o", "x.run", "--hosts", "a,b"),
             f"fablint: {FAULTY}: the file names its hosts: omit --hosts\n",

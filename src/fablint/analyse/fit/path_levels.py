@@ -15,7 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
-from fablint.analyse.data.robust_stats import FEWEST_VALUES, MEDIAN_ERROR, Floats, interval_ranks, robust_sd
+from fablint.analyse.data.robust_stats import (
+    FEWEST_VALUES,
+    GAUSSIAN_MAD,
+    MEDIAN_ERROR,
+    Floats,
+    interval_ranks,
+    robust_sd,
+)
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.fit.effects import FINEST_NOISE
@@ -29,6 +36,7 @@ MOST_CELLS = 1 << 20  # cells of the sample of a large run
 MOST_SWITCHES = 1 << 10
 FEWEST_OF_END = 3  # cells from which an end has an effect
 FEWEST_AT_LOAD = 6  # cells from which a load has an effect
+NOISIER = 2.0  # times the noise of all pairs, from which the scatter of the pairs of an entry is their own
 GAUSSIAN_DIFFERENCE = 0.954  # median absolute difference of two normal values, in standard deviations
 
 
@@ -46,7 +54,8 @@ class PathLevels:
     level: Floats  # (k,) log time: median over pairs of hosts
     lower: Floats  # (k,) 95 % interval of that median by order statistics; NaN of fewer than 6 pairs
     upper: Floats
-    error: Floats  # (k,) standard error from the noise of pairs and the spread of hosts
+    error: Floats  # (k,) standard error from the noise of pairs, their unsteadiness and the spread of hosts
+    unsteadiness: Floats  # (k,) standard error from scatter beyond the noise of all pairs: 0 of most entries
     pairs: Codes  # (k,) pairs of hosts
     fewest_hosts: Codes  # (k,) hosts at the end with fewer hosts
     cells: Cells  # (c,) cells of the sample
@@ -267,7 +276,10 @@ def _levels(
     )
     hosts = np.stack([_distinct(fitted.entry, cells.hosts[:, side], count) for side in (0, 1)])
     spread = _host_spread(fitted, cells)
-    variance = (MEDIAN_ERROR * noise) ** 2 / pairs
+    scatter = GAUSSIAN_MAD * GroupedValues.of(np.abs(residual), entry, count).medians()
+    beyond = np.where(scatter > NOISIER * noise, scatter**2 - noise**2, 0.0)
+    unsteady = MEDIAN_ERROR**2 * beyond / pairs
+    variance = (MEDIAN_ERROR * noise) ** 2 / pairs + unsteady
     variance = variance + (MEDIAN_ERROR * spread) ** 2 * (1 / hosts[0] + 1 / hosts[1]) / 2
     switches = fitted.keys // 2
     return PathLevels(
@@ -278,6 +290,7 @@ def _levels(
         lower=lower,
         upper=upper,
         error=np.sqrt(variance),
+        unsteadiness=np.sqrt(unsteady),
         pairs=pairs,
         fewest_hosts=hosts.min(axis=0),
         cells=cells.at,

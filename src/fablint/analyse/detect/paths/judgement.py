@@ -47,6 +47,7 @@ class PathJudgements:
     reference: Floats  # log time of the reference, NaN without reference
     beside: list[Reference]
     edge: Floats  # log time of messages on the switches at both ends, NaN where unknown
+    edge_error: Floats  # standard error of that from scatter beyond the noise of all pairs
     kind: Codes
     group: Codes  # (S,) group of each switch
     tolerance: Floats  # log-effect that a healthy member of the kind may have

@@ -64,7 +64,7 @@ def judge_paths(
         Whether the numbers of cables of the paths are unknown.
     """
     size = levels.level.size
-    edge = _edges(levels, measure.tolerance)
+    edge, edge_error = _edges(levels, measure.tolerance)
     kind = _kinds(levels, group, apart if measure.latency else None)
     nothing = np.full(size, np.nan)
     judgements = PathJudgements(
@@ -73,6 +73,7 @@ def judge_paths(
         nothing,
         [Reference("")] * size,
         edge,
+        edge_error,
         kind,
         group,
         np.full(size, measure.tolerance),
@@ -94,8 +95,10 @@ def _kinds(levels: PathLevels, group: Codes, apart: Codes | None) -> Codes:
     return np.asarray((cables * 2 + near) * 2 + levels.shared)
 
 
-def _edges(levels: PathLevels, tolerance: float) -> Floats:
-    """Return the (k,) log time on the switches of each entry: of the slower switch if they differ, else the mean.
+def _edges(levels: PathLevels, tolerance: float) -> tuple[Floats, Floats]:
+    """Return the (k,) log time on the switches of each entry, and its standard error from scatter beyond the noise.
+
+    It is the time of the slower switch if they differ, else the mean.
 
     If hosts of a switch are slow among themselves, paths to it are not slower for a reason of their own. If each switch
     has too few pairs, the median of all pairs is the reference.
@@ -104,12 +107,15 @@ def _edges(levels: PathLevels, tolerance: float) -> Floats:
     if not on.size:
         on_switches = np.flatnonzero(~levels.is_path)
         known = levels.pairs[on_switches].sum() >= FEWEST_EDGE_PAIRS
-        return np.full(levels.level.size, np.median(levels.level[on_switches]) if known else np.nan)
+        edge = np.full(levels.level.size, np.median(levels.level[on_switches]) if known else np.nan)
+        return edge, np.zeros(levels.level.size)
     of_switch = np.full(int(max(levels.src.max(), levels.dst.max())) + 1, np.nan)
-    of_switch[levels.src[on]] = levels.level[on]
+    error = np.zeros(of_switch.size)
+    of_switch[levels.src[on]], error[levels.src[on]] = levels.level[on], levels.unsteadiness[on]
     of_switch = np.where(np.isnan(of_switch), np.median(levels.level[on]), of_switch)
     a, b = of_switch[levels.src], of_switch[levels.dst]
-    return np.asarray(np.where(np.abs(a - b) > tolerance, np.maximum(a, b), (a + b) / 2), dtype=np.float64)
+    edge = np.where(np.abs(a - b) > tolerance, np.maximum(a, b), (a + b) / 2)
+    return np.asarray(edge, dtype=np.float64), np.maximum(error[levels.src], error[levels.dst])
 
 
 # ------------------------------------------------------------------------------------------------ one kind
@@ -142,7 +148,7 @@ def _judge_kind(judgements: PathJudgements, members: Codes, measure: Measure, st
             judgements.of[entry] = _of_slow(judgements, entry, tolerance, measure)
     _whole_kind(judgements, clusters[reference], members, measure, started)
     for entry in members.tolist() if measure.latency else ():
-        noise = error_quantile(levels, measure) * levels.error[entry]
+        noise = error_quantile(levels, measure) * float(np.hypot(levels.error[entry], judgements.edge_error[entry]))
         if judgements.of[entry] is Judgement.FINE and judgements.loss[entry] > max(measure.tolerance, noise):
             judgements.of[entry] = Judgement.GEOMETRY
     shared = [entry for entry in members.tolist() if levels.shared[entry] and judgements.of[entry] is Judgement.SLOW]
@@ -173,7 +179,8 @@ def _gaps(judgements: PathJudgements, order: Codes, measure: Measure) -> Floats:
     """Return the (m - 1,) differences of adjacent log times from which they belong to two clusters."""
     levels = judgements.levels
     # Hosts that send faster than they receive make one direction of a path faster and the other slower: errors add.
-    error = levels.error[order[:-1]] + levels.error[order[1:]]
+    own = np.hypot(levels.error, judgements.edge_error)[order]
+    error = own[:-1] + own[1:]
     gap = np.maximum(measure.tolerance, error_quantile(levels, measure) * error)
     if measure.latency:
         gap = np.maximum(gap, _as_log(judgements.geometry_s[order[:-1]], levels.level[order[:-1]]))

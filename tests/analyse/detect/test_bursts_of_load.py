@@ -1,0 +1,55 @@
+"""Small healthy fabrics that meet long bursts of load (benchmarks/noise/bursts_of_load.py), and a slow cable in one."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fablint.analyse import diagnose
+from fablint.model import Row, Run, State
+from fablint.simulate import full_mesh
+
+sys.path.append(str(Path(__file__).parents[3] / "benchmarks" / "noise"))
+
+from bursts_of_load import measured_run
+
+FABRIC = full_mesh(4, 4)
+SLOW_NETWORK = 10  # times the times of the simulation: a length of cable explains no share of its messages
+
+
+def in_burst(seed: int) -> Run:
+    return measured_run(FABRIC, "serial", "machine", "long", faulty=False, seed=seed)
+
+
+def with_slow_cable(row: Row, factor: float) -> Row:
+    """The row in a slow network, where small messages between the first and the third switch take longer."""
+    if row.quantity != "latency":
+        return row
+    times, target = np.array(row.arrays["time_median"]), np.asarray(row.arrays["dst"])
+    ends = {0, 2}
+    for rank, partners in enumerate(target.tolist()):
+        across = [partner >= 0 and {rank // 4, partner // 4} == ends for partner in partners]
+        times[rank, across] *= factor
+    return replace(row, arrays={**row.arrays, "time_median": times * SLOW_NETWORK})
+
+
+def faults(run: Run) -> list[str]:
+    return [finding.name for finding in diagnose(run, FABRIC.topology).verdict.findings if finding.state is State.FAULT]
+
+
+@pytest.mark.parametrize("seed", [99, 149, 160, 208])
+def test_messages_on_switches_that_a_burst_slowed_make_no_cable_elsewhere_a_fault(seed: int) -> None:
+    assert faults(in_burst(seed)) == []
+
+
+def test_a_cable_of_half_more_latency_is_found_in_most_bursts_and_no_other() -> None:
+    found = []
+    for seed in range(1, 11):
+        run = in_burst(seed)
+        found.append(faults(replace(run, rows=tuple(with_slow_cable(row, 1.5) for row in run.rows))))
+    assert {name for names in found for name in names} == {"s0=s2"}
+    assert sum(map(bool, found)) >= 5

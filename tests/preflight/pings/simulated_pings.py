@@ -58,9 +58,9 @@ class SimulatedRail:
         numbers = _number(own), _number(peer)
         came = [self._comes_back(numbers, self.time_s + pinger.GAP_S * number) for number in range(count)]
         self.time_s += pinger.GAP_S * count + (0.0 if came[-1] else 1.0)
-        sent = count - (any(came) and not came[-1])  # as the pinger counts
+        counted = came[:-1] if any(came) and count > 1 else came  # as the pinger counts
         kind, rtt_us = ("", 200) if any(came) else ("no answer", None)
-        return {"kind": kind, "rtt_us": rtt_us, "text": "", "sent": sent, "received": sum(came)}
+        return {"kind": kind, "rtt_us": rtt_us, "text": "", "sent": len(counted), "received": sum(counted)}
 
     def _comes_back(self, numbers: tuple[int, int], time_s: float) -> bool:
         share = self.share(*numbers)

@@ -70,9 +70,9 @@ def test_the_shortest_time_counts():
 @pytest.mark.parametrize(
     ("text", "counts"),
     [
-        (FINE, (3, 3)),
+        (FINE, (2, 2)),
         (FINE.replace("3 received", "1 received"), (2, 1)),
-        (FINE.replace("3 received", "1 received").replace("icmp_seq=1", "icmp_seq=3"), (3, 1)),
+        (FINE.replace("3 received", "1 received").replace("icmp_seq=1", "icmp_seq=3"), (2, 0)),
         (BUSYBOX, (3, 1)),
         (NOBODY, (3, 0)),
         (UNREACHABLE, (3, 0)),
@@ -80,7 +80,7 @@ def test_the_shortest_time_counts():
     ],
 )
 def test_what_was_sent_and_what_came_back_is_counted(text, counts):
-    """A last ping without an answer is not counted if others were answered."""
+    """The last ping is not counted if any was answered."""
     found = program.understood({"output": text})
     assert (found["sent"], found["received"]) == counts
 
@@ -168,13 +168,13 @@ def test_black_hole_and_silence_are_reported_apart(monkeypatch, wire, mtu, kind,
 
 def test_one_that_answers_is_not_asked_again(monkeypatch):
     wire = Wire(9000)
-    assert probed(monkeypatch, wire, 9000) == ["", 34, 0, "", 3, 3]
+    assert probed(monkeypatch, wire, 9000) == ["", 34, 0, "", 2, 2]
     assert wire.sizes == [9000]
 
 
 def test_as_many_pings_are_sent_as_the_front_end_wants(monkeypatch):
     wire = Wire(9000)
-    assert probed(monkeypatch, wire, 9000, count=50) == ["", 34, 0, "", 50, 50]
+    assert probed(monkeypatch, wire, 9000, count=50) == ["", 34, 0, "", 48, 48]
     assert wire.counts == [3, 47]
 
 
@@ -187,8 +187,8 @@ def test_no_more_than_fit_into_the_time(monkeypatch):
 @pytest.mark.parametrize(
     ("full", "smaller", "kind", "counts"),
     [
-        ([0, 2], {1500: [9], 84: [9]}, "", (12, 2)),  # some full frames come: it is not a black hole
-        ([0, 0], {1500: [2], 84: [1]}, "", (30, 3)),  # as much is lost of short ones
+        ([0, 2], {1500: [9], 84: [9]}, "", (11, 1)),  # some full frames come: it is not a black hole
+        ([0, 0], {1500: [2], 84: [1]}, "", (28, 1)),  # as much is lost of short ones
         ([0, 0], {1500: [9], 84: [9]}, "mtu", (12, 0)),
         ([0, 0], {1500: [0], 84: [8]}, "mtu", (12, 0)),  # a black hole beside some loss
         ([0, 0], {1500: [0], 84: [0]}, "no answer", (12, 0)),
@@ -220,7 +220,7 @@ def second_pass(monkeypatch: pytest.MonkeyPatch, me: str, *lossy: tuple[str, str
 def test_the_second_pass_has_all_pairs_of_the_ends_with_losses(monkeypatch, me, pinged):
     found = second_pass(monkeypatch, me, ("a", "r1"))
     assert [one[:2] for one in found["pings"]] == pinged
-    assert all(one[6:] == [5, 5] for one in found["pings"])
+    assert all(one[6:] == [4, 4] for one in found["pings"])
     assert found["names"] == []  # known from the first pass
 
 
@@ -307,7 +307,7 @@ def test_it_pings_on_this_machine():
     table = [row("me", socket.gethostname(), "127.0.0.1"), row("b", "b", "127.0.0.2"), row("c", "c", "127.0.0.3")]
     said = run(table, [1, 2])
     assert [one[:3] for one in said["pings"]] == [["b", "r0", ""], ["c", "r0", ""]]
-    assert all(one[6] >= 3 for one in said["pings"])
+    assert all(one[6] >= 2 for one in said["pings"])
     assert all(0 <= one[3] < 1e6 for one in said["pings"])
     assert said["untried"] == 0
     assert [one[:2] for one in said["names"]] == [["b", "127.0.0.2"], ["c", "127.0.0.3"]]

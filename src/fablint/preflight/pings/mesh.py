@@ -57,7 +57,7 @@ class PingCounts(NamedTuple):
 
 
 FIRST = {"quick": PingCounts(36, 9), "full": PingCounts(200, 100)}  # of all pairs
-SECOND = {"quick": PingCounts(300, 35), "full": PingCounts(400, 100)}  # of pairs of an end with losses
+SECOND = {"quick": PingCounts(300, 35), "full": PingCounts(500, 100)}  # of pairs of an end with losses
 
 
 class PingTarget(NamedTuple):

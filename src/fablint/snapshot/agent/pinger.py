@@ -46,17 +46,18 @@ _TEXTS = (  # of what ping prints, in capitals or not
 def understood(said: Dict[str, Any]) -> Dict[str, Any]:
     """Parse the output of ping: `kind` is '' after an answer, else the reason; pings `sent` and `received`.
 
-    A last ping without an answer is not counted if others were answered: ping ends two round trips after it, before a
-    busy host reads the answer.
+    The last of several pings is not counted if others were answered: ping ends two round trips after it, before a busy
+    host reads the answer. An answer to it is not counted either, since the share of lost pings would be too low.
     """
     text = "%s\n%s" % (said.get("output", ""), said.get("error", ""))
     counts = re.search(r"(\d+) packets transmitted, (\d+)(?: packets)? received", text)
     sent, received = (int(counts.group(1)), int(counts.group(2))) if counts else (0, 0)
     answered = {int(number) for number in re.findall(r" bytes from [^\n]*icmp_seq=(\d+)", text)}
-    if answered and received < sent and sent not in answered:
-        sent -= 1
+    is_answered = received > 0
+    if answered and sent > 1:
+        sent, received = sent - 1, received - (sent in answered)
     found = {"kind": "", "rtt_us": None, "text": "", "sent": sent, "received": min(sent, received)}
-    if received > 0:
+    if is_answered:
         fastest = re.search(r"= ([\d.]+)/", text)
         return dict(found, rtt_us=round(float(fastest.group(1)) * 1000) if fastest else None)
     for words, kind in _TEXTS:
@@ -93,7 +94,8 @@ def added(one: Dict[str, Any], more: Dict[str, Any]) -> Dict[str, Any]:
     """Merge two results of one frame size; without an answer the kind is that of the second."""
     times = [result["rtt_us"] for result in (one, more) if result["rtt_us"] is not None]
     sums = {key: one[key] + more[key] for key in ("sent", "received")}
-    worst = {"kind": "", "text": ""} if sums["received"] else {"kind": more["kind"], "text": more["text"]}
+    is_answered = not one["kind"] or not more["kind"]
+    worst = {"kind": "", "text": ""} if is_answered else {"kind": more["kind"], "text": more["text"]}
     return dict(one, rtt_us=min(times) if times else None, **sums, **worst)
 
 
@@ -113,7 +115,7 @@ def again(own: str, peer: str, mtu: int, first: Dict[str, Any], end: float) -> D
     sizes = {size for size in (mtu, USUAL, SMALL) if size <= mtu}
     wait_for([begin(once_more, size) for size in sizes], time.monotonic() + duration(count))
     full = added(first, found[mtu]) if mtu in found else first
-    small = [(size, one) for size, one in found.items() if size < mtu and one["received"]]
+    small = [(size, one) for size, one in found.items() if size < mtu and not one["kind"]]
     if not full["kind"] or not small:
         return full
     passes, best = max(small, key=lambda pair: pair[0])
@@ -167,12 +169,13 @@ class Task:
             before = self.tried.setdefault(rail, [])
             if len(before) >= HOPELESS and not any(before):
                 return
-        one = ping(own, address, mtu)
+        first = self.count if self.is_second else FIRST
+        one = ping(own, address, mtu, first)
         self.keep(job, one)
         if one["kind"] not in ("", "not run"):
             one = again(own, address, mtu, one, self.end)
         elif not one["kind"]:
-            count = fitting(self.count - FIRST, self.end)
+            count = fitting(self.count - first, self.end)
             one = added(one, ping(own, address, mtu, count)) if count else one
         self.keep(job, one)
         with self.lock:

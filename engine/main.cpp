@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@
 #include "ranks/rank_group.hpp"
 #include "ranks/rendezvous.hpp"
 #include "ranks/socket_control.hpp"
+#include "ranks/start_watch.hpp"
 #include "spec/listing.hpp"
 
 namespace fablint {
@@ -69,7 +72,8 @@ std::vector<std::string> words_of_rank_0(RankGroup& rank_group, const std::vecto
     return all;
 }
 
-Exit execute(RankGroup& rank_group, const std::vector<std::string>& words, const std::string& program) {
+Exit execute(RankGroup& rank_group, const std::vector<std::string>& words, const std::string& program,
+             const std::function<void()>& on_start) {
     const Options options = parse_command_line(words);
     check_ranks(rank_group, options.expect_ranks);
     std::string text;
@@ -82,7 +86,7 @@ Exit execute(RankGroup& rank_group, const std::vector<std::string>& words, const
     }
     std::vector<std::string> command = words;
     command.insert(command.begin(), program);
-    return measure(rank_group, options, command);
+    return measure(rank_group, options, command, on_start);
 }
 
 extern "C" void on_signal(int) { request_stop(); }
@@ -98,9 +102,11 @@ int main(int argc, char** argv) {
     std::string message;    // printed outside the handlers: SMPI allows no MPI call inside one
     bool isolated = false;  // the other ranks do not know of the failure
     std::unique_ptr<ControlChannel> control;
+    std::optional<StartWatch> start_watch;
     if (const std::optional<Error> error = attempt([&] {
             control = join_rendezvous(words);
             if (control) return;
+            start_watch.emplace();
             start_mpi(argc, argv, wants_threads(words));
             control = make_mpi_control();
         })) {
@@ -116,7 +122,7 @@ int main(int argc, char** argv) {
         RankGroup rank_group(wall_clock(), std::move(control));
         try {
             if (!has_mpi) words = words_of_rank_0(rank_group, words);
-            status = execute(rank_group, words, argv[0]);
+            status = execute(rank_group, words, argv[0], [&start_watch] { start_watch.reset(); });
         } catch (const Error& error) {
             status = error.status();
             if (rank_group.rank() == 0) message = error.what();

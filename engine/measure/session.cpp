@@ -126,7 +126,8 @@ std::unique_ptr<Watchdog> watch(RankGroup& rank_group, double limit_s, double ro
 
 }  // namespace
 
-Exit measure(RankGroup& rank_group, const Options& options, const std::vector<std::string>& command) {
+Exit measure(RankGroup& rank_group, const Options& options, const std::vector<std::string>& command,
+             const std::function<void()>& on_start) {
     const std::vector<RowOptions> rows = collect_rows(rank_group, options);
     check_threads(rows);
     const bool has_sysfs = std::filesystem::is_directory(options.sysfs);
@@ -154,6 +155,7 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
         root.write(*store, "measuring");
         context.store = store.get();
     }
+    on_start();
     // The front end limits the time until this line, since the watchdog starts after it.
     if (!options.quiet && rank_group.rank() == 0)
         std::fprintf(stderr, "fablint-engine: started: %d ranks\n", rank_group.size());

@@ -1,6 +1,7 @@
 // One run: measures the rows and writes the run directory and tables.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,9 @@
 
 namespace fablint {
 
-// Collective. `command`: the command line, which is stored. Throws an Error if the input is wrong or the run directory
-// cannot be created; later errors are returned as the exit status.
-Exit measure(RankGroup& rank_group, const Options& options, const std::vector<std::string>& command);
+// Collective. `command`: the command line, which is stored. `on_start` is called when all ranks have started. Throws an
+// Error if the input is wrong or the run directory cannot be created; later errors are returned as the exit status.
+Exit measure(RankGroup& rank_group, const Options& options, const std::vector<std::string>& command,
+             const std::function<void()>& on_start);
 
 }  // namespace fablint

@@ -64,16 +64,17 @@ void Liveness::read(Connection& connection) {
     char text[longest_line];
     const ssize_t got = recv(connection.socket.fd(), text, sizeof text, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    const std::string end = got > 0 ? "" : end_of_connection(got);
     if (got > 0) connection.text.append(text, static_cast<std::size_t>(got));
-    for (std::size_t end = 0; (end = connection.text.find('\n')) != std::string::npos;) {
-        const std::string line = connection.text.substr(0, end);
-        connection.text.erase(0, end + 1);
+    for (std::size_t newline = 0; (newline = connection.text.find('\n')) != std::string::npos;) {
+        const std::string line = connection.text.substr(0, newline);
+        connection.text.erase(0, newline + 1);
         take(connection, line);
         if (!connection.socket.is_open()) return;
     }
     if (got > 0) return;
     connection.socket = Socket();
-    fail({connection.rank, "its process ended", false});
+    fail({connection.rank, end, false});
 }
 
 void Liveness::take(Connection& connection, const std::string& line) {

@@ -48,14 +48,6 @@ std::string place_of(const RendezvousOptions& options) {
     return (is_ipv6(options.host) ? "[" + options.host + "]" : options.host) + ":" + std::to_string(options.port);
 }
 
-// Probes an idle connection, so that the loss of a host closes it: after 30 s.
-void keep_alive(const Socket& socket) {
-    set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, 15);
-    set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 5);
-    set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
-}
-
 // Numeric addresses that a host has on this host, `own`.
 std::vector<std::string> resolved(const std::string& host, const std::string& own) {
     addrinfo hints{};

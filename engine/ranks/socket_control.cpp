@@ -19,7 +19,6 @@ namespace fablint {
 
 namespace {
 
-constexpr double connect_limit_s = 20.0;
 constexpr double send_limit_s = 600.0;   // the receiver may be busy with a round
 constexpr double longest_sleep_s = 0.2;  // of a rank that only waits
 constexpr int spins = 200;               // before such a rank sleeps
@@ -96,7 +95,7 @@ void SocketControl::receive(int from, int tag, void* data, std::size_t bytes, co
             return;
         }
         if (read(incoming)) continue;
-        if (incoming.has_ended) give_up(from, "its process ended");
+        if (!incoming.end.empty()) give_up(from, incoming.end);
         const double pause_s = idle ? idle() : spin < spins ? 0.0 : longest_sleep_s;
         if (!incoming.socket.is_open()) {
             accept(pause_s);
@@ -123,18 +122,22 @@ void SocketControl::accept(double limit_s) {
     for (auto& [caller, socket] : listener_.take_all(limit_s)) {
         if (caller.rank < 0 || caller.rank >= size()) continue;
         Incoming& incoming = incoming_[static_cast<std::size_t>(caller.rank)];
-        if (!incoming.socket.is_open()) incoming.socket = std::move(socket);
+        if (incoming.socket.is_open()) continue;
+        keep_alive(socket);
+        incoming.socket = std::move(socket);
     }
 }
 
 // Reads what has arrived, without waiting; false if nothing has.
 bool SocketControl::read(Incoming& incoming) {
-    if (!incoming.socket.is_open() || incoming.has_ended) return false;
+    if (!incoming.socket.is_open() || !incoming.end.empty()) return false;
     char text[read_bytes];
     const ssize_t got = recv(incoming.socket.fd(), text, sizeof text, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    incoming.has_ended = got <= 0;
-    if (got <= 0) return false;
+    if (got <= 0) {
+        incoming.end = end_of_connection(got);
+        return false;
+    }
     incoming.unread.append(text, static_cast<std::size_t>(got));
     std::size_t at = 0;
     for (std::int64_t length = 0; incoming.unread.size() - at >= header_bytes;) {
@@ -176,7 +179,9 @@ void SocketControl::give_up(int rank, const std::string& reason) {
     std::this_thread::sleep_for(std::chrono::seconds(1));
     become_the_last_thread();
     announce(rank, reason);
-    print_failure({rank, joined_.hosts[static_cast<std::size_t>(rank)], -1, "none", reason});
+    // Of a lost connection, this rank or the path may as well be the cause.
+    const std::string partner = reason == process_ended ? "none" : std::to_string(rank_);
+    print_failure({rank, joined_.hosts[static_cast<std::size_t>(rank)], -1, partner, reason});
     end_incomplete();
 }
 

@@ -42,7 +42,7 @@ class SocketControl : public ControlChannel {
     // The messages of one sender.
     struct Incoming {
         Socket socket;
-        bool has_ended = false;
+        std::string end;  // why the connection has ended; empty while it has not
         std::string unread;
         std::deque<Message> messages;
     };

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ranks/failure_report.hpp"
+#include "sockets/tcp_listener.hpp"
 
 namespace fablint {
 
@@ -21,6 +22,7 @@ constexpr double intervals_of_limit = 10.0;
 constexpr double rescue_after_s = 2.0;
 constexpr double stage_step_s = 1.0;
 constexpr double own_stop_s = 1.0;
+constexpr double request_after_s = 0.5;  // a rank that is silent for less is not examined for requests
 using SteadyTime = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
@@ -96,8 +98,26 @@ void Watchdog::watch() {
             rescue_();
             rescued = true;
         }
-        if (silent_s_ > limit_for(now)) report(now, silent_s_);
+        look_for_requests(now);
+        if (silent_s_ > limit_for(now) || requests_.duration_s() > connect_limit_s) report(now, silent_s_);
     }
+}
+
+// Only a rank of a pair knows which peer it requests a connection to.
+void Watchdog::look_for_requests(const Heartbeat::Reading& reading) {
+    const bool waits_for_peer = reading.phase == Heartbeat::Phase::measuring && reading.peer >= 0;
+    if (waits_for_peer && silent_s_ > request_after_s) {
+        requests_.look(SteadyTime::now());
+    } else {
+        requests_.forget();
+    }
+    const double waited_s = requests_.duration_s();
+    std::string reason;
+    if (waited_s > 0.5 * std::min(connect_limit_s, limit_s_))
+        reason = "no TCP connection to " + (requests_.address().empty() ? "it" : requests_.address()) + " for " +
+                 std::to_string(std::lround(waited_s)) + " s";
+    const std::lock_guard<std::mutex> lock(mutex_);
+    request_reason_ = std::move(reason);
 }
 
 double Watchdog::limit_for(const Heartbeat::Reading& reading) const {
@@ -121,7 +141,7 @@ void Watchdog::end(const Failure& failure) const {
         print_failure({failure.rank, rank_group_.host_of(failure.rank), reading.round, "none", failure.reason});
     } else if (failure.rank == rank_group_.rank() && is_waiting_for_peer(reading)) {
         // Both ends of a cut path report each other: neither knows which of them is cut off.
-        print_silence(reading, silent_s_);
+        print_silence(reading, wait_reason(reading, silent_s_));
     }
     end_incomplete();
 }
@@ -131,10 +151,15 @@ bool Watchdog::is_waiting_for_peer(const Heartbeat::Reading& reading) const {
     return reading.phase == Heartbeat::Phase::measuring && reading.peer >= 0 && silent_s_ > 0.5 * limit_s_;
 }
 
-void Watchdog::print_silence(const Heartbeat::Reading& reading, double silent_s) const {
+void Watchdog::print_silence(const Heartbeat::Reading& reading, const std::string& reason) const {
     const bool measuring = reading.phase == Heartbeat::Phase::measuring;
     print_failure({reading.peer, rank_group_.host_of(reading.peer), reading.round,
-                   measuring ? std::to_string(rank_group_.rank()) : "none", silence_reason(reading, silent_s)});
+                   measuring ? std::to_string(rank_group_.rank()) : "none", reason});
+}
+
+std::string Watchdog::wait_reason(const Heartbeat::Reading& reading, double silent_s) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return request_reason_.empty() ? silence_reason(reading, silent_s) : request_reason_;
 }
 
 void Watchdog::report(const Heartbeat::Reading& reading, double silent_s) const {
@@ -145,8 +170,9 @@ void Watchdog::report(const Heartbeat::Reading& reading, double silent_s) const 
                      rank_group_.rank(), rank_group_.host_of(rank_group_.rank()).c_str(),
                      static_cast<long long>(reading.round), std::lround(silent_s));
     } else {
-        rank_group_.control().announce(reading.peer, silence_reason(reading, silent_s));
-        print_silence(reading, silent_s);
+        const std::string reason = wait_reason(reading, silent_s);
+        rank_group_.control().announce(reading.peer, reason);
+        print_silence(reading, reason);
     }
     end_incomplete();
 }

@@ -4,8 +4,10 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 
+#include "host/connection_requests.hpp"
 #include "ranks/rank_group.hpp"
 
 namespace fablint {
@@ -17,9 +19,10 @@ namespace fablint {
 // A waiting rank reports its peer only if the peer does not reply to probes (RankGroup::wait sends them): a peer that
 // waits itself is not reported. In a group of more than two ranks it is unknown which rank is late: every waiting rank
 // reports itself, and the rank without a report is the stalled one. In a pair the report comes after `limit_s` without
-// a message; at a barrier, where the peer may still be measuring, after the longest duration of a round more. A rank
-// that reports writes a `failed:` line and ends its process; the launcher then ends the other ranks. A rank that learns
-// that it has failed, while it waits for its own peer, reports this peer: the two ends of a cut path report each other.
+// a message, sooner if this rank requests a TCP connection in vain; at a barrier, where the peer may still be
+// measuring, after the longest duration of a round more. A rank that reports writes a `failed:` line and ends its
+// process; the launcher then ends the other ranks. A rank that learns that it has failed, while it waits for its own
+// peer, reports this peer: the two ends of a cut path report each other.
 class Watchdog {
   public:
     // `round_s`: time limit of a round. `rescue`: called from the watchdog's thread when the rank has made no progress
@@ -33,19 +36,23 @@ class Watchdog {
     void watch();
     bool sleep(double interval_s);  // false when the run is over
     double limit_for(const Heartbeat::Reading& reading) const;
+    void look_for_requests(const Heartbeat::Reading& reading);
     void end(const Failure& failure) const;  // does not return
     bool is_waiting_for_peer(const Heartbeat::Reading& reading) const;
-    void print_silence(const Heartbeat::Reading& reading, double silent_s) const;
+    void print_silence(const Heartbeat::Reading& reading, const std::string& reason) const;
+    std::string wait_reason(const Heartbeat::Reading& reading, double silent_s) const;
     [[noreturn]] void report(const Heartbeat::Reading& reading, double silent_s) const;
 
     RankGroup& rank_group_;
     double limit_s_;
     double round_s_;
     std::function<void()> rescue_;
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::condition_variable ended_;
     bool over_ = false;
     std::atomic<double> silent_s_{0.0};  // since the last progress or reply
+    VainRequests requests_;              // of connections, while this rank waits for its peer
+    std::string request_reason_;         // guarded by mutex_; empty unless they are the reason for the silence
     std::thread thread_;
 };
 

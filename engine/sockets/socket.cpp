@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -68,6 +69,18 @@ std::pair<Socket, SocketAddress> listening_socket(const std::string& host, int p
 
 void set_option(const Socket& socket, int level, int option, int value) {
     setsockopt(socket.fd(), level, option, &value, sizeof value);
+}
+
+void keep_alive(const Socket& socket) {
+    set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, 15);
+    set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 5);
+    set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
+}
+
+std::string end_of_connection(ssize_t received) {
+    const bool has_peer_ended = received == 0 || errno == ECONNRESET || errno == EPIPE;
+    return has_peer_ended ? process_ended : std::string("its host does not answer: ") + std::strerror(errno);
 }
 
 bool wait_until(const Socket& socket, short events, SteadyTime::time_point deadline) {

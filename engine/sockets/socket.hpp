@@ -46,6 +46,15 @@ std::pair<Socket, SocketAddress> listening_socket(const std::string& host, int p
 
 void set_option(const Socket& socket, int level, int option, int value);
 
+// Lets the kernel probe the peer while the connection is idle: a connection that only receives ends 30 s after the loss
+// of the peer's host or of the path to it.
+void keep_alive(const Socket& socket);
+
+constexpr const char* process_ended = "its process ended";
+
+// Why a connection that only receives has ended, where recv() has returned `received`, which is not positive.
+std::string end_of_connection(ssize_t received);
+
 // Waits for events on one socket; false after the deadline.
 bool wait_until(const Socket& socket, short events, SteadyTime::time_point deadline);
 

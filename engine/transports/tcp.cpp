@@ -22,7 +22,6 @@ namespace fablint {
 
 namespace {
 
-constexpr double connect_limit_s = 20.0;
 // Messages from this size on are divided among the streams of a pair; smaller ones take the streams by turns.
 constexpr std::size_t smallest_piece = 16 << 10;
 // Sends from this size on are offered to the kernel without a copy (MSG_ZEROCOPY): below about 10 KiB, pinning the

@@ -270,21 +270,87 @@ def test_what_a_rank_waits_for_is_a_message_of_the_start_and_no_start(join: Join
     assert all(process.poll() is None for process in processes)
 
 
+def test_a_blocked_connection_of_mpi_is_why_the_ranks_did_not_start() -> None:
+    watch = Watch([], 2)
+    reason = "no TCP connection to 10.0.0.1 (n1) for 10 s"
+    watch.take(f"fablint-engine: unconnected: n2: {reason}", NoProgress(), 0.0)
+    watch.take("some words of the launcher", NoProgress(), 0.0)
+    assert not watch.started
+    assert watch.absence() == f"n2: {reason}; some words of the launcher"
+
+
+_BLOCKED = """set -e
+ip link set lo up
+for part in "control 10.9.7.1" "data 10.9.8.1"; do
+    set -- $part
+    ip link add $1 type veth peer name $1-peer
+    ip address add $2/24 dev $1
+    ip link set $1 up
+    ip link set $1-peer up
+done
+nft add table inet blocked
+nft 'add chain inet blocked out { type filter hook output priority 0; }'
+nft 'add rule inet blocked out ip daddr 10.9.8.1 tcp flags syn / syn,ack ACTION'
+for rank in 1 0; do
+    "$ENGINE" --rendezvous 10.9.7.1:20000 --ranks 2 --rank $rank --watchdog 4 \
+        latency --transport ofi --device data --sizes 8 &
+done
+wait
+"""
+
+
+@pytest.mark.long
+def test_a_library_that_requests_a_connection_in_vain_is_not_waited_for() -> None:
+    """libfabric repeats a request without an answer, and at once one that is refused, and prints nothing."""
+    blocked = subprocess.run(["unshare", "-rn", "nft", "add table inet blocked"], capture_output=True, text=True)
+    if blocked.returncode:
+        pytest.skip(f"a network name space cannot block a connection: {blocked.stderr}")
+    engine = built_engine(selected_mpis()[0]).path
+    environ = {**System().environ, "FABLINT_TOKEN": TOKEN, "ENGINE": str(engine), "FI_TCP_IFACE": "data"}
+    runs = [
+        subprocess.Popen(
+            ["unshare", "-rn", "sh", "-c", _BLOCKED.replace("ACTION", action)],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environ,
+        )
+        for action in ("drop", "reject with tcp reset")
+    ]
+    for run in runs:
+        said = run.communicate(timeout=LIMIT_S)[1]
+        if "install libfabric" in said:
+            pytest.skip(said)
+        request = r"failed: rank 1 \(.*\), round 0, partner 0: no TCP connection to (10.9.8.1|it) for \d s"
+        assert re.search(request, said), said
+
+
+def connections_that_are_probed(pid: int) -> int:
+    """TCP connections of a process for which the kernel's timer of keep-alive probes runs."""
+    sockets = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}
+    tables = [Path(f"/proc/{pid}/net/{name}").read_text() for name in ("tcp", "tcp6")]
+    lines = [line.split() for table in tables for line in table.splitlines()[1:]]
+    return sum(f"socket:[{words[9]}]" in sockets and words[5].startswith("02:") for words in lines)
+
+
 def test_a_rank_that_dies_is_named_and_what_was_measured_is_kept(hosts: FakeHosts) -> None:
+    """The kernel also probes the connections of control messages: without a host there is no end of its process."""
     row = "latency --transport tcp --pattern all-pairs --repeats 1000 --sizes 8 --budget 0.02"
 
     def end() -> None:
         deadline = time.monotonic() + LIMIT_S
         while not any(hosts.run.glob("latency/count/c.*")) and time.monotonic() < deadline:
             time.sleep(0.05)
+        probed.append(connections_that_are_probed(hosts.attributes["rank_pid"][2]))
         os.kill(hosts.attributes["rank_pid"][2], signal.SIGKILL)
 
+    probed: list[int] = []
     killer = threading.Thread(target=end)
     killer.start()
     outcome = hosts.measure(f"{HERE} n2 n3", row)
     killer.join()
     named = {failed.rank for failed in outcome.failed} | {death.rank for death in outcome.deaths}
     assert (outcome.status, named) == (3, {2}), outcome
+    assert probed[0] >= 2  # to rank 0, which reports ranks that have failed, and from the ranks that send to this one
     assert any(hosts.run.glob("latency/count/c.*"))
 
 

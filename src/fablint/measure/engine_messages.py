@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 PREFIX = "fablint-engine: "
@@ -13,6 +13,9 @@ _SIZE = re.compile(r"(?P<row>[^:]+): size (?P<size>\d+) of (?P<of>\d+)")
 _STALLED = re.compile(r"stalled: rank (?P<rank>\d+) \([^)]*\), round (?P<round>-?\d+): (?P<reason>.*)")
 _ENDED = re.compile(r"ended: status (?P<status>\d)")
 _WAITING = re.compile(r"waiting: rank (?P<rank>\d+) \((?P<host>[^)]*)\): (?P<reason>.*)")
+_STARTED = re.compile(r"started: .*")
+_ERROR = re.compile(r"error: (?P<text>.*)", re.DOTALL)
+_UNCONNECTED = re.compile(r"unconnected: (?P<host>\S+): (?P<reason>.*)")
 _FAILED = re.compile(
     r"failed: rank (?P<rank>\d+) \((?P<host>[^)]*)\), round (?P<round>-?\d+), "
     r"partner (?P<partner>\d+|none): (?P<reason>.*)"
@@ -120,6 +123,14 @@ class WaitingRank:
 
 
 @dataclass(frozen=True)
+class UnconnectedHost:
+    """A host on which the MPI library of a rank requests a TCP connection in vain while the ranks start."""
+
+    host: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class ErrorMessage:
     """The line with the reason why the engine stopped."""
 
@@ -133,7 +144,42 @@ class EndMessage:
     status: int
 
 
-Message = StartMessage | RoundMessage | SizeMessage | FailedRank | StalledRank | WaitingRank | ErrorMessage | EndMessage
+Message = (
+    StartMessage
+    | RoundMessage
+    | SizeMessage
+    | FailedRank
+    | StalledRank
+    | WaitingRank
+    | UnconnectedHost
+    | ErrorMessage
+    | EndMessage
+)
+
+
+def _round(match: re.Match[str]) -> Message:
+    left_s = match["left"]
+    return RoundMessage(match["row"], int(match["round"]), int(match["of"]), float(left_s) if left_s else None)
+
+
+def _failed(match: re.Match[str]) -> Message:
+    partner = None if match["partner"] == "none" else int(match["partner"])
+    number = int(match["round"])  # -1: before the first
+    reason = f"failed ({match['reason']})"
+    return FailedRank(int(match["rank"]), match["host"], number if number >= 0 else None, partner, reason)
+
+
+_LINES: Sequence[tuple[re.Pattern[str], Callable[[re.Match[str]], Message]]] = (
+    (_ROUND, _round),
+    (_SIZE, lambda match: SizeMessage(match["row"], int(match["size"]), int(match["of"]))),
+    (_FAILED, _failed),
+    (_STALLED, lambda match: StalledRank(int(match["rank"]), int(match["round"]), match["reason"])),
+    (_WAITING, lambda match: WaitingRank(int(match["rank"]), match["host"], match["reason"])),
+    (_UNCONNECTED, lambda match: UnconnectedHost(match["host"], match["reason"])),
+    (_ENDED, lambda match: EndMessage(int(match["status"]))),
+    (_STARTED, lambda _: StartMessage()),
+    (_ERROR, lambda match: ErrorMessage(match["text"])),
+)
 
 
 def parse(line: str) -> Message | None:
@@ -144,26 +190,5 @@ def parse(line: str) -> Message | None:
     _, marker, text = line.partition(PREFIX)
     if not marker:
         return None
-    if match := _ROUND.fullmatch(text):
-        left_s = match["left"]
-        return RoundMessage(match["row"], int(match["round"]), int(match["of"]), float(left_s) if left_s else None)
-    if match := _SIZE.fullmatch(text):
-        return SizeMessage(match["row"], int(match["size"]), int(match["of"]))
-    if match := _FAILED.fullmatch(text):
-        partner = None if match["partner"] == "none" else int(match["partner"])
-        reason = f"failed ({match['reason']})"
-        round_number = int(match["round"])  # -1: before the first
-        return FailedRank(
-            int(match["rank"]), match["host"], round_number if round_number >= 0 else None, partner, reason
-        )
-    if match := _STALLED.fullmatch(text):
-        return StalledRank(int(match["rank"]), int(match["round"]), match["reason"])
-    if match := _WAITING.fullmatch(text):
-        return WaitingRank(int(match["rank"]), match["host"], match["reason"])
-    if match := _ENDED.fullmatch(text):
-        return EndMessage(int(match["status"]))
-    if text.startswith("started: "):
-        return StartMessage()
-    if text.startswith("error: "):
-        return ErrorMessage(text.removeprefix("error: "))
-    return None
+    matches = ((pattern.fullmatch(text), message_of) for pattern, message_of in _LINES)
+    return next((message_of(match) for match, message_of in matches if match), None)

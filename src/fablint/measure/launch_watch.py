@@ -15,6 +15,7 @@ from fablint.measure.engine_messages import (
     RoundMessage,
     SizeMessage,
     StalledRank,
+    UnconnectedHost,
     WaitingRank,
 )
 from fablint.measure.launchers.launcher import Death, Mpiexec
@@ -43,6 +44,7 @@ class Watch:
     reported: list[FailedRank] = field(default_factory=list)
     stalled: list[StalledRank] = field(default_factory=list)
     launcher_output: list[str] = field(default_factory=list)  # lines that are not the engine's
+    unconnected: list[UnconnectedHost] = field(default_factory=list)
     joining: Joining = field(default_factory=Joining)
     started: bool = False
     start_s: float = 0.0  # duration of the start of the ranks
@@ -55,10 +57,10 @@ class Watch:
     def take(self, line: str, progress: Progress, now: float) -> None:
         """Process one line of the engine's output, read at `now`, in seconds of the monotonic clock."""
         message = engine_messages.parse(line)
-        self.started |= message is not None and not isinstance(message, WaitingRank)
+        self.started |= message is not None and not isinstance(message, WaitingRank | UnconnectedHost)
         match message:
-            case WaitingRank():
-                self.joining.take(message, now)
+            case WaitingRank() | UnconnectedHost():
+                self._wait(message, now)
             case RoundMessage() as begun:
                 self._round(begun, progress)
             case SizeMessage(row, size, of):
@@ -104,7 +106,8 @@ class Watch:
 
     def absence(self) -> str:
         """Why the ranks have not started so far, as the ranks and the launcher report it."""
-        reports = filter(None, (self.joining.missing, self.launcher_message()))
+        unconnected = [f"{report.host}: {report.reason}" for report in self.unconnected[:_MOST_NAMED]]
+        reports = filter(None, (self.joining.missing, *unconnected, self.launcher_message()))
         return "; ".join(reports) or "no message from the launcher"
 
     def has_unreachable_host(self) -> bool:
@@ -126,6 +129,13 @@ class Watch:
             return FailedRank(candidates[0], None, first.round, None, f"failed ({first.reason})")
         names = ", ".join(map(str, candidates[:_MOST_NAMED])) + (", ..." if len(candidates) > _MOST_NAMED else "")
         return FailedRank(None, None, first.round, None, f"among {names or 'all'} failed ({first.reason})")
+
+    def _wait(self, message: WaitingRank | UnconnectedHost, now: float) -> None:
+        """Keep what a rank waits for while the ranks start."""
+        if isinstance(message, WaitingRank):
+            self.joining.take(message, now)
+        else:
+            self.unconnected.append(message)
 
     def _round(self, begun: RoundMessage, progress: Progress) -> None:
         if begun.row not in self.rows_begun:

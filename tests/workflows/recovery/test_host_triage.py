@@ -83,6 +83,15 @@ def test_a_rank_that_died_needs_no_trial(cluster: FakeCluster) -> None:
     assert cluster.launches == []
 
 
+def test_a_host_whose_connection_for_control_messages_was_lost_is_tried_again(cluster: FakeCluster) -> None:
+    """It has no round, as a rank that died; the path to the rank that reports it may be the cause."""
+    triage, _ = triage_of(cluster)
+    lost = {**stalled("h1", partner=3), "round": None}
+    assert find_failed(triage, [lost], ["h3"])
+    assert list(triage.failed_pairs) == [frozenset(("h1", "h3"))]
+    assert cluster.launches
+
+
 def test_a_host_that_is_known_already_is_not_found_again(cluster: FakeCluster) -> None:
     cluster.silent = {"h2"}
     triage, _ = triage_of(cluster)

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <exception>
 #include <random>
 #include <thread>
@@ -65,6 +66,14 @@ class Stranger {
 };
 
 }  // namespace
+
+TEST_CASE("a connection that has ended says whether the process or the host of its peer has") {
+    CHECK(end_of_connection(0) == "its process ended");
+    errno = ECONNRESET;
+    CHECK(end_of_connection(-1) == "its process ended");
+    errno = ETIMEDOUT;
+    CHECK(end_of_connection(-1) == "its host does not answer: Connection timed out");
+}
 
 TEST_CASE("a rank without the token, a second process of a rank and another number of ranks are refused") {
     const int port = free_port();

@@ -67,7 +67,8 @@ class HostTriage:
         self.failed_hosts |= silent
         if not silent:
             for entry in entries:
-                if entry.get("round") is None and entry["host"] in present:
+                is_death = entry.get("round") is None and entry.get("partner") is None
+                if is_death and entry["host"] in present:
                     self.failed_hosts.setdefault(entry["host"], _died(entry))
         if {*self.failed_hosts, *self.failed_pairs} == before:
             self._retest([(entry["host"], other) for entry, other in zip(entries, partners, strict=True)], present)

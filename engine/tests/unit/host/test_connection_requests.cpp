@@ -1,0 +1,92 @@
+// TCP connections that this process requests in vain.
+#include <arpa/inet.h>
+#include <doctest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "host/connection_requests.hpp"
+#include "sockets/socket.hpp"
+
+using namespace fablint;
+
+namespace {
+
+using Sockets = std::vector<UnconnectedSocket>;
+
+// Seconds of requests, of looks at the sockets at intervals of `pause_s`.
+double duration_s(const std::vector<Sockets>& looks, double pause_s = 1.0) {
+    std::size_t next = 0;
+    VainRequests requests([&] { return looks[next++]; });
+    for (std::size_t i = 0; i < looks.size(); ++i)
+        requests.look(VainRequests::Clock::time_point() +
+                      std::chrono::milliseconds(static_cast<int>(1e3 * pause_s * static_cast<double>(i + 1))));
+    return requests.duration_s();
+}
+
+// A listener on the loopback whose queue is full: the kernel does not answer further requests.
+class FullListener {
+  public:
+    FullListener() : listening_(socket(AF_INET, SOCK_STREAM, 0)) {
+        address_ = socket_address("127.0.0.1", 0);
+        REQUIRE(bind(listening_.fd(), address_.get(), address_.length) == 0);
+        REQUIRE(listen(listening_.fd(), 0) == 0);
+        REQUIRE(getsockname(listening_.fd(), address_.get(), &address_.length) == 0);
+        first_ = Socket(socket(AF_INET, SOCK_STREAM, 0));
+        REQUIRE(connect(first_.fd(), address_.get(), address_.length) == 0);
+    }
+    const SocketAddress& address() const { return address_; }
+
+  private:
+    Socket listening_, first_;
+    SocketAddress address_;
+};
+
+}  // namespace
+
+TEST_CASE("the table of the kernel names the addresses that have not answered") {
+    std::istringstream v4(
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+        "   5: 0100007F:C49A 0100007F:E4C1 01 00000000:00000000 02:00007374 00000000     0        0 17366304 2 0 2\n"
+        "   6: 0100007F:1AA2 FFFFFFFF:0400 02 00000001:00000000 01:0000156A 00000003     0        0 17366305 2 0 2\n"
+        "   7: cut\n");
+    CHECK(requested_addresses(v4) == std::map<std::uint64_t, std::string>{{17366305, "255.255.255.255"}});
+    std::istringstream v6(
+        "   3: 00000000000000000000000000000000:0016 FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF:9C40 02 "
+        "00000001:00000000 01:00000000 00000000     0        0 8 2 0 2\n");
+    CHECK(requested_addresses(v6) ==
+          std::map<std::uint64_t, std::string>{{8, "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"}});
+}
+
+TEST_CASE("a request to a host that does not answer is found with its address") {
+    const FullListener listener;
+    const Socket request = new_socket(AF_INET);
+    REQUIRE(connect(request.fd(), listener.address().get(), listener.address().length) != 0);
+    const Sockets sockets = unconnected_sockets();
+    const auto found = std::find_if(sockets.begin(), sockets.end(), [](const auto& one) { return one.is_requesting; });
+    REQUIRE(found != sockets.end());
+    CHECK(found->address == "127.0.0.1");
+    CHECK(unconnected_sockets("/no/such/folder").empty());
+}
+
+TEST_CASE("a request that is refused leaves a socket without a connection") {
+    const SocketAddress nowhere = socket_address("127.0.0.1", 1);
+    const std::size_t before = unconnected_sockets().size();
+    const Socket request = new_socket(AF_INET);
+    CHECK(connect(request.fd(), nowhere.get(), nowhere.length) != 0);
+    const Sockets sockets = unconnected_sockets();
+    CHECK(sockets.size() == before + 1);
+    CHECK(std::none_of(sockets.begin(), sockets.end(), [](const auto& one) { return one.is_requesting; }));
+}
+
+TEST_CASE("requests last as long as a socket waits, or new sockets are refused again and again") {
+    const UnconnectedSocket waiting{1, true, "10.0.0.1"}, idle{2, false, ""};
+    CHECK(duration_s({{}, {waiting}, {waiting}, {waiting}}) == 2.0);
+    CHECK(duration_s({{idle}, {idle}, {idle}, {idle}}) == 0.0);  // a library keeps it for later
+    CHECK(duration_s({{{1, false, ""}}, {{2, false, ""}}, {{3, false, ""}}, {idle, {4, false, ""}}}) == 2.0);
+    CHECK(duration_s({{waiting}, {}, {waiting}}) == 2.0);       // repeated at once
+    CHECK(duration_s({{waiting}, {}, {waiting}}, 2.0) == 0.0);  // another request, later
+}

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/errors.hpp"
+#include "verbs/verbs_failure.hpp"
 #include "verbs/verbs_window.hpp"
 
 namespace fablint {
@@ -25,6 +26,7 @@ constexpr int most_completions = 8192;
 constexpr int most_owed = 32;  // receives of a peer that are posted later
 // While nothing arrives, the transport looks at the clock after so many polls, and at the peers after so long.
 constexpr std::uint64_t polls_between_checks = 4096;
+constexpr double reason_limit_s = 1.0;  // for the completion that says why a queue pair has failed
 constexpr auto quiet_limit = std::chrono::seconds(1);
 
 // The messages that a peer will send. Receives are posted ahead, at least as many as the peer sends before it waits for
@@ -264,7 +266,8 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
         for (int i = 0; i < count; ++i) {
             const ibv_wc& completion = completions[static_cast<std::size_t>(i)];
             QueuePair& pair = *pairs_[QueuePair::index_of(completion)];
-            if (completion.status != IBV_WC_SUCCESS) fail(pair.peer(), completion);
+            if (completion.status != IBV_WC_SUCCESS)
+                fail(pair.peer(), {completions.begin() + i, completions.begin() + count});
             if (pair.retire(completion) == VerbsWork::Kind::expected) arrive(pair.peer());
         }
         if (progress_.unposted > 0)
@@ -289,7 +292,17 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
         }
     }
 
-    [[noreturn]] void fail(int peer, const ibv_wc& completion) const {
+    [[noreturn]] void fail(int peer, std::vector<ibv_wc> completions) {
+        const auto is_of_peer = [this, peer](const ibv_wc& completion) {
+            return pairs_[QueuePair::index_of(completion)]->peer() == peer;
+        };
+        const auto poll = [this] {
+            std::vector<ibv_wc> more(16);
+            const int count = ibv_poll_cq(completions_.get(), static_cast<int>(more.size()), more.data());
+            more.resize(static_cast<std::size_t>(std::max(0, count)));
+            return more;
+        };
+        const ibv_wc completion = failure_of(std::move(completions), is_of_peer, poll, reason_limit_s);
         std::string reason = std::string("verbs: ") + ibverbs().wc_status_str(completion.status);
         if (completion.status == IBV_WC_RETRY_EXC_ERR)
             reason = "verbs: no acknowledgement from its queue pair: it has ended, or there is no path to it";

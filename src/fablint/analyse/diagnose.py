@@ -24,7 +24,7 @@ from fablint.analyse.findings.paths.assumed_paths import through_neighbours
 from fablint.analyse.findings.paths.declared_speeds import by_design
 from fablint.analyse.findings.paths.healthy_paths import healthy_paths
 from fablint.analyse.findings.paths.merged_findings import without_geometry
-from fablint.analyse.findings.paths.pair_routes import off_slow_paths
+from fablint.analyse.findings.paths.pair_routes import moments_of_load, off_slow_paths
 from fablint.analyse.findings.paths.path_streams import about_paths
 from fablint.analyse.findings.paths.uplinks import uplinks_together
 from fablint.analyse.findings.population_findings import HostFacts, populations
@@ -125,6 +125,7 @@ def diagnose(
         *wiring_notes,
         *paths.notes,
         *path_notes,
+        *moments_of_load(judged, placement),
         *geometry,
         *designed.notes,
         *beside_notes,

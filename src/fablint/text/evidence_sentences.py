@@ -202,6 +202,8 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     " other times {slow_at_other_times} of {measured_at_other_times}",
     "one_direction": "slow in this direction only, far beyond the noise of all other pairs; both ends are fine with"
     " their other partners. A moment of load during one measurement looks the same",
+    "one_direction_once": "slow in this direction only, far beyond the noise of all other pairs; both ends are fine"
+    " with their other partners. It was measured once: a moment of load looks the same",
     "one_direction_shared": "slow in this direction only, far beyond the noise of all other pairs; others sent at the"
     " same time, and messages that share a link take longer in this run",
     "faster_pairs": "{pairs:#direction} of pairs of hosts ({shown}) far faster than all others of their kind; which of"

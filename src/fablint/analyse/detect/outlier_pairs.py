@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from fablint.analyse.data.binomial import upper_tail
 from fablint.analyse.data.pair_matrix import Codes, Pairs, Values
 from fablint.analyse.data.robust_stats import Floats, adjust_p_values, robust_sd
+from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover
 from fablint.analyse.settings import Settings
@@ -22,6 +24,8 @@ RARE = 0.05  # share of the tail of a large run: begin of the examined losses in
 MOST_ISOLATED = 20  # slow directions that one view reports: more of them have a common cause
 GAPS = 30  # order statistics from which the tail of the noise is estimated
 FAR = 10.0  # robust standard deviations from which a direction is isolated, without an estimate of the tail
+
+Losses = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,10 @@ class SlowPair:
     # log-effect of the better direction, or of the direction from the first rank to the second; below 0: faster
     loss: float
     one_way: bool = False  # whether only the messages from the first rank to the second are slow
+    once: bool = False  # of a direction: whether it was measured once, in a run in rounds, which a check continues
+    # of a direction: number of other measurements that were about as slow, if at their rate a direction is expected to
+    # be slow in most of its rounds by chance
+    moments: int = 0
     # whether it was measured only while other pairs sent, in a view where sharing a link costs time
     beside: bool = False
     meanwhile: Meanwhile | None = None  # why its time and not its route may be the cause
@@ -56,14 +64,20 @@ class _Tail:
     """
 
     ranks: int
+    in_rounds: bool  # whether the run has a list of rounds, and not a matrix of all pairs
     key: Codes  # (k,) source times `ranks` plus destination, ascending
-    loss: npt.NDArray[np.float32]  # (k,) log-effect
-    cells: int  # number of directions measured, in the tail and outside
+    loss: Losses  # (k,) log-effect
+    rounds: Codes  # (k,) number of rounds in which the direction was measured
+    moments: Losses  # (m,) log-effects of slow measurements of directions that were slow in the fewer of their rounds
+    directions: Codes  # number of directions that were measured in 0, 1, 2, ... rounds, in the tail and outside
+
+    @property
+    def cells(self) -> int:
+        """Number of directions measured."""
+        return int(self.directions.sum())
 
 
-def slow_pairs(
-    evidence: Evidence, effects: Effects, settings: Settings, *, views: int, one_way: bool
-) -> list[SlowPair]:
+def slow_pairs(evidence: Evidence, effects: Effects, settings: Settings, flows: Flows, *, views: int) -> list[SlowPair]:
     """Return pairs for a retest: slow in both directions, and of streams also isolated slow directions.
 
     If no pair is slow and switches are known: pairs that are faster than all other pairs of their kind.
@@ -76,13 +90,13 @@ def slow_pairs(
         Fitted model of the view.
     settings
         Tolerance and `route_rate`.
+    flows
+        The view. A round trip that was slow once of twice was a slow moment, and not a direction.
     views
         Number of views of the run, which share the error probability.
-    one_way
-        Whether a measurement crosses the network in one direction only. A round trip that was slow once of twice was a
-        slow moment.
     """
-    tail = _tail_of(evidence, effects, settings)
+    one_way = flows.one_way
+    tail = _tail_of(evidence, effects, settings, flows)
     slow = _slow_in_both_directions(tail, settings, views)
     if one_way:
         known = {tuple(sorted(pair.ranks)) for pair in slow}
@@ -90,7 +104,7 @@ def slow_pairs(
         slow += [pair for pair in isolated if tuple(sorted(pair.ranks)) not in known]
     if slow or not evidence.placement.switches:  # without a topology, pairs on one switch may be faster by design
         return slow
-    mirrored = _tail_of(evidence, effects, settings, sign=-1)
+    mirrored = _tail_of(evidence, effects, settings, flows, sign=-1)
     if one_way:
         fast = _isolated(mirrored, evidence.noise, settings, views)
     else:
@@ -128,6 +142,8 @@ def _isolated(tail: _Tail, noise: Values, settings: Settings, views: int) -> lis
     """Return directions with a loss in scope beyond the tail of the noise.
 
     With fewer than four times GAPS directions the tail is unknown: all directions far from the bulk are returned.
+
+    The gap separates slow routes from the tail, and also moments of load, which have a tail of their own.
     """
     order = np.argsort(-tail.loss, kind="stable")
     loss = tail.loss[order].astype(np.float64)
@@ -137,11 +153,39 @@ def _isolated(tail: _Tail, noise: Values, settings: Settings, views: int) -> lis
     else:
         shift = robust_sd(noise) if tail.cells < 10 * GAPS else 0.0
         count = _beyond_gap(loss[loss > 0] + shift, most, settings.route_rate / views)
-    keys = tail.key[order[:count]]
+    if not count:
+        return []
+    isolated = order[:count]
+    ends = np.stack(np.divmod(tail.key[isolated], tail.ranks), axis=1).tolist()
+    once = (tail.in_rounds & (tail.rounds[isolated] == 1)).tolist()
+    moments = _moments(tail, isolated, settings.route_rate / views).tolist()
     return [
-        SlowPair((int(a), int(b)), float(x), one_way=True)
-        for a, b, x in zip(keys // tail.ranks, keys % tail.ranks, loss[:count], strict=True)
+        SlowPair((a, b), x, one_way=True, once=is_single, moments=others)
+        for (a, b), x, is_single, others in zip(ends, loss[:count].tolist(), once, moments, strict=True)
     ]
+
+
+def _moments(tail: _Tail, isolated: Codes, chance: float) -> Codes:
+    """Return the number of moments of load that explain each of the isolated directions; 0: they do not explain it.
+
+    With fewer than four times GAPS directions a slow cable is as few slow directions as moments are: none is explained.
+
+    A moment of load during one measurement slows one direction, as a slow route does: one measurement does not show
+    which it was. The rate of such moments is counted on the other measurements beyond the gap: the only ones of their
+    directions, and those of directions that were fast in most of their rounds. Moments explain a direction if, at this
+    rate, a direction that was measured as often is expected to be slow in most of its rounds with more than `chance`.
+    """
+    if tail.cells < 4 * GAPS:
+        return np.zeros(isolated.size, dtype=np.int64)
+    rounds = tail.rounds[isolated]
+    source, target = np.divmod(tail.key[isolated], tail.ranks)
+    both = np.isin(target * tail.ranks + source, tail.key[isolated])  # a slow pair
+    once = (rounds == 1) & ~both
+    known = np.count_nonzero(tail.moments >= tail.loss[isolated[-1]])
+    others = np.count_nonzero(once) + known - once
+    measured = tail.directions @ np.arange(tail.directions.size)
+    expected = tail.directions[rounds] * upper_tail(rounds // 2 + 1, rounds, others / measured)
+    return np.where(expected > chance, others, 0)
 
 
 def _beyond_gap(loss: Floats, most: int, chance: float) -> int:
@@ -170,13 +214,14 @@ def _beyond_gap(loss: Floats, most: int, chance: float) -> int:
     return count
 
 
-def _tail_of(evidence: Evidence, effects: Effects, settings: Settings, sign: int = 1) -> _Tail:
+def _tail_of(evidence: Evidence, effects: Effects, settings: Settings, flows: Flows, sign: int = 1) -> _Tail:
     """Return the slowest hundredth of all cells, at least the slowest thousand; with `sign` -1 the fastest."""
     pairs = evidence.pairs
     sample_rows = np.arange(0, pairs.ranks, max(1, pairs.value.size // SAMPLE_CELLS))
     sample = sign * leftover(effects, sample_rows, cap=True)[evidence.gain[sample_rows] != 0]
     if not sample.size:
-        return _Tail(pairs.ranks, np.empty(0, np.int64), np.empty(0, np.float32), 0)
+        none, no_loss = np.empty(0, np.int64), np.empty(0, np.float32)
+        return _Tail(pairs.ranks, False, none, no_loss, none, no_loss, none)
     share = min(1.0, max(TAIL_SHARE, TAIL_CELLS / sample.size))
     floor, rare = np.maximum(0.0, np.quantile(sample, (1 - share, 1 - share * RARE))).tolist()
     if share == TAIL_SHARE:  # tolerated losses of a large run with little noise are not examined
@@ -196,10 +241,23 @@ def _tail_of(evidence: Evidence, effects: Effects, settings: Settings, sign: int
     order = np.lexsort((loss, key))
     key, loss = key[order], loss[order]
     if pairs.partner is not None:
-        all_pairs, rounds = np.unique(np.concatenate(all_keys), return_counts=True)
-        cells = all_pairs.size
-        key, loss = _in_most_rounds(key, loss, all_pairs, rounds)
-    return _Tail(pairs.ranks, key, loss, cells)
+        return _in_most_rounds(pairs.ranks, key, loss, np.concatenate(all_keys))
+    rounds, directions = _rounds_of_matrix(flows, key, pairs.ranks, cells)
+    return _Tail(pairs.ranks, False, key, loss, rounds, np.empty(0, np.float32), directions)
+
+
+def _rounds_of_matrix(flows: Flows, key: Codes, ranks: int, cells: int) -> tuple[Codes, Codes]:
+    """Return the number of measurements of each (k,) direction, and of directions measured 0, 1, 2, ... times.
+
+    A matrix has one value for all repeats of a direction; a direction may have been measured again by itself.
+    """
+    repeats = int(flows.row.attributes.get("repeats", 1))
+    rounds, directions = np.full(key.size, repeats), np.zeros(repeats + 2, dtype=np.int64)
+    if flows.later is not None:
+        rounds += flows.later[key // ranks, key % ranks]
+        directions[-1] = np.count_nonzero(flows.later)
+    directions[repeats] = cells - directions[-1]
+    return rounds, directions
 
 
 def _keys(pairs: Pairs, rows: slice, row: Codes, column: Codes) -> Codes:
@@ -207,27 +265,34 @@ def _keys(pairs: Pairs, rows: slice, row: Codes, column: Codes) -> Codes:
     return np.asarray((row + rows.start) * pairs.ranks + pairs.destination((row + rows.start, column)))
 
 
-def _in_most_rounds(
-    key: Codes, loss: npt.NDArray[np.float32], every: Codes, rounds: Codes
-) -> tuple[Codes, npt.NDArray[np.float32]]:
-    """Return the pairs that were slow in most of their rounds, each with the (lower) median of its losses.
+def _in_most_rounds(ranks: int, key: Codes, loss: Losses, every: Codes) -> _Tail:
+    """Return the directions that were slow in most of their rounds, each with the (lower) median of its losses.
 
     Parameters
     ----------
+    ranks
+        Number of ranks.
     key
-        (k,) pairs of slow measurements.
+        (k,) directions of slow measurements.
     loss
         (k,) loss of each.
     every
-        All pairs, ascending.
-    rounds
-        Number of rounds in which each of `every` was measured.
+        Directions of all measurements.
     """
+    directions, rounds = np.unique(every, return_counts=True)
     slow_keys, of_pair, slow = np.unique(key, return_inverse=True, return_counts=True)
-    measured = rounds[np.searchsorted(every, slow_keys)]
+    measured = rounds[np.searchsorted(directions, slow_keys)]
     most = 2 * slow > measured
     middle = GroupedValues.of(loss, of_pair, slow_keys.size).at((measured - 1) // 2 - (measured - slow))
-    return slow_keys[most], middle[most].astype(np.float32)
+    return _Tail(
+        ranks,
+        True,
+        slow_keys[most],
+        middle[most].astype(np.float32),
+        measured[most],
+        loss[~most[of_pair]],
+        np.bincount(rounds),
+    )
 
 
 def slow_hosts(effects: Effects, placement: Placement, evidence: Evidence | None) -> list[tuple[int, float]]:

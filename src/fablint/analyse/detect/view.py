@@ -246,7 +246,7 @@ def _search(evidence: Evidence, effects: Effects, context: _SearchContext) -> _S
             evidence.remove(case.cells)
         if late_detections:
             effects = without(effects, evidence.gain == 0)
-    outliers = slow_pairs(evidence, effects, settings, views=context.views, one_way=flows.one_way)
+    outliers = slow_pairs(evidence, effects, settings, flows, views=context.views)
     pairs = describe_slow_pairs(outliers, flows, effects, evidence)
     candidates = _find_candidates(evidence, effects, context)
     left_over = [] if flows.is_star else unexplained(evidence, effects, settings, [pair.ranks for pair in pairs])

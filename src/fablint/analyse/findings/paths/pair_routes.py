@@ -11,11 +11,12 @@ import numpy as np
 
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import ViewResult
-from fablint.analyse.findings.detection_text import relative, seen_in
+from fablint.analyse.findings.detection_text import relative, seen_in, view_text
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
 from fablint.model.component import cause
+from fablint.model.names import plural
 from fablint.model.verdict import advise
 from fablint.topology.routing import Routes
 
@@ -26,7 +27,9 @@ MOST_NAMED = 6  # pairs in the name of a finding
 def slow_routes(views: Sequence[ViewResult], placement: Placement, reported: set[int]) -> list[Finding]:
     """Slow pairs that no part explains, folded where a set of hosts is slow with the same other hosts.
 
-    A pair is CONFOUNDED if its time explains it in each view that shows it, else SUSPECT.
+    A pair is CONFOUNDED if its time explains it in each view that shows it, else SUSPECT. A direction that was measured
+    once is NOT JUDGED: a moment of load looks the same. A direction that moments of load of the run explain has a note
+    (`moments_of_load`) and no finding.
 
     `reported`: codes of the hosts that other findings are about.
     """
@@ -36,6 +39,8 @@ def slow_routes(views: Sequence[ViewResult], placement: Placement, reported: set
         for pair in view.slow_pairs:
             a, b = (int(placement.host[rank]) for rank in pair.ranks)
             if a in reported or b in reported or placement.oversubscribed[[a, b]].any() or pair.loss < 0:
+                continue
+            if _is_moment_of_load(pair):
                 continue
             known, ends = (one_way, (a, b)) if pair.one_way else (both, (min(a, b), max(a, b)))
             if ends not in known or _weight(pair) > _weight(known[ends][0]):
@@ -51,6 +56,29 @@ def slow_routes(views: Sequence[ViewResult], placement: Placement, reported: set
             inside = [both[ends] for ends in ends_of_kind if ends[0] in left and ends[1] in right]
             findings.append(_bidirectional_route(inside, (left, right), placement))
     return findings + _faster(views, placement)
+
+
+def moments_of_load(views: Sequence[ViewResult], placement: Placement) -> list[str]:
+    """Notes on directions that moments of load explain: most are slow in their only measurement."""
+    notes = []
+    for view in views:
+        pairs = [pair for pair in view.slow_pairs if _is_moment_of_load(pair)]
+        names = [">".join(placement.hosts[placement.host[rank]] for rank in pair.ranks) for pair in pairs]
+        effects = [relative(pair.loss, view.quantity) for pair in pairs]
+        shown = [f"{name} {effect:+.0%}" for name, effect in zip(names, effects, strict=True)][:MOST_NAMED]
+        if shown:
+            more = ", ..." if len(pairs) > MOST_NAMED else ""
+            notes.append(
+                f"{view_text(view)}: {plural(len(pairs), 'direction')} far slower than all others"
+                f" ({', '.join(shown)}{more}), each in too few measurements to distinguish a slow route from the"
+                " moments of load that this run has; fablint check measures these pairs again"
+            )
+    return notes
+
+
+def _is_moment_of_load(pair: SlowPair) -> bool:
+    """Return whether moments of load explain a slow direction, which no load of others at its time does."""
+    return pair.moments > 0 and pair.loss > 0 and pair.meanwhile is None
 
 
 def _weight(pair: SlowPair) -> tuple[bool, float]:
@@ -77,7 +105,8 @@ def _bidirectional_route(
 def _cause(pair: SlowPair, view: ViewResult, evidence: EvidenceRecord) -> dict[str, Any]:
     """State, evidence and ambiguity group of a finding about a slow pair: whether its time explains it as well."""
     if pair.meanwhile is None:
-        return {"state": State.NOT_JUDGED if pair.beside else State.SUSPECT, "evidence": (evidence,)}
+        state = State.NOT_JUDGED if pair.beside or pair.once else State.SUSPECT
+        return {"state": state, "evidence": (evidence,)}
     return {
         "state": State.CONFOUNDED,
         "evidence": (evidence, seen_in(view, "slow_meanwhile", **asdict(pair.meanwhile))),
@@ -154,7 +183,8 @@ def _names(placement: Placement) -> list[str]:
 def _unidirectional_route(view: ViewResult, pair: SlowPair, placement: Placement) -> Finding:
     source, target = (placement.hosts[placement.host[rank]] for rank in pair.ranks)
     component = ComponentRef.of("route", source, target, directed=True)
-    evidence = seen_in(view, "one_direction_shared" if pair.beside else "one_direction")
+    kind = "one_direction_shared" if pair.beside else "one_direction_once" if pair.once else "one_direction"
+    evidence = seen_in(view, kind)
     return Finding(
         components=(component,),
         quantity=view.quantity,

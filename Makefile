@@ -1,5 +1,5 @@
 # make demo       the whole flow, on this machine and on a simulated fabric
-# make test       linters and tests with the MPI library on the PATH: under 10 minutes on 2 cores
+# make test       linters and tests with the MPI library on the PATH: about 11 minutes on 2 cores
 # make test-long  all other tests: sanitizers, further MPI libraries, test beds; CI runs both
 # make dev        set up for development: afterwards .venv/bin/fablint works
 # make docs       the documentation as a site: build/docs/index.html
@@ -45,16 +45,16 @@ test: dev
 
 test-long: test-engine-long test-python-long
 
-# Most tests wait for launchers: three at once on two CPUs, each file on one of them, since files share fixtures.
-WORKERS = $(shell expr $$(nproc) \* 3 / 2)
-PYTEST_SIDE_BY_SIDE = $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Many tests wait for launchers: four at once on two CPUs, three of the long ones, which use them more. Each file is on one
+# of them, since files share fixtures.
+side_by_side = $(BIN)/pytest --numprocesses $(shell expr $$(nproc) \* $(1) / 2) --dist loadfile --no-loadscope-reorder
 
 test-python: dev
-	$(PYTEST_SIDE_BY_SIDE) -m "not long"
+	$(call side_by_side,4) -m "not long"
 
 # Tests that measure a virtual cluster need the CPUs for themselves.
 test-python-long: dev
-	$(PYTEST_SIDE_BY_SIDE) -m "long and not alone"
+	$(call side_by_side,3) -m "long and not alone"
 	$(BIN)/pytest -m alone
 
 TESTED_MPIS = $(shell $(BIN)/python tests/tested_mpis.py)

@@ -39,7 +39,7 @@ class VainRequests {
 
     void look(Clock::time_point now);
     void forget();
-    double duration_s() const;                               // up to the last look; 0: there is no request
+    double duration_s() const;                               // up to the last look; 0 without a request
     const std::string& address() const { return address_; }  // of the last request; empty if not known
 
   private:

@@ -105,8 +105,7 @@ void Watchdog::watch() {
 
 // Only a rank of a pair knows which peer it requests a connection to.
 void Watchdog::look_for_requests(const Heartbeat::Reading& reading) {
-    const bool waits_for_peer = reading.phase == Heartbeat::Phase::measuring && reading.peer >= 0;
-    if (waits_for_peer && silent_s_ > request_after_s) {
+    if (is_waiting_for_peer(reading, request_after_s)) {
         requests_.look(SteadyTime::now());
     } else {
         requests_.forget();
@@ -139,16 +138,16 @@ void Watchdog::end(const Failure& failure) const {
     const Heartbeat::Reading reading = rank_group_.heartbeat().read();
     if (!failure.reported) {
         print_failure({failure.rank, rank_group_.host_of(failure.rank), reading.round, "none", failure.reason});
-    } else if (failure.rank == rank_group_.rank() && is_waiting_for_peer(reading)) {
-        // Both ends of a cut path report each other: neither knows which of them is cut off.
+    } else if (failure.rank == rank_group_.rank() && is_waiting_for_peer(reading, 0.5 * limit_s_)) {
+        // Both ends of a cut path report each other: neither knows which of them is cut off. Half of the limit: the
+        // other end has just reached it. A rank that was stopped has not waited.
         print_silence(reading, wait_reason(reading, silent_s_));
     }
     end_incomplete();
 }
 
-// Half of the limit: the other end of the pair has just reached it. A rank that was stopped has not waited.
-bool Watchdog::is_waiting_for_peer(const Heartbeat::Reading& reading) const {
-    return reading.phase == Heartbeat::Phase::measuring && reading.peer >= 0 && silent_s_ > 0.5 * limit_s_;
+bool Watchdog::is_waiting_for_peer(const Heartbeat::Reading& reading, double longer_than_s) const {
+    return reading.phase == Heartbeat::Phase::measuring && reading.peer >= 0 && silent_s_ > longer_than_s;
 }
 
 void Watchdog::print_silence(const Heartbeat::Reading& reading, const std::string& reason) const {

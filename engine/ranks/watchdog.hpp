@@ -38,7 +38,7 @@ class Watchdog {
     double limit_for(const Heartbeat::Reading& reading) const;
     void look_for_requests(const Heartbeat::Reading& reading);
     void end(const Failure& failure) const;  // does not return
-    bool is_waiting_for_peer(const Heartbeat::Reading& reading) const;
+    bool is_waiting_for_peer(const Heartbeat::Reading& reading, double longer_than_s) const;
     void print_silence(const Heartbeat::Reading& reading, const std::string& reason) const;
     std::string wait_reason(const Heartbeat::Reading& reading, double silent_s) const;
     [[noreturn]] void report(const Heartbeat::Reading& reading, double silent_s) const;

@@ -333,7 +333,7 @@ def connections_that_are_probed(pid: int) -> int:
 
 
 def test_a_rank_that_dies_is_named_and_what_was_measured_is_kept(hosts: FakeHosts) -> None:
-    """The kernel also probes the connections of control messages: without a host there is no end of its process."""
+    """The kernel also probes control connections: the end of a process is not reported if its host is lost."""
     row = "latency --transport tcp --pattern all-pairs --repeats 1000 --sizes 8 --budget 0.02"
 
     def end() -> None:

@@ -119,10 +119,18 @@ def _fold(findings: Sequence[Finding]) -> list[Finding]:
 
 def _merge(group: Sequence[Finding]) -> Finding:
     worst = max(group, key=lambda finding: abs(finding.effect or 0.0))
-    evidence: list[EvidenceRecord] = []
-    for one in (one for finding in group for one in finding.evidence):
-        evidence += [one] if one not in evidence else []
-    if len(evidence) > (MOST_REASONS if worst.state is State.NOT_JUDGED else len(worst.evidence)):
-        evidence = []
+    evidence = _reasons(group, MOST_REASONS if worst.state is State.NOT_JUDGED else len(worst.evidence))
     components = tuple(dict.fromkeys(component for finding in group for component in finding.components))
-    return worst.model_copy(update={"components": components, "evidence": tuple(evidence)})
+    return worst.model_copy(update={"components": components, "evidence": evidence})
+
+
+def _reasons(group: Sequence[Finding], most: int) -> tuple[EvidenceRecord, ...]:
+    """Return the distinct evidence of all findings; empty if there is more than `most`, as of thousands of hosts."""
+    reasons: list[EvidenceRecord] = []
+    for one in (one for finding in group for one in finding.evidence):
+        if one in reasons:
+            continue
+        if len(reasons) == most:
+            return ()
+        reasons.append(one)
+    return tuple(reasons)

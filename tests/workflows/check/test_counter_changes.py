@@ -23,15 +23,15 @@ from finding_cases import component, finding
 
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)
-SICK = "h03"
-FLAPPED = finding(State.FAULT, "cable", f"{SICK}/hsn0", evidence="while the hosts were measured: 32 flaps")
+FAULTY = "h03"
+FLAPPED = finding(State.FAULT, "cable", f"{FAULTY}/hsn0", evidence="while the hosts were measured: 32 flaps")
 CLEAN = {"rx_crc_errors": 5, "rx_missed_errors": 0, "carrier_changes": 2}
 
 
 def counters(**grown: int) -> dict[str, object]:
     """Return the counters of the NIC of the faulty host, before and after."""
     after = {name: value + grown.get(name, 0) for name, value in CLEAN.items()}
-    return {"before": {SICK: {"hsn0": CLEAN}}, "after": {SICK: {"hsn0": after}}}
+    return {"before": {FAULTY: {"hsn0": CLEAN}}, "after": {FAULTY: {"hsn0": after}}}
 
 
 def checked(
@@ -39,7 +39,7 @@ def checked(
 ) -> CheckOutcome:
     """Check the fabric, of which the hosts of `failed` are excluded from the start."""
     nics = {host: [{"name": "hsn0", "netdevs": ["hsn0"]}] for host in HOSTS}
-    cluster = FakeCluster(FakeSystem(tmp_path / "home"), slow={SICK: slow}, attributes={"nics": nics})
+    cluster = FakeCluster(FakeSystem(tmp_path / "home"), slow={FAULTY: slow}, attributes={"nics": nics})
     monkeypatch.setattr(measurement, "measure", cluster.measure)
     excluded = {one.name: one for one in failed}
     present = [host for host in HOSTS if host not in excluded]
@@ -104,7 +104,7 @@ def test_counters_of_the_whole_check_tell_the_parts_of_a_slow_host_apart(
     done = checked(tmp_path, monkeypatch, Recount([], counters(**grown)), slow=2.0)
     for findings in (done.diagnosis.verdict.findings, again(done)[1]):
         (one,) = (one for one in findings if one.state is State.FAULT)
-        assert (one.component, one.name) == ("host", SICK)
+        assert (one.component, one.name) == ("host", FAULTY)
         assert said in sentences(one.evidence)
         assert step in advice(one.next_step)
 
@@ -126,13 +126,13 @@ def test_a_host_whose_rank_was_killed_is_replaced_by_its_faulty_cable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both hosts are excluded; that whose rank was killed is asked for its counters, which name the cable."""
-    killed = finding(State.SUSPECT, "host", SICK, evidence="a rank on it was killed in the middle of the measurement")
+    killed = finding(State.SUSPECT, "host", FAULTY, evidence="a rank on it was killed in the middle of the measurement")
     dead = finding(State.FAULT, "host", "h05", evidence="no answer within 20 s")
     done = checked(tmp_path, monkeypatch, Recount([FLAPPED], counters(carrier_changes=64)), failed=[killed, dead])
     for findings in (done.diagnosis.verdict.findings, again(done)[1]):
         named = [one for one in findings if one.state in (State.FAULT, State.SUSPECT)]
         assert {(one.state, one.component, one.name) for one in named} == {
-            (State.FAULT, "cable", f"{SICK}/hsn0"),
+            (State.FAULT, "cable", f"{FAULTY}/hsn0"),
             (State.FAULT, "host", "h05"),
         }
     (tmp_path / "b").mkdir()

@@ -228,7 +228,7 @@ class LevelRuns(CheckRun):
         """Return the findings that do not follow from the times of the run."""
         recovery = self.launches.recovery
         grown = self.recounted.findings
-        failed = [*not_explained(recovery.failed_hosts.values(), grown), *recovery.failed_pairs.values()]
+        failed = [*_not_explained(recovery.failed_hosts.values(), grown), *recovery.failed_pairs.values()]
         known = [*self.known, *self.inside, *failed]
         return [*known, *(finding for finding in grown if finding not in known)]
 
@@ -260,7 +260,7 @@ class LevelRuns(CheckRun):
         return [*self.skipped, *excluded, duration]
 
 
-def not_explained(suspects: Iterable[Finding], grown: Iterable[Finding]) -> list[Finding]:
+def _not_explained(suspects: Iterable[Finding], grown: Iterable[Finding]) -> list[Finding]:
     """Return the findings of `suspects` but those about a host that, or a NIC of which, `grown` proves to be at fault.
 
     A rank that is killed because its link goes down leaves a suspect host; the counters name the cable.

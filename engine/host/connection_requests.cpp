@@ -3,7 +3,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,7 +11,7 @@
 #include <sstream>
 
 #include "host/addresses.hpp"
-#include "host/sysfs.hpp"
+#include "host/tcp_connections.hpp"
 
 namespace fablint {
 
@@ -41,16 +40,6 @@ std::string address_of(const std::string& end) {
     return address_text(reinterpret_cast<const sockaddr*>(&v6));
 }
 
-std::optional<UnconnectedSocket> unconnected_socket(int descriptor) {
-    struct stat status {};
-    if (fstat(descriptor, &status) != 0 || !S_ISSOCK(status.st_mode)) return std::nullopt;
-    unsigned char state = 0;  // the first member of struct tcp_info
-    socklen_t length = sizeof state;
-    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &state, &length) != 0) return std::nullopt;
-    if (state != TCP_SYN_SENT && state != TCP_CLOSE) return std::nullopt;
-    return UnconnectedSocket{static_cast<std::uint64_t>(status.st_ino), state == TCP_SYN_SENT, ""};
-}
-
 }  // namespace
 
 std::map<std::uint64_t, std::string> requested_addresses(std::istream& table) {
@@ -69,8 +58,9 @@ std::map<std::uint64_t, std::string> requested_addresses(std::istream& table) {
 
 std::vector<UnconnectedSocket> unconnected_sockets(const std::string& process) {
     std::vector<UnconnectedSocket> sockets;
-    for (const auto& entry : entries(process + "/fd"))
-        if (const auto socket = unconnected_socket(std::atoi(entry.filename().c_str()))) sockets.push_back(*socket);
+    for (const TcpSocket& socket : tcp_sockets(process + "/fd"))
+        if (socket.state() == TCP_SYN_SENT || socket.state() == TCP_CLOSE)
+            sockets.push_back({socket.inode, socket.state() == TCP_SYN_SENT, ""});
     const auto is_requesting = [](const UnconnectedSocket& socket) { return socket.is_requesting; };
     if (std::none_of(sockets.begin(), sockets.end(), is_requesting)) return sockets;
     std::map<std::uint64_t, std::string> addresses;

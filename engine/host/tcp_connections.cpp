@@ -5,9 +5,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <tuple>
 
 #include "host/addresses.hpp"
 #include "host/sysfs.hpp"
@@ -22,7 +22,7 @@ constexpr std::size_t total_retrans = 100;  // u32
 constexpr std::size_t data_segs_in = 152;   // u32, since Linux 4.6
 constexpr std::size_t data_segs_out = 156;  // u32, since Linux 4.6
 constexpr std::size_t dsack_dups = 216;     // u32, since Linux 4.19
-constexpr std::size_t as_far_as_read = dsack_dups + sizeof(std::uint32_t);
+static_assert(dsack_dups + sizeof(std::uint32_t) == std::tuple_size<decltype(TcpSocket::info)>::value);
 
 std::uint32_t number_at(const void* info, std::size_t offset) {
     std::uint32_t value = 0;
@@ -39,18 +39,23 @@ std::string endpoint_of(int descriptor, NameOfEnd name_of_end) {
     return name_of_end(descriptor, address, &length) == 0 ? address_text(address) : "";
 }
 
-std::optional<TcpConnection> connection_of(int descriptor) {
+std::optional<TcpSocket> tcp_socket(int descriptor) {
     struct stat status {};
     if (fstat(descriptor, &status) != 0 || !S_ISSOCK(status.st_mode)) return std::nullopt;
-    std::array<unsigned char, as_far_as_read> info{};
-    auto length = static_cast<socklen_t>(info.size());
-    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, info.data(), &length) != 0) return std::nullopt;
-    if (info[0] != TCP_ESTABLISHED)
-        return std::nullopt;  // tcpi_state; listening sockets fill the structure differently
-    const std::optional<TcpCounts> counts = tcp_counts(info.data(), length);
-    const std::string local = endpoint_of(descriptor, getsockname), peer = endpoint_of(descriptor, getpeername);
+    TcpSocket socket{descriptor, static_cast<std::uint64_t>(status.st_ino), {}, 0};
+    auto length = static_cast<socklen_t>(socket.info.size());
+    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, socket.info.data(), &length) != 0) return std::nullopt;
+    socket.length = length;
+    return socket;
+}
+
+std::optional<TcpConnection> connection_of(const TcpSocket& socket) {
+    if (socket.state() != TCP_ESTABLISHED) return std::nullopt;  // listening sockets fill the structure differently
+    const std::optional<TcpCounts> counts = tcp_counts(socket.info.data(), socket.length);
+    const std::string local = endpoint_of(socket.descriptor, getsockname);
+    const std::string peer = endpoint_of(socket.descriptor, getpeername);
     if (!counts || local.empty() || peer.empty()) return std::nullopt;
-    return TcpConnection{static_cast<std::uint64_t>(status.st_ino), local, peer, *counts};
+    return TcpConnection{socket.inode, local, peer, *counts};
 }
 
 }  // namespace
@@ -66,12 +71,17 @@ std::optional<TcpCounts> tcp_counts(const void* info, std::size_t length) {
     return counts;
 }
 
+std::vector<TcpSocket> tcp_sockets(const std::string& folder) {
+    std::vector<TcpSocket> sockets;
+    for (const auto& entry : entries(folder))
+        if (const auto socket = tcp_socket(std::atoi(entry.filename().c_str()))) sockets.push_back(*socket);
+    return sockets;
+}
+
 std::vector<TcpConnection> tcp_connections(const std::string& folder) {
     std::vector<TcpConnection> connections;
-    for (const auto& entry : entries(folder)) {
-        const int descriptor = std::atoi(entry.filename().c_str());
-        if (std::optional<TcpConnection> connection = connection_of(descriptor)) connections.push_back(*connection);
-    }
+    for (const TcpSocket& socket : tcp_sockets(folder))
+        if (const auto connection = connection_of(socket)) connections.push_back(*connection);
     return connections;
 }
 

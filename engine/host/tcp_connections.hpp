@@ -1,6 +1,7 @@
 // TCP connections of this process, with the numbers of sent and retransmitted segments.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -8,6 +9,18 @@
 #include <vector>
 
 namespace fablint {
+
+// A TCP socket of this process, connected or not.
+struct TcpSocket {
+    int descriptor;
+    std::uint64_t inode;                  // not reused, in contrast to a descriptor
+    std::array<unsigned char, 220> info;  // the first members of the kernel's struct tcp_info
+    std::size_t length;                   // of what the kernel has filled
+    int state() const { return info[0]; }
+};
+
+// Found by the descriptors in `folder`.
+std::vector<TcpSocket> tcp_sockets(const std::string& folder = "/proc/self/fd");
 
 // The kernel's counters of one connection since it was opened. They wrap at 2^32: only differences are meaningful.
 struct TcpCounts {
@@ -19,7 +32,7 @@ struct TcpCounts {
 };
 
 struct TcpConnection {
-    std::uint64_t socket;  // inode number: not reused, in contrast to a descriptor
+    std::uint64_t socket;  // inode number
     std::string local;     // numeric addresses without ports; IPv4-mapped IPv6 addresses as IPv4
     std::string peer;
     TcpCounts counts;

@@ -2,52 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from pinged_cluster import HOSTS, Messages, four_hosts, reported
 
 from vcluster import Cluster, StartCluster
-
-FABLINT = (sys.executable, "-m", "fablint.cli")
-FAMILY = (
-    "net.ping",
-    "net.ping.route",
-    "net.ping.mtu",
-    "net.ping.loss",
-    "net.ping.rtt",
-    "net.ip.duplicate",
-    "net.route.rails",
-    "net.dns.peers",
-)
-HOSTS = [f"nid00100{number}" for number in range(4)]
-BAD = ("WARN", "FAIL", "ERROR")
-Messages = list[tuple[str, str, str, str]]
 
 
 @pytest.fixture(scope="module")
 def bed(virtual_cluster: StartCluster) -> Iterator[Cluster]:
-    with virtual_cluster("reach", groups=2, switches=1, hosts=2, slurm=False, lldp=False) as made:
+    with four_hosts(virtual_cluster, "reach") as made:
         yield made
-
-
-def reported(bed: Cluster, home: Path, *words: str) -> Messages:
-    """Check, host, outcome and message of what the family finds, run on the login node; times are not reported."""
-    argv = [*FABLINT, "preflight", "-w", ",".join(HOSTS), "--json", *words]
-    done = bed.run(argv, timeout=180, FABLINT_HOME=str(home))
-    assert done.returncode in (0, 1, 3), done.stderr
-    results = json.loads(done.stdout)["results"]
-    mine = [result for result in results if result["check"] in FAMILY and result["check"] != "net.ping.rtt"]
-    assert {one["host"] for one in mine} == set(HOSTS)
-    return [(one["check"], one["host"], one["outcome"], one["message"]) for one in mine if one["outcome"] in BAD]
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("level", ["quick", "full"])
-def test_a_clean_cluster_is_silent(bed: Cluster, tmp_path: Path, level: str) -> None:
-    assert reported(bed, tmp_path, "--level", level) == []
 
 
 def test_a_black_hole_for_long_frames(bed: Cluster, tmp_path: Path) -> None:
@@ -58,28 +25,6 @@ def test_a_black_hole_for_long_frames(bed: Cluster, tmp_path: Path) -> None:
         bed.heal()
     message = "frames of 9000 bytes are lost, of 1500 pass: from or to 3 of 3 others"
     assert found == [("net.ping.mtu", "nid001002", "FAIL", message)]
-
-
-@pytest.mark.alone  # hosts whose CPU others use lose pings as well, which is reported of them
-@pytest.mark.parametrize(
-    ("percent", "side", "level", "outcome"),
-    [
-        ("5", "both", "full", "WARN"),
-        ("30", "both", "quick", "FAIL"),
-        ("60", "both", "quick", "FAIL"),
-        ("60", "rx", "full", "FAIL"),
-    ],
-)
-def test_a_cable_that_loses_frames(
-    bed: Cluster, tmp_path: Path, percent: str, side: str, level: str, outcome: str
-) -> None:
-    """The kernel has no netem here: nftables drops at random, frames of every size equally."""
-    bed.fault("loss", "nid001002", "--percent", percent, "--dir", side)
-    try:
-        found = reported(bed, tmp_path, "--level", level)
-    finally:
-        bed.heal()
-    assert [one[:3] for one in found] == [("net.ping.loss", "nid001002", outcome)]
 
 
 def test_a_switch_that_drops_the_traffic_of_a_host(bed: Cluster, tmp_path: Path) -> None:

@@ -126,11 +126,18 @@ def _refuse(why: tuple[str, str], *given: object) -> None:
         raise UsageError(*why)
 
 
+def _refuse_other_suffix(output: Path | None, own: str) -> None:
+    """Refuse the name of a page for a PDF: programs choose by the name how they open a file."""
+    if output is not None and output.suffix.lower() in {".html", ".pdf", ".png"} - {own}:
+        raise UsageError(f"{output} names a {output.suffix[1:]} file, {own[1:]} is written", f"name it *{own}")
+
+
 def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, form: _Form) -> int:
     from fablint.workflows import analysis, run_files
 
     if form.pdf and form.png is not None:
         raise UsageError("--pdf and --png contradict each other", "give one of them")
+    _refuse_other_suffix(form.output, Path(form.default_name).suffix)
     run = session.read(runs)
     if run.path is None and form.output is None:
         raise UsageError(f"{runs[0]} is a file, not a run directory for the page", "name the page with -o page.html")

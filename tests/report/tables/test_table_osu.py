@@ -12,6 +12,7 @@ from table_cases import EDGES, both_ways, row, run_of, stored
 
 from fablint.errors import UsageError
 from fablint.report import Options, benchmark_table, render_table
+from fablint.store.importing import import_run
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "osu"
 US = 1e-6
@@ -130,6 +131,24 @@ def test_every_line_above_the_figures_is_osus_but_for_our_comments(peer, made, o
     head = [line.replace("MPI_CHAR", TYPES.get(made.kernel, "MPI_CHAR")) for line in head]
     assert [line for line in ours[:count] if not line.startswith("# fablint")] == head
     assert len(ours[count]) == len(first)  # all columns are as wide as OSU's
+
+
+@pytest.mark.parametrize(
+    ("peer", "words"),
+    [
+        ("osu_alltoall-7.4-openmpi4.1.4-np4.txt", "of 4 ranks"),
+        ("osu_multi_lat-7.4-openmpi4.1.4-np4.txt", "of 2 pairs"),
+        ("osu_mbw_mr-7.4-openmpi4.1.4-np4.txt", "of 2 pairs"),
+    ],
+)
+def test_an_imported_file_of_osu_reads_as_it_was_printed(peer, words):
+    run = import_run([FIXTURES / peer], "abcd")
+    text = [line for line in (FIXTURES / peer).read_text().splitlines() if line]
+    title = next(line for line in text if line.startswith("# OSU"))
+    printed = [float(line.split()[1]) for line in text if not line.startswith("#")]
+    assert title in lines(run)
+    assert [float(line[1]) for line in body(run)] == pytest.approx(printed, rel=1e-5)
+    assert f"figures of the imported file, {words}" in "\n".join(lines(run))
 
 
 def with_samples(made):

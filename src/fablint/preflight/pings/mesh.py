@@ -242,13 +242,24 @@ class LossyPairs(NamedTuple):
 
 
 def lossy_pairs(hosts: Sequence[Host]) -> LossyPairs:
-    """Return the pairs of the ends that lost some pings, but not all, with another end."""
-    reach = reach_of(hosts)
-    if reach is None:
-        return LossyPairs()
-    lossy = {end for one in reach.pings if not one.kind and one.received < one.sent for end in one[:2]}
-    ends = sorted((end.host, reach.labels[end]) for end in lossy)
-    return LossyPairs(ends, tuple(sorted({one.source.host for one in reach.pings if not lossy.isdisjoint(one[:2])})))
+    """Return the pairs of the ends that lost some pings, but not all, with another end.
+
+    Needs only the outputs of the pingers: snapshots are parsed once, when the hosts are judged.
+    """
+    rows = [(host.name, row) for host in hosts for row in _rows(host.snapshot.reach, "pings", 8)]
+    lossy = {end for name, row in rows if _is_lossy(row) for end in _labelled(name, row)}
+    senders = {name for name, row in rows if lossy and not lossy.isdisjoint(_labelled(name, row))}
+    return LossyPairs(sorted(lossy), tuple(sorted(senders)))
+
+
+def _is_lossy(row: Sequence[Any]) -> bool:
+    """Return whether some pings of an answered peer were lost."""
+    return row[2] == "" and _whole(row[7]) < _whole(row[6])
+
+
+def _labelled(host: str, row: Sequence[Any]) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return host and rail of both ends of a row of the pinger on `host`."""
+    return (host, _text(row[1])), (_text(row[0]), _text(row[1]))
 
 
 def _lookup(name: str, row: Sequence[Any]) -> NameLookup:

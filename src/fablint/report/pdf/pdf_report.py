@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import CondPageBreak, KeepTogether, SimpleDocTemplate, Spacer
 
-from fablint.model import Diagnosis, Placement, Row, Run
+from fablint.model import Diagnosis, Placement, Row, Run, State
 from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.conditions import conditions
 from fablint.report.coverage_words import coverage_words
@@ -239,17 +239,17 @@ class _Report:
         yield from _heading(f"Hosts ({len(self.run.hosts):,})")
         switch, states = self._switches(), self._states()
         if len(self.run.hosts) > MOST_LISTED:
-            grouped: dict[tuple[str, str], list[str]] = {}
+            grouped: dict[tuple[str, _HostState | None], list[str]] = {}
             for host, name in zip(self.run.hosts, switch, strict=True):
-                grouped.setdefault((name, states.get(host, "-")), []).append(host)
-            folded = [_host_cells((units.fold(own, ", "), *key)) for key, own in grouped.items()]
+                grouped.setdefault((name, states.get(host)), []).append(host)
+            folded = [_host_cells(units.fold(own, ", "), *key) for key, own in grouped.items()]
             yield table(("hosts", "switch", "state"), folded, (5, 1.2, 1.2))
             return
-        cells = [(host, switch[at], states.get(host, "-")) for at, host in enumerate(self.run.hosts)]
+        cells = [_host_cells(host, switch[at], states.get(host)) for at, host in enumerate(self.run.hosts)]
         lines = -(-len(cells) // _COLUMNS)
         columns = -(-len(cells) // lines)
         cells += [("", "", "")] * (lines * columns - len(cells))
-        rows = [sum((_host_cells(cells[at + lines * part]) for part in range(columns)), ()) for at in range(lines)]
+        rows = [sum((cells[at + lines * part] for part in range(columns)), ()) for at in range(lines)]
         yield table(("host", "switch", "state") * columns, rows, (1.5, 1.1, 1.5) * columns)
 
     def _switches(self) -> list[str]:
@@ -258,17 +258,24 @@ class _Report:
             names[host] = self.placement.switches[switch] if switch >= 0 else "-"
         return names
 
-    def _states(self) -> dict[str, str]:
+    def _states(self) -> dict[str, _HostState]:
         """The gravest state of each host among the findings; of a host of none, those of its routes."""
-        states: dict[str, str] = {}
+        states: dict[str, _HostState] = {}
         found = sorted(self.diagnosis.verdict.findings, key=lambda finding: finding.rank)
         for finding in found:
             for host in finding.hosts:
-                states.setdefault(host, str(finding.state))
+                states.setdefault(host, _HostState(finding.state))
         for finding in found:
             for node in finding.nodes if finding.component == "route" else ():
-                states.setdefault(node, f"{finding.state} {finding.component}")
+                states.setdefault(node, _HostState(finding.state, of_route=True))
         return states
+
+
+class _HostState(NamedTuple):
+    """The gravest state of a host among the findings, and whether it is that of a route of the host."""
+
+    state: State
+    of_route: bool = False
 
 
 def _heading(text: str) -> Iterator[Any]:
@@ -308,9 +315,11 @@ def _size_line(one: SizeSurvey) -> tuple[str, ...]:
     return units.size(one.size), f"{one.distribution.pairs():,}", *figures
 
 
-def _host_cells(cells: Sequence[str]) -> tuple[Any, ...]:
-    host, switch, state = cells
-    return host, switch, paragraph(state, "cell", STATE_COLOURS.get(state.removesuffix(" route"), ""))
+def _host_cells(host: str, switch: str, found: _HostState | None) -> tuple[Any, ...]:
+    if found is None:
+        return host, switch, "-"
+    words = f"{found.state} route" if found.of_route else str(found.state)
+    return host, switch, paragraph(words, "cell", STATE_COLOURS[found.state])
 
 
 def _signatures(diagnosis: Diagnosis) -> Iterator[Any]:

@@ -57,7 +57,7 @@ def osu(run: Run, rows: Sequence[Row], options: Options) -> Table:
     """
     refuse("osu", options, "slowest")
     wanted = checked(options.percentiles)
-    found = [row for row in rows if row.pattern in PATTERNS and not is_in_gpu_copies(row)]
+    found = [row for row in rows if _is_shown(row)]
     if not found:
         what = "a row of the patterns pair, pairs, fan-in, fan-out or world"
         raise nothing_suits("osu", run, rows, what, "measure one with fablint bench")
@@ -70,10 +70,17 @@ def osu(run: Run, rows: Sequence[Row], options: Options) -> Table:
         windows = {window(row, 0) for row in group}
         if len(group) > 1 and len(windows) == len(group):
             rates_of = [[_figure(row, at, _shown(row, at)) for at in range(len(row.sizes))] for row in group]
-            tables.append(matrix(group, rates_of, max(len(_shown(row, 0)) for row in group)))
+            pairs = max(_pairs(row, _shown(row, 0)) for row in group)
+            tables.append(matrix(group, rates_of, pairs, osu_names.rule(run, group[0], pairs)))
         else:
             tables += [_table(run, row, wanted, options.full) for row in group]
     return stacked("osu", tables)
+
+
+def _is_shown(row: Row) -> bool:
+    """Rows of these patterns; of an imported row without pairs only one that says how many pairs its figure is of."""
+    is_known = row.pattern != "world" or row.kernel in COLLECTIVES or osu_names.imported_pairs(row) > 0
+    return row.pattern in PATTERNS and is_known and not is_in_gpu_copies(row)
 
 
 def _merged(row: Row, index: int) -> Cells:
@@ -82,8 +89,8 @@ def _merged(row: Row, index: int) -> Cells:
 
 
 def _leading(row: Row, merged: Cells) -> Cells:
-    """The cells whose figures OSU shows: that of the lower rank of every pair; all of a star or a collective."""
-    return merged if row.kernel in COLLECTIVES or row.pattern in STARS else merged.where(merged.src < merged.dst)
+    """The cells whose figures OSU shows: that of the lower rank of every pair; all of a star, a collective, a file."""
+    return merged if row.pattern in ("world", *STARS) else merged.where(merged.src < merged.dst)
 
 
 def _shown(row: Row, index: int) -> Cells:
@@ -97,7 +104,20 @@ def _figure(row: Row, index: int, shown: Cells) -> float | None:
     seconds = float(shown.times[central(row)].mean())
     if row.quantity == "latency":
         return seconds * 1e6
-    return factor(row) * len(shown) * float(rates(row.sizes[index], seconds)) / 1e6
+    return factor(row) * _pairs(row, shown) * float(rates(row.sizes[index], seconds)) / 1e6
+
+
+def _pairs(row: Row, shown: Cells) -> int:
+    """Number of pairs whose figure this is: one of each cell, or those of all pairs together in an imported file."""
+    return osu_names.imported_pairs(row) or len(shown)
+
+
+def _groups(run: Run, row: Row, shown: Cells) -> int:
+    """Number of pairs of a size, or of ranks of a collective; an imported file has one figure for all of them."""
+    if row.kernel in COLLECTIVES and osu_names.is_imported(run):
+        return run.ranks
+    pairs = len({(min(pair), max(pair)) for pair in zip(shown.src, shown.dst, strict=True)})
+    return osu_names.imported_pairs(row) or pairs
 
 
 def _table(run: Run, row: Row, percentiles: tuple[float, ...], full: bool) -> Rendered:
@@ -105,7 +125,7 @@ def _table(run: Run, row: Row, percentiles: tuple[float, ...], full: bool) -> Re
     for index, size in enumerate(row.sizes):
         merged = _merged(row, index)
         shown = _leading(row, merged)
-        groups = max(groups, len({(min(pair), max(pair)) for pair in zip(shown.src, shown.dst, strict=True)}))
+        groups = max(groups, _groups(run, row, shown))
         figures: dict[str, Any] = {"figure": _figure(row, index, shown)}
         if osu_names.message_rate(row) and figures["figure"] is not None:
             figures["messages_per_s"] = figures["figure"] * 1e6 / size
@@ -113,10 +133,10 @@ def _table(run: Run, row: Row, percentiles: tuple[float, ...], full: bool) -> Re
             figures |= _of_collective(run, row, index, shown)
         if row.attributes.get("validate"):
             figures["validation"] = _validation(row, size)
-        figures |= _percentiles(row, index, percentiles, len(shown))
+        figures |= _percentiles(row, index, percentiles, _pairs(row, shown))
         figures |= _reverse(row, index, merged)
         lines.append(Line(size, figures))
-    return _rendered(row, lines, groups, percentiles, full)
+    return _rendered(row, lines, groups, percentiles, full, rule=osu_names.rule(run, row, groups))
 
 
 def _of_collective(run: Run, row: Row, index: int, shown: Cells) -> dict[str, Any]:
@@ -141,7 +161,7 @@ def _percentiles(row: Row, index: int, percentiles: tuple[float, ...], groups: i
     """Of the time of a message; as a rate, that of all groups together if each took so long."""
     names = [f"P{percentile:g}" for percentile in percentiles]
     kept = np.asarray(row.arrays["count"][..., index]) > 0
-    if not (row.kernel in COLLECTIVES or row.pattern in STARS):
+    if row.pattern not in ("world", *STARS):
         kept &= np.arange(kept.shape[-2])[:, None] < _partners(row)
     if not kept.any():
         return dict.fromkeys(names)
@@ -164,13 +184,15 @@ def _partners(row: Row) -> np.ndarray:
 
 def _reverse(row: Row, index: int, merged: Cells) -> dict[str, float | None]:
     """The same figure of the other direction, where the row measured it by itself."""
-    if row.is_duplex or row.kernel in COLLECTIVES or row.pattern in STARS:
+    if row.is_duplex or row.pattern in ("world", *STARS):
         return {}
     back = merged.where(merged.src > merged.dst)
     return {"reverse": _figure(row, index, back)} if len(back) else {}
 
 
-def _rendered(row: Row, lines: list[Line], groups: int, percentiles: tuple[float, ...], full: bool) -> Rendered:
+def _rendered(
+    row: Row, lines: list[Line], groups: int, percentiles: tuple[float, ...], full: bool, *, rule: str
+) -> Rendered:
     keys = [key for key in ("figure", "messages_per_s", "min", "max", "iterations", "validation") if _has(lines, key)]
     keys += [f"P{percentile:g}" for percentile in percentiles]
     keys += [key for key in ("algorithm_bandwidth", "bus_bandwidth") if _has(lines, key)]
@@ -182,7 +204,7 @@ def _rendered(row: Row, lines: list[Line], groups: int, percentiles: tuple[float
     measured = [line for line in lines if line.figures["figure"] is not None]
     shown = [_text_line(row, line, keys) for line in measured]
     windows = sorted({window(row, at) for at in range(len(row.sizes))})
-    comments = _comments(row, groups, bool(percentiles))
+    comments = _comments(row, rule, bool(percentiles))
     head = osu_names.head(row, groups, str(windows[-1]), comments)
     facts = {
         "table": "osu",
@@ -219,9 +241,9 @@ def _text_line(row: Row, line: Line, keys: list[str]) -> str:
     return ("" if row.kernel == "barrier" else str(line.size).ljust(_SIZE)) + "".join(cells)
 
 
-def _comments(row: Row, groups: int, percentiles: bool) -> list[str]:
+def _comments(row: Row, rule: str, percentiles: bool) -> list[str]:
     statistic = central(row)
-    words = [f"format of OSU {osu_names.VERSION}; {osu_names.rule(row, groups)}"]
+    words = [f"format of OSU {osu_names.VERSION}; {rule}"]
     if (transport := row.attributes.get("transport", "mpi")) != "mpi":
         words.append(f"messages over the transport {transport}")
     if path := path_words(row.attributes):

@@ -17,14 +17,14 @@ def varies(row: Row) -> bool:
     return osu_names.message_rate(row) and len({window(row, at) for at in range(len(row.sizes))}) == 1
 
 
-def matrix(rows: Sequence[Row], rates: Sequence[Sequence[float | None]], pairs: int) -> Rendered:
+def matrix(rows: Sequence[Row], rates: Sequence[Sequence[float | None]], pairs: int, rule: str) -> Rendered:
     """One column per row, in the order of the windows; `rates` in MB/s by row and size."""
     order = sorted(range(len(rows)), key=lambda at: window(rows[at], 0))
     windows, first = [window(rows[at], 0) for at in order], rows[order[0]]
     columns = [rates[at] for at in order]
     sizes = first.sizes
     messages = [[None if r is None else r * 1e6 / s for r, s in zip(c, sizes, strict=True)] for c in columns]
-    comments = [f"format of OSU {osu_names.VERSION}; {osu_names.rule(first, pairs)}"]
+    comments = [f"format of OSU {osu_names.VERSION}; {rule}"]
     lines = [
         *osu_names.head(first, pairs, "varied", comments)[:-1],
         "",

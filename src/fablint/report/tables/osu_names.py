@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fablint.model import Row
+from fablint.model import Row, Run
 from fablint.model.registry import KERNELS, SYNCS, WINS
 from fablint.report.tables.table import program
 from fablint.report.tables.traffic import COLLECTIVES, STARS
@@ -28,14 +28,28 @@ def is_of_osu(row: Row) -> bool:
     return row.name.startswith("osu_")
 
 
+def is_imported(run: Run) -> bool:
+    """Return whether the run has figures of another tool's files."""
+    return "imported" in run.attributes
+
+
+def imported_pairs(row: Row) -> int:
+    """Number of pairs of an imported row whose file has one figure for all of them; 0 of any other row."""
+    return int(row.attributes.get("pairs", 0)) if row.pattern == "world" else 0
+
+
+def _is_of_many_pairs(row: Row) -> bool:
+    return row.pattern == "pairs" or imported_pairs(row) > 0
+
+
 def message_rate(row: Row) -> bool:
     """Is this the table of osu_mbw_mr, which has a column of messages/s?"""
-    return row.kernel == "bandwidth" and row.pattern == "pairs"
+    return row.kernel == "bandwidth" and _is_of_many_pairs(row)
 
 
 def title(row: Row) -> str:
     """The line that names the test. What OSU has no test for does not call itself OSU."""
-    known = _OF_MANY_PAIRS.get(row.kernel) if row.pattern == "pairs" else None
+    known = _OF_MANY_PAIRS.get(row.kernel) if _is_of_many_pairs(row) else None
     known = known or _TITLES.get(row.kernel)
     if known is None:
         return f"# fablint {row.kernel} {row.quantity} Test v{__version__}"
@@ -54,7 +68,7 @@ def head(row: Row, pairs: int, window: str, comments: list[str]) -> list[str]:
         senders, receivers = _workers(row)
         lines += [f"# Number of forked processes in sender: {senders}"]
         lines += [f"# Number of forked processes in receiver: {receivers}"]
-    if message_rate(row) or (row.pattern == "pairs" and row.quantity == "bandwidth"):
+    if message_rate(row) or (_is_of_many_pairs(row) and row.quantity == "bandwidth"):
         lines.append(f"# [ pairs: {pairs} ] [ window size: {window} ]")
     lines += one_sided_lines(row)
     if row.kernel not in ("barrier", "get_accumulate"):
@@ -84,8 +98,11 @@ def figure_name(row: Row) -> str:
     return "Latency (us)" if one_sided(row) else "Avg Latency(us)"
 
 
-def rule(row: Row, groups: int) -> str:
+def rule(run: Run, row: Row, groups: int) -> str:
     """How the figure of many ranks is made of theirs, and whose rule that is."""
+    if is_imported(run):
+        together = units.plural(groups, "rank" if row.kernel in COLLECTIVES else "pair")
+        return f"figures of the imported file, of {together}"
     if row.kernel in COLLECTIVES:
         return f"mean over the {groups} ranks of each one's mean time, as in OSU {VERSION}"
     if row.pattern in STARS:

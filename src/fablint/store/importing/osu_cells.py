@@ -176,13 +176,16 @@ class _Reader:
                 LeftOut(row.line, _words(row), "no figure above 0") for row, seconds in figures if not seconds
             ]
             usable = [(row.size or 0, seconds) for row, seconds in figures if seconds]
-            if test.collective or self._many(table, test):
-                self.world += [world_body(test.kernel.name, test.kernel, usable, **own)] if usable else []
+            pairs = self._pairs_together(table, test)
+            if test.collective or pairs > 1:
+                together = own if test.collective else own | {"pairs": pairs}
+                self.world += [world_body(test.kernel.name, test.kernel, usable, **together)] if usable else []
             else:
                 self._gather(table, test, own, usable)
 
-    def _many(self, table: OsuTable, test: _Test) -> bool:
-        return test.many and (_pairs(table) or (len(self.hosts) // 2 if table.launch is None else 1)) > 1
+    def _pairs_together(self, table: OsuTable, test: _Test) -> int:
+        """Number of pairs of which the table has one figure."""
+        return (_pairs(table) or (len(self.hosts) // 2 if table.launch is None else 1)) if test.many else 1
 
     def _refusal(self, table: OsuTable, test: _Test | None) -> str:
         """Reason why the table cannot be imported; '' if it can."""

@@ -42,6 +42,23 @@ def test_a_tree_has_its_levels_above_each_other_and_faulty_components_in_their_c
     assert picture.cables.count("M") == 15 and picture.has_few_cables
 
 
+def test_a_suspect_route_is_a_line_below_its_two_hosts():
+    route = finding(State.SUSPECT, "route", "h00>h05")
+    block = finding(State.CONFOUNDED, "route", "h[00-01]=h[06-07]")
+    unjudged = finding(State.NOT_JUDGED, "route", "h02=h03")
+    picture = drawn(fat_tree(4, 2), route, block, unjudged)
+    assert [(style, name) for _, style, name in picture.routes] == [
+        ("suspect", "h00>h05"),
+        ("confounded", "h[00-01]=h[06-07]"),
+    ]
+    places = {dot.name: f"{dot.x:.0f} {dot.y:.0f}" for dot in picture.dots}
+    (path, _, _), _ = picture.routes
+    assert path.startswith(f"M{places['h00']}L") and path.endswith(f"L{places['h05']}")
+    assert not picture.links and all(dot.style in ("host", "switch") for dot in picture.dots)
+    assert ("h00>h05", "named") in {(name, style) for _, _, name, style in picture.names}
+    assert "route has a finding" in picture.words
+
+
 def test_a_dragonfly_is_boxes_of_groups_with_their_switches_inside():
     picture = drawn(dragonfly(5, 2, 2))
     inside = {

@@ -115,6 +115,49 @@ def test_numbers_that_are_not_known_are_empty(tmp_path):
         assert float(line["time_mean"]) == pytest.approx(typed["time_mean"], rel=1e-6)
 
 
+def with_samples(row: Row) -> Row:
+    """The row with the 90th percentile, and a histogram of 100 samples in two of three buckets."""
+    times = row.arrays["time_max"][..., None] * np.float32(0.5)
+    histogram = (row.arrays["count"][..., None] * [0.25, 0.0, 0.75]).astype(np.uint32)
+    more = {"percentile_time": times, "percentile": np.array([90.0])}
+    more |= {"histogram": histogram, "bucket": np.array([1e-6, 2e-6, 4e-6])}
+    return Row(row.name, row.attributes, row.arrays | more)
+
+
+def test_percentiles_and_histograms_are_columns_of_their_own(tmp_path):
+    run = run_of(matrix_row("plain", ranks=4, sizes=(8,)), with_samples(list_row(ranks=4, sizes=(8,))))
+    export_run(run, "csv", tmp_path / "a.csv")
+    export_run(run, "parquet", tmp_path / "a.parquet")
+    with (tmp_path / "a.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert tuple(lines[0]) == (*COLUMNS, "time_p90", "histogram")
+    for line, typed in zip(lines, parquet.read_table(tmp_path / "a.parquet").to_pylist(), strict=True):
+        if line["row"] == "plain":
+            assert (line["time_p90"], line["histogram"]) == ("", "")
+            assert (typed["time_p90"], typed["histogram"]) == (None, None)
+        else:
+            assert (
+                float(line["time_p90"])
+                == pytest.approx(float(line["time_max"]) / 2)
+                == pytest.approx(typed["time_p90"])
+            )
+            assert json.loads(line["histogram"]) == [[1e-6, 25], [4e-6, 75]]
+            assert typed["histogram"] == [(1e-6, 25), (4e-6, 75)]
+
+
+def test_npy_has_percentiles_and_the_sum_of_the_histograms(tmp_path, monkeypatch):
+    monkeypatch.setattr(layout, "BLOCK_BYTES", 1)
+    rows = with_samples(matrix_row(ranks=4, repeats=2, sizes=(8,))), with_samples(list_row(ranks=4, sizes=(8,)))
+    export_run(run_of(*rows), "npy", tmp_path / "a")
+    matrix, listed = rows
+    assert np.load(tmp_path / "a/latency.histogram.8.npy")[0, 1].tolist() == [50, 0, 150]
+    assert np.load(tmp_path / "a/pairs.bucket.npy").tolist() == [1e-6, 2e-6, 4e-6]
+    np.testing.assert_array_equal(np.load(tmp_path / "a/pairs.histogram.8.npy"), listed.arrays["histogram"][:, :, 0])
+    np.testing.assert_allclose(
+        np.load(tmp_path / "a/latency.p90.8.npy")[1, 2], matrix.arrays["percentile_time"][:, 1, 2, 0, 0].mean()
+    )
+
+
 def test_a_run_without_a_measured_cell_has_a_header_only(tmp_path):
     row = list_row(ranks=4)
     row.arrays["count"][:] = 0

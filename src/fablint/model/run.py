@@ -127,21 +127,23 @@ class Row:
 
     def observations(self, size: int, statistic: str = "median") -> Observations:
         """Times of all pairs at one size; the median over the repeats where there are several."""
-        import numpy as np
-
         values = self.arrays[f"time_{statistic}"]
         index = self.sizes.index(size)
         if self.layout == "list":
             return Observations(self.name, self.kernel, size, statistic, values[:, :, index], self.arrays["dst"][:])
-        if values.shape[0] == 1:
-            sent = values[0, :, :, index]
-        else:
-            # The median of what was measured: NaN sorts last, and stays where nothing was.
-            ordered = np.sort(values[:, :, :, index], axis=0)
-            known = np.count_nonzero(~np.isnan(ordered), axis=0, keepdims=True)
-            middle = (np.maximum(known - 1, 0) // 2, known // 2)
-            sent = sum(np.take_along_axis(ordered, at, axis=0)[0] for at in middle) / 2
-        return Observations(self.name, self.kernel, size, statistic, sent)
+        return Observations(self.name, self.kernel, size, statistic, median_of_repeats(values[:, :, :, index]))
+
+
+def median_of_repeats(times: np.ndarray) -> np.ndarray:
+    """Return the median (src, dst) of the measured times (repeat, src, dst)."""
+    import numpy as np
+
+    if len(times) == 1:
+        return np.asarray(times[0])
+    ordered = np.sort(times, axis=0)  # NaN sorts last, and stays where nothing was measured
+    known = np.count_nonzero(~np.isnan(ordered), axis=0, keepdims=True)
+    middle = (np.maximum(known - 1, 0) // 2, known // 2)
+    return np.asarray(sum(np.take_along_axis(ordered, at, axis=0)[0] for at in middle) / 2)
 
 
 @dataclass(frozen=True)

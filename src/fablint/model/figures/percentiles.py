@@ -12,7 +12,7 @@ STATISTICS_AT = {0.0: "min", 50.0: "median", 99.0: "p99", 100.0: "max"}
 
 def stored_percentiles(row: Row) -> dict[float, Statistic]:
     """Return the percentiles of a row in order, each with what `times_at` reads it from; histograms know others."""
-    found: dict[float, Statistic] = {at: at for at in _own(row)}
+    found: dict[float, Statistic] = {at: at for at in own_percentiles(row)}
     found |= {percentile: name for percentile, name in STATISTICS_AT.items() if name in row.statistics}
     return dict(sorted(found.items()))
 
@@ -25,9 +25,10 @@ def times_at(row: Row, statistic: Statistic, place: tuple[int | slice, ...]) -> 
     """
     if isinstance(statistic, str):
         return np.asarray(row.arrays[f"time_{statistic}"][place], dtype=np.float64)
-    values = row.arrays["percentile_time"][(*place, _own(row).index(statistic))]
+    values = row.arrays["percentile_time"][(*place, own_percentiles(row).index(statistic))]
     return np.asarray(values, dtype=np.float64)
 
 
-def _own(row: Row) -> list[float]:
+def own_percentiles(row: Row) -> list[float]:
+    """Return the percentiles of a row that are no statistics, in the order of `percentile_time`."""
     return [float(at) for at in row.arrays["percentile"][:]] if "percentile" in row.arrays else []

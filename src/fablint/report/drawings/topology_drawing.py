@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import product
 
-from fablint.model import Finding, Topology
+from fablint.model import Finding, State, Topology
 from fablint.model.names import natural
 from fablint.report import finding_order
 from fablint.report.survey.report_source import ReportSource
@@ -19,9 +20,11 @@ FEW_CABLES = 100
 MOST_NAMES = 24  # of components of findings
 MOST_LINK_NAMES = 8  # faulty links whose names are written
 MOST_SWITCH_NAMES = 100  # switches whose names are written
+MOST_ROUTES = 40  # of findings, the gravest
 _ROW = 110  # height of a level
 _LINE = 13  # height of a name
 _PITCH = 52.0  # height of a line of switches in a group
+_SAG, _SAG_SHARE = 16.0, 0.08  # how far a route is drawn below its ends: at least, and of its width
 
 
 _Places = dict[str, tuple[float, float]]
@@ -49,6 +52,7 @@ class Drawing:
     cables: str = ""  # path of those without a finding
     has_few_cables: bool = False  # are they drawn darker: many together are dark
     links: list[tuple[str, str, str]] = field(default_factory=list)  # path, style, name
+    routes: list[tuple[str, str, str]] = field(default_factory=list)  # the same of pairs: their cables are not known
     dots: list[Dot] = field(default_factory=list)
     ends: list[tuple[tuple[float, float], tuple[float, float]]] = field(default_factory=list)  # of these links
     names: list[tuple[float, float, str, str]] = field(default_factory=list)  # place, name, style
@@ -61,14 +65,19 @@ def drawing(source: ReportSource) -> Drawing | None:
         return None
     levels = _levels(topology)
     places, drawn = _tree(topology, levels) if max(levels.values()) else _groups(topology)
-    states = _states(finding_order.faulty(source.found), set(topology.switches))
+    found = [one for one in finding_order.faulty(source.found) if one.state is not State.NOT_JUDGED]
+    routes = [one for one in found if one.component == "route" and len(one.components[0].ends) == 2]
+    states = _states([one for one in found if one.component != "route"], set(topology.switches))
     _add_cables(drawn, topology, places, states)
     size = min(14.0, 0.8 * WIDTH / max(1, max(list(levels.values()).count(level) for level in set(levels.values()))))
     size = size if max(levels.values()) else 12.0
     for name, (x, y) in places.items():
         drawn.dots.append(Dot(x, y, size, f"switch {states.get(name, '')}".strip(), name, name))
-    _add_hosts(drawn, topology, source, places, states)
+    _add_hosts(
+        drawn, topology, source, places, states, ends_of_routes=frozenset().union(*(one.nodes for one in routes))
+    )
     _add_names(drawn, places, states)
+    _add_routes(drawn, routes)
     return drawn
 
 
@@ -157,16 +166,14 @@ def _states(faulty: list[Finding], switches: set[str]) -> dict[str, str]:
     """Class of each named host and switch, and of each link `a>b` and `b>a`; the gravest first."""
     states: dict[str, str] = {}
     for finding in faulty:
-        if finding.state == "NOT JUDGED":
-            continue
         for component in finding.components:
             style = str(finding.state).lower()
             ends = [end.nodes for end in component.ends]
-            if len(ends) == 2 and switches.issuperset((*ends[0], *ends[1])) and component.kind != "route":
+            if len(ends) == 2 and switches.issuperset((*ends[0], *ends[1])):
                 there = [(a, b) for a in ends[0] for b in ends[1]]
                 for a, b in there if component.directed else [*there, *((b, a) for a, b in there)]:
                     states.setdefault(f"{a}>{b}", style)
-            elif ends and component.kind != "route":
+            elif ends:
                 for name in ends[0]:
                     states.setdefault(name, style)
     return states
@@ -186,8 +193,36 @@ def _add_cables(drawn: Drawing, topology: Topology, places: _Places, states: dic
     drawn.cables, drawn.has_few_cables = "".join(faint), len(faint) <= FEW_CABLES
 
 
+def _add_routes(drawn: Drawing, routes: list[Finding]) -> None:
+    """A line below its two ends for every route: of two sets of hosts one for each pair of their switches."""
+    dots = {dot.name: dot for dot in drawn.dots}
+    for finding in routes:
+        for component in finding.components:
+            first, second = (
+                {dots[name].switch: dots[name] for name in end.nodes if name in dots} for end in component.ends
+            )
+            for a, b in product(first.values(), second.values()):
+                if len(drawn.routes) == MOST_ROUTES:
+                    drawn.words += f"; lines below hosts: {MOST_ROUTES} pairs of the gravest routes"
+                    return
+                middle, low = (a.x + b.x) / 2, max(a.y, b.y) + _SAG + _SAG_SHARE * abs(a.x - b.x)
+                path = f"M{a.x:.0f} {a.y:.0f}L{middle:.0f} {low:.0f}L{b.x:.0f} {b.y:.0f}"
+                drawn.routes.append((path, str(finding.state).lower(), component.label))
+                drawn.height = max(drawn.height, low + 10)
+                if len(routes) <= MOST_LINK_NAMES:
+                    _add_name(drawn, middle, low + 4, component.label, "named")
+    if drawn.routes:
+        drawn.words += "; lines below hosts: pairs whose route has a finding"
+
+
 def _add_hosts(
-    drawn: Drawing, topology: Topology, source: ReportSource, places: _Places, states: dict[str, str]
+    drawn: Drawing,
+    topology: Topology,
+    source: ReportSource,
+    places: _Places,
+    states: dict[str, str],
+    *,
+    ends_of_routes: frozenset[str],
 ) -> None:
     """Hosts of the run below their switches; of many hosts only those of findings."""
     hosts = [
@@ -197,7 +232,7 @@ def _add_hosts(
     every = len(hosts) <= MOST_HOSTS
     on_switch = defaultdict(list)
     for name, switch in hosts:
-        if switch in places and (every or name in states):
+        if switch in places and (every or name in states or name in ends_of_routes):
             on_switch[switch].append(name)
     pitch = 7.0 if every else 10.0
     for switch, names in on_switch.items():

@@ -141,6 +141,9 @@ def topology_picture(drawing: Drawing, title: str) -> bytes:
     for path, style, _ in drawing.links:
         for points in points_of(path):
             pen.line(points, colours[_state_of(style)], 4)
+    for path, style, _ in drawing.routes:
+        for points in points_of(path):
+            pen.line(points, colours[_state_of(style)], 1.5)
     for dot in drawing.dots:
         half = dot.size / 2
         plain = "quiet" if dot.style.startswith("switch") else "band"

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from fablint.model import Row, Run
+from fablint.model.figures.percentiles import own_percentiles
 from fablint.store.layout import STATISTICS, block, source_blocks
 
 TIMES = tuple(f"time_{name}" for name in STATISTICS)
 COLUMNS = ("row", "kernel", "src", "dst", "src_host", "dst_host", "size", "round", "started", "count", *TIMES)
 BYTES_PER_LINE = 2**8  # approximate, in memory
+_HISTOGRAM = "histogram"
+
+
+def columns_of(run: Run) -> tuple[str, ...]:
+    """Return `COLUMNS`, and those of the run: further percentiles (`time_p90`), and the histogram of a cell."""
+    percentiles = sorted({at for row in run.rows for at in own_percentiles(row)})
+    histogram = [_HISTOGRAM] if any(_HISTOGRAM in row.arrays for row in run.rows) else []
+    return (*COLUMNS, *map(_time_at, percentiles), *histogram)
 
 
 def write_csv(run: Run, path: Path) -> None:
-    """Write comma-separated values with a header. Seconds and bytes; an unknown number is an empty field."""
+    """Write comma-separated values with a header. Seconds and bytes; an unknown value is an empty field."""
+    names = columns_of(run)
     with path.open("x", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
+        writer.writerow(names)
         for columns in cells(run):
-            writer.writerows(zip(*(_texts(columns[name]) for name in COLUMNS), strict=True))
+            writer.writerows(zip(*(_texts(columns[name]) for name in names), strict=True))
 
 
 def write_parquet(run: Run, path: Path) -> None:
@@ -32,12 +43,17 @@ def write_parquet(run: Run, path: Path) -> None:
 
     words = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
     types = {"row": words, "kernel": words, "src_host": words, "dst_host": words, "size": pyarrow.int64()}
-    types |= {"started": pyarrow.float64(), "count": pyarrow.uint32()} | dict.fromkeys(TIMES, pyarrow.float32())
-    schema = pyarrow.schema([(name, types.get(name, pyarrow.int32())) for name in COLUMNS])
+    types |= {"started": pyarrow.float64(), "count": pyarrow.uint32()}
+    types |= {_HISTOGRAM: pyarrow.map_(pyarrow.float64(), pyarrow.uint32())}
+    names = columns_of(run)
+    types |= {name: pyarrow.float32() for name in names if name.startswith("time_")}
+    schema = pyarrow.schema([(name, types.get(name, pyarrow.int32())) for name in names])
     with parquet.ParquetWriter(path, schema) as writer:
         for columns in cells(run):
             arrays = [
-                pyarrow.array(columns[field.name], mask=_unknown(columns[field.name])).cast(field.type)
+                pyarrow.array(list(columns[field.name]), field.type)
+                if field.name == _HISTOGRAM
+                else pyarrow.array(columns[field.name], mask=_unknown(columns[field.name])).cast(field.type)
                 for field in schema
             ]
             writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
@@ -47,12 +63,14 @@ def cells(run: Run) -> Iterator[dict[str, np.ndarray]]:
     """Yield the measured cells of all rows, block by block, as columns of equal length."""
     hosts = np.array(run.rank_host)
     for row in run.rows:
-        for sources in source_blocks(row, bytes_per_cell=BYTES_PER_LINE):
+        buckets = row.arrays[_HISTOGRAM].shape[-1] if _HISTOGRAM in row.arrays else 0
+        for sources in source_blocks(row, bytes_per_cell=BYTES_PER_LINE + 4 * buckets):
             columns = _matrix_cells(row, sources) if row.layout == "matrix" else _list_cells(row, sources)
             length = len(columns["src"])
             if length:
                 columns |= {f"{end}_host": hosts[columns[end]] for end in ("src", "dst")}
-                yield columns | {"row": np.full(length, row.name), "kernel": np.full(length, row.kernel)}
+                unknown = {name: _nothing(name, length) for name in columns_of(run) if name not in columns}
+                yield columns | unknown | {"row": np.full(length, row.name), "kernel": np.full(length, row.kernel)}
 
 
 def _matrix_cells(row: Row, sources: slice) -> dict[str, np.ndarray]:
@@ -82,13 +100,34 @@ def _list_cells(row: Row, sources: slice) -> dict[str, np.ndarray]:
 def _measured(
     row: Row, sources: slice, pair: tuple[np.ndarray, ...], place: tuple[np.ndarray, ...]
 ) -> dict[str, np.ndarray]:
-    """`started`, `count` and the times of the cells at `place`; NaN in a column that the row does not store."""
-    unknown = np.full(len(place[0]), np.nan)
-    return {
-        "started": block(row, "started", sources)[pair] if "started" in row.arrays else unknown,
-        "count": block(row, "count", sources)[place],
-        **{name: block(row, name, sources)[place] if name in row.arrays else unknown for name in TIMES},
-    }
+    """What the row stores of the cells at `place`: `started`, `count`, times, and their histograms."""
+    found = {"count": block(row, "count", sources)[place]}
+    found |= {"started": block(row, "started", sources)[pair]} if "started" in row.arrays else {}
+    found |= {name: block(row, name, sources)[place] for name in TIMES if name in row.arrays}
+    if percentiles := own_percentiles(row):
+        times = block(row, "percentile_time", sources)[place]
+        found |= {_time_at(at): times[:, index] for index, at in enumerate(percentiles)}
+    if _HISTOGRAM in row.arrays:
+        found[_HISTOGRAM] = _filled(block(row, _HISTOGRAM, sources)[place], np.asarray(row.arrays["bucket"][:]))
+    return found
+
+
+def _filled(counts: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return the filled buckets of each histogram (k, buckets): lower edge in seconds and number of samples."""
+    lists = np.empty(len(counts), dtype=object)
+    for index, own in enumerate(counts):
+        (filled,) = np.nonzero(own)
+        lists[index] = list(zip(edges[filled].tolist(), own[filled].tolist(), strict=True))
+    return lists
+
+
+def _time_at(percentile: float) -> str:
+    """Return the column of a percentile: `time_p99.9`."""
+    return f"time_p{percentile:.9g}"
+
+
+def _nothing(name: str, length: int) -> np.ndarray:
+    return np.full(length, None) if name == _HISTOGRAM else np.full(length, np.nan)
 
 
 def _unknown(values: np.ndarray) -> np.ndarray | None:
@@ -96,7 +135,9 @@ def _unknown(values: np.ndarray) -> np.ndarray | None:
 
 
 def _texts(values: np.ndarray) -> list[str]:
-    """Shortest texts that read back as the same numbers."""
+    """Shortest texts that read back as the same numbers; a histogram as JSON."""
+    if values.dtype == object:
+        return ["" if one is None else json.dumps(one) for one in values]
     texts = values.astype(str)
     unknown = _unknown(values)
     return list(texts if unknown is None else np.where(unknown, "", texts))

@@ -84,6 +84,8 @@ ACTIONS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "measure_more_pairs": "measure more pairs across them",
     "measure_pairs_serially": "measure one pair at a time (--order serial) across them",
     "measure_longer": "measure longer or with more partners",
+    "measure_shortest": "measure with minimal routing, if the network has that setting, and with `routing: shortest` in"
+    " the topology file",
     "measure_kinds_separately": "measure longer, or each kind of component separately",
     "measure_more_hosts": "measure with at least {hosts} hosts to judge a fabric",
     "measure_serially": "measure again with --order serial: if they are still late, look at what all of these paths"

@@ -160,7 +160,8 @@ def _populations(v: Values) -> str:
 
 def _hidden_loss(v: Values) -> str:
     hidden = f"a loss of up to {v['bound']:.0%}" if "bound" in v else "any loss"
-    return f"{hidden} in {v['quantity']} could be there unseen; OK needs a bound below {v['limit']:.0%}"
+    among = " among messages on paths of several lengths" if "adaptive" in v else ""
+    return f"{hidden} in {v['quantity']} could be there unseen{among}; OK needs a bound below {v['limit']:.0%}"
 
 
 def _no_start(v: Values) -> str:

@@ -79,6 +79,22 @@ def test_a_healthy_dragonfly_is_not_reported(share: float, noise: str) -> None:
             assert named(judged(faulty(fabric, noise=Noise(noise), seed=seed), 24, row)) == set()
 
 
+def test_links_that_messages_may_cross_are_healthy_with_a_bound() -> None:
+    diagnosis = judged(faulty(fly(0.5), GLOBAL), 12)
+    (healthy,) = (one for one in diagnosis.verdict.findings if (one.state, one.component) == (State.OK, "link"))
+    assert (healthy.components[0].count or 0) > 100 and -0.10 < (healthy.effect or 0.0) < -0.03
+    assert sum(one.component == "link" for one in diagnosis.verdict.findings if one.state is State.FAULT) == 1
+
+
+def test_paths_of_several_lengths_hide_what_a_link_adds_to_a_latency() -> None:
+    diagnosis = judged(faulty(fly(0.5)), 12, ANSWERS)
+    (hidden,) = (one for one in diagnosis.verdict.findings if one.component == "link")
+    (reason,) = hidden.evidence
+    assert (hidden.state, reason.kind, reason.values["adaptive"]) == (State.NOT_JUDGED, "hidden_loss", True)
+    assert 0.1 < float(str(reason.values["bound"])) < 1.0
+    assert "unseen among messages on paths of several lengths" in sentences(hidden.evidence)
+
+
 def test_medians_alone_are_blind() -> None:
     fabric = faulty(fly(0.25), GLOBAL)
     assert named(judged(fabric, 16, MEDIANS)) == set()

@@ -173,9 +173,17 @@ def hidden_losses(
                 )
                 worst = float(loss[hides].max())
                 known_worst = worst if np.isfinite(worst) else None
-                reason = seen("hidden_loss", bound=known_worst, quantity=quantity, limit=settings.loss_in_scope)
+                adaptive = component == "link" and routes is not None and routes.routing.kind == "adaptive"
+                reason = seen(
+                    "hidden_loss",
+                    bound=known_worst,
+                    quantity=quantity,
+                    limit=settings.loss_in_scope,
+                    adaptive=adaptive or None,
+                )
                 rows = list(dict.fromkeys(view.row for view in informative))
-                findings.append(_not_judged(named, rows, reason, advise("measure_longer")))
+                remedy = advise("measure_shortest" if adaptive else "measure_longer")
+                findings.append(_not_judged(named, rows, reason, remedy))
                 kept &= ~hides
     return findings, kept_hosts, kept_links
 

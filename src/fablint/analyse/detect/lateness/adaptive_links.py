@@ -130,8 +130,7 @@ def find_late_components(
     mixed = routes.routing.kind == "adaptive" and routes.routing.minimal_share <= MOST_MINIMAL
     references = (True, False) if histograms is not None and mixed else (False,)
     least_share = EXPOSED if histograms is not None else 0.0
-    search, exposed = _Search({}, {}, np.zeros(0, dtype=bool)), None
-    upper = np.full(len(routes.ends), np.nan)
+    search, exposed, upper = _Search({}, {}, np.zeros(0, dtype=bool)), None, np.zeros(0)
     for mask in (None,) if alone is None else (alone, None):
         compared = [count_late(effects, histograms, settings.tolerance, mask, own=own) for own in references]
         exposures = _of_parts(routes, placement, effects, compared[0].cells, least=least_share)
@@ -139,8 +138,9 @@ def find_late_components(
         bar = float(
             np.log(len(references) * len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha_of("components"))
         )
-        for tails in compared:
-            scores_of_late = _LateScores(tails, *_background(effects, tails), exposures)
+        backgrounds = [_background(effects, tails) for tails in compared]
+        for tails, (background, spread) in zip(compared, backgrounds, strict=True):
+            scores_of_late = _LateScores(tails, background, spread, exposures)
             search = replace(search, rejected=counts < FEWEST_ASKED)
             search.set_aside(
                 scores_of_late, [code for code, name in enumerate(routes.switches) if name in faulty_switches]
@@ -148,7 +148,11 @@ def find_late_components(
             search.run(scores_of_late, bar if exposed is None else np.inf)
         if exposed is None:
             exposed = counts[: len(routes.ends)]
-            upper = upper if histograms is not None else _upper_bounds(compared[0], exposures)
+            upper = (
+                _upper_bounds(compared[0], exposures)
+                if histograms is None
+                else _bounds_of_messages(compared[0], exposures, backgrounds[0][1])
+            )
     assert exposed is not None
     if effects.bidirectional:
         exposed[1::2], upper[1::2] = exposed[0::2], upper[0::2]
@@ -170,6 +174,26 @@ def _upper_bounds(tails: Tails, exposures: _Exposures) -> Floats:
     of_links = exposures.part < links
     grouped = GroupedValues.of(-excess[of_links], exposures.part[of_links], links)
     return np.where(fewest >= 1, np.maximum(tails.limit, -grouped.at(fewest.astype(np.int64) - 1)), np.nan)
+
+
+def _bounds_of_messages(tails: Tails, exposures: _Exposures, spread: float) -> Floats:
+    """Return the (links,) loss that a link can hide among messages that cross it with a known probability.
+
+    Half of the messages that cross a link are later than its loss. So where fewer messages are late than half of those
+    that must have crossed it, its loss is below the limit from which a message is late. The `spread` is the
+    over-dispersion of late messages: the number of independent messages is smaller by it.
+    """
+    links = len(exposures.routes.ends)
+    messages, crossing, late = (
+        np.bincount(exposures.part, weights=weights, minlength=exposures.parts)[:links] / spread
+        for weights in (
+            tails.messages[exposures.cell],
+            tails.messages[exposures.cell] * exposures.share,
+            tails.late[exposures.cell],
+        )
+    )
+    fewest = quantile(MISSED / max(1, links), messages.astype(np.int64), crossing / np.maximum(messages, 1) / 2)
+    return np.where(late < fewest, tails.limit, np.nan)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,11 @@ BENCHMARKS     := $(wildcard benchmarks/*.py)
 # The wheel's mpicxx and mpiexec come after the site's.
 export PATH := $(PATH):$(abspath $(BIN))
 
-.PHONY: demo docs reference test test-engine test-python test-long test-engine-long test-python-long dev bench lint lint-python lint-engine format-engine clean
+# Bytecode is kept, also where the environment says otherwise: without it every start of fablint compiles fablint, and
+# every worker of pytest all tests.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo docs reference test test-engine test-python test-bytecode test-long test-engine-long test-python-long dev bench lint lint-python lint-engine format-engine clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.engine
@@ -40,10 +44,15 @@ dev: $(VENV)/.dev $(VENV)/.engine
 # The engine's tests are compiled with -Werror: the linter need not compile the engine once more. The linters of Python
 # use one CPU, beside the compiler.
 test: dev
-	$(MAKE) --jobs=2 --output-sync=target lint-python format-engine test-engine
+	$(MAKE) --jobs=2 --output-sync=target lint-python format-engine test-engine test-bytecode
 	$(MAKE) test-python
 
 test-long: test-engine-long test-python-long
+
+# All workers of pytest import all tests at the same time: what they read is compiled before, once. What cannot be imported
+# is reported by the workers.
+test-bytecode: dev
+	-@$(BIN)/python -m pytest --collect-only -qq >/dev/null
 
 # Many tests wait for launchers: four at once on two CPUs, three of the long ones, which use them more. Each file is on one
 # of them, since files share fixtures.

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -27,14 +28,21 @@ def mpi(request: pytest.FixtureRequest) -> Mpi:
     return Mpi(request.param, engine.path, find_mpiexec(System(), engine.mpicxx))
 
 
-@pytest.fixture(scope="session")
-def smpi_engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The engine for SimGrid, where it is installed: built once for all workers of pytest-xdist."""
+@contextmanager
+def _folder_of_all_workers(tmp_path_factory: pytest.TempPathFactory, name: str) -> Iterator[Path]:
+    """A folder of all workers of pytest-xdist, for one of them at a time: what it has built, the others find."""
     base = tmp_path_factory.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "smpi"
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
     folder.mkdir(exist_ok=True)
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def smpi_engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The engine for SimGrid, where it is installed."""
+    with _folder_of_all_workers(tmp_path_factory, "smpi") as folder:
         engine = folder / "fablint-engine"
         return engine if engine.exists() else build_smpi_engine(folder)
 
@@ -42,9 +50,9 @@ def smpi_engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def built_drivers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the fakes of the driver libraries of GPUs: engine/tests/fakes."""
-    build = tmp_path_factory.mktemp("fakes")
-    subprocess.run(["make", "-s", "-C", ENGINE, f"BUILD={build}", "fake_drivers"], check=True)
-    return build / "fake"
+    with _folder_of_all_workers(tmp_path_factory, "fakes") as folder:
+        subprocess.run(["make", "-s", "-C", ENGINE, f"BUILD={folder}", "fake_drivers"], check=True)
+        return folder / "fake"
 
 
 @pytest.fixture

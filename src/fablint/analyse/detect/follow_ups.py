@@ -111,8 +111,8 @@ def _ranks_at(placement: Placement, *switches: str) -> tuple[Codes, Codes]:
 def _between(ends: tuple[Codes, Codes], healthy: Codes, evidence: Evidence) -> RankPairs:
     """Return pairs from the first ranks to the second, with healthy ranks first."""
     rng, host = np.random.default_rng(_seed(ends[0])), evidence.placement.host
-    pairs = np.stack([rng.choice(ranks, TRIES) for ranks in ends], axis=1)
-    pairs = rng.permutation(np.unique(pairs[host[pairs[:, 0]] != host[pairs[:, 1]]], axis=0))
+    src, dst = (rng.choice(ranks, TRIES) for ranks in ends)
+    pairs = rng.permutation(_distinct(src, dst, host[src] != host[dst]))
     number_of_suspects = 2 - np.isin(pairs, healthy).sum(axis=1)
     return _unmeasured_first(pairs[np.argsort(number_of_suspects, kind="stable")], evidence)[:PAIRS]
 
@@ -129,7 +129,7 @@ def propose_follow_up(case: Detection, evidence: Evidence, healthy: Codes) -> Fo
     between = case.kind == "cable" or (case.kind == "switch" and component.label not in evidence.placement.switches)
     pairs = _across(case.cells, evidence, healthy) if between else _with_others(case, evidence, healthy)
     if between and not len(pairs):  # the other pairs that cross it are unknown: the same pairs again
-        pairs = np.unique(np.stack([case.cells[0], evidence.pairs.destination(case.cells)], axis=1), axis=0)[:PAIRS]
+        pairs = _distinct(case.cells[0], evidence.pairs.destination(case.cells))[:PAIRS]
     return FollowUp(component, pairs)
 
 
@@ -147,7 +147,7 @@ def propose_split(case: Detection, evidence: Evidence, healthy: Codes) -> Follow
     # One end at the group, the other anywhere.
     src = np.concatenate([rng.choice(ends[0], TRIES), rng.choice(healthy, TRIES)])
     dst = np.concatenate([rng.choice(healthy, TRIES), rng.choice(np.concatenate([to, ends[1]]), TRIES)])
-    pairs = np.unique(np.stack([src, dst], axis=1)[placement.host[src] != placement.host[dst]], axis=0)
+    pairs = _distinct(src, dst, placement.host[src] != placement.host[dst])
     crossed = np.stack([_crosses_member(member, pairs, evidence) for member in members], axis=1)
     split = crossed.any(axis=1) & ~crossed.all(axis=1)
     component = case.component()
@@ -219,11 +219,21 @@ def _across(cells: tuple[Codes, Codes], evidence: Evidence, healthy: Codes) -> R
     ):  # other ranks on this switch send over it as well
         senders = np.flatnonzero(message_paths.switch == message_paths.switch[senders[0]])
     src, dst = rng.choice(senders, TRIES), rng.choice(receivers, TRIES)
-    pairs = np.unique(np.stack([src, dst], axis=1)[src != dst], axis=0)
+    pairs = _distinct(src, dst, src != dst)
     crosses = _cross(pairs, common, evidence)
     pairs = rng.permutation(pairs[crosses])
     number_of_suspects = 2 - np.isin(pairs, healthy).sum(axis=1)
     return _unmeasured_first(pairs[np.argsort(number_of_suspects, kind="stable")], evidence)[:PAIRS]
+
+
+def _distinct(src: Codes, dst: Codes, selected: npt.NDArray[np.bool_] | slice = slice(None)) -> RankPairs:
+    """Return the distinct pairs of a sender and a receiver in ascending order.
+
+    One number per pair is sorted: `np.unique` of rows sorts records, which takes ten times as long.
+    """
+    ranks = int(dst.max(initial=0)) + 1
+    pairs = np.unique(src[selected].astype(np.int64) * ranks + dst[selected])
+    return np.stack(np.divmod(pairs, ranks), axis=1)
 
 
 def _common_segments(cells: tuple[Codes, Codes], evidence: Evidence) -> Codes:

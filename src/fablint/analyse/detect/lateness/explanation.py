@@ -13,8 +13,9 @@ after each member was replaced or removed where that raises the score.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -70,28 +71,32 @@ class LateSearch:
         """
         self.candidates, self.price = candidates, price
         self.late, self.weight = late * weight, weight
+        self._kinds = np.array([entry.kind for entry in candidates.candidate])
+        self._replacements: dict[tuple[int, ...], ScoredCandidates] = {}
         order = np.argsort(candidates.pair, kind="stable")
         self._of = candidates.of[order]
         self._first = np.searchsorted(candidates.pair[order], np.arange(late.size + 1))
 
     def best(self) -> ScoredCandidates:
         """Return the set of candidates with the highest score."""
-        kinds = np.array([entry.kind for entry in self.candidates.candidate])
-        component = kinds != "scope"
-        starts: list[tuple[Mask, bool]] = [
-            (component, False),
-            (component, True),
+        explanation = ScoredCandidates()
+        for allowed, biased in self._starts():
+            found = self._improved(self._greedy(allowed, biased))
+            explanation = max(explanation, found, key=lambda entry: entry.score)
+        return explanation
+
+    def _starts(self) -> list[tuple[Mask, bool]]:
+        """Return the different searches: allowed candidates, and whether those without healthy pairs are preferred."""
+        kinds = self._kinds
+        starts = [
+            (kinds != "scope", False),
+            (kinds != "scope", True),
             (kinds == "host", False),
             (np.isin(kinds, ("host", "cable", "path")), True),
             (np.ones(kinds.size, bool), False),
         ]
-        explanation = ScoredCandidates()
-        for allowed, biased in starts:
-            if allowed.any():
-                explanation = max(
-                    explanation, self._improved(self._greedy(allowed, biased), component), key=lambda entry: entry.score
-                )
-        return explanation
+        different = {(allowed.tobytes(), biased): (allowed, biased) for allowed, biased in starts if allowed.any()}
+        return list(different.values())
 
     def members(self, explanation: ScoredCandidates, nearly: float) -> list[Member]:
         """Return the gain of each member, and its alternatives.
@@ -119,8 +124,7 @@ class LateSearch:
         needed = list(chosen)
         for number in chosen:
             others = [other for other in needed if other != number]
-            gain = self._gains(self._state(others), biased=False, selected=np.array([number]))[0]
-            if gain <= self.price:
+            if self._gain(self._state(others), number) <= self.price:
                 needed = others
         return needed
 
@@ -136,7 +140,7 @@ class LateSearch:
             number = int(np.argmax(order))
             if not np.isfinite(order[number]):
                 break
-            score += float(self._gains(state, biased=False, selected=np.array([number]))[0]) - self.price
+            score += (self._gain(state, number) if biased else float(order[number])) - self.price
             chosen.append(number)
             state = self._without(state, number)
             ahead = 0 if score > best.score else ahead + 1
@@ -144,48 +148,60 @@ class LateSearch:
                 best = ScoredCandidates(tuple(chosen), score)
         return best
 
-    def _improved(self, found: ScoredCandidates, allowed: Mask) -> ScoredCandidates:
+    def _improved(self, found: ScoredCandidates) -> ScoredCandidates:
         """Return the explanation after members were removed or replaced, as long as that raises the score."""
         if not 0 < len(found.chosen) <= MOST_REPLACED:
             return found
         for _ in range(MOST_STEPS):
             better = max(
-                (self._replaced(found, number, allowed) for number in found.chosen),
-                key=lambda explanation: explanation.score,
+                (self._replaced(found, number) for number in found.chosen), key=lambda explanation: explanation.score
             )
             if better.score <= found.score + 1e-9:
                 break
             found = better
         return found
 
-    def _replaced(self, found: ScoredCandidates, number: int, allowed: Mask) -> ScoredCandidates:
-        """Return the explanation with the best candidate, or none, in place of a member."""
+    def _replaced(self, found: ScoredCandidates, number: int) -> ScoredCandidates:
+        """Return the explanation with the best component, or none, in place of a member.
+
+        The searches lead to the same explanations: what replaces a member is found once for the same other members.
+        """
         others = tuple(other for other in found.chosen if other != number)
-        state = self._state(others)
-        score = self._score(others)
-        gains = np.where(allowed, self._gains(state, biased=False), -np.inf)
+        if others not in self._replacements:
+            self._replacements[others] = self._completed(others)
+        return self._replacements[others]
+
+    def _completed(self, chosen: tuple[int, ...]) -> ScoredCandidates:
+        """Return the explanation with one more component, if that raises the score.
+
+        Each pair is explained by the first member that it crosses.
+        """
+        state, score = self._unexplained, 0.0
+        for number in chosen:
+            score += self._gain(state, number) - self.price
+            state = self._without(state, number)
+        gains = np.where(self._kinds != "scope", self._gains(state, biased=False), -np.inf)
         best = int(np.argmax(gains))
         if gains[best] <= self.price:
-            return ScoredCandidates(others, score)
-        return ScoredCandidates((*others, best), score + float(gains[best]) - self.price)
-
-    def _score(self, chosen: Sequence[int]) -> float:
-        """Return the nats of a set: each pair is explained by the first member that it crosses."""
-        state, score = self._state(()), 0.0
-        for number in chosen:
-            score += float(self._gains(state, biased=False, selected=np.array([number]))[0]) - self.price
-            state = self._without(state, number)
-        return score
+            return ScoredCandidates(chosen, score)
+        return ScoredCandidates((*chosen, best), score + float(gains[best]) - self.price)
 
     # ------------------------------------------------------------------------------------------------ gains
 
-    def _state(self, chosen: Iterable[int]) -> _State:
-        """Return the state in which the pairs of these candidates are explained."""
+    @cached_property
+    def _unexplained(self) -> _State:
+        """The state in which no pair is explained."""
         size = len(self.candidates.candidate)
         at, of = self.candidates.pair, self.candidates.of
-        state = _State(
-            np.ones(self.weight.size, bool), *(_sums(of, values[at], size) for values in (self.weight, self.late))
-        )
+        sums = (_sums(of, values[at], size) for values in (self.weight, self.late))
+        return self._state_of(np.ones(self.weight.size, bool), *sums)
+
+    def _state_of(self, free: Mask, measured: Floats, late: Floats) -> _State:
+        return _State(free, measured, late, float(self.weight[free].sum()), float(self.late[free].sum()))
+
+    def _state(self, chosen: Iterable[int]) -> _State:
+        """Return the state in which the pairs of these candidates are explained."""
+        state = self._unexplained
         for number in chosen:
             state = self._without(state, number)
         return state
@@ -202,7 +218,11 @@ class LateSearch:
         of = self._of[self._first[pair] + offset]
         size = state.measured.size
         measured, late = (_sums(of, values[pair], size) for values in (self.weight, self.late))
-        return _State(free, state.measured - measured, np.maximum(state.late - late, 0.0))
+        return self._state_of(free, state.measured - measured, np.maximum(state.late - late, 0.0))
+
+    def _gain(self, state: _State, number: int) -> float:
+        """Return the nats that one candidate adds."""
+        return float(self._gains(state, biased=False, selected=np.array([number]))[0])
 
     def _gains(self, state: _State, *, biased: bool, selected: Codes | None = None) -> Floats:
         """Return the (c,) nats that each candidate adds.
@@ -212,8 +232,8 @@ class LateSearch:
         measured, late = (
             (state.measured, state.late) if selected is None else (state.measured[selected], state.late[selected])
         )
-        all_measured, all_late = (float(values[state.free].sum()) for values in (self.weight, self.late))
-        others, others_late = np.maximum(all_measured - measured, 0.0), np.maximum(all_late - late, 0.0)
+        others = np.maximum(state.all_measured - measured, 0.0)
+        others_late = np.maximum(state.all_late - late, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             is_later = (measured > 1e-9) & (late > 1e-9) & (others > 1e-9) & (late / measured > others_late / others)
             if biased:
@@ -223,18 +243,20 @@ class LateSearch:
                 gains = (
                     _marginal(late, measured, OWN)
                     + _marginal(others_late, others, COMMON)
-                    - _marginal(np.array([all_late]), np.array([all_measured]), COMMON)
+                    - _marginal(np.array([state.all_late]), np.array([state.all_measured]), COMMON)
                 )
         return np.asarray(np.where(is_later, gains, -np.inf))
 
 
 @dataclass(frozen=True)
 class _State:
-    """Pairs that are not explained yet, and their weight per candidate: measured and late."""
+    """Pairs that are not explained yet, and their weight: per candidate and of all, measured and late."""
 
     free: Mask
     measured: Floats
     late: Floats
+    all_measured: float
+    all_late: float
 
 
 def _sums(of: Codes, values: Floats, size: int) -> Floats:

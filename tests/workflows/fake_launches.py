@@ -35,11 +35,13 @@ from fablint.workflows.check.level_runs import LevelRuns
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.host_triage import HostTriage
 from fablint.workflows.recovery.launch_recovery import HostExclusion
+from fablint.workflows.recovery.pair_trials import PairTrials
 from fablint.workflows.recovery.start_trials import StartTrials
 
 Pairs = list[tuple[int, int]]
 EPOCH_S = 1_795_176_000.0
 LAUNCH_S = 2.0  # until all ranks are there
+SILENT = "failed (no message for 20 s)"
 
 
 class FakeSystem(System):
@@ -99,6 +101,8 @@ class FakeCluster:
     slow_inside: dict[str, float] = field(default_factory=dict)  # between its own ranks
     mute: set[str] = field(default_factory=set)  # stalls with every host
     cut: set[frozenset[str]] = field(default_factory=set)  # two that stall with each other
+    blocked: dict[str, str] = field(default_factory=dict)  # by host: a transport that does not connect it
+    requests: bool = False  # only the lower rank of a pair requests a connection, and only requests of it are blocked
     dies: dict[str, str] = field(default_factory=dict)  # the launcher sees its rank die in rows called so
     reports: Sequence[str] = ()  # hosts named as lost by a launch that stalls; none: the first end of the pair
     refused: str = ""  # what the launcher says where a host of `unreached` is to be launched
@@ -217,7 +221,7 @@ class FakeCluster:
         started = np.full(shape[:2], np.nan) if found is None else np.array(found.arrays["started"][:])
         wall_s, lost = 0.0, None
         for at in only:
-            lost = self._loses(name, at, rounds[at], hosts)
+            lost = self._loses(row, at, rounds[at], hosts)
             if lost is not None:
                 break
             for a, b in (*rounds[at], *((b, a) for a, b in rounds[at])):
@@ -237,7 +241,7 @@ class FakeCluster:
         attributes = {
             **row_attributes(SimulatedRow(row.kernel, row.sizes, row.order), "list", pairs, 1),  # type: ignore[arg-type]
             "purpose": row.purpose,
-            "transport": "mpi",
+            "transport": row.transport,
             "options": dict(zip(root["rows"], root["plan"], strict=True))[name],
             "measuring_s": wall_s,
             "wall_s": wall_s + (float(found.attributes["wall_s"]) if found is not None else 0.0),
@@ -255,22 +259,31 @@ class FakeCluster:
         slow = self.slow_inside.get(one, 1.0) if inside else self.slow.get(one, 1.0) * self.slow.get(other, 1.0)
         return healthy * slow
 
-    def _loses(self, row: str, at: int, pairs: Pairs, hosts: Sequence[str]) -> list[dict[str, Any]] | None:
+    def _loses(self, row: RowSpec, at: int, pairs: Pairs, hosts: Sequence[str]) -> list[dict[str, Any]] | None:
         """Entries of the run's `lost`, where the round does not end."""
-        dead = [rank for pair in pairs for rank in pair if row.startswith(self.dies.get(hosts[rank], "?"))]
+        name = str(row.name or row.kernel)
+        dead = [rank for pair in pairs for rank in pair if name.startswith(self.dies.get(hosts[rank], "?"))]
         if dead:
             return [self._entry(rank, hosts, None, None, "died (signal 9)") for rank in dead[:1]]
-        stalled = [(a, b) for a, b in pairs if self._stalls(hosts[a], hosts[b])]
+        vain = [(a, b) for a, b in pairs if self._is_blocked(row.transport, hosts[min(a, b)], hosts[max(a, b)])]
+        stalled = [(a, b) for a, b in pairs if (a, b) in vain or self._stalls(hosts[a], hosts[b])]
         if not stalled:
             return None
         if self.wordless:
             return []
         entries = [
-            self._entry(rank, hosts, at, other, "failed (silent for 20 s)")
+            self._entry(
+                rank, hosts, at, other, "failed (no TCP connection to it for 16 s)" if (a, b) in vain else SILENT
+            )
             for a, b in stalled
             for rank, other in ((a, b), (b, a))
         ]
         return [one for one in entries if one["host"] in self.reports] or entries[:1]
+
+    def _is_blocked(self, transport: str, lower: str, higher: str) -> bool:
+        """Does this transport not connect two hosts, of which the one with the lower rank requests the connection?"""
+        blocked = {lower} if self.requests else {lower, higher}
+        return lower != higher and any(self.blocked.get(host) == transport for host in blocked)
 
     def _stalls(self, one: str, other: str) -> bool:
         return one != other and (bool({one, other} & self.mute) or frozenset((one, other)) in self.cut)
@@ -346,7 +359,7 @@ def launches_of(cluster: FakeCluster, request: CheckRequest, output: Path) -> tu
     """Launches on the cluster, and what is said meanwhile."""
     notes = Notes()
     context = Context(cluster.system, notes)
-    recovery = HostExclusion(HostTriage(context, cluster.look), StartTrials(context))
+    recovery = HostExclusion(HostTriage(PairTrials(context), cluster.look), StartTrials(context))
     return Launches(context, request, output, recovery), notes
 
 

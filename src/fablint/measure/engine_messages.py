@@ -16,6 +16,7 @@ _WAITING = re.compile(r"waiting: rank (?P<rank>\d+) \((?P<host>[^)]*)\): (?P<rea
 _STARTED = re.compile(r"started: .*")
 _ERROR = re.compile(r"error: (?P<text>.*)", re.DOTALL)
 _UNCONNECTED = re.compile(r"unconnected: (?P<host>\S+): (?P<reason>.*)")
+_SILENCE = re.compile(r"failed \((no message for|did not come to the next round for) \d+ s\)")
 _FAILED = re.compile(
     r"failed: rank (?P<rank>\d+) \((?P<host>[^)]*)\), round (?P<round>-?\d+), "
     r"partner (?P<partner>\d+|none): (?P<reason>.*)"
@@ -77,11 +78,23 @@ class FailedRank:
     def _when(self) -> str:
         return f" in round {self.round}" if self.round is not None else ""
 
+    @property
+    def cause(self) -> str:
+        """What the rank that reports this one knows beside its own wait: `no TCP connection to ...`; '' if nothing."""
+        is_silence = _SILENCE.fullmatch(self.reason) or not self.reason.startswith("failed (")
+        return "" if is_silence else self.reason.removeprefix("failed (").removesuffix(")")
+
     def with_other_end(self, other: FailedRank) -> str:
         """Text of two reports by the two ends of a pair, of which one is cut off."""
+        causes = [
+            f"{reporter.host or reporter.place}: {report.cause}"
+            for report, reporter in ((self, other), (other, self))
+            if report.cause
+        ]
+        known = f" ({'; '.join(causes)})" if causes else ""
         return (
-            f"{self.place} and {other.place} received nothing from each other{self._when}: one of the two hosts, or"
-            " the path between them, failed"
+            f"{self.place} and {other.place} received nothing from each other{self._when}{known}: one of the two"
+            " hosts, or the path between them, failed"
         )
 
 

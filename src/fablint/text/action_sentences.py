@@ -107,6 +107,10 @@ ACTIONS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "inspect_failed_host": "see whether {0} is up and what its system log says, then resume the run",
     "inspect_system_log": "see the system log of {0} (out of memory, hardware errors), then measure it again",
     "compare_mtu": "compare the MTU of {0} and of its switch port with the others, then the link's error counters",
+    "inspect_connections": "on {0}, list the firewall rules (nft list ruleset), compare the interface or provider that"
+    " {transport} uses with that of other hosts, and run fablint doctor; then measure again",
+    "inspect_path_filters": "list the firewall rules of both (nft list ruleset), see the routes between the two, and"
+    " the address tables of their switches",
     "inspect_path_mtu": "see the routes and the MTU between the two, and the address tables of their switches",
     "start_program": "start a program on {0} with the launcher; see its files, libraries and daemon",
     "ping_host": "ping {0} over each NIC from the hosts named; see routes, ARP and forwarding tables on its path",

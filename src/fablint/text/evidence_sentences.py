@@ -92,6 +92,17 @@ def _slow_when(v: Values) -> str:
     return WORDS.vformat(template, (), v)
 
 
+def _stalled_host(v: Values) -> str:
+    over = f" over {v['transport']}" if v.get("transport", "mpi") != "mpi" else ""
+    what = (
+        f"messages of {units.size(v['bytes'])}{over} do not arrive"
+        if "bytes" in v
+        else "its launches end before the first message"
+    )
+    control = f"; control messages over {v['control']} arrive" if "control" in v else ""
+    return f"{what}: the measurement stalled, and again with {v['partners']}{control}"
+
+
 def _rank_failed(v: Values) -> str:
     which = ("one of its ranks" if "rank" not in v else f"rank {v['rank']}") + (
         f" in round {v['round']}" if "round" in v else ""
@@ -339,8 +350,9 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     " support LLDP or forwards LLDP frames",
     # hosts that prevent a launch
     "rank_died": "a rank on it {reason} in the middle of the measurement",
-    "stalled_host": "messages of 64 KiB do not arrive: the measurement stalled, and again with {partners}",
+    "stalled_host": _stalled_host,
     "stalled_pair": "the two stalled with each other, but not with other hosts",
+    "stall_reported": lambda v: f"{v['host']} reports: {v['cause']}" if v["host"] else v["cause"],
     "starts_at_times": "launches with it start at times only, and preflight finds its network at fault",
     "no_start_in_company": "keeps a launch from starting: not with {others:#other host}, which start without it",
     "starts_with": "with {hosts:fold} alone it starts",

@@ -20,7 +20,6 @@ class Context:
     progress: Progress
     mpicxx: Path | None = None
     launcher: str = ""  # that starts the ranks; '': the first that connects them
-    trial_transport: str = "mpi"  # of launches that search for failed hosts
     start_s: Callable[[], float] | None = None  # time limit for the start of ranks; None: the usual limit
     end_s: float | None = None  # time limit for the end of ranks after the last row; None: the usual limit
     stop_s: float | None = None  # time limit for the end of ranks after a signal; None: the usual limit

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_launches import FakeCluster, FakeSystem, Notes, no_answer
+from fake_launches import SILENT, FakeCluster, FakeSystem, Notes, no_answer
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from fablint.model import State
+from fablint.model import Medium, State
 from fablint.plan.rows.row_text import parse_row
 from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
-from fablint.workflows.recovery.host_triage import TRIAL_WATCHDOG_S, HostTriage
+from fablint.workflows.recovery.host_triage import HostTriage
+from fablint.workflows.recovery.pair_trials import WATCHDOG_S, PairTrials
 
 HOSTS = ["h0", "h1", "h2", "h3", "h4"]
 Entry = Mapping[str, Any]
@@ -29,13 +30,14 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     return fake
 
 
-def triage_of(cluster: FakeCluster) -> tuple[HostTriage, Notes]:
+def triage_of(cluster: FakeCluster, *transports: str) -> tuple[HostTriage, Notes]:
     notes = Notes()
-    return HostTriage(Context(cluster.system, notes), cluster.look), notes
+    media = [Medium(transport) for transport in transports or ["mpi"]]
+    return HostTriage(PairTrials(Context(cluster.system, notes), media), cluster.look), notes
 
 
 def stalled(host: str, partner: int | None = 0) -> Entry:
-    return {"rank": 1, "host": host, "round": 3, "partner": partner, "reason": "failed (silent for 20 s)"}
+    return {"rank": 1, "host": host, "round": 3, "partner": partner, "reason": SILENT}
 
 
 def died(host: str, reason: str = "died (signal 9)") -> Entry:
@@ -128,7 +130,7 @@ def test_a_host_that_stalls_with_two_that_work_is_faulty(cluster: FakeCluster) -
     finding = triage.failed_hosts["h3"]
     assert (finding.state, finding.component) == (State.FAULT, "host")
     assert sentences(finding.evidence).endswith("the measurement stalled, and again with h0 and with h2")
-    assert set(cluster.trials) == {("h0", "h3"), ("h0", "h1"), ("h2", "h3")}
+    assert set(cluster.trials) == {("h0", "h3"), ("h1", "h2"), ("h2", "h3")}
 
 
 @pytest.mark.parametrize("entries", [["h3"], ["h1"], ["h1", "h3"], ["h3", "h1"]], ids="-".join)
@@ -167,6 +169,57 @@ def test_two_that_work_with_others_are_kept_apart(cluster: FakeCluster) -> None:
     assert notes.said[-1].startswith("fablint: route h1=h3 is excluded: the two stalled with each other")
 
 
+def test_a_host_that_the_measured_transport_does_not_reach_is_faulty(cluster: FakeCluster) -> None:
+    """MPI takes another network, or its ports are open."""
+    cluster.blocked = {"h3": "ofi"}
+    triage, _ = triage_of(cluster, "ofi")
+    assert find_failed(triage, [stalled("h3"), stalled("h1")], ["h1", "h3"])
+    assert (list(triage.failed_hosts), triage.failed_pairs) == (["h3"], {})
+    finding = triage.failed_hosts["h3"]
+    assert sentences(finding.evidence) == (
+        "messages of 8 B over ofi do not arrive: the measurement stalled, and again with h0 and with h2;"
+        " control messages over MPI arrive; h3 reports: no TCP connection to it for 16 s"
+    )
+    assert [one.label for one in finding.ambiguity_group][:2] == ["a firewall", "the set-up of ofi"]
+    assert "firewall rules" in advice(finding.next_step)
+    assert "provider that ofi uses" in advice(finding.next_step)
+
+
+def test_of_several_transports_all_are_tried_and_mpi_first(cluster: FakeCluster) -> None:
+    cluster.blocked = {"h3": "tcp"}
+    triage, _ = triage_of(cluster, "tcp", "mpi")
+    assert find_failed(triage, [stalled("h3")], ["h1"])
+    assert "over tcp do not arrive" in sentences(triage.failed_hosts["h3"].evidence)
+    rows = [parse_row(line.split()) for line in cluster.launches[0].lines]
+    assert [row.transport for row in rows] == ["mpi", "mpi", "tcp", "tcp"]
+    cluster.blocked, cluster.mute = {}, {"h3"}
+    triage, _ = triage_of(cluster, "tcp", "mpi")
+    assert find_failed(triage, [stalled("h3")], ["h1"])
+    assert sentences(triage.failed_hosts["h3"].evidence).startswith("messages of 8 B do not arrive: ")
+
+
+@pytest.mark.parametrize(("faulty", "partner"), [("h1", "h3"), ("h0", "h4"), ("h3", "h4")])
+def test_a_host_whose_requests_are_blocked_is_tried_as_the_end_that_requests(
+    cluster: FakeCluster, faulty: str, partner: str
+) -> None:
+    """It accepts connections, so that it works with hosts of lower ranks."""
+    cluster.blocked, cluster.requests = {faulty: "tcp"}, True
+    triage, _ = triage_of(cluster, "tcp")
+    present = [*HOSTS, "h5", "h6"]
+    assert find_failed(triage, [stalled(partner)], [faulty], present)
+    assert (list(triage.failed_hosts), triage.failed_pairs) == ([faulty], {})
+
+
+def test_what_a_rank_knows_of_its_peer_is_evidence_on_the_pair(cluster: FakeCluster) -> None:
+    cluster.cut = {frozenset(("h1", "h3"))}
+    triage, _ = triage_of(cluster, "tcp")
+    known = {**stalled("h1"), "reason": "failed (no TCP connection to 10.0.0.1 for 16 s)"}
+    assert find_failed(triage, [stalled("h3"), known], ["h1", "h3"])
+    (finding,) = triage.failed_pairs.values()
+    assert sentences(finding.evidence).endswith("; h3 reports: no TCP connection to 10.0.0.1 for 16 s")
+    assert "firewall rules" in advice(finding.next_step)
+
+
 def test_two_hosts_are_too_few_to_tell(cluster: FakeCluster) -> None:
     cluster.mute = {"h1"}
     triage, _ = triage_of(cluster)
@@ -196,7 +249,7 @@ def test_a_trial_has_small_and_large_messages_and_a_watchdog_of_its_own(cluster:
     trial = cluster.launches[0]
     rows = [parse_row(line.split()) for line in trial.lines]
     assert [(row.kernel, row.sizes) for row in rows] == [("latency", (8,)), ("bandwidth", (64 << 10,))]
-    assert trial.options == ("--watchdog", f"{TRIAL_WATCHDOG_S:g}")
+    assert trial.options == ("--watchdog", f"{WATCHDOG_S:g}")
     assert len(trial.hosts) == 2
 
 

@@ -31,6 +31,7 @@ from fablint.workflows.check.preflight_findings import (
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.host_triage import HostTriage
 from fablint.workflows.recovery.launch_recovery import HostExclusion
+from fablint.workflows.recovery.pair_trials import PairTrials
 from fablint.workflows.recovery.start_trials import StartTrials
 from fablint.workflows.shared_folder import refuse_unshared
 
@@ -124,8 +125,9 @@ class _Hosts:
         from fablint.plan.check.suites import find_suite
         from fablint.snapshot import host_facts
 
-        triage = HostTriage(self.context, self.look, failed_hosts=dict(excluded))
-        recovery = HostExclusion(triage, start_trials_of(self.context, self.preflight))
+        trials = PairTrials(self.context, record.media)
+        triage = HostTriage(trials, self.look, failed_hosts=dict(excluded))
+        recovery = HostExclusion(triage, start_trials_of(self.context, self.preflight, record.media))
         options = () if record.ranks_per_nic is None else ("--ranks-per-nic", str(record.ranks_per_nic))
         snapshots = self.preflight.collected.snapshots
         counters = HostCounters(
@@ -173,7 +175,6 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     """
     from fablint.discover import add_assumed_cables, discover, read_files
 
-    context = _with_trials(context, request.media)
     system, note = context.system, context.progress.note
     begun = system.monotonic()
     # Files are read first: nothing is asked or measured with a file that cannot be read.
@@ -263,7 +264,6 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     """
     from fablint.plan.check.check_request import CheckRequest
 
-    context = _with_trials(context, record.media)
     system = context.system
     begun = system.monotonic()
     measurement.restore(path)
@@ -316,14 +316,13 @@ def ranks_each(request: ClusterCheckRequest, fabric: DiscoveredFabric, hosts: Se
     return dict.fromkeys(hosts, request.ranks_per_nic * counts[few])
 
 
-def _with_trials(context: Context, media: Sequence[Medium]) -> Context:
-    """Return the context in which failed hosts are searched for without MPI if the check needs none."""
-    needs_mpi = not context.launcher or any(medium.transport == "mpi" for medium in media)
-    return context if needs_mpi else replace(context, trial_transport="tcp")
+def start_trials_of(
+    context: Context, preflight: host_preflight.PreflightResult, media: Sequence[Medium] = (Medium(),)
+) -> StartTrials:
+    """Return the search for hosts that prevent launches, with what preflight knows of addresses and routes.
 
-
-def start_trials_of(context: Context, preflight: host_preflight.PreflightResult) -> StartTrials:
-    """Return the search for hosts that prevent launches, with what preflight knows of addresses and routes."""
+    The launches of the search start MPI if those of a check of these `media` do.
+    """
     from fablint.preflight import Host, unanswered
 
     hosts = [Host(snapshot) for snapshot in preflight.collected.snapshots.values()]
@@ -333,7 +332,9 @@ def start_trials_of(context: Context, preflight: host_preflight.PreflightResult)
             for text in nic.addresses:
                 owners[text.partition("/")[0]].add(host.name)
     addresses = {address: next(iter(names)) for address, names in owners.items() if len(names) == 1}
-    return StartTrials(context, addresses, unanswered(hosts), faulty_networks(preflight.fitness))
+    needs_mpi = not context.launcher or any(medium.transport == "mpi" for medium in media)
+    transport = "mpi" if needs_mpi else "tcp"
+    return StartTrials(context, transport, addresses, unanswered(hosts), faulty_networks(preflight.fitness))
 
 
 def _note_plan(context: Context, request: ClusterCheckRequest, check_request: CheckRequest, hosts: int) -> None:

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
-from fablint.errors import IncompleteError, StoppedError, UsageError
-from fablint.model import ComponentRef, Finding, RowSpec, Slots, State
+from fablint.model import ComponentRef, Finding, State
 from fablint.model.component import cause, in_series
-from fablint.model.verdict import advise, seen
+from fablint.model.verdict import EvidenceRecord, advise, seen
 from fablint.text.evidence_sentences import sentences
-from fablint.workflows import measurement
-from fablint.workflows.context import Context
-
-Entry = Mapping[str, Any]  # of a run's `lost`: rank, host, round, partner, reason
+from fablint.workflows.recovery.pair_trials import SMALL, Entry, PairTrials, StallCause, TrialFailure, cause_of
 
 # Asks hosts again; returns a finding for each host that cannot be measured any more.
 Look = Callable[[Collection[str]], Mapping[str, Finding]]
-
-TRIAL_WATCHDOG_S = 10.0
-_TRIAL = (
-    RowSpec("latency", sizes=(8,), samples=5),
-    RowSpec("bandwidth", sizes=(64 << 10,), window=2, warmup=(0, 0), samples=1),
-)
 
 
 @dataclass
 class HostTriage:
     """Hosts that cannot be measured, and pairs of hosts that stall with each other but not with other hosts."""
 
-    context: Context
+    trials: PairTrials
     look: Look
     failed_hosts: dict[str, Finding] = field(default_factory=dict)
     failed_pairs: dict[frozenset[str], Finding] = field(default_factory=dict)
@@ -58,7 +47,7 @@ class HostTriage:
             What is known, for the user.
         """
         before = {*self.failed_hosts, *self.failed_pairs}
-        note = self.context.progress.note
+        note = self.trials.context.progress.note
         note(f"fablint: {why}: looking for the host")
         silent = {host: finding for host, finding in self.look(present).items() if host not in self.failed_hosts}
         if silent and len(silent) == len(present):  # not the hosts are faulty: the job has ended, for example
@@ -71,7 +60,7 @@ class HostTriage:
                 if is_death and entry["host"] in present:
                     self.failed_hosts.setdefault(entry["host"], _died(entry))
         if {*self.failed_hosts, *self.failed_pairs} == before:
-            self._retest([(entry["host"], other) for entry, other in zip(entries, partners, strict=True)], present)
+            self._retest(entries, partners, present)
         new = [
             finding for key, finding in [*self.failed_hosts.items(), *self.failed_pairs.items()] if key not in before
         ]
@@ -86,42 +75,55 @@ class HostTriage:
 
     def _say(self, new: Sequence[Finding]) -> None:
         for finding in new:
-            self.context.progress.note(
+            self.trials.context.progress.note(
                 f"fablint: {finding.component} {finding.name} is excluded: {sentences(finding.evidence)}"
             )
 
-    def _retest(self, pairs: Sequence[tuple[str, str]], present: Sequence[str]) -> None:
+    def _retest(self, entries: Sequence[Entry], partners: Sequence[str], present: Sequence[str]) -> None:
         """Retest each stalled host against two healthy hosts; a host that stalls with both is marked failed."""
-        suspects = [name for name in dict.fromkeys(name for pair in pairs for name in pair) if name in present]
-        healthy = [host for host in present if host not in suspects]
-        if not healthy:
-            return
-        stalled = [name for name in suspects if not self._is_working(healthy[0], name)]
-        if stalled and len(healthy) > 1:
-            again = [name for name in stalled if not self._is_working(healthy[1], name)]
-            stalled = again or ([] if self._is_working(healthy[1], healthy[0]) else [healthy[0]])
-        for name in stalled:
-            self.failed_hosts[name] = _stall_of_host(name, [host for host in healthy[:2] if host != name])
-        if not stalled:
+        pairs = [(entry["host"], other) for entry, other in zip(entries, partners, strict=True)]
+        references = _references(pairs, present)
+        failures = self._failures({name: hosts[0] for name, hosts in references.items()}, present)
+        if any(len(references[name]) > 1 for name in failures):
+            again = self._failures({name: references[name][1] for name in failures}, present)
+            swapped = {references[name][0]: references[name][1] for name in failures}
+            failures = again or self._failures(swapped, present)
+        for name, failure in failures.items():
+            tried = references.get(name) or [hosts[1] for hosts in references.values() if hosts[0] == name][:1]
+            self.failed_hosts[name] = _stall_of_host(name, tried, failure)
+        if references and not failures:
             for pair in (pair for pair in pairs if all(name in present for name in pair)):
-                self.failed_pairs[frozenset(pair)] = _stall_of_pair(*pair)
+                reports = [
+                    (entry, partner)
+                    for entry, partner in zip(entries, partners, strict=True)
+                    if {entry["host"], partner} == {*pair}
+                ]
+                self.failed_pairs[frozenset(pair)] = _stall_of_pair(*pair, cause_of(reports))
 
-    def _is_working(self, one: str, other: str) -> bool:
-        """Return whether these two hosts exchange small and large messages."""
-        from fablint.plan import plan_of
+    def _failures(self, references: Mapping[str, str], present: Sequence[str]) -> dict[str, TrialFailure]:
+        """Try each host with its reference host, in the order of their ranks; return the failures by host."""
+        failures = {
+            name: self.trials.failure(*sorted((name, reference), key=present.index))
+            for name, reference in references.items()
+        }
+        return {name: failure for name, failure in failures.items() if failure is not None}
 
-        trial = [replace(row, transport=self.context.trial_transport) for row in _TRIAL]
-        plan = replace(plan_of(trial, 2), slots=(Slots(one, 1), Slots(other, 1)))
-        system = self.context.system
-        with system.temporary_folder(system.home_folder("scratch")) as folder:
-            try:
-                options = ["--watchdog", f"{TRIAL_WATCHDOG_S:g}"]
-                measured = measurement.measure(self.context, plan, folder / "trial.run", options)
-            except StoppedError:
-                raise
-            except (IncompleteError, UsageError):
-                return False
-            return not measured.error and measured.run.state == "complete"
+
+def _references(pairs: Sequence[tuple[str, str]], present: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    """Return up to two healthy hosts to try each stalled host with; empty where no host is healthy.
+
+    A connection may fail in one direction, and the ranks decide which of them requests it: a reference host is on the
+    same side of the stalled host as the partner with which it stalled, if possible.
+    """
+    rank = {host: index for index, host in enumerate(present)}
+    partner_of = {name: other for pair in pairs for name, other in (pair, pair[::-1]) if name in rank}
+    healthy = [host for host in present if host not in partner_of]
+
+    def nearest(name: str, partner: str) -> list[str]:
+        is_below = rank.get(partner, -1) < rank[name]
+        return sorted(healthy, key=lambda host: (rank[host] < rank[name]) != is_below)[:2]
+
+    return {name: nearest(name, partner) for name, partner in partner_of.items()} if healthy else {}
 
 
 def _died(entry: Entry) -> Finding:
@@ -135,21 +137,37 @@ def _died(entry: Entry) -> Finding:
     )
 
 
-def _stall_of_host(host: str, partners: Sequence[str]) -> Finding:
-    others = " and with ".join(partners)
+def _stall_of_host(host: str, partners: Sequence[str], failure: TrialFailure) -> Finding:
+    component = ComponentRef.of("host", host)
+    stall = seen(
+        "stalled_host",
+        partners=" and with ".join(partners),
+        bytes=failure.size or None,
+        transport=failure.transport or None,
+        control=failure.control or None,
+    )
+    # Control messages arrive, often over the same NIC: it may be how the host is set up.
+    of_set_up = (cause("a firewall"), cause(f"the set-up of {failure.transport}")) if failure.control else ()
+    is_small = 0 < failure.size <= SMALL
+    settings = advise("inspect_connections", component, transport=failure.transport)
     return Finding(
         state=State.FAULT,
-        components=(ComponentRef.of("host", host),),
-        evidence=(seen("stalled_host", partners=others),),
-        ambiguity_group=in_series(host),
-        next_step=advise("compare_mtu", ComponentRef.of("host", host)),
+        components=(component,),
+        evidence=(stall, *_reported(failure.cause)),
+        ambiguity_group=(*of_set_up, *in_series(host)),
+        next_step=settings if is_small else advise("compare_mtu", component),
     )
 
 
-def _stall_of_pair(one: str, other: str) -> Finding:
+def _stall_of_pair(one: str, other: str, known: StallCause | None) -> Finding:
     return Finding(
         state=State.SUSPECT,
         components=(ComponentRef.of("route", one, other),),
-        evidence=(seen("stalled_pair"),),
-        next_step=advise("inspect_path_mtu"),
+        evidence=(seen("stalled_pair"), *_reported(known)),
+        next_step=advise("inspect_path_filters" if known else "inspect_path_mtu"),
     )
+
+
+def _reported(known: StallCause | None) -> tuple[EvidenceRecord, ...]:
+    """Return what a rank reports of its peer as evidence."""
+    return (seen("stall_reported", host=known.host, cause=known.text),) if known else ()

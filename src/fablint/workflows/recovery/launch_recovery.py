@@ -104,6 +104,6 @@ class HostExclusion:
         if failed_hosts:
             return True
         note = "fablint: all hosts start when the launch is repeated: it is repeated once"
-        self.triage.context.progress.note(note)
+        self.trials.context.progress.note(note)
         is_first, self.trials.repeated = not self.trials.repeated, True
         return is_first

@@ -37,6 +37,7 @@ class StartTrials:
     """Searches for hosts that keep launches from starting. Times of starts are kept from one search to the next."""
 
     context: Context
+    transport: str = "mpi"  # of the launches; one that needs no MPI where the check starts none
     addresses: Mapping[str, str] = field(default_factory=dict)  # host by address of a NIC
     unanswered: Collection[frozenset[str]] = ()  # pairs of hosts of which preflight had no answer to pings
     unfit: Collection[str] = ()  # hosts of which preflight says that their network is at fault, or that pings are lost
@@ -147,7 +148,7 @@ class StartTrials:
         from fablint.plan import plan_of
 
         each = 2 if len(hosts) == 1 else 1
-        trial = [replace(row, transport=self.context.trial_transport) for row in _TRIAL]
+        trial = [replace(row, transport=self.transport) for row in _TRIAL]
         plan = replace(plan_of(trial, each * len(hosts)), slots=tuple(Slots(one, each) for one in hosts))
         context = replace(self.context, progress=NoProgress(), start_s=lambda: self.limit_s(len(hosts)), end_s=END_S)
         try:

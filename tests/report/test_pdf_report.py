@@ -173,6 +173,16 @@ def test_four_hosts_have_a_cell_for_each_pair_and_no_empty_columns() -> None:
     assert words.partition("Hosts (4)")[2].startswith(" host switch state host switch state h0")
 
 
+def test_a_matrix_of_the_bisection_is_a_line_of_its_own() -> None:
+    run, diagnosis = small_case()
+    assert "No bisection was measured" in text_of((run, diagnosis))
+    measured = run.row("bandwidth")
+    crossing = replace(measured, name="across", attributes={**measured.attributes, "pattern": "bisection"})
+    words = text_of((replace(run, rows=(*run.rows, crossing)), diagnosis))
+    assert "Figures by distance, and of the bisection" in words and "No bisection" not in words
+    assert re.search(r"bisection bandwidth 1 MiB 12 ", words)
+
+
 def test_hosts_of_a_suspect_route_have_its_state() -> None:
     route = finding(State.SUSPECT, "route", "h00>h02", quantity="bandwidth", effect=-0.3)
     words = text_of(small_case(route)).partition("Hosts (4)")[2]

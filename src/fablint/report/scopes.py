@@ -16,7 +16,7 @@ from fablint.model.registry import directions_counted
 from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
 
-BISECTION = "bisection"  # rows of that purpose are a table of their own: their pairs share the bottleneck
+BISECTION = "bisection"  # rows of that purpose or pattern are a table of their own: their pairs share the bottleneck
 HEADINGS = {Scope.UNKNOWN: "between hosts"}
 HEAD = ("distance", "kernel", "size", "pairs", "min", "avg", "max")
 
@@ -205,7 +205,7 @@ _Sums = dict[tuple[str, str, int], _Sum]
 
 def _add_list(sums: _Sums, row: Row, size: int, figures: PairMetrics, placement: Placement) -> None:
     """A row of rounds: what ranks of a host, and pairs of a round, did at once can be added up."""
-    across = row.purpose == BISECTION
+    across = _is_bisection(row)
     at_once = row.attributes.get("order") == "parallel" and units.is_rate(row.quantity)
     ranks = placement.host.size
     for code in np.unique(figures.scope).tolist() if not across else [-1]:
@@ -232,13 +232,19 @@ def _add_survey(sums: _Sums, one: SizeSurvey) -> None:
     row, rate = one.row, units.is_rate(one.row.quantity)
     times = directions_counted(row.kernel) * one.size
     for scope in one.distribution.scopes():
-        found = sums.setdefault((_heading(scope), row.kernel, one.size), _Sum(row.quantity))
+        section = BISECTION if _is_bisection(row) else _heading(scope)
+        found = sums.setdefault((section, row.kernel, one.size), _Sum(row.quantity))
         cells = one.distribution.pairs(scope)
         low, high = (one.distribution.quantile(share, scope) for share in (0.0, 1.0))
         mean = one.distribution.mean(scope, inverse=rate)
         low, high, mean = (times / high, times / low, times * mean) if rate else (low, high, mean)
         found.add(cells, cells * mean, low, high)
         found.whole += cells
+
+
+def _is_bisection(row: Row) -> bool:
+    """Return whether the pairs of a row cross the bisection: by its purpose, as in a suite, or by its pattern."""
+    return BISECTION in (row.purpose, row.pattern)
 
 
 def _heading(scope: Scope) -> str:

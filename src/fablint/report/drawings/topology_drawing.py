@@ -76,8 +76,8 @@ def drawing(source: ReportSource) -> Drawing | None:
     _add_hosts(
         drawn, topology, source, places, states, ends_of_routes=frozenset().union(*(one.nodes for one in routes))
     )
-    _add_names(drawn, places, states)
     _add_routes(drawn, routes)
+    _add_names(drawn, places, states)
     return drawn
 
 
@@ -210,7 +210,8 @@ def _add_routes(drawn: Drawing, routes: list[Finding]) -> None:
                 drawn.routes.append((path, str(finding.state).lower(), component.label))
                 drawn.height = max(drawn.height, low + 10)
                 if len(routes) <= MOST_LINK_NAMES:
-                    _add_name(drawn, middle, low + 4, component.label, "named")
+                    legs = [(middle + at * (b.x - middle), low + at * (b.y - low)) for at in (0.0, 0.3, 0.6)]
+                    any(_add_name(drawn, x, y + 4, component.label, "named") for x, y in legs)
     if drawn.routes:
         drawn.words += "; lines below hosts: pairs whose route has a finding"
 

@@ -166,13 +166,17 @@ class _Report:
         lines = scopes.scope_lines(self.run, self.placement, self.surveys)
         if lines:
             widths: tuple[float, ...] = (1.2, 1.5, 0.9, 1, 1.2, 1.2, 1.2)
-            if not any(line.beside for line in lines):
-                yield from _heading("Figures by distance")
-                yield paragraph("No bisection was measured (fablint check --suite acceptance measures it).")
-                yield table(scopes.HEAD, [line.cells for line in lines], widths)
-                return
-            yield from _heading("Figures by distance, and of the bisection")
-            yield table((*scopes.HEAD, "at once"), [(*line.cells, line.beside) for line in lines], (*widths, 2))
+            has_bisection = any(line.section == scopes.BISECTION for line in lines)
+            heading = "Figures by distance, and of the bisection" if has_bisection else "Figures by distance"
+            figures = [paragraph(heading, "heading")]
+            if not has_bisection:
+                figures.append(paragraph("No bisection was measured (fablint check --suite acceptance measures it)."))
+            if any(line.beside for line in lines):
+                cells = [(*line.cells, line.beside) for line in lines]
+                figures.append(table((*scopes.HEAD, "at once"), cells, (*widths, 2)))
+            else:
+                figures.append(table(scopes.HEAD, [line.cells for line in lines], widths))
+            yield KeepTogether(figures)
 
     def _transports(self) -> Iterator[Any]:
         for comparison in transport_comparisons(self.run.rows):

@@ -91,6 +91,17 @@ def test_the_map_is_saved_as_a_picture(many, tmp_path):
     assert saved.convert("RGB").getpixel((1, 1)) == (255, 255, 255)
 
 
+def test_hundreds_of_frames_do_not_hide_thin_cells(many):
+    marks = """(isThin) => {
+        const marks = new Marks([], null);
+        marks.list = [1000, 30, 990, 2].map((frames) => ({ frames }));
+        marks.frames = (map, mark) => Array(mark.frames);
+        return marks.drawn({}, isThin).map((mark) => mark.frames);
+    }"""
+    assert many.evaluate(marks, True) == [1000, 30, 2]  # the gravest, and those of few frames
+    assert many.evaluate(marks, False) == [1000, 30, 990, 2]
+
+
 def test_frames_join_cells_along_lines_and_below_each_other(many):
     frames = many.evaluate("new Marks([], null).joined({ width: 4 }, new Set([15, 5, 0, 1, 4, 7, 12]))")
     assert sorted(frames) == [[0, 0, 2, 2], [0, 3, 1, 4], [3, 1, 4, 2], [3, 3, 4, 4]]

@@ -34,7 +34,7 @@ function drawLegend(view) {
   const axes = map.linked ? "Down: from a switch; across: to a switch; each cell a link, by the pairs that cross it." : map.layout === "blocks" ? `Down: ${one} ${map.kind}; across: ${other} ${map.kind}; each cell a median over pairs.`
     : map.layout === "matrix" ? `Down: ${one} rank; across: ${other} rank; ${order}.` : `Down: round; across: ${one} rank; ${order}.`;
   const strips = map.fitted && map.effects ? " Strips beside the axes: what each rank adds." : "";
-  const marks = view.marks.list.length ? " Frames and bars: pairs and components of the findings." : "";
+  const marks = view.marks.list.length ? ` Frames and bars: pairs and components of the findings${view.marks.areMany(map) ? "; frames that would hide the map are drawn when it is enlarged" : ""}.` : "";
   const completed = mode === "residual" && map.completed?.length ? ` Against their own median: pairs at the distance ${map.completed.join(", ")}.` : "";
   const white = mode === "residual" && map.effects ? " White: no slower than noise alone would make the worst pair of a cell." : "";
   const single = mode === "residual" && map.layout !== "blocks" ? " A single red cell is one measurement, and normal." : "";

@@ -3,6 +3,7 @@
 const STATE_COLOURS = { FAULT: "#d1242f", SUSPECT: "#d97706", CONFOUNDED: "#8250df", SUPPRESSED: "#0969da", "NOT JUDGED": "#7d7d7d" };
 const LEAST = 8; // css px of a frame
 const MOST_NAMES = 400; // at an axis: more have no room
+const MOST_FRAMES = 800; // on a map whose cells are smaller than a frame: more of them hide the colours of the cells
 
 class Marks {
   constructor(list, fabric) {
@@ -59,17 +60,33 @@ class Marks {
     return found;
   }
 
+  /** Has a map more frames than may be drawn around thin cells? */
+  areMany(map) {
+    return this.list.reduce((sum, mark) => sum + this.frames(map, mark).length, 0) > MOST_FRAMES;
+  }
+
+  /** Marks that are drawn: of thin cells the first, and those of the fewest frames, which do not hide what they surround. */
+  drawn(map, isThin) {
+    if (!isThin || !this.areMany(map)) return [...this.list];
+    const count = (mark) => this.frames(map, mark).length, kept = new Set(this.list.slice(0, 1));
+    let free = MOST_FRAMES;
+    for (const mark of [...this.list].sort((a, b) => count(a) - count(b))) {
+      free -= count(mark);
+      if (free >= 0) kept.add(mark);
+    }
+    return this.list.filter((mark) => kept.has(mark));
+  }
+
   draw(context, view, sx, sy) {
-    const { map } = view;
+    const { map } = view, thin = Math.min(sx, sy) < 3;
     context.save();
-    for (const mark of [...this.list].reverse()) { // the worst on top
+    for (const mark of this.drawn(map, thin).reverse()) { // the worst on top
       context.beginPath();
       for (const [left, top, right, bottom] of this.frames(map, mark)) {
         if (right * sx < view.x || left * sx > view.x + view.boxWidth || bottom * sy < view.y || top * sy > view.y + view.boxHeight) continue;
         const [width, height] = [Math.max((right - left) * sx + 2, LEAST), Math.max((bottom - top) * sy + 2, LEAST)];
         context.rect(((left + right) * sx - width) / 2, ((top + bottom) * sy - height) / 2, width, height);
       }
-      const thin = Math.min(sx, sy) < 3;
       context.setLineDash(map.diluted?.[mark.index] ? [5, 4] : []);
       for (const [colour, width] of [["#fff", thin ? 2.5 : 4], [STATE_COLOURS[mark.state], thin ? 1 : 2]]) {
         Object.assign(context, { strokeStyle: colour, lineWidth: width });

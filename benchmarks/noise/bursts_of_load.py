@@ -4,8 +4,8 @@
 
 A burst slows every message of the whole fabric (`machine`) or of one host (`host`) for a while: each measurement that
 begins in it takes a random multiple of its time. Bursts are placed in time, not on pairs, which no noise of the
-simulator does. FAULT, SUSPECT and CONFOUNDED count the seeds with such findings, `SUSPECT route` and `CONFOUNDED route`
-pairs of hosts that are healthy, `SUSPECT true` and `CONFOUNDED true` the seeds in which the slow route is found.
+simulator does. FAULT, SUSPECT, CONFOUNDED and NOT JUDGED count the seeds with such findings, columns with `route` pairs
+of hosts that are healthy, columns with `true` the seeds in which the slow route is found.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ LOSS = {"latency": 0.7, "bandwidth": 0.5}  # of log(time), of the slow route
 # Mean number of bursts in a row, and their mean length as a share of it.
 BURSTS = {"none": (0.0, 0.0), "short": (8.0, 0.004), "long": (1.5, 0.1)}
 ROUTE = (1, 14)  # ranks
+STATES = ("SUSPECT", "CONFOUNDED", "NOT JUDGED")
 
 
 def disturb(row: Row, host: np.ndarray, kind: str, burst: str, rng: np.random.Generator) -> None:
@@ -88,7 +89,7 @@ def main() -> None:
     options.add_argument("--processes", type=int, default=2)
     options.add_argument("--only", default="", help="cases whose name contains this")
     chosen = options.parse_args()
-    columns = ("FAULT", *(f"{state}{of}" for of in ("", " route", " true") for state in ("SUSPECT", "CONFOUNDED")))
+    columns = ("FAULT", *(f"{state}{of}" for of in ("", " route", " true") for state in STATES))
     print(f"{'case':<46}", *columns)
     with ProcessPoolExecutor(chosen.processes) as pool:
         for faulty in (False, True):

@@ -93,7 +93,7 @@ def diagnose(
     resent = retransmissions(run, placement, routes, settings)
     slow = _ranked(detected_findings(judged, placement, _peer_copies(run)), run, topology, others, resent.lost)
     findings = [*damaged(run), *lost(run), *misplaced, *slow]
-    findings += suspected(judged, placement, findings)
+    findings += suspected(judged, placement, findings, settings)
     findings += populations(run, judged, placement, host_facts or {})
     findings, geometry = without_geometry(findings, judged)
     faulty = named_hosts([finding for finding in findings if finding.state is State.FAULT], placement)

@@ -191,6 +191,7 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "late_pairs": "{slow} of {pairs} pairs that may cross it have late messages, about {late:.0%} of those that do,"
     " median {effect:+.1%} [{low:+.1%}, {high:+.1%}]",
     "slow_when": _slow_when,
+    "period_of_load": "fast after that: load of that period looks the same",
     "unsteady": "its loss varies over time",
     "intermittent": "slow for some of its pairs only",
     "among_others": "{ratio:times} times as long among others as alone",
@@ -210,6 +211,8 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "gpu_copies": "copies {copies}: {measured:#measurement} beside those of {others} GPUs",
     # pairs and routes
     "slow_block": "{slow:#pair} of {pairs} slow in both directions; both ends are fine with their other partners",
+    "slow_block_once": "{slow:#pair} of {pairs} slow in both directions, which were measured in the same moment; both"
+    " ends are fine with their other partners. They were slow in one moment only: a moment of load looks the same",
     "slow_meanwhile": "{slow} of {measured:#measurement} of unrelated pairs next to it in time were slow as well, at"
     " other times {slow_at_other_times} of {measured_at_other_times}",
     "one_direction": "slow in this direction only, far beyond the noise of all other pairs; both ends are fine with"

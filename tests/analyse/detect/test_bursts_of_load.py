@@ -21,8 +21,8 @@ FABRIC = full_mesh(4, 4)
 SLOW_NETWORK = 10  # times the times of the simulation: a length of cable explains no share of its messages
 
 
-def in_burst(seed: int) -> Run:
-    return measured_run(FABRIC, "serial", "machine", "long", faulty=False, seed=seed)
+def in_burst(seed: int, kind: str = "machine", *, faulty: bool = False) -> Run:
+    return measured_run(FABRIC, "serial", kind, "long", faulty=faulty, seed=seed)
 
 
 def with_slow_cable(row: Row, factor: float) -> Row:
@@ -44,6 +44,22 @@ def faults(run: Run) -> list[str]:
 @pytest.mark.parametrize("seed", [99, 149, 160, 208])
 def test_messages_on_switches_that_a_burst_slowed_make_no_cable_elsewhere_a_fault(seed: int) -> None:
     assert faults(in_burst(seed)) == []
+
+
+def suspects(run: Run) -> list[str]:
+    found = diagnose(run, FABRIC.topology).verdict.findings
+    return [finding.name for finding in found if finding.state is State.SUSPECT]
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("machine", 19), ("machine", 30), ("host", 2), ("host", 9)])
+def test_bursts_make_no_suspects_of_healthy_pairs_and_hosts(kind: str, seed: int) -> None:
+    """Each of these runs had one to ten SUSPECT routes, or a SUSPECT host that was slow for a period."""
+    assert suspects(in_burst(seed, kind)) == []
+
+
+def test_a_route_that_is_slow_in_two_rows_is_suspect_beside_bursts_on_hosts() -> None:
+    found = [suspects(in_burst(seed, "host", faulty=True)) for seed in range(1, 7)]
+    assert sum("h01=h14" in names for names in found) >= 4
 
 
 def test_a_cable_of_half_more_latency_is_found_in_most_bursts_and_no_other() -> None:

@@ -1,4 +1,4 @@
-"""A pair that was measured in several rounds is suspect where most of them were slow: a slow moment is not a route."""
+"""A pair is suspect where most of its rounds were slow: one moment is not a route. Two rows are two moments."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_seven_more_healthy_rounds_clear_a_pair_that_was_slow_once() -> None:
     fabric = SimulatedFabric(MESH, (), QUIET, seed=1)
     first = fabric.measure(all_rounds(len(MESH.hosts)), (ROWS["bandwidth"],))
     faulty = replace(first, rows=tuple(_once(row) for row in first.rows))
-    assert named(judged(faulty), State.SUSPECT) == {ROUTE}
+    assert (named(judged(faulty), State.SUSPECT), named(judged(faulty), State.NOT_JUDGED)) == (set(), {ROUTE})
     again = fabric.extended(faulty, [np.array([PAIR, (0, 5), (1, 9), (4, 15)])] * 7, (ROWS["bandwidth"],))
     assert reported(judged(again)) == set()
 
@@ -153,10 +153,44 @@ def test_seven_more_slow_rounds_confirm_it() -> None:
     assert named(judged(last), State.SUSPECT) == {ROUTE}
 
 
-def _once(row: Row) -> Row:
+def two_rows() -> Run:
+    """All pairs once, in a row of latency and then in a row of bandwidth."""
+    rows = (ROWS["latency"], ROWS["bandwidth"])
+    return SimulatedFabric(MESH, (), QUIET, seed=1).measure(all_rounds(len(MESH.hosts)), rows)
+
+
+def test_slow_in_the_moments_of_two_rows_is_a_suspect_route() -> None:
+    run = two_rows()
+    assert named(judged(replace(run, rows=tuple(map(_once, run.rows)))), State.SUSPECT) == {ROUTE}
+
+
+def test_slow_in_one_moment_is_not_judged_and_measured_again() -> None:
+    """Both directions of a pair are measured in the same moment: they are one observation."""
+    run = two_rows()
+    diagnosis = judged(replace(run, rows=(run.rows[0], _once(run.rows[1]))))
+    assert (named(diagnosis, State.SUSPECT), named(diagnosis, State.NOT_JUDGED)) == (set(), {ROUTE})
+    assert diagnosis.verdict.verdict == "incomplete"
+    assert [follow_up.name for follow_up in diagnosis.routes if follow_up.open] == ["h02=h13"]
+
+
+def test_slow_in_two_rows_is_not_judged_where_many_others_are_slow_once() -> None:
+    """3 and 3 other pairs of 120 are slow in one row: 3 x 3 / 120 pairs are slow in both by chance, more than 0.025."""
+    run = two_rows()
+    others = ([(0, 5), (1, 9), (4, 15)], [(3, 10), (6, 12), (7, 14)])
+    rows = []
+    for row, pairs in zip(run.rows, others, strict=True):
+        for pair in pairs:
+            row = _once(row, pair)
+        rows.append(_once(row))
+    diagnosis = judged(replace(run, rows=tuple(rows)))
+    assert named(diagnosis, State.SUSPECT) == set()
+    assert ROUTE in named(diagnosis, State.NOT_JUDGED)
+
+
+def _once(row: Row, pair: tuple[int, int] = PAIR) -> Row:
     """The pair is slow whenever it is measured in this row."""
     values = np.array(row.arrays["time_median"])
-    for src, dst in (PAIR, PAIR[::-1]):
+    for src, dst in (pair, pair[::-1]):
         values[src, row.arrays["dst"][src] == dst] *= 1.5
     return replace(row, arrays={**row.arrays, "time_median": values})
 

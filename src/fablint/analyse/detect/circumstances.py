@@ -147,17 +147,29 @@ def _persistence(case: Detection, flows: Flows, effects: Effects) -> timing.Pers
 
 
 def find_slow_time_of_stratum(stratum: Stratum, flows: Flows, effects: Effects) -> EvidenceRecord | None:
-    """Return when the slow pairs of a host were slow, among all pairs of the host; None if unknown."""
-    if flows.started is None or stratum.host < 0:
+    """Return when the slow pairs of a host or of two switches were slow, among all its pairs; None if unknown."""
+    if flows.started is None or (stratum.host < 0 and stratum.switches is None):
         return None
-    ranks = np.flatnonzero(effects.classes.placement.host == stratum.host)
-    sent, received = effects.residual.cells_from(ranks), effects.residual.cells_to(ranks)
-    all_cells = tuple(np.concatenate(both) for both in zip(sent, received, strict=True))
+    all_cells = _cells_of_stratum(stratum, effects)
     known = ~np.isnan(effects.residual.value[all_cells])
     cells = (all_cells[0][known], all_cells[1][known])
     slow = np.isin(_keys(effects, cells), _keys(effects, stratum.cells))
     slow_time = timing.find_slow_time(flows.started[cells], slow)
     return None if slow_time is None else slow_time.evidence
+
+
+def _cells_of_stratum(stratum: Stratum, effects: Effects) -> Cells:
+    """Return all cells of the host of a stratum, or between its switches; those without a measurement as well."""
+    pairs, placement = effects.residual, effects.classes.placement
+    if stratum.switches is None:
+        ranks = np.flatnonzero(placement.host == stratum.host)
+        sent, received = pairs.cells_from(ranks), pairs.cells_to(ranks)
+        return np.concatenate([sent[0], received[0]]), np.concatenate([sent[1], received[1]])
+    ranks = np.flatnonzero(np.isin(placement.switch, stratum.switches))
+    cells = pairs.cells_from(ranks)
+    far = placement.switch[pairs.destination(cells)]
+    is_across = np.isin(far, stratum.switches) & (far != placement.switch[cells[0]])
+    return cells[0][is_across], cells[1][is_across]
 
 
 def _shared(case: Detection, effects: Effects) -> tuple[EvidenceRecord, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,13 +47,33 @@ class SlowPair:
     # log-effect of the better direction, or of the direction from the first rank to the second; below 0: faster
     loss: float
     one_way: bool = False  # whether only the messages from the first rank to the second are slow
-    once: bool = False  # of a direction: whether it was measured once, in a run in rounds, which a check continues
+    # whether it was measured in one moment only, in a run in rounds, which a check continues; both directions of a pair
+    # are measured in the same moment
+    once: bool = False
     # of a direction: number of other measurements that were about as slow, if at their rate a direction is expected to
     # be slow in most of its rounds by chance
     moments: int = 0
     # whether it was measured only while other pairs sent, in a view where sharing a link costs time
     beside: bool = False
     meanwhile: Meanwhile | None = None  # why its time and not its route may be the cause
+
+
+@dataclass(frozen=True)
+class SlowestPairs:
+    """The pairs of a view that are slower than tolerated in both directions, the slowest first."""
+
+    ranks: Codes  # (k, 2), the lower rank first
+    loss: Losses  # (k,) log-effect of the better direction
+    once: npt.NDArray[np.bool_]  # (k,) whether the pair was measured in one round
+    measured: int  # number of pairs measured, slow or not
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Pairs and directions that are slow beyond chance, and all pairs that are slow in both directions."""
+
+    slow: Sequence[SlowPair]
+    slowest: SlowestPairs
 
 
 @dataclass(frozen=True)
@@ -64,7 +85,7 @@ class _Tail:
     """
 
     ranks: int
-    in_rounds: bool  # whether the run has a list of rounds, and not a matrix of all pairs
+    in_rounds: bool  # whether it is a list of rounds that a check continues: no matrix, and no pair measured again
     key: Codes  # (k,) source times `ranks` plus destination, ascending
     loss: Losses  # (k,) log-effect
     rounds: Codes  # (k,) number of rounds in which the direction was measured
@@ -77,7 +98,7 @@ class _Tail:
         return int(self.directions.sum())
 
 
-def slow_pairs(evidence: Evidence, effects: Effects, settings: Settings, flows: Flows, *, views: int) -> list[SlowPair]:
+def find_outliers(evidence: Evidence, effects: Effects, settings: Settings, flows: Flows, *, views: int) -> Outliers:
     """Return pairs for a retest: slow in both directions, and of streams also isolated slow directions.
 
     If no pair is slow and switches are known: pairs that are faster than all other pairs of their kind.
@@ -97,45 +118,56 @@ def slow_pairs(evidence: Evidence, effects: Effects, settings: Settings, flows: 
     """
     one_way = flows.one_way
     tail = _tail_of(evidence, effects, settings, flows)
-    slow = _slow_in_both_directions(tail, settings, views)
+    slowest = _slowest_pairs(tail, settings)
+    slow = _slow_in_both_directions(tail, slowest, settings, views)
     if one_way:
         known = {tuple(sorted(pair.ranks)) for pair in slow}
         isolated = _isolated(tail, evidence.noise, settings, views)
         slow += [pair for pair in isolated if tuple(sorted(pair.ranks)) not in known]
     if slow or not evidence.placement.switches:  # without a topology, pairs on one switch may be faster by design
-        return slow
+        return Outliers(slow, slowest)
     mirrored = _tail_of(evidence, effects, settings, flows, sign=-1)
     if one_way:
         fast = _isolated(mirrored, evidence.noise, settings, views)
     else:
-        fast = _slow_in_both_directions(mirrored, settings, views)
-    return [replace(pair, loss=-pair.loss) for pair in fast if pair.loss > settings.log_loss_in_scope]
+        fast = _slow_in_both_directions(mirrored, _slowest_pairs(mirrored, settings), settings, views)
+    fast = [replace(pair, loss=-pair.loss) for pair in fast if pair.loss > settings.log_loss_in_scope]
+    return Outliers(fast, slowest)
 
 
-def _slow_in_both_directions(tail: _Tail, settings: Settings, views: int) -> list[SlowPair]:
+def _slowest_pairs(tail: _Tail, settings: Settings) -> SlowestPairs:
+    """Return the pairs that are slower than tolerated in both directions."""
+    a, b = tail.key // tail.ranks, tail.key % tail.ranks
+    back = np.minimum(np.searchsorted(tail.key, b * tail.ranks + a), max(0, tail.key.size - 1))
+    smaller = np.minimum(tail.loss, tail.loss[back]) if tail.key.size else tail.loss
+    both = (a < b) & (tail.key[back] == b * tail.ranks + a) & (smaller > settings.tolerance) if tail.key.size else a < b
+    order = np.flatnonzero(both)[np.argsort(-smaller[both], kind="stable")]
+    ranks = np.stack([a[order], b[order]], axis=1)
+    return SlowestPairs(ranks, smaller[order], tail.rounds[order] == 1, tail.cells // 2)
+
+
+def _slow_in_both_directions(tail: _Tail, slowest: SlowestPairs, settings: Settings, views: int) -> list[SlowPair]:
     """Return pairs slow in both directions, by the Benjamini-Hochberg procedure on p-values at `settings.route_rate`.
 
     A pair is measured in each direction, and a faulty route slows both. The pairs that are slow in one direction only
     show how often a direction is as slow as the better of the two by chance; two independent directions multiply: with
     k such cells of n, two given cells are both among the slowest k + 2 with probability (k + 1) (k + 2) / n^2. Many
-    slow pairs do not hide each other.
+    slow pairs do not hide each other. In a pair that was measured in one round the two directions had the same moment,
+    and a moment of load slows both: `once`.
     """
-    a, b = tail.key // tail.ranks, tail.key % tail.ranks
-    back = np.minimum(np.searchsorted(tail.key, b * tail.ranks + a), max(0, tail.key.size - 1))
-    smaller = np.minimum(tail.loss, tail.loss[back]) if tail.key.size else tail.loss
-    both = (a < b) & (tail.key[back] == b * tail.ranks + a) & (smaller > settings.tolerance) if tail.key.size else a < b
-    if not both.any():
+    loss = slowest.loss
+    if not loss.size:
         return []
-    ranks, loss = np.stack([a[both], b[both]], axis=1), smaller[both]
-    order = np.argsort(-loss, kind="stable")
-    slower = tail.loss.size - np.searchsorted(np.sort(tail.loss), loss[order], side="left")
-    once = slower - 2 * np.arange(1, order.size + 1)
-    p = np.minimum(1.0, views * (once + 1.0) * (once + 2.0) / (tail.cells + 1.0) ** 2)
+    slower = tail.loss.size - np.searchsorted(np.sort(tail.loss), loss, side="left")
+    single = slower - 2 * np.arange(1, loss.size + 1)
+    p = np.minimum(1.0, views * (single + 1.0) * (single + 2.0) / (tail.cells + 1.0) ** 2)
     by_p = np.argsort(p, kind="stable")
     # The p-values of all other directions are 1.
     passes = adjust_p_values(p) * (tail.cells / 2) / p.size <= settings.route_rate
-    chosen = order[by_p[passes[by_p]]]
-    return [SlowPair((int(a), int(b)), float(x)) for (a, b), x in zip(ranks[chosen], loss[chosen], strict=True)]
+    chosen = by_p[passes[by_p]]
+    once = (tail.in_rounds & slowest.once)[chosen].tolist()
+    found = zip(slowest.ranks[chosen].tolist(), loss[chosen].tolist(), once, strict=True)
+    return [SlowPair((a, b), x, once=is_single) for (a, b), x, is_single in found]
 
 
 def _isolated(tail: _Tail, noise: Values, settings: Settings, views: int) -> list[SlowPair]:
@@ -241,9 +273,16 @@ def _tail_of(evidence: Evidence, effects: Effects, settings: Settings, flows: Fl
     order = np.lexsort((loss, key))
     key, loss = key[order], loss[order]
     if pairs.partner is not None:
-        return _in_most_rounds(pairs.ranks, key, loss, np.concatenate(all_keys))
+        return replace(
+            _in_most_rounds(pairs.ranks, key, loss, np.concatenate(all_keys)), in_rounds=not _has_retest(flows)
+        )
     rounds, directions = _rounds_of_matrix(flows, key, pairs.ranks, cells)
     return _Tail(pairs.ranks, False, key, loss, rounds, np.empty(0, np.float32), directions)
+
+
+def _has_retest(flows: Flows) -> bool:
+    """Return whether the slowest pairs of a list were measured again, and have the shorter of both times."""
+    return flows.later is not None and bool(flows.later[:, : flows.row.arrays["dst"].shape[1]].any())
 
 
 def _rounds_of_matrix(flows: Flows, key: Codes, ranks: int, cells: int) -> tuple[Codes, Codes]:

@@ -23,12 +23,13 @@ from fablint.analyse.fit.modes import DISTANCE, MEMBER
 from fablint.analyse.settings import Settings
 
 HALF = 0.5  # share of slow measurements of a slow pair
-RATE = 0.01  # false strata per run
+RATE = 0.01  # false strata of a run, over all views
 LEAST_SHARE = 0.1  # share of slow pairs of a host or of two switches, from which they are reported
 FEWEST = 4  # slow pairs of a host or of two switches
 FEWEST_OF_MODE = 10  # pairs of hosts in a second mode: the tail of any noise has a few that agree
 EMPTY = 0.5  # share of the density of a second mode, below which the values between it and the noise are a gap
-BY_CHANCE = 0.01  # largest probability of so few values in the gap if a tail of the noise reached as far
+# Largest probability of so few values in the gap if a tail of the noise reached as far, over all views of a run.
+BY_CHANCE = 0.01
 FAR = 5.0  # robust standard deviations of the noise beyond which a pair is slow
 
 Mask = npt.NDArray[np.bool_]
@@ -57,7 +58,7 @@ class _Units:
 
 
 def unexplained(
-    evidence: Evidence, effects: Effects, settings: Settings, known: Sequence[tuple[int, int]] = ()
+    evidence: Evidence, effects: Effects, settings: Settings, known: Sequence[tuple[int, int]] = (), *, views: int
 ) -> list[Stratum]:
     """Return strata with too many slow pairs, the least probable first.
 
@@ -73,6 +74,8 @@ def unexplained(
         Tolerance.
     known
         Pairs of ranks that are reported individually.
+    views
+        Number of views of the run, which share the error probability.
     """
     cells = effects.residual.sample_cells()
     live = evidence.gain[cells] != 0
@@ -88,14 +91,14 @@ def unexplained(
     slow = residuals > limit
     strata: list[Stratum] = []
     open_cells = np.ones(slow.size, dtype=bool)
-    while (stratum := _worst(evidence, cells, slow, open_cells, residuals)) is not None:
+    while (stratum := _worst(evidence, cells, slow, open_cells, residuals, RATE / views)) is not None:
         strata.append(stratum[0])
         open_cells &= ~stratum[1]
     if evidence.placement.switches and (evidence.placement.switch < 0).any():
         return strata  # links shared with hosts without a switch are unknown
     of_slow_pairs = open_cells & slow & _in_slow_pairs(evidence, cells, slow)
     repeats = np.count_nonzero(of_slow_pairs) / max(_pairs_of(evidence, cells, of_slow_pairs), 1)
-    mode = _second_mode(residuals[open_cells], residuals[of_slow_pairs], limit, repeats)
+    mode = _second_mode(residuals[open_cells], residuals[of_slow_pairs], limit, repeats, BY_CHANCE / views)
     if mode is not None:
         stratum_of_all = _stratum(-1, None, cells, of_slow_pairs & (residuals > mode), open_cells, evidence, residuals)
         if stratum_of_all.slow >= FEWEST_OF_MODE:
@@ -116,7 +119,7 @@ def _in_slow_pairs(evidence: Evidence, cells: Cells, slow: Mask) -> Mask:
 
 
 def _worst(
-    evidence: Evidence, cells: Cells, slow: Mask, open_cells: Mask, left: npt.NDArray[np.float32]
+    evidence: Evidence, cells: Cells, slow: Mask, open_cells: Mask, left: npt.NDArray[np.float32], rate: float
 ) -> tuple[Stratum, Mask] | None:
     """Return the host or pair of switches whose slow pairs are least likely by chance, and a mask of its cells."""
     placement, to = evidence.placement, evidence.pairs.destination(cells)
@@ -145,7 +148,7 @@ def _worst(
     p = upper_tail(late, measured, np.minimum(elsewhere, 1.0))
     p[(late < FEWEST) | (late < LEAST_SHARE * measured)] = 1.0
     worst = int(np.argmin(p))
-    if p[worst] > RATE / p.size:
+    if p[worst] > rate / p.size:
         return None
     own_host = worst if worst < hosts else -1
     switches = None if worst < hosts else (int(between[worst - hosts] // size), int(between[worst - hosts] % size))
@@ -198,7 +201,7 @@ def _stratum(
 
 
 def _second_mode(
-    left: npt.NDArray[np.float32], candidates: npt.NDArray[np.float32], limit: float, repeats: float
+    left: npt.NDArray[np.float32], candidates: npt.NDArray[np.float32], limit: float, repeats: float, chance: float
 ) -> float | None:
     """Return the value from which a second mode of slow pairs begins; None if there is none.
 
@@ -216,6 +219,8 @@ def _second_mode(
         From which a measurement is slow.
     repeats
         Measurements of a slow pair: they depend on each other, and count as one.
+    chance
+        Largest probability of a gap in a tail of the noise.
     """
     slow = candidates.astype(np.float64)
     spread = max(robust_sd(left), limit / (2 * DISTANCE))
@@ -228,5 +233,5 @@ def _second_mode(
         return None
     between = np.count_nonzero((left > limit) & (left < begin))
     expected = np.count_nonzero(core) / (2 * MEMBER * spread) * (begin - limit)
-    is_gap = between < EMPTY * expected and pdtr(between // repeats, expected / repeats) < BY_CHANCE
+    is_gap = between < EMPTY * expected and pdtr(between // repeats, expected / repeats) < chance
     return begin if is_gap else None

@@ -14,7 +14,6 @@ from fablint.analyse.data.pair_matrix import Codes, Pairs
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, Floats
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect import timing
-from fablint.analyse.detect.ambiguity import AmbiguityGroup, GroupMember
 from fablint.analyse.detect.circumstances import (
     ENDPOINT_KINDS,
     describe_detections,
@@ -25,8 +24,9 @@ from fablint.analyse.detect.components import ComponentType, Kind, list_componen
 from fablint.analyse.detect.coverage import count_crossing_pairs, count_host_partners, host_bounds, link_bounds
 from fablint.analyse.detect.evidence import Evidence, gather_evidence
 from fablint.analyse.detect.follow_ups import propose_follow_ups, propose_late_follow_ups, retests
-from fablint.analyse.detect.lateness.adaptive_links import LateComponent, find_late_components
-from fablint.analyse.detect.outlier_pairs import SlowPair, slow_hosts, slow_pairs
+from fablint.analyse.detect.lateness.adaptive_links import find_late_components
+from fablint.analyse.detect.lateness.late_detections import late_detection
+from fablint.analyse.detect.outlier_pairs import SlowestPairs, SlowPair, find_outliers, slow_hosts
 from fablint.analyse.detect.pair_circumstances import describe_slow_pairs
 from fablint.analyse.detect.paths.geometry import GEOMETRY_S, are_lengths_unknown, most_extra_s
 from fablint.analyse.detect.paths.view_paths import Paths, paths_of, subtract_paths
@@ -37,7 +37,7 @@ from fablint.analyse.fit.effects import Effects
 from fablint.analyse.fit.host_populations import Populations
 from fablint.analyse.fit.median_polish import fit, without
 from fablint.analyse.settings import Settings
-from fablint.model import SCOPES, ComponentRef, EvidenceRecord, Fit, FollowUp, Placement, Scope
+from fablint.model import SCOPES, EvidenceRecord, Fit, FollowUp, Placement, Scope
 from fablint.model.limits.detection_limits import HYPOTHESES, required_evidence
 from fablint.topology.routing import Routes
 
@@ -59,6 +59,7 @@ class ViewResult:
     candidates: Sequence[Detection]  # components with too little evidence for a detection
     follow_ups: Sequence[FollowUp]  # pairs that would decide about open components
     retests: Sequence[FollowUp]  # pairs that measure detections and candidates again
+    slowest: SlowestPairs | None  # pairs slow in both directions, by chance or not; None: too little was measured
     slow_pairs: Sequence[SlowPair]
     slow_hosts: Sequence[tuple[int, float]]  # host code, log-effect
     compared: frozenset[Kind]  # types of components that had peers
@@ -156,6 +157,7 @@ def judge_view(
         candidates=result.candidates,
         follow_ups=result.follow_ups,
         retests=result.again,
+        slowest=result.slowest,
         slow_pairs=result.pairs,
         slow_hosts=result.doubted,
         compared=frozenset(component_type.kind for component_type in component_types),
@@ -204,6 +206,7 @@ class _SearchResult:
     follow_ups: Sequence[FollowUp] = ()
     again: Sequence[FollowUp] = ()
     pairs: Sequence[SlowPair] = ()
+    slowest: SlowestPairs | None = None
     doubted: Sequence[tuple[int, float]] = ()
     unexplained: Sequence[Stratum] = ()
     late_bound: Floats | None = None  # (links,) bounds of links that messages may cross
@@ -236,7 +239,7 @@ def _search(evidence: Evidence, effects: Effects, context: _SearchContext) -> _S
         crossed, late_bound = late.exposed, late.upper
         late_detections, doubtful = (
             [
-                _late_detection(case, context.late, effects.residual, bidirectional=effects.bidirectional)
+                late_detection(case, context.late, effects.residual, bidirectional=effects.bidirectional)
                 for case in cases
             ]
             for cases in (late.found, late.suspects)
@@ -246,16 +249,18 @@ def _search(evidence: Evidence, effects: Effects, context: _SearchContext) -> _S
             evidence.remove(case.cells)
         if late_detections:
             effects = without(effects, evidence.gain == 0)
-    outliers = slow_pairs(evidence, effects, settings, flows, views=context.views)
-    pairs = describe_slow_pairs(outliers, flows, effects, evidence)
+    outliers = find_outliers(evidence, effects, settings, flows, views=context.views)
+    pairs = describe_slow_pairs(outliers.slow, flows, effects, evidence)
     candidates = _find_candidates(evidence, effects, context)
-    left_over = [] if flows.is_star else unexplained(evidence, effects, settings, [pair.ranks for pair in pairs])
+    known = [pair.ranks for pair in pairs]
+    left_over = [] if flows.is_star else unexplained(evidence, effects, settings, known, views=context.views)
     return _SearchResult(
         effects,
         crossed,
         detections,
         candidates,
         pairs=pairs,
+        slowest=outliers.slowest,
         unexplained=left_over,
         late_bound=late_bound,
         doubted=slow_hosts(effects, placement, evidence),
@@ -299,41 +304,6 @@ def _isolated_cells(flows: Flows, effects: Effects, routes: Routes) -> npt.NDArr
     if flows.concurrent.size:
         return np.broadcast_to(~flows.concurrent[None, :], effects.residual.value.shape)
     return None if flows.row.attributes.get("order") == "serial" else np.zeros(effects.residual.value.shape, dtype=bool)
-
-
-def _late_detection(case: LateComponent, routes: Routes, pairs: Pairs, *, bidirectional: bool) -> Detection:
-    """Return a component that delays messages as a detection: a switch, one direction of a cable, or both
-    directions.
-    """
-    sides = (0,) if case.is_switch else (0, 1) if bidirectional else (case.number % 2,)
-    links = () if case.is_switch else (case.number, case.number ^ 1)
-    return Detection(
-        kind="switch" if case.is_switch else "cable",
-        whole=(
-            ComponentRef.of("switch", routes.switches[case.number])
-            if case.is_switch
-            else routes.cable_component(case.number)
-        ),
-        ranks=np.unique(np.concatenate([case.cells[0], pairs.destination(case.cells)])),
-        sides=sides,
-        loss=case.loss,
-        pairs=case.pairs,
-        slow=case.slow,
-        log_e=case.log_e,
-        cells=case.cells,
-        ambiguity_group=AmbiguityGroup(
-            same=tuple(_link_member(int(link), routes, bidirectional=bidirectional) for link in case.same)
-        ),
-        own=tuple(_link_member(link, routes, bidirectional=False) for link in links[: len(sides)]),
-        late=case.late,
-    )
-
-
-def _link_member(link: int, routes: Routes, *, bidirectional: bool) -> GroupMember:
-    """Return a link as a member of an ambiguity group; of round trips its cable."""
-    return GroupMember(
-        "link", link, link % 2, routes.cable_component(link) if bidirectional else routes.component(link)
-    )
 
 
 def _loads(flows: Flows, pairs: Pairs, message_paths: MessagePaths) -> npt.NDArray[np.uint8] | None:

@@ -18,6 +18,7 @@ from fablint.analyse.findings.detection_text import detection_evidence, relative
 from fablint.analyse.findings.paths.pair_routes import slow_routes
 from fablint.analyse.fit.alpha_beta import explain
 from fablint.analyse.phrasing import next_step
+from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Placement, State
 from fablint.model.component import in_series
 from fablint.model.registry import is_duplex
@@ -230,7 +231,9 @@ def _next_step(state: State, component: ComponentRef) -> tuple[Action, ...]:
     return next_step(component)
 
 
-def suspected(views: Sequence[ViewResult], placement: Placement, known: Sequence[Finding]) -> list[Finding]:
+def suspected(
+    views: Sequence[ViewResult], placement: Placement, known: Sequence[Finding], settings: Settings
+) -> list[Finding]:
     """Parts and routes to be retested. `known` are the findings that there are already."""
     if len(placement.hosts) == 1:
         return []
@@ -249,7 +252,7 @@ def suspected(views: Sequence[ViewResult], placement: Placement, known: Sequence
             if host not in reported:
                 reported.add(host)
                 findings.append(_suspect_host(view, host, loss, placement))
-    return findings + slow_routes(views, placement, reported)
+    return findings + slow_routes(views, placement, reported, settings)
 
 
 def named_hosts(findings: Sequence[Finding], placement: Placement) -> Codes:

@@ -1,4 +1,7 @@
-"""Slow pairs that no component explains, as findings: SUSPECT, and never a pass."""
+"""Slow pairs that no component explains, as findings: SUSPECT, and never a pass.
+
+Pairs that were slow in one period only, and fast after it, are NOT JUDGED: load of that period looks the same.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,9 @@ from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.phrasing import next_step
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
-from fablint.model.verdict import advise
+from fablint.model.verdict import advise, seen
+
+ENDED = frozenset({"until", "between"})  # times of slowness after which the pairs were fast
 
 
 def unexplained_pairs(views: Sequence[ViewResult], placement: Placement, named: Collection[int]) -> list[Finding]:
@@ -38,11 +43,13 @@ def _finding(view: ViewResult, stratum: Stratum, when: EvidenceRecord | None, pl
     else:
         component = ComponentRef(kind="route", title="pairs of hosts")
         kind, where = "unexplained_pairs", {}
+    has_ended = when is not None and when.values["when"] in ENDED
+    times = [when] if when else []
     return Finding(
-        state=State.SUSPECT,
+        state=State.NOT_JUDGED if has_ended else State.SUSPECT,
         components=(component,),
         quantity=view.quantity,
         effect=relative(stratum.loss, view.quantity),
-        evidence=(seen_in(view, kind, **share, **where), *([when] if when else [])),
+        evidence=(seen_in(view, kind, **share, **where), *times, *([seen("period_of_load")] if has_ended else [])),
         next_step=advise("measure_component", component) if stratum.host >= 0 else next_step(component),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in, view_text
+from fablint.analyse.findings.paths.pair_moments import ends_of, slow_at_two_times
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
@@ -24,15 +25,18 @@ MEDIAN_SHARE = 0.4  # of the messages of a pair: so many on a slow link can make
 MOST_NAMED = 6  # pairs in the name of a finding
 
 
-def slow_routes(views: Sequence[ViewResult], placement: Placement, reported: set[int]) -> list[Finding]:
+def slow_routes(
+    views: Sequence[ViewResult], placement: Placement, reported: set[int], settings: Settings
+) -> list[Finding]:
     """Slow pairs that no part explains, folded where a set of hosts is slow with the same other hosts.
 
-    A pair is CONFOUNDED if its time explains it in each view that shows it, else SUSPECT. A direction that was measured
-    once is NOT JUDGED: a moment of load looks the same. A direction that moments of load of the run explain has a note
-    (`moments_of_load`) and no finding.
+    A pair is CONFOUNDED if its time explains it in each view that shows it, else SUSPECT. A pair or direction that was
+    slow in one moment only is NOT JUDGED: a moment of load looks the same. A direction that moments of load of the run
+    explain has a note (`moments_of_load`) and no finding.
 
     `reported`: codes of the hosts that other findings are about.
     """
+    repeated = slow_at_two_times(views, placement, settings.route_rate)
     both: dict[tuple[int, int], tuple[SlowPair, ViewResult]] = {}
     one_way: dict[tuple[int, int], tuple[SlowPair, ViewResult]] = {}
     for view in views:
@@ -42,7 +46,9 @@ def slow_routes(views: Sequence[ViewResult], placement: Placement, reported: set
                 continue
             if _is_moment_of_load(pair):
                 continue
-            known, ends = (one_way, (a, b)) if pair.one_way else (both, (min(a, b), max(a, b)))
+            known, ends = (one_way, (a, b)) if pair.one_way else (both, ends_of(pair.ranks, placement))
+            if not pair.one_way and ends in repeated:
+                pair = replace(pair, once=False)
             if ends not in known or _weight(pair) > _weight(known[ends][0]):
                 known[ends] = pair, view
     findings = [
@@ -50,10 +56,10 @@ def slow_routes(views: Sequence[ViewResult], placement: Placement, reported: set
         for ends, (pair, view) in one_way.items()
         if (min(ends), max(ends)) not in both
     ]
-    for is_confounded in (False, True):
-        ends_of_kind = [ends for ends, (pair, _) in both.items() if (pair.meanwhile is not None) is is_confounded]
-        for left, right in _blocks(ends_of_kind):
-            inside = [both[ends] for ends in ends_of_kind if ends[0] in left and ends[1] in right]
+    for state in (State.SUSPECT, State.NOT_JUDGED, State.CONFOUNDED):
+        ends_of_state = [ends for ends, (pair, _) in both.items() if _state(pair) is state]
+        for left, right in _blocks(ends_of_state):
+            inside = [both[ends] for ends in ends_of_state if ends[0] in left and ends[1] in right]
             findings.append(_bidirectional_route(inside, (left, right), placement))
     return findings + _faster(views, placement)
 
@@ -81,9 +87,16 @@ def _is_moment_of_load(pair: SlowPair) -> bool:
     return pair.moments > 0 and pair.loss > 0 and pair.meanwhile is None
 
 
-def _weight(pair: SlowPair) -> tuple[bool, float]:
+def _weight(pair: SlowPair) -> tuple[bool, bool, float]:
     """Sort key of the results of several views about one pair: one that no other cause explains counts first."""
-    return pair.meanwhile is None, pair.loss
+    return pair.meanwhile is None, not pair.once, pair.loss
+
+
+def _state(pair: SlowPair) -> State:
+    """SUSPECT, unless the time of its measurement, or the load of others, may explain a slow pair."""
+    if pair.meanwhile is not None:
+        return State.CONFOUNDED
+    return State.NOT_JUDGED if pair.beside or pair.once else State.SUSPECT
 
 
 def _bidirectional_route(
@@ -92,7 +105,8 @@ def _bidirectional_route(
     """The finding about all pairs between two sets of hosts, which the slowest of them represents."""
     slowest, view = max(pairs, key=lambda found: found[0].loss)
     component = ComponentRef.of("route", *([placement.hosts[host] for host in side] for side in sides))
-    evidence = seen_in(view, "slow_block", slow=len(pairs), pairs=len(sides[0]) * len(sides[1]))
+    kind = "slow_block_once" if slowest.once else "slow_block"
+    evidence = seen_in(view, kind, slow=len(pairs), pairs=len(sides[0]) * len(sides[1]))
     return Finding(
         components=(component,),
         quantity=view.quantity,
@@ -105,10 +119,9 @@ def _bidirectional_route(
 def _cause(pair: SlowPair, view: ViewResult, evidence: EvidenceRecord) -> dict[str, Any]:
     """State, evidence and ambiguity group of a finding about a slow pair: whether its time explains it as well."""
     if pair.meanwhile is None:
-        state = State.NOT_JUDGED if pair.beside or pair.once else State.SUSPECT
-        return {"state": state, "evidence": (evidence,)}
+        return {"state": _state(pair), "evidence": (evidence,)}
     return {
-        "state": State.CONFOUNDED,
+        "state": _state(pair),
         "evidence": (evidence, seen_in(view, "slow_meanwhile", **asdict(pair.meanwhile))),
         "ambiguity_group": (cause("another load at that time"),),
     }

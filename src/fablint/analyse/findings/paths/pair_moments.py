@@ -1,0 +1,71 @@
+"""Whether a pair that is slow in one moment of a row is slow at another time as well: in a moment of another row.
+
+Both directions of a pair are measured in the same moment, so that a moment of load slows both of them: they are one
+observation, and not two. Rows are measured one after the other. A pair that is slow in two of them is slow at two
+times, unless so many pairs are as slow at one time that some are slow twice by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from fablint.analyse.detect.view import ViewResult
+from fablint.model import Placement
+
+Ends = tuple[int, int]  # codes of two hosts, the lower first
+
+MOST_COMPARED = 1000  # slowest pairs of a row, which are compared with those of other rows
+
+
+def ends_of(ranks: Sequence[int], placement: Placement) -> Ends:
+    """Return the hosts of a pair of ranks."""
+    a, b = sorted(int(placement.host[rank]) for rank in ranks)
+    return a, b
+
+
+def slow_at_two_times(views: Sequence[ViewResult], placement: Placement, chance: float) -> set[Ends]:
+    """Return the pairs of hosts that are slow in both directions in two rows, and not by chance.
+
+    Pairs that are slow in one of two rows only are its moments of load. If k and l of them are as slow as a pair in
+    each row, then (k + 1) (l + 1) / n of n pairs are so slow in both rows by chance.
+
+    Parameters
+    ----------
+    views
+        All views of the run; a pair that was slow while others were slow does not count in that view.
+    placement
+        Hosts of the ranks.
+    chance
+        Number of pairs slow by chance, over all rows, up to which the pairs of two rows are believed.
+    """
+    known = [(view, _losses(view, placement)) for view in views if view.slowest is not None]
+    twos = [two for two in combinations(known, 2) if two[0][0].row != two[1][0].row]
+    found: set[Ends] = set()
+    for (first, losses), (second, other_losses) in twos:
+        assert first.slowest is not None and second.slowest is not None
+        both = losses.keys() & other_losses.keys()
+        pairs = min(first.slowest.measured, second.slowest.measured)
+        for ends in both:
+            as_slow = [_number_as_slow(of, ends, both) + 1 for of in (losses, other_losses)]
+            if as_slow[0] * as_slow[1] <= pairs * chance / len(twos):
+                found.add(ends)
+    return found
+
+
+def _losses(view: ViewResult, placement: Placement) -> Mapping[Ends, float]:
+    """Return the loss of each pair of hosts that is slow in both directions and that its time does not explain."""
+    assert view.slowest is not None
+    by_time = {ends_of(pair.ranks, placement) for pair in view.slow_pairs if pair.meanwhile is not None}
+    losses: dict[Ends, float] = {}
+    slowest = view.slowest.ranks[:MOST_COMPARED].tolist(), view.slowest.loss[:MOST_COMPARED].tolist()
+    for ranks, loss in zip(*slowest, strict=True):
+        ends = ends_of(ranks, placement)
+        if ends not in by_time:
+            losses.setdefault(ends, loss)
+    return losses
+
+
+def _number_as_slow(losses: Mapping[Ends, float], ends: Ends, both: set[Ends]) -> int:
+    """Return the number of pairs that are as slow as a pair in one row, without those that are slow in both rows."""
+    return sum(loss >= losses[ends] for other, loss in losses.items() if other not in both)

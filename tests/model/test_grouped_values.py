@@ -27,9 +27,3 @@ def test_medians_are_those_of_each_group(given: list[tuple[int, float]]) -> None
         (grouped.at(np.full(6, -1)), [np.nan] * 6),
     ):
         assert found == pytest.approx(middle, nan_ok=True)
-
-
-def test_members_are_positions() -> None:
-    value, group = np.array([5.0, 1.0, 3.0, 9.0, 7.0]), np.array([1, 0, 0, 1, 1])
-    grouped = GroupedValues.of(value, group, 2)
-    assert grouped.members((grouped.count - 1) // 2).tolist() == [1, 4]

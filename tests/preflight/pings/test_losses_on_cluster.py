@@ -1,7 +1,7 @@
 """Cables that lose frames, and healthy ones: the loss is named on the right host, with real ping.
 
 Hosts whose CPU others use lose pings as well, which is reported of them. Pings mostly wait: each case has a cluster of
-its own, and all are pinged at the same time.
+its own, and several are pinged at the same time.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ class Case(NamedTuple):
             return reported(bed, folder, "--level", self.level)
 
 
+AT_ONCE = 4  # the fifth and the sixth case take less time than the first
 CASES = {
-    "clean-quick": Case("quick"),
-    "clean-full": Case("full"),
     "5-both-full": Case("full", 5, "both", "WARN"),
+    "60-rx-full": Case("full", 60, "rx", "FAIL"),
+    "clean-full": Case("full"),
     "30-both-quick": Case("quick", 30, "both", "FAIL"),
     "60-both-quick": Case("quick", 60, "both", "FAIL"),
-    "60-rx-full": Case("full", 60, "rx", "FAIL"),
+    "clean-quick": Case("quick"),
 }
 
 
@@ -51,7 +52,7 @@ CASES = {
 def found(virtual_cluster: StartCluster, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Messages]:
     """What preflight reports in each case."""
     folders = [tmp_path_factory.mktemp(name) for name in CASES]
-    with ThreadPoolExecutor(len(CASES)) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         results = pool.map(lambda case, folder: case.found(virtual_cluster, folder), CASES.values(), folders)
         return dict(zip(CASES, results, strict=True))
 

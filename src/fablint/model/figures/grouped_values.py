@@ -16,28 +16,25 @@ Floats = npt.NDArray[np.float64]
 class GroupedValues:
     """Values sorted within their groups. NaN values are left out."""
 
-    values: npt.NDArray[np.floating]  # (k,) as given
-    order: npt.NDArray[np.int64]  # positions in `values`: group by group, ascending within a group
+    values: Floats  # group by group, ascending within a group
     count: npt.NDArray[np.int64]  # (groups,) values of each group
 
     @classmethod
     def of(cls, values: npt.ArrayLike, group: Codes, groups: int) -> Self:
         """Sort (k,) values, NaN excepted, within the groups that (k,) codes from 0 to `groups` - 1 name."""
         value = np.asarray(values)
-        order = np.lexsort((value, group))
-        order = order[~np.isnan(value[order])]
-        return cls(value, order, np.bincount(group[order], minlength=groups))
-
-    def members(self, rank: Codes) -> npt.NDArray[np.int64]:
-        """Position in `values` of the value of this rank (from 0) in each group; each group must have one."""
-        members: npt.NDArray[np.int64] = self.order[np.cumsum(self.count) - self.count + rank]
-        return members
+        known = ~np.isnan(value)
+        # Complex numbers are sorted by their real parts first: three times as fast as lexsort, which sorts positions.
+        pairs = np.empty(np.count_nonzero(known), dtype=np.complex128)
+        pairs.real, pairs.imag = group[known], value[known]
+        pairs.sort()
+        return cls(pairs.imag, np.bincount(group[known], minlength=groups))
 
     def at(self, rank: Codes) -> Floats:
         """(groups,) value of this rank (from 0) in each group; NaN where a group has none."""
         found = np.full(self.count.size, np.nan)
         known = (rank >= 0) & (rank < self.count)
-        found[known] = self.values[self.order[(np.cumsum(self.count) - self.count + rank)[known]]]
+        found[known] = self.values[(np.cumsum(self.count) - self.count + rank)[known]]
         return found
 
     def lower_medians(self) -> Floats:

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Placement, Row, Run
-from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.registry import directions_counted
 
 OF_NO_PAIR = frozenset({"world", "victim-aggressor", "fan-in", "fan-out", "clients-servers"})  # patterns
@@ -39,8 +38,9 @@ class PairMetrics:
         """One figure for each ordered pair: the median of what was measured of it (of two, the one with less)."""
         key = self.src.astype(np.int64) * (int(self.dst.max(initial=0)) + 1) + self.dst
         pairs, of_pair = np.unique(key, return_inverse=True)
-        grouped = GroupedValues.of(self.value, of_pair, pairs.size)
-        return self.where(grouped.members((grouped.count - 1) // 2))
+        order = np.lexsort((self.value, of_pair))
+        count = np.bincount(of_pair, minlength=pairs.size)
+        return self.where(order[np.cumsum(count) - count + (count - 1) // 2])
 
 
 def quotable(run: Run) -> list[Row]:

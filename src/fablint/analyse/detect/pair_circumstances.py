@@ -21,7 +21,6 @@ from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.detect.outlier_pairs import Meanwhile, SlowPair
 from fablint.analyse.fit.effects import Effects
-from fablint.model import Placement
 
 NEAREST = (4, 8, 16, 32, 64)  # numbers of measurements of unrelated pairs next to a slow one, each of which is tried
 CHANCE = 0.01  # probability of so many slow ones among the nearest if their time has no effect
@@ -42,10 +41,10 @@ def describe_slow_pairs(
     if flows.started is None:
         return marked
     moments = _Moments.of(flows, effects, evidence)
-    related = [_related_hosts(pair, found, effects.classes.placement) for pair in marked]
+    hosts = np.array([effects.classes.placement.host[list(pair.ranks)] for pair in marked])
     return [
-        replace(pair, meanwhile=_find_meanwhile(pair, moments, hosts)) if pair.loss > 0 else pair
-        for pair, hosts in zip(marked, related, strict=True)
+        replace(pair, meanwhile=_find_meanwhile(pair, moments, _related_hosts(own, hosts))) if pair.loss > 0 else pair
+        for pair, own in zip(marked, hosts, strict=True)
     ]
 
 
@@ -118,14 +117,15 @@ class _Moments:
         )
 
 
-def _related_hosts(pair: SlowPair, found: Sequence[SlowPair], placement: Placement) -> list[int]:
-    """Return the hosts of a slow pair and of the slow pairs that share a host with it: these may have one cause."""
-    own = {int(placement.host[rank]) for rank in pair.ranks}
-    ends = [{int(placement.host[rank]) for rank in other.ranks} for other in found]
-    return sorted(own.union(*(hosts for hosts in ends if hosts & own)))
+def _related_hosts(own: Codes, hosts: Codes) -> Codes:
+    """Return the hosts of a slow pair, (2,), and of the slow pairs that share a host with it, of all (p, 2).
+
+    These may have one cause.
+    """
+    return np.unique(hosts[(hosts[:, :, None] == own).any(axis=(1, 2))])
 
 
-def _find_meanwhile(pair: SlowPair, moments: _Moments, related: Sequence[int]) -> Meanwhile | None:
+def _find_meanwhile(pair: SlowPair, moments: _Moments, related: Codes) -> Meanwhile | None:
     """Return how many unrelated pairs were slow at the time of a slow pair; None if that does not explain the pair.
 
     A pair that was measured in several rounds is explained if it was slow at other times in no more than half of them.
@@ -142,9 +142,7 @@ def _find_meanwhile(pair: SlowPair, moments: _Moments, related: Sequence[int]) -
     return max(known, key=lambda reason: reason.slow / reason.measured)
 
 
-def _slow_nearby(
-    moment: int, beside: Floats, loss: float, moments: _Moments, related: Sequence[int]
-) -> Meanwhile | None:
+def _slow_nearby(moment: int, beside: Floats, loss: float, moments: _Moments, related: Codes) -> Meanwhile | None:
     """Return the slow ones among unrelated pairs near a moment; None if these do not show that the time is the cause.
 
     They show it if most of them were as slow, or if more of them were slow than at other times by chance.

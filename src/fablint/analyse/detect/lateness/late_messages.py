@@ -132,7 +132,8 @@ def sample_positions(size: int) -> Codes:
 def _sampled(counts: Histograms, centre: Floats, usual: Floats, cells: Cells) -> tuple[Floats, Floats]:
     """Return relative log times of a sample of all messages, sorted, and the number of messages up to each."""
     at = sample_positions(usual.size)
-    block = counts[cells[0][at], cells[1][at]].astype(np.float64)
-    beyond = (centre[None, :] - usual[at, None]).ravel()
+    block = counts[cells[0][at], cells[1][at]]
+    cell, bucket = np.nonzero(block)  # most buckets are empty
+    beyond = centre[bucket] - usual[at[cell]]
     order = np.argsort(beyond)
-    return beyond[order], block.ravel()[order].cumsum()
+    return beyond[order], block[cell, bucket][order].cumsum(dtype=np.float64)

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from fablint_command import Fablint
+
 ROW = "latency --pattern all-pairs --sizes 8 --samples 5"
 
 REFUSED = {
@@ -31,6 +33,12 @@ REFUSED = {
     "a run that is not there": (["show", "nope.run"], "nope.run: no such run"),
     "a topology that is not there": (["check", "--local", "2", "--topology", "nope.yaml"], "nope.yaml"),
 }
+
+
+@pytest.fixture
+def fablint(fablint_in_process: Fablint) -> Fablint:
+    """Most bad input is given in this process: what the tests with `fablint_program` read shows what a program adds."""
+    return fablint_in_process
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -63,9 +71,9 @@ def test_a_plan_that_is_no_text(fablint, tmp_path):
     )
 
 
-def test_a_run_that_exists_is_not_touched(fablint, tmp_path):
+def test_a_run_that_exists_is_not_touched(fablint_program, tmp_path):
     (tmp_path / "x.run").mkdir()
-    done = fablint("check", "--local", "2", "-o", "x.run")
+    done = fablint_program("check", "--local", "2", "-o", "x.run")
     assert (done.returncode, done.stderr) == (2, "fablint: x.run exists: give another name with -o\n")
 
 
@@ -89,7 +97,7 @@ def test_a_damaged_run_and_a_newer_one(fablint, tmp_path, verb, content, line):
     assert line in done.stderr
 
 
-def test_a_full_disk_under_stdout(fablint, tmp_path):
+def test_a_full_disk_under_stdout():
     import subprocess
     import sys
 
@@ -100,21 +108,21 @@ def test_a_full_disk_under_stdout(fablint, tmp_path):
     assert done.stderr == "fablint: cannot write the result: No space left on device: free space, or write elsewhere\n"
 
 
-def test_debug_shows_where(fablint):
+def test_debug_shows_where(fablint_program):
     for words in (["--debug", "show", "nope.run"], ["show", "nope.run", "--debug"]):
-        done = fablint(*words)
+        done = fablint_program(*words)
         assert done.returncode == 2
         assert "Traceback" in done.stderr
         assert done.stderr.splitlines()[-1].startswith("fablint: nope.run: no such run")
 
 
-def test_our_own_mistakes_are_owned_up_to(fablint, tmp_path):
+def test_our_own_mistakes_are_owned_up_to(fablint_program, tmp_path):
     broken = tmp_path / "sitecustomize.py"
     broken.write_text(
         "from fablint.workflows import run_formats\n"
         "def read(path): raise RuntimeError('two\\nlines')\nrun_formats.read = read\n"
     )
-    done = fablint("show", "x.run", PYTHONPATH=str(tmp_path))
+    done = fablint_program("show", "x.run", PYTHONPATH=str(tmp_path))
     assert done.returncode == 5
     assert done.stderr == "fablint: internal error: RuntimeError: two: rerun with --debug and report it\n"
 

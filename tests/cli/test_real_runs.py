@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fablint.cli.demo import CABLE, MARK
+from fablint.cli.demo import CABLE, MARK, RANKS
+from fablint.system import System
+from fablint.workflows.check import local_check
 
 ROWS = ("-r", "latency --pattern all-pairs --sizes 8 --samples 20", "-r", "bandwidth --sizes 64K --samples 5")
 
@@ -24,35 +27,35 @@ def small_run(fablint, tmp_path, chosen) -> Path:
     return tmp_path / "x.run"
 
 
-def test_measure_then_read_it_with_every_verb(fablint, small_run):
-    shown = json.loads(fablint("show", "x.run", "--json").stdout)
+def test_measure_then_read_it_with_every_verb(fablint_in_process, small_run):
+    shown = json.loads(fablint_in_process("show", "x.run", "--json").stdout)
     assert shown["attributes"]["state"] == "complete"
     assert list(shown["rows"]) == ["latency", "bandwidth"]
-    assert "latency" in fablint("show", "x.run").stdout
-    analysed = fablint("analyse", "x.run", "--json")
+    assert "latency" in fablint_in_process("show", "x.run").stdout
+    analysed = fablint_in_process("analyse", "x.run", "--json")
     verdict = json.loads(analysed.stdout)
     assert analysed.returncode == verdict["exit_code"] == 0
     assert verdict["verdict"] == "local"  # one host: no network was measured
-    assert fablint("report", "x.run").returncode == 0
+    assert fablint_in_process("report", "x.run").returncode == 0
     assert "<html" in (small_run / "report" / "index.html").read_text()
     assert json.loads((small_run / "report" / "verdict.json").read_text()) == verdict
-    exported = fablint("export", "x.run", "--to", "csv", "-o", "x.csv")
+    exported = fablint_in_process("export", "x.run", "--to", "csv", "-o", "x.csv")
     assert (exported.returncode, exported.stdout) == (0, "x.csv\n")
-    resumed = fablint("resume", "x.run")
+    resumed = fablint_in_process("resume", "x.run")
     assert (resumed.returncode, resumed.stdout) == (0, "x.run: nothing is missing\n")
 
 
-def test_a_flipped_bit_is_named_and_measured_again(fablint, small_run, chosen):
+def test_a_flipped_bit_is_named_and_measured_again(fablint, fablint_in_process, small_run, chosen):
     chunk = small_run / "latency" / "time_median" / "c.0.1.0.0"
     octets = bytearray(chunk.read_bytes())
     octets[0] ^= 1  # the time stays plausible
     chunk.write_bytes(octets)
-    judged = fablint("analyse", "x.run", "--json")
+    judged = fablint_in_process("analyse", "x.run", "--json")
     assert judged.returncode == 3
     (note,) = (note for note in json.loads(judged.stdout)["notes"] if "checksum" in note)
     assert note.startswith("x.run/latency/time_median/c.0.1.0.0: its checksum is not that of the file that was written")
     assert fablint("-q", "resume", "x.run", *chosen).returncode == 0
-    again = fablint("analyse", "x.run", "--json")
+    again = fablint_in_process("analyse", "x.run", "--json")
     assert again.returncode == 0
     assert "checksum" not in again.stdout
     assert sorted(file.stem for file in (small_run / "checksums").iterdir()) == ["bandwidth", "latency", "zarr.json"]
@@ -68,9 +71,9 @@ def test_check_measures_judges_and_reports(fablint, tmp_path, chosen):
     assert done.stderr.splitlines()[-1] == f"fablint: report: {run.name}/report/index.html"
 
 
-def test_the_plan_of_a_check_can_be_measured(fablint, tmp_path, chosen):
-    assert fablint("plan", "--local", "2", "--budget", "1s", "-o", "check.plan").returncode == 0
-    planned = json.loads(fablint("plan", "--local", "2", "--budget", "1s", "--json").stdout)
+def test_the_plan_of_a_check_can_be_measured(fablint, fablint_in_process, tmp_path, chosen):
+    assert fablint_in_process("plan", "--local", "2", "--budget", "1s", "-o", "check.plan").returncode == 0
+    planned = json.loads(fablint_in_process("plan", "--local", "2", "--budget", "1s", "--json").stdout)
     assert (tmp_path / "check.plan").read_text().splitlines() == [row["options"] for row in planned["rows"]]
     assert fablint("measure", "-n", "2", "check.plan", "-o", "x.run", *chosen).returncode == 0
 
@@ -106,19 +109,22 @@ def test_the_doctor_finds_this_machine_ready(fablint, chosen):
     assert memories["cuda"] is True or "NVIDIA GPUs" in memories["cuda"] or "no GPU" in memories["cuda"]
 
 
-def test_the_demo_names_the_cable_that_it_broke(fablint, tmp_path):
+def test_the_demo_names_the_cable_that_it_broke(fablint_in_process, tmp_path, monkeypatch):
+    """The check of this machine takes 2 of its 10 s: eight ranks on few CPUs."""
+    brief = replace(local_check.local_request(System(), RANKS), budget_s=2.0)
+    monkeypatch.setattr(local_check, "local_request", lambda system, ranks: brief)
     for run in ("demo-local.run", "demo-fabric.run"):  # of an earlier demo, which this one replaces
         (tmp_path / run).mkdir()
         (tmp_path / run / MARK).touch()
         (tmp_path / run / "old").touch()
-    done = fablint("demo")
+    done = fablint_in_process("demo")
     assert done.returncode == 0, done.stderr
     assert f"cable {CABLE}" in done.stdout
     pages = [f"  {run}/report/index.html" for run in ("demo-local.run", "demo-fabric.run")]
     assert done.stdout.splitlines()[-2:] == pages
     assert list(tmp_path.glob("*/old")) == []
     assert len(list(tmp_path.glob(f"*/{MARK}"))) == 2  # so the next one replaces these
-    again = fablint("analyse", "demo-fabric.run")
+    again = fablint_in_process("analyse", "demo-fabric.run")
     assert again.returncode == 1
 
 

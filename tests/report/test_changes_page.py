@@ -109,13 +109,15 @@ def test_a_phone_shows_it_without_error_and_without_scrolling_sideways(
     assert errors == []
 
 
-def test_the_verb_writes_the_page_into_the_newer_run(runs: tuple[Run, Run], tmp_path: Path, fablint: Fablint) -> None:
+def test_the_verb_writes_the_page_into_the_newer_run(
+    runs: tuple[Run, Run], tmp_path: Path, fablint_in_process: Fablint
+) -> None:
     old, new = tmp_path / "old.run", tmp_path / "new.run"
     for run, path in zip(runs, (old, new), strict=True):
         write_run(path, run)
-    ended = fablint("compare", str(old), str(new), "--html", "--json")
+    ended = fablint_in_process("compare", str(old), str(new), "--html", "--json")
     assert ended.returncode == 1, ended.stderr
     assert json.loads(ended.stdout)["verdict"] == "fault"
     assert "compared with old.run" in (new / "report" / "compare.html").read_text()
-    refused = fablint("compare", str(old), str(new), "-o", "x.html")
+    refused = fablint_in_process("compare", str(old), str(new), "-o", "x.html")
     assert (refused.returncode, "it requires --html" in refused.stderr) == (2, True)

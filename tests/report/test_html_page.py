@@ -28,6 +28,7 @@ from fablint.report import write_html
 from fablint.report.coverage_words import pairs_words
 from fablint.report.html.packing import embeddable
 from fablint.report.link_coverage import links_judged
+from fablint.report.survey import heatmap
 from fablint.text import units
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
@@ -83,8 +84,9 @@ def test_a_list_run_shows_rounds_and_names_the_pair(tmp_path, reader):
 
 
 @needs_chromium
-def test_in_a_thinned_out_map_the_worst_pair_of_a_block_is_named(tmp_path, reader):
-    said = readout(large_case(1501), tmp_path, reader, "#row=latency&size=8&src=10&dst=6")
+def test_in_a_thinned_out_map_the_worst_pair_of_a_block_is_named(tmp_path, reader, monkeypatch):
+    monkeypatch.setattr(heatmap, "EDGE", 150)
+    said = readout(large_case(151), tmp_path, reader, "#row=latency&size=8&src=10&dst=6")
     assert said == "nid000011 \u2192 nid000007: 6.25 us, between hosts, worst of 4 pairs here"
 
 

@@ -97,16 +97,16 @@ def test_promtool_accepts_the_metrics(case: tuple[Run, Diagnosis]) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_the_verb_writes_both_and_refuses_first(fablint, tmp_path: Path) -> None:
-    fablint("simulate", "--hosts", "8", "-o", "x.run")
-    done = fablint("analyse", "x.run", "--junit", "a.xml", "--prometheus", "a.prom")
+def test_the_verb_writes_both_and_refuses_first(fablint_in_process, tmp_path: Path) -> None:
+    fablint_in_process("simulate", "--hosts", "8", "-o", "x.run")
+    done = fablint_in_process("analyse", "x.run", "--junit", "a.xml", "--prometheus", "a.prom")
     root = Tree.parse(tmp_path / "a.xml").getroot()
     assert bool(done.returncode) == bool(int(root.get("failures")) + int(root.get("errors")))
     assert f"fablint_check_exit_code {done.returncode}.0\n" in (tmp_path / "a.prom").read_text()
-    refused = fablint("check", "--local", "2", "-o", "y.run", "--junit", "nope/a.xml")
+    refused = fablint_in_process("check", "--local", "2", "-o", "y.run", "--junit", "nope/a.xml")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert not (tmp_path / "y.run").exists()
-    detached = fablint("check", "-w", "n[1-2]", "--submit", "--detach", "--junit", "a.xml")
+    detached = fablint_in_process("check", "-w", "n[1-2]", "--submit", "--detach", "--junit", "a.xml")
     assert "--junit and --detach contradict each other" in detached.stderr
-    table = fablint("report", "x.run", "--table", "pairs", "--junit", "b.xml")
+    table = fablint_in_process("report", "x.run", "--table", "pairs", "--junit", "b.xml")
     assert (table.returncode, (tmp_path / "b.xml").exists()) == (2, False)

@@ -22,37 +22,39 @@ namespace {
 
 using SteadyTime = std::chrono::steady_clock;
 
+constexpr std::size_t most_polled = 16;  // completions
 constexpr int most_completions = 8192;
 constexpr int most_owed = 32;  // receives of a peer that are posted later
 // While nothing arrives, the transport looks at the clock after so many polls, and at the peers after so long.
 constexpr std::uint64_t polls_between_checks = 4096;
+constexpr auto unreadable = "verbs: the completion queue cannot be read";
 constexpr double reason_limit_s = 1.0;  // for the completion that says why a queue pair has failed
 constexpr auto quiet_limit = std::chrono::seconds(1);
 
-// The messages that a peer will send. Receives are posted ahead, at least as many as the peer sends before it waits for
-// an answer. Another receive for each message that arrives is posted while the rank waits for the next message, so that
-// posting is not part of a latency, or when several are due.
+// The messages that a peer will send. Receives are posted ahead, more than the peer sends before it waits for an
+// answer. For the messages that arrive, others are posted while the rank waits for the next message, so that posting is
+// not part of a latency, and several in one call.
 struct Expectation {
+    std::int64_t unclaimed = 0;  // messages that the kernel has not asked for yet
+    std::int64_t surplus = 0;    // messages that have arrived before the kernel asked; below 0: that it waits for
+    int owed = 0;                // messages that have arrived, for each of which a receive is to be posted
+    int batch = 0;               // of receives that are posted while the rank waits
+    int most_owed = 0;           // before they are posted at once
+    int next = 0;                // buffer of the next receive
+    std::int64_t unposted = 0;   // messages whose receive is not posted yet
     Buffers<char> buffers{};
     std::size_t bytes = 0;
     std::uint32_t local_key = 0;
-    int next = 0;                // buffer of the next receive
-    int owed = 0;                // messages that have arrived, for each of which a receive is to be posted
-    int most_owed = 0;           // before these are posted at once
-    std::int64_t unposted = 0;   // messages whose receive is not posted yet
-    std::int64_t unclaimed = 0;  // messages that the kernel has not asked for yet
-    std::size_t arrived = 0;     // of these
-    std::size_t claimed = 0;     // messages that the kernel waits for
 };
 
 // The streams of a pair. Both ends assign messages to them by turns, and count accesses, which only one end sees,
 // apart.
 struct Peer {
     std::vector<QueuePair*> streams;
+    QueuePair* only_stream = nullptr;  // null if there are several
     std::size_t next_send = 0, next_receive = 0, next_access = 0;
     std::size_t largest_message = 0;
     Expectation expected;
-    bool is_owed = false;  // receives are to be posted
 };
 
 // Messages of RC queue pairs, sent from and received into the buffers of the kernel.
@@ -60,7 +62,8 @@ struct Peer {
 // A message that arrives before its receive is posted has to be sent again, after a pause. Receives that the kernel
 // announces are therefore posted ahead. For the others, send() returns before the other end has acknowledged the
 // message: the answer could arrive earlier than that, and before its receive is posted. The kernels leave their buffers
-// as they are until finish(), which waits for the acknowledgements.
+// as they are until finish(), which waits for the acknowledgements. Of such messages only one in many reports its
+// completion.
 class VerbsTransport : public Transport, Rma, RemoteAccess {
   public:
     explicit VerbsTransport(const TransportSettings& settings)
@@ -89,6 +92,7 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
             peers_[peer].streams.push_back(pairs_.back().get());
             text += ' ' + pairs_.back()->number_text();
         }
+        if (settings_.streams == 1) peers_[peer].only_stream = pairs_.back().get();
         return text;
     }
 
@@ -113,32 +117,48 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
         const std::int64_t messages = times * buffers.count;
         const VerbsWork window =
             message(VerbsWork::Kind::expected, buffers.first, buffers.stride, buffers.count, bytes);
-        const int ahead = std::min(buffers.count + std::min(buffers.count, most_owed), most);
+        // The peers of a hub share the room.
+        const int spare = std::max(std::min(buffers.count, most_owed), progress_.room / (8 * settings_.ranks));
+        const int ahead = std::min(buffers.count + std::min(spare, most_owed), most);
         Expectation& expected = from.expected = {};
-        expected.buffers = buffers;
+        expected.buffers = buffers.count > 1 ? buffers : Buffers<char>{buffers.first, 0, most_owed};
         expected.bytes = bytes;
         expected.local_key = key_of(peer, *from.streams.front(), window);
-        expected.most_owed = ahead > buffers.count ? ahead - buffers.count : std::min(ahead / 8, most_owed);
+        const int unneeded = ahead - buffers.count;  // before the peer waits for an answer
+        expected.most_owed = unneeded > 0 ? unneeded : std::min(ahead / 8, most_owed);
+        expected.batch = unneeded > 0 ? unneeded / 2 + 1 : 1;
         expected.unposted = expected.unclaimed = messages;
         post_expected(from, ahead);
     }
     void post_receives(int peer, const Buffers<char>& buffers, std::size_t bytes) override {
         Peer& from = connection_to(peer);
-        if (from.expected.unclaimed > 0) return claim(from.expected, static_cast<std::size_t>(buffers.count));
+        if (from.expected.unclaimed > 0) return claim(from.expected, buffers.count);
         post(peer, from, from.next_receive,
              message(VerbsWork::Kind::receive, buffers.first, buffers.stride, buffers.count, bytes));
     }
     void send(int peer, const void* data, std::size_t bytes) override {
         Peer& to = connection_to(peer);
+        if (to.only_stream != nullptr && bytes <= to.largest_message) {
+            const std::uint32_t key = to.only_stream->copies(bytes) ? 0 : key_at(peer, data, bytes);
+            if (to.only_stream->send_at_once(data, static_cast<std::uint32_t>(bytes), key)) return;
+        }
         post(peer, to, to.next_send,
              message(VerbsWork::Kind::deferred, static_cast<char*>(const_cast<void*>(data)), 0, 1, bytes));
+    }
+    void receive(int peer, void* data, std::size_t bytes) override {
+        Expectation& expected = connection_to(peer).expected;
+        if (expected.unclaimed == 0) return Transport::receive(peer, data, bytes);
+        --expected.unclaimed;
+        if (expected.surplus-- <= 0) ++progress_.awaited;
+        complete();
     }
 
     void complete() override {
         while (progress_.awaited + progress_.unposted > 0) progress();
     }
     void finish() override {
-        while (progress_.awaited + progress_.unposted + progress_.deferred > 0) progress();
+        for (const auto& pair : pairs_) pair->report_deferred();
+        complete();
     }
 
     Rma* rma() override { return this; }
@@ -180,31 +200,20 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
             add(from, from.next_receive, work);
         }
     }
-    static void post_owed(Peer& from) { post_expected(from, std::exchange(from.expected.owed, 0)); }
     void post_owed() {
-        for (Peer* from : owed_) {
-            from->is_owed = false;
-            post_owed(*from);
-        }
+        for (Peer* from : owed_) post_expected(*from, std::exchange(from->expected.owed, 0));
         owed_.clear();
     }
-    void claim(Expectation& expected, std::size_t count) {
-        const std::size_t arrived = std::min(count, expected.arrived);
-        expected.unclaimed -= static_cast<std::int64_t>(count);
-        expected.arrived -= arrived;
-        expected.claimed += count - arrived;
-        progress_.awaited += count - arrived;
+    void claim(Expectation& expected, std::int64_t count) {
+        expected.unclaimed -= count;
+        progress_.awaited += static_cast<std::size_t>(count - std::clamp<std::int64_t>(expected.surplus, 0, count));
+        expected.surplus -= count;
     }
-    void arrive(int peer) {
-        Peer& from = connection_to(peer);
-        if (!std::exchange(from.is_owed, true)) owed_.push_back(&from);
-        if (++from.expected.owed > from.expected.most_owed) post_owed(from);
-        if (from.expected.claimed == 0) {
-            ++from.expected.arrived;
-        } else {
-            --from.expected.claimed;
-            --progress_.awaited;
-        }
+    void arrive(Peer& from) {
+        Expectation& expected = from.expected;
+        if (expected.surplus++ < 0) --progress_.awaited;
+        if (++expected.owed == expected.batch) owed_.push_back(&from);
+        if (expected.owed > expected.most_owed) post_owed();
     }
 
     void post(int peer, Peer& with, std::size_t& next, VerbsWork work) {
@@ -232,8 +241,8 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
 
     // Divides work among the streams, from stream `next` on.
     static void add(Peer& with, std::size_t& next, VerbsWork& work) {
+        if (with.only_stream != nullptr) return with.only_stream->add(work);
         const std::size_t streams = with.streams.size();
-        if (streams == 1) return with.streams.front()->add(work);
         const auto count = static_cast<std::size_t>(work.count);
         for (std::size_t i = 0; i < std::min(streams, count); ++i) {
             VerbsWork share = work;
@@ -249,26 +258,28 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
     // Of the registered memory; messages that the device copies need none.
     std::uint32_t key_of(int peer, const QueuePair& pair, const VerbsWork& work) {
         if (work.bytes == 0 || work.count == 0 || pair.is_copied(work)) return 0;
+        return key_at(peer, work.data, static_cast<std::size_t>(work.count - 1) * work.stride + work.bytes);
+    }
+    std::uint32_t key_at(int peer, const void* data, std::size_t bytes) {
         try {
-            const std::size_t all = static_cast<std::size_t>(work.count - 1) * work.stride + work.bytes;
-            return device_.region_of(work.data, all).lkey;
+            return device_.region_of(data, bytes).lkey;
         } catch (const Error& error) {
             throw PeerFailure(peer, error.what());
         }
     }
 
+    // Polls for no more than is awaited: a further look at the queue would be part of a latency.
     void progress() {
-        std::array<ibv_wc, 16> completions;
-        const int count = ibv_poll_cq(completions_.get(), static_cast<int>(completions.size()), completions.data());
-        if (count == 0) return wait();
-        if (count < 0) throw PeerFailure(peers_.begin()->first, "verbs: the completion queue cannot be read");
+        std::array<ibv_wc, most_polled> completions;
+        const std::size_t most = std::clamp<std::size_t>(progress_.awaited, 1, most_polled);
+        const int count = ibv_poll_cq(completions_.get(), static_cast<int>(most), completions.data());
+        if (count <= 0) return count == 0 ? wait() : throw PeerFailure(peers_.begin()->first, unreadable);
         idle_polls_ = 0;
-        for (int i = 0; i < count; ++i) {
-            const ibv_wc& completion = completions[static_cast<std::size_t>(i)];
-            QueuePair& pair = *pairs_[QueuePair::index_of(completion)];
-            if (completion.status != IBV_WC_SUCCESS)
-                fail(pair.peer(), {completions.begin() + i, completions.begin() + count});
-            if (pair.retire(completion) == VerbsWork::Kind::expected) arrive(pair.peer());
+        const ibv_wc* const end = completions.data() + count;
+        for (const ibv_wc* completion = completions.data(); completion != end; ++completion) {
+            if (completion->status != IBV_WC_SUCCESS) fail(completion, end);
+            QueuePair& pair = *pairs_[QueuePair::index_of(*completion)];
+            if (pair.retire(*completion) == VerbsWork::Kind::expected) arrive(connection_to(pair.peer()));
         }
         if (progress_.unposted > 0)
             for (const auto& pair : pairs_) pair->post_waiting();
@@ -292,9 +303,11 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
         }
     }
 
-    [[noreturn]] void fail(int peer, std::vector<ibv_wc> completions) {
-        const auto is_of_peer = [this, peer](const ibv_wc& completion) {
-            return pairs_[QueuePair::index_of(completion)]->peer() == peer;
+    // `completion` reports a failure; others follow it up to `end`.
+    [[noreturn]] void fail(const ibv_wc* completion, const ibv_wc* end) {
+        const int peer = pairs_[QueuePair::index_of(*completion)]->peer();
+        const auto is_of_peer = [this, peer](const ibv_wc& each) {
+            return pairs_[QueuePair::index_of(each)]->peer() == peer;
         };
         const auto poll = [this] {
             std::vector<ibv_wc> more(16);
@@ -302,11 +315,11 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
             more.resize(static_cast<std::size_t>(std::max(0, count)));
             return more;
         };
-        const ibv_wc completion = failure_of(std::move(completions), is_of_peer, poll, reason_limit_s);
-        std::string reason = std::string("verbs: ") + ibverbs().wc_status_str(completion.status);
-        if (completion.status == IBV_WC_RETRY_EXC_ERR)
+        const ibv_wc cause = failure_of({completion, end}, is_of_peer, poll, reason_limit_s);
+        std::string reason = std::string("verbs: ") + ibverbs().wc_status_str(cause.status);
+        if (cause.status == IBV_WC_RETRY_EXC_ERR)
             reason = "verbs: no acknowledgement from its queue pair: it has ended, or there is no path to it";
-        if (completion.vendor_err != 0) reason += " (vendor error " + std::to_string(completion.vendor_err) + ")";
+        if (cause.vendor_err != 0) reason += " (vendor error " + std::to_string(cause.vendor_err) + ")";
         const std::string port = device_.port_failure();
         throw PeerFailure(peer, port.empty() ? reason : reason + "; " + port);
     }
@@ -321,7 +334,7 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
     std::map<int, Peer> peers_;
     int recent_peer_ = -1;
     Peer* recent_ = nullptr;   // of peers_
-    std::vector<Peer*> owed_;  // peers for whose messages receives are to be posted
+    std::vector<Peer*> owed_;  // peers for whose messages a batch of receives is to be posted
     std::uint64_t idle_polls_ = 0;
     SteadyTime::time_point quiet_since_;
 };

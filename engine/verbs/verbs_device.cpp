@@ -234,13 +234,9 @@ VerbsObject<ibv_mr> VerbsDevice::registered(const void* data, std::size_t bytes,
                                       " bytes: raise memlock in limits.conf"));
 }
 
-const ibv_mr& VerbsDevice::region_of(const void* data, std::size_t bytes) {
-    const auto covers = [&](const VerbsObject<ibv_mr>& region) {
-        const char* begin = static_cast<const char*>(region->addr);
-        const char* wanted = static_cast<const char*>(data);
-        return wanted >= begin && wanted + bytes <= begin + region->length;
-    };
-    const auto found = std::find_if(regions_.begin(), regions_.end(), covers);
+const ibv_mr& VerbsDevice::first_region(const void* data, std::size_t bytes) {
+    const auto found = std::find_if(regions_.begin(), regions_.end(),
+                                    [&](const VerbsObject<ibv_mr>& region) { return covers(*region, data, bytes); });
     if (found == regions_.end()) {
         regions_.insert(regions_.begin(), registered(data, bytes, IBV_ACCESS_LOCAL_WRITE));
     } else if (found != regions_.begin()) {

@@ -94,10 +94,20 @@ class VerbsDevice {
 
     // The region that covers these bytes: registered at first use, and until the device is closed. Memory that is used
     // must stay allocated as long. Throws an incomplete_error if the memory cannot be registered.
-    const ibv_mr& region_of(const void* data, std::size_t bytes);
+    const ibv_mr& region_of(const void* data, std::size_t bytes) {
+        return !regions_.empty() && covers(*regions_.front(), data, bytes) ? *regions_.front()
+                                                                           : first_region(data, bytes);
+    }
     VerbsObject<ibv_mr> registered(const void* data, std::size_t bytes, int access) const;
 
   private:
+    static bool covers(const ibv_mr& region, const void* data, std::size_t bytes) {
+        const char* begin = static_cast<const char*>(region.addr);
+        const char* wanted = static_cast<const char*>(data);
+        return wanted >= begin && wanted + bytes <= begin + region.length;
+    }
+    const ibv_mr& first_region(const void* data, std::size_t bytes);
+
     VerbsObject<ibv_context> context_;
     VerbsPort port_;
     ibv_device_attr limits_{};

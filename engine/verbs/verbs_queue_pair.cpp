@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "base/errors.hpp"
 
@@ -24,25 +25,8 @@ constexpr std::uint8_t receiver_not_ready = 1;  // 10 us until such a message is
 constexpr std::uint8_t hop_limit = 64;
 constexpr std::uint32_t packet_numbers = 1U << 24;
 
-// The id of a work request.
-struct WorkId {
-    VerbsWork::Kind kind;
-    std::uint8_t awaited;  // work requests whose completion it reports
-    std::uint16_t slots;   // of the send queue that its completion frees
-    std::uint32_t index;   // of the queue pair
-
-    std::uint64_t number() const {
-        std::uint64_t id = 0;
-        static_assert(sizeof *this == sizeof id);
-        std::memcpy(&id, this, sizeof id);
-        return id;
-    }
-    static WorkId of(const ibv_wc& completion) {
-        WorkId id;
-        std::memcpy(&id, &completion.wr_id, sizeof id);
-        return id;
-    }
-};
+// It needs no memory at the other end, and no receive.
+VerbsWork empty_write(VerbsWork::Kind kind) { return {kind, IBV_WR_RDMA_WRITE, nullptr, 0, 1, 0, 0}; }
 
 std::uint32_t random_packet_number() { return std::random_device()() % packet_numbers; }
 
@@ -114,10 +98,17 @@ QueuePair::QueuePair(VerbsDevice& device, ibv_cq* completions, VerbsProgress& pr
     attributes.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
     if (device.limits().atomic_cap != IBV_ATOMIC_NONE) attributes.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
     set_state(attributes, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, "initialise");
+    // A failure is reported also for a request that would not report its completion.
+    const std::uint64_t unsignalled_id =
+        WorkId{VerbsWork::Kind::deferred, 0, 0, static_cast<std::uint32_t>(index_)}.number();
     for (int i = 0; i < chain; ++i) {
         const auto at = static_cast<std::size_t>(i);
         send_requests_[at].sg_list = receive_requests_[at].sg_list = &pieces_[at];
+        send_requests_[at].wr_id = unsignalled_id;
     }
+    message_.sg_list = &message_piece_;
+    message_.opcode = IBV_WR_SEND;
+    message_.wr_id = unsignalled_id;
 }
 
 std::string QueuePair::number_text() const {
@@ -169,6 +160,7 @@ void QueuePair::set_state(ibv_qp_attr& attributes, int mask, const std::string& 
 void QueuePair::add(VerbsWork& work) {
     std::deque<VerbsWork>& waiting = work.is_receive() ? receives_ : sends_;
     progress_.unposted += static_cast<std::size_t>(work.count);
+    if (work.kind == VerbsWork::Kind::deferred && !is_copied(work)) has_deferred_ = true;
     if (waiting.empty()) work.is_receive() ? post_receives(work) : post_sends(work);
     if (work.count > 0) waiting.push_back(work);
 }
@@ -186,14 +178,47 @@ void QueuePair::post_waiting() {
     }
 }
 
-// Posts as many as there is room for. Copied messages report their completion only now and then, to free their slots.
+bool QueuePair::send_at_once(const void* data, std::uint32_t bytes, std::uint32_t local_key) {
+    if (!sends_.empty() || sends_in_flight_ >= depth_ || progress_.room == 0) return false;
+    const bool copied = copies(bytes);
+    message_piece_ = {reinterpret_cast<std::uint64_t>(data), bytes, local_key};
+    message_.num_sge = bytes > 0 ? 1 : 0;
+    message_.send_flags = copied ? IBV_SEND_INLINE : 0;
+    has_deferred_ = has_deferred_ || !copied;
+    ++sends_in_flight_;
+    if (++unsignalled_ >= unsignalled_limit())
+        signal(message_, VerbsWork::Kind::deferred, 0, std::exchange(unsignalled_, 0));
+    post(&message_);
+    return true;
+}
+
+void QueuePair::report_deferred() {
+    if (!std::exchange(has_deferred_, false)) return;
+    VerbsWork write = empty_write(VerbsWork::Kind::access);
+    add(write);
+}
+
+void QueuePair::signal(ibv_send_wr& request, VerbsWork::Kind kind, int awaited, int slots) {
+    request.send_flags |= IBV_SEND_SIGNALED;
+    request.wr_id = WorkId{kind, static_cast<std::uint8_t>(awaited), static_cast<std::uint16_t>(slots),
+                           static_cast<std::uint32_t>(index_)}
+                        .number();
+    --progress_.room;
+}
+
+void QueuePair::fail(const char* action, int error) const {
+    throw PeerFailure(peer_, std::string("verbs: ") + action + ": " + std::strerror(error));
+}
+
+// Posts as many as there is room for. Messages that are copied or deferred report their completion only now and then,
+// to free their slots.
 void QueuePair::post_sends(VerbsWork& work) {
     const bool copied = is_copied(work);
-    const bool is_free = copied && (work.kind == VerbsWork::Kind::message || work.kind == VerbsWork::Kind::deferred);
+    const bool is_free = work.kind == VerbsWork::Kind::deferred || (copied && work.kind == VerbsWork::Kind::message);
     while (work.count > 0) {
         const int count = std::min({work.count, chain, depth_ - sends_in_flight_});
         if (count <= 0 || progress_.room == 0) return;
-        const bool signals = !is_free || unsignalled_ + count >= depth_ / 4;
+        const bool signals = !is_free || unsignalled_ + count >= unsignalled_limit();
         const auto last = static_cast<std::size_t>(count - 1);
         for (std::size_t i = 0; i <= last; ++i) {
             pieces_[i] = {reinterpret_cast<std::uint64_t>(work.data), work.bytes, work.local_key};
@@ -211,22 +236,13 @@ void QueuePair::post_sends(VerbsWork& work) {
             work.remote += work.stride;
         }
         const auto posted = static_cast<unsigned>(count);
-        if (signals) {
-            send_requests_[last].send_flags |= IBV_SEND_SIGNALED;
-            const int slots = unsignalled_ + count;
-            const WorkId id{work.kind, static_cast<std::uint8_t>(is_free ? 0 : count),
-                            static_cast<std::uint16_t>(slots), static_cast<std::uint32_t>(index_)};
-            send_requests_[last].wr_id = id.number();
-            --progress_.room;
-        }
-        ibv_send_wr* refused = nullptr;
-        const int error = ibv_post_send(pair_.get(), send_requests_.data(), &refused);
-        if (error != 0) throw PeerFailure(peer_, std::string("verbs: send: ") + std::strerror(error));
+        if (signals) signal(send_requests_[last], work.kind, is_free ? 0 : count, unsignalled_ + count);
+        post(send_requests_.data());
         unsignalled_ = signals ? 0 : unsignalled_ + count;
         sends_in_flight_ += count;
         work.count -= count;
         progress_.unposted -= posted;
-        if (!is_free) (work.kind == VerbsWork::Kind::deferred ? progress_.deferred : progress_.awaited) += posted;
+        if (!is_free) progress_.awaited += posted;
     }
 }
 
@@ -248,7 +264,7 @@ void QueuePair::post_receives(VerbsWork& work) {
         }
         ibv_recv_wr* refused = nullptr;
         const int error = ibv_post_recv(pair_.get(), receive_requests_.data(), &refused);
-        if (error != 0) throw PeerFailure(peer_, std::string("verbs: receive: ") + std::strerror(error));
+        if (error != 0) fail("receive", error);
         progress_.room -= count;
         receives_in_flight_ += count;
         work.count -= count;
@@ -257,24 +273,11 @@ void QueuePair::post_receives(VerbsWork& work) {
     }
 }
 
-// An empty write needs no memory at the other end, and no receive.
 void QueuePair::probe() {
     if (receives_in_flight_ == 0 || is_probing_ || !sends_.empty()) return;
     is_probing_ = true;
-    VerbsWork write{VerbsWork::Kind::probe, IBV_WR_RDMA_WRITE, nullptr, 0, 1, 0, 0};
+    VerbsWork write = empty_write(VerbsWork::Kind::probe);
     add(write);
-}
-
-std::size_t QueuePair::index_of(const ibv_wc& completion) { return WorkId::of(completion).index; }
-
-VerbsWork::Kind QueuePair::retire(const ibv_wc& completion) {
-    const WorkId id = WorkId::of(completion);
-    ++progress_.room;
-    sends_in_flight_ -= static_cast<int>(id.slots);
-    if (id.kind == VerbsWork::Kind::receive || id.kind == VerbsWork::Kind::expected) --receives_in_flight_;
-    if (id.kind == VerbsWork::Kind::probe) is_probing_ = false;
-    (id.kind == VerbsWork::Kind::deferred ? progress_.deferred : progress_.awaited) -= id.awaited;
-    return id.kind;
 }
 
 }  // namespace fablint

@@ -5,13 +5,11 @@ queue pairs are connected to themselves, and gdb counts every instruction betwee
 every run. What ib_send_lat does in addition between a message and its answer, the call that posts a receive, is not
 counted; verbs posts it while it waits.
 
-    make -C engine tests BUILD=../build/counted                   # the unit tests and the fake
-    python benchmarks/verbs_instructions.py build/counted         # needs gdb; ib_send_lat where perftest is installed
+    python benchmarks/verbs_instructions.py     # needs gdb; ib_send_lat where perftest is installed
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -20,8 +18,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-COUNTER = HERE / "comparison" / "instructions_in_gdb.py"
+ROOT = Path(__file__).resolve().parents[1]
+ENGINE, BUILD = ROOT / "engine", ROOT / "build" / "counted"
+COUNTER = ROOT / "benchmarks" / "comparison" / "instructions_in_gdb.py"
 CASE = "--test-case=verbs*ping-pong*"  # 1000 messages of 8 bytes, then as many of 4 KiB
 SIZES = {8: 300, 4096: 1300}  # and the messages of the case before those that are counted
 PORT = 19870
@@ -52,21 +51,20 @@ def count_perftest(program: str, fake: Path, size: int) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "build", type=Path, help="folder with unit_tests and fake/libibverbs.so.1, as build/engine-default-plain"
-    )
-    build = parser.parse_args().build.resolve()
+    if shutil.which("gdb") is None:
+        raise SystemExit("gdb is not installed: nothing is counted")
+    targets = [BUILD / "unit_tests", "fake_drivers"]
+    subprocess.run(["make", "-s", "-j2", "-C", ENGINE, f"BUILD={BUILD}", *targets], check=True)
     print(f"{'instructions':<12} {'bytes':>6} {'answer':>8} {'message':>8}")
     for size, skip in SIZES.items():
-        print(f"{'verbs':<12} {size:>6} {count([build / 'unit_tests', CASE], skip)}", flush=True)
+        print(f"{'verbs':<12} {size:>6} {count([BUILD / 'unit_tests', CASE], skip)}", flush=True)
     program = shutil.which("ib_send_lat")
     if program is None:
         print("ib_send_lat is not installed (Debian: perftest)", file=sys.stderr)
         return
-    fake = build / "fake" / "libibverbs-preloaded.so"  # a name of its own: the library itself is loaded too
+    fake = BUILD / "fake" / "libibverbs-preloaded.so"  # a name of its own: the library itself is loaded too
     subprocess.run(
-        ["c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-o", fake, HERE.parent / "engine/tests/fakes/fake_verbs.cpp"],
+        ["c++", "-std=c++17", "-O1", "-fPIC", "-shared", "-o", fake, ENGINE / "tests/fakes/fake_verbs.cpp"],
         check=True,
     )
     for size in SIZES:

@@ -24,7 +24,7 @@ MPI    := $(if $(shell command -v mpicxx),,[mpich])
 ENGINE_SOURCES := $(shell find engine -name '*.cpp' -o -name '*.hpp')
 REGISTRY       := $(wildcard engine/registry/*.inc)
 REFERENCES     := $(wildcard docs/*_reference.py) docs/man_pages.py docs/shell_completion.py
-BENCHMARKS     := $(wildcard benchmarks/*.py)
+BENCHMARKS     := $(wildcard benchmarks/*.py benchmarks/*/__main__.py)
 
 # The wheel's mpicxx and mpiexec come after the site's.
 export PATH := $(PATH):$(abspath $(BIN))

@@ -5,7 +5,7 @@ queue pairs are connected to themselves, and gdb counts every instruction betwee
 every run. What ib_send_lat does in addition between a message and its answer, the call that posts a receive, is not
 counted; verbs posts it while it waits.
 
-    python benchmarks/verbs_instructions.py     # needs gdb; ib_send_lat where perftest is installed
+    python benchmarks/verbs_instructions     # needs gdb; ib_send_lat where perftest is installed
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
 ENGINE, BUILD = ROOT / "engine", ROOT / "build" / "counted"
-COUNTER = ROOT / "benchmarks" / "comparison" / "instructions_in_gdb.py"
+COUNTER = HERE / "counter.py"
 CASE = "--test-case=verbs*ping-pong*"  # 1000 messages of 8 bytes, then as many of 4 KiB
 SIZES = {8: 300, 4096: 1300}  # and the messages of the case before those that are counted
 PORT = 19870

@@ -211,8 +211,8 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "gpu_copies": "copies {copies}: {measured:#measurement} beside those of {others} GPUs",
     # pairs and routes
     "slow_block": "{slow:#pair} of {pairs} slow in both directions; both ends are fine with their other partners",
-    "slow_block_once": "{slow:#pair} of {pairs} slow in both directions, which were measured in the same moment; both"
-    " ends are fine with their other partners. They were slow in one moment only: a moment of load looks the same",
+    "slow_block_once": "{slow:#pair} of {pairs} slow in both directions, which are measured in one moment: a moment of"
+    " load slows both as well; both ends are fine with their other partners",
     "slow_meanwhile": "{slow} of {measured:#measurement} of unrelated pairs next to it in time were slow as well, at"
     " other times {slow_at_other_times} of {measured_at_other_times}",
     "one_direction": "slow in this direction only, far beyond the noise of all other pairs; both ends are fine with"

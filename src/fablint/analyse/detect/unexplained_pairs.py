@@ -73,7 +73,8 @@ def unexplained(
     settings
         Tolerance.
     known
-        Pairs of ranks that are reported individually.
+        Pairs of ranks that are reported individually. Those that were slow in one moment only are not among them:
+        several of one host, at several times, are evidence about the host.
     views
         Number of views of the run, which share the error probability.
     """

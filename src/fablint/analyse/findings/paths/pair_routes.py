@@ -32,7 +32,7 @@ def slow_routes(
 
     A pair is CONFOUNDED if its time explains it in each view that shows it, else SUSPECT. A pair or direction that was
     slow in one moment only is NOT JUDGED: a moment of load looks the same. A direction that moments of load of the run
-    explain has a note (`moments_of_load`) and no finding.
+    explain has a note (`moments_of_load`) and no finding, and so have pairs of a host with too many slow pairs.
 
     `reported`: codes of the hosts that other findings are about.
     """
@@ -40,11 +40,12 @@ def slow_routes(
     both: dict[tuple[int, int], tuple[SlowPair, ViewResult]] = {}
     one_way: dict[tuple[int, int], tuple[SlowPair, ViewResult]] = {}
     for view in views:
+        hosts_of_strata = {stratum.host for stratum in view.unexplained}
         for pair in view.slow_pairs:
             a, b = (int(placement.host[rank]) for rank in pair.ranks)
             if a in reported or b in reported or placement.oversubscribed[[a, b]].any() or pair.loss < 0:
                 continue
-            if _is_moment_of_load(pair):
+            if _is_moment_of_load(pair) or (pair.once and not hosts_of_strata.isdisjoint((a, b))):
                 continue
             known, ends = (one_way, (a, b)) if pair.one_way else (both, ends_of(pair.ranks, placement))
             if not pair.one_way and ends in repeated:
@@ -105,7 +106,7 @@ def _bidirectional_route(
     """The finding about all pairs between two sets of hosts, which the slowest of them represents."""
     slowest, view = max(pairs, key=lambda found: found[0].loss)
     component = ComponentRef.of("route", *([placement.hosts[host] for host in side] for side in sides))
-    kind = "slow_block_once" if slowest.once else "slow_block"
+    kind = "slow_block_once" if _state(slowest) is State.NOT_JUDGED else "slow_block"
     evidence = seen_in(view, kind, slow=len(pairs), pairs=len(sides[0]) * len(sides[1]))
     return Finding(
         components=(component,),

@@ -61,7 +61,7 @@ def write_parquet(run: Run, path: Path) -> None:
 
 def cells(run: Run) -> Iterator[dict[str, np.ndarray]]:
     """Yield the measured cells of all rows, block by block, as columns of equal length."""
-    hosts = np.array(run.rank_host)
+    hosts, names = np.array(run.rank_host), columns_of(run)
     for row in run.rows:
         buckets = row.arrays[_HISTOGRAM].shape[-1] if _HISTOGRAM in row.arrays else 0
         for sources in source_blocks(row, bytes_per_cell=BYTES_PER_LINE + 4 * buckets):
@@ -69,7 +69,7 @@ def cells(run: Run) -> Iterator[dict[str, np.ndarray]]:
             length = len(columns["src"])
             if length:
                 columns |= {f"{end}_host": hosts[columns[end]] for end in ("src", "dst")}
-                unknown = {name: _nothing(name, length) for name in columns_of(run) if name not in columns}
+                unknown = {name: _nothing(name, length) for name in names if name not in columns}
                 yield columns | unknown | {"row": np.full(length, row.name), "kernel": np.full(length, row.kernel)}
 
 

@@ -7,7 +7,8 @@ times, unless so many pairs are as slow at one time that some are slow twice by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence, Set
 from itertools import combinations
 
 from fablint.analyse.detect.view import ViewResult
@@ -46,10 +47,9 @@ def slow_at_two_times(views: Sequence[ViewResult], placement: Placement, chance:
         assert first.slowest is not None and second.slowest is not None
         both = losses.keys() & other_losses.keys()
         pairs = min(first.slowest.measured, second.slowest.measured)
-        for ends in both:
-            as_slow = [_number_as_slow(of, ends, both) + 1 for of in (losses, other_losses)]
-            if as_slow[0] * as_slow[1] <= pairs * chance / len(twos):
-                found.add(ends)
+        as_slow = _numbers_as_slow(losses, both), _numbers_as_slow(other_losses, both)
+        by_chance = {ends: (as_slow[0][ends] + 1) * (as_slow[1][ends] + 1) / pairs for ends in both}
+        found |= {ends for ends, number in by_chance.items() if number <= chance / len(twos)}
     return found
 
 
@@ -66,6 +66,7 @@ def _losses(view: ViewResult, placement: Placement) -> Mapping[Ends, float]:
     return losses
 
 
-def _number_as_slow(losses: Mapping[Ends, float], ends: Ends, both: set[Ends]) -> int:
-    """Return the number of pairs that are as slow as a pair in one row, without those that are slow in both rows."""
-    return sum(loss >= losses[ends] for other, loss in losses.items() if other not in both)
+def _numbers_as_slow(losses: Mapping[Ends, float], both: Set[Ends]) -> dict[Ends, int]:
+    """Return, for each pair that is slow in both rows, how many of those slow in this row only are as slow."""
+    single = sorted(loss for ends, loss in losses.items() if ends not in both)
+    return {ends: len(single) - bisect_left(single, losses[ends]) for ends in both}

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstring>
+#include <sstream>
 
 namespace fablint {
 
@@ -62,6 +63,16 @@ std::vector<LocalAddress> local_addresses() {
     }
     freeifaddrs(first);
     return addresses;
+}
+
+std::string name_in_hosts_file(std::istream& text, const std::string& address) {
+    const Bytes wanted = bytes_of(address);
+    for (std::string line; std::getline(text, line);) {
+        std::istringstream words(line.substr(0, line.find('#')));
+        std::string known, name;
+        if (words >> known >> name && !wanted.empty() && bytes_of(known) == wanted) return name;
+    }
+    return "";
 }
 
 bool share_prefix(const std::string& address, const std::string& other, int prefix) {

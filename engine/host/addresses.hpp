@@ -3,6 +3,7 @@
 
 #include <sys/socket.h>
 
+#include <istream>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ std::string address_text(const sockaddr* address);
 
 // Are both numeric addresses of one family and equal in the first `prefix` bits?
 bool share_prefix(const std::string& address, const std::string& other, int prefix);
+
+// The first name of an address in the text of /etc/hosts; empty if it has none.
+std::string name_in_hosts_file(std::istream& text, const std::string& address);
 
 bool is_ipv6(const std::string& address);
 bool is_link_local(const std::string& address);  // valid on one link only

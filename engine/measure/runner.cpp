@@ -108,6 +108,7 @@ TransportSettings Runner::transport_settings() const {
     settings.gpu = memory_named(row_.memory).gpu;
     settings.yielding = rank_group_.yielding();
     settings.interfaces = context_.interfaces;
+    settings.connect_limit_s = context_.connect_limit_s;
     return settings;
 }
 
@@ -157,8 +158,7 @@ void Runner::prepare() {
 // Collective.
 void Runner::connect() {
     rank_group_.throw_if_any_failed(attempt([&] { open(); }));
-    const auto gpu = memory_named(row_.memory).gpu;
-    if (gpu && info_.sends_messages()) choose_gpu_path(*gpu);
+    if (const auto gpu = memory_named(row_.memory).gpu; gpu && info_.sends_messages()) choose_gpu_path(*gpu);
     rank_group_.throw_if_any_failed(attempt([&] { prepare(); }));
 }
 

@@ -16,6 +16,7 @@
 #include "measure/traffic.hpp"
 #include "output/store.hpp"
 #include "ranks/rank_group.hpp"
+#include "sockets/connect_limit.hpp"
 
 namespace fablint {
 
@@ -32,6 +33,7 @@ struct RunContext {
     bool progress;
     bool by_size;  // write and report each size of a row of one round when it is measured
     std::string sysfs = "/sys";
+    double connect_limit_s = fablint::connect_limit_s;  // of transports, for a connection to a peer
 };
 
 struct RowOutcome {

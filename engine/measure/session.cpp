@@ -17,6 +17,7 @@
 #include "output/store.hpp"
 #include "ranks/mpi_control.hpp"
 #include "ranks/watchdog.hpp"
+#include "sockets/connect_limit.hpp"
 
 namespace fablint {
 
@@ -147,6 +148,7 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
         rank_group,      wall_clock(),       instrument, nullptr,        options.counters ? &facts : nullptr,
         retransmissions, facts.interfaces(), origin,     !options.quiet, options.by_size,
         options.sysfs};
+    context.connect_limit_s = connect_limit_beside(options.watchdog_s);
     const std::vector<std::string> rounds_texts = read_rounds(context, rows, options);
     Root root(rank_group, facts, instrument, command, rows, epoch_s);
     std::unique_ptr<Store> store;

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "ranks/failure_report.hpp"
+#include "sockets/connect_limit.hpp"
 
 namespace fablint {
 

@@ -1,16 +1,16 @@
 #include "ranks/start_watch.hpp"
 
-#include <netdb.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
 #include <string>
 
 #include "base/mpi_c.hpp"  // SMPI_H
+#include "host/addresses.hpp"
 #include "host/connection_requests.hpp"
-#include "sockets/socket.hpp"
 
 namespace fablint {
 
@@ -19,12 +19,11 @@ namespace {
 constexpr auto interval = std::chrono::milliseconds(500);
 constexpr double report_after_s = 10.0;  // the kernel has sent a request four times
 
-// ` (NAME)`; empty for an address without a name.
+// ` (NAME)`; empty for an address without a name. A name server is not asked: it may be what does not answer.
 std::string name_of(const std::string& address) {
-    const SocketAddress remote = socket_address(address, 0);
-    char name[NI_MAXHOST] = "";
-    const bool is_known = getnameinfo(remote.get(), remote.length, name, sizeof name, nullptr, 0, NI_NAMEREQD) == 0;
-    return is_known ? " (" + std::string(name) + ")" : "";
+    std::ifstream hosts("/etc/hosts");
+    const std::string name = name_in_hosts_file(hosts, address);
+    return name.empty() ? "" : " (" + name + ")";
 }
 
 }  // namespace

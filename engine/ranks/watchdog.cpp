@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "ranks/failure_report.hpp"
-#include "sockets/tcp_listener.hpp"
+#include "sockets/connect_limit.hpp"
 
 namespace fablint {
 
@@ -99,7 +99,8 @@ void Watchdog::watch() {
             rescued = true;
         }
         look_for_requests(now);
-        if (silent_s_ > limit_for(now) || requests_.duration_s() > connect_limit_s) report(now, silent_s_);
+        if (silent_s_ > limit_for(now) || requests_.duration_s() > connect_limit_beside(limit_s_))
+            report(now, silent_s_);
     }
 }
 
@@ -112,9 +113,12 @@ void Watchdog::look_for_requests(const Heartbeat::Reading& reading) {
     }
     const double waited_s = requests_.duration_s();
     std::string reason;
-    if (waited_s > 0.5 * std::min(connect_limit_s, limit_s_))
-        reason = "no TCP connection to " + (requests_.address().empty() ? "it" : requests_.address()) + " for " +
-                 std::to_string(std::lround(waited_s)) + " s";
+    if (waited_s > 0.5 * connect_limit_beside(limit_s_)) {
+        const std::string& address = requests_.address();  // empty if requests are refused at once
+        reason = "no TCP connection to " + rank_group_.host_of(reading.peer) +
+                 (address.empty() ? "" : " (" + address + ")") + " for " + std::to_string(std::lround(waited_s)) +
+                 " s: requests " + (address.empty() ? "fail at once" : "are not answered");
+    }
     const std::lock_guard<std::mutex> lock(mutex_);
     request_reason_ = std::move(reason);
 }

@@ -14,8 +14,6 @@
 
 namespace fablint {
 
-constexpr double connect_limit_s = 20.0;  // for the answer to a request of a connection
-
 // The addresses of `device`: the name of an interface, or a network as 10.1.0.0/16. An empty device means those of
 // `interfaces`, or all addresses of the host if these have none. Without any, the loopback address. Throws a usage
 // error if the device has no address.

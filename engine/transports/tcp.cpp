@@ -195,8 +195,8 @@ class TcpTransport : public Transport {
         for (int stream = 0; stream < settings_.streams; ++stream) try {
                 connection.streams.emplace_back(settings_.rank < peer
                                                     ? connect_tcp(TcpAddress::parsed(address), {settings_.rank, stream},
-                                                                  own_, through_own, connect_limit_s)
-                                                    : listener_.take({peer, stream}, connect_limit_s),
+                                                                  own_, through_own, settings_.connect_limit_s)
+                                                    : listener_.take({peer, stream}, settings_.connect_limit_s),
                                                 peer);
             } catch (const std::runtime_error& error) {
                 throw PeerFailure(peer, error.what());

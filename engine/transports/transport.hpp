@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "memories/memory.hpp"
+#include "sockets/connect_limit.hpp"
 #include "transports/capabilities.hpp"
 #include "transports/connectable.hpp"
 
@@ -88,6 +89,8 @@ struct TransportSettings {
     std::optional<GpuApi> gpu;            // the message buffers are in memory of a GPU
     bool yielding = false;                // wait without spinning: there are more ranks than CPUs
     std::vector<std::string> interfaces;  // network interfaces of the NIC nearest to the rank
+    // For a connection to a peer.
+    double connect_limit_s = fablint::connect_limit_s;
 };
 
 // A row of registry/transports.inc, which documents the fields.

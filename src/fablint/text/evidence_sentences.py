@@ -107,7 +107,7 @@ def _rank_failed(v: Values) -> str:
     which = ("one of its ranks" if "rank" not in v else f"rank {v['rank']}") + (
         f" in round {v['round']}" if "round" in v else ""
     )
-    beside = f", paired with {v['partner']}" if "partner" in v else ""
+    beside = f", paired with {v['partners'][0]}" if v["partners"][0] else ""
     return f"{plural(v['ranks'], 'rank')} lost: {which}{beside}: {v['reason']}"
 
 

@@ -144,6 +144,19 @@ def test_a_cut_host_is_at_fault_by_its_nic_alone(cut: ComponentKind, tmp_path: P
     assert {one.name for one in after.findings if one.state is State.SUSPECT} == {"h05", "h06"}
 
 
+def test_the_ends_of_a_cut_route_are_not_reported_as_well(tmp_path: Path) -> None:
+    """A host that failed with another host, too, is."""
+    path = tmp_path / "a.run"
+    write_run(path, simulate(MESH, noise=Noise(scale=0.01, spike_share=0)))
+    entries = [LOST, {**LOST, "rank": 6, "host": "h06", "partner": 5}, {**LOST, "rank": 6, "host": "h06", "partner": 7}]
+    route = finding_cases.finding(State.SUSPECT, "route", "h05=h06")
+    for known, left in ((entries[:2], set()), (entries, {"h06"})):
+        set_state(path, "interrupted", known)
+        set_state(path, "complete")
+        after = with_additional(diagnose(read_run(path), MESH.topology), [route]).verdict
+        assert {one.name for one in after.findings if one.state is State.SUSPECT} == {"h05=h06", *left}
+
+
 def test_nothing_known_leaves_no_file(tmp_path: Path) -> None:
     run_files.save_findings([], tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "host/addresses.hpp"
 #include "host/connection_requests.hpp"
+#include "sockets/connect_limit.hpp"
 #include "sockets/socket.hpp"
 
 using namespace fablint;
@@ -89,4 +91,28 @@ TEST_CASE("requests last as long as a socket waits, or new sockets are refused a
     CHECK(duration_s({{{1, false, ""}}, {{2, false, ""}}, {{3, false, ""}}, {idle, {4, false, ""}}}) == 2.0);
     CHECK(duration_s({{waiting}, {}, {waiting}}) == 2.0);       // repeated at once
     CHECK(duration_s({{waiting}, {}, {waiting}}, 2.0) == 0.0);  // another request, later
+}
+
+TEST_CASE("the name of an address is that of the hosts file, and no name server is asked") {
+    const auto name_of = [](const std::string& address) {
+        std::istringstream text(
+            "# 10.0.0.9 comment\n127.0.0.1\tlocalhost\n10.0.0.1   n1-ib0 n1  # a host\n"
+            "10.0.0.2\nfd00:0::1 n6\nword n7\n10.0.0.1 second\n");
+        return name_in_hosts_file(text, address);
+    };
+    CHECK(name_of("10.0.0.1") == "n1-ib0");
+    CHECK(name_of("fd00::1") == "n6");
+    CHECK(name_of("10.0.0.2").empty());
+    CHECK(name_of("10.0.0.9").empty());
+    CHECK(name_of("10.0.0.3").empty());
+    CHECK(name_of("word").empty());
+}
+
+TEST_CASE("a request of a connection is reported before the watchdog of the peer reports silence") {
+    CHECK(connect_limit_beside(0.0) == connect_limit_s);
+    CHECK(connect_limit_beside(60.0) == connect_limit_s);
+    for (const double watchdog_s : {2.0, 10.0, 20.0, 24.0}) {
+        CHECK(connect_limit_beside(watchdog_s) < watchdog_s);
+        CHECK(connect_limit_beside(watchdog_s) >= 0.75 * watchdog_s);
+    }
 }

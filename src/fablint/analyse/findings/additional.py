@@ -17,7 +17,7 @@ def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], known: Ve
     """The diagnosis that says these as well, and whose verdict counts the findings; with the notes of `known`.
 
     An additional finding about a host, its NIC or its cable replaces the finding of the measurement that the host
-    failed. Hosts that stalled only with a faulty partner are not reported.
+    failed. Hosts that stalled only with a faulty partner, or only across reported routes, are not reported.
     """
     verdict = diagnosis.verdict
     if known is not None and (known.notes or known.network):
@@ -36,11 +36,12 @@ def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], known: Ve
         if finding.state is State.FAULT and finding.component in _AT_A_HOST
         for host in finding.hosts
     }
+    routes = {finding.nodes for finding in findings if finding.component == "route"}
     kept = [
         finding
         for finding in verdict.findings
         if finding.state is not State.SUSPECT
-        or (finding.components not in reported and not _is_explained(finding, faulty))
+        or not (finding.components in reported or _is_explained(finding, faulty) or _has_failed_across(routes, finding))
     ]
     return replace(diagnosis, verdict=amended(verdict, [*findings, *kept]))
 
@@ -50,6 +51,15 @@ def _is_explained(finding: Finding, faulty: Set[str]) -> bool:
     has_failed = any(record.kind == "rank_failed" for record in finding.evidence)
     ends = {*finding.hosts, *_partners(finding)} if has_failed else _partners(finding)
     return finding.component == "host" and not faulty.isdisjoint(ends)
+
+
+def _has_failed_across(routes: Set[frozenset[str]], finding: Finding) -> bool:
+    """Did ranks of a host fail only with hosts at the other ends of these routes?"""
+    partners = [record.values["partners"] for record in finding.evidence if record.kind == "rank_failed"]
+    (host,) = finding.hosts if len(finding.hosts) == 1 else ("",)
+    return bool(partners) and all(
+        frozenset((host, partner)) in routes for named in partners if isinstance(named, tuple) for partner in named
+    )
 
 
 def _partners(finding: Finding) -> set[str]:

@@ -94,8 +94,8 @@ def lost(run: Run) -> list[Finding]:
     findings = []
     for host, entries in by_host.items():
         first = entries[0]
-        partner = first.get("partner")
-        beside = run.rank_host[partner] if isinstance(partner, int) and partner >= 0 else ""
+        partners = [_host_of(run, entry.get("partner")) for entry in entries]
+        beside = partners[0]
         findings.append(
             Finding(
                 state=State.SUSPECT,
@@ -104,7 +104,7 @@ def lost(run: Run) -> list[Finding]:
                     seen(
                         "rank_failed",
                         ranks=len(entries),
-                        partner=beside or None,
+                        partners=tuple(dict.fromkeys(partners)),
                         **{name: first.get(name) for name in ("rank", "round", "reason")},
                     ),
                 ),
@@ -115,3 +115,8 @@ def lost(run: Run) -> list[Finding]:
             )
         )
     return findings
+
+
+def _host_of(run: Run, rank: object) -> str:
+    """Host of a rank; empty for None."""
+    return run.rank_host[rank] if isinstance(rank, int) and rank >= 0 else ""

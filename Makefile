@@ -1,5 +1,5 @@
 # make demo       the whole flow, on this machine and on a simulated fabric
-# make test       linters and tests with the MPI library on the PATH: about 11 minutes on 2 cores
+# make test       linters and tests with the MPI library on the PATH: about 9 minutes on 2 cores
 # make test-long  all other tests: sanitizers, further MPI libraries, test beds; CI runs both
 # make dev        set up for development: afterwards .venv/bin/fablint works
 # make docs       the documentation as a site: build/docs/index.html
@@ -54,16 +54,15 @@ test-long: test-engine-long test-python-long
 test-bytecode: dev
 	-@$(BIN)/python -m pytest --collect-only -qq >/dev/null
 
-# Many tests wait for launchers: four at once on two CPUs, three of the long ones, which use them more. Each file is on one
-# of them, since files share fixtures.
-side_by_side = $(BIN)/pytest --numprocesses $(shell expr $$(nproc) \* $(1) / 2) --dist loadfile --no-loadscope-reorder
+# Many tests wait for launchers: two at once on each CPU. A file is on one of the workers, since its tests share fixtures.
+side_by_side = $(BIN)/pytest --numprocesses $(shell expr $$(nproc) \* 2) --dist loadfile --no-loadscope-reorder
 
 test-python: dev
-	$(call side_by_side,4) -m "not long"
+	$(side_by_side) -m "not long"
 
 # Tests that measure a virtual cluster need the CPUs for themselves.
 test-python-long: dev
-	$(call side_by_side,3) -m "long and not alone"
+	$(side_by_side) -m "long and not alone"
 	$(BIN)/pytest -m alone
 
 TESTED_MPIS = $(shell $(BIN)/python tests/tested_mpis.py)

@@ -55,16 +55,17 @@ export FABLINT_TOKEN=0123456789abcdef
 # Ranks 0 and 1 on node0, rank 2 on node1, without MPI; the lines of the third argument run once cells are on the disk.
 disturb() {{
     where="--rendezvous 10.77.0.1:$2 --ranks 3"
-    on node1 sh -c 'echo $$ >'$1.pid"; exec ./fablint-engine $where --rank 2" >$1.other 2>&1 &
+    printed=$(mktemp -d)  # of the guest: the shared folder loses lines that are written at the same time
+    on node1 sh -c 'echo $$ >'$1.pid"; exec ./fablint-engine $where --rank 2" >$printed/other 2>&1 &
     ./fablint-engine $where --rank 0-1 latency --transport verbs --pattern all-pairs --repeats 1000 \
-        --sizes 8 --budget 0.3 --watchdog 30 -q -o $1.run >$1 2>&1 &
+        --sizes 8 --budget 0.3 --watchdog 30 -q -o $1.run >$printed/first 2>&1 &
     engine=$!
     until ls $1.run/latency/count/c.* >/dev/null 2>&1 || ! kill -0 $engine; do sleep 0.2; done
     eval "$3"
     wait $engine
-    echo "status $?" >>$1
+    echo "status $?" >>$printed/first
     wait
-    cat $1.other >>$1
+    cat $printed/first $printed/other >$1
     ls $1.run/latency/count | sed 's/^/kept /' >>$1
 }}
 disturb killed 20001 'on node1 kill -9 $(cat killed.pid)'

@@ -310,7 +310,7 @@ class VerbsTransport : public Transport, Rma, RemoteAccess {
             return pairs_[QueuePair::index_of(each)]->peer() == peer;
         };
         const auto poll = [this] {
-            std::vector<ibv_wc> more(16);
+            std::vector<ibv_wc> more(most_polled);
             const int count = ibv_poll_cq(completions_.get(), static_cast<int>(more.size()), more.data());
             more.resize(static_cast<std::size_t>(std::max(0, count)));
             return more;

@@ -210,7 +210,7 @@ def reach_of(hosts: Sequence[Host]) -> Reach | None:
 def _pings(host: str, document: Mapping[str, Any], known: Mapping[tuple[str, str], End]) -> Iterator[Ping]:
     """Yield the valid pings of a host and a pass."""
     for row in _rows(document, "pings", 8):
-        source, target = known.get((host, _text(row[1]))), known.get((_text(row[0]), _text(row[1])))
+        source, target = map(known.get, _labelled(host, row))
         if source and target and row[2] in KINDS:
             sent, received = _whole(row[6]), _whole(row[7])
             output = (_seconds(row[3]), _whole(row[4]), _text(row[5]))

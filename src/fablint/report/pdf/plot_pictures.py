@@ -138,12 +138,10 @@ def topology_picture(drawing: Drawing, title: str) -> bytes:
         pen.box(x, y, x + width, y + height, colours["rule"], is_filled=False)
     for points in points_of(drawing.cables):
         pen.line(points, colours["rule"], 0.4)
-    for path, style, _ in drawing.links:
-        for points in points_of(path):
-            pen.line(points, colours[_state_of(style)], 4)
-    for path, style, _ in drawing.routes:
-        for points in points_of(path):
-            pen.line(points, colours[_state_of(style)], 1.5)
+    for lines, width in ((drawing.links, 4), (drawing.routes, 1.5)):
+        for path, style, _ in lines:
+            for points in points_of(path):
+                pen.line(points, colours[_state_of(style)], width)
     for dot in drawing.dots:
         half = dot.size / 2
         plain = "quiet" if dot.style.startswith("switch") else "band"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 BOOTSTRAPS = 2000
+Figure = TypeVar("Figure")  # what a start measures: a number, or several
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,9 @@ def turns(programs: Iterable[str], repetitions: int, seed: int = 1) -> Iterator[
         yield from order
 
 
-def alternate(programs: Mapping[str, Callable[[], float]], repetitions: int) -> dict[str, list[float]]:
+def alternate(programs: Mapping[str, Callable[[], Figure]], repetitions: int) -> dict[str, list[Figure]]:
     """The figures of every program, `repetitions` each, in the order of turns()."""
-    figures: dict[str, list[float]] = {name: [] for name in programs}
+    figures: dict[str, list[Figure]] = {name: [] for name in programs}
     for name in turns(programs, repetitions):
         figures[name].append(programs[name]())
     return figures

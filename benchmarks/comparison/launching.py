@@ -11,11 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from fablint.measure import Mpiexec, build_engine, find_mpiexec
 from fablint.measure.engine import find_mpicxx
 from fablint.measure.progress import NoProgress
 from fablint.store import read_run
 from fablint.system import System
+
+LOCAL_RANK = "${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-$PMI_RANK}}"  # of a process of mpiexec, for a shell
 
 
 @dataclass(frozen=True)
@@ -37,18 +41,23 @@ class Bench:
         words = [*launcher, *self.prefix, *argv]
         return subprocess.run(words, env=environ, check=True, stdout=subprocess.PIPE, stderr=errors, text=True).stdout
 
+    def engine_means(self, folder: Path, rows: Sequence[Sequence[str]], ranks: int = 2) -> list[np.ndarray]:
+        """Mean seconds per message of the senders of each row of pattern pair or pairs: an array over the sizes."""
+        path, plan = folder / "measured.run", folder / "plan"
+        shutil.rmtree(path, ignore_errors=True)
+        plan.write_text("".join(f"{' '.join(words)}\n" for words in rows))
+        self.run(ranks, [str(self.engine), "-q", "--plan", str(plan), "-o", str(path)])
+        senders = slice(max(1, ranks // 2))
+        return [
+            row.arrays["time_mean"][senders].mean(axis=(0, 1)) for row in read_run(path).rows
+        ]  # of (rank, round, size)
+
     def engine_seconds(self, folder: Path, row: Sequence[str], ranks: int = 2, earlier: Sequence[str] = ()) -> float:
-        """Mean seconds per message of the senders of a row of pattern pair or pairs, at its only size, unrounded.
+        """Mean seconds per message of the senders of a row at its only size.
 
         `earlier`: a row that the same processes measure before it.
         """
-        path, plan = folder / "measured.run", folder / "plan"
-        shutil.rmtree(path, ignore_errors=True)
-        plan.write_text("".join(" ".join(words) + "\n" for words in (earlier, row)))
-        rows = ["--plan", str(plan)] if earlier else row
-        self.run(ranks, [str(self.engine), "-q", *rows, "-o", str(path)])
-        measured = read_run(path).rows[-1]
-        return float(measured.arrays["time_mean"][: max(1, ranks // 2), :, 0].mean())  # (rank, round) of the senders
+        return float(self.engine_means(folder, [words for words in (earlier, row) if words], ranks)[-1][0])
 
 
 def begin(description: str) -> tuple[argparse.Namespace, Bench]:

@@ -58,7 +58,7 @@ def test_files_of_other_tools_are_refused(fablint, tmp_path):
 def test_without_findings_nothing_is_measured(fablint, tmp_path):
     a_run(tmp_path / "x.run")
     done = fablint("retest", "x.run", "-o", "y.run")
-    assert (done.returncode, done.stdout) == (0, "x.run: no faults or suspects, so nothing is measured\n")
+    assert (done.returncode, done.stdout) == (0, "x.run: no faults, suspects or slow routes, so nothing is measured\n")
     assert json.loads(fablint("retest", "x.run", "--json").stdout)["retested"] == []
     assert not (tmp_path / "y.run").exists()
 

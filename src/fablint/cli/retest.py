@@ -1,4 +1,4 @@
-"""The verb `retest`: measures faulty and suspect components of a run again."""
+"""The verb `retest`: measures faulty and suspect components of a run again, and its slow routes."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ def retest(
 ) -> int:
     """Measure the faults and suspects of RUN again, isolated and beside healthy pairs, on the hosts of RUN.
 
+    Routes that were slow in one moment only (NOT JUDGED, CONFOUNDED) are measured again as well, several times.
+
     Prints for every finding whether it is gone or still present. Writes a separate run (by default
     fablint-DATE-TIME.run), because the component may have been exchanged. Exit codes: 0 all are gone, 1 a fault was
     found, 3 a finding is undecided.
@@ -54,7 +56,7 @@ def retest(
         outcome = workflow.retest(context, run, output, known, budget)
     if outcome is None:
         facts = {"format": 1, "run": str(run), "retested": [], "exit_code": 0}
-        session.result(f"{run}: no faults or suspects, so nothing is measured", facts)
+        session.result(f"{run}: no faults, suspects or slow routes, so nothing is measured", facts)
         return 0
     return print_outcome(session, outcome)
 

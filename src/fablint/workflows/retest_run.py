@@ -1,4 +1,4 @@
-"""`fablint retest`: the pairs of faulty and suspect components of a run are measured again."""
+"""`fablint retest`: the pairs of faulty and suspect components of a run, and its slow routes, are measured again."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RetestOutcome:
 def retest(
     context: Context, path: Path, output: Path, topology: Topology | None, budget_s: float | None
 ) -> RetestOutcome | None:
-    """Measure the components again that a run finds faulty or suspect.
+    """Measure the components again that a run finds faulty or suspect, and routes that were slow in one moment.
 
     The result is a run of its own: the component may have been exchanged since, so that old and new times do not belong
     together.
@@ -65,7 +65,7 @@ def retest(
     Returns
     -------
     RetestOutcome or None
-        None where the run has neither a fault nor a suspect.
+        None where the run has neither a fault nor a suspect nor a slow route.
 
     Raises
     ------

@@ -9,9 +9,11 @@ import pytest
 from simulated_check import SimulatedCheck, retested
 
 from fablint.analyse import diagnose
-from fablint.model import Row, Run
+from fablint.model import Row, Run, State
 from fablint.plan.check.retest import fates, plan_retest, reported_findings, row_kinds
-from fablint.simulate import Fault, fat_tree
+from fablint.plan.check.stages import ROUTE_REPEATS
+from fablint.simulate import Fault, SimulatedFabric, SimulatedRow, fat_tree, full_mesh
+from fablint.simulate.rounds import all_rounds
 from finding_cases import ref
 
 FABRIC = fat_tree(8, 3)
@@ -100,3 +102,49 @@ def test_a_finding_whose_pairs_were_not_measured_is_undecided(checked, planned):
     found = {fate.was.name: fate for fate in fates(checked.diagnosis, diagnose(run), empty, planned)}
     assert found["h100"].effect is None
     assert found["h100"].state == "undecided"
+
+
+SLOW = {"latency": 2.0, "bandwidth": 2.0}  # times of a slow pair
+PAIR = (3, 40)  # ranks on two switches
+
+
+def slowed(run: Run, ends: tuple[int, int], rows: tuple[str, ...]) -> Run:
+    """A run in which both directions of one pair took longer."""
+    changed = []
+    for row in run.rows:
+        arrays = {name: np.array(values) for name, values in row.arrays.items()}
+        for a, b in (ends, ends[::-1]) if row.kernel in rows else ():
+            arrays["time_median"][a, arrays["dst"][a] == b] *= SLOW[row.kernel]
+        changed.append(replace(row, arrays=arrays))
+    return replace(run, rows=tuple(changed))
+
+
+@pytest.fixture(scope="module")
+def slow_once():
+    """A run of all pairs in rounds in which one pair was slow in one row, and its retest."""
+    fabric = full_mesh(8, 8)
+    rows = (SimulatedRow("latency", (8,)), SimulatedRow("bandwidth", (1 << 20,)))
+    run = slowed(SimulatedFabric(fabric, seed=2).measure(all_rounds(64), rows), PAIR, ("latency",))
+    diagnosis = diagnose(run, fabric.topology)
+    return fabric, diagnosis, plan_retest(run, diagnosis, fabric.topology)
+
+
+def test_a_route_that_was_slow_in_one_moment_is_measured_several_times(slow_once):
+    fabric, diagnosis, planned = slow_once
+    (finding,) = reported_findings(diagnosis)
+    assert (finding.state, finding.component) == (State.NOT_JUDGED, "route")
+    hosts = [slot.host for slot in planned.stage.plan.slots]
+    ends = [hosts.index(fabric.hosts[rank]) for rank in PAIR]
+    (rounds,) = planned.stage.rounds.values()
+    assert sum((np.sort(pairs, axis=1) == sorted(ends)).all(axis=1).any() for pairs in rounds) == ROUTE_REPEATS
+
+
+@pytest.mark.parametrize(("rows", "state"), [((), "gone"), (("latency", "bandwidth"), "still there")])
+def test_a_retest_decides_whether_a_route_is_slow(slow_once, rows, state):
+    fabric, diagnosis, planned = slow_once
+    run = retested(SimulatedCheck(fabric, seed=5), planned)
+    names = [run.hosts[code] for code in run.attributes["rank_host"]]
+    run = slowed(run, tuple(names.index(fabric.hosts[rank]) for rank in PAIR), rows)
+    (fate,) = fates(diagnosis, diagnose(run, fabric.topology), run, planned)
+    assert fate.state == state
+    assert fate.effect == pytest.approx(1.0 if rows else 0.0, abs=0.1)

@@ -9,10 +9,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fablint.model import SCOPES, Diagnosis, Finding, FollowUp, RowSpec, Run, Scope, Slots, State, Topology
+from fablint.model import (
+    SCOPES,
+    ComponentRef,
+    Diagnosis,
+    Finding,
+    FollowUp,
+    RowSpec,
+    Run,
+    Scope,
+    Slots,
+    State,
+    Topology,
+)
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.follow_up import follow_up_rounds, with_controls
-from fablint.plan.check.stages import RETEST, Stage, suspects_of, timed_stage
+from fablint.plan.check.stages import MOST_ROUTES, RETEST, Stage, repeated_routes, suspects_of, timed_stage
 from fablint.plan.rows.host_lists import joined
 from fablint.plan.rows.run_rows import spec_of
 from fablint.plan.schedule.interleaving import interleaved
@@ -26,6 +38,7 @@ NEAR = 4  # of the pairs, where there are so many on the same switch
 CONTROLS = 8  # healthy pairs in a round
 FEWEST_TIMES = 3  # of its pairs, to say that a part is fine
 REPORTED = (State.FAULT, State.SUSPECT, State.SUPPRESSED)
+OPEN = (State.NOT_JUDGED, State.CONFOUNDED)  # of a slow route: its time may explain it, and a second time decides
 
 # What a row is measured with; all other options say which pairs, when and for how long.
 _KEPT = (
@@ -78,8 +91,13 @@ class Fate:
 
 
 def reported_findings(diagnosis: Diagnosis) -> list[Finding]:
-    """The findings that a retest is about."""
-    return [finding for finding in diagnosis.verdict.findings if finding.state in REPORTED]
+    """The findings that a retest is about: faults, suspects, and slow routes that one measurement does not decide."""
+    return [one for one in diagnosis.verdict.findings if one.state in REPORTED or _is_open_route(one)]
+
+
+def _is_open_route(finding: Finding) -> bool:
+    """Return whether pairs of hosts were slow, and may have been slow at that time only."""
+    return finding.component == "route" and finding.state in OPEN and finding.effect is not None
 
 
 def plan_retest(
@@ -87,15 +105,19 @@ def plan_retest(
 ) -> Retest | None:
     """Return rounds with pairs that test the reported components, and with pairs that show what is healthy now.
 
-    Only hosts that take part are started, with all their ranks. None where no pair would tell, or there is no time.
+    Slow pairs that no component explains are measured several times, as in a check. Only hosts that take
+    part are started, with all their ranks. None where no pair would tell, or there is no time.
     """
     names = run.rank_host
     nics = run.attributes.get("rank_nic") or ()
     placement = RoutedPlacement.on_routes(names, topology, nics)
-    follow_ups = [_near_first(one, placement) for one in (*diagnosis.retests, *diagnosis.follow_ups) if one.open]
+    proposed = (*diagnosis.retests, *diagnosis.follow_ups, *_ends_of_routes(diagnosis.routes, names, placement))
+    follow_ups = [_near_first(one, placement) for one in proposed if one.open]
     rounds = follow_up_rounds(follow_ups, placement, least=PAIRS, most_rounds=MOST_ROUNDS)
+    rounds += repeated_routes(diagnosis.routes, placement)
     if not rounds:
         return None
+    follow_ups += diagnosis.routes
     rounds = with_controls(rounds, placement, suspects_of(follow_ups), CONTROLS)
     rounds = interleaved(rounds, placement, groups=[one.pairs for one in follow_ups])
     part = np.flatnonzero(np.isin(placement.host, placement.host[np.concatenate(rounds)]))
@@ -115,6 +137,19 @@ def plan_retest(
         for one in follow_ups
     ]
     return None if stage is None else Retest(stage, RoutedPlacement.on_routes(hosts, topology, own_nics), kept)
+
+
+def _ends_of_routes(
+    routes: Sequence[FollowUp], names: Sequence[str], placement: RoutedPlacement, seed: int = 1
+) -> list[FollowUp]:
+    """Return pairs of each end of the slow routes with hosts of none: without them a route is its two hosts."""
+    ends = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.pairs.ravel() for one in routes[:MOST_ROUTES])]))
+    others = np.flatnonzero(~np.isin(placement.host, placement.host[ends]))
+    partners = np.random.default_rng(seed).permutation(others)
+    return [
+        FollowUp(ComponentRef.of("host", names[end]), np.stack([np.full_like(partners, end), partners], axis=1))
+        for end in ends.tolist()
+    ]
 
 
 def _near_first(follow_up: FollowUp, placement: RoutedPlacement) -> FollowUp:
@@ -152,7 +187,12 @@ def _fate(was: Finding, after: Diagnosis, run: Run, retest: Retest) -> Fate:
 
 
 def _is_about(found: Finding, was: Finding) -> bool:
-    """Return whether the ambiguity groups of two findings, with the findings' own components, have one in common."""
+    """Return whether the ambiguity groups of two findings, with the findings' own components, have one in common.
+
+    Findings about routes may fold other pairs: one pair in common is enough.
+    """
+    if found.component == was.component == "route":
+        return bool(found.directions & was.directions)
     before, now = (
         {*one.components, *(member for member in one.ambiguity_group if member.kind != "config")}
         for one in (was, found)
@@ -170,9 +210,7 @@ def _effect_now(was: Finding, run: Run, retest: Retest) -> float | None:
 
     Of several rows and sizes the one with the largest loss; None where too few pairs were measured.
     """
-    about = np.concatenate(
-        [np.zeros((0, 2), int), *(one.pairs for one in retest.follow_ups if one.component in was.components)]
-    )
+    about = np.concatenate([np.zeros((0, 2), int), *(_pairs_about(was, one) for one in retest.follow_ups)])
     losses = []
     for row in run.rows:
         if row.quantity != was.quantity:
@@ -185,6 +223,15 @@ def _effect_now(was: Finding, run: Run, retest: Retest) -> float | None:
         return None
     worst = max(losses)
     return math.expm1(worst) if was.quantity == "latency" else math.expm1(-worst)
+
+
+def _pairs_about(was: Finding, follow_up: FollowUp) -> Pairs:
+    """Return the pairs of a follow-up whose messages cross the component of a finding; of a route its directions."""
+    if was.component != "route":
+        return follow_up.pairs if follow_up.component in was.components else follow_up.pairs[:0]
+    is_one_of_them = follow_up.component.kind == "route" and follow_up.component.directions <= was.directions
+    both = len(follow_up.component.directions) > 1
+    return follow_up.pairs[: 2 if both else 1] if is_one_of_them else follow_up.pairs[:0]
 
 
 def _losses(sent: np.ndarray, partner: np.ndarray, about: Pairs, placement: RoutedPlacement) -> list[float]:

@@ -127,7 +127,7 @@ def next_stage(
     )
     routes, distances = the_same
     new = len(rounds)
-    rounds += _once_more(routes, placement)
+    rounds += repeated_routes(routes, placement)
     if distances:
         asked = replace(asked, oversubscribed=True)  # one after the other
         rounds += follow_up_rounds(distances, placement, least=MOST_OF_A_WAY, most_rounds=MOST_ROUTES)
@@ -145,7 +145,7 @@ def next_stage(
     return stage and replace(stage, again=again)
 
 
-def _once_more(routes: Sequence[FollowUp], placement: RoutedPlacement) -> list[Pairs]:
+def repeated_routes(routes: Sequence[FollowUp], placement: RoutedPlacement) -> list[Pairs]:
     """Return the pairs of these follow-ups in rounds of their own, each in several of them."""
     rounds = follow_up_rounds(routes[:MOST_ROUTES], placement, least=1, most_rounds=MOST_ROUTES) if routes else []
     return [pairs for _ in range(ROUTE_REPEATS) for pairs in rounds]

@@ -4,9 +4,11 @@
 
 #include <sched.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <set>
 #include <sstream>
 
@@ -57,6 +59,14 @@ bool has_device(const std::string& text, const std::string& list) {
     for (std::string name; std::getline(names, name, ',');)
         if (devices.count(name) > 0) return true;
     return false;
+}
+
+// Why the kernel did not connect, which UCX prints and does not return: a refused TCP connection is to UCX an
+// unreachable destination, as a peer without a common transport. Empty if `error` has another origin.
+std::string refusal(int error) {
+    const bool is_of_connection = error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH ||
+                                  error == ETIMEDOUT || error == EPERM || error == EACCES;
+    return is_of_connection ? std::string(" (") + std::strerror(error) + ")" : "";
 }
 
 // Lines of ucp_ep_print_info such as
@@ -187,8 +197,10 @@ void UcpWorker::connect(int peer, const std::string& address) {
     parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     parameters.address = reinterpret_cast<const ucp_address_t*>(address.data());
     ucp_ep_h endpoint = nullptr;
+    errno = 0;
     const ucs_status_t status = ucp_.ep_create(worker_, &parameters, &endpoint);
-    if (status != UCS_OK) throw PeerFailure(peer, std::string("UCX: no endpoint: ") + ucp_.status_string(status));
+    if (status != UCS_OK)
+        throw PeerFailure(peer, std::string("UCX: no endpoint: ") + ucp_.status_string(status) + refusal(errno));
     endpoints_[peer] = endpoint;
 }
 

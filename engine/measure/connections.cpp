@@ -25,8 +25,9 @@ Connections::Connections(RankGroup& rank_group, Connectable& connectable)
     connectable.join(addresses_);
 }
 
-void Connections::connect(const std::vector<int>& peers) {
+void Connections::connect(const std::vector<int>& peers, std::int64_t round) {
     if (addresses_.empty()) return;
+    Heartbeat& heartbeat = rank_group_.heartbeat();
     std::vector<int> open;
     for (const int peer : peers) {
         const auto index = static_cast<std::size_t>(peer);
@@ -34,21 +35,30 @@ void Connections::connect(const std::vector<int>& peers) {
         connected_[index] = true;
         const std::string own = connectable_.open_connection(peer);
         if (own.empty()) {
-            connectable_.connect(peer, addresses_[index]);
+            connect_to(peer, own, round);
         } else {
             rank_group_.send_control_text(peer, own);
             open.push_back(peer);
         }
     }
+    // A peer with further peers may be late because of one of those.
+    const auto waits_for = [&](int peer) { heartbeat.measuring(round, peers.size() > 1 ? -1 : peer); };
     for (const int peer : open) {
-        const std::string opened = rank_group_.receive_control_text(peer);
-        connectable_.connect(peer, addresses_[static_cast<std::size_t>(peer)] + opened);
+        waits_for(peer);
+        connect_to(peer, rank_group_.receive_control_text(peer), round);
         rank_group_.send_control(peer, &connected_word, sizeof connected_word);
     }
     for (const int peer : open) {
         char word = 0;
+        waits_for(peer);
         rank_group_.receive_control(peer, &word, sizeof word);
     }
+    heartbeat.busy();
+}
+
+void Connections::connect_to(int peer, const std::string& opened, std::int64_t round) {
+    rank_group_.heartbeat().measuring(round, peer);
+    connectable_.connect(peer, addresses_[static_cast<std::size_t>(peer)] + opened);
 }
 
 }  // namespace fablint

@@ -62,18 +62,18 @@ GroupMeasurement::~GroupMeasurement() {
 }
 
 void GroupMeasurement::connect(const std::vector<int>& peers) {
-    connections_.connect(peers);
-    if (window_connections_) window_connections_->connect(peers);
+    connections_.connect(peers, round_);
+    if (window_connections_) window_connections_->connect(peers, round_);
 }
 
 Cell GroupMeasurement::measure(const Role& role, bool first, std::int64_t round, const FollowUp& follow_up) {
+    round_ = round;
     connect(role.peers);
     Cell cell;
     const double deadline = clock_.now() + row_.stop.budget_s;
     const bool both_directions = role.kind == Role::Kind::pair && !info_.bidirectional && !row_.single_direction;
     const std::size_t directions = both_directions ? 2 : 1;
     std::size_t left = row_.sizes.size() * directions;
-    round_ = round;
     for (const std::size_t bytes : row_.sizes) {
         payload_->set_size(bytes);
         const Endpoint end = endpoint_of(role, bytes);

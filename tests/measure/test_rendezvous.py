@@ -279,52 +279,6 @@ def test_a_blocked_connection_of_mpi_is_why_the_ranks_did_not_start() -> None:
     assert watch.absence() == f"n2: {reason}; some words of the launcher"
 
 
-_BLOCKED = """set -e
-ip link set lo up
-for part in "control 10.9.7.1" "data 10.9.8.1"; do
-    set -- $part
-    ip link add $1 type veth peer name $1-peer
-    ip address add $2/24 dev $1
-    ip link set $1 up
-    ip link set $1-peer up
-done
-nft add table inet blocked
-nft 'add chain inet blocked out { type filter hook output priority 0; }'
-nft 'add rule inet blocked out ip daddr 10.9.8.1 tcp flags syn / syn,ack ACTION'
-for rank in 1 0; do
-    "$ENGINE" --rendezvous 10.9.7.1:20000 --ranks 2 --rank $rank --watchdog 4 \
-        latency --transport ofi --device data --sizes 8 &
-done
-wait
-"""
-
-
-@pytest.mark.long
-def test_a_library_that_requests_a_connection_in_vain_is_not_waited_for() -> None:
-    """libfabric repeats a request without an answer, and at once one that is refused, and prints nothing."""
-    blocked = subprocess.run(["unshare", "-rn", "nft", "add table inet blocked"], capture_output=True, text=True)
-    if blocked.returncode:
-        pytest.skip(f"a network name space cannot block a connection: {blocked.stderr}")
-    engine = built_engine(selected_mpis()[0]).path
-    environ = {**System().environ, "FABLINT_TOKEN": TOKEN, "ENGINE": str(engine), "FI_TCP_IFACE": "data"}
-    runs = [
-        subprocess.Popen(
-            ["unshare", "-rn", "sh", "-c", _BLOCKED.replace("ACTION", action)],
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environ,
-        )
-        for action in ("drop", "reject with tcp reset")
-    ]
-    for run in runs:
-        said = run.communicate(timeout=LIMIT_S)[1]
-        if "install libfabric" in said:
-            pytest.skip(said)
-        to = r"\S+ \(10.9.8.1\) for [34] s: requests are not answered|\S+ for [34] s: requests fail at once"
-        request = rf"failed: rank 1 \(.*\), round 0, partner 0: no TCP connection to ({to})"
-        assert re.search(request, said), said
-
-
 def connections_that_are_probed(pid: int) -> int:
     """TCP connections of a process for which the kernel's timer of keep-alive probes runs."""
     sockets = {str(entry.readlink()) for entry in Path(f"/proc/{pid}/fd").iterdir()}

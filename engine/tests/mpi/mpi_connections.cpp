@@ -39,19 +39,41 @@ TEST_CASE("every rank connects to each peer once, with the address of the peer")
     Connections connections(rank_group, transport);
     const int first = 0;
     const int last = rank_group.size() - 1;
-    connections.connect({first});
-    connections.connect({first, last});
-    connections.connect({last});
+    connections.connect({first}, 0);
+    connections.connect({first, last}, 0);
+    connections.connect({last}, 0);
     std::vector<std::pair<int, std::string>> expected = {{first, address_of(first)}};
     if (last != first) expected.emplace_back(last, address_of(last));
     CHECK(transport.connections == expected);
+}
+
+TEST_CASE("while a call connects, the watchdog sees that this rank waits for the peer") {
+    class Reading : public RecordingTransport {
+      public:
+        explicit Reading(RankGroup& rank_group)
+            : RecordingTransport("7 host"), heartbeat_(rank_group.heartbeat()) {}
+        void connect(int, const std::string&) override { reading = heartbeat_.read(); }
+        Heartbeat::Reading reading{};
+
+      private:
+        const Heartbeat& heartbeat_;
+    };
+    constexpr int round = 3;
+    RankGroup rank_group(wall_clock(), make_mpi_control());
+    Reading transport(rank_group);
+    Connections connections(rank_group, transport);
+    connections.connect({0}, round);
+    CHECK(transport.reading.phase == Heartbeat::Phase::measuring);
+    CHECK(transport.reading.peer == 0);
+    CHECK(transport.reading.round == round);
+    CHECK(rank_group.heartbeat().read().phase == Heartbeat::Phase::busy);
 }
 
 TEST_CASE("a transport without addresses is not connected") {
     RankGroup rank_group(wall_clock(), make_mpi_control());
     RecordingTransport transport("");
     Connections connections(rank_group, transport);
-    connections.connect({0});
+    connections.connect({0}, 0);
     CHECK(transport.connections.empty());
 }
 

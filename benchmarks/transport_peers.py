@@ -38,7 +38,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from comparison.alternating import alternate
-from comparison.launching import LOCAL_RANK, Bench, begin
+from comparison.launching import Bench, begin
 from comparison.peer_programs import IPERF3, SOCKPERF, Comparison, fi_pingpong, ucx_perftest
 from comparison.peer_table import columns_of, print_installed
 
@@ -167,7 +167,8 @@ def peer_figure(bench: Bench, one: Comparison, size: int, count: int, cpus: Sequ
 
 def pinned(bench: Bench, cpus: Sequence[int], environ: Mapping[str, str]) -> Bench:
     """The same with rank i on CPU i of the list, and with further variables for every rank."""
-    script = f'set -- {" ".join(map(str, cpus))} -- "$@"; eval cpu=\\$$(({LOCAL_RANK} + 1)); shift {len(cpus) + 1}; '
+    ranks = "${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-$PMI_RANK}}"
+    script = f'set -- {" ".join(map(str, cpus))} -- "$@"; eval cpu=\\$$(({ranks} + 1)); shift {len(cpus) + 1}; '
     prefix = ("env", *(f"{name}={value}" for name, value in environ.items()), "sh", "-c")
     return replace(bench, prefix=(*prefix, script + 'exec taskset -c "$cpu" "$@"', "pinned", *bench.prefix))
 

@@ -19,8 +19,6 @@ from fablint.measure.progress import NoProgress
 from fablint.store import read_run
 from fablint.system import System
 
-LOCAL_RANK = "${OMPI_COMM_WORLD_LOCAL_RANK:-${MPI_LOCALRANKID:-$PMI_RANK}}"  # of a process of mpiexec, for a shell
-
 
 @dataclass(frozen=True)
 class Bench:
@@ -48,9 +46,8 @@ class Bench:
         plan.write_text("".join(f"{' '.join(words)}\n" for words in rows))
         self.run(ranks, [str(self.engine), "-q", "--plan", str(plan), "-o", str(path)])
         senders = slice(max(1, ranks // 2))
-        return [
-            row.arrays["time_mean"][senders].mean(axis=(0, 1)) for row in read_run(path).rows
-        ]  # of (rank, round, size)
+        times = [row.arrays["time_mean"] for row in read_run(path).rows]  # each (rank, round, size)
+        return [array[senders].mean(axis=(0, 1)) for array in times]
 
     def engine_seconds(self, folder: Path, row: Sequence[str], ranks: int = 2, earlier: Sequence[str] = ()) -> float:
         """Mean seconds per message of the senders of a row at its only size.

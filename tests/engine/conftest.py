@@ -19,6 +19,7 @@ from fablint.system import System
 from tested_mpis import built_engine, tested_mpis
 
 ENGINE = Path(__file__).parents[2] / "engine"
+FAKES = ("libcuda.so.1", "libamdhip64.so", "libnccl.so.2", "librccl.so.1")
 
 
 @pytest.fixture(scope="session", params=tested_mpis())
@@ -63,11 +64,21 @@ def fake_drivers(built_drivers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def four_fake_gpus(fake_drivers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The fakes, loaded instead of the driver libraries, with four GPUs; returns their folder."""
+def fake_gpus(fake_drivers: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The fakes, loaded instead of the driver libraries; returns their folder.
+
+    Preloaded too: Open MPI's mpiexec puts /usr/lib, where a driver can be, before the LD_LIBRARY_PATH of its ranks.
+    """
     monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_drivers), prepend=os.pathsep)
-    monkeypatch.setenv("FAKE_GPU_DEVICES", "4")
+    monkeypatch.setenv("LD_PRELOAD", os.pathsep.join(str(fake_drivers / name) for name in FAKES))
     return fake_drivers
+
+
+@pytest.fixture
+def four_fake_gpus(fake_gpus: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same with four GPUs."""
+    monkeypatch.setenv("FAKE_GPU_DEVICES", "4")
+    return fake_gpus
 
 
 @pytest.fixture

@@ -219,6 +219,22 @@ def test_a_launcher_that_waits_for_a_host_without_a_name_is_not_waited_for(play,
     assert _running(FAKE) == []
 
 
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [
+        ("[n7:07614] *** Process received signal ***", "[n7:07614] Signal: Segmentation fault (11)"),
+        (
+            "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+            "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)",
+        ),
+    ],
+)
+def test_ranks_that_crash_in_the_start_of_mpi_are_reported_with_their_signal(play, first, reason):
+    outcome, _ = play(f"launcher-says {first}", f"launcher-says {reason}", "exit 11")
+    assert outcome.status == 3
+    assert outcome.error.endswith(f" failed: {reason}")
+
+
 def test_in_a_group_the_rank_that_does_not_say_that_it_waits_is_the_lost_one(play):
     outcome, _ = play("say stalled: rank 1 (b), round 7: no message from its group for 60 s", "exit 3")
     (failed,) = outcome.failed

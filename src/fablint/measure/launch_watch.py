@@ -30,6 +30,7 @@ _OUTSIDE = re.compile(r"srun: error: .*(Requested node configuration is not avai
 # Lines that are more informative than the first line of a launcher.
 _INFORMATIVE = re.compile(
     r"srun: error: (?!.*: tasks? [\d,-]+: )|not built with SLURM's PMI|ssh: |connect\(\) to \S+ failed"
+    r"|\] Signal: |EXIT STRING: "
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,10 @@ CHECKED = "--sizes 8,64K --samples 3 --warmup 1 --validate"
 
 
 @pytest.fixture(params=["fake", "real"])
-def gpus(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def gpus(request: pytest.FixtureRequest) -> str:
     """Which GPUs the test uses: two of the fake driver, or those of this machine."""
     if request.param == "fake":
-        monkeypatch.setenv("LD_LIBRARY_PATH", str(request.getfixturevalue("fake_drivers")), prepend=os.pathsep)
+        request.getfixturevalue("fake_gpus")
     elif why := problem():
         pytest.skip(f"no GPU: {why}")
     return str(request.param)
@@ -57,9 +56,8 @@ def test_messages_of_gpu_memory_arrive(mpi: Mpi, gpus: str, tmp_path: Path) -> N
 
 
 def test_too_little_gpu_memory_ends_the_row_and_keeps_the_earlier_ones(
-    mpi: Mpi, fake_drivers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mpi: Mpi, fake_gpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_drivers), prepend=os.pathsep)
     monkeypatch.setenv("FAKE_GPU_BYTES", "100000")
     lines = ["latency --sizes 8 --samples 3 --memory cuda", "bandwidth --sizes 64K --samples 3 --memory cuda"]
     ended = mpi.run(2, "--plan", "-", "-q", "-o", tmp_path / "a.run", text="\n".join(lines))
@@ -93,10 +91,7 @@ def test_one_gpu_is_measured_by_one_rank(mpi: Mpi, gpus: str, tmp_path: Path) ->
     assert one_line(refused.error_lines).startswith("pattern world needs at least 2 ranks, this run has 1: ")
 
 
-def test_a_kernel_that_gpu_memory_does_not_allow_is_refused(
-    mpi: Mpi, fake_drivers: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_drivers), prepend=os.pathsep)
+def test_a_kernel_that_gpu_memory_does_not_allow_is_refused(mpi: Mpi, fake_gpus: Path) -> None:
     ended = mpi.run(2, "allreduce", "--memory", "cuda", "--transport", "mpi", "-q")
     assert ended.status == 2
     assert one_line(ended.error_lines) == (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import shutil
 import subprocess
 import sys
@@ -100,7 +99,7 @@ def test_a_missing_library_says_how_to_get_it(
     if not nccl_problem(0):
         pytest.skip("NCCL is installed here")
     shutil.copy(fake_drivers / "libcuda.so.1", tmp_path)
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setenv("LD_PRELOAD", str(tmp_path / "libcuda.so.1"))
     ended = mpi.run(2, "latency", "--transport", "nccl", "-q")
     assert ended.status == 2
     assert one_line(ended.error_lines).startswith("libnccl.so.2: cannot open shared object file")

@@ -5,7 +5,6 @@ The driver is the fake of engine/tests/fakes, which takes a time for each copy, 
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,9 +21,8 @@ SLOW = 3
 
 @pytest.mark.parametrize("copy", ["to-device", "to-host", "within-device"])
 def test_a_gpu_with_slow_copies_is_named(
-    mpi: Mpi, fake_drivers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copy: str
+    mpi: Mpi, fake_gpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copy: str
 ) -> None:
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(fake_drivers), prepend=os.pathsep)
     for name, value in (("DEVICES", RANKS), ("RATE", 5_000_000), ("SLOW", SLOW)):
         monkeypatch.setenv(f"FAKE_GPU_{name}", str(value))
     row = f"gpu_loopback --memory cuda --copy {copy} --sizes 128K --window 1 --samples 3 --warmup 1 --repeats 3"

@@ -13,6 +13,7 @@ from table_cases import row as table_row
 
 from fablint.analyse import diagnose as analysed
 from fablint.model import State
+from fablint.model.verdict import seen
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.report.drawings.finding_charts import strips
 from fablint.report.drawings.scales import bulk_ends, ticks
@@ -94,6 +95,25 @@ def test_a_cable_between_switches_is_not_marked_as_one_of_hosts():
         assert (mark["hosts"], mark["ends"][0]["name"]) == (is_of_hosts, label if is_of_hosts else "leaf1")
 
 
+def test_hosts_of_one_finding_keep_their_own_names_on_the_axes() -> None:
+    unjudged = finding(State.NOT_JUDGED, "host", "h[01,03-04]")
+    run, topology = source(12).run, FABRIC.topology
+    (mark,) = page_data(ReportSource(run, diagnose(run, topology, "incomplete", (unjudged,))))["marks"]
+    assert mark["ends"] == [{"runs": [(1, 2), (3, 5)], "name": "", "side": None}]
+
+
+def test_without_a_finding_a_map_of_deviations_is_shown_first() -> None:
+    fabric = dragonfly(3, 3, 2)
+    run = SimulatedFabric(fabric, (), seed=3).measure(
+        stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology)),
+        (SimulatedRow("latency", (8,), histogram=True),),
+    )
+    unjudged = finding(State.NOT_JUDGED, "link", "g0r0>g0r1", quantity="latency")
+    data = page_data(ReportSource(run, diagnose(run, fabric.topology, "incomplete", (unjudged,))))
+    assert any("late" in one for one in data["maps"])
+    assert "late" not in data["maps"][data["first"]]
+
+
 def test_a_host_among_many_on_its_switch_is_framed_as_diluted():
     """In a cell of 16 measurements one is of the host: too few for a median, and for a link no frame."""
     pairs, codes = np.arange(64), np.repeat(np.arange(4), 16)
@@ -156,6 +176,14 @@ def test_a_host_that_is_not_judged_is_explained_by_no_finding() -> None:
         "h00": "FAULT host h00",
         "h01": "",
     }
+
+
+def test_a_finding_explains_effects_only_in_rows_where_it_was_seen() -> None:
+    found = source(None)
+    fit = found.diagnosis.fits[0]
+    for row, words in ((fit.row, "FAULT host h00"), ("other", "")):
+        named = finding(State.FAULT, "host", "h00").model_copy(update={"evidence": (seen("observed", row=row),)})
+        assert {one.host: one.explained for one in host_effects(found.run, fit, [named])}["h00"] == words
 
 
 @pytest.mark.parametrize(("drift", "words"), [(-0.02, "+0.0 %"), (-0.06, "-0.1 %"), (0.24, "+0.2 %")])

@@ -36,7 +36,7 @@ def test_a_tree_has_its_levels_above_each_other_and_faulty_components_in_their_c
     assert styles["h05"] == "host fault"
     assert [(style, name) for _, style, name in picture.links] == [("suspect", "leaf1=spine2")]
     names = {(name, style) for _, _, name, style in picture.names}
-    assert {("h05", "named"), ("leaf1=spine2", "named"), ("spine0", "switch-name")} <= names
+    assert {("h05", "named fault"), ("leaf1=spine2", "named suspect"), ("spine0", "switch-name")} <= names
     lowest = max(dot.y + dot.size / 2 for dot in picture.dots)
     assert next(y for _, y, name, _ in picture.names if name == "h05") > lowest
     assert picture.cables.count("M") == 15 and picture.has_few_cables
@@ -55,7 +55,7 @@ def test_a_suspect_route_is_a_line_below_its_two_hosts():
     (path, _, _), _ = picture.routes
     assert path.startswith(f"M{places['h00']}L") and path.endswith(f"L{places['h05']}")
     assert not picture.links and all(dot.style in ("host", "switch") for dot in picture.dots)
-    assert ("h00>h05", "named") in {(name, style) for _, _, name, style in picture.names}
+    assert ("h00>h05", "named suspect") in {(name, style) for _, _, name, style in picture.names}
     assert "route has a finding" in picture.words
 
 
@@ -70,6 +70,13 @@ def test_a_dragonfly_is_boxes_of_groups_with_their_switches_inside():
         for box in picture.boxes
     }
     assert inside == {f"g{group}": {f"g{group}r0", f"g{group}r1"} for group in range(5)}
+
+
+def test_the_name_of_a_level_link_does_not_cover_it():
+    picture = drawn(dragonfly(5, 2, 2), finding(State.FAULT, "link", "g1r0>g1r1"))
+    ((_, level), (_, other)), *_ = picture.ends
+    assert level == other
+    assert next(y for _, y, name, _ in picture.names if name == "g1r0>g1r1") < level - 8
 
 
 def test_no_drawing_without_a_topology():

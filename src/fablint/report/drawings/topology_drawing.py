@@ -88,10 +88,12 @@ def _add_names(drawn: Drawing, places: _Places, states: dict[str, str]) -> None:
         below[dot.switch] = max(below.get(dot.switch, 0.0), dot.y + dot.size / 2)
     for dot in drawn.dots:
         if dot.name in states:
-            _add_name(drawn, dot.x, below[dot.switch] + _LINE, dot.name, "named")
+            _add_name(drawn, dot.x, below[dot.switch] + _LINE, dot.name, f"named {states[dot.name]}")
     if len(drawn.links) <= MOST_LINK_NAMES:
-        for ((x, y), (u, v)), (_, _, name) in zip(drawn.ends, drawn.links, strict=True):
-            any(_add_name(drawn, x + at * (u - x), y + at * (v - y), name, "named") for at in (0.5, 0.35, 0.65))
+        for ((x, y), (u, v)), (_, style, name) in zip(drawn.ends, drawn.links, strict=True):
+            above = 12 if abs(v - y) < _LINE else 0  # a name on a level line would hide it
+            legs = [(x + at * (u - x), y + at * (v - y) - above) for at in (0.5, 0.35, 0.65)]
+            any(_add_name(drawn, *leg, name, f"named {style}") for leg in legs)
     if len(places) <= MOST_SWITCH_NAMES:
         for name, (x, y) in places.items():
             _add_name(drawn, x, y - 12, name, "switch-name")
@@ -102,7 +104,7 @@ def _add_name(drawn: Drawing, x: float, y: float, name: str, style: str) -> bool
     half = 4.0 * len(name)
     x = min(max(x, half), WIDTH - half)
     free = all(abs(u - x) > half + 4.0 * len(other) or abs(v - y) > _LINE for u, v, other, _ in drawn.names)
-    if free and (style != "named" or len(drawn.names) < MOST_NAMES):
+    if free and (style == "switch-name" or len(drawn.names) < MOST_NAMES):
         drawn.names.append((x, y, name, style))
         return True
     return False
@@ -211,7 +213,8 @@ def _add_routes(drawn: Drawing, routes: list[Finding]) -> None:
                 drawn.height = max(drawn.height, low + 10)
                 if len(routes) <= MOST_LINK_NAMES:
                     legs = [(middle + at * (b.x - middle), low + at * (b.y - low)) for at in (0.0, 0.3, 0.6)]
-                    any(_add_name(drawn, x, y + 4, component.label, "named") for x, y in legs)
+                    style = f"named {str(finding.state).lower()}"
+                    any(_add_name(drawn, x, y + 4, component.label, style) for x, y in legs)
     if drawn.routes:
         drawn.words += "; lines below hosts: pairs whose route has a finding"
 

@@ -137,7 +137,7 @@ def host_effects(run: Run, fit: Fit, found: Sequence[Finding] = ()) -> tuple[Hos
     ranked = np.argsort(-slowest.max(axis=0), kind="stable")[:RANKED_HOSTS]
     noise = 4 * fit.noise if np.isfinite(fit.noise) else 0.0  # effects within the noise draw short bars
     longest = max(float(np.abs(slowest[:, ranked]).max(initial=0.0)), noise, 0.02)
-    known = [one for one in finding_order.faulty(found) if one.state is not State.NOT_JUDGED]  # explains nothing
+    known = [one for one in finding_order.faulty(found) if _explains(one, fit.row)]
     return tuple(
         HostEffect(
             host=run.hosts[index],
@@ -151,6 +151,12 @@ def host_effects(run: Run, fit: Fit, found: Sequence[Finding] = ()) -> tuple[Hos
         )
         for index in ranked
     )
+
+
+def _explains(finding: Finding, row: str) -> bool:
+    """Whether a finding explains effects in a row: it was seen in this row, or not by measurements of pairs."""
+    rows = {one.row for one in finding.evidence if one.row}
+    return finding.state is not State.NOT_JUDGED and (not rows or row in rows)
 
 
 def _of_messages(row: Row) -> dict[Statistic, str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fablint.model import SCOPES
+from fablint.model import SCOPES, State
 from fablint.report import finding_order
 from fablint.report.drawings.scales import NARROWEST, bulk_ends
 from fablint.report.html import block_maps
@@ -68,8 +68,12 @@ def _maps(source: ReportSource) -> list[dict[str, Any]]:
 
 
 def _first_map(maps: Sequence[Mapping[str, Any]], source: ReportSource) -> int:
-    """Index of the map in which the worst finding is seen best: of rounds a host by its column, a link by its cell."""
-    worst = next(iter(finding_order.faulty(source.found)), None)
+    """Index of the map in which the worst finding is seen best: of rounds a host by its column, a link by its cell.
+
+    Without a finding the first one of deviations.
+    """
+    judged = (one for one in finding_order.faulty(source.found) if one.state is not State.NOT_JUDGED)
+    worst = next(judged, None)
     links, with_hosts = frozenset(source.routes.switches if source.routes else ()), frozenset(source.placement.switches)
     rate = worst is not None and worst.quantity == "bandwidth"
     rows = {one.row for one in worst.evidence} if worst else set()
@@ -84,7 +88,9 @@ def _first_map(maps: Sequence[Mapping[str, Any]], source: ReportSource) -> int:
         return one["row"] not in rows, one["rate"] != rate, not informative, not is_best(one), index
 
     def is_best(one: Mapping[str, Any]) -> bool:
-        if one["row"] not in rounds or worst is None:
+        if worst is None:
+            return "late" not in one
+        if one["row"] not in rounds:
             return True
         many = source.run.ranks > MOST_COLUMNS
         if between or not worst.hosts or worst.direction == "rx" or many:

@@ -75,6 +75,7 @@ def _ends(finding: Finding, crossing: ComponentPairs | None, source: ReportSourc
     """The ends of a finding's part that have ranks: places of these, what an axis calls them, and their direction.
 
     `side` is None where the end sends and receives. Of a cable `HOST=SWITCH` only the host, whose traffic is all there.
+    An end of several hosts has an empty name: each host keeps its own on the axis.
     """
     placement, component = source.placement, finding.components[0]
     names = finding_order.ends(finding)
@@ -87,10 +88,17 @@ def _ends(finding: Finding, crossing: ComponentPairs | None, source: ReportSourc
         only = "tx" if crossing.tx.any() else "rx"
     sides = ("tx", "rx") if component.directed and len(names) == 2 else (only,) * len(names)
     return [
-        {"runs": _runs(source.place[own]), "name": finding.name if on_hosts else units.fold(one), "side": side}
+        {"runs": _runs(source.place[own]), "name": _name_of_end(finding, one, on_hosts), "side": side}
         for one, own, side in zip(names, ranks, sides, strict=True)
         if own
     ]
+
+
+def _name_of_end(finding: Finding, names: Sequence[str], on_hosts: bool) -> str:
+    """What an axis calls an end of a finding's component."""
+    if not on_hosts:
+        return units.fold(names)
+    return finding.name if len(names) == 1 else ""
 
 
 def _ranks_on(wanted: Sequence[str], known: Sequence[str], place: np.ndarray) -> list[int]:

@@ -111,9 +111,10 @@ class Marks {
   /** Middles and names of the marks on an axis: a switch or a block keeps its name, and a host in it is named behind it. */
   names(map, axis, down) {
     const found = this.list.flatMap((mark) => this.ends(map, axis, mark, down).map(({ bar: [first, past], name }) => {
-      const block = axis.names ? axis.names[first] : name;
-      return { at: (first + past) / 2, text: block === name ? name : `${block}: ${name}`, short: name, colour: STATE_COLOURS[mark.state] };
-    }));
+      const block = axis.names ? axis.names[first] : name, colour = STATE_COLOURS[mark.state];
+      const text = block === name || !name ? block : `${block}: ${name}`;
+      return { at: (first + past) / 2, text, short: name || block, colour };
+    })).filter((one) => one.text);
     return found.slice(0, MOST_NAMES);
   }
 }

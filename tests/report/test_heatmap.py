@@ -88,6 +88,15 @@ def test_one_bad_pair_of_a_million_survives():
         assert np.argwhere(shown > -12.5).tolist() == [[123 // side, 456 // side]]
 
 
+def test_the_bulk_of_blocks_is_that_of_their_worst_pairs():
+    """A scale set by all pairs would show a healthy matrix of many hosts in one colour, that of the slowest pairs."""
+    log_time = np.random.default_rng(1).normal(-13, 0.02, (400, 400)).astype(np.float32)
+    heatmap = HeatMap(np.arange(400, dtype=np.int32), 10)
+    heatmap.add(np.arange(400), np.arange(400)[None], log_time, log_time)
+    low, high = heatmap.bulk((0.05, 0.95))
+    assert np.quantile(log_time, 0.95) < low < high < log_time.max()
+
+
 def test_the_bulk_of_the_times_shares_one_high_byte():
     """Noise of 2.5 % then takes one byte of a cell and not two."""
     log_time = np.random.default_rng(1).normal(-13, 0.025, (64, 64)).astype(np.float32)

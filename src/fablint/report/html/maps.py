@@ -103,8 +103,8 @@ def _first_map(maps: Sequence[Mapping[str, Any]], source: ReportSource) -> int:
 
 def _pair_map(one: SizeSurvey, source: ReportSource) -> dict[str, Any]:
     """A map of pairs, or of rounds, with its model and its worst pairs."""
-    distribution, fit = one.distribution, one.fit
-    bulk = [float(np.log(distribution.quantile(share))) for share in (0.005, 0.05, 0.95, 0.999)]
+    fit = one.fit
+    shown = one.heatmap.bulk((0.005, 0.05, 0.95, 0.999))
     own = source.cells[one.row.name]
     zeros = np.zeros(source.run.ranks)
     healthy = fit.healthy if fit else (zeros, zeros)
@@ -118,7 +118,7 @@ def _pair_map(one: SizeSurvey, source: ReportSource) -> dict[str, Any]:
         "payload": one.row.payload,
         "backwards": one.row.payload == "dst",
         "fitted": fit is not None,
-        "raw_scale": bulk_ends(*bulk),
+        "raw_scale": bulk_ends(*shown),
         "residual_scale": float(np.clip(8 * fit.noise, NARROWEST, 1.0)) if fit and np.isfinite(fit.noise) else 0.2,
         "noise": fit.noise if fit and np.isfinite(fit.noise) else 0.0,
         "class_log": [number(value) for value in one.class_log],

@@ -157,8 +157,8 @@ def topology_picture(drawing: Drawing, title: str) -> bytes:
     for x, y, _, _, name in drawing.boxes:
         text.text(pen.place(x + 6, y + 3), printable(name), colours["quiet"], font())
     for x, y, name, style in drawing.names:
-        state = style.removeprefix("named").strip()
-        colour, letters = (colours[state], font(LETTER)) if style != "switch-name" else (colours["quiet"], font(_SWITCH_LETTER))
+        state = style.removeprefix("named ")  # else the name of a switch without a finding
+        colour, letters = colours.get(state, colours["quiet"]), font(LETTER if state in colours else _SWITCH_LETTER)
         text.text(pen.place(x, y), printable(name), colour, letters, "ms", stroke_width=3, stroke_fill=ground)
     text.text((10, 8), printable(units.shorten(title, 160)), colours["ink"], font())
     text.text((10, size[1] - _TITLE + 8), printable(drawing.words), colours["quiet"], font())

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,12 @@ class HeatMap:
         place = np.minimum(inside + np.arange(self.lines) * self.side, len(self.order) - 1)
         rank = self.order[place]
         return np.take_along_axis(key, rank, 1), np.take_along_axis(log_time, rank, 1), place
+
+    def bulk(self, shares: Sequence[float]) -> list[float]:
+        """Quantiles of the log times of the cells: of blocks they are those of the worst pairs, which are slower."""
+        times = self.layers["raw"].log_time
+        found: list[float] = np.quantile(times[np.isfinite(times)], shares).tolist()
+        return found
 
     def encode(self) -> dict[str, Any]:
         """What the page needs to draw the map, as JSON-able values."""

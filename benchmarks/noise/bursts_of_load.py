@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -21,30 +21,49 @@ import numpy as np
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run
-from fablint.simulate import Fabric, Noise, full_mesh
+from fablint.simulate import Fabric, Noise, fat_tree, full_mesh
 from fablint.simulate.rounds import all_rounds
 from fablint.simulate.simulated_rows import SimulatedRow
 from fablint.simulate.simulation import SimulatedFabric
 
-FABRICS: dict[str, Callable[[], Fabric]] = {"16 hosts": lambda: full_mesh(4, 4), "64 hosts": lambda: full_mesh(8, 8)}
+FABRICS: dict[str, Callable[[], Fabric]] = {
+    "16 hosts": lambda: full_mesh(4, 4),
+    "36 hosts": lambda: fat_tree(6, 2),
+    "64 hosts": lambda: full_mesh(8, 8),
+}
 SLOWER = {"latency": 1.2, "bandwidth": 0.4}  # mean of log(time) that a burst adds
 LOSS = {"latency": 0.7, "bandwidth": 0.5}  # of log(time), of the slow route
 # Mean number of bursts in a row, and their mean length as a share of it.
 BURSTS = {"none": (0.0, 0.0), "short": (8.0, 0.004), "long": (1.5, 0.1)}
+PERIODS, PERIODIC_SHARE = 5, 0.15  # of a row, at equal distances, and the share of each that is a burst: "periodic"
+CASES = (
+    ("-", "none"),
+    *((kind, burst) for kind in ("machine", "host") for burst in ("short", "long")),
+    ("machine", "periodic"),
+)
 ROUTE = (1, 14)  # ranks
 STATES = ("SUSPECT", "CONFOUNDED", "NOT JUDGED")
 
 
+def burst_times(burst: str, rng: np.random.Generator) -> Iterator[tuple[float, float]]:
+    """Yield begin and end of each burst of a row, as shares of its time."""
+    if burst == "periodic":
+        begins = (np.arange(-1, PERIODS) + rng.random()) / PERIODS
+        yield from ((begin, begin + PERIODIC_SHARE / PERIODS) for begin in begins.tolist())
+        return
+    number, length = BURSTS[burst]
+    for _ in range(rng.poisson(number)):
+        begin = rng.random()
+        yield begin, begin + rng.exponential(length)
+
+
 def disturb(row: Row, host: np.ndarray, kind: str, burst: str, rng: np.random.Generator) -> None:
     """Slow the measurements of a row that begin in a burst."""
-    number, length = BURSTS[burst]
     started, times, partner = row.arrays["started"], row.arrays["time_median"], row.arrays["dst"]
     measured = partner >= 0
     begin, wall = float(started[measured].min()), float(row.attributes["wall_s"])
-    for _ in range(rng.poisson(number)):
-        since = begin + wall * rng.random()
-        until = since + wall * rng.exponential(length)
-        hit = measured & (started >= since) & (started < until)
+    for since, until in burst_times(burst, rng):
+        hit = measured & (started >= begin + wall * since) & (started < begin + wall * until)
         if kind == "host":
             victim = rng.integers(int(host.max()) + 1)
             hit &= (host[:, None] == victim) | (host[np.maximum(partner, 0)] == victim)
@@ -95,10 +114,7 @@ def main() -> None:
         for faulty in (False, True):
             for fabric in FABRICS:
                 for order in ("serial", "parallel"):
-                    for kind, burst in (
-                        ("-", "none"),
-                        *((k, b) for k in ("machine", "host") for b in ("short", "long")),
-                    ):
+                    for kind, burst in CASES:
                         name = f"{'slow route' if faulty else 'healthy'}, {fabric}, {order}, {kind} {burst}"
                         if chosen.only not in name:
                             continue

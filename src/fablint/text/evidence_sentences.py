@@ -192,6 +192,8 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     " median {effect:+.1%} [{low:+.1%}, {high:+.1%}]",
     "slow_when": _slow_when,
     "period_of_load": "fast after that: load of that period looks the same",
+    "others_slow_then": "{others:.0%} of the measurements of unrelated pairs next to these in time were slow as well:"
+    " load looks the same",
     "unsteady": "its loss varies over time",
     "intermittent": "slow for some of its pairs only",
     "among_others": "{ratio:times} times as long among others as alone",

@@ -11,7 +11,7 @@ import pytest
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run, State
-from fablint.simulate import full_mesh
+from fablint.simulate import fat_tree, full_mesh
 
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks" / "noise"))
 
@@ -69,3 +69,38 @@ def test_a_cable_of_half_more_latency_is_found_in_most_bursts_and_no_other() -> 
         found.append(faults(replace(run, rows=tuple(with_slow_cable(row, 1.5) for row in run.rows))))
     assert {name for names in found for name in names} == {"s0=s2"}
     assert sum(map(bool, found)) >= 5
+
+
+TREE = fat_tree(6, 2)
+
+
+def in_periodic_load(seed: int, order: str) -> Run:
+    return measured_run(TREE, order, "machine", "periodic", faulty=False, seed=seed)
+
+
+@pytest.mark.parametrize(("order", "seed"), [("parallel", 6), ("serial", 7), ("serial", 15)])
+def test_pairs_of_two_switches_that_were_measured_in_bursts_are_confounded_by_them(order: str, seed: int) -> None:
+    """Each of these runs had two SUSPECT switches: their pairs are measured together, and met the same bursts."""
+    verdict = diagnose(in_periodic_load(seed, order), TREE.topology).verdict
+    assert [one.name for one in verdict.findings if one.state in (State.FAULT, State.SUSPECT)] == []
+    confounded = [one for one in verdict.findings if one.state is State.CONFOUNDED]
+    assert any(evidence.kind == "others_slow_then" for one in confounded for evidence in one.evidence)
+
+
+@pytest.mark.parametrize("order", ["serial", "parallel"])
+def test_two_switches_of_which_some_pairs_are_slow_at_all_times_are_suspect_in_bursts(order: str) -> None:
+    found = []
+    for seed in range(1, 7):
+        run = in_periodic_load(seed, order)
+        member = np.random.default_rng(seed).random((36, 36)) < 0.4  # pairs whose messages take the slow cable
+        rows = []
+        for row in run.rows:
+            times, target = np.array(row.arrays["time_median"]), np.asarray(row.arrays["dst"])
+            source = np.arange(len(TREE.hosts))[:, None]
+            across = (np.minimum(source, target) // 6 == 1) & (np.maximum(source, target) // 6 == 4) & (target >= 0)
+            times[across & member[np.minimum(source, target), np.maximum(source, target)]] *= 1.7
+            rows.append(replace(row, arrays={**row.arrays, "time_median": times}))
+        findings = diagnose(replace(run, rows=tuple(rows)), TREE.topology).verdict.findings
+        found.append({frozenset(one.nodes) for one in findings if one.state in (State.FAULT, State.SUSPECT)})
+    leaves = sorted({TREE.topology.host_switch[host] for host in TREE.hosts})
+    assert sum(any(leaves[1] in nodes or leaves[4] in nodes for nodes in names) for names in found) >= 3

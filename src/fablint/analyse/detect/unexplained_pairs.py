@@ -8,7 +8,7 @@ cross), or more of them in total than the tail of the noise holds (a second mode
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from scipy.special import pdtr
 from fablint.analyse.data.binomial import upper_tail
 from fablint.analyse.data.pair_matrix import Cells, Codes, unordered
 from fablint.analyse.data.robust_stats import robust_sd
+from fablint.analyse.data.time_correlation import SameTime, TimedMeasurements
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover_of
 from fablint.analyse.fit.modes import DISTANCE, MEMBER
@@ -46,6 +47,8 @@ class Stratum:
     slow: int  # slow pairs of hosts
     loss: float  # median log-effect of the slow cells
     cells: Cells  # the slow measurements
+    # slow pairs at the same times if these make so many slow ones likely; None: not, or times unknown
+    explained_by: SameTime | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,13 @@ class _Units:
 
 
 def unexplained(
-    evidence: Evidence, effects: Effects, settings: Settings, known: Sequence[tuple[int, int]] = (), *, views: int
+    evidence: Evidence,
+    effects: Effects,
+    settings: Settings,
+    known: Sequence[tuple[int, int]] = (),
+    *,
+    views: int,
+    started: Floats | None = None,
 ) -> list[Stratum]:
     """Return strata with too many slow pairs, the least probable first.
 
@@ -77,6 +86,8 @@ def unexplained(
         several of one host, at several times, are evidence about the host.
     views
         Number of views of the run, which share the error probability.
+    started
+        (n, m) s, begin of each measurement; None: unknown.
     """
     cells = effects.residual.sample_cells()
     live = evidence.gain[cells] != 0
@@ -92,9 +103,10 @@ def unexplained(
     slow = residuals > limit
     strata: list[Stratum] = []
     open_cells = np.ones(slow.size, dtype=bool)
-    while (stratum := _worst(evidence, cells, slow, open_cells, residuals, RATE / views)) is not None:
-        strata.append(stratum[0])
-        open_cells &= ~stratum[1]
+    while (found := _worst(evidence, cells, slow, open_cells, residuals, RATE / views, started)) is not None:
+        stratum, own = found
+        strata.append(stratum)
+        open_cells &= ~own
     if evidence.placement.switches and (evidence.placement.switch < 0).any():
         return strata  # links shared with hosts without a switch are unknown
     of_slow_pairs = open_cells & slow & _in_slow_pairs(evidence, cells, slow)
@@ -120,7 +132,13 @@ def _in_slow_pairs(evidence: Evidence, cells: Cells, slow: Mask) -> Mask:
 
 
 def _worst(
-    evidence: Evidence, cells: Cells, slow: Mask, open_cells: Mask, left: npt.NDArray[np.float32], rate: float
+    evidence: Evidence,
+    cells: Cells,
+    slow: Mask,
+    open_cells: Mask,
+    left: npt.NDArray[np.float32],
+    rate: float,
+    started: Floats | None,
 ) -> tuple[Stratum, Mask] | None:
     """Return the host or pair of switches whose slow pairs are least likely by chance, and a mask of its cells."""
     placement, to = evidence.placement, evidence.pairs.destination(cells)
@@ -159,7 +177,24 @@ def _worst(
     else:
         ends = np.sort(np.stack([placement.switch[cells[0]], placement.switch[to]]), axis=0)
         is_own = (ends[0] == switches[0]) & (ends[1] == switches[1])
-    return _stratum(own_host, switches, cells, slow & is_own & open_cells, is_own & open_cells, evidence, left), is_own
+    stratum = _stratum(own_host, switches, cells, slow & is_own & open_cells, is_own & open_cells, evidence, left)
+    if started is None:
+        return stratum, is_own
+    same_time = SameTime.of(_measurements(evidence, started, cells, slow), is_own)
+    usual = float(min(elsewhere[worst], 1.0))
+    is_explained = same_time.explains(stratum.slow, stratum.pairs, usual, rate / p.size)
+    return replace(stratum, explained_by=same_time if is_explained else None), is_own
+
+
+def _measurements(evidence: Evidence, started: Floats, cells: Cells, slow: Mask) -> TimedMeasurements:
+    """Return the measurements of cells with their times."""
+    placement, to = evidence.placement, evidence.pairs.destination(cells)
+    return TimedMeasurements(
+        started=started[cells].astype(np.float64),
+        slow=slow,
+        hosts=np.stack([placement.host[cells[0]], placement.host[to]]).astype(np.int64),
+        path=unordered(placement.switch[cells[0]], placement.switch[to], len(placement.switches) + 1),
+    )
 
 
 def _units(a: Codes, b: Codes, slow: Mask) -> _Units | None:
@@ -219,7 +254,7 @@ def _second_mode(
     limit
         From which a measurement is slow.
     repeats
-        Measurements of a slow pair: they depend on each other, and count as one.
+        TimedMeasurements of a slow pair: they depend on each other, and count as one.
     chance
         Largest probability of a gap in a tail of the noise.
     """

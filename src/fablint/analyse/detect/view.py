@@ -253,7 +253,11 @@ def _search(evidence: Evidence, effects: Effects, context: _SearchContext) -> _S
     pairs = describe_slow_pairs(outliers.slow, flows, effects, evidence)
     candidates = _find_candidates(evidence, effects, context)
     known = [pair.ranks for pair in pairs if not pair.once or pair.meanwhile is not None]
-    left_over = [] if flows.is_star else unexplained(evidence, effects, settings, known, views=context.views)
+    left_over = (
+        []
+        if flows.is_star
+        else unexplained(evidence, effects, settings, known, views=context.views, started=flows.started)
+    )
     return _SearchResult(
         effects,
         crossed,

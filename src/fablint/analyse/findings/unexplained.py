@@ -12,6 +12,7 @@ from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.phrasing import next_step
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
+from fablint.model.component import cause
 from fablint.model.verdict import advise, seen
 
 ENDED = frozenset({"until", "between"})  # times of slowness after which the pairs were fast
@@ -45,11 +46,17 @@ def _finding(view: ViewResult, stratum: Stratum, when: EvidenceRecord | None, pl
         kind, where = "unexplained_pairs", {}
     has_ended = when is not None and when.values["when"] in ENDED
     times = [when] if when else []
+    if has_ended:
+        times.append(seen("period_of_load"))
+    elif stratum.explained_by is not None:
+        times.append(seen("others_slow_then", others=stratum.explained_by.share))
+    is_explained = stratum.explained_by is not None and not has_ended
     return Finding(
-        state=State.NOT_JUDGED if has_ended else State.SUSPECT,
+        state=State.NOT_JUDGED if has_ended else State.CONFOUNDED if is_explained else State.SUSPECT,
         components=(component,),
         quantity=view.quantity,
         effect=relative(stratum.loss, view.quantity),
-        evidence=(seen_in(view, kind, **share, **where), *times, *([seen("period_of_load")] if has_ended else [])),
+        evidence=(seen_in(view, kind, **share, **where), *times),
+        ambiguity_group=(cause("another load at that time"),) if is_explained else (),
         next_step=advise("measure_component", component) if stratum.host >= 0 else next_step(component),
     )

@@ -18,8 +18,9 @@ import numpy.typing as npt
 
 from fablint.analyse.data.binomial import upper_tail
 from fablint.analyse.data.message_paths import BY_HOST, MessagePaths
-from fablint.analyse.data.pair_matrix import Codes, Pairs
+from fablint.analyse.data.pair_matrix import Codes, Pairs, unordered
 from fablint.analyse.data.robust_stats import Floats
+from fablint.analyse.data.time_correlation import SameTime, TimedMeasurements
 from fablint.analyse.detect.paths.geometry import GEOMETRY_S
 from fablint.analyse.detect.paths.judgement import Measure
 from fablint.analyse.fit.effects import FINEST_NOISE
@@ -47,6 +48,8 @@ class Mode:
     pairs: int  # pairs of hosts measured
     loss: float  # log-effect of the slow pairs relative to other pairs
     cells: Codes  # positions of the slow cells in the cells of the levels
+    # slow pairs at the same times if these make so many slow ones likely; None: not, or times unknown
+    explained_by: SameTime | None
 
     @property
     def share(self) -> float:
@@ -54,7 +57,9 @@ class Mode:
         return self.slow / self.pairs
 
 
-def find_modes(levels: PathLevels, src: Codes, dst: Codes, measure: Measure) -> list[Mode]:
+def find_modes(
+    levels: PathLevels, src: Codes, dst: Codes, measure: Measure, started: Floats | None = None
+) -> list[Mode]:
     """Return the paths with significantly more slow pairs than elsewhere.
 
     Parameters
@@ -65,6 +70,8 @@ def find_modes(levels: PathLevels, src: Codes, dst: Codes, measure: Measure) -> 
         (c,) hosts of the cells of the levels.
     measure
         Tolerance and error probability.
+    started
+        (c,) s, begin of each measurement; None: unknown.
     """
     count = levels.level.size
     fast, noise = _fast(levels, count)
@@ -80,12 +87,25 @@ def find_modes(levels: PathLevels, src: Codes, dst: Codes, measure: Measure) -> 
     chance = upper_tail(slow, pairs, usual)
     modes = []
     for entry in np.flatnonzero(levels.is_path & (slow >= FEWEST_SLOW) & (chance <= measure.chance / tests)):
-        cells = np.flatnonzero((levels.entry == entry) & is_slow)
+        own = levels.entry == entry
+        cells = np.flatnonzero(own & is_slow)
         ends = min(np.unique(src[cells]).size, np.unique(dst[cells]).size)
         if LEAST_SHARE <= share[entry] <= MOST_SHARE and ends >= FEWEST_ENDS:
             loss = float(np.median(beyond[cells]))
-            modes.append(Mode(int(entry), int(slow[entry]), int(pairs[entry]), loss, cells))
+            numbers = int(slow[entry]), int(pairs[entry])
+            same_time = None
+            if started is not None:
+                same_time = SameTime.of(_measurements(levels, (src, dst), started, is_slow), own)
+            is_explained = same_time is not None and same_time.explains(*numbers, usual, measure.chance / tests)
+            modes.append(Mode(int(entry), *numbers, loss, cells, same_time if is_explained else None))
     return modes
+
+
+def _measurements(levels: PathLevels, hosts: tuple[Codes, Codes], started: Floats, is_slow: Mask) -> TimedMeasurements:
+    """Return the measurements of the levels with their times."""
+    src, dst = levels.src[levels.entry], levels.dst[levels.entry]
+    path = unordered(src, dst, int(max(levels.src.max(), levels.dst.max())) + 1)
+    return TimedMeasurements(started, is_slow, np.stack(hosts), path)
 
 
 def _fast(levels: PathLevels, count: int) -> tuple[Floats, Floats]:

@@ -131,7 +131,7 @@ def paths_of(
     to = pairs.destination(levels.cells)
     hosts = (placement.host[levels.cells[0]].astype(np.int64), placement.host[to].astype(np.int64))
     followed = routes is not None and len(routes.ends) > 0 and routes.routing.kind not in UNFOLLOWED
-    modes = find_modes(levels, *hosts, measure)
+    modes = find_modes(levels, *hosts, measure, started)
     modes = [mode for mode in modes if judgements.of[mode.entry] not in (Judgement.SLOW, Judgement.FEW)]
     if compared:  # the search explains most slow pairs: the rest must be gross, and not most of a path
         modes = [mode for mode in modes if mode.share <= HALF and mode.loss > settings.log_loss_in_scope]

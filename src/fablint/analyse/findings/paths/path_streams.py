@@ -298,7 +298,7 @@ def _rank_pairs(view: _PathView, cells: Codes) -> Codes:
 
 
 def _modes(view: _PathView) -> list[Finding]:
-    """SUSPECT for the cables among which one makes some pairs slow."""
+    """SUSPECT for the cables among which one makes some pairs slow; CONFOUNDED if load of their time explains them."""
     levels = view.paths.levels
     modes = {(int(levels.src[mode.entry]), int(levels.dst[mode.entry])): mode for mode in view.paths.modes}
     if not modes:
@@ -324,13 +324,16 @@ def _mode_finding(view: _PathView, explanation: Explanation, modes: Sequence[Mod
     why = [seen("routes_wrong")] if view.paths.declared is False else []
     name = explanation.component.label
     across = seen_in(view.judged, "path_mode", slow=slow, pairs=pairs, path=name, effect=loss)
+    others = [mode.explained_by.share for mode in modes if mode.explained_by is not None]
+    is_explained = len(others) == len(modes)
+    doubt = seen("others_slow_then", others=max(others)) if is_explained else seen("one_of_several")
     return Finding(
-        state=State.SUSPECT,
+        state=State.CONFOUNDED if is_explained else State.SUSPECT,
         components=(explanation.component,),
         quantity=view.judged.quantity,
         effect=loss,
-        evidence=(across, seen("one_of_several"), *why),
-        ambiguity_group=explanation.series,
+        evidence=(across, doubt, *why),
+        ambiguity_group=(*explanation.series, *((cause("another load at that time"),) if is_explained else ())),
         next_step=advise("measure_path_alone", explanation.component),
     )
 

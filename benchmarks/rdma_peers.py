@@ -11,10 +11,10 @@ do around the same device. A ratio above 1 is a longer latency or a higher bandw
 - A window of fablint's is all messages of a bandwidth, as perftest has it: an end that has to wait for a CPU at the
   start and at the end of each window of a few would be slower. perftest waits as long as fablint for an
   acknowledgement before it sends again (-u).
-- A bandwidth takes about 8 s, without a warm-up, as in perftest. Beside other work, Linux stops a real-time process that
-  has used a CPU for a second for 50 ms in each second. The virtual machine is busy while the engine starts, and idle
-  while perftest waits for its other end: of streams of 0.8 s only those of fablint were stopped, and had 5 to 10 %
-  less bandwidth.
+- A bandwidth takes about 8 s, without a warm-up, as in perftest. Beside other work, Linux stops a real-time process for
+  50 ms in each second, unless the process has waited in that second. The virtual machine is busy while the engine
+  starts, and idle while perftest waits for its other end: of streams of 0.8 s only those of fablint were stopped, and
+  had 5 to 10 % less bandwidth.
 - A start of ib_read_lat or ib_atomic_lat, or of the kernels beside them, is of one of two kinds, 38 us or 100 us and
   more for each message: the kernel thread of the device has a CPU of its own, or stops the process that polls.
 - ib_write_lat has no counterpart: it is half of a ping-pong of writes, each detected by polling the memory. fablint's

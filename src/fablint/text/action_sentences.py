@@ -41,6 +41,7 @@ ACTIONS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "inspect_cable": "read the error counters of both ports of {0}, reseat or swap the cable, measure again",
     "inspect_link": "read the error counters at the receiving end of {0}, reseat or swap the cable, measure again",
     "inspect_route": "measure {0} again; if it stays slow, look at the route between them",
+    "measure_routes_again": "measure these pairs again; if some stay slow, look at the routes between them",
     "inspect_direction": "measure the messages of {0.ends[0].label} to {0.ends[1].label} again; if it stays slow, look"
     " at the route between them",
     "take_out_of_service": "take {0} out of service",

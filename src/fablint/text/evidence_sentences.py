@@ -215,6 +215,9 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "slow_block": "{slow:#pair} of {pairs} slow in both directions; both ends are fine with their other partners",
     "slow_block_once": "{slow:#pair} of {pairs} slow in both directions, which are measured in one moment: a moment of"
     " load slows both as well; both ends are fine with their other partners",
+    "slow_pairs_once": "{pairs:#pair} of hosts slow in both directions ({shown}), which are measured in one"
+    " moment: a moment of load slows both as well",
+    "slow_pairs_meanwhile": "{pairs:#pair} of hosts slow in both directions ({shown}), while others were slow",
     "slow_meanwhile": "{slow} of {measured:#measurement} of unrelated pairs next to it in time were slow as well, at"
     " other times {slow_at_other_times} of {measured_at_other_times}",
     "one_direction": "slow in this direction only, far beyond the noise of all other pairs; both ends are fine with"

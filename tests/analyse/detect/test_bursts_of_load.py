@@ -104,3 +104,17 @@ def test_two_switches_of_which_some_pairs_are_slow_at_all_times_are_suspect_in_b
         found.append({frozenset(one.nodes) for one in findings if one.state in (State.FAULT, State.SUSPECT)})
     leaves = sorted({TREE.topology.host_switch[host] for host in TREE.hosts})
     assert sum(any(leaves[1] in nodes or leaves[4] in nodes for nodes in names) for names in found) >= 3
+
+
+def test_pairs_of_a_large_burst_are_one_finding_for_each_state() -> None:
+    """Ten pairs that were slow in one moment each, and nine while others were slow, were 17 findings."""
+    findings = [one for one in diagnose(in_burst(30), FABRIC.topology).verdict.findings if one.component == "route"]
+    assert [(one.state, one.evidence[0].kind) for one in findings] == [
+        (State.CONFOUNDED, "slow_pairs_meanwhile"),
+        (State.NOT_JUDGED, "slow_pairs_once"),
+    ]
+    for finding in findings:
+        pairs = {frozenset(ends) for ends in finding.directions}
+        assert finding.evidence[0].values["pairs"] == len(pairs) > 6
+        slowest, _ = str(finding.evidence[0].values["shown"]).split(" ", 1)
+        assert frozenset(slowest.split("=")) in pairs

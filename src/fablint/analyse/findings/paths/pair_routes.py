@@ -21,6 +21,8 @@ from fablint.model.names import plural
 from fablint.model.verdict import advise
 from fablint.topology.routing import Routes
 
+_Sides = tuple[Sequence[int], Sequence[int]]  # codes of the hosts at both sides of slow pairs
+
 MEDIAN_SHARE = 0.4  # of the messages of a pair: so many on a slow link can make the median of its messages slow
 MOST_NAMED = 6  # pairs in the name of a finding
 
@@ -59,9 +61,14 @@ def slow_routes(
     ]
     for state in (State.SUSPECT, State.NOT_JUDGED, State.CONFOUNDED):
         ends_of_state = [ends for ends, (pair, _) in both.items() if _state(pair) is state]
-        for left, right in _blocks(ends_of_state):
-            inside = [both[ends] for ends in ends_of_state if ends[0] in left and ends[1] in right]
-            findings.append(_bidirectional_route(inside, (left, right), placement))
+        blocks = [
+            (sides, [both[ends] for ends in ends_of_state if ends[0] in sides[0] and ends[1] in sides[1]])
+            for sides in _blocks(ends_of_state)
+        ]
+        if state is State.SUSPECT or len(blocks) < 2:
+            findings += [_bidirectional_route(inside, sides, placement) for sides, inside in blocks]
+        else:
+            findings.append(_routes_of_bursts(blocks, placement))
     return findings + _faster(views, placement)
 
 
@@ -100,9 +107,7 @@ def _state(pair: SlowPair) -> State:
     return State.NOT_JUDGED if pair.beside or pair.once else State.SUSPECT
 
 
-def _bidirectional_route(
-    pairs: Sequence[tuple[SlowPair, ViewResult]], sides: tuple[Sequence[int], Sequence[int]], placement: Placement
-) -> Finding:
+def _bidirectional_route(pairs: Sequence[tuple[SlowPair, ViewResult]], sides: _Sides, placement: Placement) -> Finding:
     """The finding about all pairs between two sets of hosts, which the slowest of them represents."""
     slowest, view = max(pairs, key=lambda found: found[0].loss)
     component = ComponentRef.of("route", *([placement.hosts[host] for host in side] for side in sides))
@@ -114,6 +119,32 @@ def _bidirectional_route(
         effect=relative(slowest.loss, view.quantity),
         next_step=next_step(component),
         **_cause(slowest, view, evidence),
+    )
+
+
+def _routes_of_bursts(
+    blocks: Sequence[tuple[_Sides, Sequence[tuple[SlowPair, ViewResult]]]], placement: Placement
+) -> Finding:
+    """One finding about the pairs of several blocks, slow in one moment each or while others were slow.
+
+    A burst of load slows many pairs: each of them would be a finding of its own.
+    """
+    components = tuple(
+        ComponentRef.of("route", *([placement.hosts[host] for host in side] for side in sides)) for sides, _ in blocks
+    )
+    pairs = sorted((found for _, inside in blocks for found in inside), key=lambda found: -found[0].loss)
+    slowest, view = pairs[0]
+    names = ["=".join(placement.hosts[placement.host[rank]] for rank in pair.ranks) for pair, _ in pairs[:MOST_NAMED]]
+    effects = [relative(pair.loss, of.quantity) for pair, of in pairs[:MOST_NAMED]]
+    shown = ", ".join(f"{name} {effect:+.0%}" for name, effect in zip(names, effects, strict=True))
+    shown += ", ..." if len(pairs) > MOST_NAMED else ""
+    kind = "slow_pairs_once" if slowest.meanwhile is None else "slow_pairs_meanwhile"
+    return Finding(
+        components=components,
+        quantity=view.quantity,
+        effect=relative(slowest.loss, view.quantity),
+        next_step=advise("measure_routes_again"),
+        **_cause(slowest, view, seen_in(view, kind, pairs=len(pairs), shown=shown)),
     )
 
 

@@ -32,7 +32,7 @@ def test_options_of_osu_without_an_equivalent_say_why(line, error):
 
 def test_osu_s_type_and_version(fablint):
     done = fablint("bench", "osu_bw", "-T", "mpi_int")
-    assert (done.returncode, "'mpi_int': messages are bytes" in done.stderr) == (2, True)
+    assert (done.returncode, "'mpi_int' is not mpi_char; MPI moves" in done.stderr) == (2, True)
     assert "protocol and format of OSU Micro-Benchmarks 7.4" in fablint("bench", "osu_bw", "-v").stdout
 
 

@@ -133,7 +133,8 @@ def _exit_code(session: Session, argv: list[str]) -> int:
         click.echo(error.format_message())
         return 0
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "fablint"
+        verb = next((word for word in argv if word in cli.commands), "")  # where a value is missing, click has none
+        where = error.ctx.command_path if error.ctx else f"fablint {verb}".rstrip()
         return _fail(session, f"{_sentence(error)}: see {where} --help", UsageError.exit_code)
     except click.ClickException as error:
         return _fail(session, _sentence(error), UsageError.exit_code)

@@ -169,5 +169,6 @@ def _refuse_inapplicable(given: Given, benchmark: Benchmark, rows: Sequence[RowS
                 for setting_of_section in section
                 if not setting_of_section.why_refused(benchmark, rows)
             ]
-            hint = f"beyond the common options it has {', '.join(has)}" if has else "it has the common options only"
-            raise UsageError(f"{setting.spelling} does not apply to {benchmark.name}: {why}", hint)
+            own = f"{', '.join(has)} and the common options" if has else "the common options only"
+            why = f"{why}; {benchmark.name} has {own}"
+            raise UsageError(f"{setting.spelling} does not apply to {benchmark.name}", why)

@@ -78,7 +78,7 @@ class DataType(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if str(value).lower() != "mpi_char":
-            self.fail(f"'{value}': messages are bytes, mpi_char: MPI moves the same bytes for every type", param, ctx)
+            self.fail(f"'{value}' is not mpi_char; MPI moves the same bytes for every type", param, ctx)
         return str(value)
 
 

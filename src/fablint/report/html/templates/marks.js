@@ -1,6 +1,7 @@
 // The components of the findings on a map: frames around the pairs that use them, bars and names at the axes.
 
 const STATE_COLOURS = { FAULT: "#d1242f", SUSPECT: "#d97706", CONFOUNDED: "#8250df", SUPPRESSED: "#0969da", "NOT JUDGED": "#7d7d7d" };
+const STATE_INKS = { FAULT: "--fault", SUSPECT: "--suspect", CONFOUNDED: "--confounded", SUPPRESSED: "--suppressed", "NOT JUDGED": "--unknown" }; // of words
 const LEAST = 8; // css px of a frame
 const MOST_NAMES = 400; // at an axis: more have no room
 const MOST_FRAMES = 800; // on a map whose cells are smaller than a frame: more of them hide the colours of the cells
@@ -111,7 +112,7 @@ class Marks {
   /** Middles and names of the marks on an axis: a switch or a block keeps its name, and a host in it is named behind it. */
   names(map, axis, down) {
     const found = this.list.flatMap((mark) => this.ends(map, axis, mark, down).map(({ bar: [first, past], name }) => {
-      const block = axis.names ? axis.names[first] : name, colour = STATE_COLOURS[mark.state];
+      const block = axis.names ? axis.names[first] : name, colour = colourOf(STATE_INKS[mark.state]);
       const text = block === name || !name ? block : `${block}: ${name}`;
       return { at: (first + past) / 2, text, short: name || block, colour };
     })).filter((one) => one.text);

@@ -182,7 +182,9 @@ void Runner::connect_anew() {
 }
 
 RowOutcome Runner::run() {
-    connect();
+    RowOutcome outcome;
+    outcome.refusal = attempt([&] { connect(); });
+    if (outcome.refusal) return outcome;
     const std::vector<std::int64_t> sizes(row_.sizes.begin(), row_.sizes.end());
     if (context_.facts != nullptr) counters_before_ = context_.facts->counters_of_all_hosts();
     if (context_.store != nullptr)
@@ -195,7 +197,6 @@ RowOutcome Runner::run() {
     tcp_segments_ = context_.retransmissions.collect();
     devices_ = collect_devices();
     if (context_.facts != nullptr) counters_after_ = context_.facts->counters_of_all_hosts();
-    RowOutcome outcome;
     outcome.interrupted = interrupted_;
     report_damage();
     const std::string corrupt = collect_damages();

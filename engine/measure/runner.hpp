@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/errors.hpp"
 #include "host/cpu_wait.hpp"
 #include "host/facts.hpp"
 #include "host/retransmissions.hpp"
@@ -37,6 +39,7 @@ struct RunContext {
 };
 
 struct RowOutcome {
+    std::optional<Error> refusal;  // of the transport or the memory, before the first message
     bool interrupted = false;
     bool damaged = false;
     std::string table;    // OSU's format, on rank 0; empty for patterns that have none
@@ -51,7 +54,7 @@ class Runner {
     // `rounds_text`: content of the rounds file. Throws a usage error where the ranks do not suffice.
     Runner(const RunContext& context, const RowOptions& row, const std::string& rounds_text);
 
-    // Collective.
+    // Collective. Nothing is measured or written where the transport or the memory does not start.
     RowOutcome run();
 
   private:

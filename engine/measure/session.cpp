@@ -7,6 +7,10 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/files.hpp"
 #include "base/mpi_c.hpp"  // SMPI_H
@@ -89,6 +93,33 @@ std::vector<std::string> read_rounds(const RunContext& context, const std::vecto
     return texts;
 }
 
+// The transports and memories that do not start here: rows over them are not measured.
+class Refusals {
+  public:
+    explicit Refusals(bool skips) : skips_(skips) {}
+    bool has(const RowOptions& row) const { return media_.count(medium_of(row)) > 0; }
+    // Throws the error where the run may not go on without the row.
+    void add(const RowOptions& row, const Error& refusal) {
+        if (!skips_) throw Error(refusal);
+        media_.insert(medium_of(row));
+        status_ = refusal.status();
+    }
+    // Of a run whose other rows ended with `status`.
+    Exit status(Exit status, const std::vector<RowOptions>& rows) const {
+        if (media_.empty() || status != Exit::done) return status;
+        const bool is_all = std::all_of(rows.begin(), rows.end(), [this](const RowOptions& row) { return has(row); });
+        return is_all ? status_ : Exit::incomplete;
+    }
+
+  private:
+    using Medium = std::pair<std::string, std::string>;
+    static Medium medium_of(const RowOptions& row) { return {row.transport, row.memory}; }
+
+    bool skips_;
+    std::set<Medium> media_;
+    Exit status_ = Exit::done;
+};
+
 Exit worse(Exit status, const RowOutcome& outcome) {
     if (outcome.interrupted) return Exit::incomplete;
     return outcome.damaged && status == Exit::done ? Exit::fault : status;
@@ -96,22 +127,30 @@ Exit worse(Exit status, const RowOutcome& outcome) {
 
 // With `resume`, a row without requested rounds is complete and stays as it is.
 Exit run_rows(const RunContext& context, Root& root, const std::vector<RowOptions>& rows,
-              const std::vector<std::string>& rounds_texts, bool resume) {
+              const std::vector<std::string>& rounds_texts, const Options& options) {
     Exit status = Exit::done;
+    Refusals refusals(options.skip_refused);
+    // The error is the same on all ranks, and one rank has printed it.
     const std::optional<Error> failure = attempt([&] {
         for (std::size_t i = 0; i < rows.size() && status != Exit::incomplete; ++i) {
-            if (resume && rows[i].wants_nothing()) continue;
+            if ((options.resume && rows[i].wants_nothing()) || refusals.has(rows[i])) continue;
             const RowOutcome outcome = Runner(context, rows[i], rounds_texts[i]).run();
+            if (outcome.refusal) {
+                refusals.add(rows[i], *outcome.refusal);
+                continue;
+            }
             if (context.rank_group.rank() == 0) std::fputs(outcome.table.c_str(), stdout);
             status = worse(status, outcome);
             if (outcome.slowest.empty()) continue;
             const RowOptions retest = retest_row(rows[i], outcome.slowest);
             root.add_row(retest);
             if (context.store != nullptr) root.write(*context.store, "measuring");
-            status = worse(status, Runner(context, retest, "").run());
+            const RowOutcome again = Runner(context, retest, "").run();
+            if (again.refusal) refusals.add(retest, *again.refusal);
+            status = worse(status, again);
         }
     });
-    return failure ? failure->status() : status;  // the error is the same on all ranks, and one rank has printed it
+    return failure ? failure->status() : refusals.status(status, rows);
 }
 
 std::unique_ptr<Watchdog> watch(RankGroup& rank_group, double limit_s, double round_s, Store* store) {
@@ -162,7 +201,7 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
     if (!options.quiet && rank_group.rank() == 0)
         std::fprintf(stderr, "fablint-engine: started: %d ranks\n", rank_group.size());
     auto watchdog = watch(rank_group, options.watchdog_s, longest_round(rows), store.get());
-    const Exit status = run_rows(context, root, rows, rounds_texts, options.resume);
+    const Exit status = run_rows(context, root, rows, rounds_texts, options);
     watchdog.reset();
     if (!store) return status;
     facts.read_counters_after();

@@ -26,6 +26,7 @@ struct Options {
     std::string sysfs = "/sys";
     int expect_ranks = 0;  // 0: any number
     bool by_size = false;
+    bool skip_refused = false;
     bool quiet = false;
     std::string rendezvous;  // HOST:PORT; empty: MPI connects the ranks
     std::string rank;        // of --rendezvous, as the following options

@@ -90,6 +90,20 @@ def test_a_benchmark_prints_its_table(bench, tmp_path, line):
     assert {row["state"] for row in found.values()} == {"complete"}
 
 
+def test_a_transport_that_does_not_start_does_not_end_the_others(bench, tmp_path):
+    alone = bench("latency --sizes 8 --samples 5 --transport ofi --ofi-provider nonesuch")
+    assert (alone.returncode, alone.stdout) == (2, "")
+    reason = alone.stderr.strip()
+    assert len(reason.splitlines()) == 1
+    assert "libfabric" in reason
+    done = bench("latency --sizes 8 --samples 5 --transport ofi,tcp --ofi-provider nonesuch -o x.run")
+    assert done.returncode == 3
+    assert done.stderr.strip().startswith(reason)
+    assert "# fablint: messages over the transport tcp" in done.stdout
+    measured = [json.loads(path.read_text())["attributes"] for path in (tmp_path / "x.run").glob("latency-*/zarr.json")]
+    assert {(row["transport"], row["state"]) for row in measured} == {("tcp", "complete")}
+
+
 def test_a_kernel_prints_its_table_and_keeps_nothing(bench, tmp_path):
     line = "latency --sizes 8,1K --samples 50 --percentiles 50,99.9"
     done = bench(line)

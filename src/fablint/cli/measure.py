@@ -59,7 +59,7 @@ def measure(
     options = engine_options(counters=values["counters"], ranks_per_nic=values["ranks_per_nic"])
     output = measurement.free_output(session.machine(), output)
     with session.context(mpicxx, launcher) as context:
-        return session.measurement(measurement.measure(context, plan, output, options))
+        return session.measurement(measurement.measure(context, plan, output, [*options, measurement.SKIP_REFUSED]))
 
 
 def _plan(planfile: Path | None, rows: tuple[str, ...], ranks: int, carriers: Mapping[str, str | None]) -> Plan:

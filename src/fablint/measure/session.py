@@ -257,7 +257,9 @@ def _outcome(
     if watch.errors:
         is_disconnected = watch.is_disconnected()
         exit_status = USAGE if is_disconnected else status if status in (DAMAGED, USAGE, INTERNAL) else INCOMPLETE
-        return EngineOutcome(exit_status, watch.errors[0], is_disconnected=is_disconnected)
+        # Of a run that went on without several transports: a reason for each.
+        error = "; ".join(dict.fromkeys(watch.errors)) if watch.ended == INCOMPLETE else watch.errors[0]
+        return EngineOutcome(exit_status, error, is_disconnected=is_disconnected)
     if stopped_by is not None:
         return EngineOutcome(INCOMPLETE, f"interrupted by {signal.Signals(stopped_by).name}", stopped_by=stopped_by)
     output = () if watch.started else tuple(watch.launcher_output)

@@ -114,7 +114,8 @@ def bench(
     by_size = show_so_far if len(plan.rows) == 1 else None
     context = replace(context, stop_s=STOP_S, on_size=by_size)
     try:
-        result = measurement.measure(context, plan, output, [*options, *(["--by-size"] if by_size else [])])
+        words = [*options, measurement.SKIP_REFUSED, *(["--by-size"] if by_size else [])]
+        result = measurement.measure(context, plan, output, words)
     except (KeyboardInterrupt, StoppedError):
         show_so_far()
         raise

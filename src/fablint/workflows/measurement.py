@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from fablint.plan.check.stages import Stage
 
 
+SKIP_REFUSED = "--skip-refused"  # run option of the engine: transports that do not start here do not end the others
+
+
 @dataclass(frozen=True)
 class MeasurementResult:
     """The run that a launch of the engine left; its state is final."""

@@ -50,8 +50,7 @@ TEST_CASE("every rank connects to each peer once, with the address of the peer")
 TEST_CASE("while a call connects, the watchdog sees that this rank waits for the peer") {
     class Reading : public RecordingTransport {
       public:
-        explicit Reading(RankGroup& rank_group)
-            : RecordingTransport("7 host"), heartbeat_(rank_group.heartbeat()) {}
+        explicit Reading(RankGroup& rank_group) : RecordingTransport("7 host"), heartbeat_(rank_group.heartbeat()) {}
         void connect(int, const std::string&) override { reading = heartbeat_.read(); }
         Heartbeat::Reading reading{};
 

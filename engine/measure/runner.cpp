@@ -183,8 +183,7 @@ void Runner::connect_anew() {
 
 RowOutcome Runner::run() {
     RowOutcome outcome;
-    outcome.refusal = attempt([&] { connect(); });
-    if (outcome.refusal) return outcome;
+    if ((outcome.refusal = attempt([&] { connect(); }))) return outcome;
     const std::vector<std::int64_t> sizes(row_.sizes.begin(), row_.sizes.end());
     if (context_.facts != nullptr) counters_before_ = context_.facts->counters_of_all_hosts();
     if (context_.store != nullptr)
@@ -201,8 +200,8 @@ RowOutcome Runner::run() {
     report_damage();
     const std::string corrupt = collect_damages();
     outcome.damaged = rank_group_.maximum(damages().empty() ? 0.0 : 1.0) > 0.0;  // the same on all ranks
-    if (context_.store != nullptr)
-        context_.store->end_row(attributes(interrupted_ ? "interrupted" : "complete", corrupt));
+    const char* const state = interrupted_ ? "interrupted" : "complete";
+    if (context_.store != nullptr) context_.store->end_row(attributes(state, corrupt));
     if (interrupted_) return outcome;
     if (row_.pattern_info().osu_table) outcome.table = table();
     if (row_.retest > 0) outcome.slowest = slowest_.collect(rank_group_);

@@ -10,6 +10,7 @@ import pytest
 from analyse_cases import named, reported
 
 from fablint.analyse import diagnose
+from fablint.analyse.findings.paths.pair_moments import _products_up_to
 from fablint.model import Diagnosis, Row, Run, State
 from fablint.simulate import Noise, SimulatedFabric, SimulatedRow, full_mesh
 from fablint.simulate.rounds import all_rounds
@@ -175,7 +176,7 @@ def test_slow_in_one_moment_is_not_judged_and_measured_again() -> None:
 
 
 def test_slow_in_two_rows_is_not_judged_where_many_others_are_slow_once() -> None:
-    """3 and 3 other pairs of 120 are slow in one row: 3 x 3 / 120 pairs are slow in both by chance, more than 0.025."""
+    """3 and 3 other pairs of 120 are slow in one row: too many for a pair that is slow in both not to be by chance."""
     run = two_rows()
     others = ([(0, 5), (1, 9), (4, 15)], [(3, 10), (6, 12), (7, 14)])
     rows = []
@@ -187,6 +188,15 @@ def test_slow_in_two_rows_is_not_judged_where_many_others_are_slow_once() -> Non
     assert named(diagnosis, State.SUSPECT) == set()
     (finding,) = (one for one in diagnosis.verdict.findings if one.state is State.NOT_JUDGED)
     assert ref("route", "h02", "h13") in finding.components
+
+
+def test_the_numbers_of_pairs_that_are_slow_in_two_rows_by_chance() -> None:
+    """Of n pairs with independent ranks in two rows, products of two ranks up to p are expected D(p) / n times."""
+    assert [_products_up_to(number) for number in (1, 2, 3, 9)] == [1, 3, 5, 23]
+    draw, pairs, most = np.random.default_rng(1), 120, 9
+    ranks = np.arange(1, pairs + 1)
+    found = [np.count_nonzero(ranks * draw.permutation(ranks) <= most) for _ in range(4000)]
+    assert np.mean(found) == pytest.approx(_products_up_to(most) / pairs, rel=0.1)
 
 
 @pytest.mark.parametrize(

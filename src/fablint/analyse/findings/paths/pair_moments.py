@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence, Set
 from itertools import combinations
+from math import isqrt
 
 from fablint.analyse.detect.view import ViewResult
 from fablint.model import Placement
@@ -29,7 +30,8 @@ def slow_at_two_times(views: Sequence[ViewResult], placement: Placement, chance:
     """Return the pairs of hosts that are slow in both directions in two rows, and not by chance.
 
     Pairs that are slow in one of two rows only are its moments of load. If k and l of them are as slow as a pair in
-    each row, then (k + 1) (l + 1) / n of n pairs are so slow in both rows by chance.
+    each row, its ranks have the product (k + 1) (l + 1). Of n pairs whose ranks in two rows are independent, as many
+    have a product as low by chance as there are such products of two ranks, divided by n.
 
     Parameters
     ----------
@@ -48,9 +50,16 @@ def slow_at_two_times(views: Sequence[ViewResult], placement: Placement, chance:
         both = losses.keys() & other_losses.keys()
         pairs = min(first.slowest.measured, second.slowest.measured)
         as_slow = _numbers_as_slow(losses, both), _numbers_as_slow(other_losses, both)
-        by_chance = {ends: (as_slow[0][ends] + 1) * (as_slow[1][ends] + 1) / pairs for ends in both}
+        products = {ends: (as_slow[0][ends] + 1) * (as_slow[1][ends] + 1) for ends in both}
+        by_chance = {ends: _products_up_to(product) / pairs for ends, product in products.items()}
         found |= {ends for ends, number in by_chance.items() if number <= chance / len(twos)}
     return found
+
+
+def _products_up_to(most: int) -> int:
+    """Return how many pairs of two positive numbers have a product up to a number: those below the square twice."""
+    root = isqrt(most)
+    return 2 * sum(most // number for number in range(1, root + 1)) - root**2
 
 
 def _losses(view: ViewResult, placement: Placement) -> Mapping[Ends, float]:

@@ -32,6 +32,12 @@ def many_faults(count):
     )
 
 
+def test_the_headline_counts_findings_by_their_state():
+    found = [finding_cases.finding(State.CONFOUNDED, "host", f"n{index}") for index in range(2)]
+    summary = console_summary(healthy_case()[0], diagnose(healthy_case()[0], None, "incomplete", found))
+    assert summary.splitlines()[0].startswith("INCOMPLETE  2 confounded findings; ")
+
+
 @pytest.mark.parametrize("width", [80, 100, 40])
 @pytest.mark.parametrize("case", [healthy_case, fault_case, incomplete_case, lambda: many_faults(400)])
 def test_summary_stays_within_25_lines_and_the_width(case, width):

@@ -37,7 +37,8 @@ def headline(verdict: Verdict) -> str:
         (state, sum(finding.state is state for finding in verdict.findings))
         for state in (State.FAULT, State.SUSPECT, State.CONFOUNDED)
     ]
-    found = [units.plural(count, state.lower()) for state, count in counts if count]
+    named = {State.CONFOUNDED: "confounded finding"}
+    found = [units.plural(count, named.get(state, state.lower())) for state, count in counts if count]
     if is_not_judged(verdict) and not found:
         return verdict.not_judged
     known = sum(finding.state is State.SUPPRESSED for finding in verdict.findings)

@@ -17,7 +17,7 @@ from fablint.text.evidence_sentences import sentences
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.host_triage import HostTriage
-from fablint.workflows.recovery.pair_trials import WATCHDOG_S, PairTrials
+from fablint.workflows.recovery.pair_trials import WATCHDOG_S, PairTrials, StallCause, cause_of
 
 HOSTS = ["h0", "h1", "h2", "h3", "h4"]
 Entry = Mapping[str, Any]
@@ -303,3 +303,13 @@ def test_what_is_new_is_said(cluster: FakeCluster) -> None:
     cluster.silent = {"h4"}
     assert find_failed(triage)
     assert notes.said[-1] == "fablint: host h4 is excluded: no answer within 20 s"
+
+
+def test_the_end_that_requests_a_connection_knows_more_than_the_one_that_accepts_it() -> None:
+    accepts = {**stalled("h1"), "reason": "failed (no TCP connection from the rank within 8 s)"}
+    requests = {**stalled("h2"), "reason": "failed (no TCP connection (10.0.0.2: No route to host))"}
+    assert cause_of([(accepts, "h2"), (requests, "h1")]) == StallCause(
+        "no TCP connection (10.0.0.2: No route to host)", "h1"
+    )
+    assert cause_of([(accepts, "h2")]) == StallCause("no TCP connection from the rank within 8 s", "h2")
+    assert cause_of([(stalled("h1"), "h2")]) is None

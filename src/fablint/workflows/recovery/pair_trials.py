@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +20,9 @@ _ROWS = (
     RowSpec("latency", sizes=(SMALL,), samples=5),
     RowSpec("bandwidth", sizes=(LARGE,), window=2, warmup=(0, 0), samples=1),
 )
+
+
+_OF_ACCEPTING_END = re.compile(r"no TCP connection from the rank within \d+ s")
 
 
 @dataclass(frozen=True)
@@ -84,9 +88,14 @@ def _stall(run: Run) -> TrialFailure:
 
 
 def cause_of(reports: Iterable[tuple[Entry, str]]) -> StallCause | None:
-    """Return the first cause other than silence in reports of failed ranks, each with the host of the rank that
-    reports."""
+    """Return the cause in reports of failed ranks, each with the host of the rank that reports; None if all report
+    silence.
+
+    The rank that requests a connection knows why there is none. The rank that accepts it knows the time only, and may
+    report first.
+    """
     from fablint.measure import FailedRank
 
-    causes = (StallCause(FailedRank(**entry).cause, host) for entry, host in reports)
-    return next((cause for cause in causes if cause.text), None)
+    causes = [StallCause(FailedRank(**entry).cause, host) for entry, host in reports]
+    known = [cause for cause in causes if cause.text]
+    return next((cause for cause in known if not _OF_ACCEPTING_END.fullmatch(cause.text)), next(iter(known), None))

@@ -99,7 +99,7 @@ def test_a_transport_that_does_not_start_does_not_end_the_others(bench, tmp_path
     done = bench("latency --sizes 8 --samples 5 --transport ofi,tcp --ofi-provider nonesuch -o x.run")
     assert done.returncode == 3
     assert done.stderr.strip().startswith(reason)
-    assert "# fablint: messages over the transport tcp" in done.stdout
+    assert done.stdout.startswith("# fablint latency over 1 transport, 5 blocks each")
     measured = [json.loads(path.read_text())["attributes"] for path in (tmp_path / "x.run").glob("latency-*/zarr.json")]
     assert {(row["transport"], row["state"]) for row in measured} == {("tcp", "complete")}
 

@@ -56,8 +56,14 @@ class TransportComparison:
         return figure and figure * (1e-6 if units.is_rate(self.quantity) else 1e6)
 
 
-def transport_comparisons(rows: Sequence[Row]) -> list[TransportComparison]:
-    """Return a comparison for each measurement that several of the rows did over different media.
+def are_compared(rows: Sequence[Row]) -> bool:
+    """Return whether the rows are over several media, or blocks of one measurement over the only one that started."""
+    workloads = {part.workload for row in rows for part in conditions(row)}
+    return len({row.medium for row in rows}) > 1 or (len(rows) > 1 and len(workloads) == 1)
+
+
+def transport_comparisons(rows: Sequence[Row], fewest: int = 2) -> list[TransportComparison]:
+    """Return a comparison for each measurement that several of the rows did over at least `fewest` different media.
 
     The figure of a block (a row) is the geometric mean of its pairs, each with the median of its samples. The figure of
     a medium is the geometric mean of its blocks, its ratio the mean of the ratios of blocks with the same number, with
@@ -67,7 +73,7 @@ def transport_comparisons(rows: Sequence[Row]) -> list[TransportComparison]:
     for row in rows:
         for part in conditions(row) if run_facts.statistic(row) and "retest_of" not in row.attributes else ():
             groups.setdefault(part.workload, {}).setdefault(part.medium, []).append(part)
-    return [_comparison(of_media) for of_media in groups.values() if len(of_media) > 1]
+    return [_comparison(of_media) for of_media in groups.values() if len(of_media) >= fewest]
 
 
 def _comparison(of_media: dict[Medium, list[Row]]) -> TransportComparison:

@@ -159,3 +159,14 @@ def test_a_wrong_routing_makes_no_fault_of_pairs_that_share_links() -> None:
     declared = replace(TREE.topology, routing=Routing("ecmp"))
     for seed in range(4):
         assert named(diagnose(measured(TREE, "matrix", seed=seed), declared)) == set()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3])
+def test_the_only_paths_over_the_core_are_as_late_as_their_cables_explain(seed: int) -> None:
+    """Two groups: nothing of the kind to compare their paths with, but four cables between switches are known."""
+    tree = fat_tree(2, 3)
+    findings = diagnose(simulate(tree, seed=seed), tree.topology).verdict.findings
+    assert {finding.state for finding in findings} == {State.OK, State.NOT_JUDGED}  # few pairs cross each link
+    late = Fault(ref("link", "agg0", "core0"), added_latency_s=6e-6)
+    findings = diagnose(simulate(tree, faults=[late], seed=seed), tree.topology).verdict.findings
+    assert (findings[0].state, findings[0].name) == (State.FAULT, "agg0>core0")

@@ -22,6 +22,7 @@ from fablint.report.tables.osu_start import osu_hello, osu_init
 from fablint.report.tables.pairs import pairs
 from fablint.report.tables.table import Options, Several, Table, stacked
 from fablint.report.tables.transports import transports
+from fablint.report.transport_comparison import are_compared
 
 __all__ = ["TABLES", "BenchTable", "Options", "Several", "Table", "bench_table", "benchmark_table", "render_table"]
 
@@ -89,7 +90,7 @@ def benchmark_table(run: Run, name: str, percentiles: Sequence[float] = (), full
         raise UsageError(f"{run.path or 'the run'} has no row: nothing was measured", "measure it again")
     if name in _OF_STARTS:
         return _OF_STARTS[name](run)
-    is_comparison = len({row.medium for row in rows}) > 1
+    is_comparison = are_compared(rows)
     tables: dict[str, list[Row]] = {}
     for row in rows if not is_comparison else ():
         tables.setdefault(_table_of(name, row), []).append(row)

@@ -9,7 +9,13 @@ from typing import Any
 from fablint.model import Row, Run
 from fablint.model.figures.gpu_use import path_words
 from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, refuse, stacked
-from fablint.report.transport_comparison import ComparedMedium, Ratio, TransportComparison, transport_comparisons
+from fablint.report.transport_comparison import (
+    ComparedMedium,
+    Ratio,
+    TransportComparison,
+    are_compared,
+    transport_comparisons,
+)
 from fablint.text import units
 
 
@@ -22,7 +28,7 @@ def transports(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The table shows none of the rows, or does not have an option that is set.
     """
     refuse("transports", options, "percentiles", "full", "slowest")
-    found = transport_comparisons(rows)
+    found = transport_comparisons(rows, 1 if are_compared(rows) and len({row.medium for row in rows}) == 1 else 2)
     if not found:
         wanted = "rows that measured the same over several transports"
         raise nothing_suits("transports", run, rows, wanted, "measure them with --transport mpi,tcp")
@@ -33,7 +39,7 @@ def heading(run: Run, comparison: TransportComparison) -> str:
     """Return what was measured, over how many transports and pairs."""
     blocks = f", {units.plural(comparison.blocks, 'block')} each" if comparison.blocks > 1 else ""
     return (
-        f"{comparison.kernel} over {len(comparison.media)} transports{blocks}, "
+        f"{comparison.kernel} over {units.plural(len(comparison.media), 'transport')}{blocks}, "
         f"{units.plural(comparison.pairs, 'directed pair')} on {units.plural(len(run.hosts), 'host')}"
     )
 
@@ -55,10 +61,11 @@ def cells(comparison: TransportComparison) -> list[list[str]]:
 
 
 def _rendered(run: Run, comparison: TransportComparison) -> Rendered:
+    ratios = f"; ratios to {comparison.media[0].medium.label}" if len(comparison.media) > 1 else ""
+    interval = " with their 95 % interval over the blocks" if ratios and comparison.blocks > 1 else ""
     comments = [
         f"# fablint {heading(run, comparison)}",
-        f"# medians; ratios to {comparison.media[0].medium.label}"
-        + (" with their 95 % interval over the blocks" if comparison.blocks > 1 else ""),
+        f"# medians{ratios}{interval}",
         *(f"# {label}: {path}" for label, path in _paths(run, comparison)),
     ]
     head, *body = cells(comparison)

@@ -35,6 +35,14 @@ def most_hop_s(on_switch_s: Floats | float) -> Floats:
     return np.asarray(np.maximum(GEOMETRY_S, on_switch_s), dtype=np.float64)
 
 
+def most_cables_s(cables: int) -> float:
+    """Return the largest time that so many known cables between two switches add, in s; 0 if their number is unknown.
+
+    A switch for each, and a longer cable.
+    """
+    return cables * HOP_S + CABLE_S if cables else 0.0
+
+
 def most_extra_s(on_switch_s: Floats | float, *, unknown_lengths: bool) -> Floats:
     """Return the largest time that the geometry of a path adds to a small message, in s.
 

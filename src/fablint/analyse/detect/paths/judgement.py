@@ -49,6 +49,7 @@ class PathJudgements:
     edge: Floats  # log time of messages on the switches at both ends, NaN where unknown
     edge_error: Floats  # standard error of that from scatter beyond the noise of all pairs
     kind: Codes
+    cables: Codes  # (k,) cables of each path of small messages, 0 where their number is unknown
     group: Codes  # (S,) group of each switch
     tolerance: Floats  # log-effect that a healthy member of the kind may have
     unknown_lengths: bool  # whether the numbers of cables of the paths are unknown

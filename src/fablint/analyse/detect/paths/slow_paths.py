@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats
-from fablint.analyse.detect.paths.geometry import MOST_HOPS, most_hop_s
+from fablint.analyse.detect.paths.geometry import MOST_HOPS, most_cables_s, most_hop_s
 from fablint.analyse.detect.paths.judgement import Judgement, Measure, PathJudgements, Reference, error_quantile
 from fablint.analyse.detect.paths.steadiness import judge_steadiness
 from fablint.analyse.fit.path_levels import PathLevels
@@ -65,7 +65,10 @@ def judge_paths(
     """
     size = levels.level.size
     edge, edge_error = _edges(levels, measure.tolerance)
-    kind = _kinds(levels, group, apart if measure.latency else None)
+    cables = np.zeros(size, dtype=np.int64)
+    if apart is not None and measure.latency:
+        cables = np.maximum(apart[levels.src, levels.dst], 0).astype(np.int64)
+    kind = _kinds(levels, group, cables)
     nothing = np.full(size, np.nan)
     judgements = PathJudgements(
         levels,
@@ -75,6 +78,7 @@ def judge_paths(
         edge,
         edge_error,
         kind,
+        cables,
         group,
         np.full(size, measure.tolerance),
         unknown_lengths=unknown_lengths,
@@ -88,10 +92,9 @@ def judge_paths(
     return judgements
 
 
-def _kinds(levels: PathLevels, group: Codes, apart: Codes | None) -> Codes:
+def _kinds(levels: PathLevels, group: Codes, cables: Codes) -> Codes:
     """Return the (k,) number of the kind of each entry."""
     near = (group[levels.src] == group[levels.dst]).astype(np.int64)
-    cables = np.zeros_like(near) if apart is None else np.maximum(apart[levels.src, levels.dst], 0).astype(np.int64)
     return np.asarray((cables * 2 + near) * 2 + levels.shared)
 
 
@@ -293,7 +296,7 @@ def _whole_kind(
         extra_s = float(np.median(np.exp(levels.level[reference]) - np.exp(edge)))
         hop_s = _hop_s(judgements, int(reference[0]))
         several = components >= FEWEST_MEMBERS or judgements.unknown_lengths
-        most_s = MOST_HOPS * hop_s if several else hop_s
+        most_s = MOST_HOPS * hop_s if several else max(hop_s, most_cables_s(int(judgements.cables[reference[0]])))
         if extra_s <= most_s:
             return
         is_sure = components < FEWEST_MEMBERS and extra_s > MOST_HOPS * hop_s

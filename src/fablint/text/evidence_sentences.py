@@ -301,6 +301,7 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "pair_misses": lambda v: f"{_figure(v, v['value'])}; {_limits(v)}",
     # not judged, healthy
     "few_hosts": "measured with fewer than {fewest} other hosts",
+    "few_judged_hosts": "half of its hosts or more are not judged",
     "heterogeneous": "so heterogeneous that a loss of {hidden:.0%} may be healthy",
     "few_link_pairs": "each crossed by fewer than {fewest} measured pairs",
     "shared_ecmp_paths": "ECMP paths of concurrent pairs: a pair that shares a link is as slow as one on a slow link",

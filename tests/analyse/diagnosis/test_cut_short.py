@@ -14,6 +14,7 @@ from fablint.model import Row, Run, State, Topology
 from fablint.simulate import Noise, fat_tree, simulate
 
 FABRIC = fat_tree(4, 2)
+SWITCHES = sorted(set(FABRIC.topology.host_switch.values()))
 MEASURED = simulate(FABRIC, seed=1, noise=Noise(scale=0.01))
 
 
@@ -50,3 +51,20 @@ def test_a_run_of_which_most_is_missing_is_judged_without_a_warning(topology: To
         for seed in range(20):
             verdict = diagnose(cut_run(seed), topology).verdict
             assert [finding for finding in verdict.findings if finding.state is State.FAULT] == [], seed
+
+
+def test_a_switch_is_healthy_only_if_most_of_its_hosts_are_judged() -> None:
+    behind = {switch: {host for host, at in FABRIC.topology.host_switch.items() if at == switch} for switch in SWITCHES}
+    states = set()
+    for seed in range(20):
+        findings = diagnose(cut_run(seed), FABRIC.topology).verdict.findings
+        unjudged = {
+            host for one in findings if any(each.kind == "few_hosts" for each in one.evidence) for host in one.hosts
+        }
+        for finding in findings:
+            if finding.component == "switch":
+                states.add(finding.state)
+            if finding.component == "switch" and finding.state is State.OK:
+                assert finding.effect is not None, seed
+                assert all(2 * len(behind[name] & unjudged) < len(behind[name]) for name in finding.nodes), seed
+    assert states == {State.OK, State.NOT_JUDGED}

@@ -254,7 +254,7 @@ def _second_mode(
     limit
         From which a measurement is slow.
     repeats
-        TimedMeasurements of a slow pair: they depend on each other, and count as one.
+        Measurements of a slow pair: they depend on each other, and count as one.
     chance
         Largest probability of a gap in a tail of the noise.
     """

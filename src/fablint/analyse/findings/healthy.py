@@ -188,6 +188,28 @@ def hidden_losses(
     return findings, kept_hosts, kept_links
 
 
+def unseen_switches(
+    views: Sequence[ViewResult], placement: Placement, switches: Mask, settings: Settings
+) -> tuple[list[Finding], Mask]:
+    """NOT JUDGED finding for switches whose hosts may hide a loss in scope, and the mask of the others.
+
+    The bound of a switch is the median of those of its hosts. Hosts that are not judged may hide any loss.
+    """
+    kept = switches.copy()
+    rows: dict[str, None] = {}
+    for view in views:
+        is_known = judged_hosts(view, settings) & ~np.isnan(view.host_bound)
+        bounds = np.where(is_known, np.fmax(view.host_bound, 0.0), np.inf)
+        for code in np.flatnonzero(switches).tolist() if "switch" in view.compared else ():
+            hidden = relative(float(np.median(bounds[_hosts_of(placement, code)])), view.quantity)
+            if abs(hidden) > settings.loss_in_scope:
+                kept[code] = False
+                rows[view.row] = None
+    names = [placement.switches[code] for code in np.flatnonzero(switches & ~kept).tolist()]
+    reason, remedy = seen("few_judged_hosts"), advise("measure_more_partners")
+    return [_not_judged((ComponentRef.of("switch", names),), list(rows), reason, remedy)] if names else [], kept
+
+
 def clean_parts(
     views: Sequence[ViewResult], placement: Placement, routes: Routes | None, hosts: Mask, switches: Mask, links: Mask
 ) -> list[Finding]:
@@ -206,7 +228,7 @@ def clean_parts(
             findings.append(_ok((ComponentRef.of("host", names),), quantity, bounds[:, hosts], evidence))
         if switches.any() and any("switch" in view.compared for view in informative):
             names = [placement.switches[switch] for switch in np.nonzero(switches)[0]]
-            medians = [np.median(bounds[:, _hosts_of(placement, int(s))]) for s in np.nonzero(switches)[0]]
+            medians = [np.nanmedian(bounds[:, _hosts_of(placement, int(s))]) for s in np.nonzero(switches)[0]]
             evidence = seen("healthy_switches")
             findings.append(_ok((ComponentRef.of("switch", names),), quantity, np.array(medians), evidence))
         if routes is not None and links.any():

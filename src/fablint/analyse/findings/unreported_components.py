@@ -17,6 +17,7 @@ from fablint.analyse.findings.healthy import (
     judged_hosts,
     judged_links,
     unjudged,
+    unseen_switches,
 )
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, State
@@ -61,7 +62,8 @@ def unreported_findings(
             links[link] &= (routes.switches[a], routes.switches[b]) not in concerned
     result += unjudged(judged, placement, routes, judgeable, settings, named=named)
     hidden, hosts, links = hidden_losses(judged, placement, routes, hosts, links, settings)
-    return result + hidden + clean_parts(judged, placement, routes, hosts, switches, links)
+    unseen, switches = unseen_switches(judged, placement, switches, settings)
+    return result + hidden + unseen + clean_parts(judged, placement, routes, hosts, switches, links)
 
 
 def _hidden(switch: str, hosts: Sequence[str]) -> Finding:

@@ -244,7 +244,8 @@ def path_bounds(paths: Paths | None, placement: Placement) -> PathBounds:
     levels, judged = paths.levels, paths.judgements
     z = -float(ndtri(0.05 / max(1, entries.size)))
     loss = levels.level - judged.reference
-    upper = np.fmax(levels.upper - judged.reference, loss + z * levels.error)
+    # A path that seems faster than its kind may by chance have been measured so: the error is what it can hide.
+    upper = np.fmax(levels.upper - judged.reference, np.maximum(loss, 0.0) + z * levels.error)
     upper[[judgement is Judgement.FEW for judgement in judged.of]] = np.nan
     return PathBounds(
         tuple(PathKey(*path, directed=not levels.bidirectional) for path in best),

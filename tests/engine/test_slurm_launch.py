@@ -166,7 +166,9 @@ def test_a_host_that_dies_or_stalls_is_named(bed: Bed, tmp_path: Path, method: S
     assert (said["status"], {*said["lost"]}, said["apart"]) == (3, {ORDER[VICTIM]}, False)
 
 
-@pytest.mark.parametrize("method", [*WAYS, WITHOUT_MPI[0]])
+# mpirun first: after the cut of a Slurm job, the start of the next Open MPI failed in half of the runs, in a TCP
+# connection. The cause is not known.
+@pytest.mark.parametrize("method", [*reversed(WAYS), WITHOUT_MPI[0]])
 def test_a_host_that_is_cut_off_is_one_of_two_named(bed: Bed, tmp_path: Path, method: StartMethod) -> None:
     path = tmp_path / "a.run"
     process = bed.in_progress(method, path)

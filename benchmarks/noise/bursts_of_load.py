@@ -70,21 +70,28 @@ def disturb(row: Row, host: np.ndarray, kind: str, burst: str, rng: np.random.Ge
         times[hit] *= np.exp(rng.exponential(SLOWER[row.quantity], (np.count_nonzero(hit), 1)))
 
 
-def measured_run(fabric: Fabric, order: str, kind: str, burst: str, *, faulty: bool, seed: int) -> Run:
-    """Return a run of all pairs in rounds."""
+def disturbed_run(fabric: Fabric, order: str, kind: str, burst: str, seed: int) -> Run:
+    """Return a run of all pairs in rounds beside bursts of load; its arrays may be changed."""
     rows = (SimulatedRow("latency", (8,), order), SimulatedRow("bandwidth", (1 << 20,), order))  # type: ignore[arg-type]
     rounds = all_rounds(len(fabric.hosts))
     run = SimulatedFabric(fabric, noise=Noise("lognormal", spike_share=0.0), seed=seed).measure(rounds, rows)
     rng = np.random.default_rng([seed, 7])
     host = np.arange(len(fabric.hosts))
-    rows_disturbed = []
+    disturbed = []
     for row in run.rows:
         row = replace(row, arrays={name: np.array(values) for name, values in row.arrays.items()})
         disturb(row, host, kind, burst, rng)
+        disturbed.append(row)
+    return replace(run, rows=tuple(disturbed))
+
+
+def measured_run(fabric: Fabric, order: str, kind: str, burst: str, *, faulty: bool, seed: int) -> Run:
+    """Return a run beside bursts of load, with a slow route if it is `faulty`."""
+    run = disturbed_run(fabric, order, kind, burst, seed)
+    for row in run.rows:
         for a, b in (ROUTE, ROUTE[::-1]) if faulty else ():
             row.arrays["time_median"][a, row.arrays["dst"][a] == b] *= np.exp(LOSS[row.quantity])
-        rows_disturbed.append(row)
-    return replace(run, rows=tuple(rows_disturbed))
+    return run
 
 
 def trial(fabric: str, order: str, kind: str, burst: str, faulty: bool, seed: int) -> Counter[str]:

@@ -12,18 +12,14 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from bursts_of_load import disturb
+from bursts_of_load import disturbed_run
 
 from fablint.analyse import diagnose
 from fablint.model import Finding, Run
-from fablint.simulate import Fabric, Noise, full_mesh
-from fablint.simulate.rounds import all_rounds
-from fablint.simulate.simulated_rows import SimulatedRow
-from fablint.simulate.simulation import SimulatedFabric
+from fablint.simulate import Fabric, full_mesh
 
 FABRICS = {"16 hosts": (4, 4), "64 hosts": (8, 8)}
 PLACES = ("same switch", "two switches")
@@ -36,20 +32,12 @@ def measured_run(
     fabric: Fabric, order: str, kind: str, burst: str, slow: tuple[int, ...], loss: float, seed: int
 ) -> Run:
     """Return a run of all pairs in rounds, in which messages of some hosts take 1 / (1 - loss) of their time."""
-    rows = (SimulatedRow("latency", (8,), order), SimulatedRow("bandwidth", (1 << 20,), order))  # type: ignore[arg-type]
-    run = SimulatedFabric(fabric, noise=Noise("lognormal", spike_share=0.0), seed=seed).measure(
-        all_rounds(len(fabric.hosts)), rows
-    )
-    rng = np.random.default_rng([seed, 7])
-    disturbed = []
+    run = disturbed_run(fabric, order, kind, burst, seed)
     for row in run.rows:
-        row = replace(row, arrays={name: np.array(values) for name, values in row.arrays.items()})
-        disturb(row, np.arange(len(fabric.hosts)), kind, burst, rng)
         partner = row.arrays["dst"]
         is_slow = np.isin(np.arange(partner.shape[0]), slow)[:, None] | np.isin(partner, slow)
         row.arrays["time_median"][is_slow & (partner >= 0)] /= 1 - loss
-        disturbed.append(row)
-    return replace(run, rows=tuple(disturbed))
+    return run
 
 
 def trial(fabric: str, place: str, order: str, kind: str, burst: str, loss: float, seed: int) -> Counter[str]:

@@ -196,12 +196,13 @@ def unseen_switches(
     The bound of a switch is the median of those of its hosts. Hosts that are not judged may hide any loss.
     """
     kept = switches.copy()
+    behind = {code: _hosts_of(placement, code) for code in np.flatnonzero(switches).tolist()}
     rows: dict[str, None] = {}
     for view in views:
         is_known = judged_hosts(view, settings) & ~np.isnan(view.host_bound)
         bounds = np.where(is_known, np.fmax(view.host_bound, 0.0), np.inf)
-        for code in np.flatnonzero(switches).tolist() if "switch" in view.compared else ():
-            hidden = relative(float(np.median(bounds[_hosts_of(placement, code)])), view.quantity)
+        for code, hosts in behind.items() if "switch" in view.compared else ():
+            hidden = relative(float(np.median(bounds[hosts])), view.quantity)
             if abs(hidden) > settings.loss_in_scope:
                 kept[code] = False
                 rows[view.row] = None

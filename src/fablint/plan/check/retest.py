@@ -106,7 +106,7 @@ def plan_retest(
     """Return rounds with pairs that test the reported components, and with pairs that show what is healthy now.
 
     Slow pairs that no component explains are measured several times, as in a check. Only hosts that take
-    part are started, with all their ranks. None where no pair would tell, or there is no time.
+    part are started, with all their ranks. None where no pair would tell, or the time does not suffice.
     """
     names = run.rank_host
     nics = run.attributes.get("rank_nic") or ()

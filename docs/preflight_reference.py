@@ -19,7 +19,8 @@ letters, because `sinfo -R` shows 20 letters of a reason.
 
 * `fail`: the host is unfit. `warn`: the host can be used. `info`: reported, nothing else. Some checks that can fail
   warn of less severe deviations; their rule names these.
-* Similar hosts have the same machine (vendor and product name); most: more than half of them, and at least two.
+* Similar hosts are of one class: the same machine (vendor and product name), CPU model and cards; most: more than half
+  of them, and at least two.
 * A fact that cannot be seen is skipped with its reason; output that is not understood is an error. Neither is a pass.
 * Error counters are judged by their growth: within the snapshot's window, and per hour since the last reading and those
   of an hour and of a day ago, if the host was not booted since; at the first reading by totals of similar hosts.

@@ -4,7 +4,7 @@
     reframe -C site_config.py -c fablint_checks.py -r -n FablintCheck -S FablintCheck.suite=acceptance
 
 fablint starts the ranks itself, with the launcher of the MPI library, inside the job that ReFrame submits. Figures are
-read from the JSON output. References of a system are set with `-S` or in a class that inherits one of these.
+read from the JSON output. References of a system are set in a class that inherits one of these.
 """
 
 import json

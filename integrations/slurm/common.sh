@@ -6,7 +6,7 @@
 FABLINT=/opt/fablint/bin/fablint      # the program
 FABLINT_HOME=/var/lib/fablint         # readings of counters and the last result; only root can read it
 FABLINT_TIME_LIMIT=40                 # seconds; Slurm ends a HealthCheckProgram after 60
-FABLINT_MAX_AGE=60                    # seconds for which prolog and epilog use the result of the last health check
+FABLINT_MAX_AGE=60                    # seconds for which the prolog uses the result of the last health check
 FABLINT_SITE_FILE=                    # site.toml of `fablint preflight --learn`, if there is one
 FABLINT_PROMETHEUS=                   # file for the textfile collector, such as /var/lib/node_exporter/fablint.prom
 FABLINT_NODE=${SLURMD_NODENAME:-$(uname -n)}

@@ -6,7 +6,7 @@
     │   ├── BrokenRunError    3  a run directory cannot be read
     │   ├── NotStartedError   3  the ranks of a launch did not start
     │   └── StoppedError      3  a signal, or the end of the job, ended the measurement
-    ├── PreflightError        4  a host is not fit to be measured
+    ├── PreflightError        4  a host is not fit to be measured, or lacks a program that a measurement needs
     ├── TooManyError          6  more hosts would be drained than --most allows
     └── InternalError         5  a defect of fablint
 
@@ -23,7 +23,7 @@ EXIT_CODES: Mapping[int, str] = {
     1: "a fault was found, or a payload was damaged",
     2: "wrong usage: nothing was started",
     3: "incomplete or undecided: what was measured is kept",
-    4: "refused by preflight",
+    4: "refused by preflight, or a program that a measurement needs is missing",
     5: "internal error",
     6: "act would drain more hosts than it may",
     INTERRUPTED: "interrupted with Ctrl-C: what was measured is kept",
@@ -74,7 +74,7 @@ class NotStartedError(IncompleteError):
 
 
 class PreflightError(FablintError):
-    """A host is not fit to be measured."""
+    """A host is not fit to be measured, or lacks a program that a measurement needs."""
 
     exit_code = 4
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fablint.cli.options import baseline_option, findings_option, runs_argument, site_option, topology_option
+from fablint.cli.options import baseline_option, findings_option, run_site_option, run_topology_option, runs_argument
 from fablint.cli.result_files import result_file_options
 from fablint.cli.session import Session, all_option, verb
 
 
 @verb(short_help="Analyse a run: localise faults.")
 @runs_argument
-@topology_option
+@run_topology_option
 @findings_option
-@site_option
+@run_site_option
 @baseline_option
 @result_file_options
 @all_option

@@ -122,8 +122,8 @@ def bench(session: Session, name: str | None, listing: bool, output: Path | None
     """Measure the benchmark NAME and print its table.
 
     NAME is a kernel (latency, bandwidth, put_latency, ...), measured until the figure is stable, or a benchmark of OSU
-    (with or without osu_), LinkTest, net_sanitizer, HPE, SDSC or GPCNeT, with the protocol and the counts of the
-    original. --list shows all. NAME --help shows the options of NAME; others are refused.
+    (with or without osu_), LinkTest, net_sanitizer, HPE, SDSC, GPCNeT or nccl-tests, with the protocol and the counts
+    of the original. --list shows all. NAME --help shows the options of NAME; others are refused.
 
     \b
     Examples:

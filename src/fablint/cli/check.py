@@ -80,7 +80,7 @@ def check(session: Session, output: Path | None, mpicxx: Path | None, **values: 
     On a cluster every host is first checked (fablint preflight) and located at its switch; unfit hosts are not
     measured. Then the levels follow: ranks of one host, hosts of one switch, of one group, of different groups. Hosts
     that fail a level are excluded from the next. Only the rounds of a host that dies or stalls are lost. Suspects are
-    measured again until every component is decided or the time is over; undecided components are reported.
+    measured again until every component is decided, or the rounds or the budget end; undecided ones are reported.
 
     The hosts are those of the job (Slurm, PBS) that it runs in, or those of -w or --hostfile, reached by ssh. Outside
     of a job --submit submits the check to the scheduler and waits; --dry-run prints the script.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fablint.cli.options import FILE, RUN, topology_option
+from fablint.cli.options import FILE, RUN, run_topology_option
 from fablint.cli.session import Session, in_colour, verb
 from fablint.errors import UsageError
 
@@ -25,7 +25,7 @@ def _margin(_: click.Context, __: click.Parameter, text: str) -> float:
 @verb(short_help="Compare a run with an older one.")
 @click.argument("old", type=RUN, metavar="OLD")
 @click.argument("new", type=RUN, metavar="NEW")
-@topology_option
+@run_topology_option
 @click.option(
     "--margin", callback=_margin, default="3%", show_default=True, metavar="SHARE", help="Loss that is accepted."
 )

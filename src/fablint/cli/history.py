@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fablint.cli.options import FILE, RUN, topology_option
+from fablint.cli.options import FILE, RUN, run_topology_option
 from fablint.cli.param_types import Sizes
 from fablint.cli.session import Session, common_options, verb
 from fablint.errors import BrokenRunError, UsageError
@@ -38,7 +38,7 @@ def history() -> None:
 
 @verb()
 @click.argument("runs", nargs=-1, required=True, type=RUN, metavar="RUN...")
-@topology_option
+@run_topology_option
 @_db_option
 def add(session: Session, runs: tuple[Path, ...], topology: Path | None, file: Path | None) -> int:
     """Add runs to the history: the figures of each scope and host, and the findings.

@@ -60,18 +60,13 @@ nic_option = click.option(
     callback=_nic_names,
     help="NICs that messages take, such as ens3f0np0 or mlx5_0 [detected].",
 )
-topology_option = click.option(
-    "--topology",
-    type=FILE,
-    metavar="FILE",
-    help="Topology file: the switch of each host (YAML) [the run's own].",
-)
-site_option = click.option(
-    "--site",
-    type=FILE,
-    metavar="FILE",
-    help="Site file (TOML): thresholds of pairs, settings of hosts [the run's own].",
-)
+_TOPOLOGY_HELP = "Topology file: the switch of each host (YAML)"
+_SITE_HELP = "Site file (TOML): thresholds of pairs, settings of hosts"
+topology_option = click.option("--topology", type=FILE, metavar="FILE", help=f"{_TOPOLOGY_HELP}.")
+site_option = click.option("--site", type=FILE, metavar="FILE", help=f"{_SITE_HELP}.")
+# Of verbs that read a run.
+run_topology_option = click.option("--topology", type=FILE, metavar="FILE", help=f"{_TOPOLOGY_HELP} [the run's own].")
+run_site_option = click.option("--site", type=FILE, metavar="FILE", help=f"{_SITE_HELP} [the run's own].")
 baseline_option = click.option(
     "--baseline", metavar="NAME", help="Also compare with a baseline: see fablint history baseline."
 )

@@ -10,11 +10,11 @@ import click
 
 from fablint.cli.options import (
     FILE,
+    SUITES,
     budget_option,
     full_option,
     hosts_option,
     ppn_option,
-    suite_option,
     topology_option,
     unequal_option,
 )
@@ -32,7 +32,7 @@ _LOCAL = 8  # ranks that a plan is shown for
 @click.option("--local", "ranks", type=click.IntRange(2), metavar="N", help=f"N ranks on this machine [{_LOCAL}].")
 @hosts_option
 @ppn_option
-@suite_option
+@click.option("--suite", type=click.Choice(SUITES), help="Levels of this suite [none: all distances in one plan].")
 @unequal_option
 @full_option
 @topology_option

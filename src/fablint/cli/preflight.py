@@ -31,7 +31,7 @@ _options = with_options(
         type=click.Choice(LEVELS),
         default="quick",
         show_default=True,
-        help="quick: under 2 s; full: about a minute, and loads the network.",
+        help="quick: under 2 s; full: up to three minutes, and loads the network.",
     ),
     nic_option,
     click.option("--topology", type=FILE, metavar="FILE", help="Topology file with the intended switch of each host."),
@@ -62,7 +62,7 @@ def preflight(session: Session, save: Path | None, **values: Any) -> int:
     With --site hosts are compared with the values of a site file, even if all hosts differ from it; suppressed results
     are printed and do not count. --learn writes such a file: the present values of each class of hosts.
 
-    Exit codes: 0 fit (warnings at most), 1 a host is unfit, 3 a result could not be read.
+    Exit codes: 0 fit (warnings at most), 1 a host is unfit, 3 a result could not be read, or a host not examined.
 
     \b
     Examples:

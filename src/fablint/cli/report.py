@@ -7,7 +7,14 @@ from typing import Any, NamedTuple
 
 import click
 
-from fablint.cli.options import FILE, findings_option, runs_argument, site_option, topology_option, with_options
+from fablint.cli.options import (
+    FILE,
+    findings_option,
+    run_site_option,
+    run_topology_option,
+    runs_argument,
+    with_options,
+)
 from fablint.cli.param_types import Percentiles
 from fablint.cli.result_files import result_file_options
 from fablint.cli.session import Session, all_option, verb
@@ -76,9 +83,9 @@ _selection = with_options(
 
 @verb(short_help="Analyse a run and write the HTML report.")
 @runs_argument
-@topology_option
+@run_topology_option
 @findings_option
-@site_option
+@run_site_option
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="File to write [RUN/report/index.html].")
 @_forms
 @click.option("--table", type=click.Choice(TABLES), help="Print this table instead, without analysis and page.")

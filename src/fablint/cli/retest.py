@@ -11,7 +11,7 @@ from fablint.cli.options import (
     mpicxx_option,
     output_option,
     run_argument,
-    topology_option,
+    run_topology_option,
 )
 from fablint.cli.session import Session, verb
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @verb(short_help="Re-measure the faults and suspects of a run.")
 @run_argument
 @output_option
-@topology_option
+@run_topology_option
 @budget_option
 @mpicxx_option
 @launcher_option

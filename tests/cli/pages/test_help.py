@@ -52,6 +52,11 @@ def test_every_verb_has_an_example_and_the_common_options(path):
         assert option in text
 
 
+def test_only_verbs_that_read_a_run_have_options_with_values_of_the_run():
+    known = {path for path, text in VERBS.items() if "[the run's own]" in " ".join(text.split())}
+    assert known == {f"fablint {verb}" for verb in ("analyse", "compare", "history add", "report", "retest")}
+
+
 def test_the_reference_is_fresh():
     reference = cli_reference()
     assert reference.PAGE.read_text() == reference.render(), "run docs/cli_reference.py"

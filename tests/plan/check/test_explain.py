@@ -8,7 +8,7 @@ from fabrics import dragonfly, fat_tree, two_level
 from simulated_check import SimulatedCheck
 from test_stages import asked
 
-from fablint.model.limits.detection_limits import SMALLEST_FAULT, TOLERANCE
+from fablint.model.limits.detection_limits import FEWEST_LINK_PAIRS, SMALLEST_FAULT, TOLERANCE
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.explain import NOISE, explain, smallest_fault
 from fablint.plan.check.stages import first_stage
@@ -48,9 +48,17 @@ def test_what_collides_is_said():
 
 def test_links_that_too_few_pairs_cross_are_not_promised():
     explanation = explained(asked(two_level(32, 2, 16)))
-    assert explanation.fewest_crossings < 8
+    assert explanation.fewest_crossings < FEWEST_LINK_PAIRS
     assert {sight.part: sight.smallest for sight in explanation.sights}["link"] is None
     assert "  none         smallest bandwidth fault of a link" in explanation.text()
+
+
+def test_links_that_enough_pairs_cross_are_promised():
+    """As many pairs as the diagnosis requires."""
+    explanation = explained(asked(two_level(8, 4, 8)))
+    assert FEWEST_LINK_PAIRS <= explanation.fewest_crossings < 8
+    assert all(sight.smallest for sight in explanation.sights)
+    assert f"(not judged below {FEWEST_LINK_PAIRS})" in explanation.text()
 
 
 @pytest.mark.parametrize("request_", [asked(12), CheckRequest(8), asked(64, full=True)])

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from fablint.model import SCOPES, Scope
-from fablint.model.limits.detection_limits import HYPOTHESES, SMALLEST_FAULT, TOLERANCE, required_evidence
+from fablint.model.limits.detection_limits import (
+    FEWEST_LINK_PAIRS,
+    HYPOTHESES,
+    SMALLEST_FAULT,
+    TOLERANCE,
+    required_evidence,
+)
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import ROWS
 from fablint.plan.check.stages import Stage
@@ -22,7 +28,6 @@ from fablint.topology.routed_placement import RoutedPlacement
 # Noise of a pair's median (standard deviation, relative) that is assumed: of small messages what launches of a
 # healthy cluster differ by, of large ones what a stream of 1 MiB messages differs by.
 NOISE = {"latency": 0.025, "bandwidth": 0.005}
-FEWEST_CROSSINGS = 8  # below it a link is not judged
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ class Explained:
             lines += [
                 f"{self.most_flows:>6.3g} flows   at most on one of {self.links:,} directed links at once",
                 f"{self.colliding:>6.1%}         of the messages share a link with another one",
-                f"{self.fewest_crossings:>6} pairs   at least cross each link (not judged below {FEWEST_CROSSINGS})",
+                f"{self.fewest_crossings:>6} pairs   at least cross each link (not judged below {FEWEST_LINK_PAIRS})",
             ]
         for sight in self.sights:
             what = f"smallest {sight.kernel} fault of a {sight.part}, {sight.measurements} measurements of each"
@@ -126,7 +131,7 @@ def _sights(of_host: int, of_link: int, hosts: int, links: int) -> list[Sight]:
         ends = 2 if kernel == "latency" else 1
         for part, count, parts in (("host", ends * of_host, 2 * hosts), ("link", of_link, links)):
             if parts:
-                judged = part == "host" or count >= FEWEST_CROSSINGS
+                judged = part == "host" or count >= FEWEST_LINK_PAIRS
                 size = smallest_fault(count, NOISE[kernel], 2 * hosts + links) if judged and count else None
                 found.append(Sight(kernel, part, count, NOISE[kernel], size))
     return found

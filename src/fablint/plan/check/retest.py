@@ -32,7 +32,7 @@ from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.text.sentences import finding_facts
 from fablint.topology.routed_placement import RoutedPlacement
 
-PAIRS = 12  # of each part: a link that fewer than 8 pairs cross is not judged
+PAIRS = 12  # of each part: a link that fewer than 6 pairs cross is not judged
 MOST_ROUNDS = 24
 NEAR = 4  # of the pairs, where there are so many on the same switch
 CONTROLS = 8  # healthy pairs in a round

@@ -2,6 +2,7 @@
 
     python benchmarks/analyse_scale.py [--case list,matrix] [--no-report]
     python benchmarks/analyse_scale.py --case matrix --kind mesh --shape 313x32
+    python benchmarks/analyse_scale.py --pages FOLDER       # keep the reports: pages/page_opening.py opens them
 
 `matrix` is every pair of 16,384 hosts of a full mesh, `list` 24 rounds of 97,336 hosts of a fat tree with 584,016
 directed links. Runs are simulated with some faulty components by another process and read from files, so that the peak
@@ -92,8 +93,8 @@ def load(folder: Path, case: Case) -> tuple[Run, tuple[TrueFault, ...]]:
     return Run(None, root, (Row("bandwidth", row, {**arrays, "size": np.array([SIZE])}),)), truth
 
 
-def judge(case: Case, *, report: bool) -> None:
-    """Print the figures of a case."""
+def judge(case: Case, page: Path | None, *, report: bool) -> None:
+    """Print the figures of a case; its report is written to `page`, or only measured."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run, truth = load(folder, case)
@@ -107,7 +108,7 @@ def judge(case: Case, *, report: bool) -> None:
                 print(f"         {finding.state} {finding.component} {finding.name} {finding.direction or ''}")
         print(f"score    {score(diagnosis.verdict.findings, truth)}")
         if report:
-            page = folder / "index.html"
+            page = page or folder / "index.html"
             with timed("report"):
                 write_html(run, diagnosis, page)
             print(f"page     {page.stat().st_size / 1e6:6.1f} MB")
@@ -120,12 +121,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.add_argument("--kind", help="of fabric, instead of the case's own")
     options.add_argument("--shape", help="of fabric, instead of the case's own")
     options.add_argument("--no-report", action="store_true")
+    options.add_argument("--pages", type=Path, help="folder in which the report CASE.html is kept")
     chosen = options.parse_args(arguments)
+    if chosen.pages:
+        chosen.pages.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("spawn")
     for name in chosen.case.split(","):
         own = CASES[name]
         case = Case(own.layout, chosen.kind or own.kind, chosen.shape or own.shape)
-        process = context.Process(target=judge, args=(case,), kwargs={"report": not chosen.no_report})
+        page = chosen.pages and chosen.pages / f"{name}.html"
+        process = context.Process(target=judge, args=(case, page), kwargs={"report": not chosen.no_report})
         process.start()
         process.join()
 

@@ -3,12 +3,13 @@
     python benchmarks/pages/page_opening.py --pages FOLDER [--case 64,1024] [--repetitions 7]
 
 Pages of simulated runs are written to FOLDER by the command line, as a user writes them, and used again by the next
-start of this program. Each repetition starts a browser with a new profile, as in a reader's first visit. Times count
-from the start of the navigation: to the load event, to the first frame that shows the verdict, and to the first frame
-that shows the map (the task after the `requestAnimationFrame` after the change). The map is then dragged for a second
-as a mouse does, at twice its size and zoomed until cells have figures; frames are those in which the browser called
-back, late ones those without one at the display's next turn. On a machine that other programs use, `chrt -r 10` before
-`python` gives the browser its turn first; write FOLDER before, without it.
+start of this program; so is the page of all pairs of 16,384 hosts that `analyse_scale.py --case matrix --pages
+FOLDER` has written (`--case matrix`). Each repetition starts a browser with a new profile, as in a reader's first
+visit. Times count from the start of the navigation: to the load event, to the first frame that shows the verdict, and
+to the first frame that shows the map (the task after the `requestAnimationFrame` after the change). The map is then
+dragged for a second as a mouse does, at twice its size and zoomed until cells have figures; frames are those in which
+the browser called back, late ones those without one at the display's next turn. On a machine that other programs use,
+`chrt -r 10` before `python` gives the browser its turn first; write FOLDER before, without it.
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ def written(name: str, folder: Path) -> Path:
     """The page of a case; its run is simulated and judged where the page is missing."""
     page, run = folder / f"{name}.html", folder / f"{name}.run"
     if not page.exists():
+        if name not in CASES:
+            sys.exit(f"{page} does not exist, and only pages of {', '.join(CASES)} are made here")
         folder.mkdir(parents=True, exist_ok=True)
         subprocess.run([FABLINT, "-q", "simulate", *CASES[name], "-o", run], check=True, stdout=subprocess.DEVNULL)
         done = subprocess.run([FABLINT, "-q", "report", run, "-o", page], stdout=subprocess.DEVNULL)

@@ -1,6 +1,7 @@
 #include "measure/row_attributes.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace fablint {
 
@@ -102,6 +103,39 @@ Json row_attributes(const RowOptions& row, const Schedule& schedule, const RowSt
     if (state.cpu_wait.text() != "null") object.add("cpu_wait_s", state.cpu_wait);
     if (state.tcp_segments.text() != "null") object.add("tcp", state.tcp_segments);
     if (state.devices.text() != "null") object.add("devices", state.devices);
+    return object.json();
+}
+
+std::string collect_damages(RankGroup& rank_group, const std::vector<Damage>& damages) {
+    std::string own;
+    for (const Damage& damage : damages)
+        own += (own.empty() ? "" : ",") + JsonObject()
+                                              .add("src", damage.src)
+                                              .add("dst", damage.dst)
+                                              .add("size", static_cast<std::uint64_t>(damage.size))
+                                              .add("message", damage.message)
+                                              .add("offset", static_cast<std::uint64_t>(damage.offset))
+                                              .json()
+                                              .text();
+    std::string all;
+    for (const std::string& text : rank_group.gather(own))
+        if (!text.empty()) all += (all.empty() ? "" : ",") + text;
+    return all;
+}
+
+Json collect_devices(RankGroup& rank_group, const std::string& own) {
+    std::map<std::string, Ranges> ranks_of;
+    const std::vector<std::string> texts = rank_group.gather(own);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        if (texts[i].empty()) continue;
+        const auto rank = static_cast<std::int64_t>(i);
+        Ranges& ranges = ranks_of[texts[i]];
+        if (ranges.empty() || ranges.back().second != rank - 1) ranges.emplace_back(rank, rank);
+        ranges.back().second = rank;
+    }
+    if (ranks_of.empty()) return Json::null();
+    JsonObject object;
+    for (const auto& [devices, ranges] : ranks_of) object.add(devices, to_text(ranges));
     return object.json();
 }
 

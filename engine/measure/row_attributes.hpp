@@ -2,9 +2,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/json.hpp"
+#include "kernels/kernel.hpp"
 #include "measure/schedule.hpp"
+#include "ranks/rank_group.hpp"
 
 namespace fablint {
 
@@ -20,6 +23,12 @@ struct RowState {
     Json tcp_segments = Json::null();  // retransmissions; null: no TCP traffic
     Json devices = Json::null();       // choice of the transport's library by rank; null: it chooses nothing
 };
+
+// Collective. The damages of all ranks as `RowState` has them, on rank 0.
+std::string collect_damages(RankGroup& rank_group, const std::vector<Damage>& damages);
+
+// Collective. The choice of the transport's library and the ranks that have it, on rank 0: {"tcp/eth0": "0-3,5"}.
+Json collect_devices(RankGroup& rank_group, const std::string& own);
 
 Json row_attributes(const RowOptions& row, const Schedule& schedule, const RowState& state);
 

@@ -1,42 +1,18 @@
 // One row: all of its rounds, measured and stored.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/errors.hpp"
 #include "host/cpu_wait.hpp"
-#include "host/facts.hpp"
-#include "host/retransmissions.hpp"
-#include "measure/group_measurement.hpp"
-#include "measure/instrument.hpp"
+#include "measure/medium.hpp"
 #include "measure/retest.hpp"
-#include "measure/row_attributes.hpp"
+#include "measure/run_context.hpp"
 #include "measure/schedule.hpp"
-#include "measure/traffic.hpp"
-#include "output/store.hpp"
-#include "ranks/rank_group.hpp"
-#include "sockets/connect_limit.hpp"
 
 namespace fablint {
-
-// What the rows of a run have in common.
-struct RunContext {
-    RankGroup& rank_group;
-    const Clock& clock;
-    const Instrument& instrument;
-    Store* store;  // null: nothing is written
-    Facts* facts;  // null: NIC counters are not read
-    Retransmissions& retransmissions;
-    const std::vector<std::string>& interfaces;  // of the NIC nearest to this rank
-    double epoch;                                // instant of the common clock from which `started` counts
-    bool progress;
-    bool by_size;  // write and report each size of a row of one round when it is measured
-    std::string sysfs = "/sys";
-    double connect_limit_s = fablint::connect_limit_s;  // of transports, for a connection to a peer
-};
 
 struct RowOutcome {
     std::optional<Error> refusal;  // of the transport or the memory, before the first message
@@ -58,16 +34,6 @@ class Runner {
     RowOutcome run();
 
   private:
-    void refuse_pairs_of_hosts() const;
-    void drop_sizes_beyond_memory();
-    void connect();
-    void disconnect();
-    void connect_anew();
-    void open();
-    void choose_gpu_path(GpuApi gpu);
-    void stage(GpuApi gpu);
-    void prepare();
-    TransportSettings transport_settings() const;
     Json attributes(const char* state, const std::string& corrupt) const;
     void measure_rounds();
     bool begin_round();
@@ -78,22 +44,13 @@ class Runner {
     void take_part(std::int64_t round, const Role& role);
     void keep(const Cell& cell, const Role& role);
     void show_progress(std::size_t done, std::size_t all);
-    std::vector<Damage> damages() const;
-    std::string collect_damages();
-    Json collect_devices();
     std::string table();
 
     RunContext context_;
     RankGroup& rank_group_;
     RowOptions row_;
-    const KernelInfo& info_;
     Schedule schedule_;
-    std::unique_ptr<Transport> transport_;
-    std::unique_ptr<Memory> memory_;
-    std::string gpu_path_;  // direct or staged; empty for host memory
-    std::unique_ptr<GroupMeasurement> measurement_;
-    std::unique_ptr<Traffic> traffic_;
-    std::vector<Damage> earlier_damages_;  // with --reconnect: those over connections that are closed
+    Medium medium_;
     SlowestPairs slowest_;
     Signal signal_;
     double began_ = 0.0;

@@ -23,7 +23,7 @@ SLOW = 3
 def test_a_gpu_with_slow_copies_is_named(
     mpi: Mpi, fake_gpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copy: str
 ) -> None:
-    for name, value in (("DEVICES", RANKS), ("RATE", 5_000_000), ("SLOW", SLOW)):
+    for name, value in (("DEVICES", RANKS), ("RATE", 2_500_000), ("SLOW", SLOW)):
         monkeypatch.setenv(f"FAKE_GPU_{name}", str(value))
     row = f"gpu_loopback --memory cuda --copy {copy} --sizes 128K --window 1 --samples 3 --warmup 1 --repeats 3"
     ended = mpi.run(RANKS, *row.split(), "-q", "-o", tmp_path / "a.run")

@@ -91,12 +91,20 @@ Exit execute(RankGroup& rank_group, const std::vector<std::string>& words, const
 
 extern "C" void on_signal(int) { request_stop(); }
 
+// The launcher mixes what it reads from the ranks, so that a line must be one write. Without a buffer, glibc 2.37 and
+// later write a line in parts of 128 bytes.
+void write_lines_to_stderr() {
+    constexpr std::size_t longest = std::size_t{1} << 16;
+    std::setvbuf(stderr, new char[longest], _IOLBF, longest);  // used until the process ends
+}
+
 }  // namespace
 
 }  // namespace fablint
 
 int main(int argc, char** argv) {
     using namespace fablint;
+    write_lines_to_stderr();
     std::vector<std::string> words(argv + 1, argv + argc);
     Exit status = Exit::internal;
     std::string message;    // printed outside the handlers: SMPI allows no MPI call inside one

@@ -6,12 +6,13 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from real_mpi import Mpi, Start, one_line, ranks_of, wait_until, with_signal
+from real_mpi import LIMIT_S, Mpi, Start, one_line, ranks_of, wait_until, with_signal
 
 from fablint.store import missing_rounds, read_run
 
@@ -34,6 +35,18 @@ def test_wrong_usage_is_one_line_and_status_2(mpi: Mpi, ranks: int, arguments: l
     assert ended.status == 2
     assert ended.output == ""
     assert one_line(ended.error_lines) == message
+
+
+def test_a_line_on_stderr_is_one_write(mpi: Mpi) -> None:
+    """A launcher mixes what it reads from its ranks: lines in parts could not be read. A long line fills any buffer."""
+    reader, writer = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # it keeps the writes apart
+    place = "x" * 20_000
+    with reader, writer:
+        argv = [mpi.engine, "--rendezvous", place, "--ranks", "2", "--rank", "0"]
+        subprocess.run(argv, stderr=writer, check=False, timeout=LIMIT_S)
+        written = reader.recv(1 << 16)
+    assert written.startswith(f"fablint-engine: error: --rendezvous {place}: ".encode())
+    assert written.endswith(b"\n")
 
 
 def test_another_number_of_ranks_than_expected_is_refused(mpi: Mpi) -> None:

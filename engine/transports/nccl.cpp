@@ -221,13 +221,14 @@ class NcclTransport : public Transport, Collectives {
     // A communicator that failed is of no further use: it is aborted, so that its kernels on the device end.
     void check(int result, const std::string& action) {
         if (result == nccl_success) return;
-        const std::string text = "NCCL: " + action + ": " + nccl_.error_string(result) + " (" + std::to_string(result) +
-                                 "): NCCL_DEBUG=WARN shows the reason";
+        const std::string reason = nccl_.error_string(result);
+        const std::string text = "NCCL: " + action + ": " + reason.substr(0, reason.find(" (run with NCCL_DEBUG")) +
+                                 " (" + std::to_string(result) + "): NCCL_DEBUG=WARN shows the reason";
         const bool is_joined = communicator_ != nullptr;
         if (is_joined) nccl_.abort(communicator_);
         communicator_ = nullptr;
         if (is_joined && (result == nccl_remote_error || result == nccl_system_error)) throw PeerFailure(peer_, text);
-        throw incomplete_error(text);
+        throw !is_joined && result == nccl_invalid_usage ? usage_error(text) : incomplete_error(text);
     }
 
     const Nccl& nccl_;

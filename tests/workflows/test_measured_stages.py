@@ -76,6 +76,13 @@ def test_a_stage_that_cannot_start_leaves_nothing(context, tmp_path):
     assert not (tmp_path / "a.run").exists()
 
 
+def test_a_transport_that_is_refused_before_the_first_row_leaves_nothing(context, tmp_path):
+    absent = stage(f"{FIRST} --memory hip", "rounds/stratified.txt")
+    with pytest.raises(UsageError, match="libamdhip64"):
+        measurement.measure_stage(context, absent, tmp_path / "a.run")
+    assert not (tmp_path / "a.run").exists()
+
+
 def test_a_run_of_other_hosts_does_not_grow(context, path):
     root = json.loads((path / "zarr.json").read_text())
     root["attributes"]["hosts"] = ["elsewhere"]

@@ -97,10 +97,13 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     words = replace(words, why_over=partial(why_job_ended, context.system))
     if context.stop_s is not None:
         words = replace(words, stop_s=context.stop_s)
+    is_new = not (output / "zarr.json").exists()
     outcome = run_on_first(context.system, context.progress, choice.launchers, engine, plan, output, options=words)
     if not outcome.is_over and (outcome.status == UsageError.exit_code or not (output / "zarr.json").exists()):
         explain_unshared(context.system, output.parent, plan.slots)
     if outcome.status == UsageError.exit_code:
+        if is_new:
+            _remove_unmeasured(output)
         raise UsageError(outcome.error)
     if outcome.status == InternalError.exit_code:
         raise InternalError(f"engine: {outcome.error}")
@@ -111,6 +114,14 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     result = _sealed(context, output, outcome)
     refuse_misplaced(result.run, plan.slots)
     return result
+
+
+def _remove_unmeasured(output: Path) -> None:
+    """Remove the run of a launch that was refused before its first row: the name of the directory is free again."""
+    with suppress(OSError):
+        if {path.name for path in output.iterdir()} <= {"zarr.json", ROUNDS}:
+            (output / "zarr.json").unlink()
+            output.rmdir()  # not with rounds files, which have an owner
 
 
 def _nothing_measured(outcome: EngineOutcome) -> BaseException:

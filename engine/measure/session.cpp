@@ -199,7 +199,8 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
     on_start();
     // The front end limits the time until this line, since the watchdog starts after it.
     if (!options.quiet && rank_group.rank() == 0)
-        std::fprintf(stderr, "fablint-engine: started: %d ranks\n", rank_group.size());
+        std::fprintf(stderr, "fablint-engine: started: %d rank%s\n", rank_group.size(),
+                     rank_group.size() == 1 ? "" : "s");
     auto watchdog = watch(rank_group, options.watchdog_s, longest_round(rows), store.get());
     const Exit status = run_rows(context, root, rows, rounds_texts, options);
     watchdog.reset();

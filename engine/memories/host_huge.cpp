@@ -36,9 +36,9 @@ class HugePages : public MappedMemory {
     [[noreturn]] void refuse(std::size_t bytes, int error) const override {
         const std::size_t pages = (bytes + huge_page() - 1) / huge_page();
         throw usage_error("--memory host-huge: no huge pages for a message buffer of " + std::to_string(bytes) +
-                          " bytes: " + std::strerror(error) + ": it needs " + std::to_string(pages) + " pages of " +
-                          std::to_string(huge_page() / 1024) + " KiB, and " +
-                          std::to_string(memory_fact("HugePages_Free")) +
+                          " bytes: " + std::strerror(error) + ": it needs " + std::to_string(pages) +
+                          (pages == 1 ? " page of " : " pages of ") + std::to_string(huge_page() / 1024) +
+                          " KiB, and " + std::to_string(memory_fact("HugePages_Free")) +
                           " are free: reserve more (sysctl vm.nr_hugepages, as root), or choose smaller --sizes or "
                           "--memory host");
     }

@@ -224,7 +224,7 @@ def test_a_plan_that_says_where_is_placed(staged):
 
 
 def test_the_neighbour_of_mpicxx_is_taken_before_the_path(tmp_path, staged):
-    near = launcher_script(tmp_path / "near", "mpiexec.mpich", "HYDRA build details:\n    Version: 4.0.2\n")
+    near = launcher_script(tmp_path / "near", "mpiexec.mpich", "HYDRA build details:\n    Version:       4.0.2\n")
     far = launcher_script(tmp_path / "far", "mpiexec", "mpiexec (OpenRTE) 4.1.4\n")
     staged.variables["PATH"] = f"{far.parent}:/usr/bin:/bin"
     found = find_mpiexec(staged, near.with_name("mpicxx.mpich"))

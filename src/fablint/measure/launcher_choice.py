@@ -209,6 +209,6 @@ def _recognised(version: str) -> Launcher | None:
 
 
 def _version_line(text: str) -> str:
-    """Line with the version number: Hydra prints a headline first."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    """Line with the version number: Hydra prints a headline first, and blanks before the number."""
+    lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
     return next((line for line in lines if any(letter.isdigit() for letter in line)), lines[0])

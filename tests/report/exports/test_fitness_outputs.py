@@ -100,7 +100,7 @@ def test_a_clean_fleet_has_two_lines():
     )
     lines = fitness_table(fitness_of(*passed("net.link.up"), *skipped), 80).splitlines()
     assert len(lines) == 2
-    assert lines[1].endswith("; 8 more")
+    assert lines[1].endswith("; 8 more reasons")
 
 
 def test_reasons_with_one_ending_are_one_reason():

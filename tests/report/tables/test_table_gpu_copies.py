@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from table_cases import row, run_of
 
@@ -29,7 +31,7 @@ def test_every_gpu_has_a_line_with_its_place_and_speed():
     assert "from the GPU to pinned memory of the host, by all 3 ranks at once" in comments[0]
     assert "# fablint: copies of a window (1) one after another" in comments[1]
     assert "# fablint: NVIDIA H200" in comments
-    assert "1 GPU shared by several ranks, n1/gpu0 by 2: a rank has a part of its bandwidth" in comments[-1]
+    assert "1 GPU shared by several ranks, n1/gpu0 by 2: a rank waits for the others" in comments[-1]
     assert [gpu["bytes_per_s"] for gpu in table.as_dict()["gpus"]] == pytest.approx(
         [1.048576e10, 5.24288e9, 1.048576e10]
     )
@@ -53,4 +55,12 @@ def test_other_rows_are_refused_and_other_tables_do_not_show_it():
 )
 def test_the_path_of_messages_in_gpu_memory_is_said(path, words):
     made = row("latency", "pair", {(0, 1, 0): [1e-6], (1, 0, 0): [1e-6]}, ranks=2, memory="cuda", gpu_path=path)
-    assert f"# fablint: messages in memory of GPUs (cuda), {words}" in render_table(run_of(made), "osu", Options()).text
+    other = replace(made, name="latency-tcp", attributes={**made.attributes, "transport": "tcp"})
+    run = run_of(made, other, hosts=["n1"] * 2, rank_gpu=["gpu0"] * 2)
+    shared = "1 GPU shared by several ranks, n1/gpu0 by 2: a rank waits for the others and has a part of its bandwidth"
+    alone = render_table(run, "osu", Options()).text
+    assert f"# fablint: messages in memory of GPUs (cuda), {words}" in alone
+    assert f"# fablint: {shared}" in alone
+    beside_others = render_table(run, "transports", Options()).text
+    assert words in beside_others
+    assert f"# {shared}" in beside_others

@@ -34,4 +34,5 @@ def sharing_words(run: Run) -> str:
         return ""
     gpu, sharing = max(shared.items(), key=lambda item: len(item[1]))
     what = f"{plural(len(shared), 'GPU')} shared by several ranks, {gpu} by {len(sharing)}"
-    return f"{what}: a rank has a part of its bandwidth, start one rank per GPU to measure the whole"
+    effect = "a rank waits for the others and has a part of its bandwidth"
+    return f"{what}: {effect}, start one rank per GPU to measure the whole"

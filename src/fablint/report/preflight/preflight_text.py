@@ -239,7 +239,7 @@ def _why_skipped(fitness: Fitness, skipped: Sequence[str], width: int, limit: in
     counted = _reasons([messages.most_common(1)[0][0] for messages in said.values()]).most_common()
     words = [units.shorten(reason, _REASON) + (f" ({count})" if count > 1 else "") for reason, count in counted]
     for kept in range(len(words), 0, -1):
-        rest = [f"{len(words) - kept} more"] if kept < len(words) else []
+        rest = [units.plural(len(words) - kept, "more reason")] if kept < len(words) else []
         lines = _wrap("skipped: " + "; ".join([*words[:kept], *rest]), width)
         if len(lines) <= limit or kept == 1:
             return lines

@@ -14,7 +14,7 @@ import numpy as np
 
 from fablint.model import Row, Run
 from fablint.model.figures.cpu_wait import NOTABLE, rank_shares
-from fablint.model.figures.gpu_use import path_words
+from fablint.model.figures.gpu_use import path_words, sharing_words
 from fablint.report.tables import osu_names
 from fablint.report.tables.cells import Cells, cells, central, ranks
 from fablint.report.tables.gpu_copies import is_shown as is_in_gpu_copies
@@ -136,7 +136,7 @@ def _table(run: Run, row: Row, percentiles: tuple[float, ...], full: bool) -> Re
         figures |= _percentiles(row, index, percentiles, _pairs(row, shown))
         figures |= _reverse(row, index, merged)
         lines.append(Line(size, figures))
-    return _rendered(row, lines, groups, percentiles, full, rule=osu_names.rule(run, row, groups))
+    return _rendered(run, row, lines, groups, percentiles, full)
 
 
 def _of_collective(run: Run, row: Row, index: int, shown: Cells) -> dict[str, Any]:
@@ -191,7 +191,7 @@ def _reverse(row: Row, index: int, merged: Cells) -> dict[str, float | None]:
 
 
 def _rendered(
-    row: Row, lines: list[Line], groups: int, percentiles: tuple[float, ...], full: bool, *, rule: str
+    run: Run, row: Row, lines: list[Line], groups: int, percentiles: tuple[float, ...], full: bool
 ) -> Rendered:
     keys = [key for key in ("figure", "messages_per_s", "min", "max", "iterations", "validation") if _has(lines, key)]
     keys += [f"P{percentile:g}" for percentile in percentiles]
@@ -204,7 +204,7 @@ def _rendered(
     measured = [line for line in lines if line.figures["figure"] is not None]
     shown = [_text_line(row, line, keys) for line in measured]
     windows = sorted({window(row, at) for at in range(len(row.sizes))})
-    comments = _comments(row, rule, bool(percentiles))
+    comments = _comments(run, row, osu_names.rule(run, row, groups), bool(percentiles))
     head = osu_names.head(row, groups, str(windows[-1]), comments)
     facts = {
         "table": "osu",
@@ -241,13 +241,13 @@ def _text_line(row: Row, line: Line, keys: list[str]) -> str:
     return ("" if row.kernel == "barrier" else str(line.size).ljust(_SIZE)) + "".join(cells)
 
 
-def _comments(row: Row, rule: str, percentiles: bool) -> list[str]:
+def _comments(run: Run, row: Row, rule: str, percentiles: bool) -> list[str]:
     statistic = central(row)
     words = [f"format of OSU {osu_names.VERSION}; {rule}"]
     if (transport := row.attributes.get("transport", "mpi")) != "mpi":
         words.append(f"messages over the transport {transport}")
     if path := path_words(row.attributes):
-        words.append(path)
+        words += filter(None, [path, sharing_words(run)])
     if statistic != "mean":
         words.append(f"the run has no means: figures are made of the {statistic} of every pair")
     if percentiles:

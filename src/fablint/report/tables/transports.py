@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fablint.model import Row, Run
-from fablint.model.figures.gpu_use import path_words
+from fablint.model.figures.gpu_use import path_words, sharing_words
 from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, refuse, stacked
 from fablint.report.transport_comparison import (
     ComparedMedium,
@@ -63,11 +63,10 @@ def cells(comparison: TransportComparison) -> list[list[str]]:
 def _rendered(run: Run, comparison: TransportComparison) -> Rendered:
     ratios = f"; ratios to {comparison.media[0].medium.label}" if len(comparison.media) > 1 else ""
     interval = " with their 95 % interval over the blocks" if ratios and comparison.blocks > 1 else ""
-    comments = [
-        f"# fablint {heading(run, comparison)}",
-        f"# medians{ratios}{interval}",
-        *(f"# {label}: {path}" for label, path in _paths(run, comparison)),
-    ]
+    paths = [f"{label}: {path}" for label, path in _paths(run, comparison)]
+    sharing = sharing_words(run) if paths else ""
+    words = [f"fablint {heading(run, comparison)}", f"medians{ratios}{interval}", *paths, sharing]
+    comments = [f"# {line}" for line in words if line]
     head, *body = cells(comparison)
     return Rendered((*comments, *units.columns([[f"# {head[0]}", *head[1:]], *body])), _facts(comparison))
 

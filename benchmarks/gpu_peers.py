@@ -41,7 +41,8 @@ copies, window, samples = map(json.loads, sys.argv[1:])
 stream = torch.cuda.Stream()
 for copy, sizes in copies.items():
     for size in sizes:
-        host = torch.randint(0, 255, (window, size), dtype=torch.uint8).pin_memory()
+        host = torch.empty((window, size), dtype=torch.uint8, pin_memory=True)
+        host.view(-1, 1 << 20)[:] = torch.randint(0, 255, (1 << 20,), dtype=torch.uint8)
         one = host.to("cuda")
         other = torch.empty_like(one)
         to, source = {"to-device": (one, host), "to-host": (host, one), "within-device": (other, one)}[copy]

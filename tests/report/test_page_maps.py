@@ -102,6 +102,13 @@ def test_hosts_of_one_finding_keep_their_own_names_on_the_axes() -> None:
     assert mark["ends"] == [{"runs": [(1, 2), (3, 5)], "name": "", "side": None}]
 
 
+def test_the_two_hosts_of_a_route_keep_their_own_names_on_the_axes() -> None:
+    slow = finding(State.SUSPECT, "route", "h01=h05", quantity="bandwidth", effect=-0.4)
+    run, topology = source(12).run, FABRIC.topology
+    (mark,) = page_data(ReportSource(run, diagnose(run, topology, "fault", (slow,))))["marks"]
+    assert [end["name"] for end in mark["ends"]] == ["h01", "h05"]
+
+
 def test_without_a_finding_a_map_of_deviations_is_shown_first() -> None:
     fabric = dragonfly(3, 3, 2)
     run = SimulatedFabric(fabric, (), seed=3).measure(

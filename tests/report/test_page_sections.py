@@ -79,6 +79,15 @@ def test_the_name_of_a_level_link_does_not_cover_it():
     assert next(y for _, y, name, _ in picture.names if name == "g1r0>g1r1") < level - 8
 
 
+def test_of_many_cables_only_those_of_findings_are_drawn_and_the_page_says_so(monkeypatch):
+    found = finding(State.FAULT, "link", "g1r0>g1r1")
+    assert "cables" not in drawn(dragonfly(5, 2, 2), found).words
+    monkeypatch.setattr("fablint.report.drawings.topology_drawing.MOST_CABLES", 10)
+    picture = drawn(dragonfly(5, 2, 2), found)
+    assert picture.words.endswith("; of the cables only those of findings")
+    assert not picture.cables and picture.links
+
+
 def test_no_drawing_without_a_topology():
     run, _ = healthy_case()
     assert drawing(ReportSource(run, diagnose(run, None))) is None

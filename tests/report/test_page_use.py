@@ -5,7 +5,11 @@ from __future__ import annotations
 import csv
 import functools
 import itertools
+from dataclasses import replace
+from io import BytesIO
 
+import numpy as np
+import pypdf
 import pytest
 import report_cases
 from axe_playwright_python.sync_playwright import Axe
@@ -15,9 +19,11 @@ from report_cases import fault_case, incomplete_case
 
 from fablint.analyse import diagnose
 from fablint.model import Run, State
+from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.report import write_html
-from fablint.simulate import Fault, SimulatedFabric, fat_tree
+from fablint.simulate import Fault, SimulatedFabric, dragonfly, fat_tree
 from fablint.simulate.rounds import all_rounds
+from fablint.topology.routed_placement import RoutedPlacement
 from finding_cases import component, finding
 
 pytestmark = needs_chromium
@@ -78,6 +84,36 @@ def test_all_findings_are_open_on_paper_and_as_before_afterwards(many):
     assert folded.count() == 0
     many.evaluate("dispatchEvent(new Event('afterprint'))")
     assert folded.count() == before
+
+
+def test_a_map_on_paper_says_what_it_shows_and_folded_facts_take_no_line(many):
+    many.emulate_media(media="print")
+    shown, axes = many.locator("#shown").inner_text(), many.locator("#axes").inner_text()
+    hidden = many.locator("#moving, summary:has-text('Every fact')")
+    are_hidden = not any(one.is_visible() for one in hidden.all())
+    many.emulate_media(media="screen")
+    assert shown == f"{many.locator('#map option:checked').inner_text()}; deviation from the model"
+    assert axes.startswith("Down: sending rank; across: receiving rank")
+    assert (hidden.count(), are_hidden) == (2, True)
+    assert not many.locator("#shown").is_visible() and many.locator("#moving").is_visible()
+
+
+def test_the_footer_is_not_alone_on_a_sheet(tmp_path, reader):
+    write_html(*tree(4), tmp_path / "index.html")
+    page = reader.open(tmp_path / "index.html")
+    page.evaluate("document.querySelectorAll('main > :not(section:last-child)').forEach((one) => one.remove())")
+    heights = range(320, 520, 10)
+    last = [pypdf.PdfReader(BytesIO(page.pdf(width="800px", height=f"{px}px"))).pages[-1] for px in heights]
+    assert not any(sheet.extract_text().strip().startswith("Bandwidth is in MB/s") for sheet in last)
+
+
+def test_a_cell_of_one_measurement_is_explained_in_a_matrix_of_switches(tmp_path, reader):
+    fabric = dragonfly(5, 3, 2)
+    rounds = stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology))
+    run = SimulatedFabric(fabric, (), seed=3).measure(rounds[:4])
+    write_html(run, diagnose(run, fabric.topology), tmp_path / "index.html")
+    page = reader.open(tmp_path / "index.html", "#row=latency&size=8&kind=switch&mode=residual&x=0&y=1")
+    assert "A single red cell of one measurement is normal." in page.inner_text("#axes")
 
 
 def test_the_map_is_saved_as_a_picture(many, tmp_path):
@@ -238,6 +274,16 @@ def test_a_phone_needs_no_sideways_scrolling(hosts, tmp_path, reader):
     write_html(*tree(hosts), tmp_path / "index.html")
     page = reader.open(tmp_path / "index.html", viewport={"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_table_of_percentiles_fits_on_a_phone(tmp_path, reader):
+    samples = np.repeat([1e-6, 3.8e-6], [97, 3])
+    run = report_cases.bench_run("latency", samples=samples)
+    arrays = {name: array for name, array in run.rows[0].arrays.items() if name not in ("time_min", "time_max")}
+    run = replace(run, rows=(replace(run.rows[0], arrays=arrays),))
+    write_html(run, report_cases.diagnose(run, None), tmp_path / "index.html")
+    page = reader.open(tmp_path / "index.html", viewport={"width": 390, "height": 844})
+    assert page.evaluate("[...document.querySelectorAll('.scroll')].every((one) => one.scrollWidth <= one.clientWidth)")
 
 
 @pytest.mark.parametrize("width", [400, 800, 1280])

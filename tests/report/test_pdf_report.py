@@ -10,7 +10,7 @@ import numpy as np
 import pypdf
 import pytest
 from PIL import Image
-from report_cases import diagnose, fault_case, healthy_case, incomplete_case
+from report_cases import bench_run, diagnose, fault_case, healthy_case, incomplete_case
 
 from fablint.errors import UsageError
 from fablint.model import Placement, State
@@ -181,6 +181,17 @@ def test_a_matrix_of_the_bisection_is_a_line_of_its_own() -> None:
     words = text_of((replace(run, rows=(*run.rows, crossing)), diagnosis))
     assert "Figures by distance, and of the bisection" in words and "No bisection" not in words
     assert re.search(r"bisection bandwidth 1 MiB 12 ", words)
+
+
+def test_one_pair_has_the_percentiles_of_its_messages_and_no_picture_of_one_cell() -> None:
+    run = bench_run("latency", samples=np.repeat([1e-6, 3.8e-6], [97, 3]))
+    row = run.rows[0]
+    first = np.array([[[True]], [[False]]])
+    arrays = {name: np.where(first, row.arrays[name], np.nan) for name in row.arrays if name.startswith("time_")}
+    run = replace(run, rows=(replace(row, arrays={**row.arrays, **arrays, "count": 100 * first}),))
+    words = text_of((run, diagnose(run, None)))
+    assert re.search(r"size .*median of messages .*P99 of messages .*8 B .*1\.00 us .*3\.80 us", words)
+    assert not any(title in words for title in ("Lines send", "Distribution", "Slowest pairs", "worst"))
 
 
 def test_hosts_of_a_suspect_route_have_its_state() -> None:

@@ -193,6 +193,8 @@ def _add_cables(drawn: Drawing, topology: Topology, places: _Places, states: dic
         elif len(topology.cables) <= MOST_CABLES:
             faint.append(f"M{x:.0f} {y:.0f}L{u:.0f} {v:.0f}")
     drawn.cables, drawn.has_few_cables = "".join(faint), len(faint) <= FEW_CABLES
+    if len(topology.cables) > MOST_CABLES:
+        drawn.words += "; of the cables only those of findings"
 
 
 def _add_routes(drawn: Drawing, routes: list[Finding]) -> None:

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.model import Finding, Fit, Row, Run, Scope, State
-from fablint.model.figures.percentiles import Statistic, stored_percentiles
 from fablint.report import finding_order, run_facts
 from fablint.report.survey.row_survey import SizeSurvey
+from fablint.report.survey.size_lines import FEWEST_PAIRS, SizeLine, size_line
 from fablint.text import units
 
 BINS = 72
 _TICKS = 4  # distances between the labels of an axis
 RANKED_HOSTS = 15
-FEWEST_PAIRS = 3  # of a distribution
-_EXTREMES = {0.0: "fastest", 50.0: "median", 100.0: "slowest"}
 _BEYOND = 3.0  # the axis ends at so many medians; what is above stands in the last bin
 
 
@@ -32,19 +30,6 @@ class Histogram:
     labels: tuple[str, ...]  # figures at equal distances along the axis
     highest: int  # count of the highest bar
     clipped: bool  # does the last bin hold everything beyond the axis?
-
-
-@dataclass(frozen=True)
-class SizeLine:
-    """Figures of one size over all pairs; `p99` is the slow end, both for times and for bandwidths."""
-
-    size: str
-    pairs: int
-    best: str
-    median: str
-    p99: str
-    worst: str
-    messages: tuple[tuple[str, str], ...]  # statistics of the messages of a pair, the median over pairs
 
 
 @dataclass(frozen=True)
@@ -82,7 +67,7 @@ class RowCharts:
             kernel=row.kernel,
             unit="rank" if row.pattern == "world" else "pair",
             size=units.size(shown.size),
-            lines=tuple(_line(one) for one in surveys),
+            lines=tuple(size_line(one) for one in surveys),
             over_pairs=any(one.distribution.pairs() >= FEWEST_PAIRS for one in surveys),
             histograms=histograms(shown) if shown.distribution.pairs() >= FEWEST_PAIRS else (),
             hosts=host_effects(run, fit, found) if fit and shown.distribution.pairs() >= FEWEST_PAIRS else (),
@@ -157,24 +142,3 @@ def _explains(finding: Finding, row: str) -> bool:
     """Whether a finding explains effects in a row: it was seen in this row, or not by measurements of pairs."""
     rows = {one.row for one in finding.evidence if one.row}
     return finding.state is not State.NOT_JUDGED and (not rows or row in rows)
-
-
-def _of_messages(row: Row) -> dict[Statistic, str]:
-    """What a row stores of the messages of a pair, and its label: percentiles in order, the mean at the median."""
-    found = [(at, of, _EXTREMES.get(at, f"P{at:g}")) for at, of in stored_percentiles(row).items()]
-    found += [(50.0, "mean", "mean")] if "mean" in row.statistics else []
-    return {of: label for _, of, label in sorted(found, key=lambda one: one[0])}
-
-
-def _line(one: SizeSurvey) -> SizeLine:
-    distribution, quantity, row = one.distribution, one.row.quantity, one.row
-    quantiles = (distribution.quantile(share) for share in (0.0, 0.5, 0.99, 1.0))
-    several = distribution.pairs() >= FEWEST_PAIRS
-    shown = {of: label for of, label in _of_messages(row).items() if label.startswith("P") or not several}
-    times = {label: run_facts.sampled_median(row, one.size, of) for of, label in shown.items()}
-    messages = tuple(
-        (f"{label} of messages", "–" if time is None else units.figure(quantity, one.size, time))
-        for label, time in times.items()
-    )
-    best, median, p99, worst = (units.figure(quantity, one.size, time) for time in quantiles)
-    return SizeLine(units.size(one.size), distribution.pairs(), best, median, p99, worst, messages)

@@ -95,9 +95,11 @@ def _ends(finding: Finding, crossing: ComponentPairs | None, source: ReportSourc
 
 
 def _name_of_end(finding: Finding, names: Sequence[str], on_hosts: bool) -> str:
-    """What an axis calls an end of a finding's component."""
+    """What an axis calls an end of a finding's component: of a route each host by its own name."""
     if not on_hosts:
         return units.fold(names)
+    if finding.component == "route":
+        return names[0] if len(names) == 1 else ""
     return finding.name if len(names) == 1 else ""
 
 

@@ -18,6 +18,7 @@ from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.conditions import conditions
 from fablint.report.coverage_words import coverage_words
 from fablint.report.drawings import finding_charts
+from fablint.report.drawings.curves import curve
 from fablint.report.pdf.page_layout import MARGIN, REGULAR, STATE_COLOURS, banner, fitted, paragraph, printable, table
 from fablint.report.pdf.pdf_figures import HistogramFigure, MatrixFigure, axis_labels, colour_scales
 from fablint.report.pdf.pdf_plots import PlotFigure
@@ -25,6 +26,7 @@ from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.heatmap import topological_order
 from fablint.report.survey.report_source import ReportSource
 from fablint.report.survey.row_survey import OutlierPair, SizeSurvey, survey
+from fablint.report.survey.size_lines import FEWEST_PAIRS, SizeLine, size_line
 from fablint.report.tables.transports import cells as transport_cells, heading as transport_heading
 from fablint.report.transport_comparison import transport_comparisons
 from fablint.text import units
@@ -190,6 +192,10 @@ class _Report:
         shown = next(one for one in surveys if one.size == run_facts.informative_size(row))
         if not shown.distribution.pairs():
             return
+        lines = [size_line(one) for one in surveys]
+        if shown.distribution.pairs() < FEWEST_PAIRS:
+            yield from _few_pairs(row, surveys, lines)
+            return
         order = topological_order(self.placement)
         matrix = drawn_matrix(row, shown.size, shown.fit, self.placement, order)
         per_cell = f", {matrix.side} x {matrix.side} ranks in a cell, of which the slowest pair is shown"
@@ -206,7 +212,7 @@ class _Report:
                 ),
             ]
         )
-        cells = [_size_line(one) for one in surveys]
+        cells = [(line.size, f"{line.pairs:,}", line.best, line.median, line.p99, line.worst) for line in lines]
         sizes = table(("size", "pairs", "best", "median", "P99", "worst"), cells, (1, 1, 1, 1, 1, 1))
         yield KeepTogether([paragraph("Distribution", "heading"), HistogramFigure(shown), Spacer(1, 3), sizes])
         yield from self._slowest(shown)
@@ -313,10 +319,14 @@ def _finding(finding: Any) -> tuple[Any, ...]:
     return state, finding_order.subject(finding), finding_order.effect(finding), ". ".join(filter(None, words))
 
 
-def _size_line(one: SizeSurvey) -> tuple[str, ...]:
-    quantiles = (one.distribution.quantile(share) for share in (0.0, 0.5, 0.99, 1.0))
-    figures = (units.figure(one.row.quantity, one.size, time) for time in quantiles)
-    return units.size(one.size), f"{one.distribution.pairs():,}", *figures
+def _few_pairs(row: Row, surveys: list[SizeSurvey], lines: list[SizeLine]) -> Iterator[Any]:
+    """Figures of a row without a distribution over pairs, and so without a matrix: those of the messages."""
+    names = [name for name, _ in lines[0].messages]
+    cells = [(line.size, *(words for _, words in line.messages)) for line in lines]
+    yield from _heading(row.name)
+    yield table(("size", *names), cells, (1,) * (1 + len(names)))
+    if plot := curve(surveys):
+        yield KeepTogether([Spacer(1, 5), PlotFigure(plot)])
 
 
 def _host_cells(host: str, switch: str, found: _HostState | None) -> tuple[Any, ...]:

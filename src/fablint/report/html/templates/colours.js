@@ -37,6 +37,8 @@ function drawLegend(view) {
   const marks = view.marks.list.length ? ` Frames and bars: pairs and components of the findings${view.marks.areMany(map) ? "; frames that would hide the map are drawn when it is enlarged" : ""}.` : "";
   const completed = mode === "residual" && map.completed?.length ? ` Against their own median: pairs at the distance ${map.completed.join(", ")}.` : "";
   const white = mode === "residual" && map.effects ? " White: no slower than noise alone would make the worst pair of a cell." : "";
-  const single = mode === "residual" && map.layout !== "blocks" ? " A single red cell is one measurement, and normal." : "";
-  byId("axes").textContent = `${axes.replace("; each", ", each")}${strips}${marks}${completed}${white}${single} Drag to move, Ctrl + wheel or two fingers to zoom.`;
+  const isSingle = map.layout !== "blocks" || map.pairs.includes(1);
+  const single = mode === "residual" && isSingle ? ` A single red cell ${map.layout === "blocks" ? "of" : "is"} one measurement${map.layout === "blocks" ? " is" : ", and"} normal.` : "";
+  byId("axes").textContent = `${axes.replace("; each", ", each")}${strips}${marks}${completed}${white}${single}`;
+  byId("shown").textContent = map.fitted ? `${map.label}; ${mode === "raw" ? "measured" : "deviation from the model"}` : map.label;
 }

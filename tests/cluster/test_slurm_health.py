@@ -83,6 +83,7 @@ def configure(bed: Cluster, **words: object) -> None:
 def control(bed: Cluster, *words: str) -> None:
     done = bed.run(["scontrol", *words])
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "Invalid" not in done.stderr, done.stderr
 
 
 def drained(bed: Cluster, within_s: float = 45) -> dict[str, str]:
@@ -97,7 +98,7 @@ def drained(bed: Cluster, within_s: float = 45) -> dict[str, str]:
 
 def test_a_health_check_drains_the_node_whose_link_is_down(faulty: Cluster, tmp_path: Path) -> None:
     program = script(faulty, "HealthCheckProgram", tmp_path)
-    configure(faulty, HealthCheckProgram=program, HealthCheckInterval=3, HealthCheckNodeState="NONDRAINED_IDLE")
+    configure(faulty, HealthCheckProgram=program, HealthCheckInterval=3, HealthCheckNodeState="IDLE")
     found = drained(faulty)
     assert set(found) == {SICK}, found
     assert found[SICK].startswith("net.link.up hsn0"), found

@@ -23,11 +23,13 @@ from fablint.history.baselines import baseline_text, baseline_thresholds, with_b
 from fablint.history.database import Database, add
 from fablint.history.queries import kept_runs, repeated_findings, trends
 from fablint.history.records import RunRecord, record_of
+from fablint.history.table import write_table
 from fablint.model import ComponentRef, Run
 from fablint.plan.check.site_thresholds import parse_thresholds
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree
 from fablint.store import write_run
 from fablint.workflows.analysis import diagnose as diagnose_with_files
+from fablint.workflows.run_history import add_runs
 
 TREE = fat_tree(4, 2)
 ROWS = (SimulatedRow("bandwidth", (1 << 20,)),)
@@ -197,3 +199,47 @@ def test_the_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = (tmp_path / "a.csv").read_text().splitlines()
     assert len(lines) > 3 * 16
     assert lines[0].startswith("run,started,verdict,kind,component")
+
+
+def test_a_baseline_leaves_out_the_runs_of_one_machine(database: Database, tmp_path: Path) -> None:
+    local = [replace(record(seed), key=f"local {seed}", verdict="local", moment=2e9 + seed) for seed in range(3)]
+    for one in local:
+        add(database, one)
+    assert "of 4 runs" in of_verb("history", "baseline", "spring", "--db", database.path, home=tmp_path)
+    assert "of 3 runs" in of_verb("history", "baseline", "spring", "--last", 3, "--db", database.path, home=tmp_path)
+    only = Database(tmp_path / "local.sqlite", create=True)
+    for one in local:
+        add(only, one)
+    assert "of 3 runs" in of_verb("history", "baseline", "spring", "--db", only.path, home=tmp_path)
+
+
+def test_a_trend_without_figures_is_an_error(database: Database) -> None:
+    with pytest.raises(UsageError, match="no figures of a kernel bandwith: did you mean bandwidth"):
+        trends(database, None, "bandwith", None)
+    with pytest.raises(UsageError, match="no figures at 64 KiB"):
+        trends(database, "h03", "bandwidth", 1 << 16)
+
+
+def test_a_run_whose_name_is_not_utf8_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"bad\xff.run")
+    write_run(path, measured(1))
+    history = Database(tmp_path / "a.sqlite", create=True)
+    assert [one.is_new for one in add_runs(history, [path], None)] == [True]
+    assert kept_runs(history)[0].path == f"{tmp_path}/bad\\xff.run"
+
+
+def test_an_export_that_cannot_be_written_is_an_error(database: Database, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot write"):
+        of_verb("history", "export", "-o", tmp_path / "none" / "a.csv", "--db", database.path, home=tmp_path)
+    (tmp_path / "full.csv").symlink_to("/dev/none/full.csv")
+    with pytest.raises(IncompleteError, match="free space, or name another file"):
+        write_table(database, tmp_path / "full.csv")
+
+
+def of_verb(*words: object, home: Path) -> str:
+    """The stdout of a verb whose FABLINT_HOME is a folder."""
+    environ = {"FABLINT_HOME": str(home / "home")}
+    result = CliRunner().invoke(cli, [str(word) for word in words], obj=Session(), standalone_mode=False, env=environ)
+    if result.exception:
+        raise result.exception
+    return result.stdout

@@ -142,7 +142,8 @@ def baseline(session: Session, name: str, last: int | None, margin: float, file:
     from fablint.workflows.run_history import opened, save_baseline
 
     with opened(session.machine(), file) as database:
-        runs = [run for run in kept_runs(database) if run.verdict != "fault"][-(last or 0) :]
+        runs = [run for run in kept_runs(database) if run.verdict != "fault"]
+        runs = ([run for run in runs if run.verdict != "local"] or runs)[-(last or 0) :]
         if not runs:
             raise UsageError("the history has no run without a fault", "add runs with fablint history add")
         thresholds = baseline_thresholds(database, name, [run.id for run in runs], margin)
@@ -161,9 +162,11 @@ def export(session: Session, output: Path, file: Path | None) -> None:
     Example:
       fablint history export -o history.parquet
     """
+    from fablint.cli.written_files import refuse_unwritable
     from fablint.history.table import write_table
     from fablint.workflows.run_history import opened
 
+    refuse_unwritable(output)
     with opened(session.machine(), file) as database:
         lines = write_table(database, output)
     session.result(f"{output}: {lines:,} lines", {"format": 1, "output": str(output), "lines": lines})

@@ -13,6 +13,7 @@ from fablint.errors import UsageError
 from fablint.history.change_points import ChangePoint, change_points
 from fablint.history.database import Database
 from fablint.history.records import Metric
+from fablint.text import units
 from fablint.text.suggestions import did_you_mean
 
 LEAST_REPEATS = 2  # runs with a finding about the same component
@@ -84,14 +85,10 @@ def trends(database: Database, component: str | None, kernel: str | None, size: 
     Raises
     ------
     UsageError
-        The history has no such host or scope.
+        The history has no such host or scope, or no figure of the kernel and size.
     """
     chosen = _components(database, component)
-    wanted = [
-        (number, metric)
-        for number, metric in metrics(database)
-        if kernel in (None, metric[1]) and size in (None, metric[2])
-    ]
+    wanted = _metrics_of(database, kernel, size)
     found = []
     for number, name in chosen:
         for metric_id, metric in wanted:
@@ -100,6 +97,18 @@ def trends(database: Database, component: str | None, kernel: str | None, size: 
                 medians = np.array([point.median for point in points])
                 found.append(Trend(name, metric, points, change_points(medians)))
     return found
+
+
+def _metrics_of(database: Database, kernel: str | None, size: int | None) -> list[tuple[int, Metric]]:
+    """Return the metrics of one kernel and size, or of all. Raises UsageError where the history has none."""
+    known = metrics(database)
+    kernels, sizes = ({metric[column] for _, metric in known} for column in (1, 2))
+    if kernel is not None and kernel not in kernels:
+        hint = did_you_mean(kernel, map(str, kernels), "fablint history trend lists the kernels")
+        raise UsageError(f"the history has no figures of a kernel {kernel}", hint)
+    if size is not None and size not in sizes:
+        raise UsageError(f"the history has no figures at {units.size(size)}", "fablint history trend lists the sizes")
+    return [(number, metric) for number, metric in known if kernel in (None, metric[1]) and size in (None, metric[2])]
 
 
 def _components(database: Database, name: str | None) -> list[tuple[int, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fablint.errors import UsageError
+from fablint.errors import IncompleteError, UsageError
 from fablint.history.database import Database
 
 COLUMNS = ("run", "started", "verdict", "kind", "component", "medium", "kernel", "size", "quantity", "pairs")
@@ -28,13 +28,18 @@ def write_table(database: Database, path: Path) -> int:
     ------
     UsageError
         The file exists, has another ending than .csv and .parquet, or pyarrow is missing.
+    IncompleteError
+        The file cannot be written, for example on a full disk.
     """
     writers = {".csv": _write_csv, ".parquet": _write_parquet}
     if path.suffix not in writers:
         raise UsageError(f"{path}: the ending is neither .csv nor .parquet", "name the file history.parquet")
     if path.exists():
         raise UsageError(f"{path}: exists", "remove it, or choose another name")
-    return writers[path.suffix](database, path)
+    try:
+        return writers[path.suffix](database, path)
+    except OSError as error:
+        raise IncompleteError(f"cannot write {path}: {error.strerror}", "free space, or name another file") from None
 
 
 def _blocks(database: Database) -> Iterator[list[Any]]:

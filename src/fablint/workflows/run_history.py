@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -64,7 +65,8 @@ def add_runs(database: Database, paths: Sequence[Path], topology: Path | None) -
         try:
             run = read(path)
             diagnosis = diagnose(run, load_topology(topology, run))
-            yield Added(path, is_new=add(database, record_of(run, diagnosis, str(path.absolute()))))
+            where = os.fsencode(path.absolute()).decode(errors="backslashreplace")  # SQLite's texts are UTF-8
+            yield Added(path, is_new=add(database, record_of(run, diagnosis, where)))
         except FablintError as error:
             yield Added(path, error=str(error))
 

@@ -104,6 +104,14 @@ def test_a_transport_that_does_not_start_does_not_end_the_others(bench, tmp_path
     assert {(row["transport"], row["state"]) for row in measured} == {("tcp", "complete")}
 
 
+def test_a_row_that_cannot_start_is_not_to_be_resumed(fablint, chosen):
+    row = ("-r", "latency --sizes 8 --samples 5", "--transport", "ofi,tcp", "--ofi-provider", "nonesuch")
+    done = fablint("-q", "measure", "-n", "2", *row, "-o", "x.run", *chosen)
+    assert (done.returncode, done.stdout) == (3, "x.run: interrupted\n")
+    (line,) = done.stderr.splitlines()
+    assert "libfabric" in line and "fablint resume" not in line
+
+
 def test_a_kernel_prints_its_table_and_keeps_nothing(bench, tmp_path):
     line = "latency --sizes 8,1K --samples 50 --percentiles 50,99.9"
     done = bench(line)

@@ -16,6 +16,7 @@ from pathlib import Path
 from fablint.measure import (
     EngineOptions,
     build_engine,
+    failure_text,
     find_launchers,
     find_rendezvous,
     name_deaths,
@@ -67,7 +68,7 @@ def main(launcher: str, places: str, output: str, row: str, *options: str) -> No
     said = {
         "launchers": [one.path.name for one in known],
         "status": outcome.status,
-        "error": outcome.error,
+        "error": failure_text(named, run.rank_host) if run and outcome.failed else outcome.error,
         "hosts": run.rank_host if run else [],
         "state": run.state if run else None,
         "lost": [one.host for one in named],

@@ -235,6 +235,12 @@ def test_ranks_that_crash_in_the_start_of_mpi_are_reported_with_their_signal(pla
     assert outcome.error.endswith(f" failed: {reason}")
 
 
+def test_a_rank_that_is_killed_in_the_start_of_mpi_is_named_with_its_host(play):
+    begin, pid, code = "BAD TERMINATION OF ONE OF", "=   PID 77 RUNNING AT n7", "=   EXIT CODE: 9"
+    outcome, _ = play(*(f"launcher-says {line}" for line in (begin, pid, code)), "exit 9")
+    assert outcome.error.endswith(" failed: a rank on n7 was ended by signal 9 (Killed)")
+
+
 def test_in_a_group_the_rank_that_does_not_say_that_it_waits_is_the_lost_one(play):
     outcome, _ = play("say stalled: rank 1 (b), round 7: no message from its group for 60 s", "exit 3")
     (failed,) = outcome.failed

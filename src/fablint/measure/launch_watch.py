@@ -30,8 +30,9 @@ _OUTSIDE = re.compile(r"srun: error: .*(Requested node configuration is not avai
 # Lines that are more informative than the first line of a launcher.
 _INFORMATIVE = re.compile(
     r"srun: error: (?!.*: tasks? [\d,-]+: )|not built with SLURM's PMI|ssh: |connect\(\) to \S+ failed"
-    r"|\] Signal: |EXIT STRING: "
 )
+_OF_A_CRASH = re.compile(r"\] Signal: |EXIT STRING: ")
+_KILLED = "(Killed)"  # in the reason of a death: the rank itself prints nothing
 
 
 @dataclass
@@ -97,12 +98,14 @@ class Watch:
                 credible.append(report)
         return tuple(credible) or tuple(filter(None, [self.silent_rank()]))
 
-    def launcher_message(self) -> str:
-        """Most informative line of the launcher, else the first that is neither a ruler nor blank; '' if there is
-        none.
+    def launcher_message(self, deaths: Sequence[Death] = ()) -> str:
+        """Most informative line of the launcher, else the first of its `deaths` if that rank was killed, else the first
+        line that is neither a ruler nor blank; '' if there is none.
         """
         lines = [line.strip() for line in self.launcher_output if any(letter.isalpha() for letter in line)]
-        said = next(filter(_INFORMATIVE.search, lines), lines[0] if lines else "")
+        first = [FailedRank(one.rank, one.host, None, None, one.reason) for one in deaths[:1] if _KILLED in one.reason]
+        said = next(filter(_INFORMATIVE.search, lines), "") or "".join(map(str, first))
+        said = said or next(filter(_OF_A_CRASH.search, lines), lines[0] if lines else "")
         return f"{said} (are all hosts in this Slurm job?)" if _OUTSIDE.search(said) else said
 
     def absence(self) -> str:

@@ -272,7 +272,7 @@ def _outcome(
     deaths = tuple(watch.deaths(mpiexec))
     if deaths and watch.started:
         return EngineOutcome(INCOMPLETE, deaths[0].reason, deaths=deaths)
-    error = f"{mpiexec.path} failed: {watch.launcher_message() or f'exit status {status}'}"
+    error = f"{mpiexec.path} failed: {watch.launcher_message(deaths) or f'exit status {status}'}"
     return EngineOutcome(
         INCOMPLETE, error, deaths=deaths, is_disconnected=watch.is_disconnected(), launcher_output=output
     )

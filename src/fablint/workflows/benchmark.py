@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fablint.errors import FablintError, IncompleteError, StoppedError
 from fablint.model import Plan, Run
 from fablint.model.lazy_imports import import_meanwhile
+from fablint.text.connection_steps import connection_step
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
 from fablint.workflows.job_hosts import refuse_misplaced, slots_of_job
@@ -121,7 +122,7 @@ def bench(
         raise
     if result.error:
         show_so_far()
-        raise IncompleteError(result.error)
+        raise IncompleteError(result.error, connection_step(result.error))
     return BenchmarkResult(_table(result.run, name, columns), result.exit_code, _damage(result.run))
 
 

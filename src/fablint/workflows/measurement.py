@@ -35,6 +35,7 @@ class MeasurementResult:
     exit_code: int  # 0, 1 where payloads were damaged, 3 where rounds are missing
     error: str = ""
     start_s: float = 0.0  # that the ranks took to start
+    is_refused: bool = False  # rows did not start, of which the error is the reason; all others are complete
 
 
 def free_output(system: System, output: Path | None) -> Path:
@@ -175,7 +176,8 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
         context.progress.note("; ".join(filter(None, ("fablint: interrupted", hint))))
         raise KeyboardInterrupt
     why = failure_text(failed, run.rank_host) if failed else outcome.error or unsealed
-    return MeasurementResult(run, outcome.status, why, outcome.start_s)
+    is_refused = bool(outcome.error) and not failed and all(row.attributes["state"] == "complete" for row in run.rows)
+    return MeasurementResult(run, outcome.status, why, outcome.start_s, is_refused)
 
 
 def resume(context: Context, path: Path, options: Sequence[str] = ()) -> MeasurementResult | None:

@@ -76,6 +76,7 @@ def test_two_healthy_runs_differ_by_less_than_the_margin(healthy: Run) -> None:
     assert {scope.state for scope in changes.scopes} == {ChangeState.NOT_WORSE}
     assert changes.hosts_compared == 32
     for change in (*changes.scopes, *changes.seen):
+        assert change.interval
         low, high = change.interval
         assert low < change.change < high
         assert 0.03 <= change.smallest < 0.1
@@ -86,6 +87,7 @@ def test_a_host_that_became_slow_is_named_with_its_direction(healthy: Run, fault
     assert (changes.verdict, changes.exit_code) == ("fault", 1)
     assert changed(changes) == [(ChangeState.WORSE, SLOW.component.label, "tx")]
     assert changes.hosts[0].change == pytest.approx(-0.15, abs=0.02)
+    assert changes.hosts[0].interval
     assert changes.hosts[0].interval[1] < -0.1
     assert [(finding.kind, finding.finding.name) for finding in changes.findings] == [("new", SLOW.component.label)]
 

@@ -26,7 +26,8 @@ class MeasuredChange:
     """The change of one quantity of a scope or of a host between two runs.
 
     `change` and `interval` (95 %) are relative changes of the quantity: -0.03 is 3 % less bandwidth, or 3 % less
-    latency. `smallest` is the smallest relative loss that the comparison can report.
+    latency; without an interval where one cell does not show how much the times vary. Relative losses below `smallest`
+    are not reported.
     """
 
     state: ChangeState
@@ -34,7 +35,7 @@ class MeasuredChange:
     size: int  # bytes
     quantity: Quantity
     change: float
-    interval: tuple[float, float]
+    interval: tuple[float, float] | None
     smallest: float
     scope: str = ""  # of a change of a scope
     component: ComponentRef | None = None  # of a change of a host or NIC, relative to all other ones

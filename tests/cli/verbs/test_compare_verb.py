@@ -55,6 +55,22 @@ def test_files_of_other_tools_are_compared(fablint: Fablint) -> None:
     assert facts["verdict"] in ("pass", "incomplete")
 
 
+def test_one_pair_has_no_interval_and_is_undecided(fablint: Fablint) -> None:
+    files = [FIXTURES / "osu" / f"osu_latency-7.4-openmpi4.1.4-np2-{kind}.txt" for kind in ("quiet", "z")]
+    done = fablint("compare", *files)
+    assert done.returncode == 3
+    assert "UNDECIDED   all pairs  latency -6.7 %  (latency at 8 B)\n" in done.stdout
+    scopes = json.loads(fablint("compare", *files, "--json").stdout)["scopes"]
+    assert {scope["state"] for scope in scopes} == {"UNDECIDED"}
+    assert not any("interval" in scope for scope in scopes)
+    assert fablint("compare", *files, "--html", "-o", "page.html").returncode == 3
+
+
+def test_runs_without_a_common_row_are_not_compared(fablint: Fablint) -> None:
+    done = fablint("compare", *(FIXTURES / "linktest" / f"linktest-1.2p1-np{ranks}.stdout.txt" for ranks in (4, 8)))
+    assert done.stdout.startswith("UNDECIDED   nothing compared; margin 3.0 %\n\ncompared    4 hosts")
+
+
 @pytest.mark.parametrize("margin", ["x", "0%", "-3%", "100%", "3%%"])
 def test_a_margin_that_is_no_share_is_refused(fablint: Fablint, margin: str) -> None:
     done = fablint("compare", "a.run", "b.run", "--margin", margin)

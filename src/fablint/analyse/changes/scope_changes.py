@@ -14,8 +14,9 @@ from fablint.analyse.changes.margin_limits import MarginLimits
 from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd, standard_errors
 from fablint.model import SCOPES
 from fablint.model.figures.grouped_values import GroupedValues
-from fablint.model.run_changes import MeasuredChange
+from fablint.model.run_changes import ChangeState, MeasuredChange
 
+FEWEST_CELLS = 2  # of a scope that show how much its times vary
 FEWEST_BLOCKS = 4  # that show a correlation
 FEWEST_DEGREES = 3.0  # of freedom of a run whose blocks are strongly correlated
 MOST_CORRELATION = 0.9  # of neighbouring blocks: a run does not show that its noise remembers longer
@@ -45,15 +46,16 @@ def scope_changes(fits: FitPair, hosts: int, margin: float) -> Iterator[Measured
         old, new = (_ScopeTime.of(side, code) for side in (fits.old, fits.new))
         if not old.cells or not new.cells:
             continue
+        is_known = min(old.cells, new.cells) >= FEWEST_CELLS
         reach = _half_width(old.drift, new.drift, math.hypot(*of_hosts)) + fits.old.step + fits.new.step
         value = new.median - old.median
         yield MeasuredChange(
-            state=limits.state(value - reach, value + reach),
+            state=limits.state(value - reach, value + reach) if is_known else ChangeState.UNDECIDED,
             row=fits.new.row.name,
             size=fits.new.fit.size,
             quantity=fits.quantity,
             change=limits.interval(value, 0.0)[0],
-            interval=limits.interval(value, reach),
+            interval=limits.interval(value, reach) if is_known else None,
             smallest=limits.smallest(limits.loss + reach),
             scope=scope.value,
         )
@@ -81,7 +83,8 @@ class _ScopeTime:
 
     cells: int
     median: float  # of the log times, without the effects of the hosts
-    blocks: Floats  # (BLOCKS,) the same of each block; NaN for one without cells
+    error: float  # standard error of the median, from the spread of the cells
+    blocks: Floats  # (BLOCKS,) the medians of the blocks; NaN for one without cells
 
     @classmethod
     def of(cls, side: FittedRow, scope: int) -> _ScopeTime:
@@ -94,11 +97,12 @@ class _ScopeTime:
         tx, rx = (np.nan_to_num(values - np.nanmedian(values)) for values in (side.fit.tx, side.fit.rx))
         log_time = (cells.log_time - tx[cells.sender] - rx[cells.receiver])[within]
         blocks = GroupedValues.of(log_time, cells.block[within], BLOCKS).medians()
-        return cls(log_time.size, float(np.median(log_time)) if log_time.size else math.nan, blocks)
+        median = float(np.median(log_time)) if log_time.size else math.nan
+        return cls(log_time.size, median, MEDIAN_ERROR * float(standard_errors(log_time[None, :])[0]), blocks)
 
     @property
     def drift(self) -> _Drift:
-        """Error of the median, from the medians of the blocks.
+        """Error of the median, from the medians of the blocks; of few cells from their spread.
 
         Neighbouring blocks are correlated where the drift is slow, so that they say less than as many independent ones.
         With r the correlation of neighbours, the variance of their mean is (1 + r) / (1 - r) times as large (Bayley and
@@ -106,7 +110,7 @@ class _ScopeTime:
         blocks (Marriott and Pope 1954).
         """
         if self.cells < 2 * BLOCKS:
-            return _Drift(0.0, BLOCKS - 1)
+            return _Drift(self.error, max(self.cells - 1, 1))
         known = self.blocks[~np.isnan(self.blocks)]
         rest = known - known.mean()
         if known.size <= FEWEST_BLOCKS or not rest.any():

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from fablint.model import State
+from fablint.model import Scope, State
 from fablint.model.run_changes import ChangeState, FindingChange, MeasuredChange, RunChanges
 from fablint.report import finding_order
 from fablint.report.terminal_colours import coloured
@@ -43,7 +43,7 @@ def changes_text(changes: RunChanges, *, most: int | None = None, color: bool = 
     lines += findings[:limit]
     if (more := len(findings) - limit) > 0:
         lines.append(_line("", f"... and {units.plural(more, 'more finding')} (--all)"))
-    lines += ["", *_coverage(changes)]
+    lines += [*([""] if lines[-1] else []), *_coverage(changes)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -64,13 +64,14 @@ def headline(changes: RunChanges) -> str:
         (sum(one.kind == "gone" and one.finding.state is State.FAULT for one in changes.findings), "fault", "gone"),
     )
     words = [f"{units.plural(count, noun)} {state}".rstrip() for count, noun, state in counts if count]
-    return f"{', '.join(words) or 'no change'}; margin {share(changes.margin)}"
+    unchanged = "no change" if changes.scopes else "nothing compared"
+    return f"{', '.join(words) or unchanged}; margin {share(changes.margin)}"
 
 
 def subject(change: MeasuredChange) -> str:
-    """What changed: all pairs of a scope, or a host or NIC with its direction."""
+    """What changed: all pairs of a scope (without a topology: all pairs), or a host or NIC with its direction."""
     if change.component is None:
-        return f"all pairs, {change.scope}"
+        return "all pairs" if change.scope == Scope.UNKNOWN else f"all pairs, {change.scope}"
     return f"{change.component.text}{f' {change.direction}' if change.direction else ''}"
 
 
@@ -92,7 +93,7 @@ def _coverage(changes: RunChanges) -> Iterator[str]:
     yield _line("compared", f"{units.plural(changes.hosts_compared, 'host')} of both runs")
     for change in changes.seen:
         where = f"{change.row} at {units.size(change.size)}{f', {change.direction}' if change.direction else ''}"
-        yield _line("", f"{where}: losses of one host of {share(change.smallest)} and more are reported")
+        yield _line("", f"{where}: losses of one host below {share(change.smallest)} are not reported")
     for label, names in (("only old", changes.only_old), ("only new", changes.only_new)):
         if names:
             yield _line(label, units.fold(names, ", "))

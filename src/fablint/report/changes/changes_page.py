@@ -79,8 +79,9 @@ class ChangeLine:
     def losses(self) -> tuple[float, float, float]:
         """Low end, change and high end as a loss: positive is worse."""
         sign = -1.0 if units.is_rate(self.change.quantity) else 1.0
-        low, high = sorted(sign * end for end in self.change.interval)
-        return low, sign * self.change.change, high
+        loss = sign * self.change.change
+        low, high = sorted(sign * end for end in self.change.interval) if self.change.interval else (loss, loss)
+        return low, loss, high
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ def _tables(changes: RunChanges) -> list[tuple[str, str, Sequence[MeasuredChange
     reported = "A host is compared with the other hosts, so that a change of all hosts is none of its own."
     largest = (
         "The largest change that the other hosts, the host's own drift or its switch may explain. Losses of one host"
-        " from the last column on are reported."
+        " below the last column are not reported."
     )
     return [
         ("All pairs", "The time of a healthy pair of each scope, with its 95 % interval.", changes.scopes),

@@ -3,6 +3,7 @@
 from analyse_cases import attributed, named, row_attributed
 
 from fablint.analyse import diagnose
+from fablint.analyse.findings.engine_findings import lost
 from fablint.model import State
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.text.evidence_sentences import sentences
@@ -49,6 +50,14 @@ def test_a_rank_lost_outside_of_rounds_has_no_partner() -> None:
     entry = {"rank": None, "host": "h05", "round": None, "partner": None, "reason": "died"}
     finding = diagnose(attributed(RUN, lost=[entry])).verdict.findings[0]
     assert sentences(finding.evidence) == "1 rank lost: one of its ranks: died"
+    assert group(finding) == ()
+
+
+def test_a_rank_that_two_ranks_of_its_own_host_report_is_one_rank_without_another_suspect() -> None:
+    run = attributed(RUN, rank_host=[0] * RUN.ranks)
+    reports = [{"rank": 2, "host": "h00", "round": 14, "partner": other, "reason": "failed"} for other in (1, None)]
+    (finding,) = lost(attributed(run, lost=reports))
+    assert sentences(finding.evidence) == "1 rank lost: rank 2 in round 14: failed"
     assert group(finding) == ()
 
 

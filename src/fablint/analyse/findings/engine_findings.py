@@ -94,7 +94,8 @@ def lost(run: Run) -> list[Finding]:
     findings = []
     for host, entries in by_host.items():
         first = entries[0]
-        partners = [_host_of(run, entry.get("partner")) for entry in entries]
+        others = [_host_of(run, entry.get("partner")) for entry in entries]
+        partners = ["" if other == host else other for other in others]
         beside = partners[0]
         findings.append(
             Finding(
@@ -103,7 +104,7 @@ def lost(run: Run) -> list[Finding]:
                 evidence=(
                     seen(
                         "rank_failed",
-                        ranks=len(entries),
+                        ranks=len({entry["rank"] for entry in entries}),  # several ranks may report one
                         partners=tuple(dict.fromkeys(partners)),
                         **{name: first.get(name) for name in ("rank", "round", "reason")},
                     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -198,6 +199,20 @@ def test_few_partners_lead_to_no_detection():
     cells = {**cells, (0, 2): 1e-6, (2, 0): 1e-6}
     found = compare(list_run(cells, hosts), limit, blank(topology=topology))
     assert [(finding.state, finding.name) for finding in found.findings] == [(State.SUSPECT, "a>b")]
+
+
+@pytest.mark.parametrize("slow", [range(8), [5]])
+def test_hosts_with_few_partners_are_not_faulty_for_a_slow_scope(slow: Sequence[int]) -> None:
+    """Two groups of two switches with two hosts each, measured on the switch and within the group."""
+    hosts = [f"h{at}" for at in range(8)]
+    topology = Topology(
+        {f"s{at}": Switch(f"s{at}", f"g{at // 2}") for at in range(4)}, {h: f"s{at // 2}" for at, h in enumerate(hosts)}
+    )
+    pairs = [(a, b) for a in range(8) for b in range(8) if a != b and a // 4 == b // 4]
+    run = list_run({pair: 3e-6 if set(pair) & set(slow) else 1e-6 for pair in pairs}, hosts)
+    found = compare(run, [threshold(None, 1e-6, kernel="latency", size=8)], blank(topology=topology)).findings
+    scopes = [("config", "edge latency 8 B"), ("config", "local latency 8 B")]
+    assert [(one.component, one.name) for one in found] == ([("host", "h5")] if len(slow) == 1 else scopes)
 
 
 def test_neighbours_on_a_host_are_that_host():

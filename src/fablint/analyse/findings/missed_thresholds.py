@@ -158,7 +158,7 @@ def _judged(
     """Findings of hosts, then of whole scopes, then of routes; and a note on those that are not reported one by one."""
     src, dst = (placement.host[ranks] for ranks in (view.figures.src, view.figures.dst))
     explained = np.isin(src, reported.hosts) | np.isin(dst, reported.hosts)
-    hosts = _hosts(src, dst, view.outside, ~explained & (src != dst))
+    hosts = _hosts(src, dst, view.outside, _within_healthy_scopes(view, src, dst, ~explained & (src != dst)))
     findings = [_of_host(case, view, run, src, dst) for case in hosts]
     codes = [case.host for case in hosts]
     for named in (codes, reported.suspects):
@@ -179,6 +179,18 @@ def _judged(
     why = "; a component between switches is reported, which may explain them" if reported.between else ""
     more = plural(len(routes) - len(kept), "pair" if reported.between else "more pair")
     return findings + kept, f"{view.what}: {more} outside the threshold{why}"
+
+
+def _within_healthy_scopes(view: _ThresholdPairs, src: Codes, dst: Codes, considered: Mask) -> Mask:
+    """Return the pairs that are evidence against hosts: none of a scope whose other pairs miss it too."""
+    named = [case.host for case in _hosts(src, dst, view.outside, considered)]
+    other = considered & ~np.isin(src, named) & ~np.isin(dst, named)
+    for code in np.unique(view.figures.scope[other]).tolist():
+        pairs = other & (view.figures.scope == code)
+        missed = np.count_nonzero(view.outside & pairs)
+        if missed >= FEWEST_PARTNERS and 2 * missed > np.count_nonzero(pairs):
+            considered = considered & (view.figures.scope != code)
+    return considered
 
 
 @dataclass(frozen=True)

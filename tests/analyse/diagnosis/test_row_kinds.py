@@ -251,6 +251,18 @@ def test_a_pair_measured_again_is_a_suspect_if_it_was_slow_again(factor: float, 
     assert len(diagnosis.fits) == 2
 
 
+def test_hosts_whose_pairs_were_measured_again_alone_are_not_faster_than_others() -> None:
+    """As LinkTest does: its slowest pairs again, one after the other, in a network without other messages."""
+    run = simulate(MESH, noise=QUIET)
+    pairs = [(3, other) for other in range(8, 64)]
+    again = retest(run.row("bandwidth"), pairs, 0.75)
+    effects = [
+        next(fit for fit in diagnose(one, MESH.topology).fits if fit.row == "bandwidth").tx[3]
+        for one in (run, only(run, *run.rows, again))
+    ]
+    assert effects[1] == pytest.approx(effects[0], abs=0.02)
+
+
 def test_pairs_of_a_few_rounds_are_measured_again_as_well() -> None:
     run = slow_pair(simulate(MESH, noise=QUIET))
     row = run.row("bandwidth")

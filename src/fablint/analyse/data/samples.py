@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.settings import Settings
-from fablint.model import Observations, Placement, Row, Run
+from fablint.model import SCOPES, Observations, Placement, Row, Run
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.figures.pair_metrics import PREFERRED_STATISTICS
 from fablint.model.names import plural
@@ -24,6 +24,7 @@ MATCHINGS = frozenset({"pair", "pairs", "random", "rounds"})  # patterns whose r
 GPU_COPIES = "gpu_loopback"  # kernel that copies within the host of each rank
 STARS = frozenset({"fan-in", "fan-out", "clients-servers"})
 MOST_MATRIX_RANKS = 4096  # of the largest matrix whose rounds are used
+MOST_MEDIAN_CELLS = 4_000_000  # from which the median of a scope is taken
 MOST_STAR_RANKS = 4096  # of the largest star: it is judged as a full matrix of 64 MiB
 
 
@@ -66,7 +67,7 @@ class UsableRow:
         observations = _joined([one.observations(size, statistic_of(one)) for one in (row, *self.more)])
         for again in self.retests:
             if size in again.sizes:
-                observations = _at_best(observations, again.observations(size, statistic_of(again)))
+                observations = _at_best(observations, again.observations(size, statistic_of(again)), placement)
         one_way = _is_directed(row)
         if row.pattern in STARS:
             hubs = np.unique(_partners(observations))
@@ -320,18 +321,36 @@ def _median_of_kind(values: npt.NDArray[np.float64], kind: Codes) -> npt.NDArray
     return GroupedValues.of(values, of_kind, kinds.size).medians()[of_kind]
 
 
-def _at_best(observations: Observations, repeated: Observations) -> Observations:
+def _at_best(observations: Observations, repeated: Observations, placement: Placement) -> Observations:
     """Return the observations with the shorter of both times for pairs that were measured again.
 
     These pairs were the slowest of all: their second time alone would be too short, and their first time alone too
-    long.
+    long. A pair that is measured again alone has the network for itself: at best it is as fast as the median of the
+    pairs at its distance, and not faster, so that its hosts do not seem to be faster than others.
     """
     sent = np.array(observations.sent)
     partner = _partners(repeated)
-    for leader, column in zip(*np.nonzero((partner >= 0) & ~np.isnan(repeated.sent)), strict=True):
-        cells = _cells(observations, int(leader), int(partner[leader, column]))
-        sent[leader, cells] = np.minimum(sent[leader, cells], repeated.sent[leader, column])  # NaN stays NaN
+    usual = _medians_by_scope(observations, placement)
+    leaders, columns = np.nonzero((partner >= 0) & ~np.isnan(repeated.sent))
+    others = partner[leaders, columns]
+    best = np.maximum(np.asarray(repeated.sent)[leaders, columns], usual[placement.scopes(leaders, others)])
+    for leader, other, time in zip(leaders.tolist(), others.tolist(), best.tolist(), strict=True):
+        cells = _cells(observations, leader, other)
+        sent[leader, cells] = np.minimum(sent[leader, cells], time)  # NaN stays NaN
     return replace(observations, sent=sent)
+
+
+def _medians_by_scope(observations: Observations, placement: Placement) -> npt.NDArray[np.float64]:
+    """Return the (scopes,) median time of the pairs of each scope, 0 for a scope without pairs.
+
+    Of a large matrix, senders at equal distances stand for all.
+    """
+    step = -(-observations.sent.size // MOST_MEDIAN_CELLS)
+    line, column = np.nonzero(~np.isnan(observations.sent[::step]))
+    src = line * step
+    dst = column if observations.partner is None else _partners(observations)[src, column]
+    times = np.asarray(observations.sent)[src, column].astype(np.float64)
+    return np.nan_to_num(GroupedValues.of(times, placement.scopes(src, dst), len(SCOPES)).medians())
 
 
 def _cells(observations: Observations, src: int, dst: int) -> Sequence[int] | Codes:

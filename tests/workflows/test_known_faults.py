@@ -167,3 +167,11 @@ def test_a_wrong_table_is_refused_in_one_line(lines: str, message: str) -> None:
     with pytest.raises(UsageError, match=r"^site\.toml: ") as error:
         parse_known_faults(text, "site.toml", LAST_DAY)
     assert message in str(error.value)
+
+
+def test_a_loss_that_is_larger_than_the_known_one_is_said_to_count(folder: Path, tmp_path: Path) -> None:
+    site = tmp_path / "site.toml"
+    site.write_text(f'{SITE}loss = "10%"\n')
+    verdict = result(folder, site=str(site)).diagnosis.verdict
+    assert verdict.verdict == "fault"
+    assert verdict.notes[-1].endswith("(host h[02-03]): its finding counts: its loss is not within the known 10%")

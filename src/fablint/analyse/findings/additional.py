@@ -97,10 +97,17 @@ def without_known_faults(
         finding if cover is None else cover.mark(finding)
         for finding, cover in zip(diagnosis.verdict.findings, covers, strict=True)
     ]
-    notes = [f"{one.where}: no such finding in this run" for one in valid if one not in covers]
+    notes = [f"{one.where}: {_why_unused(one, diagnosis)}" for one in valid if one not in covers]
     notes += [
         f"{one.where} expired on {one.until}: its findings count again; renew or remove it"
         for one in expired
         if any(map(one.covers, diagnosis.verdict.findings))
     ]
     return replace(diagnosis, verdict=with_suppressed(diagnosis.verdict, findings, notes))
+
+
+def _why_unused(known: KnownFault, diagnosis: Diagnosis) -> str:
+    """Return why a known fault suppresses no finding."""
+    if known.loss is not None and any(map(known.names, diagnosis.verdict.findings)):
+        return f"its finding counts: its loss is not within the known {known.loss:.0%}"
+    return "no such finding in this run"

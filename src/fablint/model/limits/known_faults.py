@@ -24,11 +24,12 @@ class KnownFault:
 
     def covers(self, finding: Finding) -> bool:
         """Return whether all components of a finding are known, and its loss is not larger than the known one."""
-        if finding.state not in COUNTED:
-            return False
-        if self.loss is not None and (finding.effect is None or abs(finding.effect) > self.loss):
-            return False
-        return all(map(self._has, finding.components))
+        is_larger = self.loss is not None and (finding.effect is None or abs(finding.effect) > self.loss)
+        return not is_larger and self.names(finding)
+
+    def names(self, finding: Finding) -> bool:
+        """Return whether all components of a finding are known, whatever its loss."""
+        return finding.state in COUNTED and all(map(self._has, finding.components))
 
     def _has(self, component: ComponentRef) -> bool:
         hosts = component.hosts if component.kind in OF_HOSTS else ()

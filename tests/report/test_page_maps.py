@@ -82,6 +82,14 @@ def test_of_more_ranks_than_a_map_has_columns_medians_are_shown_first(most: int,
     assert shown["maps"][shown["first"]]["label"].endswith(kind)
 
 
+def test_of_blocks_of_many_pairs_medians_are_shown_first(monkeypatch) -> None:
+    data = page_data(source(None))
+    assert data["maps"][data["first"]]["label"] == "bandwidth, 1 MiB: every pair"
+    monkeypatch.setattr("fablint.report.html.maps.MOST_SIDE", 0)
+    data = page_data(source(None))
+    assert data["maps"][data["first"]]["label"] == "bandwidth, 1 MiB: links between switches"
+
+
 def test_an_axis_keeps_the_name_of_a_link_s_switch_on_its_side_only():
     (mark,) = page_data(source(12))["marks"]
     assert mark["ends"] == [{"runs": [(4, 8)], "name": "leaf1", "side": "tx"}]

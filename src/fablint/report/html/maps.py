@@ -21,6 +21,7 @@ from fablint.text import units
 
 _FEWEST_CELLS = 4  # of a map
 MOST_COLUMNS = 20_000  # ranks of a map of rounds that is shown first: of more, each pixel is the worst of many
+MOST_SIDE = 4  # ranks of a cell of a matrix that is shown first: of more, nearly each block has a slow measurement
 MOST_WORST = 20
 
 
@@ -79,7 +80,7 @@ def _first_map(maps: Sequence[Mapping[str, Any]], source: ReportSource) -> int:
     rows = {one.row for one in worst.evidence} if worst else set()
     between = worst is not None and worst.nodes <= links and worst.component in ("link", "cable", "port", "switch")
     between = between and not (worst and worst.component == "switch" and worst.nodes <= with_hosts)
-    rounds = {one["row"] for one in maps if one.get("layout") == "list"}
+    rounds = {one["row"] for one in maps if one.get("layout") == "list" or one.get("side", 1) > MOST_SIDE}
 
     def score(index: int) -> tuple[bool | int, ...]:
         one = maps[index]
@@ -92,7 +93,7 @@ def _first_map(maps: Sequence[Mapping[str, Any]], source: ReportSource) -> int:
             return "late" not in one
         if one["row"] not in rounds:
             return True
-        many = source.run.ranks > MOST_COLUMNS
+        many = source.run.ranks > MOST_COLUMNS or any(other.get("side", 1) > MOST_SIDE for other in maps)
         if between or not worst.hosts or worst.direction == "rx" or many:
             kind = "link" if between else "group" if worst.component == "group" else "switch"
             return one.get("kind") == kind and (between or "late" not in one)

@@ -72,6 +72,15 @@ def test_coverage_measurements_and_instrument_follow_the_findings():
     assert "resolution 1.00 ns" in summary
 
 
+def test_coverage_of_a_run_that_ended_early_counts_all_repeats_and_the_rows_that_are_missing():
+    run, diagnosis = incomplete_case()
+    run = replace(run, attributes={**run.attributes, "rows": [*(row.name for row in run.rows), "never begun"]})
+    words = next(line for line in console_summary(run, diagnosis).splitlines() if line.startswith("coverage"))
+    measured, planned = (int(number.replace(",", "")) for number in re.findall(r"[\d,]+", words)[:2])
+    assert measured < planned == 2 * 64 * 63
+    assert "planned measurements, 1 of 3 rows missing, " in words
+
+
 def test_what_does_not_fit_is_counted_and_the_worst_comes_first():
     lines = console_summary(*many_faults(400)).splitlines()
     assert "host n0399" in lines[2]

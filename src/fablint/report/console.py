@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import sys
 import textwrap
+from collections.abc import Iterator
 
 from fablint.model import Diagnosis, Finding, Placement, Row, Run, State
 from fablint.report import finding_order, run_facts, scopes
 from fablint.report.link_coverage import links_judged
+from fablint.report.summary import row_facts
 from fablint.report.terminal_colours import coloured
 from fablint.text import units
 from fablint.text.action_sentences import advice
@@ -131,7 +133,7 @@ def _words(*words: str) -> str:
 def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) -> list[str]:
     """What of the network was not looked at, coverage, what was measured, thresholds, the instrument, notes."""
     coverage = diagnosis.verdict.coverage
-    words = [f"{coverage.pairs_measured:,} of {coverage.pairs_planned:,} planned measurements"]
+    words = list(_measured(run, diagnosis))
     words.append(f"{coverage.hosts_judged:,} of {units.plural(coverage.hosts, 'host')} judged")
     words += [links] if (links := links_judged(diagnosis.verdict)) else []
     lines = [line for unseen in diagnosis.verdict.network for line in painter.block("network", unseen, 2)]
@@ -150,6 +152,18 @@ def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) ->
     if len(notes) > len(shown):
         lines.append(painter.line("note", f"... and {len(notes) - len(shown)} more (--all shows them)"))
     return lines
+
+
+def _measured(run: Run, diagnosis: Diagnosis) -> Iterator[str]:
+    """What was measured of the plan: pairs of judged rows, and of a run that ended early all repeats of all rows."""
+    measured, planned = diagnosis.verdict.coverage.pairs_measured, diagnosis.verdict.coverage.pairs_planned
+    if run.state != "complete":
+        facts = [row_facts(row) for row in run.rows]
+        measured, planned = sum(one.cells_measured for one in facts), sum(one.cells_planned for one in facts)
+    yield f"{measured:,} of {planned:,} planned measurements"
+    requested = run.attributes.get("rows", ())
+    if missing := set(requested) - {row.name for row in run.rows}:
+        yield f"{len(missing)} of {units.plural(len(requested), 'row')} missing"
 
 
 def _by_distance(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:

@@ -122,7 +122,7 @@ def test_ranks_stand_in_the_order_of_group_switch_and_host():
 
 
 @pytest.mark.parametrize(
-    ("ranks", "maps", "side"), [(8, 46, 1), (1500, 1, 1), (1501, 1, 2), (10_000, 4, 15), (16_384, 1, 12)]
+    ("ranks", "maps", "side"), [(8, 46, 1), (1500, 1, 1), (1501, 1, 2), (10_000, 4, 16), (16_384, 1, 13)]
 )
 def test_block_side_keeps_to_the_budget(ranks, maps, side):
     assert block_side(ranks, maps) == side

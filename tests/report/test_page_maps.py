@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import functools
 import re
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from fablint.report.html.block_maps import BlockCells, Blocks
 from fablint.report.html.charts import host_effects
 from fablint.report.html.link_values import all_links
 from fablint.report.html.maps import page_data
+from fablint.report.survey import measured_cells
 from fablint.report.survey.late_shares import late_shares
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.report.survey.report_source import ReportSource
@@ -47,6 +50,11 @@ def numbers(text: str, kind: str) -> np.ndarray:
     return np.frombuffer(base64.b64decode(text), dtype=kind)
 
 
+def decoded(coded: dict[str, Any]) -> np.ndarray:
+    codes = numbers(coded["codes"], "<u2")
+    return np.where(codes > 0, coded["low"] + (codes - 1.0) * coded["step"], np.nan)
+
+
 @pytest.mark.parametrize("rounds", [None, 12])
 def test_frames_are_around_the_pairs_that_the_link_slows_and_no_others(rounds):
     data = page_data(source(rounds))
@@ -66,7 +74,7 @@ def test_of_rounds_the_slow_link_is_the_slowest_cell_of_the_matrix_of_links_that
     data = page_data(source(12))
     shown = data["maps"][data["first"]]
     assert shown["kind"] == "link" and shown["row"] == "bandwidth"
-    worst = int(numbers(shown["at"], "<i4")[np.nanargmax(numbers(shown["residual"], "<f4"))])
+    worst = int(numbers(shown["at"], "<i4")[np.nanargmax(decoded(shown["residual"]))])
     down, across = divmod(worst, len(shown["names"]))
     assert (shown["names"][down], shown["names"][across]) == ("leaf1", "spine2")
     assert data["marks"][0]["links"] == [(down, across)]
@@ -146,8 +154,24 @@ def test_a_matrix_of_switches_has_the_median_of_their_pairs():
     mine = (switch[cells.src] == 1) & (switch[cells.dst] == 3)
     assert shown["names"] == ("leaf0", "leaf1", "leaf2", "leaf3")
     at = numbers(shown["at"], "<i4").tolist().index(1 * 4 + 3)
-    assert numbers(shown["time"], "<f4")[at] == pytest.approx(float(np.median(cells.time[mine])), abs=1e-6)
+    assert decoded(shown["time"])[at] == pytest.approx(float(np.median(cells.time[mine])), abs=1e-4)
     assert numbers(shown["pairs"], "<u2")[at] == mine.sum()
+
+
+def test_cells_of_a_large_matrix_are_of_all_senders_and_receivers_and_of_all_pairs_of_switches(monkeypatch) -> None:
+    monkeypatch.setattr(measured_cells, "MOST_CELLS", 4096)
+    monkeypatch.setattr(measured_cells, "_BLOCK", 50_000)
+    ranks, hosts_of_switch = 512, 16
+    times = np.ones((1, ranks, ranks, 1), np.float32)
+    row = table_row("latency", "all-pairs", {(0, 1, 0): [1e-6]})
+    started = np.arange(ranks * ranks, dtype=float).reshape(1, ranks, ranks)
+    row = replace(row, arrays={**row.arrays, "time_median": times, "count": times, "started": started})
+    cells = MeasuredCells.of(row, row.sizes[0], None, source(12).placement)
+    assert not cells.complete and (cells.src != cells.dst).all()
+    assert set(cells.src) == set(cells.dst) == set(range(ranks))
+    of_switches = np.bincount(cells.src // hosts_of_switch * 32 + cells.dst // hosts_of_switch, minlength=32 * 32)
+    assert of_switches.min() >= 2 and of_switches.max() <= 2 * of_switches.min()
+    assert (cells.started == cells.src * ranks + cells.dst).all()
 
 
 def test_the_chart_of_a_finding_has_its_pairs_beside_those_that_no_finding_explains():

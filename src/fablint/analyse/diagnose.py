@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.samples import UsableRow, select_usable_rows
 from fablint.analyse.decide import verdict_of
 from fablint.analyse.detect.across_transports import compared_over_transports
@@ -113,7 +114,8 @@ def diagnose(
     findings = joined(_ranked(resent.findings, run, topology, others, resent.lost), findings)
     findings += unexplained_pairs(judged, placement, set(named_hosts(findings, placement).tolist()))
     findings = compared_over_transports(findings, judged, {row.name: row.medium for row in run.rows}, placement)
-    coverage = _coverage(rows, clearing, placement, routes, settings)
+    slow = [finding for finding in findings if finding.state is State.FAULT and finding.effect is not None]
+    coverage = _coverage(rows, clearing, placement, routes, settings, named_hosts(slow, placement))
     findings += _circumstances(placement)
     beside, beside_notes = confounded(run, placement, [view.sample for view in clearing], settings)
     findings += beside
@@ -289,8 +291,9 @@ def _coverage(
     placement: Placement,
     routes: Routes | None,
     settings: Settings,
+    slow_hosts: Codes,
 ) -> Coverage:
-    """`judged`: the views that show which components are healthy."""
+    """`judged`: the views that show which components are healthy. `slow_hosts`: those at fault, judged as well."""
     planned = measured = 0
     names = {view.row for view in judged}
     for usable in (usable for usable in rows if usable.row.name in names):
@@ -306,6 +309,7 @@ def _coverage(
     for view in judged:
         hosts &= judged_hosts(view, settings)
         links &= judged_links(view, settings)
+    hosts[slow_hosts] = True
     return Coverage(
         pairs_planned=planned,
         pairs_measured=measured,

@@ -58,6 +58,7 @@ def test_a_single_pair_is_imported_and_not_judged(fablint):
 def test_show_report_and_tables_take_a_file(fablint, tmp_path):
     shown = fablint("show", NETSAN)
     assert (shown.returncode, "client[1-4]" in shown.stdout) == (0, True)
+    assert json.loads(fablint("analyse", FAULTY, "--json").stdout)["coverage"]["hosts_judged"] == 1  # that at fault
     table = fablint("report", FAULTY, "--table", "pairs", "--slowest", "3")
     assert (table.returncode, "node006" in table.stdout) == (0, True)
     without = fablint("report", FAULTY)

@@ -13,7 +13,7 @@ from fablint.model import Placement, Row
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.names import natural
 from fablint.report.drawings.scales import bulk_scale, deviation_scale
-from fablint.report.html.packing import packed
+from fablint.report.html.packing import coded, packed
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.text import units
 
@@ -115,11 +115,10 @@ def block_map(row: Row, size: int, cells: MeasuredCells, of: BlockCells, frames:
     }
 
 
-def planes(at: np.ndarray, time: np.ndarray, residual: np.ndarray, pairs: np.ndarray) -> dict[str, str]:
+def planes(at: np.ndarray, time: np.ndarray, residual: np.ndarray, pairs: np.ndarray) -> dict[str, Any]:
     """Values of the cells `at` (k,) of a matrix, line by line: the others hold nothing."""
-    pairs = np.minimum(pairs, 65535)
-    values = (("at", at, "<i4"), ("time", time, "<f4"), ("residual", residual, "<f4"), ("pairs", pairs, "<u2"))
-    return {name: packed(value, kind) for name, value, kind in values}
+    counts = packed(np.minimum(pairs, 65535), "<u2")
+    return {"at": packed(at, "<i4"), "time": coded(time), "residual": coded(residual), "pairs": counts}
 
 
 def late_map(

@@ -16,7 +16,8 @@ from fablint.report.html.block_maps import common_facts, planes
 from fablint.report.survey.report_source import CellSet, ReportSource
 from fablint.text import units
 
-MOST_CELLS = 400_000  # whose paths are followed
+MOST_CELLS = 400_000  # whose paths are followed, or more:
+CELLS_OF_LINK = 8  # for each link
 MOST_SWITCHES = 1500
 
 
@@ -44,7 +45,7 @@ def link_values(own: CellSet, source: ReportSource) -> LinkValues | None:
     routes, place = source.routes, source.placement
     if routes is None or not own.cells.src.size or not len(routes.ends):
         return None
-    step = -(-own.cells.src.size // MOST_CELLS)
+    step = -(-own.cells.src.size // max(MOST_CELLS, CELLS_OF_LINK * len(routes.ends)))
     positions = np.arange(0, own.cells.src.size, step)
     cells = own.cells.where(positions)
     code = np.append(routes.codes(place.switches), np.int32(-1))

@@ -9,10 +9,21 @@ from typing import Any
 
 import numpy as np
 
+_MOST_CODE = 65_534
+
 
 def packed(values: np.ndarray, kind: str) -> str:
     """Base64 of little-endian numbers of a numpy type."""
     return base64.b64encode(np.asarray(values).astype(kind).tobytes()).decode()
+
+
+def coded(values: np.ndarray) -> dict[str, Any]:
+    """Base64 of two bytes for each number, in steps from the lowest one on; code 0 is NaN."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    step = (high - low) / _MOST_CODE or 1.0
+    codes = np.where(np.isfinite(values), 1 + np.rint((np.nan_to_num(values) - low) / step), 0)
+    return {"codes": packed(codes, "<u2"), "low": low, "step": step}
 
 
 def number(value: float) -> float | None:

@@ -21,7 +21,7 @@ from fablint.model.names import natural
 
 EDGE = 1500  # cells a side that a page draws at most
 PIXELS = 2_700_000  # of all maps of a page together; one pixel costs about 5 bytes of page
-BLOCK_PIXELS = 2_000_000  # of maps of blocks, which have two layers and the places in the blocks: about 10 bytes each
+BLOCK_PIXELS = 1_600_000  # of maps of blocks, which have two layers and the places in the blocks: about 10 bytes each
 _FINEST_STEP = 1e-3  # of the logarithm: a time is shown to 0.05 %
 _CODES = 65_000
 _BYTE = 256

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,9 @@ import numpy.typing as npt
 from fablint.model import SCOPES, Fit, Placement, Row
 from fablint.report import run_facts
 
-MOST_CELLS = 4_000_000  # of a matrix; of a larger one, source ranks at equal distances stand for all
+MOST_CELLS = 4_000_000  # of a matrix; of a larger one, every k-th receiver of each sender
+_BLOCK = 1 << 24  # cells that are read at a time
+_GOLDEN = 0.618  # shift of the receivers from one sender to the next, in steps: each block of pairs has its share
 
 
 @dataclass(frozen=True)
@@ -51,25 +54,24 @@ class MeasuredCells:
             The row does not have this size.
         """
         times, index = row.arrays[f"time_{run_facts.statistic(row)}"], row.sizes.index(size)
+        started = row.arrays.get("started")
+        step = 1
         if row.layout == "list":
             dst = np.asarray(row.arrays["dst"][:])
             value = np.asarray(times[:, :, index])
-            rank, column = np.nonzero((value > 0) & (dst >= 0))
-            at: tuple[np.ndarray, ...] = (rank, column)
-            src, partner, step = rank, dst[at], 1
+            at: tuple[np.ndarray, ...] = np.nonzero((value > 0) & (dst >= 0))
+            src, partner, value = at[0], dst[at], value[at]
+            begun = None if started is None else np.asarray(started[:])[at]
         else:
-            repeats, ranks = times.shape[:2]
-            step = math.ceil(repeats * ranks * ranks / MOST_CELLS)
-            value = np.asarray(times[:, ::step, :, index])
-            repeat, line, partner = np.nonzero((value > 0) & (np.arange(ranks) != np.arange(0, ranks, step)[:, None]))
-            src, at = line * step, (repeat, line, partner)
-        time = np.log(value[at]).astype(np.float32)
-        started = row.arrays.get("started")
-        begun = np.full(time.size, np.nan)
-        if started is not None:
-            begun = np.asarray(started[:] if row.layout == "list" else started[:, ::step])[at]
+            step = math.ceil(times.shape[0] * times.shape[1] ** 2 / MOST_CELLS)
+            blocks = list(_blocks_of_matrix(times, index, started, step))
+            at = tuple(np.concatenate(one) for one in zip(*(block[0] for block in blocks), strict=True))
+            _, src, partner = at
+            value = np.concatenate([block[1] for block in blocks])
+            begun = None if started is None else np.concatenate([block[2] for block in blocks])
+        time = np.log(value).astype(np.float32)
+        begun = np.full(time.size, np.nan) if begun is None else begun
         sender, receiver = (np.asarray(one, dtype=np.int32) for one in (src, partner))
-        at = (at[0], sender, receiver) if row.layout == "matrix" else at
         residual = time - model_log(fit, placement, sender, receiver)
         return cls(sender, receiver, time, residual, begun, tuple(one.astype(np.int32) for one in at), step == 1)
 
@@ -77,6 +79,29 @@ class MeasuredCells:
         """The cells of a mask (k,), or of positions."""
         picked = {name: getattr(self, name)[mask] for name in ("src", "dst", "time", "residual", "started")}
         return replace(self, **picked, at=tuple(one[mask] for one in self.at))
+
+
+def _blocks_of_matrix(
+    times: Any, index: int, started: Any, step: int
+) -> Iterator[tuple[tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray, np.ndarray]]:
+    """Read the measured cells of a matrix in blocks of senders, of each sender every `step`-th receiver.
+
+    Yields
+    ------
+    tuple
+        Repeat, sender and receiver of the cells, their times, and when they were started; empty where it is not known.
+    """
+    repeats, ranks = times.shape[:2]
+    most = max(1, _BLOCK // (repeats * ranks))
+    shift = next(one for one in range(round(_GOLDEN * step), 2 * step + 1) if math.gcd(one, step) == 1)
+    receiver = np.arange(ranks)
+    for first in range(0, ranks, most):
+        value = np.asarray(times[:, first : first + most, :, index])
+        sender = np.arange(first, first + value.shape[1])[:, None]
+        chosen = ((receiver + sender * shift) % step == 0) & (receiver != sender)
+        repeat, line, partner = np.nonzero((value > 0) & chosen)
+        begun = np.empty(0) if started is None else np.asarray(started[:, first : first + most])[repeat, line, partner]
+        yield (repeat, first + line, partner), value[repeat, line, partner], begun
 
 
 def model_log(fit: Fit | None, placement: Placement, src: np.ndarray, dst: np.ndarray) -> npt.NDArray[np.float32]:

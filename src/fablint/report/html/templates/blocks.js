@@ -15,7 +15,7 @@ class BlockMap {
   unpackCells() {
     const { data } = this, count = this.width * this.height, at = unpack(data.at, Int32Array);
     Object.assign(this, { pairs: new Uint16Array(count), isKnown: new Uint8Array(count), time: new Float32Array(count).fill(NaN), residual: new Float32Array(count).fill(NaN) });
-    const time = unpack(data.time, Float32Array), residual = unpack(data.residual, Float32Array), pairs = unpack(data.pairs, Uint16Array);
+    const time = decode(data.time), residual = decode(data.residual), pairs = unpack(data.pairs, Uint16Array);
     for (let index = 0; index < at.length; index++) {
       const cell = at[index];
       this.isKnown[cell] = 1;

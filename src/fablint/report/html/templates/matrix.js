@@ -10,6 +10,11 @@ function unpack(text, Type) {
   return new Type(bytesOf(text).buffer);
 }
 
+/** Numbers of two bytes each, in steps from the lowest one on; code 0 is NaN. */
+function decode({ codes, low, step }) {
+  return Float32Array.from(unpack(codes, Uint16Array), (code) => code ? low + (code - 1) * step : NaN);
+}
+
 function bytesOf(text) {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text); // browsers since 2025
   const letters = atob(text), bytes = new Uint8Array(letters.length);

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fablint.plan.check.stages import Stage
 
 
+_CANNOT_WRITE = "cannot write "  # of the engine: a file of the run, as on a full disk
 SKIP_REFUSED = "--skip-refused"  # run option of the engine: transports that do not start here do not end the others
 
 
@@ -176,7 +177,9 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
         context.progress.note("; ".join(filter(None, ("fablint: interrupted", hint))))
         raise KeyboardInterrupt
     why = failure_text(failed, run.rank_host) if failed else outcome.error or unsealed
-    is_refused = bool(outcome.error) and not failed and all(row.attributes["state"] == "complete" for row in run.rows)
+    is_unwritten = outcome.error.startswith(_CANNOT_WRITE)
+    is_whole = not failed and not is_unwritten and all(row.attributes["state"] == "complete" for row in run.rows)
+    is_refused = bool(outcome.error) and is_whole
     return MeasurementResult(run, outcome.status, why, outcome.start_s, is_refused)
 
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.plan.rows.host_lists import parse_hosts
+from tested_mpis import wrapper_name
 from vcluster import Cluster
 
-CHECK = (sys.executable, "-m", "fablint.cli", "-q", "check", "--mpicxx", "mpicxx.openmpi")
+CHECK = (sys.executable, "-m", "fablint.cli", "-q", "check", "--mpicxx", wrapper_name("openmpi"))
 LIMIT_S = 900.0
 MOST_SAID = 600  # characters of an error
 ACCUSING = ("FAULT", "SUSPECT", "CONFOUNDED")

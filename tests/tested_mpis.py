@@ -28,12 +28,14 @@ def tested_mpis() -> list[str]:
     return [first, *(mpi for mpi in installed if mpi != first)]
 
 
-def built_engine(mpi: str) -> Engine:
-    """Return the engine for a library, built by one worker of pytest-xdist while the others wait.
+def wrapper_name(mpi: str) -> str:
+    """Return the compiler wrapper of a library: the plain mpicxx, for which `make dev` built, where both are equal."""
+    return "mpicxx" if mpi == DEFAULT or _is_on_path(mpi) else f"mpicxx.{mpi}"
 
-    Its compiler wrapper is the plain mpicxx where that is the same: `make dev` has built that engine.
-    """
-    name = "mpicxx" if mpi == DEFAULT or _is_on_path(mpi) else f"mpicxx.{mpi}"
+
+def built_engine(mpi: str) -> Engine:
+    """Return the engine for a library, built by one worker of pytest-xdist while the others wait."""
+    name = wrapper_name(mpi)
     wrapper = shutil.which(name)
     assert wrapper or mpi == DEFAULT, f"FABLINT_TEST_MPI: {name} is not installed"
     with (System().home_folder("engines") / "tests.lock").open("w") as lock:

@@ -14,6 +14,7 @@ from pbs_stand_in import install
 
 from fablint.snapshot import command_to_collect
 from fablint.snapshot.collecting import unpack
+from tested_mpis import wrapper_name
 from vcluster import Cluster, StartCluster
 
 ASK = """
@@ -166,7 +167,8 @@ def test_a_job_that_ends_while_ranks_measure_reports_no_host(slurm, tmp_path):
     output = tmp_path / "x.run"
     begun = output / "latency" / "zarr.json"
     row = "latency --pattern all-pairs --samples 100000"
-    measure = f"{sys.executable} -m fablint.cli -q measure -n 4 -r '{row}' --mpicxx mpicxx.openmpi -o {output}"
+    wrapper = wrapper_name("openmpi")
+    measure = f"{sys.executable} -m fablint.cli -q measure -n 4 -r '{row}' --mpicxx {wrapper} -o {output}"
     cancel = f"(until [ -e {begun} ]; do sleep 0.1; done; scancel $SLURM_JOB_ID) & exec {measure}"
     done = slurm.run(["salloc", "-Q", "-N4", "--no-kill", "sh", "-c", cancel], timeout=150)
     said = done.stderr.splitlines()[-1]

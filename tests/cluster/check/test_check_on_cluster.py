@@ -19,13 +19,14 @@ from typing import Any
 
 import pytest
 
+from tested_mpis import wrapper_name
 from vcluster import Cluster, StartCluster
 
 pytestmark = pytest.mark.alone
 
 HOSTS = "nid[001000-001015]"
 SLOW = "nid001006"
-CHECK = (sys.executable, "-m", "fablint.cli", "check", "--mpicxx", "mpicxx.openmpi", "--budget", "40s")
+CHECK = (sys.executable, "-m", "fablint.cli", "check", "--mpicxx", wrapper_name("openmpi"), "--budget", "40s")
 SOONER = ("--budget", "20s")  # where counters and launches tell what happened, and not times
 LIMIT_S = 400
 

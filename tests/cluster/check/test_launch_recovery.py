@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tested_mpis import wrapper_name
 from vcluster import Cluster, StartCluster
 
 HOSTS = "nid[001000-001003]"
@@ -38,7 +39,7 @@ def faulty(bed: Cluster) -> Iterator[Cluster]:
 
 def checked(bed: Cluster, output: Path) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
     """A check from the login node that measures hosts that preflight finds unfit as well, and its verdict."""
-    verb = (sys.executable, "-c", SOONER, "check", "--mpicxx", "mpicxx.openmpi", "--budget", "30s", "--force")
+    verb = (sys.executable, "-c", SOONER, "check", "--mpicxx", wrapper_name("openmpi"), "--budget", "30s", "--force")
     done = bed.run([*verb, "-w", HOSTS, "-o", output], timeout=LIMIT_S, cwd=output.parent)
     page = output / "report" / "verdict.json"
     assert page.exists(), done.stdout + done.stderr

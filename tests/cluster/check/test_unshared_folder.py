@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tested_mpis import wrapper_name
 from vcluster import StartCluster
 
-CHECK = (sys.executable, "-m", "fablint.cli", "check", "--mpicxx", "mpicxx.openmpi", "--budget", "10s", "--force")
+PROGRAM = (sys.executable, "-m", "fablint.cli", "check")
+CHECK = (*PROGRAM, "--mpicxx", wrapper_name("openmpi"), "--budget", "10s", "--force")
 
 
 def test_it_is_refused_before_anything_is_launched(virtual_cluster: StartCluster) -> None:

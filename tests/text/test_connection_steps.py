@@ -23,3 +23,4 @@ def test_each_cause_of_a_missing_connection_has_its_own_step(error, step):
 
 def test_other_errors_have_none():
     assert connection_step("rank 2 on n2 was ended by signal 9 (Killed)") == ""
+    assert connection_step("cannot write a.run/zarr.json: Permission denied: write elsewhere") == ""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from fablint.model import Diagnosis, Finding, Placement, Row, Run, State
 from fablint.report import finding_order, run_facts, scopes
 from fablint.report.link_coverage import links_judged
-from fablint.report.summary import row_facts
+from fablint.report.summary import cells_of_run
 from fablint.report.terminal_colours import coloured
 from fablint.text import units
 from fablint.text.action_sentences import advice
@@ -158,8 +158,7 @@ def _measured(run: Run, diagnosis: Diagnosis) -> Iterator[str]:
     """What was measured of the plan: pairs of judged rows, and of a run that ended early all repeats of all rows."""
     measured, planned = diagnosis.verdict.coverage.pairs_measured, diagnosis.verdict.coverage.pairs_planned
     if run.state != "complete":
-        facts = [row_facts(row) for row in run.rows]
-        measured, planned = sum(one.cells_measured for one in facts), sum(one.cells_planned for one in facts)
+        measured, planned = cells_of_run(run)
     yield f"{measured:,} of {planned:,} planned measurements"
     requested = run.attributes.get("rows", ())
     if missing := set(requested) - {row.name for row in run.rows}:

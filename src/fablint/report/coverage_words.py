@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fablint.report.link_coverage import links_judged
-from fablint.report.summary import row_facts
+from fablint.report.summary import cells_of_run
 from fablint.report.survey.report_source import ReportSource
 
 
@@ -38,8 +38,7 @@ def _pairs(source: ReportSource) -> int:
 
 
 def _plan(source: ReportSource) -> str:
-    facts = [row_facts(row) for row in source.run.rows]
-    planned, measured = sum(one.cells_planned for one in facts), sum(one.cells_measured for one in facts)
+    measured, planned = cells_of_run(source.run)
     if measured >= planned and source.run.state == "complete":
         return "plan complete"
     return f"{min(100 * measured / max(planned, 1), 99.9):.3g} % of the plan"

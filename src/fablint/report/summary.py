@@ -92,6 +92,12 @@ def launch_facts(run: Run) -> dict[str, str]:
     return {label: words for label, words in known.items() if words}
 
 
+def cells_of_run(run: Run) -> tuple[int, int]:
+    """Return the measured and the planned cells of all rows, repeats included."""
+    facts = [row_facts(row) for row in run.rows]
+    return sum(one.cells_measured for one in facts), sum(one.cells_planned for one in facts)
+
+
 def row_facts(row: Row) -> RowFacts:
     """Facts of a row. Reads `count` and, in part, `started`."""
     wall, measuring = row.attributes.get("wall_s"), row.attributes.get("measuring_s")

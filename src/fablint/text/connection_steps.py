@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+_OF_CONNECTION = re.compile(r"connect|TCP|endpoint", re.IGNORECASE)  # a file may be refused to fablint, too
 _STEPS = (
     (
         r"requests are not answered|no answer|Connection timed out|does not answer",
@@ -24,4 +25,6 @@ _STEPS = (
 
 def connection_step(error: str) -> str:
     """What to do about an error that is about a TCP connection; '' for any other error."""
+    if not _OF_CONNECTION.search(error):
+        return ""
     return next((step for words, step in _STEPS if re.search(words, error)), "")

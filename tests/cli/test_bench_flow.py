@@ -19,7 +19,7 @@ DAMAGED = {"src": 0, "dst": 2, "size": 64, "message": 4, "offset": 17}
 
 def a_run(hosts: list[str], rank_host: list[int], **row) -> Run:
     attributes = {"state": "complete", "ranks": len(rank_host), "hosts": hosts, "rank_host": rank_host, "rank_pid": []}
-    return Run(None, attributes, (Row("osu_bw", {"kernel": "bandwidth", **row}, {}),))
+    return Run(None, attributes, (Row("osu_bw", {"kernel": "bandwidth", "state": "complete", **row}, {}),))
 
 
 @pytest.fixture

@@ -167,8 +167,9 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
         except IncompleteError as error:
             unsealed = str(error)
         run = read_run(path)
+    complete = [row.name for row in run.rows if row.attributes["state"] == "complete"]
     with suppress(OSError):  # without checksums, as on a full disk, a run can be read as well
-        write_checksums(path, [row.name for row in run.rows if row.attributes.get("state") == "complete"])
+        write_checksums(path, complete)
     if outcome.stopped_by is not None or outcome.is_over:
         where = " in a new job" if outcome.is_over else ""
         hint = "" if context.is_scratch else f"measured rounds are kept: fablint resume {whole_run(path)}{where}"
@@ -178,7 +179,7 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
         raise KeyboardInterrupt
     why = failure_text(failed, run.rank_host) if failed else outcome.error or unsealed
     is_unwritten = outcome.error.startswith(_CANNOT_WRITE)
-    is_whole = not failed and not is_unwritten and all(row.attributes["state"] == "complete" for row in run.rows)
+    is_whole = not failed and not is_unwritten and len(complete) == len(run.rows)
     is_refused = bool(outcome.error) and is_whole
     return MeasurementResult(run, outcome.status, why, outcome.start_s, is_refused)
 

@@ -118,3 +118,13 @@ def test_all_ranks_killed_at_once(fablint, running):
     assert status == 3
     assert running.attributes["state"] == "interrupted"
     resumed(fablint, running)
+
+
+def test_a_killed_fablint_ends_its_ranks(fablint, running):
+    running.process.kill()
+    running.process.wait()
+    deadline = time.monotonic() + 60
+    while running.survivors():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    resumed(fablint, running)

@@ -15,7 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from fablint.model import Answer
-from fablint.system import Process, System
+from fablint.system import System
+from fablint.system.process import Process
 
 GRACE_S = 3.0  # a host ends its program by itself; extra time for its report
 _BEGIN, _END = "fablint-host", "fablint-end"

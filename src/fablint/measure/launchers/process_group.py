@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fablint.system import Process
+from fablint.system.process import Process
 
 STOP_S = 5.0  # after a process has failed: the others have reported it
 _POLL_S = 0.02

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import gc
 import os
-import queue
 import resource
 import shutil
 import signal
@@ -20,13 +19,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from fablint.errors import UsageError
+from fablint.system.process import Process
 
 PRIVATE_FOLDER = 0o700
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -36,7 +36,6 @@ Item = TypeVar("Item")
 Made = TypeVar("Made")
 _FORKED: list[Callable[[int], Any]] = []  # functions that forked processes call
 _MOST_FORKED = 4  # each has its own reference counts, a third of the memory
-_KILL_S = 5.0  # a process inside a system call may need some time to end
 
 
 @dataclass(frozen=True)
@@ -47,123 +46,6 @@ class Completed:
     status: int
     output: str
     errors: str
-
-
-class Process:
-    """A running program with all its descendants: stdout and stderr are read as one stream of lines."""
-
-    def __init__(
-        self, argv: Sequence[str], text: str, environ: Mapping[str, str], *, is_input_open: bool = False
-    ) -> None:
-        self._is_input_open = is_input_open
-        self._popen = subprocess.Popen(
-            list(argv),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=dict(environ),
-            start_new_session=True,  # the terminal's Ctrl-C reaches only this process, which decides what to pass on
-            text=True,
-            errors="replace",
-        )
-        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        threading.Thread(target=self._feed, args=(text,), daemon=True).start()
-        threading.Thread(target=self._drain, daemon=True).start()
-
-    @property
-    def pid(self) -> int:
-        """Process id."""
-        return self._popen.pid
-
-    def _feed(self, text: str) -> None:
-        assert self._popen.stdin is not None
-        with suppress(BrokenPipeError, ValueError):  # ValueError: it was closed
-            self._popen.stdin.write(text)
-            self._popen.stdin.flush()
-        if not self._is_input_open:
-            self.close_input()
-
-    def close_input(self) -> None:
-        """End the program's stdin, which `spawn` may have left open."""
-        assert self._popen.stdin is not None
-        with suppress(BrokenPipeError):
-            self._popen.stdin.close()
-
-    def _drain(self) -> None:
-        assert self._popen.stdout is not None
-        with self._popen.stdout as stdout:
-            for line in stdout:
-                self._lines.put(line.rstrip("\n"))
-        self._lines.put(None)
-
-    def read_line(self, timeout_s: float) -> str | None:
-        """Next line, or None if none came in time. Raises EOFError after the last line."""
-        try:
-            line = self._lines.get(timeout=timeout_s)
-        except queue.Empty:
-            return None
-        if line is None:
-            self._lines.put(None)
-            raise EOFError
-        return line
-
-    def poll(self) -> int | None:
-        """Exit status, negative for a signal; None while the program runs."""
-        return self._popen.poll()
-
-    def wait(self, timeout_s: float | None = None) -> int | None:
-        """Exit status, or None if the program still runs after `timeout_s`."""
-        try:
-            return self._popen.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
-
-    def process_tree(self) -> list[int]:
-        """Return the process ids of all descendants and of the session, eldest first; [] after their end.
-
-        Launchers start their children in separate process groups and sessions, so that neither is sufficient.
-        """
-        children: dict[int, list[int]] = {}
-        session: list[int] = []
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = stat.read_text(errors="replace").rpartition(")")[2].split()
-            except OSError:
-                continue  # it has just ended
-            pid = int(stat.parent.name)
-            children.setdefault(int(fields[1]), []).append(pid)
-            if int(fields[3]) == self.pid:
-                session.append(pid)
-        pids = [self.pid, *session]
-        for pid in pids:  # the list grows during the loop
-            pids.extend(child for child in children.get(pid, []) if child not in pids)
-        return list(dict.fromkeys(pids))[1:]
-
-    def signal_program(self, program: Path, number: int) -> int:
-        """Send a signal to the descendants that execute `program`; return their number."""
-        reached = 0
-        for pid in self.process_tree():
-            with suppress(OSError):
-                if Path(f"/proc/{pid}/exe").resolve() == program.resolve():
-                    os.kill(pid, number)
-                    reached += 1
-        return reached
-
-    def signal(self, number: int) -> None:
-        """Send a signal to the program itself, not to its children."""
-        self._popen.send_signal(number)
-
-    def kill(self) -> None:
-        """Kill the program with all descendants at once; return when all have ended."""
-        tree = self.process_tree()  # before the parent has ended and its children belong to another process
-        self._popen.kill()
-        deadline = time.monotonic() + _KILL_S
-        while (living := [pid for pid in tree if _lives(pid)]) and time.monotonic() < deadline:
-            for pid in living:
-                with suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.01)
-        self._popen.wait()
 
 
 @contextmanager
@@ -227,15 +109,6 @@ def no_collection() -> Iterator[None]:
 
 def _forked(index: int) -> Any:
     return _FORKED[-1](index)
-
-
-def _lives(pid: int) -> bool:
-    """Whether the process exists and is not a zombie."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
 
 
 class System:

@@ -225,6 +225,18 @@ def test_a_site_file_that_is_wrong_is_refused_before_any_host_is_asked(call: Cal
     refused(call("check", "-w", "n[1-2]", "--site", str(site_file(tmp_path, content))), line)
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("--launcher ssh", "--launcher ssh starts no MPI, which transport mpi of row latency needs: "),
+        ("--launcher ssh --transport tcp --mpicxx nope", "an engine without MPI is not built with an mpicxx: "),
+        ("--mpicxx nope", "--mpicxx names nope, which is not a program: "),
+    ],
+)
+def test_programs_that_start_no_ranks_are_refused_before_any_host_is_asked(call: Call, words: str, line: str) -> None:
+    refused(call("check", "-w", "n[1-2]", *words.split()), line)
+
+
 FILES = ["--topology", "--from"]
 
 

@@ -12,7 +12,7 @@ from fablint.model.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from fablint.measure.doctor import DoctorCheck, examine
     from fablint.measure.empty_launch import find_each_other
-    from fablint.measure.engine import Engine, build_engine, find_engine, find_mpicxx, list_engines
+    from fablint.measure.engine import Engine, build_engine, find_compiler, find_engine, find_mpicxx, list_engines
     from fablint.measure.engine_messages import FailedRank, failure_text
     from fablint.measure.launcher_choice import (
         Choice,
@@ -48,6 +48,7 @@ __all__ = [
     "connects_without_mpi",
     "examine",
     "failure_text",
+    "find_compiler",
     "find_each_other",
     "find_engine",
     "find_launchers",
@@ -80,6 +81,7 @@ if not TYPE_CHECKING:
             "connects_without_mpi": "launcher_choice",
             "examine": "doctor",
             "failure_text": "engine_messages",
+            "find_compiler": "engine",
             "find_each_other": "empty_launch",
             "find_engine": "engine",
             "find_launchers": "launcher_choice",

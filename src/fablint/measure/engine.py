@@ -42,6 +42,11 @@ class Compiler:
     libraries: tuple[str, ...]  # the MPI libraries it links: path, size, age
     flags: tuple[str, ...] = FLAGS
 
+    @property
+    def library_paths(self) -> tuple[str, ...]:
+        """Paths of the MPI libraries."""
+        return tuple(line.rsplit(maxsplit=2)[0] for line in self.libraries)
+
 
 @dataclass(frozen=True)
 class Engine:
@@ -92,7 +97,8 @@ def _plain_compiler(system: System) -> Compiler:
     return replace(describe_compiler(system, *found), flags=(*FLAGS, _NO_MPI), libraries=())
 
 
-def _compiler(system: System, mpicxx: Path | None, *, with_mpi: bool) -> Compiler:
+def find_compiler(system: System, mpicxx: Path | None, *, with_mpi: bool) -> Compiler:
+    """Compiler of the engine. Raises UsageError or PreflightError if there is none, or `mpicxx` is not for it."""
     if with_mpi:
         return describe_compiler(system, *find_mpicxx(system, mpicxx))
     if mpicxx is not None:
@@ -173,7 +179,7 @@ def engine_key(sources: Path, compiler: Compiler) -> str:
 
 def find_engine(system: System, mpicxx: Path | None = None, *, with_mpi: bool = True) -> Engine:
     """Engine for this `mpicxx`, or without MPI. Raises UsageError if it is not built."""
-    compiler = _compiler(system, mpicxx, with_mpi=with_mpi)
+    compiler = find_compiler(system, mpicxx, with_mpi=with_mpi)
     engine = _read_engine(system.home / "engines" / engine_key(find_sources(), compiler))
     if engine is None:
         built = f"for {compiler.path}" if with_mpi else "without MPI"
@@ -193,7 +199,7 @@ def build_engine(
     UsageError
         There is no compiler, the build fails, or FABLINT_HOME cannot be written.
     """
-    compiler = _compiler(system, mpicxx, with_mpi=with_mpi)
+    compiler = find_compiler(system, mpicxx, with_mpi=with_mpi)
     sources = find_sources()
     key = engine_key(sources, compiler)
     ready = _read_engine(system.home / "engines" / key)
@@ -205,8 +211,7 @@ def build_engine(
         built = system.now().isoformat(timespec="seconds")
         folder = system.home_folder(f"engines/{key}")
         program = folder / PROGRAM
-        libraries = tuple(line.rsplit(maxsplit=2)[0] for line in compiler.libraries)
-        engine = Engine(key, program, compiler.path, compiler.version, libraries, built, __version__)
+        engine = Engine(key, program, compiler.path, compiler.version, compiler.library_paths, built, __version__)
         (work / FACTS).write_text(json.dumps(asdict(engine), default=str, indent=1))
         (work / FACTS).replace(folder / FACTS)
         (work / PROGRAM).replace(program)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,11 +89,11 @@ class RecordedTable:
 def benched(monkeypatch, capsys):
     """Call `fablint bench` with a measurement that leaves the given run; returns status, stdout and stderr."""
 
-    def call(run: Run, exit_code: int = 0, error: str = "") -> tuple[int, str, str]:
+    def call(run: Run, exit_code: int = 0, error: str = "", *words: str) -> tuple[int, str, str]:
         monkeypatch.setattr(measurement, "measure", lambda *_: measurement.MeasurementResult(run, exit_code, error))
         monkeypatch.setattr(report, "benchmark_table", lambda *_, **__: RecordedTable())
         with pytest.raises(SystemExit) as caught:
-            main(["-q", "bench", "osu_bw", "-c"])
+            main(["-q", "bench", "osu_bw", "-c", *words])
         return caught.value.code, *capsys.readouterr()
 
     return call
@@ -114,3 +115,10 @@ def test_damaged_payloads_are_reported_and_end_with_1(benched):
 
 def test_an_interrupted_benchmark_has_no_table(benched):
     assert benched(a_run(["a"], [0, 0]), 3, "rank 1 failed") == (3, "", "fablint: rank 1 failed\n")
+
+
+def test_an_interrupted_benchmark_with_a_run_is_to_be_resumed(benched, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = replace(a_run(["a"], [0, 0]), path=Path("x.run"))
+    line = "fablint: rank 1 failed: measured rounds are kept: fablint resume x.run\n"
+    assert benched(run, 3, "rank 1 failed", "-o", "x.run") == (3, "", line)

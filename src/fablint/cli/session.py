@@ -127,7 +127,6 @@ class Session:
 
     def measurement(self, result: MeasurementResult) -> int:
         """Print what a launch measured; return its exit code."""
-        from fablint.text.connection_steps import connection_step
         from fablint.workflows.run_files import missing_levels
 
         run = result.run
@@ -144,8 +143,7 @@ class Session:
         }
         self.result(f"{run.path}: {run.state}", facts)
         if result.error:
-            kept = "" if result.is_refused else f"measured rounds are kept: fablint resume {run.path}"
-            self.warn(": ".join(filter(None, (result.error, connection_step(result.error), kept))))
+            self.warn(": ".join(filter(None, (result.error, result.next_step))))
         return code
 
     def with_missing_levels(self, run: Path | None, code: int, levels: Sequence[str]) -> int:

@@ -122,7 +122,7 @@ def bench(
         raise
     if result.error:
         show_so_far()
-        raise IncompleteError(result.error, connection_step(result.error))
+        raise IncompleteError(result.error, connection_step(result.error) if context.is_scratch else result.next_step)
     return BenchmarkResult(_table(result.run, name, columns), result.exit_code, _damage(result.run))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from fablint.errors import FablintError, IncompleteError, InternalError, NotStartedError, StoppedError, UsageError
 from fablint.model import Medium, Plan, PlanRow, RowSpec, Run, Slots
 from fablint.system import System
+from fablint.text.connection_steps import connection_step
 from fablint.workflows.context import Context
 from fablint.workflows.job_hosts import refuse_misplaced, slots_of_job
 from fablint.workflows.run_files import LAUNCHES, ROUNDS, save_text, whole_run
@@ -37,6 +38,12 @@ class MeasurementResult:
     error: str = ""
     start_s: float = 0.0  # that the ranks took to start
     is_refused: bool = False  # rows did not start, of which the error is the reason; all others are complete
+
+    @property
+    def next_step(self) -> str:
+        """What to do after the error; measured rounds are named unless the rows that failed measured none."""
+        kept = "" if self.is_refused else f"measured rounds are kept: fablint resume {self.run.path}"
+        return ": ".join(filter(None, (connection_step(self.error), kept)))
 
 
 def free_output(system: System, output: Path | None) -> Path:

@@ -17,6 +17,17 @@ try:
 except SystemExit as end:
     print(end.code or 0, *sys.modules, file=sys.stderr)
 """
+# Sends SIGINT while the command line is imported.
+INTERRUPTED = """
+import signal, sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "fablint.cli":
+            signal.raise_signal(signal.SIGINT)
+sys.meta_path.insert(0, Finder())
+from fablint.__main__ import main
+main()
+"""
 JUDGING = {"pydantic", "scipy", "yaml"}
 STORING = {"zarr", "xarray", "numcodecs", "asyncio"}
 SHOWING = {"rich", "jinja2", "markdown_it", "pygments"}
@@ -70,3 +81,8 @@ def test_a_verb_does_not_import_the_others(runs):
     modules = imported(runs, "show", "small.run")
     verbs = {name for name in modules if name.startswith("fablint.cli.")}
     assert verbs == {"fablint.cli.options", "fablint.cli.param_types", "fablint.cli.session", "fablint.cli.show"}
+
+
+def test_ctrl_c_while_modules_are_imported_prints_nothing():
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -15,6 +15,12 @@ void Medium::connect() {
     rank_group_.throw_if_any_failed(attempt([&] { prepare(); }));
 }
 
+void Medium::try_out() {
+    rank_group_.throw_if_any_failed(attempt([&] { open(); }));
+    transport_.reset();
+    memory_.reset();
+}
+
 void Medium::disconnect() {
     rank_group_.barrier();
     transport_->disconnect();

@@ -19,6 +19,8 @@ class Medium {
 
     // Collective. Throws on all ranks where the transport or the memory does not start on one of them.
     void connect();
+    // Collective. Throws as `connect` does before the ranks exchange addresses, and closes what it has opened.
+    void try_out();
     // Collective. No rank closes or releases what another one still uses.
     void disconnect();
     // Collective. Libraries may keep connections that they have opened for an address: all is opened anew, as by

@@ -30,6 +30,9 @@ class Runner {
     // `rounds_text`: content of the rounds file. Throws a usage error where the ranks do not suffice.
     Runner(const RunContext& context, const RowOptions& row, const std::string& rounds_text);
 
+    // Collective. Throws on all ranks where the transport or the memory does not start on one of them.
+    void try_medium() { medium_.try_out(); }
+
     // Collective. Nothing is measured or written where the transport or the memory does not start.
     RowOutcome run();
 

@@ -78,17 +78,25 @@ std::string rounds_file_of(const RowOptions& row, const std::string& run) {
     return !run.empty() && std::filesystem::exists(own) ? own.string() : row.rounds_file;
 }
 
+// Transport and memory.
+using MediumNames = std::pair<std::string, std::string>;
+MediumNames medium_of(const RowOptions& row) { return {row.transport, row.memory}; }
+
 // The content of the rounds file of every row; empty without one. Constructs the runners, so that all rows are checked
-// against the ranks before anything is measured.
+// against the ranks before anything is measured, and tries the media of all rows that the run may not go on without.
+// That of the first row is tried when the row begins.
 std::vector<std::string> read_rounds(const RunContext& context, const std::vector<RowOptions>& rows,
                                      const Options& options) {
     std::vector<std::string> texts;
+    std::set<MediumNames> media;
     for (const RowOptions& row : rows) {
         texts.emplace_back();
         if (options.resume && row.wants_nothing()) continue;
         if (!row.rounds_file.empty())
             texts.back() = read_for_all(context.rank_group, rounds_file_of(row, options.output));
-        const Runner throws_if_unsuitable(context, row, texts.back());
+        Runner runner(context, row, texts.back());  // throws if the ranks do not suffice
+        const bool is_another = media.insert(medium_of(row)).second && media.size() > 1;
+        if (is_another && !options.skip_refused) runner.try_medium();
     }
     return texts;
 }
@@ -112,11 +120,8 @@ class Refusals {
     }
 
   private:
-    using Medium = std::pair<std::string, std::string>;
-    static Medium medium_of(const RowOptions& row) { return {row.transport, row.memory}; }
-
     bool skips_;
-    std::set<Medium> media_;
+    std::set<MediumNames> media_;
     Exit status_ = Exit::done;
 };
 

@@ -83,6 +83,15 @@ def test_a_transport_that_is_refused_before_the_first_row_leaves_nothing(context
     assert not (tmp_path / "a.run").exists()
 
 
+def test_of_several_memories_one_that_is_refused_leaves_nothing(context, tmp_path):
+    lines = (f"{FIRST} --memory host", f"{FIRST.replace('--name latency', '--name on-gpus')} --memory hip")
+    good, absent = (stage(line, "rounds/stratified.txt") for line in lines)
+    both = replace(good, plan=replace(good.plan, rows=(*good.plan.rows, *absent.plan.rows)))
+    with pytest.raises(UsageError, match="libamdhip64"):
+        measurement.measure_stage(context, both, tmp_path / "a.run")
+    assert not (tmp_path / "a.run").exists()
+
+
 def test_a_run_of_other_hosts_does_not_grow(context, path):
     root = json.loads((path / "zarr.json").read_text())
     root["attributes"]["hosts"] = ["elsewhere"]

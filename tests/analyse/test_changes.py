@@ -175,3 +175,39 @@ def test_the_step_of_rounded_times_is_that_at_the_median(healthy: Run) -> None:
     run = replace(healthy, rows=(replace(row, arrays=arrays),))
     [pair] = match_fits(result(run), result(run))
     assert 0.049 < pair.old.step < 0.07  # of times from 0.75 medians on; those of slow outliers are smaller
+
+
+def test_a_host_is_worse_exactly_from_the_stated_loss_on() -> None:
+    """On a noisy fabric the stated loss is that which the tails of the other hosts do not explain."""
+    noise = replace(QUIET, scale=0.02, host_spread=0.005)
+    old = result(simulate(MESH, noise=noise, seed=1, rows=ROWS))
+    found = []
+    for loss in (0.03, 0.05, 0.08, 0.12, 0.2, 0.3):
+        slow = replace(SLOW, bandwidth_factor=1 - loss)
+        changes = compare_runs(old, result(simulate(MESH, faults=[slow], noise=noise, seed=2, rows=ROWS)))
+        [stated] = [one.smallest for one in changes.seen if one.direction == "tx"]
+        named = [one for one in changes.hosts if one.component == SLOW.component and one.direction == "tx"]
+        if loss > stated:
+            assert named, (loss, stated)
+        found.append(bool(named))
+    assert found == sorted(found)
+    assert found[-1]
+
+
+def test_a_slow_host_of_few_is_compared_with_the_other_ones() -> None:
+    """Its own loss does not widen the spread that the loss is compared with."""
+    mesh = full_mesh(2, 3)
+    old, new = (
+        simulate(mesh, faults=faults, noise=QUIET, seed=seed, rows=ROWS)
+        for seed, faults in ((1, ()), (2, [replace(SLOW, component=ref("host", mesh.hosts[4]))]))
+    )
+    changes = compare_runs(*(RunResult(run, diagnose(run, mesh.topology)) for run in (old, new)))
+    assert changed(changes) == [(ChangeState.WORSE, mesh.hosts[4], "tx")]
+
+
+def test_a_loss_that_the_new_run_rules_out_hides_in_no_host(healthy: Run) -> None:
+    """Where the change of a host must be larger than 10 %, the diagnosis of the new run says whether it may hide."""
+    loud = replace(QUIET, scale=0.05, host_spread=0.01)
+    changes = compare_runs(result(healthy), result(simulate(MESH, noise=loud, seed=2, rows=ROWS)))
+    assert max(one.smallest for one in changes.seen) > 0.1
+    assert changes.notes == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 from browser import needs_chromium, started
 
 from fablint.model import Run
-from fablint.model.run_changes import RunChanges
+from fablint.model.run_changes import ChangeState, RunChanges
 from fablint.report import write_changes_page
+from fablint.report.changes.changes_document import headline
 from fablint.report.changes.changes_page import Axis, ChangeLine, render
 from fablint.simulate import Fault, Noise, SimulatedRow, full_mesh, simulate
 from fablint.store import write_run
@@ -121,3 +123,10 @@ def test_the_verb_writes_the_page_into_the_newer_run(
     assert "compared with old.run" in (new / "report" / "compare.html").read_text()
     refused = fablint_in_process("compare", str(old), str(new), "-o", "x.html")
     assert (refused.returncode, "it requires --html" in refused.stderr) == (2, True)
+
+
+def test_the_headline_counts_a_host_or_scope_with_changes_at_several_sizes_once(changes: RunChanges) -> None:
+    worse = tuple(replace(scope, state=ChangeState.WORSE) for scope in changes.scopes)
+    twice = replace(changes, scopes=worse, hosts=changes.hosts * 2)
+    assert headline(twice).startswith("2 hosts worse, 2 scopes worse, ")
+    assert len(worse) == 4

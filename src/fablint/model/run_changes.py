@@ -26,8 +26,8 @@ class MeasuredChange:
     """The change of one quantity of a scope or of a host between two runs.
 
     `change` and `interval` (95 %) are relative changes of the quantity: -0.03 is 3 % less bandwidth, or 3 % less
-    latency; without an interval where one cell does not show how much the times vary. Relative losses below `smallest`
-    are not reported.
+    latency; without an interval where one cell does not show how much the times vary. A loss of `smallest` or more is
+    WORSE.
     """
 
     state: ChangeState

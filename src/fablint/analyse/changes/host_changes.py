@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,11 +14,11 @@ from fablint.analyse.changes.fitted_rows import BLOCKS, FitPair, FittedRow
 from fablint.analyse.changes.margin_limits import MarginLimits
 from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import Floats, robust_sd, row_means, standard_errors
-from fablint.analyse.detect.host_spread import FEWEST_EFFECTS, count_expected_beyond
+from fablint.analyse.detect.host_spread import FEWEST_EFFECTS, FittedTails
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, ComponentRef, Endpoint, Placement
 from fablint.model.figures.grouped_values import GroupedValues
-from fablint.model.run_changes import ChangeState, MeasuredChange
+from fablint.model.run_changes import MeasuredChange
 
 FALSE_CHANGES = 0.005  # chance of one false change of a host in a comparison of two healthy runs
 ROUNDED_MEDIANS = 3  # in the effect of a host: of its times, of those of its partners, of all hosts; half a step each
@@ -80,13 +81,11 @@ def host_changes(
         for side, of in zip((fits.old, fits.new), ranks, strict=True)
     )
     for direction in directions:
-        difference = new.effect[direction] - old.effect[direction]
-        known = np.flatnonzero(~np.isnan(difference))
+        spread = _HostSpread.of(new.effect[direction] - old.effect[direction], tests=len(directions) * views)
+        known, change = spread.known, spread.change
         if known.size < FEWEST_HOSTS:
             continue
-        change = difference[known] - np.median(difference[known])
         drift = np.hypot(old.drift[direction], new.drift[direction])[known]
-        spread = _HostSpread.of(change, tests=len(directions) * views)
         reach = np.maximum(spread.reach, Settings().spread_factor * drift)
         reach = np.maximum(reach, ROUNDED_MEDIANS / 2 * (fits.old.step + fits.new.step))
         switch = fits.new.placement.switch_or_host.astype(np.int64)[
@@ -97,7 +96,7 @@ def host_changes(
         for at, unit in enumerate(known.tolist()):
             value = float(change[at])
             yield MeasuredChange(
-                state=spread.state(value, reach[at], limits),
+                state=limits.state_of_host(value, reach[at]),
                 row=fits.new.row.name,
                 size=fits.new.fit.size,
                 quantity=fits.quantity,
@@ -164,34 +163,58 @@ def _bounded_errors(blocks: Floats) -> Floats:
 class _HostSpread:
     """What hosts differ from one run to the next: it holds the noise of both runs, and restarts of healthy hosts."""
 
-    changes: Floats  # (hosts,) log-changes around 0
-    scale: float  # robust standard deviation
-    reach: float  # change that the spread alone may have
-    alpha: float  # expected number of healthy hosts beyond a change that is reported
+    known: Codes  # (k,) hosts or NICs that both runs measured
+    change: Floats  # (k,) log-changes relative to their median
+    scale: Floats  # (k,) standard deviation; a host whose change is an outlier has no part in its own
+    reach: Floats  # (k,) change that healthy hosts may have: of the standard deviation, and of the tails
 
     @classmethod
-    def of(cls, changes: Floats, tests: int) -> _HostSpread:
-        """Take the scale of the bulk; of few hosts, one of which may have changed, that of all."""
-        scale = float(np.std(changes, ddof=1)) if changes.size < FEWEST_EFFECTS else robust_sd(changes)
-        chance = FALSE_CHANGES / (2 * tests * changes.size)
-        factor = max(Settings().spread_factor, float(stats.t.isf(chance, changes.size - 1)))
-        return cls(changes, scale, factor * scale, FALSE_CHANGES / tests)
+    def of(cls, difference: Floats, tests: int) -> _HostSpread:
+        """Take the scale of the bulk of the changes; of few hosts, for each host that of the other hosts.
 
-    def state(self, change: float, reach: float, limits: MarginLimits) -> ChangeState:
-        """Return the result for a host; `reach` is the change that spread and drift may have."""
-        if min(limits.gain, -reach) < change < max(limits.loss, reach) or not self._is_beyond(change):
-            return ChangeState.NOT_WORSE
-        return ChangeState.WORSE if change > 0 else ChangeState.BETTER
-
-    def _is_beyond(self, change: float) -> bool:
-        """Return whether healthy hosts do not change as much.
-
-        It is so for a change that the tails of the smaller ones do not explain, and for every larger one: hosts that
-        changed are no part of the tails that a still larger change is compared with.
+        Parameters
+        ----------
+        difference
+            (hosts,) log-effects in the new run minus those in the old run; NaN where unknown.
+        tests
+            Number of such spreads that share the chance of a false change.
         """
-        size = np.abs(self.changes)
-        candidates = np.unique(size[(size > self.reach) & (size <= abs(change))])
-        return any(self._is_unexplained(float(one), self.changes[size < one]) for one in (*candidates, abs(change)))
+        known = np.flatnonzero(~np.isnan(difference))
+        if known.size < FEWEST_HOSTS:
+            return cls(known, np.zeros(known.size), np.zeros(known.size), np.zeros(known.size))
+        change = difference[known] - np.median(difference[known])
+        of_bulk = known.size >= FEWEST_EFFECTS
+        scale = np.array(
+            [robust_sd(change)] * known.size
+            if of_bulk
+            else [np.std(np.delete(change, at), ddof=1) for at in range(known.size)]
+        )
+        chance = FALSE_CHANGES / (2 * tests * known.size)
+        degrees = known.size - (1 if of_bulk else 2)
+        reach = max(Settings().spread_factor, float(stats.t.isf(chance, degrees))) * scale
+        tails = _reach_of_tails(np.abs(change), float(reach.min()), FALSE_CHANGES / tests)
+        return cls(known, change, scale, np.maximum(reach, tails))
 
-    def _is_unexplained(self, size: float, smaller: Floats) -> bool:
-        return smaller.size < FEWEST_EFFECTS or 2 * count_expected_beyond(size, smaller) < self.alpha
+
+def _reach_of_tails(sizes: Floats, least: float, alpha: float) -> float:
+    """Return the smallest change, from `least` on, that the tails of all smaller changes do not explain.
+
+    Changes that are not smaller are no part of the tails: those hosts have changed as well.
+
+    Parameters
+    ----------
+    sizes
+        (k,) absolute log-changes.
+    least
+        Smallest size of interest.
+    alpha
+        Expected number of healthy hosts beyond the size that is returned.
+    """
+    begin = least
+    for end in (*np.unique(sizes[sizes > least]).tolist(), math.inf):
+        smaller = sizes[sizes < end]
+        explained = FittedTails.of(smaller).loss_of_count(alpha / 2) if smaller.size >= FEWEST_EFFECTS else 0.0
+        if explained <= end:
+            return max(begin, explained)
+        begin = end
+    return begin

@@ -34,6 +34,12 @@ class MarginLimits:
             return ChangeState.BETTER
         return ChangeState.NOT_WORSE if high < self.loss else ChangeState.UNDECIDED
 
+    def state_of_host(self, change: float, reach: float) -> ChangeState:
+        """Return the result for a change of the log time of a host; healthy hosts may change by `reach`."""
+        if min(self.gain, -reach) < change < max(self.loss, reach):
+            return ChangeState.NOT_WORSE
+        return ChangeState.WORSE if change > 0 else ChangeState.BETTER
+
     def interval(self, centre: float, reach: float) -> tuple[float, float]:
         """Return the interval of the quantity's relative change from one of the log time."""
         ends = sorted(units.change(self.quantity, end) for end in (centre - reach, centre + reach))

@@ -32,7 +32,8 @@ def compare_runs(old: RunResult, new: RunResult, margin: float = MARGIN) -> RunC
     RunChanges
         Its verdict is `fault` if a scope or a host is WORSE, or the new run has a FAULT that the old run has not. It
         is `incomplete` if nothing is WORSE and a scope is UNDECIDED, only the old run measured a host, a run is not
-        complete, or losses of a host of more than `Settings.loss_in_scope` could hide. Else it is `pass`.
+        complete, or losses of more than `Settings.loss_in_scope` could hide in a host that is not OK in the new run.
+        Else it is `pass`.
     """
     fits = match_fits(old, new)
     units_old, units_new = list_units(old.placement), list_units(new.placement)
@@ -43,7 +44,7 @@ def compare_runs(old: RunResult, new: RunResult, margin: float = MARGIN) -> RunC
     scopes = [change for pair in fits for change in scope_changes(pair, len(common), margin)]
     findings = _finding_changes(old.diagnosis, new.diagnosis)
     only_old, only_new = (sorted(set(a) - set(b)) for a, b in ((units_old, units_new), (units_new, units_old)))
-    notes = [*_notes((old, new), fits, common), *_imprecise(hosts)]
+    notes = [*_notes((old, new), fits, common), *_imprecise(hosts, new.diagnosis)]
     verdict = _verdict([*scopes, *hosts], findings, is_complete=not (notes or only_old))
     changed = tuple(change for change in hosts if change.state in (ChangeState.WORSE, ChangeState.BETTER))
     return RunChanges(
@@ -84,10 +85,18 @@ def _largest(changes: Sequence[MeasuredChange]) -> Iterator[MeasuredChange]:
         yield replace(max(unchanged, key=lambda one: abs(one.change)), smallest=max(one.smallest for one in group))
 
 
-def _imprecise(changes: Sequence[MeasuredChange]) -> list[str]:
-    """Return a note on the hosts whose drift or spread hides losses of more than `Settings.loss_in_scope`."""
+def _imprecise(changes: Sequence[MeasuredChange], new: Diagnosis) -> list[str]:
+    """Return a note on the hosts that may have losses of more than `Settings.loss_in_scope` without a WORSE.
+
+    The diagnosis of the new run is OK for a host only if such a loss relative to the other hosts would have been seen.
+    """
     limit = Settings().loss_in_scope
-    hidden = {change.component.label for change in changes if change.smallest > limit and change.component}
+    healthy = {host for one in new.verdict.findings if one.state is State.OK for host in one.hosts}
+    hidden = {
+        change.component.label
+        for change in changes
+        if change.smallest > limit and change.component and not healthy.issuperset(change.component.hosts)
+    }
     return [f"losses of more than {100 * limit:.0f} % could hide: {fold(sorted(hidden))}"] if hidden else []
 
 

@@ -9,8 +9,10 @@ are within the spread, beginning with the least slow host.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
 from scipy.special import gammaln, stdtr
 
 from fablint.analyse.data.robust_stats import Floats
@@ -20,6 +22,7 @@ FEWEST_EFFECTS = 8  # effects of hosts from which a spread is known
 MOST_EFFECTS = 20_000  # effects to which the distributions are fitted
 FINEST_SPREAD = 1e-3
 ITERATIONS = 30
+_LOG_RANGE = 15.0  # around the scales, in which the loss of a count is found
 
 
 def are_within_spread(losses: Sequence[float], healthy: Floats, alpha: float) -> list[bool]:
@@ -48,14 +51,36 @@ def are_within_spread(losses: Sequence[float], healthy: Floats, alpha: float) ->
 
 def count_expected_beyond(loss: float, sample: Floats) -> float:
     """Return the expected number of effects of at least `loss` in a sample like this one."""
-    fitted = np.sort(sample)[np.linspace(0, sample.size - 1, min(sample.size, MOST_EFFECTS)).astype(np.int64)]
-    scales = np.array([_scale(fitted, freedom) for freedom in FREEDOMS])
-    likelihood = np.array(
-        [_log_likelihood(fitted, freedom, scale) for freedom, scale in zip(FREEDOMS, scales, strict=True)]
-    )
-    weight = np.exp(likelihood - likelihood.max())
-    beyond = stdtr(FREEDOMS, -loss / scales)
-    return float(sample.size * (weight * beyond).sum() / weight.sum())
+    return FittedTails.of(sample).count_expected_beyond(loss)
+
+
+@dataclass(frozen=True)
+class FittedTails:
+    """Student's t distributions fitted to a sample of effects; all arrays are as long as FREEDOMS."""
+
+    size: int  # of the sample
+    scales: Floats
+    weights: Floats  # their sum is 1
+
+    @classmethod
+    def of(cls, sample: Floats) -> FittedTails:
+        """Fit the scales, and weight the distributions by their likelihoods."""
+        fitted = np.sort(sample)[np.linspace(0, sample.size - 1, min(sample.size, MOST_EFFECTS)).astype(np.int64)]
+        scales = np.array([_scale(fitted, freedom) for freedom in FREEDOMS])
+        likelihood = np.array(
+            [_log_likelihood(fitted, freedom, scale) for freedom, scale in zip(FREEDOMS, scales, strict=True)]
+        )
+        weight = np.exp(likelihood - likelihood.max())
+        return cls(sample.size, scales, weight / weight.sum())
+
+    def count_expected_beyond(self, loss: float) -> float:
+        """Return the expected number of effects of at least `loss` in a sample like the fitted one."""
+        return float(self.size * (self.weights * stdtr(FREEDOMS, -loss / self.scales)).sum())
+
+    def loss_of_count(self, count: float) -> float:
+        """Return the loss that as many effects of such a sample are expected to have at least: less than half of it."""
+        low, high = np.log(self.scales.min()) - _LOG_RANGE, np.log(self.scales.max()) + _LOG_RANGE
+        return float(np.exp(brentq(lambda loss: self.count_expected_beyond(np.exp(loss)) - count, low, high)))
 
 
 def _scale(values: Floats, freedom: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -55,17 +55,22 @@ def _line(label: str, words: str, style: str = "") -> str:
 def headline(changes: RunChanges) -> str:
     """What changed, in one sentence without the verdict word."""
     counts = (
-        (sum(one.state is ChangeState.WORSE for one in changes.hosts), "host", "worse"),
-        (sum(one.state is ChangeState.BETTER for one in changes.hosts), "host", "better"),
-        (sum(one.state is ChangeState.WORSE for one in changes.scopes), "scope", "worse"),
-        (sum(one.state is ChangeState.BETTER for one in changes.scopes), "scope", "better"),
-        (sum(one.state is ChangeState.UNDECIDED for one in changes.scopes), "scope", "undecided"),
+        (_count(changes.hosts, ChangeState.WORSE), "host", "worse"),
+        (_count(changes.hosts, ChangeState.BETTER), "host", "better"),
+        (_count(changes.scopes, ChangeState.WORSE), "scope", "worse"),
+        (_count(changes.scopes, ChangeState.BETTER), "scope", "better"),
+        (_count(changes.scopes, ChangeState.UNDECIDED), "scope", "undecided"),
         (sum(one.kind == "new" and one.finding.state is State.FAULT for one in changes.findings), "new fault", ""),
         (sum(one.kind == "gone" and one.finding.state is State.FAULT for one in changes.findings), "fault", "gone"),
     )
     words = [f"{units.plural(count, noun)} {state}".rstrip() for count, noun, state in counts if count]
     unchanged = "no change" if changes.scopes else "nothing compared"
     return f"{', '.join(words) or unchanged}; margin {share(changes.margin)}"
+
+
+def _count(changes: Sequence[MeasuredChange], state: ChangeState) -> int:
+    """The number of hosts or scopes with changes of a state, each once for all rows, sizes and directions."""
+    return len({one.component.hosts if one.component else one.scope for one in changes if one.state is state})
 
 
 def subject(change: MeasuredChange) -> str:
@@ -89,11 +94,11 @@ def _finding(change: FindingChange) -> str:
 
 
 def _coverage(changes: RunChanges) -> Iterator[str]:
-    """What was compared, the smallest change of a host that can be reported, and what was not compared."""
+    """What was compared, from which loss on every host is reported, and what was not compared."""
     yield _line("compared", f"{units.plural(changes.hosts_compared, 'host')} of both runs")
     for change in changes.seen:
         where = f"{change.row} at {units.size(change.size)}{f', {change.direction}' if change.direction else ''}"
-        yield _line("", f"{where}: losses of one host below {share(change.smallest)} are not reported")
+        yield _line("", f"{where}: a loss of {share(change.smallest)} or more of any host is WORSE")
     for label, names in (("only old", changes.only_old), ("only new", changes.only_new)):
         if names:
             yield _line(label, units.fold(names, ", "))

@@ -130,8 +130,8 @@ def _tables(changes: RunChanges) -> list[tuple[str, str, Sequence[MeasuredChange
     """Return title, explanation and changes of each table."""
     reported = "A host is compared with the other hosts, so that a change of all hosts is none of its own."
     largest = (
-        "The largest change that the other hosts, the host's own drift or its switch may explain. Losses of one host"
-        " below the last column are not reported."
+        "The largest change that the other hosts, the host's own drift or its switch may explain. A loss of any host"
+        " of at least the last column is WORSE."
     )
     return [
         ("All pairs", "The time of a healthy pair of each scope, with its 95 % interval.", changes.scopes),

@@ -41,6 +41,14 @@ def test_off_a_terminal_lines_come_every_two_seconds():
     ]
 
 
+def test_off_a_terminal_a_line_is_not_repeated():
+    clock, screen = FakeClock(), io.StringIO()
+    with ConsoleProgress(clock, Console(file=screen, force_terminal=False, width=80)) as progress:
+        for clock.time_s in (3.0, 6.0, 9.0):
+            progress.step("osu_latency, sizes", 0, 23)
+    assert screen.getvalue() == "osu_latency, sizes: 0 of 23\n"
+
+
 def test_on_a_terminal_there_is_a_bar():
     text = shown(terminal=True, at=[2.5, 3.0])
     assert "latency" in text

@@ -65,11 +65,11 @@ def recorded() -> Recorded:
 def play(staged, tmp_path, recorded):
     """Run the fake engine through a script; returns the outcome and what progress was shown."""
 
-    def run(*script: str, **options: EngineOptions) -> tuple[EngineOutcome, Recorded]:
+    def run(*script: str, plan: Plan = PLAN, **options: EngineOptions) -> tuple[EngineOutcome, Recorded]:
         staged.variables["FAKE_ENGINE_SCRIPT"] = "\n".join(script)
         engine = Engine("key", FAKE, Path("mpicxx"), "", (), "", "")
         mpiexec = Mpiexec(Path(sys.executable), FakeLauncher(), "fake")
-        return run_engine(staged, recorded, mpiexec, engine, PLAN, tmp_path / "x.run", **options), recorded
+        return run_engine(staged, recorded, mpiexec, engine, plan, tmp_path / "x.run", **options), recorded
 
     return run
 
@@ -92,6 +92,17 @@ def test_rounds_become_progress_that_names_the_row(play):
         ("row 1 of 2, latency", 3, 3, 1.0),
         ("row 2 of 2, bandwidth", 1, 1, None),
     ]
+
+
+def test_sizes_are_progress_from_the_start_of_the_ranks_on(play):
+    plan = Plan(2, (PlanRow(RowSpec("latency", sizes=(8, 64, 512)), 1, 1.0),))
+    script = ("nap 0.5", "say latency: size 1 of 3", "nap 0.5", "exit 0")
+    _, shown = play(*script, plan=plan, options=EngineOptions(on_size=lambda: None))
+    assert {(task, of, left_s) for task, _, of, left_s in shown.steps} == {("latency, sizes", 3, None)}
+    sizes = [done for _, done, _, _ in shown.steps]
+    assert sizes == sorted(sizes)
+    assert sizes.count(0) >= 1
+    assert sizes.count(1) >= 2
 
 
 def test_the_first_error_line_is_the_reason(play):

@@ -10,7 +10,7 @@ from report_cases import HEALTHY, SLOW_HOST, diagnose, fault_case, healthy_case,
 
 import finding_cases
 from fablint.model import ComponentRef, Finding, State
-from fablint.model.verdict import advise
+from fablint.model.verdict import advise, seen
 from fablint.report import console_summary
 from fablint.report.console import MAX_LINES
 from fablint.simulate import full_mesh, simulate
@@ -97,6 +97,19 @@ def test_healthy_hosts_are_folded_into_one_line():
     ]
     summary = console_summary(run, diagnose(run, diagnosis.topology, findings=findings))
     assert "host h[00-63]  lost bandwidth below 6.3 %" in summary
+
+
+def test_numbers_of_components_keep_their_own_reasons():
+    run, diagnosis = healthy_case()
+    reasons = {36: seen("few_link_pairs", fewest=6, row="bandwidth"), 540: seen("shared_ecmp_paths", row="latency")}
+    findings = [
+        Finding(state=State.NOT_JUDGED, components=(ComponentRef(kind="link", count=count),), evidence=(reason,))
+        for count, reason in reasons.items()
+    ]
+    lines = console_summary(run, diagnose(run, diagnosis.topology, findings=findings)).splitlines()
+    at = lines.index("NOT JUDGED  36 links")
+    assert "bandwidth: each crossed by fewer than 6 measured pairs" in lines[at + 1]
+    assert lines[at + 2] == "NOT JUDGED  540 links"
 
 
 def test_a_condition_of_the_measurement_is_named_without_the_word_config():

@@ -9,7 +9,9 @@ import pytest
 from report_cases import bench_run, healthy_case, incomplete_case
 
 from fablint.report import run_summary
+from fablint.report.run_facts import statistic
 from fablint.report.summary import row_facts, start_skew
+from fablint.store import read_run, write_run
 
 
 def test_state_hosts_cells_and_instrument():
@@ -54,6 +56,17 @@ def test_all_but_one_cell_are_not_100_percent():
     counts[0, 1, 2, 0] = 0
     cells = row_facts(replace(row, arrays={**row.arrays, "count": counts})).cells
     assert cells == "4,031 of 4,032 (99.9 %)"
+
+
+def test_cells_of_a_damaged_chunk_are_not_measured_and_a_note_says_so(tmp_path):
+    row = healthy_case()[0].rows[0]
+    path = tmp_path / "damaged.run"
+    write_run(path, replace(healthy_case()[0], rows=(row,)))
+    chunk = path / row.name / f"time_{statistic(row)}" / "c.0.3.0.0"
+    chunk.write_bytes(chunk.read_bytes()[:20])
+    summary = run_summary(read_run(path))
+    assert "3,969 of 4,032 (98.4 %)" in summary
+    assert summary.endswith("its cells are treated as missing (fablint resume measures them again)\n")
 
 
 def test_schedule_overhead():

@@ -135,7 +135,7 @@ def diagnose(
         *gpu_notes(run, clearing, placement, settings),
         *left_out,
     ]
-    findings = [with_possible_steps(finding, run) for finding in findings]
+    findings = [with_possible_steps(finding, run, complete=_is_complete(run)) for finding in findings]
     return Diagnosis(
         verdict_of(
             findings,

@@ -46,11 +46,14 @@ def retest(name: str) -> tuple[Action, ...]:
     return advise("retest", run=name)
 
 
-def with_possible_steps(finding: Finding, run: Run) -> Finding:
-    """Return a finding without what cannot be done: to resume a run of another tool, to measure a simulated fabric."""
+def with_possible_steps(finding: Finding, run: Run, *, complete: bool) -> Finding:
+    """Return a finding without what cannot be done: to measure a simulated fabric, to resume a run of another tool.
+
+    Nothing of a `complete` run is left to resume.
+    """
     if "simulated" in run.attributes:
         kept = [one for one in finding.next_step if one.kind not in _AGAIN and not one.kind.startswith("measure_")]
-    elif "imported" in run.attributes:
+    elif complete or "imported" in run.attributes:
         kept = [one for one in finding.next_step if one.kind != "resume"]
     else:
         return finding

@@ -22,6 +22,7 @@ def show(session: Session, runs: tuple[Path, ...]) -> None:
 
     run = session.read(runs)
     missing = missing_levels(run)
+    text = run_summary(run, missing)  # reads the cells: notes on damaged ones are known after it
     facts = {
         "format": 1,
         "run": " ".join(map(str, runs)),
@@ -31,4 +32,4 @@ def show(session: Session, runs: tuple[Path, ...]) -> None:
         "notes": list(run.notes),
         "missing_levels": missing,
     }
-    session.result(run_summary(run, missing), facts)
+    session.result(text, facts)

@@ -52,6 +52,7 @@ class Watch:
     start_s: float = 0.0  # duration of the start of the ranks
     ended: int | None = None  # the engine's exit status, once the run is written
     rows_begun: list[str] = field(default_factory=list)
+    size: SizeMessage | None = None  # the last one, of a row that is written by size
 
     def deaths(self, mpiexec: Mpiexec) -> list[Death]:
         return mpiexec.kind.deaths(self.launcher_output)
@@ -65,10 +66,11 @@ class Watch:
                 self._wait(message, now)
             case RoundMessage() as begun:
                 self._round(begun, progress)
-            case SizeMessage(row, size, of):
+            case SizeMessage():
+                self.size = message
                 if self.on_size:
                     self.on_size()
-                progress.step(f"{row}, sizes", size, of)
+                self.show(progress)
             case FailedRank() as failed:
                 self.reported.append(failed)
             case StalledRank() as stalled:
@@ -82,6 +84,11 @@ class Watch:
                 del self.launcher_output[:-_LAST_LINES]
             case _:
                 pass
+
+    def show(self, progress: Progress) -> None:
+        """Show how many sizes are measured, also while one takes long."""
+        if self.size:
+            progress.step(f"{self.size.row}, sizes", self.size.size, self.size.of)
 
     def failed_ranks(self) -> tuple[FailedRank, ...]:
         """Failed ranks, the rank with the most reports first, without reports by ranks that are reported themselves.

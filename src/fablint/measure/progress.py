@@ -45,6 +45,7 @@ class ConsoleProgress:
         self._given = console
         self._began = self._last = system.monotonic()
         self._bar: RichProgress | None = None
+        self._line = ""  # the last one, off a terminal
 
     @cached_property
     def _console(self) -> Console:
@@ -76,9 +77,9 @@ class ConsoleProgress:
             return
         if self._console.is_terminal and not self._console.is_dumb_terminal:
             self._draw(task, done, total, left_s)
-        elif now - self._last >= QUIET_S:
-            self._last = now
-            self.note(f"{task}: {done} of {total}{_time_left(left_s)}")
+        elif now - self._last >= QUIET_S and (line := f"{task}: {done} of {total}{_time_left(left_s)}") != self._line:
+            self._last, self._line = now, line
+            self.note(line)
 
     def _draw(self, task: str, done: int, total: int, left_s: float | None) -> None:
         if self._bar is None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fablint.measure.engine import Engine
-from fablint.measure.engine_messages import FailedRank, failure_text
+from fablint.measure.engine_messages import FailedRank, SizeMessage, failure_text
 from fablint.measure.launch_watch import Watch
 from fablint.measure.launchers.launcher import Death, Launch, Mpiexec
 from fablint.measure.launchers.rendezvous import name_missing
@@ -121,6 +121,9 @@ def run_engine(
         limit_s = options.start_s() if options.start_s else start_limit_s(plan.ranks)
         process = mpiexec.start(system, plan, command, environ, limit_s)
         watch = Watch([row.rounds for row in plan.rows], plan.ranks, options.on_size)
+        if options.on_size and watch.rows == [1]:
+            spec = plan.rows[0].spec
+            watch.size = SizeMessage(spec.name or spec.kernel, 0, len(spec.sizes))
         try:
             end_s = END_S if options.end_s is None else options.end_s
             ranks = _Ranks(engine.path, mpiexec.kind.stop_signal, end_s, options.start_s, options.stop_s)
@@ -226,6 +229,8 @@ def _follow(
         now = system.monotonic()
         if line is not None:
             watch.take(line, progress, now)
+        else:
+            watch.show(progress)
         if watch.started and not watch.start_s:
             watch.start_s = now - limits.begun
         limits.update(watch, now)

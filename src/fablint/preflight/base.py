@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from fablint.model import ComponentKind
 from fablint.model.preflight_results import Outcome, Result, Rule, Severity
-from fablint.preflight.class_values import LEAST_OTHERS as LEAST_OTHERS, Agreement, is_clear, majority_of
+from fablint.preflight.class_values import LEAST_OTHERS as LEAST_OTHERS, Agreement, is_clear, majority_of, worded
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 
@@ -152,7 +152,7 @@ class UniformCheck(Check):
     that have it, however many; a host that differs from a poor value is not wrong.
     """
 
-    words: ClassVar[str]  # with {} for the value: `MTU {}`
+    words: ClassVar[str]  # those of `worded`: `MTU {}`, `{} GPU[s]`
     absent: ClassVar[str] = "not visible"
     below: ClassVar[bool] = False  # only a lower value than on other hosts is wrong
     by_class: ClassVar[bool] = False  # compares components by name within a class, also those with another part number
@@ -188,13 +188,13 @@ class UniformCheck(Check):
             if divided:
                 yield self.warning(host, target, agreed.kinds(self.words), value)
             elif self.is_poor(value) and (usual is None or value == usual):
-                yield self.warning(host, target, f"{self.words.format(value)}{among(agreed, value)}", value)
+                yield self.warning(host, target, f"{worded(self.words, value)}{among(agreed, value)}", value)
             elif usual is None:
-                yield self.skip(host, target, f"{self.words.format(value)}; no majority to compare with")
+                yield self.skip(host, target, f"{worded(self.words, value)}; no majority to compare with")
             elif not self._is_wrong(value, usual) or (self.is_poor(usual) and not self.is_poor(value)):
                 yield self.ok(host, target, value=value)
             else:
-                message = f"{self.words.format(value)}, {count} other{'s' if count > 1 else ''} {usual}"
+                message = f"{worded(self.words, value)}, {count} other{'s' if count > 1 else ''} {usual}"
                 yield self.difference(agreed.is_clear, host, target, message, value, usual)
 
     def site_values(self, host: Host) -> Mapping[str, Value]:
@@ -204,7 +204,7 @@ class UniformCheck(Check):
         return not self._is_wrong(value, expected)
 
     def worded(self, target: str, value: Value) -> str:
-        return self.words.format(value)
+        return worded(self.words, value)
 
     def is_poor(self, value: Any) -> bool:
         """Tell whether a value slows down messages even if all hosts have it."""

@@ -23,6 +23,11 @@ def is_clear(count: int, of: int) -> bool:
     return count >= CLEAR_OTHERS and count >= CLEAR_SHARE * of
 
 
+def worded(words: str, value: Any) -> str:
+    """Return `words` with the value in place of {} and the ending in place of [s]: `1 GPU`, `8 GPUs` of `{} GPU[s]`."""
+    return words.replace("[s]", "" if value == 1 else "s").format(value)
+
+
 @dataclass(frozen=True)
 class Agreement:
     """Values of a class of hosts with the number of hosts, the most frequent first."""
@@ -84,9 +89,9 @@ class Agreement:
         return max(value for value, _ in self.values)
 
     def kinds(self, words: str) -> str:
-        """Describe the values: `two kinds: 11 x MTU 9000, 9 x 1500`; `words` has {} for the value."""
+        """Describe the values: `two kinds: 11 x MTU 9000, 9 x 1500`; `words` are those of `worded`."""
         (first, most), *others = self.values[:_MAX_KINDS]
-        parts = [f"{most} x {words.format(first)}", *(f"{count} x {value}" for value, count in others)]
+        parts = [f"{most} x {worded(words, first)}", *(f"{count} x {value}" for value, count in others)]
         kinds = len(self.values)
         more = f" and {kinds - _MAX_KINDS} more" if kinds > _MAX_KINDS else ""
         return f"{_NUMBERS.get(kinds, str(kinds))} kinds: {', '.join(parts)}{more}"

@@ -110,10 +110,14 @@ def ends(finding: Finding) -> list[list[str]]:
 
 
 def _fold(findings: Sequence[Finding]) -> list[Finding]:
-    """Findings that differ in name and effect only become one, with the largest effect."""
+    """Findings that differ in name and effect only become one, with the largest effect.
+
+    Those with a number of components (`36 links`) instead of names keep their own reasons.
+    """
     similar: dict[tuple[object, ...], list[Finding]] = {}
     for finding in findings:
-        kind = (finding.state, finding.component, finding.direction, finding.quantity)
+        reasons = sentences(finding.evidence) if any(one.count for one in finding.components) else ""
+        kind = (finding.state, finding.component, finding.direction, finding.quantity, reasons)
         similar.setdefault((*kind, finding.next_step, finding.ambiguity_group), []).append(finding)
     return [group[0] if len(group) == 1 else _merge(group) for group in similar.values()]
 

@@ -38,17 +38,19 @@ def planned_pairs(row: Row) -> int:
 
 
 def measured_cells(row: Row) -> int:
-    """Cells (pair, size, repeat) with at least one sample. Reads `count` in blocks."""
-    counts = row.arrays["count"]
-    if row.layout == "list":
-        return int(np.count_nonzero(counts[:]))
-    repeats, ranks = counts.shape[:2]
-    block = max(1, (1 << 24) // max(1, ranks * counts.shape[3]))
-    return sum(
-        int(np.count_nonzero(counts[repeat, start : start + block]))
-        for repeat in range(repeats)
-        for start in range(0, ranks, block)
-    )
+    """Cells (pair, size, repeat) with at least one sample and a known time. Reads both in blocks."""
+    counts, known = row.arrays["count"], statistic(row)
+    times = None if known is None else row.arrays[f"time_{known}"]
+    repeats, ranks, receivers = counts.shape[:3] if row.layout == "matrix" else (1, *counts.shape[:2])
+    block = max(1, (1 << 24) // max(1, receivers * counts.shape[-1]))
+    measured = 0
+    for repeat in range(repeats):
+        for start in range(0, ranks, block):
+            senders = slice(start, start + block)
+            place = (repeat, senders) if row.layout == "matrix" else senders
+            cells = counts[place] > 0
+            measured += int(np.count_nonzero(cells if times is None else cells & ~np.isnan(times[place])))
+    return measured
 
 
 def fit_of(diagnosis: Diagnosis, row: Row, size: int) -> Fit | None:

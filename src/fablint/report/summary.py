@@ -51,7 +51,7 @@ class RowFacts:
 
 
 def run_summary(run: Run, missing_levels: Sequence[str] = ()) -> str:
-    """Text of `fablint show`: state, launch, rows with cells measured of planned, start skew, overhead, instrument.
+    """Text of `fablint show`: state, launch, rows with cells measured of planned, start skew, overhead, notes.
 
     `missing_levels` are those that the check of the run planned and never began.
     """
@@ -66,6 +66,7 @@ def run_summary(run: Run, missing_levels: Sequence[str] = ()) -> str:
     for row in rows:
         lines.append(f"{units.printable(row.name)}: {units.printable(row.options)}")
         lines += [f"    {units.printable(words)}" for words in _details(row) if words]
+    lines += [f"{'note':<12}{units.printable(words)}" for words in run.notes]
     return "\n".join(lines) + "\n"
 
 

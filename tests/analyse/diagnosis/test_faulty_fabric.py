@@ -88,21 +88,22 @@ def test_a_host_has_its_series_class_and_a_next_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("origin", "kinds"),
+    ("origin", "complete", "kinds"),
     [
-        ({}, ["swap_cable", "retest", "measure_longer", "resume"]),
-        ({"imported": {"tool": "osu"}}, ["swap_cable", "retest", "measure_longer"]),
-        ({"simulated": {"kind": "mesh"}}, ["swap_cable"]),
+        ({}, False, ["swap_cable", "retest", "measure_longer", "resume"]),
+        ({}, True, ["swap_cable", "retest", "measure_longer"]),
+        ({"imported": {"tool": "osu"}}, False, ["swap_cable", "retest", "measure_longer"]),
+        ({"simulated": {"kind": "mesh"}}, False, ["swap_cable"]),
     ],
 )
-def test_no_step_measures_a_simulated_fabric_or_resumes_another_tool(origin, kinds) -> None:
+def test_no_step_measures_a_simulated_fabric_or_resumes_what_has_no_rest(origin, complete, kinds) -> None:
     run = simulate(MESH)
     run = replace(
         run, attributes={name: run.attributes[name] for name in run.attributes if name != "simulated"} | origin
     )
     steps = [step for kind in ("swap_cable", "retest", "measure_longer", "resume") for step in advise(kind)]
     found = Finding(state=State.FAULT, components=(ref("host", "h05"),), next_step=tuple(steps))
-    assert [step.kind for step in with_possible_steps(found, run).next_step] == kinds
+    assert [step.kind for step in with_possible_steps(found, run, complete=complete).next_step] == kinds
 
 
 def test_one_host_per_switch_is_indistinguishable_from_its_switch() -> None:
@@ -242,3 +243,14 @@ def test_only_the_faulty_host_has_an_effect_in_the_fit() -> None:
     assert fit.tx[5] == pytest.approx(-np.log(0.7), abs=0.02)
     assert np.abs(fit.rx).max() < 0.05
     assert np.abs(fit.healthy).max() < 0.05
+
+
+@pytest.mark.parametrize(("state", "words"), [("complete", "measure"), ("interrupted", "finish the run")])
+def test_only_a_run_that_is_not_complete_is_to_be_resumed(state, words) -> None:
+    run = simulate(full_mesh(1, 3), seed=1)  # of each host, two partners: too few
+    attributes = {name: run.attributes[name] for name in run.attributes if name != "simulated"} | {"state": state}
+    rows = [replace(row, attributes={**row.attributes, "transport": "mpi"}) for row in run.rows]
+    findings = diagnose(replace(run, attributes=attributes, rows=tuple(rows))).verdict.findings
+    steps = [advice(one.next_step) for one in findings if one.state is State.NOT_JUDGED and one.next_step]
+    assert steps
+    assert all(step.startswith(words) for step in steps)

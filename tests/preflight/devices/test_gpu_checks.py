@@ -36,6 +36,11 @@ def test_a_host_that_has_none_on_its_bus_may_be_built_so() -> None:
     assert wrong(of(GpuCount, *hosts)) == [("odd", "", Outcome.WARN, "0 GPUs, 4 others 4")]
 
 
+def test_one_gpu_is_no_plural() -> None:
+    hosts = [*(with_gpus(f"n{index}", count, 2) for index, count in enumerate((1, 1, 1, 2, 2, 2)))]
+    assert {said for _, _, _, said in wrong(of(GpuCount, *hosts))} == {"two kinds: 3 x 1 GPU, 3 x 2"}
+
+
 def test_gpus_of_other_vendors_are_counted_on_the_bus() -> None:
     hosts = [*(with_gpus(f"n{index}", 0, 8) for index in range(4)), with_gpus("odd", 0, 6)]
     assert wrong(of(GpuCount, *hosts)) == [("odd", "", Outcome.FAIL, "6 GPUs, 4 others 8")]

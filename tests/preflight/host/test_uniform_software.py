@@ -43,6 +43,7 @@ def fleet(path: str, values: Sequence[str]) -> list[Host]:
         (Cpus, "/sys/devices/system/cpu/online", "0-127", "0-62,64-127", "127 CPUs online, 3 others 128"),
         (Smt, "/sys/devices/system/cpu/smt/active", "0", "1", "SMT on, 3 others off"),
         (NumaNodes, "/sys/devices/system/node/online", "0-7", "0-1", "2 NUMA nodes, 3 others 8"),
+        (NumaNodes, "/sys/devices/system/node/online", "0-1", "0", "1 NUMA node, 3 others 2"),
         (KernelRelease, "/proc/sys/kernel/osrelease", "5.14.21-150500", "5.14.21-150400", None),
         (OperatingSystem, "/etc/os-release", 'NAME=x\nPRETTY_NAME="SLES 15 SP5"', 'PRETTY_NAME="SLES 15 SP4"', None),
         (Bios, "/sys/devices/virtual/dmi/id/bios_version", "1.9.1", "1.7.3", "BIOS 1.7.3, 3 others 1.9.1"),

@@ -1,8 +1,9 @@
-"""net_sanitizer, bisec_bw, congestion, counters, latency_test: figures worked out by hand."""
+"""net_sanitizer, bisec_bw, congestion, counters, latency_test: figures worked out by hand; tables without a figure."""
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -347,3 +348,17 @@ def test_figures_of_a_table_are_json(tmp_path):
         json.dumps(
             table(run_of(made), name, **({"full": True} if name == "bisec_bw" else {})).as_dict(), allow_nan=False
         )
+
+
+# ---------------------------------------------------------------------------------------------------- osu
+
+
+@pytest.mark.parametrize(
+    ("kernel", "pattern", "cells"),
+    [("alltoall", "world", [(0, -1, 0), (1, -1, 0)]), ("bandwidth", "pairs", [(0, 1, 0)])],
+)
+def test_a_table_that_was_ended_before_its_first_size_names_no_number_of_ranks(kernel, pattern, cells):
+    made = row(kernel, pattern, {cell: [math.nan] for cell in cells}, ranks=2, sizes=(8,))
+    lines = table(run_of(made), "osu").text.splitlines()
+    assert sum(line.endswith("; no size was measured to its end") for line in lines) == 1
+    assert not any(" 0 " in line for line in lines)

@@ -68,7 +68,7 @@ def head(row: Row, pairs: int, window: str, comments: list[str]) -> list[str]:
         senders, receivers = _workers(row)
         lines += [f"# Number of forked processes in sender: {senders}"]
         lines += [f"# Number of forked processes in receiver: {receivers}"]
-    if message_rate(row) or (_is_of_many_pairs(row) and row.quantity == "bandwidth"):
+    if pairs and _is_of_many_pairs(row) and row.quantity == "bandwidth":
         lines.append(f"# [ pairs: {pairs} ] [ window size: {window} ]")
     lines += one_sided_lines(row)
     if row.kernel not in ("barrier", "get_accumulate"):
@@ -103,6 +103,8 @@ def rule(run: Run, row: Row, groups: int) -> str:
     if is_imported(run):
         together = units.plural(groups, "rank" if row.kernel in COLLECTIVES else "pair")
         return f"figures of the imported file, of {together}"
+    if not groups:
+        return "no size was measured to its end"
     if row.kernel in COLLECTIVES:
         return f"mean over the {groups} ranks of each one's mean time, as in OSU {VERSION}"
     if row.pattern in STARS:

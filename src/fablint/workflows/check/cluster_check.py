@@ -302,6 +302,7 @@ def ranks_each(request: ClusterCheckRequest, fabric: DiscoveredFabric, hosts: Se
 
     Raises UsageError where it is a number for each NIC, and hosts have different numbers of NICs.
     """
+    from fablint.model.names import plural
     from fablint.snapshot import adapters
 
     if request.ranks_per_nic is None:
@@ -313,7 +314,7 @@ def ranks_each(request: ClusterCheckRequest, fabric: DiscoveredFabric, hosts: Se
     counts = {host: len(adapters(known)) for host, known in nics.items()}
     few, many = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
     if counts[few] != counts[many] or not counts[few]:
-        difference = f"{few} has {counts[few]} NICs, {many} {counts[many]}"
+        difference = f"{few} has {plural(counts[few], 'NIC')}, {many} {counts[many]}"
         raise UsageError(f"--ranks-per-nic: {difference}", "exclude the odd hosts with -x, or give --ppn")
     return dict.fromkeys(hosts, request.ranks_per_nic * counts[few])
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from fablint.model.names import plural
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import HostCheck, UniformCheck, Value
 from fablint.preflight.checks.log_checks import GPUS
@@ -26,7 +27,7 @@ class GpuCount(UniformCheck):
     severity = Severity.FAIL
     component = "host"
     remedy = "check the kernel log for Xid errors and PCIe errors; reseat or replace the GPU"
-    words = "{} GPUs"
+    words = "{} GPU[s]"
     numeric = True
     absent = "no GPU"
     below = True
@@ -78,7 +79,7 @@ class NvLinks(UniformCheck):
             speeds = self._LINK.findall(text)
             if speeds:
                 up = Counter(speed for speed in speeds if speed)
-                active = ", ".join(f"{count} links of {speed}" for speed, count in sorted(up.items()))
+                active = ", ".join(f"{plural(count, 'link')} of {speed}" for speed, count in sorted(up.items()))
                 found[f"gpu{gpu}"] = active or "no active link"
         return found
 

@@ -117,7 +117,7 @@ class Cpus(UniformCheck):
     severity = Severity.WARN
     component = "host"
     remedy = "check for disabled CPUs or a different BIOS setting"
-    words = "{} CPUs online"
+    words = "{} CPU[s] online"
     numeric = True
 
     def values(self, host: Host) -> Mapping[str, Any]:
@@ -146,7 +146,7 @@ class NumaNodes(UniformCheck):
     severity = Severity.WARN
     component = "config"
     remedy = "use the same setting in the BIOS (NPS, sub-NUMA clustering)"
-    words = "{} NUMA nodes"
+    words = "{} NUMA node[s]"
     numeric = True
 
     def values(self, host: Host) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from fablint.model.names import plural
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import LEAST_OTHERS, Check, HostCheck, UniformCheck, Value
-from fablint.preflight.class_values import Agreement, is_clear
+from fablint.preflight.class_values import Agreement, is_clear, worded
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import NET, Host
 from fablint.snapshot import NicFact
@@ -144,7 +144,7 @@ class RailsCount(Check):
         return isinstance(value, int) and isinstance(expected, int | float) and value >= expected
 
     def worded(self, target: str, value: Value) -> str:
-        return f"{value} NICs of the fabric"
+        return worded("{} NIC[s] of the fabric", value)
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         like = defaultdict(list)

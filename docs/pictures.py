@@ -99,7 +99,7 @@ PICTURES: dict[str, PagePicture | TerminalPicture] = {
     "report-findings.png": PagePicture("night.run", "nav, .verdict, .findings", 1200, 790, "article.ok"),
     "report-map.png": PagePicture("demo-fabric.run", "#matrix-section", 1200, 890),
     "report-rounds.png": PagePicture("night.run", "#matrix-section", 1200, 890),
-    "report-topology.png": PagePicture("demo-fabric.run", "[aria-labelledby=topology]", 1200, 240),
+    "report-topology.png": PagePicture("demo-fabric.run", "[aria-labelledby=topology]", 1200, 270),
     "terminal-analyse.svg": TerminalPicture("demo-fabric.run", ("analyse", "demo-fabric.run")),
 }
 

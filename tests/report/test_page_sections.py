@@ -42,6 +42,16 @@ def test_a_tree_has_its_levels_above_each_other_and_faulty_components_in_their_c
     assert picture.cables.count("M") == 15 and picture.has_few_cables
 
 
+def test_hosts_are_named_below_their_switch_or_where_one_points_at_it():
+    picture = drawn(fat_tree(4, 2), finding(State.FAULT, "host", "h05"))
+    names = {name: y for _, y, name, _ in picture.names}
+    assert {"h[00-03]", "h[04-07]", "h[08-11]", "h[12-15]", "h05"} <= names.keys()
+    assert names["h[04-07]"] > names["h05"] == names["h[00-03]"]
+    many = drawn(dragonfly(9, 4, 4))
+    assert not any(name.startswith("h") for _, _, name, _ in many.names)
+    assert {"g0r0: h[000-003]", "g8r3: h[140-143]", "h000"} <= {dot.title for dot in many.dots}
+
+
 def test_a_suspect_route_is_a_line_below_its_two_hosts():
     route = finding(State.SUSPECT, "route", "h00>h05")
     block = finding(State.CONFOUNDED, "route", "h[00-01]=h[06-07]")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
 from fablint.model import Finding, State, Topology
-from fablint.model.names import natural
+from fablint.model.names import fold, natural
 from fablint.report import finding_order
 from fablint.report.survey.report_source import ReportSource
 
@@ -23,7 +24,7 @@ MOST_SWITCH_NAMES = 100  # switches whose names are written
 MOST_ROUTES = 40  # of findings, the gravest
 _ROW = 110  # height of a level
 _LINE = 13  # height of a name
-_PITCH = 52.0  # height of a line of switches in a group
+_PITCH = 64.0  # height of a line of switches in a group, with two lines of hosts and their names
 _SAG, _SAG_SHARE = 16.0, 0.08  # how far a route is drawn below its ends: at least, and of its width
 
 
@@ -40,6 +41,12 @@ class Dot:
     style: str
     name: str
     switch: str  # itself, or the one of the host
+    hosts: str = ""  # of a switch, folded: `h[00-07]`
+
+    @property
+    def title(self) -> str:
+        """What the pointer shows: `leaf0: h[00-07]`."""
+        return f"{self.name}: {self.hosts}" if self.hosts else self.name
 
 
 @dataclass
@@ -71,18 +78,18 @@ def drawing(source: ReportSource) -> Drawing | None:
     _add_cables(drawn, topology, places, states)
     size = min(14.0, 0.8 * WIDTH / max(1, max(list(levels.values()).count(level) for level in set(levels.values()))))
     size = size if max(levels.values()) else 12.0
+    hosts = _hosts_of_switches(topology, source)
     for name, (x, y) in places.items():
-        drawn.dots.append(Dot(x, y, size, f"switch {states.get(name, '')}".strip(), name, name))
-    _add_hosts(
-        drawn, topology, source, places, states, ends_of_routes=frozenset().union(*(one.nodes for one in routes))
-    )
+        style = f"switch {states.get(name, '')}".strip()
+        drawn.dots.append(Dot(x, y, size, style, name, name, fold(hosts.get(name, ()), ", ")))
+    _add_hosts(drawn, hosts, places, states, ends_of_routes=frozenset().union(*(one.nodes for one in routes)))
     _add_routes(drawn, routes)
     _add_names(drawn, places, states)
     return drawn
 
 
 def _add_names(drawn: Drawing, places: _Places, states: dict[str, str]) -> None:
-    """Names below the faulty hosts and switches, on the faulty links, and of the switches where all of them fit."""
+    """Names of faulty hosts, switches and links, and of the switches and all hosts where they fit."""
     below: dict[str, float] = {}  # lowest edge of the hosts of each switch
     for dot in drawn.dots:
         below[dot.switch] = max(below.get(dot.switch, 0.0), dot.y + dot.size / 2)
@@ -97,6 +104,13 @@ def _add_names(drawn: Drawing, places: _Places, states: dict[str, str]) -> None:
     if len(places) <= MOST_SWITCH_NAMES:
         for name, (x, y) in places.items():
             _add_name(drawn, x, y - 12, name, "switch-name")
+    before = len(drawn.names)
+    lines = (_LINE, 2 * _LINE + 1)  # the second one below the name of a faulty host
+    for dot in drawn.dots:
+        low = below[dot.switch]
+        if dot.hosts and not any(_add_name(drawn, dot.x, low + line, dot.hosts, "switch-name") for line in lines):
+            del drawn.names[before:]
+            break
 
 
 def _add_name(drawn: Drawing, x: float, y: float, name: str, style: str) -> bool:
@@ -221,30 +235,34 @@ def _add_routes(drawn: Drawing, routes: list[Finding]) -> None:
         drawn.words += "; lines below hosts: pairs whose route has a finding"
 
 
+def _hosts_of_switches(topology: Topology, source: ReportSource) -> dict[str, list[str]]:
+    """Return the hosts of the run by their switch; those whose switch is not known under the empty name."""
+    hosts = defaultdict(list)
+    for name in sorted(source.run.hosts, key=natural):
+        hosts[topology.host_switch.get(name) or topology.host_switch.get(name.split(".")[0]) or ""].append(name)
+    return hosts
+
+
 def _add_hosts(
     drawn: Drawing,
-    topology: Topology,
-    source: ReportSource,
+    hosts: Mapping[str, Sequence[str]],
     places: _Places,
     states: dict[str, str],
     *,
     ends_of_routes: frozenset[str],
 ) -> None:
     """Hosts of the run below their switches; of many hosts only those of findings."""
-    hosts = [
-        (name, topology.host_switch.get(name) or topology.host_switch.get(name.split(".")[0]))
-        for name in source.run.hosts
-    ]
-    every = len(hosts) <= MOST_HOSTS
-    on_switch = defaultdict(list)
-    for name, switch in hosts:
-        if switch in places and (every or name in states or name in ends_of_routes):
-            on_switch[switch].append(name)
+    every = sum(map(len, hosts.values())) <= MOST_HOSTS
+    on_switch = {
+        switch: [name for name in names if every or name in states or name in ends_of_routes]
+        for switch, names in hosts.items()
+        if switch in places
+    }
     pitch = 7.0 if every else 10.0
     for switch, names in on_switch.items():
         x, y = places[switch]
         columns = max(1, min(len(names), int(30 // pitch)))
-        for index, name in enumerate(sorted(names, key=natural)):
+        for index, name in enumerate(names):
             across = x + (index % columns - (columns - 1) / 2) * pitch
             down = y + 14 + (index // columns) * pitch
             drawn.dots.append(Dot(across, down, pitch - 2, f"host {states.get(name, '')}".strip(), name, switch))

@@ -13,7 +13,7 @@ from fablint.model import Placement, Row
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.names import natural
 from fablint.report.drawings.scales import bulk_scale, deviation_scale
-from fablint.report.html.packing import coded, packed
+from fablint.report.html.packing import coded, packed, unpacked
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.text import units
 
@@ -124,10 +124,15 @@ def planes(at: np.ndarray, time: np.ndarray, residual: np.ndarray, pairs: np.nda
 def late_map(
     row: Row, size: int, of: BlockCells, late: tuple[np.ndarray, float], frames: dict[str, Any]
 ) -> dict[str, Any]:
-    """The same for the share of late messages, the mean over pairs."""
+    """The same for the share of late messages, the mean over pairs.
+
+    The scale ends at six standard deviations of the bulk, or at the largest share of a cell that is framed.
+    """
     known = share = np.bincount(of.group, late[0], of.used.size) / of.pairs
     middle = float(np.median(known)) if known.size else 0.0
     high = middle + max(0.02, 6 * 1.4826 * float(np.median(np.abs(known - middle))) if known.size else 0.0)
+    framed = np.isin(of.used, np.concatenate([np.zeros(0, "<i4"), *(unpacked(one, "<i4") for one in frames["framed"])]))
+    high = max(high, float(share[framed].max(initial=0.0)))
     return common_facts(row, size, of.blocks.what, of.blocks.names) | {
         "starts": packed(np.array(of.blocks.starts), "<i4"),
         "label": f"{row.name}, {units.size(size)}: late messages, {_title(of.blocks)}",

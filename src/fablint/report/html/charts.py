@@ -17,6 +17,7 @@ BINS = 72
 _TICKS = 4  # distances between the labels of an axis
 RANKED_HOSTS = 15
 _BEYOND = 3.0  # the axis ends at so many medians; what is above stands in the last bin
+_PAIRS_OF_EFFECT = 3  # measured pairs for each effect of a rank, from which the rest of the model is the scatter
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,18 @@ class RowCharts:
             lines=tuple(size_line(one) for one in surveys),
             over_pairs=any(one.distribution.pairs() >= FEWEST_PAIRS for one in surveys),
             histograms=histograms(shown) if shown.distribution.pairs() >= FEWEST_PAIRS else (),
-            hosts=host_effects(run, fit, found) if fit and shown.distribution.pairs() >= FEWEST_PAIRS else (),
-            noise=fit.noise if fit and np.isfinite(fit.noise) else None,
+            hosts=host_effects(run, fit, found) if fit and _has_hosts_to_compare(run, shown) else (),
+            noise=fit.noise if fit and _shows_scatter(fit, shown.distribution.pairs()) else None,
         )
+
+
+def _has_hosts_to_compare(run: Run, shown: SizeSurvey) -> bool:
+    return len(run.hosts) > 1 and shown.distribution.pairs() >= FEWEST_PAIRS
+
+
+def _shows_scatter(fit: Fit, pairs: int) -> bool:
+    """Whether what a model leaves of the pairs is their scatter: the effects of few ranks explain most of it."""
+    return bool(np.isfinite(fit.noise)) and pairs >= _PAIRS_OF_EFFECT * (fit.tx.size + fit.rx.size)
 
 
 def histograms(one: SizeSurvey) -> tuple[Histogram, ...]:

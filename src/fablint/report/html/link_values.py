@@ -112,7 +112,10 @@ def link_map(values: LinkValues, source: ReportSource) -> dict[str, Any] | None:
     known = values.residual[np.isfinite(values.residual)]
     row, size = values.own.row, values.own.size
     measured = time[np.isfinite(time)]
-    scale = bulk_scale(measured) if late is None else [0.0, float(min(1.0, 4 * np.median(measured) + 0.02))]
+    usual = 4 * float(np.median(measured)) + 0.02  # end of the scale of a healthy fabric
+    of_findings = late[sorted(frozenset().union(*source.crossings.links))] if late is not None else measured[:0]
+    worst = float(np.fmax.reduce(of_findings, initial=usual))
+    scale = bulk_scale(measured) if late is None else [0.0, min(1.0, worst)]
     kind = "late messages of the links" if late is not None else "links between switches"
     return (
         common_facts(row, size, "link", [source.routes.switches[code] for code in order])
@@ -124,7 +127,7 @@ def link_map(values: LinkValues, source: ReportSource) -> dict[str, Any] | None:
             "residual_scale": (width := deviation_scale(known)),
             "noise": width / 8,
         }
-        | ({} if late is None or values.own.late is None else {"late": values.own.late[1]})
+        | ({} if late is None or values.own.late is None else {"late": values.own.late[1], "slow": usual / 2})
     )
 
 

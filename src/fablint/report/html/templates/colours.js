@@ -31,7 +31,7 @@ function drawLegend(view) {
   byId("legend-missing").hidden = !map.views[mode].levels[0].cells.some((cell, at) => cell === MISSING && !view.isDiagonal(at));
   const order = view.fabric.switches.length ? "in order of group, switch and host; lines divide the switches" : "in order of the hosts";
   const [one, other] = map.backwards ? ["receiving", "sending"] : ["sending", "receiving"];
-  const axes = map.linked ? "Down: from a switch; across: to a switch; each cell a link, by the pairs that cross it." : map.layout === "blocks" ? `Down: ${one} ${map.kind}; across: ${other} ${map.kind}; each cell a median over pairs.`
+  const axes = map.linked ? "Down: from a switch; across: to a switch; each cell a link, by the pairs that cross it." : map.layout === "blocks" ? `Down: ${one} ${map.kind}; across: ${other} ${map.kind}; each cell a ${map.late ? "mean" : "median"} over pairs.`
     : map.layout === "matrix" ? `Down: ${one} rank; across: ${other} rank; ${order}.` : `Down: round; across: ${one} rank; ${order}.`;
   const strips = map.fitted && map.effects ? " Strips beside the axes: what each rank adds." : "";
   const marks = view.marks.list.length ? ` Frames and bars: pairs and components of the findings${view.marks.areMany(map) ? "; frames that would hide the map are drawn when it is enlarged" : ""}.` : "";

@@ -122,7 +122,7 @@ async function linkTable(view, place, map) {
     ],
     hosts: (line) => ends(line).map((end) => map.names[end]), marked: (line) => names.has(ends(line).join()),
     go: (line) => show(view, map, { x: cells[line] % map.width, y: Math.floor(cells[line] / map.width) }).catch(fail),
-    slow: (line) => (map.late ? map.time[cells[line]] > map.raw_scale[1] / 2 : map.residual[cells[line]] > 4 * map.noise), note: map.label,
+    slow: (line) => (map.late ? map.time[cells[line]] > map.slow : map.residual[cells[line]] > 4 * map.noise), note: map.label,
   });
 }
 

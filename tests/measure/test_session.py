@@ -230,6 +230,14 @@ def test_a_launcher_that_waits_for_a_host_without_a_name_is_not_waited_for(play,
     assert _running(FAKE) == []
 
 
+def test_a_launcher_that_does_not_end_after_a_rank_ended_in_the_start_is_not_waited_for(play, monkeypatch):
+    monkeypatch.setattr(session, "FAILED_S", 0.5)
+    outcome, _ = play("launcher-says Primary job  terminated normally, but 1 process returned", "stall")
+    error = "the ranks did not start: a rank ended, and the launcher did not end by itself"
+    assert outcome == replace(outcome, status=3, error=error)
+    assert _running(FAKE) == []
+
+
 @pytest.mark.parametrize(
     ("first", "reason"),
     [

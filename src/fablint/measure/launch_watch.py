@@ -26,6 +26,7 @@ _MOST_NAMED = 8  # ranks named in a message
 _LAST_LINES = 200  # of output that is not the engine's
 _DISCONNECTED = re.compile(rf"\d+ ranks? of \d+ (was|were) started|{IN_USE}")
 _UNREACHED = re.compile(r"ssh: (Could not resolve|connect to host) |ORTE has lost communication with a remote daemon")
+_ABORTED = re.compile(r"Primary job +terminated normally, but \d+ process")  # mpirun of Open MPI may wait without end
 _OUTSIDE = re.compile(r"srun: error: .*(Requested node configuration is not available|Invalid node name)")
 # Lines that are more informative than the first line of a launcher.
 _INFORMATIVE = re.compile(
@@ -124,6 +125,10 @@ class Watch:
     def has_unreachable_host(self) -> bool:
         """Whether the launcher waits for a host that ssh does not reach."""
         return not self.started and any(map(_UNREACHED.match, self.launcher_output))
+
+    def is_aborted(self) -> bool:
+        """Whether the launcher has reported, before all ranks had started, that it ends them because one ended."""
+        return not self.started and any(map(_ABORTED.match, self.launcher_output))
 
     def is_disconnected(self) -> bool:
         """Whether the ranks did not connect, although the list of hosts is right."""

@@ -193,7 +193,7 @@ class _Limits:
         """Set the limit that follows from the messages of the launch."""
         if watch.ended is not None and not self.written:
             self.written, self.end = True, now + self.end_s
-        elif self.end is None and (watch.reported or watch.stalled):
+        elif self.end is None and (watch.reported or watch.stalled or watch.is_aborted()):
             self.end = now + FAILED_S
         elif self.end is None and watch.has_unreachable_host():
             self.end = now + UNREACHED_S
@@ -201,10 +201,9 @@ class _Limits:
     def exceeded(self, watch: Watch, now: float) -> str | None:
         """Why the launch has exceeded its limit, '' if its run is written; None: it has not."""
         if self.end is not None and now > self.end:
-            unreached = (
-                f"the ranks did not start: {watch.launcher_message()}" if watch.has_unreachable_host() else NO_END
-            )
-            return "" if self.written else unreached
+            why = watch.launcher_message() if watch.has_unreachable_host() else ""
+            why = "a rank ended, and the launcher did not end by itself" if watch.is_aborted() else why
+            return "" if self.written else f"the ranks did not start: {why}" if why else NO_END
         if watch.started:
             return None
         if failure := watch.joining.failure(now):

@@ -91,7 +91,7 @@ def host_changes(
         switch = fits.new.placement.switch_or_host.astype(np.int64)[
             [ranks[1][common[unit]][0] for unit in known.tolist()]
         ]
-        reach = (reach + 2 * np.abs(_of_neighbours(change, switch))).tolist()
+        reach = np.maximum(reach + 2 * np.abs(_of_neighbours(change, switch)), spread.tails).tolist()
         error = (1.96 * np.maximum(spread.scale, drift)).tolist()
         for at, unit in enumerate(known.tolist()):
             value = float(change[at])
@@ -166,7 +166,8 @@ class _HostSpread:
     known: Codes  # (k,) hosts or NICs that both runs measured
     change: Floats  # (k,) log-changes relative to their median
     scale: Floats  # (k,) standard deviation; a host whose change is an outlier has no part in its own
-    reach: Floats  # (k,) change that healthy hosts may have: of the standard deviation, and of the tails
+    reach: Floats  # (k,) change that the standard deviation explains
+    tails: float  # change that the tails of the other changes explain
 
     @classmethod
     def of(cls, difference: Floats, tests: int) -> _HostSpread:
@@ -181,7 +182,7 @@ class _HostSpread:
         """
         known = np.flatnonzero(~np.isnan(difference))
         if known.size < FEWEST_HOSTS:
-            return cls(known, np.zeros(known.size), np.zeros(known.size), np.zeros(known.size))
+            return cls(known, np.zeros(known.size), np.zeros(known.size), np.zeros(known.size), 0.0)
         change = difference[known] - np.median(difference[known])
         of_bulk = known.size >= FEWEST_EFFECTS
         scale = np.array(
@@ -193,7 +194,7 @@ class _HostSpread:
         degrees = known.size - (1 if of_bulk else 2)
         reach = max(Settings().spread_factor, float(stats.t.isf(chance, degrees))) * scale
         tails = _reach_of_tails(np.abs(change), float(reach.min()), FALSE_CHANGES / tests)
-        return cls(known, change, scale, np.maximum(reach, tails))
+        return cls(known, change, scale, reach, tails)
 
 
 def _reach_of_tails(sizes: Floats, least: float, alpha: float) -> float:

@@ -50,7 +50,12 @@ class Bed:
         row += " --transport tcp" if "without-mpi" in launcher else ""
         argv = [*before, sys.executable, DRIVER, launcher, places, path, row, *options]
         return subprocess.Popen(
-            self.cluster.command(argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=path.parent
+            self.cluster.command(argv),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=path.parent,
         )
 
     def end(self, process: subprocess.Popen[str], limit_s: float = 120) -> dict[str, Any]:
@@ -138,15 +143,33 @@ def test_a_wish_to_stop_reaches_the_ranks_of_other_hosts(
     assert 0 < len(missing_rounds(read_run(path).rows[0])) < 120
 
 
+@pytest.mark.parametrize("method", [*ALL_WAYS, *WITHOUT_MPI])
+def test_a_killed_driver_ends_the_ranks_of_other_hosts(bed: Bed, tmp_path: Path, method: StartMethod) -> None:
+    """Also in a job that goes on: the end of the job would end them."""
+    path = tmp_path / "a.run"
+    launcher, before = method
+    process = bed.in_progress((launcher, (*before, "sh", "-c", '"$@"; cat', "sh")), path)
+    for pid in drivers(path):
+        with_signal(pid, signal.SIGKILL)
+    wait_until(lambda: not processes_of(path, 0, b"fablint-engine"), "end of the ranks", 60)
+    assert process.poll() is None
+    process.communicate(timeout=60)
+
+
 def drivers(path: Path) -> list[int]:
     """The driver's own process: a signal to salloc would end the job."""
+    return processes_of(path, 1, str(DRIVER).encode())
+
+
+def processes_of(path: Path, index: int, program: bytes) -> list[int]:
+    """Processes of a run whose word of that index ends with `program`."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = entry.read_bytes().split(b"\0")
         except OSError:  # ended while we looked
             continue
-        if len(words) > 2 and words[1] == str(DRIVER).encode() and str(path).encode() in words:
+        if len(words) > 2 and words[index].endswith(program) and str(path).encode() in words:
             found.append(int(entry.parent.name))
     return found
 

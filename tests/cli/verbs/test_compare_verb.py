@@ -30,6 +30,7 @@ def test_the_text_names_the_slow_host_and_the_exit_code_is_1(runs: Fablint) -> N
     assert lines[0].endswith("margin 3.0 %")
     assert [line for line in lines if line.startswith("WORSE       host h07 rx  bandwidth -29 % [")]
     assert [line for line in lines if line.startswith("new         FAULT host h07 rx")]
+    assert "could hide" not in done.stdout  # the other hosts are OK in the new run
 
 
 def test_the_json_has_the_same_verdict_and_components_as_data(runs: Fablint) -> None:

@@ -86,16 +86,19 @@ def _largest(changes: Sequence[MeasuredChange]) -> Iterator[MeasuredChange]:
 
 
 def _imprecise(changes: Sequence[MeasuredChange], new: Diagnosis) -> list[str]:
-    """Return a note on the hosts that may have losses of more than `Settings.loss_in_scope` without a WORSE.
+    """Return a note on the hosts that may have losses of more than `Settings.loss_in_scope` and are not WORSE.
 
     The diagnosis of the new run is OK for a host only if such a loss relative to the other hosts would have been seen.
     """
     limit = Settings().loss_in_scope
-    healthy = {host for one in new.verdict.findings if one.state is State.OK for host in one.hosts}
+    known = {host for one in new.verdict.findings if one.state is State.OK for host in one.hosts}
+    known.update(
+        host for one in changes if one.component and one.state is ChangeState.WORSE for host in one.component.hosts
+    )
     hidden = {
         change.component.label
         for change in changes
-        if change.smallest > limit and change.component and not healthy.issuperset(change.component.hosts)
+        if change.smallest > limit and change.component and not known.issuperset(change.component.hosts)
     }
     return [f"losses of more than {100 * limit:.0f} % could hide: {fold(sorted(hidden))}"] if hidden else []
 

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gammaln, stdtr
 
 from fablint.analyse.data.robust_stats import Floats
@@ -79,6 +78,8 @@ class FittedTails:
 
     def loss_of_count(self, count: float) -> float:
         """Return the loss that as many effects of such a sample are expected to have at least: less than half of it."""
+        from scipy.optimize import brentq
+
         low, high = np.log(self.scales.min()) - _LOG_RANGE, np.log(self.scales.max()) + _LOG_RANGE
         return float(np.exp(brentq(lambda loss: self.count_expected_beyond(np.exp(loss)) - count, low, high)))
 

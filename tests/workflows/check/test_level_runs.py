@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from level_cases import ASKING_S, CHECK, FABRIC, HOSTS
 
 import finding_cases
 from fablint.analyse import with_additional
-from fablint.model import ComponentKind, Diagnosis, Run, State, Topology
+from fablint.model import ComponentKind, Diagnosis, Finding, Run, State, Topology
 from fablint.plan.check.levels import several_each
 from fablint.plan.check.suites import find_suite
 from fablint.plan.rows.row_text import parse_row
@@ -214,6 +215,27 @@ def test_a_host_that_is_lost_inside_is_not_of_the_run(cluster: FakeCluster, chec
     assert "h07" not in checked.run.hosts
     assert ("host", "h07") in faults(checked)
     assert checked.run.state == "complete"
+
+
+def test_a_host_that_was_lost_inside_beside_a_faulty_one_is_not_named_once_it_is_measured(
+    cluster: FakeCluster, check: CHECK, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.dies["h12"] = "intra-node"
+    look = cluster.look
+
+    def fake_look(hosts: Collection[str]) -> Mapping[str, Finding]:
+        cluster.dies.clear()  # h12 failed since the link of h07 went down
+        cluster.silent = {"h07"}
+        return look(hosts)
+
+    monkeypatch.setattr(cluster, "look", fake_look)
+    checked, level_runs = check()
+    inner = read_run(cluster.launches[0].output)
+    assert [entry["host"] for entry in inner.attributes["lost"]] == ["h12"]
+    assert "h12" in met(cluster, "global")
+    assert faults(checked) == {("host", "h07")}
+    assert level_runs.inside == []
+    assert [one.name for one in checked.diagnosis.verdict.findings if one.state is State.SUSPECT] == []
 
 
 def test_a_host_that_dies_in_a_level_is_in_no_later_one(cluster: FakeCluster, check: CHECK) -> None:

@@ -100,8 +100,10 @@ class LevelRuns(CheckRun):
         self._plan(level, rows=())
         self.measuring_s += _measuring_s(run)
         findings = analysis.diagnose(run, None).verdict.findings
-        slow = [one for one in findings if one.state in (State.FAULT, State.SUSPECT) and one.component in OF_HOSTS]
-        self.inside = [_inside(finding) for finding in slow]
+        found = [one for one in findings if one.state in (State.FAULT, State.SUSPECT) and one.component in OF_HOSTS]
+        if not inner.error:  # all hosts have been measured, but those that `recovery` has findings about
+            found = [one for one in found if not _is_loss(one)]
+        self.inside = [_inside(finding) for finding in found]
         known = run_files.load_known_faults(self.site).valid if self.site is not None else ()
         faulty = [one for one in self.inside if one.state is State.FAULT and first_cover(known, one) is None]
         self._exclude(level, [*faulty, *self._below_thresholds(run)])
@@ -278,6 +280,11 @@ def same_hosts(request: CheckRequest, inner: CheckRequest) -> CheckRequest:
 
 def _inside(finding: Finding) -> Finding:
     return finding.model_copy(update={"evidence": (seen("inside_host"), *finding.evidence)})
+
+
+def _is_loss(finding: Finding) -> bool:
+    """Is the finding about ranks that failed, and not about times?"""
+    return any(record.kind == "rank_failed" for record in finding.evidence)
 
 
 def _measuring_s(run: Run) -> float:

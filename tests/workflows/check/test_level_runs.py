@@ -234,6 +234,7 @@ def test_a_host_that_was_lost_inside_beside_a_faulty_one_is_not_named_once_it_is
     assert [entry["host"] for entry in inner.attributes["lost"]] == ["h12"]
     assert "h12" in met(cluster, "global")
     assert faults(checked) == {("host", "h07")}
+    assert "h07" not in checked.run.hosts  # a launch with it would not start
     assert level_runs.inside == []
     assert [one.name for one in checked.diagnosis.verdict.findings if one.state is State.SUSPECT] == []
 

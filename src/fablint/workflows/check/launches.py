@@ -67,6 +67,7 @@ class Launches:
             Nothing was measured, and it is not known which host is the cause.
         """
         for _ in range(MOST_LAUNCHES):
+            self.request = without(self.request, self.recovery.failed_hosts)  # also those of an earlier run
             stage = make(self.request)
             if stage is None:
                 raise IncompleteError("no two hosts make a pair", "name more hosts")
@@ -75,7 +76,6 @@ class Launches:
             except IncompleteError as error:
                 if not self._exclude_causes((), _reason(error)):
                     raise
-                self.request = without(self.request, self.recovery.failed_hosts)
                 continue
             return self._completed(stage, ended)[0]
         raise IncompleteError(f"no launch of {MOST_LAUNCHES} measured anything", "fablint doctor looks at the set-up")
@@ -224,6 +224,8 @@ class Launches:
 def without(request: CheckRequest, failed: Collection[str]) -> CheckRequest:
     """Return the request without the failed hosts. Raises IncompleteError where fewer than two hosts are left."""
     slots = tuple(slot for slot in request.slots if slot.host not in failed)
+    if slots == request.slots:
+        return request
     if len({slot.host for slot in slots}) < 2:
         left = f"{slots[0].host} alone is" if slots else "no host is"
         raise IncompleteError(

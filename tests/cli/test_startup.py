@@ -20,6 +20,7 @@ except SystemExit as end:
 # Sends SIGINT while the command line is imported.
 INTERRUPTED = """
 import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for programs in the background
 class Finder:
     def find_spec(self, name, *_):
         if name == "fablint.cli":

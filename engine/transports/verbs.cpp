@@ -28,7 +28,8 @@ constexpr int most_owed = 32;  // receives of a peer that are posted later
 // While nothing arrives, the transport looks at the clock after so many polls, and at the peers after so long.
 constexpr std::uint64_t polls_between_checks = 4096;
 constexpr auto unreadable = "verbs: the completion queue cannot be read";
-constexpr double reason_limit_s = 1.0;  // for the completion that says why a queue pair has failed
+// For the completion that says why a queue pair has failed: a kernel thread writes it, which may wait for a CPU.
+constexpr double reason_limit_s = 5.0;
 constexpr auto quiet_limit = std::chrono::seconds(1);
 
 // The messages that a peer will send. Receives are posted ahead, more than the peer sends before it waits for an

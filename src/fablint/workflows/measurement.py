@@ -133,7 +133,7 @@ def refuse_programs(context: Context, media: Iterable[Medium]) -> None:
     UsageError
         One of those that the user chose does not exist or does not start such ranks, or there is no launcher.
     PreflightError
-        There is no compiler.
+        No compiler was found.
     """
     from fablint.measure import connects_without_mpi, find_compiler, find_launchers, find_rendezvous
 

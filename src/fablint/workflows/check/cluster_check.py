@@ -169,7 +169,7 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
         There are no hosts to measure, the request contradicts itself, a compiler or launcher that the user chose is not
         for it, or the host of rank 0 does not see the folder of the run.
     PreflightError
-        There is no compiler. UnfitError: preflight rejected hosts, and `unfit` is "refuse".
+        No compiler was found. UnfitError: preflight rejected hosts, and `unfit` is "refuse".
     IncompleteError
         Fewer than two hosts can be measured.
     """

@@ -151,7 +151,7 @@ def test_a_host_among_many_on_its_switch_is_framed_as_diluted():
     pairs, codes = np.arange(64), np.repeat(np.arange(4), 16)
     cells = BlockCells(Blocks("switch", ("a", "b"), (0, 1, 2)), np.arange(4), codes, np.full(4, 16))
     host, link, block = pairs[::16][:2], pairs[::16][:2], pairs[:16]
-    frames = cells.frames([(host, True), (link, False), (block, True)])
+    frames = cells.frames([(host, True), (link, False), (block, True)]).facts(cells.used)
     assert frames["diluted"] == [True, False, False]
     assert [numbers(one, "<i4").tolist() for one in frames["framed"]] == [[0, 1], [], [0]]
 

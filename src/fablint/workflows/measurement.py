@@ -131,7 +131,7 @@ def refuse_programs(context: Context, media: Iterable[Medium]) -> None:
     Raises
     ------
     UsageError
-        One of those that the user chose does not exist or does not start such ranks, or there is no launcher.
+        One of those that the user chose does not exist or does not start such ranks, or no launcher was found.
     PreflightError
         No compiler was found.
     """

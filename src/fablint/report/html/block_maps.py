@@ -13,7 +13,7 @@ from fablint.model import Placement, Row
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.names import natural
 from fablint.report.drawings.scales import bulk_scale, deviation_scale
-from fablint.report.html.packing import coded, packed, unpacked
+from fablint.report.html.packing import coded, packed
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.text import units
 
@@ -84,7 +84,7 @@ class BlockCells:
         used, group = np.unique(code[cells.src].astype(np.int64) * count + code[cells.dst], return_inverse=True)
         return cls(blocks, used, group, np.bincount(group, minlength=used.size))
 
-    def frames(self, measured: Sequence[tuple[np.ndarray, bool]]) -> dict[str, Any]:
+    def frames(self, measured: Sequence[tuple[np.ndarray, bool]]) -> Frames:
         """Cells that are framed, for each finding; `measured` are its measurements, and whether it is about hosts.
 
         Those of which a good part crosses its component. Where no cell has so many, a host is `diluted`: the cells of
@@ -95,10 +95,25 @@ class BlockCells:
             of_hosts and not (share >= _FRAMED).any() for share, (_, of_hosts) in zip(shares, measured, strict=True)
         ]
         framed = [share > 0 if few else share >= _FRAMED for share, few in zip(shares, diluted, strict=True)]
-        return {"framed": [packed(self.used[one], "<i4") for one in framed], "diluted": [bool(one) for one in diluted]}
+        return Frames(framed, diluted)
 
 
-def block_map(row: Row, size: int, cells: MeasuredCells, of: BlockCells, frames: dict[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Frames:
+    """The cells of BlockCells that are framed; one item for each finding."""
+
+    framed: Sequence[np.ndarray]  # (k,) of the measured cells: is it framed?
+    diluted: Sequence[bool]
+
+    def facts(self, used: np.ndarray) -> dict[str, Any]:
+        """For the page; `used` (k,) are the places of the measured cells in the matrix."""
+        return {
+            "framed": [packed(used[one], "<i4") for one in self.framed],
+            "diluted": [bool(one) for one in self.diluted],
+        }
+
+
+def block_map(row: Row, size: int, cells: MeasuredCells, of: BlockCells, frames: Frames) -> dict[str, Any]:
     """One matrix for the page: medians of the times and of the residuals."""
     used = of.used
     time, residual = (GroupedValues.of(one, of.group, used.size).medians() for one in (cells.time, cells.residual))
@@ -107,7 +122,7 @@ def block_map(row: Row, size: int, cells: MeasuredCells, of: BlockCells, frames:
         "starts": packed(np.array(of.blocks.starts), "<i4"),
         "label": f"{row.name}, {units.size(size)}: {_title(of.blocks)}",
         **planes(used, time, residual, of.pairs),
-        **frames,
+        **frames.facts(used),
         "fitted": bool(known.size),
         "raw_scale": bulk_scale(time[np.isfinite(time)]),
         "residual_scale": (scale := deviation_scale(known)),
@@ -121,9 +136,7 @@ def planes(at: np.ndarray, time: np.ndarray, residual: np.ndarray, pairs: np.nda
     return {"at": packed(at, "<i4"), "time": coded(time), "residual": coded(residual), "pairs": counts}
 
 
-def late_map(
-    row: Row, size: int, of: BlockCells, late: tuple[np.ndarray, float], frames: dict[str, Any]
-) -> dict[str, Any]:
+def late_map(row: Row, size: int, of: BlockCells, late: tuple[np.ndarray, float], frames: Frames) -> dict[str, Any]:
     """The same for the share of late messages, the mean over pairs.
 
     The scale ends at six standard deviations of the bulk, or at the largest share of a cell that is framed.
@@ -131,13 +144,12 @@ def late_map(
     known = share = np.bincount(of.group, late[0], of.used.size) / of.pairs
     middle = float(np.median(known)) if known.size else 0.0
     high = middle + max(0.02, 6 * 1.4826 * float(np.median(np.abs(known - middle))) if known.size else 0.0)
-    framed = np.isin(of.used, np.concatenate([np.zeros(0, "<i4"), *(unpacked(one, "<i4") for one in frames["framed"])]))
-    high = max(high, float(share[framed].max(initial=0.0)))
+    high = max(high, *(float(share[one].max(initial=0.0)) for one in frames.framed), 0.0)
     return common_facts(row, size, of.blocks.what, of.blocks.names) | {
         "starts": packed(np.array(of.blocks.starts), "<i4"),
         "label": f"{row.name}, {units.size(size)}: late messages, {_title(of.blocks)}",
         **planes(of.used, share, np.full(of.used.size, np.nan), of.pairs),
-        **frames,
+        **frames.facts(of.used),
         "fitted": False,
         "late": late[1],
         "raw_scale": [max(0.0, 2 * middle - high), min(1.0, high)],

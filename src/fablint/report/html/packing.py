@@ -17,11 +17,6 @@ def packed(values: np.ndarray, kind: str) -> str:
     return base64.b64encode(np.asarray(values).astype(kind).tobytes()).decode()
 
 
-def unpacked(text: str, kind: str) -> np.ndarray:
-    """Return the numbers of `packed`."""
-    return np.frombuffer(base64.b64decode(text), kind)
-
-
 def coded(values: np.ndarray) -> dict[str, Any]:
     """Base64 of two bytes for each number, in steps from the lowest one on; code 0 is NaN."""
     known = values[np.isfinite(values)]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 # Attributes that are equal in all rows of one measurement, whatever the medium.
-_WORKLOAD = ("kernel", "variant", "directions", "windows", "buffers", "win", "sync", "payload", "in_place", "condition")
+_TASK = ("kernel", "variant", "directions", "windows", "buffers", "payload", "in_place", "condition")
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,19 @@ class Row:
         return Medium.of(self.attributes)
 
     @property
+    def task(self) -> str:
+        """What the pairs did, whatever the medium and its RMA windows, and at whatever time."""
+        return repr([self.sizes, *(self.attributes.get(name) for name in _TASK)])
+
+    @property
+    def rma(self) -> tuple[str, str]:
+        """Creation and synchronisation of its RMA windows, empty without. A transport may lack those of others."""
+        return str(self.attributes.get("win") or ""), str(self.attributes.get("sync") or "")
+
+    @property
     def workload(self) -> str:
-        """What the pairs did: equal for rows that measured the same, over whatever medium and at whatever time."""
-        return repr([self.sizes, *(self.attributes.get(name) for name in _WORKLOAD)])
+        """Equal for rows that measured the same, over whatever medium and at whatever time."""
+        return f"{self.task} {self.rma}"
 
     @property
     def quantity(self) -> Literal["latency", "bandwidth"]:

@@ -26,6 +26,11 @@ def loaded(row: Row) -> Row:
     return _every_second(row, 1, LOADED)
 
 
+def part_name(row: str, condition: str) -> str:
+    """Return the name of the part of a row that was measured under a condition; that of the row without one."""
+    return f"{row} ({condition})" if condition else row
+
+
 def _every_second(row: Row, first: int, condition: str) -> Row:
     """Read at once: a row of victims has few rounds. Round c of the part is round 2 c + `first` of the row."""
     rounds = int(row.attributes["rounds"])
@@ -36,4 +41,4 @@ def _every_second(row: Row, first: int, condition: str) -> Row:
     cells = row.attributes.get("cells_per_round", 0)
     part = {"rounds": len(range(first, rounds, 2)), "condition": condition}
     part["cells_per_round"] = cells[first::2] if isinstance(cells, list) else cells
-    return replace(row, name=f"{row.name} ({condition})", attributes={**row.attributes, **part}, arrays=arrays)
+    return replace(row, name=part_name(row.name, condition), attributes={**row.attributes, **part}, arrays=arrays)

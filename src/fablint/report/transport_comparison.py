@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,7 @@ class ComparedMedium:
 
     medium: Medium
     rows: tuple[str, ...]
+    rma: tuple[str, str]  # creation and synchronisation of its RMA windows
     figures: tuple[float | None, ...]
     ratios: tuple[Ratio | None, ...]
 
@@ -40,11 +41,18 @@ class TransportComparison:
     """The same measurement over several media; the first of them is the reference."""
 
     kernel: str
+    condition: str  # of victims: alone or loaded; otherwise empty
     quantity: str
     sizes: tuple[int, ...]
     pairs: int
     blocks: int
     media: tuple[ComparedMedium, ...]
+
+    @property
+    def rma(self) -> tuple[tuple[str, str], ...]:
+        """The windows of the media in their order, where these differ."""
+        each = tuple(one.rma for one in self.media)
+        return each if len({*each}) > 1 else ()
 
     @property
     def unit(self) -> str:
@@ -69,11 +77,23 @@ def transport_comparisons(rows: Sequence[Row], fewest: int = 2) -> list[Transpor
     a medium is the geometric mean of its blocks, its ratio the mean of the ratios of blocks with the same number, with
     the interval of Student's t distribution over these blocks.
     """
-    groups: dict[str, dict[Medium, list[Row]]] = {}
+    tasks: dict[str, list[Row]] = {}
     for row in rows:
         for part in conditions(row) if run_facts.statistic(row) and "retest_of" not in row.attributes else ():
-            groups.setdefault(part.workload, {}).setdefault(part.medium, []).append(part)
-    return [_comparison(of_media) for of_media in groups.values() if len(of_media) >= fewest]
+            tasks.setdefault(part.task, []).append(replace(part, name=row.name))
+    groups = (of_media for parts in tasks.values() for of_media in _by_medium(parts))
+    return [_comparison(of_media) for of_media in groups if len(of_media) >= fewest]
+
+
+def _by_medium(rows: Sequence[Row]) -> list[dict[Medium, list[Row]]]:
+    """Return the rows of one task by their media; a group for each kind of RMA window where a medium has several."""
+    of_media: dict[Medium, list[Row]] = {}
+    for row in rows:
+        of_media.setdefault(row.medium, []).append(row)
+    if all(len({row.rma for row in own}) == 1 for own in of_media.values()):
+        return [of_media]
+    kinds = dict.fromkeys(row.rma for row in rows)
+    return [group for kind in kinds for group in _by_medium([row for row in rows if row.rma == kind])]
 
 
 def _comparison(of_media: dict[Medium, list[Row]]) -> TransportComparison:
@@ -85,13 +105,23 @@ def _comparison(of_media: dict[Medium, list[Row]]) -> TransportComparison:
         ComparedMedium(
             medium,
             tuple(row.name for row in rows),
+            rows[0].rma,
             tuple(_figure(values) for values in log_figures[medium].T),
             tuple(map(_ratio, (log_figures[medium][:blocks] - reference[:blocks]).T)),
         )
         for medium, rows in of_media.items()
     )
-    pairs = int(np.count_nonzero(_is_measured(first, 0)))
-    return TransportComparison(first.kernel, first.quantity, first.sizes, pairs, blocks, media)
+    condition = str(first.attributes.get("condition", ""))
+    return TransportComparison(first.kernel, condition, first.quantity, first.sizes, _pairs(first), blocks, media)
+
+
+def _pairs(row: Row) -> int:
+    """Return the number of directed pairs that were measured, each once whatever its rounds or repeats."""
+    is_measured = _is_measured(row, 0)
+    if row.layout == "matrix":
+        return int(np.count_nonzero(is_measured.any(axis=0)))
+    src = np.nonzero(is_measured)[0]
+    return len({*zip(src.tolist(), np.asarray(row.arrays["dst"][:])[is_measured].tolist(), strict=True)})
 
 
 def _is_measured(row: Row, index: int) -> np.ndarray:

@@ -93,3 +93,54 @@ def test_two_sizes_have_a_table_and_no_curves():
     rows = [block(1, "ucx", [1e-6, 2e-6]), block(1, "ofi", [2e-6, 2e-6])]
     [section] = transport_sections(run_of(*rows), rows)
     assert (section.plot, len(section.lines), section.has_intervals) == (None, 3, False)
+
+
+def put(number: int, transport: str, win: str, sync: str = "flush"):
+    made = block(number, transport, [1e-6], "put_bandwidth", win=win, sync=sync)
+    return type(made)(f"{made.name}-{win}-{sync}", made.attributes, made.arrays)
+
+
+def test_transports_without_the_window_of_the_kernel_are_compared_and_the_windows_stated():
+    """The default of the kernel is `allocate`, and ofi has `create` only."""
+    rows = [put(1, "mpi", "allocate"), put(1, "ucx", "allocate"), put(1, "ofi", "create")]
+    table = render_table(run_of(*rows), "transports", Options())
+    assert [one["transport"] for one in table.as_dict()["transports"]] == ["mpi", "ucx", "ofi"]
+    assert [one["win"] for one in table.as_dict()["transports"]] == ["allocate", "allocate", "create"]
+    assert "# RMA windows differ: mpi allocate, flush; ucx allocate, flush; ofi create, flush" in table.text
+    run = run_of(*rows)
+    assert "RMA windows differ: mpi allocate, flush;" in render(run, diagnose(run, None))
+    same = render_table(run_of(*rows[:2]), "transports", Options())
+    assert "RMA windows" not in same.text
+
+
+def test_windows_of_one_transport_are_measurements_of_their_own():
+    rows = [put(1, "mpi", "allocate"), put(1, "mpi", "create"), put(1, "ofi", "create")]
+    [compared] = [render_table(run_of(*rows), "transports", Options()).as_dict()]
+    assert [one["rows"] for one in compared["transports"]] == [
+        ["put_bandwidth-mpi-1-create-flush"],
+        ["put_bandwidth-ofi-1-create-flush"],
+    ]
+
+
+def test_victims_alone_and_under_load_are_compared_with_their_names():
+    rows = []
+    for transport, alone, loaded in (("mpi", 1e-6, 2e-6), ("tcp", 4e-6, 6e-6)) * 2:
+        cells = {(0, 1, 0): [alone], (0, 1, 1): [loaded], (0, 1, 2): [alone], (0, 1, 3): [loaded]}
+        chosen = {"devices": {"ipv4/hsn0": "0-3"}} if transport == "tcp" else {}
+        made = row("latency", "victim-aggressor", cells, ranks=4, rounds=4, transport=transport, **chosen)
+        rows.append(type(made)(f"latency-{transport}-{1 + len(rows) // 2}", made.attributes, made.arrays))
+    run = run_of(*rows)
+    text = render_table(run, "transports", Options()).text
+    assert "latency (alone) over 2 transports, 2 blocks each, 1 directed pair on" in text
+    assert "latency (loaded) over 2 transports, 2 blocks each, 1 directed pair on" in text
+    assert "3.00" in text  # 6 us to 2 us
+    sections = transport_sections(run, run.rows)
+    assert [section.title.split(" over")[0] for section in sections] == ["latency (alone)", "latency (loaded)"]
+    assert all(section.media[1] == ("tcp", "ipv4/hsn0") for section in sections)
+    assert "Every block (8 rows)" in render(run, diagnose(run, None))
+
+
+def test_memories_are_counted_as_memories():
+    rows = [block(1, "tcp", [1e-6]), block(2, "tcp", [1e-6], memory="host-huge")]
+    text = render_table(run_of(*rows), "transports", Options()).text
+    assert "latency over 1 transport with 2 memories, 1 directed pair" in text

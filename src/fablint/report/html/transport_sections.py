@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fablint.model import Row, Run
 from fablint.report import summary
+from fablint.report.conditions import part_name
 from fablint.report.drawings.plots import Plot
 from fablint.report.drawings.transport_curves import transport_curves
 from fablint.report.html.charts import RowCharts
-from fablint.report.tables.transports import cells, heading
+from fablint.report.tables.transports import cells, heading, rma_words
 from fablint.report.transport_comparison import ComparedMedium, TransportComparison, transport_comparisons
 from fablint.text import units
 
@@ -25,6 +26,7 @@ class TransportSection:
     plot: Plot | None
     lines: Sequence[Sequence[str]]  # the first is the head of the table
     media: tuple[tuple[str, str], ...]  # name and devices of each
+    rma: str  # the RMA windows of each, where they differ
     rows: tuple[str, ...]  # names of the rows of all blocks, where there are several
     has_intervals: bool
 
@@ -48,9 +50,17 @@ def _section(run: Run, comparison: TransportComparison) -> TransportSection:
         transport_curves(comparison),
         _with_units(cells(comparison)),
         tuple((one.medium.label, _devices(run, one)) for one in comparison.media),
-        tuple(name for one in comparison.media for name in one.rows) if comparison.blocks > 1 else (),
+        rma_words(comparison),
+        tuple(_blocks(comparison)) if comparison.blocks > 1 else (),
         comparison.blocks > 1,
     )
+
+
+def _blocks(comparison: TransportComparison) -> Iterator[str]:
+    """Names of all blocks, as the page has them."""
+    for one in comparison.media:
+        for name in one.rows:
+            yield part_name(name, comparison.condition)
 
 
 def _with_units(lines: Sequence[Sequence[str]]) -> list[Sequence[str]]:

@@ -27,7 +27,7 @@ from fablint.report.survey.heatmap import topological_order
 from fablint.report.survey.report_source import ReportSource
 from fablint.report.survey.row_survey import OutlierPair, SizeSurvey, survey
 from fablint.report.survey.size_lines import FEWEST_PAIRS, SizeLine, size_line
-from fablint.report.tables.transports import cells as transport_cells, heading as transport_heading
+from fablint.report.tables.transports import cells as transport_cells, heading as transport_heading, rma_words
 from fablint.report.transport_comparison import transport_comparisons
 from fablint.text import units
 from fablint.text.action_sentences import advice
@@ -186,6 +186,8 @@ class _Report:
             head, *body = transport_cells(comparison)
             others = len(comparison.media) - 1
             yield table(head, body, (0.8, *[1] * (others + 1), *[2 if comparison.blocks > 1 else 1] * others))
+            if words := rma_words(comparison):
+                yield paragraph(f"{words}.")
 
     def _figures(self, row: Row) -> Iterator[Any]:
         surveys = self.surveys[row.name]

@@ -38,10 +38,22 @@ def transports(run: Run, rows: Sequence[Row], options: Options) -> Table:
 def heading(run: Run, comparison: TransportComparison) -> str:
     """Return what was measured, over how many transports and pairs."""
     blocks = f", {units.plural(comparison.blocks, 'block')} each" if comparison.blocks > 1 else ""
+    condition = f" ({comparison.condition})" if comparison.condition else ""
+    memories = len({one.medium.memory for one in comparison.media})
+    differing = len({one.medium.transport for one in comparison.media}) if memories > 1 else len(comparison.media)
+    transports = units.plural(differing, "transport")
+    with_memories = f" with {memories} memories" if memories > 1 else ""
     return (
-        f"{comparison.kernel} over {units.plural(len(comparison.media), 'transport')}{blocks}, "
+        f"{comparison.kernel}{condition} over {transports}{with_memories}{blocks}, "
         f"{units.plural(comparison.pairs, 'directed pair')} on {units.plural(len(run.hosts), 'host')}"
     )
+
+
+def rma_words(comparison: TransportComparison) -> str:
+    """Return the creation and synchronisation of the RMA windows of each medium; empty where all have the same."""
+    media = zip(comparison.media, comparison.rma, strict=False)
+    each = "; ".join(f"{one.medium.label} {', '.join(filter(None, rma))}" for one, rma in media)
+    return each and f"RMA windows differ: {each}"
 
 
 def cells(comparison: TransportComparison) -> list[list[str]]:
@@ -65,7 +77,8 @@ def _rendered(run: Run, comparison: TransportComparison) -> Rendered:
     interval = " with their 95 % interval over the blocks" if ratios and comparison.blocks > 1 else ""
     paths = [f"{label}: {path}" for label, path in _paths(run, comparison)]
     sharing = sharing_words(run) if paths else ""
-    words = [f"fablint {heading(run, comparison)}", f"medians{ratios}{interval}", *paths, sharing]
+    windows = [rma_words(comparison)]
+    words = [f"fablint {heading(run, comparison)}", f"medians{ratios}{interval}", *windows, *paths, sharing]
     comments = [f"# {line}" for line in words if line]
     head, *body = cells(comparison)
     return Rendered((*comments, *units.columns([[f"# {head[0]}", *head[1:]], *body])), _facts(comparison))
@@ -82,6 +95,7 @@ def _facts(comparison: TransportComparison) -> dict[str, Any]:
     return {
         "table": "transports",
         "kernel": comparison.kernel,
+        **({"condition": comparison.condition} if comparison.condition else {}),
         "unit": comparison.unit,
         "pairs": comparison.pairs,
         "blocks": comparison.blocks,
@@ -93,6 +107,7 @@ def _facts(comparison: TransportComparison) -> dict[str, Any]:
 def _medium_facts(comparison: TransportComparison, one: ComparedMedium) -> dict[str, Any]:
     return {
         **asdict(one.medium),
+        **{name: value for name, value in zip(("win", "sync"), one.rma, strict=True) if value},
         "rows": list(one.rows),
         "figures": [comparison.in_unit(figure) for figure in one.figures],
         "ratios": [asdict(ratio) if ratio else None for ratio in one.ratios],

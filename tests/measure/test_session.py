@@ -96,7 +96,8 @@ def test_rounds_become_progress_that_names_the_row(play):
 
 def test_sizes_are_progress_from_the_start_of_the_ranks_on(play):
     plan = Plan(2, (PlanRow(RowSpec("latency", sizes=(8, 64, 512)), 1, 1.0),))
-    script = ("nap 0.5", "say latency: size 1 of 3", "nap 0.5", "exit 0")
+    # A row that is written by size has one round: its end is that of the row, also where the user stopped it.
+    script = ("nap 0.5", "say latency: size 1 of 3", "nap 0.5", "say latency: round 1 of 1, 0.0 s left", "exit 0")
     _, shown = play(*script, plan=plan, options=EngineOptions(on_size=lambda: None))
     assert {(task, of, left_s) for task, _, of, left_s in shown.steps} == {("latency, sizes", 3, None)}
     sizes = [done for _, done, _, _ in shown.steps]

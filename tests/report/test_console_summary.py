@@ -157,12 +157,6 @@ def test_warnings_of_preflight_are_printed_and_omitted_warnings_are_counted(coun
     assert [int(re.search(r"\d+", line)[0]) for line in more] == ([count - shown] if count > shown else [])
 
 
-def test_skipped_rows_say_why():
-    run, diagnosis = healthy_case()
-    row = replace(run.rows[0], attributes={**run.rows[0].attributes, "state": "skipped", "reason": "no memory"})
-    assert "latency: skipped, no memory" in console_summary(replace(run, rows=(row,)), diagnosis)
-
-
 def test_a_pipe_gets_everything_on_unbroken_lines():
     run, diagnosis = many_faults(400)
     lines = console_summary(run, diagnosis, width=None, is_full=True).splitlines()

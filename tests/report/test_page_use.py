@@ -15,18 +15,24 @@ import report_cases
 from axe_playwright_python.sync_playwright import Axe
 from browser import needs_chromium
 from PIL import Image
+from playwright.sync_api import Page
 from report_cases import fault_case, incomplete_case
 
 from fablint.analyse import diagnose
 from fablint.model import Run, State
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.report import write_html
-from fablint.simulate import Fault, SimulatedFabric, dragonfly, fat_tree
+from fablint.simulate import Fault, SimulatedFabric, SimulatedRow, dragonfly, fat_tree
 from fablint.simulate.rounds import all_rounds
 from fablint.topology.routed_placement import RoutedPlacement
 from finding_cases import component, finding
 
 pytestmark = needs_chromium
+OPACITIES = """() => {
+  const { width, height } = byId('canvas'), at = Math.round(0.3 * width);
+  const { data } = byId('canvas').getContext('2d').getImageData(at, at, width - at, height - at);
+  return [...new Set(data.filter((_, index) => index % 4 === 3))];
+}"""
 PICTURE = "() => document.getElementById('canvas').toDataURL()"
 
 
@@ -43,6 +49,11 @@ def tree(hosts: int) -> tuple[Run, object]:
     fabric_run = SimulatedFabric(fabric, faults, seed=3)
     run = fabric_run.measure(all_rounds(hosts)[:: hosts // 12] if hosts > 64 else None)
     return run, diagnose(run, fabric.topology)
+
+
+def opacities(page: Page) -> set[int]:
+    """Opacities of the points of the map, away from its axes."""
+    return set(page.evaluate(OPACITIES))
 
 
 @pytest.fixture
@@ -110,10 +121,16 @@ def test_the_footer_is_not_alone_on_a_sheet(tmp_path, reader):
 def test_a_cell_of_one_measurement_is_explained_in_a_matrix_of_switches(tmp_path, reader):
     fabric = dragonfly(5, 3, 2)
     rounds = stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology))
-    run = SimulatedFabric(fabric, (), seed=3).measure(rounds[:4])
+    run = SimulatedFabric(fabric, (), seed=3).measure(rounds[:4], (SimulatedRow("latency", (8,), histogram=True),))
     write_html(run, diagnose(run, fabric.topology), tmp_path / "index.html")
     page = reader.open(tmp_path / "index.html", "#row=latency&size=8&kind=switch&mode=residual&x=0&y=1")
     assert "A single red cell of one measurement is normal." in page.inner_text("#axes")
+    assert 100 not in opacities(page)
+    page.select_option("#map", label="latency, 8 B: late messages, switch x switch")
+    assert "Faint: cells of a single measurement, outside of the frames." in page.inner_text("#axes")
+    assert 100 in opacities(page)
+    page.locator("#canvas").click(position={"x": 100, "y": 130})
+    assert "kind=late-switch" in page.url  # the address leads to this map, not to the medians
 
 
 def test_the_map_is_saved_as_a_picture(many, tmp_path):

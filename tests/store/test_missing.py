@@ -64,12 +64,6 @@ def test_a_row_may_store_one_statistic_only():
     assert missing_rounds(Row(row.name, row.attributes, kept)) == []
 
 
-def test_a_skipped_row_has_nothing_to_measure():
-    row = list_row()
-    take(row, 0)
-    assert missing_rounds(Row(row.name, {**row.attributes, "state": "skipped"}, row.arrays)) == []
-
-
 def test_blocks_make_no_difference(tmp_path, monkeypatch):
     row = matrix_row(ranks=9)
     for number in (3, 11):

@@ -36,7 +36,7 @@ from fablint.analyse.findings.unreported_components import judgeable_links, unre
 from fablint.analyse.findings.within_hosts.gpu_coverage import gpu_notes
 from fablint.analyse.findings.within_hosts.intra_node import slow_gpus, slow_inside
 from fablint.analyse.fit.topology_inference import infer_topology
-from fablint.analyse.phrasing import between_switches, times_text, with_possible_steps
+from fablint.analyse.phrasing import between_switches, times_text, with_possible_steps, without_more_partners
 from fablint.analyse.settings import Settings
 from fablint.model import (
     ComponentRef,
@@ -135,6 +135,8 @@ def diagnose(
         *gpu_notes(run, clearing, placement, settings),
         *left_out,
     ]
+    if all(view.has_all_partners for view in judged):
+        findings = [without_more_partners(finding) for finding in findings]
     findings = [with_possible_steps(finding, run, complete=_is_complete(run)) for finding in findings]
     return Diagnosis(
         verdict_of(

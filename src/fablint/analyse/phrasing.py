@@ -15,6 +15,12 @@ NEXT_STEP: dict[ComponentKind, str] = {  # the action for a faulty component
     "route": "inspect_route",
 }
 
+# Actions that replace those with more partners where each host was measured with all others.
+_WITHOUT_MORE = {
+    "measure_more_partners_of": "measure_component",
+    "measure_more_partners": "measure_more_messages",
+    "measure_longer": "measure_more_messages",
+}
 _AGAIN = ("retest", "resume", "inspect_route", "inspect_direction")  # actions that measure again, beside `measure_*`
 
 DESIGN = "as slow as all others of its kind: what the network was built for"
@@ -58,6 +64,12 @@ def with_possible_steps(finding: Finding, run: Run, *, complete: bool) -> Findin
     else:
         return finding
     return finding.model_copy(update={"next_step": tuple(kept)})
+
+
+def without_more_partners(finding: Finding) -> Finding:
+    """Return a finding of a run that measured each host with all others, without advice to use more partners."""
+    possible = [one.model_copy(update={"kind": _WITHOUT_MORE.get(one.kind, one.kind)}) for one in finding.next_step]
+    return finding.model_copy(update={"next_step": tuple(possible)})
 
 
 def times_text(ratio: float) -> str:

@@ -156,6 +156,8 @@ class Watch:
     def _round(self, begun: RoundMessage, progress: Progress) -> None:
         if begun.row not in self.rows_begun:
             self.rows_begun.append(begun.row)
+        if self.size and self.size.row == begun.row:
+            return  # the only round of the row, which ends early where the run is stopped
         number, of = len(self.rows_begun), len(self.rows)
         # a retest is not part of the plan
         which = f"row {number} of {of}, {begun.row}" if number <= of > 1 else begun.row

@@ -7,7 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 
-from fablint.model import Diagnosis, Finding, Placement, Row, Run, State
+from fablint.model import Diagnosis, Finding, Placement, Run, State
 from fablint.report import finding_order, run_facts, scopes
 from fablint.report.link_coverage import links_judged
 from fablint.report.summary import cells_of_run
@@ -166,13 +166,11 @@ def _measured(run: Run, diagnosis: Diagnosis) -> Iterator[str]:
 
 
 def _by_distance(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
-    """A line for each distance, and for what was skipped; none where the run has no rounds by distance."""
+    """A line for each distance; none where the run has no rounds by distance."""
     found = scopes.scope_lines(run, Placement.of(run, diagnosis.topology))
     if not found:
         return []
-    lines = [painter.line("", f"{section}: {words}") for section, words in scopes.short_lines(found)]
-    skipped = [row for row in run.rows if row.attributes.get("state") == "skipped"]
-    return lines + [_skipped(row, painter) for row in skipped[: _most_rows(painter)]]
+    return [painter.line("", f"{section}: {words}") for section, words in scopes.short_lines(found)]
 
 
 def _by_row(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
@@ -180,9 +178,6 @@ def _by_row(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
     lines = []
     shown = run.rows[: _most_rows(painter)]
     for row in shown:
-        if row.attributes.get("state") == "skipped":
-            lines.append(_skipped(row, painter))
-            continue
         size = run_facts.informative_size(row)
         figure = run_facts.typical(row, size, run_facts.fit_of(diagnosis, row, size))
         lines.append(painter.line("", f"{row.name} at {units.size(size)}: {figure}"))
@@ -195,7 +190,7 @@ def _local_figures(run: Run, diagnosis: Diagnosis) -> str:
     """Return the latency and the bandwidth between ranks of one host: the typical figure of the first row of each."""
     figures: dict[str, str] = {}
     for row in run.rows:
-        if row.attributes.get("state") == "skipped" or row.is_of_network:
+        if row.is_of_network:
             continue
         size = run_facts.informative_size(row)
         fit = run_facts.fit_of(diagnosis, row, size)
@@ -208,7 +203,3 @@ def _local_figures(run: Run, diagnosis: Diagnosis) -> str:
 
 def _most_rows(painter: _Painter) -> int | None:
     return None if painter.is_full else _ROWS_SHOWN
-
-
-def _skipped(row: Row, painter: _Painter) -> str:
-    return painter.line("", f"{row.name}: skipped, {row.attributes.get('reason', 'no reason given')}")

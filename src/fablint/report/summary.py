@@ -102,7 +102,6 @@ def cells_of_run(run: Run) -> tuple[int, int]:
 def row_facts(row: Row) -> RowFacts:
     """Facts of a row. Reads `count` and, in part, `started`."""
     wall, measuring = row.attributes.get("wall_s"), row.attributes.get("measuring_s")
-    skipped = row.attributes.get("state") == "skipped"
     return RowFacts(
         name=row.name,
         options=str(row.attributes.get("options", "")),
@@ -110,8 +109,8 @@ def row_facts(row: Row) -> RowFacts:
         reason=str(row.attributes.get("reason", "")),
         sizes=_sizes(row),
         cells_planned=run_facts.planned_pairs(row) * len(row.sizes),
-        cells_measured=0 if skipped else run_facts.measured_cells(row),
-        skew_s=None if skipped else start_skew(row),
+        cells_measured=run_facts.measured_cells(row),
+        skew_s=start_skew(row),
         overhead=(wall - measuring) / measuring if wall and measuring else None,
         devices=_over(row),
         connections=connection_words(row),

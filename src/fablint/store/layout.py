@@ -13,7 +13,7 @@ from fablint.errors import BrokenRunError
 from fablint.model import Row
 
 FORMAT = 1
-STATES = ("measuring", "complete", "interrupted", "skipped")
+STATES = ("measuring", "complete", "interrupted")
 STATISTICS = ("min", "median", "mean", "p99", "max")
 
 FILES_PER_ARRAY = 1000  # approximate; chunks are blocks of rows

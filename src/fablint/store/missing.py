@@ -12,12 +12,9 @@ def missing_rounds(row: Row) -> list[int]:
     """Rounds of which at least one cell is missing, ascending.
 
     A cell (a directed pair in one round) is measured when every size of it has a count above 0 and whatever the row
-    stores about cells is known: times, start, partner. A round is missing when the number of
-    its measured cells is not its `cells_per_round`. A row that was skipped has nothing to measure. Reads the row
-    in blocks of source ranks.
+    stores about cells is known: times, start, partner. A round is missing when the number of its measured cells is not
+    its `cells_per_round`. Reads the row in blocks of source ranks.
     """
-    if row.attributes["state"] == "skipped":
-        return []
     rounds = int(row.attributes["rounds"])
     measured = np.zeros(rounds, np.int64)
     for sources in source_blocks(row):

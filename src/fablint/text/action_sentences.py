@@ -85,6 +85,7 @@ ACTIONS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "measure_more_pairs": "measure more pairs across them",
     "measure_pairs_serially": "measure one pair at a time (--order serial) across them",
     "measure_longer": "measure longer or with more partners",
+    "measure_more_messages": "measure longer",
     "measure_shortest": "measure with minimal routing, if the network has that setting, and with `routing: shortest` in"
     " the topology file",
     "measure_kinds_separately": "measure longer, or each kind of component separately",

@@ -1,5 +1,6 @@
 """Faulty components are reported with direction and size of the loss, and nothing else is reported."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +10,9 @@ from hypothesis import example, given, settings, strategies as st
 
 from fablint.analyse import diagnose
 from fablint.analyse.phrasing import with_possible_steps
-from fablint.model import Finding, Scope, State
+from fablint.model import Finding, Run, Scope, State
 from fablint.model.verdict import advise
-from fablint.simulate import CHECK_ROWS, Fault, Noise, full_mesh, simulate
+from fablint.simulate import CHECK_ROWS, Fabric, Fault, Noise, full_mesh, simulate
 from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 from finding_cases import group, ref
@@ -245,12 +246,33 @@ def test_only_the_faulty_host_has_an_effect_in_the_fit() -> None:
     assert np.abs(fit.healthy).max() < 0.05
 
 
+def as_measured(fabric: Fabric, noise: Noise, faults: Sequence[Fault] = (), **attributes: object) -> Run:
+    """A simulated run without the mark of a simulation: its findings advise to measure."""
+    run = simulate(fabric, seed=1, noise=noise, faults=faults)
+    kept = {name: value for name, value in run.attributes.items() if name != "simulated"}
+    rows = [replace(row, attributes={**row.attributes, "transport": "mpi"}) for row in run.rows]
+    return replace(run, attributes=kept | attributes, rows=tuple(rows))
+
+
 @pytest.mark.parametrize(("state", "words"), [("complete", "measure"), ("interrupted", "finish the run")])
 def test_only_a_run_that_is_not_complete_is_to_be_resumed(state, words) -> None:
-    run = simulate(full_mesh(1, 3), seed=1)  # of each host, two partners: too few
-    attributes = {name: run.attributes[name] for name in run.attributes if name != "simulated"} | {"state": state}
-    rows = [replace(row, attributes={**row.attributes, "transport": "mpi"}) for row in run.rows]
-    findings = diagnose(replace(run, attributes=attributes, rows=tuple(rows))).verdict.findings
+    run = as_measured(full_mesh(1, 3), Noise(), state=state)  # of each host, two partners: too few
+    findings = diagnose(run).verdict.findings
     steps = [advice(one.next_step) for one in findings if one.state is State.NOT_JUDGED and one.next_step]
     assert steps
     assert all(step.startswith(words) for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "scale", "step"),
+    [
+        (3, 0.025, "measure with at least 4 hosts to judge a fabric"),
+        (8, 0.04, "measure longer"),
+        (8, 0.02, "measure h01 again"),
+    ],
+)
+def test_where_all_hosts_were_measured_with_each_other_no_more_partners_are_advised(hosts, scale, step) -> None:
+    run = as_measured(full_mesh(1, hosts), Noise(scale=scale), [Fault(ref("host", "h01"), bandwidth_factor=0.9)])
+    advised = [advice(one.next_step) for one in diagnose(run).verdict.findings if one.next_step]
+    assert step in advised
+    assert not [step for step in advised if "more partners" in step]

@@ -61,8 +61,8 @@ def test_a_rank_that_two_ranks_of_its_own_host_report_is_one_rank_without_anothe
     assert group(finding) == ()
 
 
-def test_a_skipped_row_is_noted_and_leaves_the_verdict_open() -> None:
-    run = row_attributed(RUN, "bandwidth", state="skipped", reason="no time left")
+def test_an_interrupted_row_is_noted_and_leaves_the_verdict_open() -> None:
+    run = row_attributed(RUN, "bandwidth", state="interrupted", reason="9 of 12 cells are in the files")
     verdict = diagnose(run, MESH.topology).verdict
     assert verdict.exit_code == 3
-    assert "row bandwidth: skipped: no time left" in verdict.notes
+    assert "row bandwidth: interrupted: 9 of 12 cells are in the files" in verdict.notes

@@ -151,7 +151,7 @@ class UsableRow:
 def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tuple[list[UsableRow], list[str]]:
     """Return the rows that can localise a component, and a note for each row that cannot.
 
-    Rows without messages (null transport, skipped) and rows that measure the whole network have no note.
+    Rows without messages (null transport) and rows that measure the whole network have no note.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def _has_messages(run: Run, row: Row) -> bool:
     """Return whether messages were measured. The null transport sends none, and neither do copies of GPUs."""
     moved = row.attributes.get("transport") != "null" or "simulated" in run.attributes
     moved = moved and row.attributes.get("kernel") != GPU_COPIES
-    return moved and row.attributes.get("state") != "skipped" and bool(set(row.statistics) & set(PREFERRED_STATISTICS))
+    return moved and bool(set(row.statistics) & set(PREFERRED_STATISTICS))
 
 
 def _unusable_reason(row: Row, placement: Placement, settings: Settings) -> str:

@@ -87,6 +87,11 @@ class ViewResult:
         """Whether this view shows healthy components as well."""
         return self.hubs.size == 0
 
+    @property
+    def has_all_partners(self) -> bool:
+        """Whether each host was measured with all others."""
+        return bool((self.host_partners >= self.host_partners.size - 1).all())
+
 
 def judge_view(
     flows: Flows, placement: Placement, routes: Routes | None, settings: Settings, *, views: int, declared: bool = True

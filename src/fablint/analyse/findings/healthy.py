@@ -67,8 +67,10 @@ def unjudged(
     findings = []
     for hosts, rows in _lacking(views, lambda view: view.host_partners < settings.min_partners):
         names = [placement.hosts[host] for host in hosts]
-        reason = seen("few_hosts", fewest=settings.min_partners)
-        findings.append(_not_judged((ComponentRef.of("host", names),), rows, reason, advise("measure_more_partners")))
+        reason, fewest = seen("few_hosts", fewest=settings.min_partners), settings.min_partners + 1
+        more_hosts = advise("measure_more_hosts", hosts=fewest)
+        remedy = more_hosts if len(placement.hosts) < fewest else advise("measure_more_partners")
+        findings.append(_not_judged((ComponentRef.of("host", names),), rows, reason, remedy))
     hosts_differ = {view.row: view.host_tolerance for view in views if not are_hosts_homogeneous(view, settings)}
     links_differ = {view.row: view.link_tolerance for view in views if view.link_tolerance > settings.most_tolerance}
     if hosts_differ and named.size < len(placement.hosts):

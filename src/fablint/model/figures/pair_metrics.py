@@ -51,7 +51,6 @@ def quotable(run: Run) -> list[Row]:
         for row in run.rows
         if row.pattern not in OF_NO_PAIR
         and row.purpose != "rate_probe"  # too short to be quoted
-        and row.attributes.get("state") != "skipped"
         and (simulated or row.attributes.get("transport") != "null")
         and set(row.statistics) & set(PREFERRED_STATISTICS)
     ]

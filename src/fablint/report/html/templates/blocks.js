@@ -11,6 +11,9 @@ class BlockMap {
 
   get backwards() { return this.payload === "dst" && !this.linked; }
 
+  /** Its kind in the address of the page, of each matrix of a row and size another. */
+  get addressed() { return this.late ? `late-${this.kind}` : this.kind; }
+
   /** Fills the matrix from the list of its cells. */
   unpackCells() {
     const { data } = this, count = this.width * this.height, at = unpack(data.at, Int32Array);
@@ -23,6 +26,14 @@ class BlockMap {
       this.residual[cell] = residual[index];
       this.pairs[cell] = pairs[index];
     }
+    this.isFaint = this.late && !this.linked && this.singles();
+  }
+
+  /** Cells of one measurement outside of the frames: the messages of one pair are often late without a fault. */
+  singles() {
+    const found = Uint8Array.from(this.pairs, (pairs) => Number(pairs === 1));
+    for (const cells of this.framed) for (const cell of unpack(cells, Int32Array)) found[cell] = 0;
+    return found;
   }
 
   async prepare(mode) {

@@ -39,6 +39,7 @@ function drawLegend(view) {
   const white = mode === "residual" && map.effects ? " White: no slower than noise alone would make the worst pair of a cell." : "";
   const isSingle = map.layout !== "blocks" || map.pairs.includes(1);
   const single = mode === "residual" && isSingle ? ` A single red cell ${map.layout === "blocks" ? "of" : "is"} one measurement${map.layout === "blocks" ? " is" : ", and"} normal.` : "";
-  byId("axes").textContent = `${axes.replace("; each", ", each")}${strips}${marks}${completed}${white}${single}`;
+  const faint = map.isFaint && map.isFaint.includes(1) ? " Faint: cells of a single measurement, outside of the frames." : "";
+  byId("axes").textContent = `${axes.replace("; each", ", each")}${strips}${marks}${completed}${white}${single}${faint}`;
   byId("shown").textContent = map.fitted ? `${map.label}; ${mode === "raw" ? "measured" : "deviation from the model"}` : map.label;
 }

@@ -124,7 +124,7 @@ function pin(view, cell) {
   view.select(cell);
   const { map, mode } = view, index = cell.y * map.width + cell.x;
   if (map.views[mode].levels[0].cells[index] === MISSING) return;
-  const pair = map.layout === "blocks" ? { kind: map.kind, x: cell.x, y: cell.y } : map.pairAt(map.views[mode].planes, index);
+  const pair = map.layout === "blocks" ? { kind: map.addressed, x: cell.x, y: cell.y } : map.pairAt(map.views[mode].planes, index);
   const { round, ...ends } = pair;
   history.replaceState(null, "", `#${new URLSearchParams({ row: map.row, size: map.size, mode, ...ends })}`);
 }
@@ -133,7 +133,7 @@ function pin(view, cell) {
 async function follow(view, first) {
   const asked = new URLSearchParams(location.hash.slice(1)), number = (name) => parseInt(asked.get(name), 10);
   const index = view.maps.findIndex((map) => map.row === asked.get("row") && String(map.size) === asked.get("size")
-    && (map.layout === "blocks" ? map.kind : null) === asked.get("kind"));
+    && (map.layout === "blocks" ? map.addressed : null) === asked.get("kind"));
   byId("map").selectedIndex = index >= 0 ? index : first;
   const mode = asked.get("mode") || (index >= 0 && asked.has("src") ? "raw" : "residual");
   document.querySelector(`input[value=${mode === "raw" ? "raw" : "residual"}]`).checked = true;

@@ -3,6 +3,7 @@
 const STRIP = 9; // css px beside the map, for the effects of the ranks
 const LINES_APART = 10; // css px between the lines of the switches
 const BAR = 6; // outside of them, for the components of the findings
+const FAINT = 100; // opacity of a faint cell, of 255
 
 class View {
   constructor(data, fabric) {
@@ -62,7 +63,7 @@ class View {
       const colour = cells[at] === MISSING ? MISSING_GREY
         : value === NO_MODEL ? NO_MODEL_COLOUR : colours[Math.round(255 * this.share(value, quiet))];
       for (let channel = 0; channel < 3; channel++) image.data[4 * at + channel] = colour[channel];
-      image.data[4 * at + 3] = 255;
+      image.data[4 * at + 3] = this.map.isFaint?.[cells[at]] ? FAINT : 255;
     }
     context.putImageData(image, 0, 0);
     this.images.set(key, canvas);
@@ -140,7 +141,7 @@ class View {
     for (let y = Math.floor(this.y / sy); y < end(this.y, this.boxHeight, sy, map.height); y++) {
       for (let x = Math.floor(this.x / sx); x < end(this.x, this.boxWidth, sx, map.width); x++) {
         const cell = cells[y * map.width + x];
-        if (cell === MISSING || shade[cell] <= NO_MODEL) continue;
+        if (cell === MISSING || shade[cell] <= NO_MODEL || map.isFaint?.[cell]) continue;
         const words = mode === "raw" ? map.figure(shade[cell]).replace(/ .*/, "") : map.change(shade[cell]);
         const [r, g, b] = RAMPS[mode][Math.round(255 * this.share(shade[cell]))];
         context.fillStyle = 0.3 * r + 0.59 * g + 0.11 * b > 130 ? "#000" : "#fff";

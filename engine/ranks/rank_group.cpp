@@ -114,7 +114,7 @@ ControlChannel::Idle RankGroup::waiting_for(int peer) {
     constexpr int spins = 200;
     const bool wakes = !progress_ && control_->wakes_on_arrival();
     const bool may_sleep = yielding_ || wakes;
-    const double longest_sleep_s = wakes ? 10e-3 : 500e-6;
+    const double longest_sleep_s = wakes ? 100e-3 : 500e-6;
     const double first_probe = clock_.now() + probe_after_s_;
     return [this, peer, probes, may_sleep, longest_sleep_s, spin = 0, sleep_s = 20e-6, next_probe = first_probe,
             probing = false]() mutable {

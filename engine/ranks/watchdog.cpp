@@ -14,10 +14,10 @@ namespace fablint {
 namespace {
 
 // A wake-up of this thread delays messages that pass through the kernel: with 20 per second the median latency of 8
-// bytes over Soft-RoCE is 10 % higher. While samples are taken, the thread therefore wakes seldom, and still twice
-// within `stage_step_s`, which separates the reports of two ranks.
-constexpr double silent_interval_s = 0.05;
-constexpr double progress_interval_s = 0.5;
+// bytes over Soft-RoCE is 10 % higher. The thread therefore wakes seldom, also beside a rank that waits for a long
+// window of its peer: when it has to act, and twice within `stage_step_s`, which separates the reports of two ranks.
+constexpr double longest_interval_s = 0.5;
+constexpr double shortest_interval_s = 0.05;
 constexpr double intervals_of_limit = 10.0;
 constexpr double rescue_after_s = 2.0;
 constexpr double stage_step_s = 1.0;
@@ -66,14 +66,13 @@ bool Watchdog::sleep(double interval_s) {
 }
 
 void Watchdog::watch() {
-    const double progress_interval = std::min(progress_interval_s, limit_s_ / intervals_of_limit);
     Heartbeat::Reading last = rank_group_.heartbeat().read();
     auto progress = SteadyTime::now();  // the last progress
     auto sign = progress;               // the last progress or reply
     auto polled = progress;
     bool rescued = false;
-    double interval_s = silent_interval_s;
-    while (sleep(interval_s)) {
+    double pause_s = shortest_interval_s;
+    while (sleep(pause_s)) {
         // A long gap between two polls means that this process was stopped; the gap does not count as waiting. The time
         // before it counts: otherwise, on a busy host, this rank would report after the others have ended.
         const auto gap = SteadyTime::now() - polled;
@@ -87,21 +86,30 @@ void Watchdog::watch() {
             progress = SteadyTime::now();
             rescued = false;
         }
-        const bool is_alive = now.beats != last.beats || now.replies != last.replies;
-        interval_s = is_alive ? std::max(progress_interval, silent_interval_s) : silent_interval_s;
         // In a group of more than two ranks a reply does not show which rank is late.
         const bool in_group = now.phase == Heartbeat::Phase::measuring && now.peer < 0;
         if (now.beats != last.beats || (now.replies != last.replies && !in_group)) sign = SteadyTime::now();
         last = now;
         silent_s_ = seconds_since(sign);
-        if (!rescued && seconds_since(progress) > rescue_after_s && now.phase != Heartbeat::Phase::busy) {
+        const double rescue_in_s = rescue_after_s - seconds_since(progress);
+        if (!rescued && rescue_in_s < 0.0 && now.phase != Heartbeat::Phase::busy) {
             rescue_();
             rescued = true;
         }
         look_for_requests(now);
         if (silent_s_ > limit_for(now) || requests_.duration_s() > connect_limit_beside(limit_s_))
             report(now, silent_s_);
+        pause_s = until_next_action(now, rescue_in_s);
     }
+}
+
+double Watchdog::until_next_action(const Heartbeat::Reading& reading, double rescue_in_s) const {
+    const double actions_in_s[] = {rescue_in_s, request_after_s - silent_s_, limit_for(reading) - silent_s_,
+                                   connect_limit_beside(limit_s_) - requests_.duration_s()};
+    double pause_s = std::min(longest_interval_s, limit_s_ / intervals_of_limit);
+    for (const double action_in_s : actions_in_s)
+        if (action_in_s > 0.0) pause_s = std::min(pause_s, action_in_s);
+    return std::max(pause_s, shortest_interval_s);
 }
 
 // Only a rank of a pair knows which peer it requests a connection to.

@@ -35,6 +35,7 @@ class Watchdog {
   private:
     void watch();
     bool sleep(double interval_s);  // false when the run is over
+    double until_next_action(const Heartbeat::Reading& reading, double rescue_in_s) const;
     double limit_for(const Heartbeat::Reading& reading) const;
     void look_for_requests(const Heartbeat::Reading& reading);
     void end(const Failure& failure) const;  // does not return

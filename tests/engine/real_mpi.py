@@ -1,14 +1,16 @@
-"""The real engine under the real MPI libraries of this machine, and its processes."""
+"""The real engine under the real MPI libraries of this machine and without MPI, and its processes."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from fablint.measure import Mpiexec
 from fablint.model import Plan
@@ -66,6 +68,35 @@ class Ended:
     def error_lines(self) -> list[str]:
         """The engine's own error lines: there is to be one per failed run."""
         return [line for line in self.errors.splitlines() if line.startswith("fablint-engine: error: ")]
+
+
+class Ranks:
+    """Ranks without MPI, each a process of the test's own, and with variables of its own; ended with the context."""
+
+    def __init__(self, engine: Path, count: int = 2) -> None:
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            place = f"127.0.0.1:{listener.getsockname()[1]}"
+        self._argv = [str(engine), "--rendezvous", place, "--ranks", str(count), "--rank"]
+        self.processes: list[subprocess.Popen[str]] = []
+
+    def start(self, *before: str, row: str = "", **environ: str) -> subprocess.Popen[str]:
+        """Start the next rank; `before`: words before the engine."""
+        argv = [*before, *self._argv, str(len(self.processes)), *row.split()]
+        pipe = subprocess.PIPE
+        variables = {**os.environ, "FABLINT_TOKEN": "0123456789abcdef", **environ}
+        self.processes.append(
+            subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, env=variables)
+        )
+        return self.processes[-1]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in self.processes:
+            process.kill()
+            process.communicate()
 
 
 def ranks_of(launcher: subprocess.Popen[str]) -> list[int]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
-from real_mpi import LIMIT_S, Mpi, Start, one_line, ranks_of, wait_until, with_signal
+from real_mpi import LIMIT_S, Mpi, Ranks, Start, one_line, ranks_of, wait_until, with_signal
 
 from fablint.store import missing_rounds, read_run
 
@@ -47,6 +49,35 @@ def test_a_line_on_stderr_is_one_write(mpi: Mpi) -> None:
         written = reader.recv(1 << 16)
     assert written.startswith(f"fablint-engine: error: --rendezvous {place}: ".encode())
     assert written.endswith(b"\n")
+
+
+def test_the_watchdog_wakes_seldom_beside_a_long_window(mpi: Mpi) -> None:
+    """The CPU belongs to what is measured: the network stack of a host with few CPUs, say."""
+    row = "bandwidth --transport tcp --directions single --sizes 1M --buffers single --window 1000000 --iterations 1"
+
+    def wakes(pid: int) -> int:
+        """How often the threads beside the measuring one have waited."""
+        threads = (path for path in Path(f"/proc/{pid}/task").iterdir() if int(path.name) != pid)
+        fields = (
+            re.search(r"^voluntary_ctxt_switches:\s+(\d+)", (path / "status").read_text(), re.M) for path in threads
+        )
+        return sum(int(field[1]) for field in fields if field)
+
+    def has_measured(pid: int) -> bool:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12]) > os.sysconf("SC_CLK_TCK")  # 1 s of CPU time
+
+    with Ranks(mpi.engine) as both:
+        both.start(row=row)
+        both.start()
+        for rank in both.processes:
+            wait_until(functools.partial(has_measured, rank.pid), "the window")
+        begin, before = time.monotonic(), [wakes(rank.pid) for rank in both.processes]
+        time.sleep(3)
+        assert [rank.poll() for rank in both.processes] == [None, None]
+        after, duration_s = [wakes(rank.pid) for rank in both.processes], time.monotonic() - begin
+    per_second = [(later - earlier) / duration_s for later, earlier in zip(after, before, strict=True)]
+    assert all(one < 10 for one in per_second), per_second
 
 
 def test_another_number_of_ranks_than_expected_is_refused(mpi: Mpi) -> None:

@@ -80,13 +80,29 @@ class Simulator:
     ibsim: subprocess.Popen[bytes]
     opensm: subprocess.Popen[bytes]
     environ: Mapping[str, str]  # with which the tools see it
+    nodes: int
 
     def count(self, node: str, port: int, counter: str, value: int) -> None:
         """Set a counter of a port."""
+        self._enter(f'PerformanceSet "{name(node)}"[{port}] PortCounters.{counter}={value}')
+        self.wait_for_errors(f"[{counter} == {value}]")
+
+    def leave_unanswered(self, node: str, port: int, attribute: int) -> None:
+        """Drop all requests to a port for an attribute."""
+        self._enter(f'Error "{name(node)}"[{port}] 100 {attribute}')
+
+    def wait_for_errors(self, *words: str) -> None:
+        """Wait until ibqueryerrors, in time on a busy machine, reaches every node and prints `words`."""
+        wanted, end, said = [f"Summary: {self.nodes} nodes checked", *words], time.monotonic() + _READY_S, ""
+        while not all(one in said for one in wanted):
+            assert time.monotonic() < end, said
+            argv = [shutil.which("ibqueryerrors", path=self.environ["PATH"]) or "ibqueryerrors"]
+            said = subprocess.run(argv, env=self.environ, capture_output=True, text=True, check=False).stdout
+
+    def _enter(self, line: str) -> None:
         assert self.ibsim.stdin is not None
-        self.ibsim.stdin.write(f'PerformanceSet "{name(node)}"[{port}] PortCounters.{counter}={value}\n'.encode())
+        self.ibsim.stdin.write(f"{line}\n".encode())
         self.ibsim.stdin.flush()
-        time.sleep(0.2)  # it reads its console beside the packets
 
 
 @contextmanager
@@ -112,21 +128,13 @@ def simulated(tree: Tree, folder: Path) -> Iterator[Simulator]:
         _wait_for(folder / "ibsim.log", "simulator ready")
         opensm = start(["opensm", "-e", "-f", str(folder / "osm.log")], "opensm.log", LD_PRELOAD=str(CLIENT))
         _wait_for(folder / "osm.log", "Entering MASTER state")
-        _wait_for_routes(folder / "bin/ibqueryerrors", environ, tree)
-        yield Simulator(ibsim, opensm, environ)
+        simulator = Simulator(ibsim, opensm, environ, tree.leaves * (1 + tree.hosts_of_leaf) + tree.spines)
+        simulator.wait_for_errors()  # every node answers at the address of the subnet manager
+        yield simulator
     finally:
         for process in reversed(started):  # opensm does not end after the simulator
             process.kill()
             process.wait()
-
-
-def _wait_for_routes(ibqueryerrors: Path, environ: Mapping[str, str], tree: Tree) -> None:
-    """Wait until every node answers at the address of the subnet manager."""
-    nodes = tree.leaves * (1 + tree.hosts_of_leaf) + tree.spines
-    end, said = time.monotonic() + _READY_S, ""
-    while f"Summary: {nodes} nodes checked" not in said:
-        assert time.monotonic() < end, said
-        said = subprocess.run([ibqueryerrors], env=environ, capture_output=True, text=True, check=False).stdout
 
 
 def _wrappers(folder: Path) -> Path:

@@ -1,13 +1,11 @@
-"""The NVIDIA GPUs of this machine, and how tests of two ranks use one of them."""
+"""The NVIDIA GPUs of this machine."""
 
 from __future__ import annotations
 
 import ctypes
 import os
-import socket
 import subprocess
 from pathlib import Path
-from typing import Self
 
 FAKES = Path(__file__).parents[3] / "engine" / "tests" / "fakes"
 
@@ -54,32 +52,3 @@ def _path_of_driver() -> str:
     ctypes.CDLL("libcuda.so.1")
     loaded = (line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "libcuda.so" in line)
     return os.path.realpath(next(loaded))
-
-
-class Ranks:
-    """Ranks without MPI, each a process of the test's own, and with variables of its own; ended with the context."""
-
-    def __init__(self, engine: Path, count: int = 2) -> None:
-        with socket.socket() as listener:
-            listener.bind(("127.0.0.1", 0))
-            place = f"127.0.0.1:{listener.getsockname()[1]}"
-        self._argv = [str(engine), "--rendezvous", place, "--ranks", str(count), "--rank"]
-        self.processes: list[subprocess.Popen[str]] = []
-
-    def start(self, *before: str, row: str = "", **environ: str) -> subprocess.Popen[str]:
-        """Start the next rank; `before`: words before the engine."""
-        argv = [*before, *self._argv, str(len(self.processes)), *row.split()]
-        pipe = subprocess.PIPE
-        variables = {**os.environ, "FABLINT_TOKEN": "0123456789abcdef", **environ}
-        self.processes.append(
-            subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True, env=variables)
-        )
-        return self.processes[-1]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for process in self.processes:
-            process.kill()
-            process.communicate()

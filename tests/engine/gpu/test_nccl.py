@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from real_gpus import Ranks, problem
-from real_mpi import LIMIT_S, Mpi, one_line
+from real_gpus import problem
+from real_mpi import LIMIT_S, Mpi, Ranks, one_line
 
 from fablint.store import read_run
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from real_gpus import Ranks, driver_with_addresses, problem
-from real_mpi import LIMIT_S, Mpi, one_line, wait_until
+from real_gpus import driver_with_addresses, problem
+from real_mpi import LIMIT_S, Mpi, Ranks, one_line, wait_until
 
 from fablint.store import read_run
 

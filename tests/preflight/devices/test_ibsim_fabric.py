@@ -17,6 +17,7 @@ from fablint.system import System
 from fablint.workflows.host_preflight import FABRIC, query_fabric
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
+PORT_COUNTERS = 0x12  # an attribute ID
 CHECKS = (FabricLinks, FabricErrors, FabricBalance, FabricSm)
 
 
@@ -110,6 +111,13 @@ def test_error_counters_are_named_with_their_growth(bad: Simulator) -> None:
         "old errors are not reported again"
     )
     assert grown[0][3].startswith("symbol_error 4711 in ")
+
+
+def test_counters_that_were_not_read_are_an_error(tmp_path: Path) -> None:
+    with simulated(Tree(leaves=1), tmp_path) as simulator:
+        simulator.leave_unanswered("node002", 1, PORT_COUNTERS)
+        (unread,) = wrong(of(FabricErrors, fabric=seen(simulator)))
+    assert unread[2:] == (Outcome.ERROR, "ibqueryerrors had no answer to 1 request for counters")
 
 
 def test_a_fabric_whose_subnet_manager_has_gone(tmp_path: Path) -> None:

@@ -111,9 +111,9 @@ def test_a_host_that_the_topology_does_not_know() -> None:
 
 
 def errors(text: str, before: str | None = None) -> list[tuple[str, str, Outcome, str]]:
-    earlier = printed("good", ibqueryerrors=before) if before is not None else None
+    earlier = printed("bad", ibqueryerrors=before) if before is not None else None
     return wrong(
-        of(FabricErrors, fabric=printed("good", ibqueryerrors=text), fabric_before=[earlier] if earlier else [])
+        of(FabricErrors, fabric=printed("bad", ibqueryerrors=text), fabric_before=[earlier] if earlier else [])
     )
 
 
@@ -141,6 +141,19 @@ def test_old_errors_are_reported_once() -> None:
 def test_a_list_of_errors_that_was_cut_off_never_passes() -> None:
     text = sample("ibsim/fattree16-bad/ibqueryerrors.txt").partition("## Summary")[0]
     assert outcomes(of(FabricErrors, fabric=printed("good", ibqueryerrors=text))) == [Outcome.ERROR]
+
+
+def test_counters_that_were_not_read_never_pass() -> None:
+    """Nodes that did not answer the discovery of ibqueryerrors, and ports that did not answer its requests."""
+    text = sample("ibsim/fattree16-bad/ibqueryerrors.txt")
+    assert errors(text.replace("21 nodes checked", "6 nodes checked"))[0] == (
+        *("fabric", "", Outcome.ERROR),
+        "ibqueryerrors reached 6 of 21 nodes of the fabric",
+    )
+    assert errors(text.replace("## Suppressed", "##          3 PMA query failures\n## Suppressed"))[0] == (
+        *("fabric", "", Outcome.ERROR),
+        "ibqueryerrors had no answer to 3 requests for counters",
+    )
 
 
 def test_a_fabric_without_a_master() -> None:

@@ -33,6 +33,11 @@ def why_incomplete(text: str) -> str:
     return f"the output is cut off: cables lead to {plural(len(missing), 'node')} that have no record ({which})"
 
 
+def node_count(text: str) -> int:
+    """Return the number of switches, hosts' adapters and routers that have a record."""
+    return len({name.lower() for name in _RECORD.findall(text)})
+
+
 def is_ibnetdiscover(text: str) -> bool:
     """Tell whether a text is output of ibnetdiscover."""
     return any(_NODE.match(line) for line in text.splitlines())

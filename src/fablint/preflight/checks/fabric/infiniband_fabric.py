@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from fablint.model.names import plural
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import majority
 from fablint.preflight.checks.fabric.fabric_tools import FABRIC, FabricCheck, requested_hosts, spelling
@@ -15,7 +16,7 @@ from fablint.preflight.checks.infiniband.port_counters import LIMITS
 from fablint.preflight.counter_deltas import Delta, saturated
 from fablint.preflight.fleet import Fleet
 from fablint.snapshot.cable_speeds import SlowCable, slow_cables
-from fablint.snapshot.parsers.ibnetdiscover import cables_of, why_incomplete
+from fablint.snapshot.parsers.ibnetdiscover import cables_of, node_count, why_incomplete
 from fablint.snapshot.parsers.infiniband_tools import NamedCable, host_and_nic, name_cables
 from fablint.text.sanitise import shortened
 
@@ -174,7 +175,8 @@ class FabricBalance(FabricCheck):
 _NODE = re.compile(r'Errors for (?:0x[0-9a-f]{1,16} )?"(.*)"', re.IGNORECASE)
 _PORT = re.compile(r"\s+GUID 0x([0-9a-f]{1,16}) port (\d{1,4}):", re.IGNORECASE)  # `port ALL` counts twice
 _COUNT = re.compile(r"\[(\w{1,60}) == (\d{1,20})\b")
-_SUMMARY = "## Summary:"
+_SUMMARY = re.compile(r"^## Summary: (\d{1,9}) nodes checked", re.MULTILINE)
+_UNREAD = re.compile(r"^## +(\d{1,9}) PMA query failures", re.MULTILINE)
 _NAMES = {
     "SymbolErrorCounter": "symbol_error",
     "LinkErrorRecoveryCounter": "link_error_recovery",
@@ -212,12 +214,13 @@ class FabricErrors(FabricCheck):
     program = "ibqueryerrors"
 
     def look(self, fleet: Fleet, text: str) -> list[Result]:
-        if _SUMMARY not in text:
+        summary = _SUMMARY.search(text)
+        if summary is None:
             return [self.error(FABRIC, "", "the output of ibqueryerrors is incomplete")]
         before = _earlier(fleet)
         every = list(_errors(text))
         spell = spelling(fleet, [host_and_nic(one.node)[0] for one in every])
-        found = []
+        found = list(self._unread(fleet, int(summary[1]), text))
         for one in every:
             words = list(_beyond(one, before))
             host, nic = host_and_nic(one.node)
@@ -225,6 +228,16 @@ class FabricErrors(FabricCheck):
                 target = f"{nic}/{one.port}" if nic else f"port {one.port}"
                 found.append(self.failure(spell(host), target, "; ".join(words[:3])))
         return found
+
+    def _unread(self, fleet: Fleet, checked: int, text: str) -> Iterator[Result]:
+        """Yield an error for nodes and ports whose counters were not read: they did not answer in time."""
+        nodes = node_count(fleet.fabric.command("ibnetdiscover").text) if fleet.fabric else 0
+        if checked < nodes:
+            yield self.error(FABRIC, "", f"ibqueryerrors reached {checked} of {plural(nodes, 'node')} of the fabric")
+        if match := _UNREAD.search(text):
+            yield self.error(
+                FABRIC, "", f"ibqueryerrors had no answer to {plural(int(match[1]), 'request')} for counters"
+            )
 
 
 def _errors(text: str) -> Iterator[_Errors]:
@@ -251,7 +264,7 @@ def _earlier(fleet: Fleet) -> list[_Before]:
     return [
         _Before(now - one.time, {(error.guid, error.port): error.counted for error in _errors(text)})
         for one, text in known
-        if _SUMMARY in text
+        if _SUMMARY.search(text)
     ]
 
 

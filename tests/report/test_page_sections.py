@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,13 +10,15 @@ import pytest
 from report_cases import bench_run, diagnose, healthy_case
 
 from fablint.model import Scope, State
+from fablint.report import write_html
 from fablint.report.drawings.curves import curve
 from fablint.report.drawings.topology_drawing import drawing
 from fablint.report.html.fact_lists import all_facts, changed_counters
 from fablint.report.html.maps import page_data
 from fablint.report.html.page import timelines
 from fablint.report.survey.report_source import ReportSource
-from fablint.simulate import dragonfly, fat_tree, simulate
+from fablint.simulate import SimulatedFabric, dragonfly, fat_tree, simulate
+from fablint.simulate.rounds import all_rounds
 from fablint.simulate.simulated_rows import CHECK_ROWS
 from finding_cases import finding
 
@@ -162,3 +165,12 @@ def test_a_distance_whose_model_is_that_of_short_paths_is_compared_with_its_medi
     verdict = measured.verdict.model_copy(update={"findings": (slow,)})
     explained = ReportSource(run, replace(measured, verdict=verdict, fits=fits)).fit_of(row, row.sizes[0])
     assert explained is not None and explained.class_time[Scope.GLOBAL] == pytest.approx(0.8 * times[row.name])
+
+
+@pytest.mark.parametrize(("repeats", "counted"), [(1, "pairs"), (2, "measurements")])
+def test_pairs_that_were_measured_twice_are_not_counted_as_pairs(tmp_path, repeats, counted) -> None:
+    fabric = fat_tree(4, 2)
+    run = SimulatedFabric(fabric, (), seed=2).measure(all_rounds(16)[:6] * repeats)
+    write_html(run, diagnose(run, fabric.topology, "pass", ()), tmp_path / "index.html")
+    distances, *rows = re.findall(r">(pairs|measurements)</th>", (tmp_path / "index.html").read_text())
+    assert (distances, set(rows)) == ("pairs", {counted})

@@ -127,7 +127,7 @@ def diagnose(
         *wiring_notes,
         *paths.notes,
         *path_notes,
-        *moments_of_load(judged, placement),
+        *moments_of_load(judged, placement, measurable=not {"simulated", "imported"} & set(run.attributes)),
         *geometry,
         *designed.notes,
         *beside_notes,

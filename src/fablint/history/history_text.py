@@ -32,9 +32,8 @@ def trends_text(trends: Sequence[Trend], repeated: Sequence[RepeatedFinding]) ->
     for trend in trends:
         medium, kernel, size, quantity = trend.metric
         show = units.rate if quantity == "bandwidth" else units.duration
-        lines.append(
-            f"{trend.component}: {kernel} {units.size(size)} over {medium}, {plural(len(trend.points), 'run')}"
-        )
+        over = "" if medium == "null" else f" over {medium}"  # a simulated run has no transport
+        lines.append(f"{trend.component}: {kernel} {units.size(size)}{over}, {plural(len(trend.points), 'run')}")
         lines += [f"  {line}" for line in _series(trend, show)]
     if repeated:
         lines += ["", "findings in several runs:"] if lines else ["findings in several runs:"]

@@ -10,7 +10,7 @@ import pytest
 from analyse_cases import named
 
 from fablint.analyse import diagnose
-from fablint.model import Diagnosis, Run, State
+from fablint.model import Diagnosis, State
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import Noise, SimulatedFabric, SimulatedRow, dragonfly, full_mesh
 from fablint.simulate.rounds import all_rounds
@@ -23,8 +23,10 @@ ROUTE, OTHERS = (2, 13), [(0, 5), (7, 9), (14, 3), (11, 6)]
 ROUTE_FOUND = {("route", "h02>h13", None)}
 
 
-def measured(repeats: int, *moments: tuple[int, int], always: Sequence[tuple[int, int]] = ()) -> Diagnosis:
-    """All pairs in each repeat; some are slow in the first one only, some in all of them."""
+def measured(
+    repeats: int, *moments: tuple[int, int], always: Sequence[tuple[int, int]] = (), without: str = ""
+) -> Diagnosis:
+    """All pairs in each repeat, `without` an attribute of the run; some slow in the first one only, some in all."""
     rounds = [pairs for _ in range(repeats) for pairs in all_rounds(len(MESH.hosts))]
     run = SimulatedFabric(MESH, (), CALM, seed=1).measure(rounds, (ROW,))
     row = run.row("bandwidth")
@@ -33,7 +35,9 @@ def measured(repeats: int, *moments: tuple[int, int], always: Sequence[tuple[int
         columns = np.flatnonzero(row.arrays["dst"][src] == dst)
         times[src, columns if (src, dst) in always else columns[:1]] *= 1.6
     slowed = replace(row, arrays={**row.arrays, "time_median": times})
-    return diagnose(Run(**{**run.__dict__, "rows": (slowed,)}), MESH.topology)
+    kept = {name: value for name, value in run.attributes.items() if name != without}
+    sent = replace(slowed, attributes={**row.attributes, "transport": "mpi"})
+    return diagnose(replace(run, attributes=kept, rows=(sent,)), MESH.topology)
 
 
 def test_the_only_slow_measurement_of_a_calm_run_is_not_judged_and_measured_again() -> None:
@@ -53,6 +57,13 @@ def test_several_slow_measurements_are_a_note_and_are_measured_again() -> None:
     assert {follow_up.name for follow_up in diagnosis.routes if follow_up.open} == {
         f"h{a:02}>h{b:02}" for a, b in [ROUTE, *OTHERS]
     }
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_the_note_refers_to_a_check_only_where_fablint_can_measure(simulated: bool) -> None:
+    notes = measured(1, ROUTE, *OTHERS, without="" if simulated else "simulated").verdict.notes
+    (note,) = [note for note in notes if "moments of load" in note]
+    assert note.endswith("that this run has" if simulated else "fablint check measures these pairs again")
 
 
 @pytest.mark.parametrize("repeats", [2, 3])

@@ -9,7 +9,7 @@ import numpy as np
 
 from fablint.model import Finding, Fit, Row, Run, Scope, State
 from fablint.report import finding_order, run_facts
-from fablint.report.survey.row_survey import SizeSurvey
+from fablint.report.survey.row_survey import SizeSurvey, counted
 from fablint.report.survey.size_lines import FEWEST_PAIRS, SizeLine, size_line
 from fablint.text import units
 
@@ -51,7 +51,7 @@ class RowCharts:
 
     name: str
     kernel: str
-    unit: str  # what is counted: pairs, or the ranks of a collective
+    unit: str  # what is counted
     size: str
     lines: tuple[SizeLine, ...]
     over_pairs: bool  # is there a distribution over pairs?
@@ -66,7 +66,7 @@ class RowCharts:
         return cls(
             name=row.name,
             kernel=row.kernel,
-            unit="rank" if row.pattern == "world" else "pair",
+            unit=counted(row),
             size=units.size(shown.size),
             lines=tuple(size_line(one) for one in surveys),
             over_pairs=any(one.distribution.pairs() >= FEWEST_PAIRS for one in surveys),

@@ -18,7 +18,7 @@ from fablint.model import Fit, Placement, Row
 from fablint.report.pdf.page_layout import REGULAR, WIDTH, fitted
 from fablint.report.scopes import HEADINGS
 from fablint.report.survey.drawn_matrix import DrawnMatrix, diverging_pixels, ramp_pixels, sequential_pixels
-from fablint.report.survey.row_survey import SizeSurvey
+from fablint.report.survey.row_survey import SizeSurvey, counted
 from fablint.text import units
 
 _LABEL = 5.5  # points
@@ -153,10 +153,10 @@ class Histograms:
         low, middle, high = (distribution.quantile(share) for share in (0.0, 0.5, 1.0))
         end = min(high * 1.001, max(_BEYOND * middle, distribution.quantile(0.9)))
         edges = np.geomspace(low * 0.999, max(end, low * 1.01), _BARS + 1)
-        panels = []
+        panels, unit = [], counted(one.row)
         for scope in distribution.scopes():
             counts = distribution.histogram(scope, edges)
-            pairs = units.plural(distribution.pairs(scope), "pair")
+            pairs = units.plural(distribution.pairs(scope), unit)
             title = f"{HEADINGS.get(scope, scope)}: {pairs}, highest bar {int(counts.max()):,} (log)"
             panels.append((title, counts))
         first, last = (units.figure(one.row.quantity, one.size, float(edge)) for edge in edges[[0, -1]])

@@ -25,7 +25,7 @@ from fablint.report.pdf.pdf_plots import PlotFigure
 from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.heatmap import topological_order
 from fablint.report.survey.report_source import ReportSource
-from fablint.report.survey.row_survey import OutlierPair, SizeSurvey, survey
+from fablint.report.survey.row_survey import OutlierPair, SizeSurvey, counted, survey
 from fablint.report.survey.size_lines import FEWEST_PAIRS, SizeLine, size_line
 from fablint.report.tables.transports import cells as transport_cells, heading as transport_heading, rma_words
 from fablint.report.transport_comparison import transport_comparisons
@@ -215,7 +215,7 @@ class _Report:
             ]
         )
         cells = [(line.size, f"{line.pairs:,}", line.best, line.median, line.p99, line.worst) for line in lines]
-        sizes = table(("size", "pairs", "best", "median", "P99", "worst"), cells, (1, 1, 1, 1, 1, 1))
+        sizes = table(("size", f"{counted(row)}s", "best", "median", "P99", "worst"), cells, (1, 1, 1, 1, 1, 1))
         yield KeepTogether([paragraph("Distribution", "heading"), HistogramFigure(shown), Spacer(1, 3), sizes])
         yield from self._slowest(shown)
 

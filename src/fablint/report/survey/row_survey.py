@@ -65,6 +65,17 @@ def _over_repeats(times: np.ndarray) -> np.ndarray:
         return np.asarray(np.nanmedian(times, axis=0))
 
 
+def counted(row: Row) -> str:
+    """Return what a distribution counts: pairs, measurements where a list has a pair twice, ranks of a collective."""
+    if row.pattern == "world":
+        return "rank"
+    if row.layout != "list":
+        return "pair"
+    partners = np.sort(np.asarray(row.arrays["dst"][:]), axis=1)
+    repeated = (partners[:, 1:] == partners[:, :-1]) & (partners[:, 1:] >= 0)
+    return "measurement" if repeated.any() else "pair"
+
+
 class Distribution:
     """Counts of pair times in narrow bins of the logarithm, per scope; extremes are exact."""
 

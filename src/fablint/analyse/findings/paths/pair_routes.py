@@ -72,9 +72,13 @@ def slow_routes(
     return findings + _faster(views, placement)
 
 
-def moments_of_load(views: Sequence[ViewResult], placement: Placement) -> list[str]:
-    """Notes on directions that moments of load explain: most are slow in their only measurement."""
+def moments_of_load(views: Sequence[ViewResult], placement: Placement, *, measurable: bool) -> list[str]:
+    """Notes on directions that moments of load explain: most are slow in their only measurement.
+
+    Where fablint can measure (`measurable`: neither a simulated fabric nor files of another tool) they say how.
+    """
     notes = []
+    again = "; fablint check measures these pairs again" if measurable else ""
     for view in views:
         pairs = [pair for pair in view.slow_pairs if _is_moment_of_load(pair)]
         names = [">".join(placement.hosts[placement.host[rank]] for rank in pair.ranks) for pair in pairs]
@@ -85,7 +89,7 @@ def moments_of_load(views: Sequence[ViewResult], placement: Placement) -> list[s
             notes.append(
                 f"{view_text(view)}: {plural(len(pairs), 'direction')} far slower than all others"
                 f" ({', '.join(shown)}{more}), each in too few measurements to distinguish a slow route from the"
-                " moments of load that this run has; fablint check measures these pairs again"
+                f" moments of load that this run has{again}"
             )
     return notes
 

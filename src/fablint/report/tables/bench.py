@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fablint.model import Row, Run
+from fablint.model import Medium, Row, Run
 from fablint.report.tables.quantiles import checked, percentile_times, stored
 from fablint.report.tables.table import Options, Table, nothing_suits, refuse, right, stacked
 from fablint.text import units
@@ -96,7 +96,10 @@ def bench_table(run: Run, row: Row, percentiles: Sequence[float]) -> BenchTable:
     lines = tuple(_line(row, index, size, wanted) for index, size in enumerate(row.sizes))
     unit = "MB/s" if units.is_rate(row.quantity) else "us"
     pairs = max((line.pairs for line in lines), default=0)
-    title = f"fablint {row.kernel}, {units.plural(pairs, 'directed pair')} on {units.plural(len(run.hosts), 'host')}"
+    over = f" over {row.medium.label}" if row.medium != Medium() else ""
+    title = (
+        f"fablint {row.kernel}{over}, {units.plural(pairs, 'directed pair')} on {units.plural(len(run.hosts), 'host')}"
+    )
     return BenchTable(title, row.kernel, unit, wanted, lines)
 
 

@@ -9,7 +9,17 @@ import numpy as np
 
 from fablint.model import Row, Run
 from fablint.report.tables.cells import Cells, cells, central, ranks
-from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, program, refuse, stacked
+from fablint.report.tables.table import (
+    Options,
+    Rendered,
+    Table,
+    fixed,
+    medium_words,
+    nothing_suits,
+    program,
+    refuse,
+    stacked,
+)
 from fablint.report.tables.traffic import messages, rates
 
 
@@ -38,6 +48,7 @@ def _section(run: Run, row: Row, options: Options) -> Rendered:
         f"# {program()}: row {row.name} in the lines of bisec_bw; MB is 10^6 and GB 10^9 bytes",
         "# every rank's bytes sent, by its own clock; hosts are those of the run; an elapsed time is that of all"
         " repetitions",
+        *(f"# {line}" for line in medium_words(row)),
         f" Number of Process {run.ranks}",
         f"PPN: {per_host:g}, Number of nodes: {len(run.hosts)}, Num_reps = {count}{'' if exact else ' or more'}",
     ]

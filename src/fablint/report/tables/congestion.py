@@ -11,7 +11,7 @@ import numpy as np
 from fablint.model import Row, Run
 from fablint.report.conditions import alone, loaded
 from fablint.report.tables.quantiles import knows, percentile_times, stored
-from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, program, refuse, stacked
+from fablint.report.tables.table import Options, Rendered, Table, medium_words, nothing_suits, program, refuse, stacked
 from fablint.text import units
 
 _TAILS = (99.0, 99.9)
@@ -60,6 +60,7 @@ def _section(run: Run, row: Row, count: int | None) -> Rendered:
         " and for bandwidth",
         "# Avg is the mean over the victim pairs; 99% and 99.9% are those of the time of a message: of a bandwidth, the"
         " slow end",
+        *(f"# {line}" for line in medium_words(row)),
     ]
     names = [f"{row.kernel} ({units.size(entry['size'])})" for entry in sizes]
     unit = "MB/s/pair" if row.quantity == "bandwidth" else "usec"

@@ -8,7 +8,18 @@ from typing import Any
 from fablint.model import Row, Run
 from fablint.report.tables.cells import cells, central, ranks
 from fablint.report.tables.osu_names import VERSION
-from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, program, refuse, right, stacked
+from fablint.report.tables.table import (
+    Options,
+    Rendered,
+    Table,
+    fixed,
+    medium_words,
+    nothing_suits,
+    program,
+    refuse,
+    right,
+    stacked,
+)
 from fablint.report.tables.traffic import PAIRS
 
 
@@ -43,6 +54,7 @@ def _section(run: Run, row: Row, slowest: int | None) -> Rendered:
     if slowest is not None:
         pairs = sorted(pairs, key=lambda pair: -of_pair[pair][0][1])[:slowest]
     lines = [f"# {program()}: row {row.name}, the {name} of half a round trip; a table per ordered pair"]
+    lines += [f"# {line}" for line in medium_words(row)]
     facts: list[dict[str, Any]] = []
     for src, dst in pairs:
         lines += [f"{hosts[src]},{hosts[dst]}", f"# OSU MPI Latency Test v{VERSION}"]

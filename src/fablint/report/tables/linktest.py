@@ -13,7 +13,17 @@ from fablint.model.registry.linktest_modes import LINKTEST_MODE, LINKTEST_MODES
 from fablint.report.tables.cells import cells, central, ranks
 from fablint.report.tables.pairs import slowest
 from fablint.report.tables.steps import Aggregate, Step, aggregates, factor, rate_words, starts, steps, time_words
-from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, program, refuse, stacked
+from fablint.report.tables.table import (
+    Options,
+    Rendered,
+    Table,
+    fixed,
+    medium_words,
+    nothing_suits,
+    program,
+    refuse,
+    stacked,
+)
 from fablint.report.tables.traffic import PAIRS, messages, rates, warmups
 from fablint.text import units
 
@@ -82,6 +92,7 @@ def _head(run: Run, row: Row, index: int) -> list[str]:
     return [
         f"# {program()}: row {row.name} as LinkTest 2.x logs it; kernel {row.kernel} ({kernel}), pattern {row.pattern}",
         f"# bandwidth of a pair: {counted}; GiB/s is 2^30 bytes/s; a pair's time is the {central(row)} of its messages",
+        *(f"# {line}" for line in medium_words(row)),
         *(f"linktest: {f'{name}:':<32}{value}" for name, value in known.items()),
     ]
 

@@ -11,7 +11,7 @@ import numpy as np
 from fablint.model import Row, Run
 from fablint.report.tables.cells import Cells, cells, central
 from fablint.report.tables.pairs import slowest
-from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, program, refuse, right
+from fablint.report.tables.table import Options, Rendered, Table, medium_words, nothing_suits, program, refuse, right
 from fablint.report.tables.traffic import messages, window
 from fablint.text.units import significant
 
@@ -78,6 +78,7 @@ def _comments(found: Sequence[Row]) -> list[str]:
     return [
         f"# {program()} in the columns of net_sanitizer; MB/s is 10^6 bytes/s; lat(us) is the time per operation{more}",
         "# a rank is a client or a sender; SUM adds time, bw and iops over the ranks, its lat is their mean",
+        *(f"# {line}" for line in medium_words(*found)),
     ]
 
 

@@ -21,7 +21,17 @@ from fablint.report.tables.gpu_copies import is_shown as is_in_gpu_copies
 from fablint.report.tables.osu_matrix import matrix, varies
 from fablint.report.tables.quantiles import checked, percentile_times
 from fablint.report.tables.steps import factor
-from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, refuse, right, stacked
+from fablint.report.tables.table import (
+    Options,
+    Rendered,
+    Table,
+    fixed,
+    medium_words,
+    nothing_suits,
+    refuse,
+    right,
+    stacked,
+)
 from fablint.report.tables.traffic import COLLECTIVES, STARS, collective_rates, rates, repetitions, window
 from fablint.text import units
 
@@ -63,7 +73,7 @@ def osu(run: Run, rows: Sequence[Row], options: Options) -> Table:
         raise nothing_suits("osu", run, rows, what, "measure one with fablint bench")
     similar: dict[tuple[Any, ...], list[Row]] = {}
     for row in found:
-        key = (row.kernel, row.pattern, row.sizes) if varies(row) else (row.name,)
+        key = (row.kernel, row.pattern, row.sizes, row.medium) if varies(row) else (row.name,)
         similar.setdefault(key, []).append(row)
     tables: list[Table] = []
     for group in similar.values():
@@ -243,9 +253,7 @@ def _text_line(row: Row, line: Line, keys: list[str]) -> str:
 
 def _comments(run: Run, row: Row, rule: str, percentiles: bool) -> list[str]:
     statistic = central(row)
-    words = [f"format of OSU {osu_names.VERSION}; {rule}"]
-    if (transport := row.attributes.get("transport", "mpi")) != "mpi":
-        words.append(f"messages over the transport {transport}")
+    words = [f"format of OSU {osu_names.VERSION}; {rule}", *medium_words(row)]
     if path := path_words(row.attributes):
         words += filter(None, [path, sharing_words(run)])
     if statistic != "mean":

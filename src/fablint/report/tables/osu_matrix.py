@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fablint.model import Row
 from fablint.report.tables import osu_names
-from fablint.report.tables.table import Rendered, fixed, right
+from fablint.report.tables.table import Rendered, fixed, medium_words, right
 from fablint.report.tables.traffic import window
 
 _SIZE, _FIELD = 7, 12
@@ -24,7 +24,7 @@ def matrix(rows: Sequence[Row], rates: Sequence[Sequence[float | None]], pairs: 
     columns = [rates[at] for at in order]
     sizes = first.sizes
     messages = [[None if r is None else r * 1e6 / s for r, s in zip(c, sizes, strict=True)] for c in columns]
-    comments = [f"format of OSU {osu_names.VERSION}; {rule}"]
+    comments = [f"format of OSU {osu_names.VERSION}; {rule}", *medium_words(first)]
     lines = [
         *osu_names.head(first, pairs, "varied", comments)[:-1],
         "",

@@ -10,7 +10,17 @@ import numpy as np
 from fablint.model import Row, Run
 from fablint.report.conditions import conditions
 from fablint.report.tables.cells import Cells, blocks, central, joined, ranks
-from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, program, refuse, stacked
+from fablint.report.tables.table import (
+    Options,
+    Rendered,
+    Table,
+    fixed,
+    medium_words,
+    nothing_suits,
+    program,
+    refuse,
+    stacked,
+)
 from fablint.report.tables.traffic import flow_words, rates
 from fablint.text import units
 
@@ -87,6 +97,7 @@ def _section(run: Run, row: Row, count: int | None) -> Rendered:
         f"# {program()}: ordered pairs of row {row.name}, {order}",
         f"# kernel {row.kernel}, pattern {row.pattern}; {flow_words(row)}; MB/s is 10^6 bytes/s",
     ]
+    comments += [f"# {line}" for line in medium_words(row)]
     table = units.columns([[f"# {head[0]}", *head[1:]], *lines], left=0)
     what = {"table": "pairs", "row": row.name, "kernel": row.kernel, "pattern": row.pattern, "payload": row.payload}
     return Rendered((*comments, *table), {**what, "statistic": name, "pairs": facts})

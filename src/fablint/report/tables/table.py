@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fablint.errors import UsageError
-from fablint.model import Row, Run
+from fablint.model import Medium, Row, Run
 from fablint.text import units
 from fablint.version import __version__
 
@@ -93,6 +93,12 @@ def nothing_suits(name: str, run: Run, rows: Sequence[Row], wanted: str, measure
     more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
     where = f"run {run.path}" if run.path else "the run"
     return UsageError(f"table {name} needs {wanted}, {where} has rows: {have}{more}", measure)
+
+
+def medium_words(*rows: Row) -> list[str]:
+    """Return a line that says how the messages travelled; none if all are those of MPI in memory of the host."""
+    labels = dict.fromkeys(row.medium.label for row in rows)
+    return [f"messages over the transport {', '.join(labels)}"] if {*labels} - {Medium().label} else []
 
 
 def program() -> str:

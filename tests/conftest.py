@@ -110,8 +110,20 @@ def fablint_in_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: 
 # All tests that were collected, by their ids, with the names of their marks.
 _COLLECTED = pytest.StashKey[dict[str, set[str]]]()
 
-# Folders and files that wait for virtual machines, clusters, compilers and launchers.
-_LONGEST_FIRST = ("test_rdma_loopback", "test_pages_run", "cluster", "engine", "cli")
+# Folders and files that wait for virtual machines, clusters, compilers and launchers, or that compute for minutes. One
+# of the files for SimGrid is first: it compiles the engine, for which the others would wait. The second file of the
+# virtual machine follows the first on the same worker, since that has one test only: one machine is emulated at a time.
+_LONGEST_FIRST = (
+    "test_pages_run",
+    "test_simulated_fabric",
+    "test_rdma_loopback",
+    "test_slurm_launch",
+    "test_rdma_transports",
+    "test_healthy_fabric",
+    "cluster",
+    "engine",
+    "cli",
+)
 
 # Fixtures of the test beds: what uses one of them is part of `make test-long`.
 _BEDS = {"virtual_cluster", "smpi_engine", "rdmavm"}

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +97,11 @@ def test_a_fault_is_named_on_its_host(faulty: Cluster, fault: tuple[str, ...], c
 
 def test_a_link_that_flaps_is_reported_by_its_counter(faulty: Cluster) -> None:
     preflight(faulty, status=0)  # the reading to compare with
+    before = int(of_link(faulty, "carrier_down_count"))
     faulty.fault("flap", SICK, "--period", "0.6s", "--duty", "0.3")
-    time.sleep(5)
+    wait_until(lambda: int(of_link(faulty, "carrier_down_count")) >= before + 6, "six losses of the link")
     faulty.heal()
-    time.sleep(1.5)  # the kernel tells carrier late
+    wait_until(lambda: of_link(faulty, "operstate") == "up", "the link to be up")
     found = preflight(faulty, status=1)
     assert ("net.link.flaps", SICK, "hsn0") in reported(found)
     assert set(found["unfit"]) == {SICK}
@@ -196,15 +197,26 @@ def switches(bed: Cluster) -> list[str]:
     return [name for name in bed.topology()["switches"] if not name.startswith("sw-")]
 
 
+def of_link(bed: Cluster, name: str) -> str:
+    """What the kernel's file of that name says about the fabric NIC of the host with the fault."""
+    return bed.run(["cat", f"/sys/class/net/hsn0/{name}"], node=SICK).stdout.strip()
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, f"waited for {what}"
+        time.sleep(0.5)
+
+
 def wait_for_neighbours(bed: Cluster, host: str, count: int, name: str = "") -> None:
     """Wait until lldpd of a host has so many neighbours on its fabric NIC, of that name."""
-    deadline = time.monotonic() + 30
-    while True:
+
+    def heard() -> bool:
         said = bed.run(["lldpcli", "-f", "json0", "show", "neighbors", "ports", "hsn0"], node=host).stdout
-        if said.count('"chassis"') == count and name in said:
-            return
-        assert time.monotonic() < deadline, said
-        time.sleep(0.5)
+        return said.count('"chassis"') == count and name in said
+
+    wait_until(heard, f"{count} neighbours of {host}")
 
 
 def move(bed: Cluster, port: str, here: str, there: str, name: str) -> None:

@@ -36,7 +36,14 @@ from fablint.analyse.findings.unreported_components import judgeable_links, unre
 from fablint.analyse.findings.within_hosts.gpu_coverage import gpu_notes
 from fablint.analyse.findings.within_hosts.intra_node import slow_gpus, slow_inside
 from fablint.analyse.fit.topology_inference import infer_topology
-from fablint.analyse.phrasing import between_switches, times_text, with_possible_steps, without_more_partners
+from fablint.analyse.phrasing import (
+    between_switches,
+    is_resumable,
+    times_text,
+    unfinished,
+    with_possible_steps,
+    without_more_partners,
+)
 from fablint.analyse.settings import Settings
 from fablint.model import (
     ComponentRef,
@@ -127,7 +134,7 @@ def diagnose(
         *wiring_notes,
         *paths.notes,
         *path_notes,
-        *moments_of_load(judged, placement, measurable=not {"simulated", "imported"} & set(run.attributes)),
+        *moments_of_load(judged, placement, measurable=is_resumable(run)),
         *geometry,
         *designed.notes,
         *beside_notes,
@@ -330,7 +337,7 @@ def _notes(run: Run, judged: Sequence[ViewResult], placement: Placement, topolog
     if placement.shared_machines:
         machines = plural(int(run.attributes["machines"]), "machine")
         notes.append(f"hosts share the CPUs of {machines}: latencies show faults, but not that a host is healthy")
-    notes += _unfinished(run)
+    notes += unfinished(run)
     if not topology and any(len(view.detections) >= MANY_CULPRITS for view in judged):
         notes.append("several faulty components at once: --topology distinguishes them from components that they share")
     if not topology and len(placement.hosts) > 1:
@@ -367,19 +374,6 @@ def _not_judged(run: Run) -> str:
 def _is_complete(run: Run) -> bool:
     states = {run.state, *(row.attributes["state"] for row in run.rows)}
     return states == {"complete"} and not run.damaged
-
-
-def _unfinished(run: Run) -> list[str]:
-    """What was not measured to its end."""
-    notes = [f"the run is not complete (state: {run.state}): what is missing is not judged"]
-    return [
-        *(notes if run.state != "complete" else []),
-        *(
-            ": ".join(filter(None, (f"row {row.name}", row.attributes["state"], row.attributes.get("reason"))))
-            for row in run.rows
-            if row.attributes["state"] != "complete"
-        ),
-    ]
 
 
 def _contention(judged: Sequence[ViewResult]) -> list[str]:

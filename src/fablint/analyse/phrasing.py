@@ -47,6 +47,25 @@ def run_name(run: Run) -> str:
     return "" if "imported" in run.attributes else run.path.name if run.path else "RUN"
 
 
+def is_resumable(run: Run) -> bool:
+    """Whether fablint can measure the run again: it is neither of a simulated fabric nor of another tool."""
+    return not {"simulated", "imported"} & set(run.attributes)
+
+
+def unfinished(run: Run) -> list[str]:
+    """Notes on what was not measured to its end."""
+    how = " (fablint resume measures it)" if is_resumable(run) else ""
+    notes = [f"the run is not complete (state: {run.state}): what is missing is not judged{how}"]
+    return [
+        *(notes if run.state != "complete" else []),
+        *(
+            ": ".join(filter(None, (f"row {row.name}", row.attributes["state"], row.attributes.get("reason"))))
+            for row in run.rows
+            if row.attributes["state"] != "complete"
+        ),
+    ]
+
+
 def retest(name: str) -> tuple[Action, ...]:
     """Return the action that measures the components of a run again."""
     return advise("retest", run=name)

@@ -171,7 +171,7 @@ def _populations(v: Values) -> str:
 
 def _hidden_loss(v: Values) -> str:
     hidden = f"a loss of up to {v['bound']:.0%}" if "bound" in v else "any loss"
-    among = " among messages on paths of several lengths" if "adaptive" in v else ""
+    among = " among messages that choose among several paths" if "adaptive" in v else ""
     return f"{hidden} in {v['quantity']} could be there unseen{among}; OK needs a bound below {v['limit']:.0%}"
 
 
@@ -188,8 +188,8 @@ def _no_start(v: Values) -> str:
 EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     # components that are slower than their peers
     "slow_pairs": _slow_pairs,
-    "late_pairs": "{slow} of {pairs} pairs that may cross it have late messages, about {late:.0%} of those that do,"
-    " median {effect:+.1%} [{low:+.1%}, {high:+.1%}]",
+    "late_pairs": "{slow} of {pairs} pairs that may cross it have late messages, about {late:.0%} of the messages that"
+    " cross it, median {effect:+.1%} [{low:+.1%}, {high:+.1%}]",
     "slow_when": _slow_when,
     "period_of_load": "fast after that: load of that period looks the same",
     "others_slow_then": "{others:.0%} of the measurements of unrelated pairs next to these in time were slow as well:"

@@ -257,10 +257,11 @@ def as_measured(fabric: Fabric, noise: Noise, faults: Sequence[Fault] = (), **at
 @pytest.mark.parametrize(("state", "words"), [("complete", "measure"), ("interrupted", "finish the run")])
 def test_only_a_run_that_is_not_complete_is_to_be_resumed(state, words) -> None:
     run = as_measured(full_mesh(1, 3), Noise(), state=state)  # of each host, two partners: too few
-    findings = diagnose(run).verdict.findings
-    steps = [advice(one.next_step) for one in findings if one.state is State.NOT_JUDGED and one.next_step]
+    verdict = diagnose(run).verdict
+    steps = [advice(one.next_step) for one in verdict.findings if one.state is State.NOT_JUDGED and one.next_step]
     assert steps
     assert all(step.startswith(words) for step in steps)
+    assert any("fablint resume measures it" in note for note in verdict.notes) == (state != "complete")
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from report_cases import diagnose
 from table_cases import row as table_row
 
 from fablint.analyse import diagnose as analysed
-from fablint.model import State
+from fablint.model import Placement, State
 from fablint.model.verdict import seen
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.report.drawings.finding_charts import strips
 from fablint.report.drawings.scales import bulk_ends, ticks
 from fablint.report.drawings.strips import percent_of, timeline
-from fablint.report.html.block_maps import BlockCells, Blocks
+from fablint.report.html.block_maps import BlockCells, Blocks, divisions
 from fablint.report.html.charts import RowCharts, host_effects
 from fablint.report.html.link_values import all_links
 from fablint.report.html.maps import page_data
@@ -293,3 +293,17 @@ def test_the_effect_of_one_host_is_compared_with_nothing() -> None:
     for one, count in ((run, 15), (of_one, 0)):
         found = ReportSource(one, source(None).diagnosis)
         assert len(RowCharts.of(one, one.rows[0], found.surveys[name], ()).hosts) == count
+
+
+@pytest.mark.parametrize(
+    ("hosts", "names"),
+    [
+        ([f"n{number:02d}" for number in range(16)], {"n[00-03]", "n[04-07]", "n[08-11]", "n[12-15]"}),
+        ([f"n{number**2}" for number in range(16)], {"n0..n9", "n16..n49", "n64..n121", "n144..n225"}),
+    ],
+)
+def test_a_block_of_hosts_is_named_by_all_of_them(hosts: list[str], names: set[str]) -> None:
+    placement = replace(Placement.of(simulate(full_mesh(1, 16), seed=1), None), hosts=tuple(hosts))
+    (blocks,) = divisions(placement, np.arange(16), 96)
+    assert set(blocks.names) == names
+    assert divisions(placement, np.arange(16), 24) == []  # two blocks: four medians are no picture

@@ -29,6 +29,7 @@ class Blocks:
     what: str
     names: tuple[str, ...]
     starts: tuple[int, ...]  # and the number of ranks at the end
+    fewest: int = 2  # blocks that are worth a matrix
 
     def code(self, place: np.ndarray) -> np.ndarray:
         """(n,) block of each rank; `place` of each rank in the order of the axes."""
@@ -48,7 +49,7 @@ def divisions(placement: Placement, order: np.ndarray, cells: int) -> list[Block
         del found[1]
     if not found:
         found = [_hosts(placement, order, cells)]
-    return [one for one in found if 2 < len(one.names) + 1 <= MOST_BLOCKS and len(one.names) < placement.ranks]
+    return [one for one in found if one.fewest <= len(one.names) < min(MOST_BLOCKS, placement.ranks)]
 
 
 def _runs(what: str, code: np.ndarray, names: tuple[str, ...]) -> Blocks:
@@ -62,11 +63,14 @@ def _hosts(placement: Placement, order: np.ndarray, cells: int) -> Blocks:
     n = order.size
     side = int(np.clip(np.ceil(n * np.sqrt(_FEWEST_PAIRS / max(cells, 1))), 1, n))
     starts = [*range(0, n, side), n]
-    ends = [
-        (placement.hosts[placement.host[order[a]]], placement.hosts[placement.host[order[b - 1]]])
-        for a, b in pairwise(starts)
-    ]
-    return Blocks("block of hosts", tuple(units.fold(sorted({*pair}, key=natural)) for pair in ends), tuple(starts))
+    hosts = [[placement.hosts[code] for code in placement.host[order[a:b]]] for a, b in pairwise(starts)]
+    return Blocks("block of hosts", tuple(map(_block_name, hosts)), tuple(starts), fewest=3)
+
+
+def _block_name(hosts: Sequence[str]) -> str:
+    """`n[001-016]`, or where that is longer the first and the last host: `n003..x17`."""
+    ends = hosts[0] if hosts[0] == hosts[-1] else f"{hosts[0]}..{hosts[-1]}"
+    return min(units.fold(sorted({*hosts}, key=natural)), ends, key=len)
 
 
 @dataclass(frozen=True)

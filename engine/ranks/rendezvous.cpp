@@ -60,7 +60,8 @@ std::vector<std::string> resolved(const std::string& host, const std::string& ow
     for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next)
         addresses.push_back(address_text(entry->ai_addr));
     freeaddrinfo(list);
-    return addresses;
+    // As it was written: a link-local address needs its interface (fe80::1%eth0), which address_text() omits.
+    return is_ipv6(host) ? std::vector{host} : addresses;
 }
 
 bool is_numeric(const std::string& host) {

@@ -104,17 +104,22 @@ std::vector<LocalAddress> select_addresses(const std::vector<LocalAddress>& all,
     std::copy_if(all.begin(), all.end(), std::back_inserter(usable),
                  [](const LocalAddress& local) { return !is_link_local(local.address); });
     if (usable.empty() || !device.empty()) usable.push_back({"lo", "127.0.0.1", 8});
-    std::copy_if(usable.begin(), usable.end(), std::back_inserter(selected), [&](const LocalAddress& local) {
+    const auto suits = [&](const LocalAddress& local) {
         if (device.empty()) return std::find(interfaces.begin(), interfaces.end(), local.interface) != interfaces.end();
         return local.interface == device || is_in_network(local.address, device);
-    });
+    };
+    std::copy_if(usable.begin(), usable.end(), std::back_inserter(selected), suits);
     if (!selected.empty()) return selected;
     if (device.empty()) return usable;
     std::string known;
     for (const LocalAddress& local : usable)
         known += (known.empty() ? "" : ", ") + local.interface + " " + local.address;
-    throw usage_error("--device " + device + " has no IP address on this host: choose an interface or a network of " +
-                      known);
+    const bool is_link_local_only = std::any_of(all.begin(), all.end(), suits);
+    throw usage_error("--device " + device +
+                      (is_link_local_only
+                           ? " has link-local addresses of IPv6 only on this host, which tcp does not use"
+                           : " has no IP address on this host") +
+                      ": choose an interface or a network of " + known);
 }
 
 std::string TcpAddress::text() const {

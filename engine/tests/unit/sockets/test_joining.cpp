@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/errors.hpp"
+#include "host/addresses.hpp"
 #include "ranks/local_ranks.hpp"
 #include "ranks/rank_group.hpp"
 #include "ranks/rendezvous.hpp"
@@ -91,6 +92,22 @@ TEST_CASE("a rank without the token, a second process of a rank and another numb
     CHECK(join(options_of(port, 2, 3)).empty());
     first.join();
     second.join();
+}
+
+TEST_CASE("ranks join at a link-local address, which is none without its interface") {
+    RendezvousOptions first = options_of(free_port(), 0, 2);
+    first.host.clear();
+    for (const LocalAddress& own : local_addresses())
+        if (is_link_local(own.address)) first.host = own.address + "%" + own.interface;
+    if (first.host.empty()) {
+        MESSAGE("this host has no link-local address of IPv6");
+        return;
+    }
+    RendezvousOptions second = first;
+    second.rank = 1;
+    std::thread other([&] { CHECK(join(first).empty()); });
+    CHECK(join(second).empty());
+    other.join();
 }
 
 TEST_CASE("strangers at the rendezvous neither join nor keep ranks from joining") {

@@ -78,6 +78,13 @@ TEST_CASE("the NIC near the rank is used unless a device is given") {
     }
 }
 
+TEST_CASE("an interface with a link-local address only is not said to have none") {
+    const std::vector<LocalAddress> all = {{"eth0", "10.0.0.1", 24}, {"ib0", "fe80::1", 64}};
+    for (const char* device : {"ib0", "fe80::/10"})
+        CHECK_THROWS_WITH_AS(select_addresses(all, device, {}), doctest::Contains("link-local addresses of IPv6 only"),
+                             Error);
+}
+
 TEST_CASE("an address is read as it was written") {
     const TcpListener listener(loopback);
     const TcpAddress address = TcpAddress::parsed(listener.address().text());

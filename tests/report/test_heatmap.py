@@ -115,10 +115,11 @@ def test_ranks_stand_in_the_order_of_group_switch_and_host():
         switch=np.array([2, 0, 1, -1, 0]),
         group=np.array([0, 1, 0, -1, 1]),
         location=np.array([0, 1, 2, -1, 4]),
+        hosts=("h0", "h10", "h1", "h3", "h9"),
         switches=("s1", "s10", "s2"),
         groups=("g0", "g1"),
     )
-    assert topological_order(placement).tolist() == [0, 2, 1, 4, 3]  # s2 before s10; unknown last
+    assert topological_order(placement).tolist() == [0, 2, 4, 1, 3]  # s2 before s10, h9 before h10; unknown last
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def _hosts(placement: Placement, order: np.ndarray, cells: int) -> Blocks:
     """Blocks of as many consecutive ranks as have a few pairs with another block."""
     n = order.size
     side = int(np.clip(np.ceil(n * np.sqrt(_FEWEST_PAIRS / max(cells, 1))), 1, n))
-    starts = [*range(0, n, side), n]
+    starts = np.linspace(0, n, -(-n // side) + 1).round().astype(int).tolist()
     hosts = [[placement.hosts[code] for code in placement.host[order[a:b]]] for a, b in pairwise(starts)]
     return Blocks("block of hosts", tuple(map(_block_name, hosts)), tuple(starts), fewest=3)
 

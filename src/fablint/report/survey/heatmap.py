@@ -28,10 +28,10 @@ _BYTE = 256
 
 
 def topological_order(placement: Placement) -> np.ndarray:
-    """Ranks sorted by group, switch, host: (n,) int32. Where no topology is known, by host."""
+    """Ranks sorted by group, switch, host: (n,) int32. Where no topology is known, by host. All by name."""
     keys = (
         np.arange(len(placement.host)),
-        placement.host,
+        _natural_places(placement.hosts)[placement.host],
         _natural_places(placement.switches)[placement.switch],
         _natural_places(placement.groups)[placement.group],
     )

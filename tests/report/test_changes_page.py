@@ -108,6 +108,8 @@ def test_a_phone_shows_it_without_error_and_without_scrolling_sideways(
         assert page.get_by_text(f"host {MESH.hosts[9]} tx", exact=True).count() == 1
         assert page.evaluate("getComputedStyle(document.querySelector('.interval .value')).strokeWidth") == "7px"
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        changed = page.get_by_text(f"host {MESH.hosts[9]} tx", exact=True).locator("xpath=../td[@class='number']")
+        assert [line.count("[") for line in changed.inner_text().split(", ")] == [1]  # an interval is on one line
     assert errors == []
 
 

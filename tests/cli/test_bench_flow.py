@@ -27,14 +27,16 @@ def a_run(hosts: list[str], rank_host: list[int], **row) -> Run:
 def measured(monkeypatch, tmp_path, staged):
     """Measure a plan with an engine that leaves the given run; returns what came of it, and its options."""
 
-    def call(plan: Plan, run: Run, status: int = 0) -> tuple[measurement.MeasurementResult, list[str]]:
+    def call(
+        plan: Plan, run: Run, status: int = 0, error: str = "", *, is_written: bool = True
+    ) -> tuple[measurement.MeasurementResult, list[str]]:
         reported: list[str] = []
 
         def run_on_first(system, progress, launchers, engine, plan, output, *, options):
             reported.extend(options.words)
             output.mkdir()
             (output / "zarr.json").touch()
-            return EngineOutcome(status)
+            return EngineOutcome(status, error, is_written=is_written)
 
         monkeypatch.setattr(
             measure, "build_engine", lambda *_, **__: measure.Engine("", Path(), Path(), "", (), "", "")
@@ -68,6 +70,14 @@ def test_a_launcher_that_places_ranks_elsewhere_is_found_out(measured, rank_host
 def test_without_hosts_the_launcher_places_the_ranks(measured):
     found, _ = measured(Plan(2, ()), a_run(["a", "b"], [0, 1]))
     assert found.exit_code == 0
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_run_that_was_not_written_to_its_end_is_not_one_without_the_refused_rows(measured, is_written):
+    """As on a disk that is full after the last round: all rows are complete, and the run is resumed."""
+    found, _ = measured(Plan(2, ()), a_run(["a", "b"], [0, 1]), 3, "No space left on device", is_written=is_written)
+    assert (found.exit_code, found.is_refused) == (3, is_written)
+    assert ("fablint resume" in found.next_step) is not is_written
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fablint.errors import PreflightError, UsageError
-from fablint.measure import NoProgress, build_engine, engine, find_engine, find_mpicxx, list_engines
+from fablint.measure import NoProgress, build_engine, engine, find_compiler, find_engine, find_mpicxx, list_engines
 from fablint.system import Completed
 
 FAKE_MPICXX = """\
@@ -74,6 +74,17 @@ def test_an_engine_is_built_once_and_kept(staged, tmp_path, sources):
     assert compilations(mpicxx) == 4
     assert list_engines(staged) == [built]
     assert built.libraries == (str(tmp_path / "bin" / "libmpi.so"),)
+
+
+def test_a_known_compiler_is_not_asked_for_its_version_again(staged, tmp_path, sources):
+    mpicxx = fake_mpicxx(tmp_path / "bin")
+    known = find_compiler(staged, mpicxx, with_mpi=True)
+    log = mpicxx.with_name("log")
+    log.write_text("")
+    built = build(staged, mpicxx, known=known)
+    assert compilations(mpicxx) == 4
+    assert [line for line in log.read_text().splitlines() if line in ("--version", "-show")] == []
+    assert build(staged, mpicxx) == built
 
 
 def test_force_builds_again_in_place(staged, tmp_path, sources):

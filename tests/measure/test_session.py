@@ -111,6 +111,17 @@ def test_the_first_error_line_is_the_reason(play):
     assert outcome == EngineOutcome(2, "unknown kernel 'latncy'")
 
 
+def test_rows_that_do_not_start_leave_a_written_run(play):
+    refused = "say error: transport ucx of row latency: no device"
+    outcome, _ = play("make-run", "say ended: status 3", refused, "exit 3")
+    assert (outcome.status, outcome.error, outcome.is_written) == (3, refused.removeprefix("say error: "), True)
+
+
+def test_an_engine_whose_disk_is_full_did_not_write_its_run(play):
+    outcome, _ = play("make-run", "say error: x.run/zarr.json: No space left on device", "exit 3")
+    assert (outcome.status, outcome.is_written) == (3, False)
+
+
 def test_damaged_payloads_are_status_one(play):
     outcome, _ = play("make-run", "exit 1")
     assert outcome == EngineOutcome(1)

@@ -12,7 +12,15 @@ from fablint.model.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from fablint.measure.doctor import DoctorCheck, examine
     from fablint.measure.empty_launch import find_each_other
-    from fablint.measure.engine import Engine, build_engine, find_compiler, find_engine, find_mpicxx, list_engines
+    from fablint.measure.engine import (
+        Compiler,
+        Engine,
+        build_engine,
+        find_compiler,
+        find_engine,
+        find_mpicxx,
+        list_engines,
+    )
     from fablint.measure.engine_messages import FailedRank, failure_text
     from fablint.measure.launcher_choice import (
         Choice,
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Choice",
+    "Compiler",
     "ConsoleProgress",
     "DoctorCheck",
     "Engine",
@@ -68,6 +77,7 @@ if not TYPE_CHECKING:
         __name__,
         {
             "Choice": "launcher_choice",
+            "Compiler": "engine",
             "DoctorCheck": "doctor",
             "Engine": "engine",
             "EngineOptions": "session",

@@ -47,6 +47,11 @@ class Compiler:
         """Paths of the MPI libraries."""
         return tuple(line.rsplit(maxsplit=2)[0] for line in self.libraries)
 
+    @property
+    def with_mpi(self) -> bool:
+        """Whether its engine has MPI."""
+        return _NO_MPI not in self.flags
+
 
 @dataclass(frozen=True)
 class Engine:
@@ -188,9 +193,17 @@ def find_engine(system: System, mpicxx: Path | None = None, *, with_mpi: bool = 
 
 
 def build_engine(
-    system: System, progress: Progress, *, mpicxx: Path | None = None, force: bool = False, with_mpi: bool = True
+    system: System,
+    progress: Progress,
+    *,
+    mpicxx: Path | None = None,
+    force: bool = False,
+    with_mpi: bool = True,
+    known: Compiler | None = None,
 ) -> Engine:
     """Engine for this `mpicxx`, or without MPI, built if it is missing or if `force`.
+
+    A `known` compiler is used where it is for such an engine, and not asked for its version again.
 
     Safe when several processes build at once: each builds in a separate folder and moves the finished file into place.
 
@@ -199,7 +212,10 @@ def build_engine(
     UsageError
         There is no compiler, the build fails, or FABLINT_HOME cannot be written.
     """
-    compiler = find_compiler(system, mpicxx, with_mpi=with_mpi)
+    if known is not None and known.with_mpi == with_mpi:
+        compiler = known
+    else:
+        compiler = find_compiler(system, mpicxx, with_mpi=with_mpi)
     sources = find_sources()
     key = engine_key(sources, compiler)
     ready = _read_engine(system.home / "engines" / key)

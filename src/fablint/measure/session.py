@@ -47,6 +47,7 @@ class EngineOutcome:
     stopped_by: int | None = None  # the signal that was passed on
     is_over: bool = False  # the job of the launch has ended: no host is at fault, and no launch can follow
     is_disconnected: bool = False  # the ranks of this launcher did not connect: another launcher may work
+    is_written: bool = field(default=False, compare=False)  # the engine reported that all it measured is in the run
     start_s: float = field(default=0.0, compare=False)  # duration of the start of the ranks; 0: they did not start
     launcher_output: tuple[str, ...] = field(default=(), compare=False)  # last lines, if it started no ranks
 
@@ -134,7 +135,8 @@ def run_engine(
     stopped_by = next(iter(caught), None)
     outcome = _outcome(mpiexec, process.poll() or 0, watch, launched=launched, overdue=overdue, stopped_by=stopped_by)
     outcome = _explained(outcome, options)
-    return replace(outcome, error=name_missing(outcome.error, plan.slots), start_s=watch.start_s)
+    error, is_written = name_missing(outcome.error, plan.slots), watch.ended is not None
+    return replace(outcome, error=error, is_written=is_written, start_s=watch.start_s)
 
 
 def _explained(outcome: EngineOutcome, options: EngineOptions) -> EngineOutcome:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fablint.measure import Progress
+    from fablint.measure import Compiler, Progress
     from fablint.system import System
 
 
@@ -25,3 +25,4 @@ class Context:
     stop_s: float | None = None  # time limit for the end of ranks after a signal; None: the usual limit
     on_size: Callable[[], None] | None = None  # called when another size of a row is in the run directory
     is_scratch: bool = False  # the run directory is deleted afterwards
+    compiler: Compiler | None = None  # that the launches use; None: each launch finds it

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from fablint.plan.check.stages import Stage
 
 
-_CANNOT_WRITE = "cannot write "  # of the engine: a file of the run, as on a full disk
 SKIP_REFUSED = "--skip-refused"  # run option of the engine: transports that do not start here do not end the others
 
 
@@ -125,8 +124,10 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     return result
 
 
-def refuse_programs(context: Context, media: Iterable[Medium]) -> None:
+def with_programs(context: Context, media: Iterable[Medium]) -> Context:
     """Look for the compiler and the launcher with which a check of these media starts its ranks; nothing is built.
+
+    Returns the context with that compiler, so that launches do not ask for its version again.
 
     Raises
     ------
@@ -144,6 +145,7 @@ def refuse_programs(context: Context, media: Iterable[Medium]) -> None:
         find_rendezvous(system, context.launcher)
     else:
         find_launchers(system, compiler.path, compiler.library_paths, requested=context.launcher)
+    return replace(context, compiler=compiler)
 
 
 def _remove_unmeasured(output: Path) -> None:
@@ -171,11 +173,10 @@ def _engine_and_launchers(context: Context, plan: Plan) -> tuple[Engine, Choice]
     from fablint.cluster import current_job
     from fablint.measure import build_engine, connects_without_mpi, find_launchers, find_rendezvous
 
-    system, mpicxx = context.system, context.mpicxx
-    if not connects_without_mpi(context.launcher, plan):
-        engine = build_engine(system, context.progress, mpicxx=mpicxx)
+    system, with_mpi = context.system, not connects_without_mpi(context.launcher, plan)
+    engine = build_engine(system, context.progress, mpicxx=context.mpicxx, with_mpi=with_mpi, known=context.compiler)
+    if with_mpi:
         return engine, find_launchers(system, engine.mpicxx, engine.libraries, requested=context.launcher)
-    engine = build_engine(system, context.progress, mpicxx=mpicxx, with_mpi=False)
     job = None if plan.slots else current_job(system)
     return engine, find_rendezvous(system, context.launcher, job.hosts[0] if job else "")
 
@@ -206,8 +207,7 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
         context.progress.note("; ".join(filter(None, ("fablint: interrupted", hint))))
         raise KeyboardInterrupt
     why = failure_text(failed, run.rank_host) if failed else outcome.error or unsealed
-    is_unwritten = outcome.error.startswith(_CANNOT_WRITE)
-    is_whole = not failed and not is_unwritten and len(complete) == len(run.rows)
+    is_whole = not failed and outcome.is_written and len(complete) == len(run.rows)
     is_refused = bool(outcome.error) and is_whole
     return MeasurementResult(run, outcome.status, why, outcome.start_s, is_refused)
 

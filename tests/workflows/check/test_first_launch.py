@@ -54,6 +54,7 @@ def test_a_host_that_answers_and_keeps_the_launch_from_starting_is_found_by_laun
     assert "a launch of 5 other hosts starts" in sentences(finding.evidence)
     assert cluster.refused in sentences(finding.evidence)
     assert any("searching for hosts that keep the launch from starting" in one for one in notes.said)
+    assert notes.said[0] == f"fablint: {cluster.refused}: looking for the host"  # and no advice of a single launch
     assert list(cluster.system.home_folder("scratch").iterdir()) == []
 
 

@@ -49,7 +49,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     """Hosts that all answer."""
     fake = FakeCluster(FakeSystem(tmp_path / "home"))
     monkeypatch.setattr(measurement, "measure", fake.measure)
-    monkeypatch.setattr(measurement, "refuse_programs", lambda *_: None)  # the fake hosts have none
+    monkeypatch.setattr(measurement, "with_programs", lambda context, _: context)  # the fake hosts have none
 
     def fake_hosts(_: System, request: fabric_discovery.FabricRequest, **__: bool) -> tuple[Allocation, list[Finding]]:
         assert request.hosts is not None

@@ -47,7 +47,7 @@ def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CheckOutcome:
         return host_preflight.PreflightResult(CollectedSnapshots(), Fitness(allocation.hosts, RESULTS, RULES))
 
     monkeypatch.setattr(measurement, "measure", fake.measure)
-    monkeypatch.setattr(measurement, "refuse_programs", lambda *_: None)  # the fake hosts have none
+    monkeypatch.setattr(measurement, "with_programs", lambda context, _: context)  # the fake hosts have none
     monkeypatch.setattr(fabric_discovery, "usable_hosts", fake_hosts)
     monkeypatch.setattr(host_preflight, "preflight_hosts", fake_look)
     monkeypatch.setattr(fabric_discovery, "collect_snapshots", lambda *_: CollectedSnapshots())

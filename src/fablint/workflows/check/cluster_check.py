@@ -181,7 +181,7 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     declared = host_preflight.SiteDeclaration(site=run_files.load_site(request.site, system))
     texts = read_files(request.fabric.files)
     allocation, unusable = fabric_discovery.usable_hosts(system, request.fabric, idle_only=True)
-    measurement.refuse_programs(context, request.media)
+    context = measurement.with_programs(context, request.media)
     note("fablint: asking the hosts whether they are fit, and which switch they are connected to")
     preflight = host_preflight.preflight_hosts(system, allocation, nics=request.fabric.nics, declared=declared)
     hosts = _Hosts(context, allocation, request.fabric.nics, declared, preflight)
@@ -271,7 +271,7 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     run = run_formats.read(path) if (path / "zarr.json").exists() else None
     if record.ended and run is not None and not measurement.has_missing_rounds(run):
         return None
-    measurement.refuse_programs(context, record.media)
+    context = measurement.with_programs(context, record.media)
     names = fabric_discovery.FabricRequest(",".join(slot.host for slot in record.slots))
     allocation, unusable = fabric_discovery.usable_hosts(system, names, idle_only=True)
     context.progress.note("fablint: asking the hosts whether they are fit to go on")

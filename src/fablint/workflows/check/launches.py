@@ -243,10 +243,13 @@ def _plan_of_rows(stage: Stage) -> dict[str, tuple[str, list[int]]]:
 
 
 def _reason(error: IncompleteError) -> str:
-    """Return why a launch failed. Raises StoppedError where a signal or the job ended it: no further launch follows."""
+    """Return why a launch failed. Raises StoppedError where a signal or the job ended it: no further launch follows.
+
+    The advice for ranks that did not start is for a launch of its own: here the recovery looks for the cause.
+    """
     if isinstance(error, StoppedError):
         raise error
-    return str(error)
+    return error.message if isinstance(error, NotStartedError) else str(error)
 
 
 def _why_ended(result: measurement.MeasurementResult) -> str:

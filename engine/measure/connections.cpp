@@ -28,6 +28,8 @@ Connections::Connections(RankGroup& rank_group, Connectable& connectable)
 void Connections::connect(const std::vector<int>& peers, std::int64_t round) {
     if (addresses_.empty()) return;
     Heartbeat& heartbeat = rank_group_.heartbeat();
+    // A peer with further peers may be late because of one of those.
+    const auto waits_for = [&](int peer) { heartbeat.measuring(round, peers.size() > 1 ? -1 : peer); };
     std::vector<int> open;
     for (const int peer : peers) {
         const auto index = static_cast<std::size_t>(peer);
@@ -37,12 +39,11 @@ void Connections::connect(const std::vector<int>& peers, std::int64_t round) {
         if (own.empty()) {
             connect_to(peer, own, round);
         } else {
+            waits_for(peer);  // the first message between two ranks waits for their connection
             rank_group_.send_control_text(peer, own);
             open.push_back(peer);
         }
     }
-    // A peer with further peers may be late because of one of those.
-    const auto waits_for = [&](int peer) { heartbeat.measuring(round, peers.size() > 1 ? -1 : peer); };
     for (const int peer : open) {
         waits_for(peer);
         connect_to(peer, rank_group_.receive_control_text(peer), round);

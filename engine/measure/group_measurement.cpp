@@ -214,6 +214,8 @@ double GroupMeasurement::announce(const Task& task, const Order& order) {
     char ready = 0;
     const std::int64_t repetitions = order.batches * order.batch;
     if (repetitions > 0) kernel_->arm(task.end, task.leads, repetitions);
+    if (!task.participants.empty())  // the first message between two ranks waits for their connection
+        rank_group_.heartbeat().measuring(round_, task.many ? -1 : task.participants.front());
     for (const int rank : task.participants) rank_group_.send_control(rank, &order, sizeof order);
     for (const int rank : task.participants) receive(task, rank, ready);
     if (task.many)

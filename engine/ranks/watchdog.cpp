@@ -163,9 +163,8 @@ bool Watchdog::is_waiting_for_peer(const Heartbeat::Reading& reading, double lon
 }
 
 void Watchdog::print_silence(const Heartbeat::Reading& reading, const std::string& reason) const {
-    const bool measuring = reading.phase == Heartbeat::Phase::measuring;
-    print_failure({reading.peer, rank_group_.host_of(reading.peer), reading.round,
-                   measuring ? std::to_string(rank_group_.rank()) : "none", reason});
+    print_failure(
+        {reading.peer, rank_group_.host_of(reading.peer), reading.round, std::to_string(rank_group_.rank()), reason});
 }
 
 std::string Watchdog::wait_reason(const Heartbeat::Reading& reading, double silent_s) const {

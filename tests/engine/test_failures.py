@@ -242,6 +242,7 @@ def test_a_rank_that_stalls_is_named_and_the_run_ends(mpi: Mpi, started: Start, 
     assert lost, errors
     host = read_run(path).attributes["hosts"][0]
     assert lost[0].startswith(f"fablint-engine: failed: rank 2 ({host}), round "), lost
+    assert not any(", partner none: " in line for line in lost), lost  # the rank that waited, also between rounds
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "the end of all ranks")
     # Measurements before the stall are kept.
     assert (cells(path, "count") > 0).any()

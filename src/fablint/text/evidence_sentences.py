@@ -107,7 +107,7 @@ def _rank_failed(v: Values) -> str:
     which = ("one of its ranks" if "rank" not in v else f"rank {v['rank']}") + (
         f" in round {v['round']}" if "round" in v else ""
     )
-    beside = f", paired with {v['partners'][0]}" if v["partners"][0] else ""
+    beside = f", reported by {v['partners'][0]}" if v["partners"][0] else ""
     return f"{plural(v['ranks'], 'rank')} lost: {which}{beside}: {v['reason']}"
 
 
@@ -360,6 +360,7 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     # hosts that prevent a launch
     "rank_died": "a rank on it {reason} in the middle of the measurement",
     "stalled_host": _stalled_host,
+    "stalled_at_times": "several launches stalled between it and {partners}; trials of two hosts alone did not",
     "stalled_pair": "the two stalled with each other, but not with other hosts",
     "stall_reported": lambda v: f"{v['host']} reports: {v['cause']}" if v["host"] else v["cause"],
     "starts_at_times": "launches with it start at times only, and preflight finds its network at fault",

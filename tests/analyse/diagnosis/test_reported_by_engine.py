@@ -39,16 +39,21 @@ def test_a_lost_rank_is_a_suspect_host_and_an_incomplete_verdict() -> None:
     assert named(diagnosis) == set()
     assert named(diagnosis, State.SUSPECT) == {("host", "h05", None)}
     finding = diagnosis.verdict.findings[0]
-    assert sentences(finding.evidence) == "1 rank lost: rank 5 in round 12, paired with h03: no message for 60 s"
+    assert sentences(finding.evidence) == "1 rank lost: rank 5 in round 12, reported by h03: no message for 60 s"
     assert group(finding) == ("host h03", "route h05=h03")
     assert (diagnosis.verdict.verdict, diagnosis.verdict.exit_code) == ("incomplete", 3)
     fine = next(f for f in diagnosis.verdict.findings if f.state is State.OK and f.component == "host")
     assert fine.name == "h[00-04,06-15]"
 
 
+def test_a_rank_that_was_lost_before_all_was_measured_names_no_host() -> None:
+    entry = {"rank": 5, "host": "h05", "round": 12, "partner": 3, "reason": "no message for 60 s"}
+    assert diagnose(attributed(RUN, lost=[entry]), MESH.topology).verdict == diagnose(RUN, MESH.topology).verdict
+
+
 def test_a_rank_lost_outside_of_rounds_has_no_partner() -> None:
     entry = {"rank": None, "host": "h05", "round": None, "partner": None, "reason": "died"}
-    finding = diagnose(attributed(RUN, lost=[entry])).verdict.findings[0]
+    finding = diagnose(attributed(RUN, lost=[entry], state="interrupted")).verdict.findings[0]
     assert sentences(finding.evidence) == "1 rank lost: one of its ranks: died"
     assert group(finding) == ()
 
@@ -56,7 +61,7 @@ def test_a_rank_lost_outside_of_rounds_has_no_partner() -> None:
 def test_a_rank_that_two_ranks_of_its_own_host_report_is_one_rank_without_another_suspect() -> None:
     run = attributed(RUN, rank_host=[0] * RUN.ranks)
     reports = [{"rank": 2, "host": "h00", "round": 14, "partner": other, "reason": "failed"} for other in (1, None)]
-    (finding,) = lost(attributed(run, lost=reports))
+    (finding,) = lost(attributed(run, lost=reports, state="interrupted"))
     assert sentences(finding.evidence) == "1 rank lost: rank 2 in round 14: failed"
     assert group(finding) == ()
 

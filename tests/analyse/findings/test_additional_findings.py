@@ -116,7 +116,6 @@ def test_a_lost_host_of_a_run_is_known_to_every_diagnosis(tmp_path: Path) -> Non
     path = tmp_path / "a.run"
     write_run(path, simulate(MESH, noise=Noise(scale=0.01, spike_share=0)))
     set_state(path, "interrupted", [LOST])
-    set_state(path, "complete")
     (before,) = (one for one in diagnose(read_run(path), MESH.topology).verdict.findings if one.state is State.SUSPECT)
     assert (before.component, before.name) == ("host", "h05")
     assert sentences(before.evidence).startswith("1 rank lost")
@@ -133,7 +132,6 @@ def test_a_cut_host_is_at_fault_by_its_nic_alone(cut: ComponentKind, tmp_path: P
     path = tmp_path / "a.run"
     write_run(path, simulate(MESH, noise=Noise(scale=0.01, spike_share=0)))
     set_state(path, "interrupted", [LOST, {**LOST, "rank": 6, "host": "h06", "partner": 5}])
-    set_state(path, "complete")
     before = diagnose(read_run(path), MESH.topology)
     assert {one.name for one in before.verdict.findings if one.state is State.SUSPECT} == {"h05", "h06"}
     known = finding(State.FAULT, "h05", cut, evidence="link down, 15 others up")
@@ -144,6 +142,19 @@ def test_a_cut_host_is_at_fault_by_its_nic_alone(cut: ComponentKind, tmp_path: P
     assert {one.name for one in after.findings if one.state is State.SUSPECT} == {"h05", "h06"}
 
 
+def test_the_partner_of_a_suspect_host_is_not_reported_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "a.run"
+    write_run(path, simulate(MESH, noise=Noise(scale=0.01, spike_share=0)))
+    set_state(path, "interrupted", [{**LOST, "rank": 6, "host": "h06", "partner": 5}])
+    before = diagnose(read_run(path), MESH.topology)
+    known = finding(State.SUSPECT, "h05", evidence="starts at times")
+    after = with_additional(before, [known]).verdict
+    assert [one for one in after.findings if one.state is State.SUSPECT] == [known]
+    elsewhere = finding(State.SUSPECT, "h07", evidence="starts at times")
+    after = with_additional(before, [elsewhere]).verdict
+    assert {one.name for one in after.findings if one.state is State.SUSPECT} == {"h06", "h07"}
+
+
 def test_the_ends_of_a_cut_route_are_not_reported_as_well(tmp_path: Path) -> None:
     """A host that failed with another host, too, is."""
     path = tmp_path / "a.run"
@@ -152,7 +163,6 @@ def test_the_ends_of_a_cut_route_are_not_reported_as_well(tmp_path: Path) -> Non
     route = finding_cases.finding(State.SUSPECT, "route", "h05=h06")
     for known, left in ((entries[:2], set()), (entries, {"h06"})):
         set_state(path, "interrupted", known)
-        set_state(path, "complete")
         after = with_additional(diagnose(read_run(path), MESH.topology), [route]).verdict
         assert {one.name for one in after.findings if one.state is State.SUSPECT} == {"h05=h06", *left}
 

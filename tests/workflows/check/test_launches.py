@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -19,12 +19,13 @@ from fake_launches import (
     request_of,
 )
 
-from fablint.model import Run, State
+from fablint.model import Finding, Run, State
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.stages import Stage, all_rounds
 from fablint.store import read_run
-from fablint.workflows import measurement
+from fablint.workflows import analysis, measurement
 from fablint.workflows.check.launches import Launches
+from fablint.workflows.recovery.host_triage import MOST_REPEATS
 
 HOSTS = [f"h{number}" for number in range(6)]
 REQUEST = request_of(HOSTS)
@@ -97,19 +98,40 @@ def test_a_further_stage_goes_into_the_same_run(cluster: FakeCluster, started: t
 # ------------------------------------------------------------------------------------------------ a rank dies
 
 
-def test_a_host_whose_rank_died_is_left_out_and_the_rest_measured(
+def test_a_host_whose_rank_died_once_is_measured_with_all_others(
+    cluster: FakeCluster, started: tuple[Launches, Notes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster.dies["h4"] = "edge"
+    look = cluster.look
+
+    def fake_look(hosts: Collection[str]) -> Mapping[str, Finding]:
+        cluster.dies.clear()
+        return look(hosts)
+
+    launches, _ = started
+    monkeypatch.setattr(launches.recovery.triage, "look", fake_look)
+    run = launches.begin(stage)
+    assert rounds_of(run) == planned(HOSTS)
+    assert (run.state, launches.count, launches.error) == ("complete", 2, "")
+    assert launches.recovery.triage.findings == []
+    verdict = analysis.diagnose(run, None).verdict
+    assert [one for one in verdict.findings if one.state in (State.FAULT, State.SUSPECT)] == []
+    assert [entry["host"] for entry in run.attributes["lost"]] == ["h4"]
+
+
+def test_a_host_whose_rank_dies_again_is_left_out_and_the_rest_measured(
     cluster: FakeCluster, started: tuple[Launches, Notes]
 ) -> None:
     cluster.dies["h4"] = "edge"
     launches, notes = started
     run = launches.begin(stage)
     assert rounds_of(run) == planned(but("h4"))
-    assert [one.hosts for one in cluster.launches] == [tuple(HOSTS), tuple(but("h4"))]
+    assert [one.hosts for one in cluster.launches] == [tuple(HOSTS), tuple(HOSTS), tuple(but("h4"))]
     assert (run.state, run.row("edge-latency").attributes["state"]) == ("complete", "complete")
-    assert [entry["host"] for entry in run.attributes["lost"]] == ["h4"]
+    assert {entry["host"] for entry in run.attributes["lost"]} == {"h4"}
     assert list(launches.recovery.failed_hosts) == ["h4"]
     assert launches.recovery.failed_hosts["h4"].state is State.SUSPECT
-    assert (launches.count, launches.error) == (2, "")
+    assert (launches.count, launches.error) == (3, "")
     assert notes.said[-1].startswith("fablint: host h4 is excluded: a rank on it died (signal 9)")
 
 
@@ -120,7 +142,7 @@ def test_what_was_measured_before_stays_and_is_not_measured_again(
     launches, _ = started
     first_of_h4 = min(at for pair, rounds in planned(HOSTS).items() if "h4" in pair for at in rounds)
     run = launches.begin(stage)
-    again = cluster.launches[1].rows["edge-latency"]
+    again = cluster.launches[2].rows["edge-latency"]
     assert sorted(again) == list(range(first_of_h4, len(ROUNDS)))
     assert not any("h4" in pair for pairs in again.values() for pair in pairs)
     began = np.asarray(run.row("edge-latency").arrays["started"][:])
@@ -143,7 +165,7 @@ def test_further_stages_are_measured_without_the_host(cluster: FakeCluster, star
     run, going = launches.add(stage(REQUEST, "local"), launches.begin(stage))
     assert going
     assert rounds_of(run, "local-latency") == planned(but("h4"))
-    assert [one.hosts for one in cluster.launches[2:]] == [tuple(but("h4"))]
+    assert [one.hosts for one in cluster.launches[3:]] == [tuple(but("h4"))]
     assert run.attributes["rows"] == ["edge-latency", "local-latency"]
     assert run.state == "complete"
 
@@ -154,7 +176,7 @@ def test_several_hosts_die_one_after_the_other(cluster: FakeCluster, started: tu
     run = launches.begin(stage)
     assert set(launches.recovery.failed_hosts) == {"h1", "h4", "h5"}
     assert rounds_of(run) == planned(but("h1", "h4", "h5"))
-    assert (run.state, launches.count) == ("complete", 4)
+    assert (run.state, launches.count) == ("complete", 4 + MOST_REPEATS)
 
 
 def test_a_host_that_dies_in_a_later_stage(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:

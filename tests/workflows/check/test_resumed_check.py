@@ -297,15 +297,15 @@ def test_a_signal_ends_a_check_at_once_and_names_the_run_that_goes_on(
 
 
 @pytest.mark.parametrize(
-    ("error", "why", "code"),
+    ("error", "why", "said", "code"),
     [
-        (KeyboardInterrupt(), "interrupted", 130),
-        (StoppedError("interrupted by SIGTERM"), "interrupted by SIGTERM", 3),
-        (StoppedError("Slurm job 8 has ended", "measured rounds are kept"), "Slurm job 8 has ended", 3),
+        (KeyboardInterrupt(), "interrupted", "", 130),
+        (StoppedError("interrupted by SIGTERM"), "interrupted by SIGTERM", "go on with fablint resume {path}", 3),
+        (StoppedError("Slurm job 8 has ended", "rounds are kept"), "Slurm job 8 has ended", "rounds are kept", 3),
     ],
 )
 def test_an_interrupted_check_ends_with_verdict_and_report(
-    cluster: FakeCluster, tmp_path: Path, error: BaseException, why: str, code: int
+    cluster: FakeCluster, tmp_path: Path, error: BaseException, why: str, said: str, code: int
 ) -> None:
     """The signal, or the end of the job, comes while the first level between hosts is measured."""
     path = tmp_path / "a.run"
@@ -323,6 +323,7 @@ def test_an_interrupted_check_ends_with_verdict_and_report(
         outcome = LevelRuns(launches, find_suite("quick"), [DRAINED], record=kept).check()
     assert (outcome.exit_code, outcome.diagnosis.verdict.verdict, outcome.page.exists()) == (code, "incomplete", True)
     assert f"not all was measured: {why}" in outcome.diagnosis.verdict.notes
+    assert outcome.error == (f"{why}: {said.format(path=path)}" if said else "")
     done = resumed(cluster, path)
     assert done is not None
     assert done.exit_code is None

@@ -16,7 +16,7 @@ from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
-from fablint.workflows.recovery.host_triage import HostTriage
+from fablint.workflows.recovery.host_triage import MOST_REPEATS, HostTriage
 from fablint.workflows.recovery.pair_trials import WATCHDOG_S, PairTrials, StallCause, cause_of
 
 HOSTS = ["h0", "h1", "h2", "h3", "h4"]
@@ -74,8 +74,17 @@ def test_where_no_host_answers_any_more_none_is_lost(cluster: FakeCluster) -> No
     assert notes.said[-1] == "fablint: no host answers any more: no answer within 20 s"
 
 
-def test_a_rank_that_died_needs_no_trial(cluster: FakeCluster) -> None:
+def test_a_rank_that_died_once_names_no_host(cluster: FakeCluster) -> None:
+    """A process that is killed from outside, or that its MPI library ends after a short cut of another host's link."""
+    triage, notes = triage_of(cluster)
+    assert find_failed(triage, [died("h1")])
+    assert (triage.findings, cluster.launches) == ([], [])
+    assert notes.said[-1] == "fablint: no fault is found on h1: the launch is repeated"
+
+
+def test_a_host_whose_rank_died_again_needs_no_trial(cluster: FakeCluster) -> None:
     triage, _ = triage_of(cluster)
+    assert find_failed(triage, [died("h1")])
     assert find_failed(triage, [died("h1"), stalled("h3")], ["", "h4"])
     assert list(triage.failed_hosts) == ["h1"]
     finding = triage.failed_hosts["h1"]
@@ -85,8 +94,16 @@ def test_a_rank_that_died_needs_no_trial(cluster: FakeCluster) -> None:
     assert cluster.launches == []
 
 
+def test_launches_are_not_repeated_without_end(cluster: FakeCluster) -> None:
+    triage, _ = triage_of(cluster)
+    hosts = [f"h{number}" for number in range(MOST_REPEATS + 1)]
+    assert [find_failed(triage, [died(host)]) for host in hosts] == [True] * len(hosts)
+    assert (list(triage.failed_hosts), triage.repeats) == (hosts[-1:], MOST_REPEATS)
+
+
 def test_a_host_whose_connection_for_control_messages_was_lost_is_tried_again(cluster: FakeCluster) -> None:
     """It has no round, as a rank that died; the path to the rank that reports it may be the cause."""
+    cluster.cut = {frozenset(("h1", "h3"))}
     triage, _ = triage_of(cluster)
     lost = {**stalled("h1", partner=3), "round": None}
     assert find_failed(triage, [lost], ["h3"])
@@ -98,7 +115,9 @@ def test_a_host_that_is_known_already_is_not_found_again(cluster: FakeCluster) -
     cluster.silent = {"h2"}
     triage, _ = triage_of(cluster)
     assert find_failed(triage, [died("h1")])
-    assert find_failed(triage, [died("h1")], present=[host for host in HOSTS if host != "h2"])
+    rest = [host for host in HOSTS if host != "h2"]
+    assert find_failed(triage, [died("h1")], present=rest)
+    assert find_failed(triage, [died("h1")], present=rest)
     before = dict(triage.failed_hosts)
     assert not find_failed(triage, [died("h1")], present=[host for host in HOSTS if host not in before])
     assert triage.failed_hosts == before
@@ -218,6 +237,49 @@ def test_what_a_rank_knows_of_its_peer_is_evidence_on_the_pair(cluster: FakeClus
     (finding,) = triage.failed_pairs.values()
     assert sentences(finding.evidence).endswith("; h3 reports: no TCP connection to 10.0.0.1 for 16 s")
     assert "firewall rules" in advice(finding.next_step)
+
+
+def test_hosts_that_stalled_once_and_work_with_each_other_are_not_reported(cluster: FakeCluster) -> None:
+    triage, notes = triage_of(cluster)
+    assert find_failed(triage, [stalled("h3"), stalled("h1")], ["h1", "h3"])
+    assert triage.findings == []
+    assert ("h1", "h3") in cluster.trials
+    assert notes.said[-1] == "fablint: no fault is found on h[1,3]: the launch is repeated"
+
+
+def test_two_that_stall_again_with_each_other_are_kept_apart(cluster: FakeCluster) -> None:
+    triage, _ = triage_of(cluster)
+    for _ in range(2):
+        assert find_failed(triage, [stalled("h3")], ["h1"])
+    assert (triage.failed_hosts, list(triage.failed_pairs)) == ({}, [frozenset(("h1", "h3"))])
+
+
+def test_a_host_that_takes_part_in_all_stalls_is_suspect_and_its_partners_are_not(cluster: FakeCluster) -> None:
+    """As one whose link loses many frames: messages of two hosts arrive in the end."""
+    triage, _ = triage_of(cluster)
+    assert find_failed(triage, [stalled("h0")], ["h2"])
+    assert find_failed(triage, [stalled("h2"), stalled("h3")], ["h1", "h2"])
+    assert (list(triage.failed_hosts), triage.failed_pairs) == (["h2"], {})
+    finding = triage.failed_hosts["h2"]
+    assert (finding.state, finding.component) == (State.SUSPECT, "host")
+    assert sentences(finding.evidence) == (
+        "several launches stalled between it and h[0-1,3]; trials of two hosts alone did not"
+    )
+
+
+def test_ranks_of_one_host_that_stall_with_each_other_are_tried_on_that_host(cluster: FakeCluster) -> None:
+    """Never kept apart from themselves."""
+    triage, _ = triage_of(cluster)
+    assert find_failed(triage, [stalled("h3")], ["h3"])
+    assert (triage.findings, cluster.launches[0].hosts) == ([], ("h3",))
+    cluster.unreached = {"h3"}
+    assert find_failed(triage, [stalled("h3")], ["h3"])
+    (finding,) = triage.findings
+    assert (finding.state, finding.component, finding.name) == (State.FAULT, "host", "h3")
+    assert sentences(finding.evidence).startswith(
+        "its launches end before the first message: the measurement stalled, and again with another rank on it"
+    )
+    assert finding.ambiguity_group == ()
 
 
 def test_two_hosts_are_too_few_to_tell(cluster: FakeCluster) -> None:

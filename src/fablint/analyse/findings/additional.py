@@ -36,21 +36,36 @@ def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], known: Ve
         if finding.state is State.FAULT and finding.component in _AT_A_HOST
         for host in finding.hosts
     }
+    suspect = {
+        host
+        for finding in findings
+        if (finding.state, finding.component) == (State.SUSPECT, "host")
+        for host in finding.hosts
+    }
     routes = {finding.nodes for finding in findings if finding.component == "route"}
     kept = [
         finding
         for finding in verdict.findings
         if finding.state is not State.SUSPECT
-        or not (finding.components in reported or _is_explained(finding, faulty) or _has_failed_across(routes, finding))
+        or not (
+            finding.components in reported
+            or _is_explained(finding, faulty, suspect)
+            or _has_failed_across(routes, finding)
+        )
     ]
     return replace(diagnosis, verdict=amended(verdict, [*findings, *kept]))
 
 
-def _is_explained(finding: Finding, faulty: Set[str]) -> bool:
-    """Is the finding about a host that failed because this host, or its partner, is one of the faulty ones?"""
+def _is_explained(finding: Finding, faulty: Set[str], suspect: Set[str]) -> bool:
+    """Is the finding about a host that failed because this host, or its partner, is one of the faulty ones?
+
+    A suspect partner explains it as well: of two hosts the launches found this one.
+    """
+    partners = _partners(finding)
     has_failed = any(record.kind == "rank_failed" for record in finding.evidence)
-    ends = {*finding.hosts, *_partners(finding)} if has_failed else _partners(finding)
-    return finding.component == "host" and not faulty.isdisjoint(ends)
+    causes = faulty | suspect if has_failed else faulty
+    is_of_host = has_failed and not faulty.isdisjoint(finding.hosts)
+    return finding.component == "host" and (is_of_host or not causes.isdisjoint(partners))
 
 
 def _has_failed_across(routes: Set[frozenset[str]], finding: Finding) -> bool:

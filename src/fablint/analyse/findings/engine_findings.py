@@ -87,7 +87,12 @@ def _damage(run: Run, row: Row) -> list[tuple[tuple[str, str], str]]:
 
 
 def lost(run: Run) -> list[Finding]:
-    """Ranks that stalled or ended: SUSPECT, since a crashed program and a dead host are indistinguishable here."""
+    """Ranks that stalled or ended: SUSPECT, since a crashed program and a dead host are indistinguishable here.
+
+    In a complete run they say nothing: all that they lacked was measured afterwards, or has a finding of the launches.
+    """
+    if run.state == "complete":
+        return []
     by_host: dict[str, list[dict[str, object]]] = defaultdict(list)
     for entry in run.attributes.get("lost", ()):
         by_host[entry["host"] or "an unknown host"].append(entry)

@@ -125,7 +125,9 @@ class CheckRun(ABC):
         if isinstance(error, StoppedError):
             why, code = error.message, error.exit_code
         outcome = self._report(run, diagnosis, seconds, why)
-        return replace(outcome, error=str(error), exit_code=code)
+        # A trial that is stopped names no run.
+        said = outcome.error if isinstance(error, StoppedError) and not error.hint else str(error)
+        return replace(outcome, error=said, exit_code=code)
 
     def _report(self, run: Run, diagnosis: Diagnosis, seconds: float, interrupted: str = "") -> CheckOutcome:
         error = interrupted or self.launches.error

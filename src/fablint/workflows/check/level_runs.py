@@ -94,6 +94,7 @@ class LevelRuns(CheckRun):
         output = folder / f"{level.name}.run"
         shutil.rmtree(output, ignore_errors=True)  # of a check that was ended in this level
         inner = replace(self.launches, options=(), request=request, output=output)
+        excluded = set(inner.recovery.failed_hosts)
         run = inner.begin(lambda now: self._stage(level, now, None))
         self.launches.request = same_hosts(self.launches.request, inner.request)
         self.launches.count = inner.count
@@ -101,8 +102,10 @@ class LevelRuns(CheckRun):
         self.measuring_s += _measuring_s(run)
         findings = analysis.diagnose(run, None).verdict.findings
         found = [one for one in findings if one.state in (State.FAULT, State.SUSPECT) and one.component in OF_HOSTS]
-        if not inner.error:  # all hosts have been measured, but those that `recovery` has findings about
+        failed = {host: one for host, one in inner.recovery.failed_hosts.items() if host not in excluded}
+        if any(one.state is State.FAULT for one in failed.values()):  # they explain the ranks that other hosts lost
             found = [one for one in found if not _is_loss(one)]
+        found = [one for one in found if not (_is_loss(one) and self.launches.requested_name(one.name) in failed)]
         self.inside = [_inside(finding) for finding in found]
         known = run_files.load_known_faults(self.site).valid if self.site is not None else ()
         faulty = [one for one in self.inside if one.state is State.FAULT and first_cover(known, one) is None]

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 
 from fablint.model import ComponentRef, Finding, State
 from fablint.model.component import cause, in_series
+from fablint.model.names import fold
 from fablint.model.verdict import EvidenceRecord, advise, seen
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows.recovery.pair_trials import SMALL, Entry, PairTrials, StallCause, TrialFailure, cause_of
 
 # Asks hosts again; returns a finding for each host that cannot be measured any more.
 Look = Callable[[Collection[str]], Mapping[str, Finding]]
+
+MOST_REPEATS = 2  # launches of a check that are repeated because no fault was found
+_MOST_TRIED = 4  # pairs of hosts of one launch that are tried again
 
 
 @dataclass
@@ -23,6 +27,9 @@ class HostTriage:
     look: Look
     failed_hosts: dict[str, Finding] = field(default_factory=dict)
     failed_pairs: dict[frozenset[str], Finding] = field(default_factory=dict)
+    repeats: int = 0  # launches that are repeated
+    _named: set[str] = field(default_factory=set)  # hosts of ranks that failed in a launch that is repeated
+    _stalled: set[frozenset[str]] = field(default_factory=set)  # hosts that stalled there with each other
 
     @property
     def findings(self) -> list[Finding]:
@@ -30,10 +37,11 @@ class HostTriage:
         return [*self.failed_hosts.values(), *self.failed_pairs.values()]
 
     def find_failed(self, present: Sequence[str], entries: Sequence[Entry], partners: Sequence[str], why: str) -> bool:
-        """Find the hosts that ended a launch; False where no further host or pair of hosts is found.
+        """Find the hosts that ended a launch; False where no further launch is of use.
 
-        Hosts that do not answer have failed. Where all answer, hosts have failed whose ranks the launcher saw die.
-        Else each stalled host is retested against two healthy hosts.
+        Hosts that do not answer have failed. Where all answer, each stalled host is retested against two healthy hosts.
+        A launch in which no fault is found is repeated, with all hosts. A host has failed whose rank the launcher sees
+        die again, or that takes part in all stalls.
 
         Parameters
         ----------
@@ -42,7 +50,7 @@ class HostTriage:
         entries
             Ranks that failed, from the run's attribute `lost`.
         partners
-            Host with which each of these was measured, empty where there was none.
+            Host of the rank that waited for each of these, empty where the launcher saw it die.
         why
             What is known, for the user.
         """
@@ -54,18 +62,15 @@ class HostTriage:
             note(f"fablint: no host answers any more: {sentences(next(iter(silent.values())).evidence)}")
             return False
         self.failed_hosts |= silent
-        if not silent:
-            for entry in entries:
-                is_death = entry.get("round") is None and entry.get("partner") is None
-                if is_death and entry["host"] in present:
-                    self.failed_hosts.setdefault(entry["host"], _died(entry))
-        if {*self.failed_hosts, *self.failed_pairs} == before:
-            self._retest(entries, partners, present)
+        deaths = [entry for entry in entries if _is_death(entry) and entry["host"] in present]
+        is_tried = bool(deaths) or bool(silent) or self._retest(entries, partners, present)
+        if deaths and not silent:
+            self._judge_deaths(deaths)
         new = [
             finding for key, finding in [*self.failed_hosts.items(), *self.failed_pairs.items()] if key not in before
         ]
         self._say(new)
-        return bool(new)
+        return bool(new) or (is_tried and self._repeat([entry["host"] for entry in entries], present))
 
     def exclude(self, hosts: Mapping[str, Finding], paths: Mapping[frozenset[str], Finding]) -> None:
         """Exclude hosts and pairs of hosts that were found by other means."""
@@ -79,9 +84,32 @@ class HostTriage:
                 f"fablint: {finding.component} {finding.name} is excluded: {sentences(finding.evidence)}"
             )
 
-    def _retest(self, entries: Sequence[Entry], partners: Sequence[str], present: Sequence[str]) -> None:
-        """Retest each stalled host against two healthy hosts; a host that stalls with both is marked failed."""
-        pairs = [(entry["host"], other) for entry, other in zip(entries, partners, strict=True)]
+    def _judge_deaths(self, deaths: Sequence[Entry]) -> None:
+        """Mark hosts failed whose ranks died twice; a process that is killed once says nothing about its host."""
+        for entry in deaths:
+            if entry["host"] in self._named or self.repeats == MOST_REPEATS:
+                self.failed_hosts.setdefault(entry["host"], _died(entry))
+
+    def _repeat(self, hosts: Sequence[str], present: Sequence[str]) -> bool:
+        """Repeat a launch; False where as many have been repeated, or the same hosts failed before."""
+        fresh = [host for host in dict.fromkeys(hosts) if host in present and host not in self._named]
+        if not fresh or self.repeats == MOST_REPEATS:
+            return False
+        self.repeats += 1
+        self._named.update(fresh)
+        self.trials.context.progress.note(f"fablint: no fault is found on {fold(fresh)}: the launch is repeated")
+        return True
+
+    def _retest(self, entries: Sequence[Entry], partners: Sequence[str], present: Sequence[str]) -> bool:
+        """Retest each stalled host against two healthy hosts; a host that stalls with both is marked failed.
+
+        Pairs of hosts that stall with each other only are kept apart. Returns False where no host could be retested.
+        """
+        pairs = list(dict.fromkeys((entry["host"], other) for entry, other in zip(entries, partners, strict=True)))[
+            :_MOST_TRIED
+        ]
+        if self._stalls_inside({host for host, other in pairs if host == other and host in present}):
+            return True
         references = _references(pairs, present)
         failures = self._failures({name: hosts[0] for name, hosts in references.items()}, present)
         if any(len(references[name]) > 1 for name in failures):
@@ -92,13 +120,43 @@ class HostTriage:
             tried = references.get(name) or [hosts[1] for hosts in references.values() if hosts[0] == name][:1]
             self.failed_hosts[name] = _stall_of_host(name, tried, failure)
         if references and not failures:
-            for pair in (pair for pair in pairs if all(name in present for name in pair)):
+            self._retest_pairs([pair for pair in pairs if {*pair} <= {*present}], entries, partners, present)
+        return bool(references)
+
+    def _stalls_inside(self, hosts: Collection[str]) -> bool:
+        """Retest hosts whose own ranks stalled with each other."""
+        failures = self._failures({host: host for host in hosts}, sorted(hosts))
+        for name, failure in failures.items():
+            finding = _stall_of_host(name, ["another rank on it"], failure)
+            step = advise("inspect_system_log", *finding.components)
+            self.failed_hosts[name] = finding.model_copy(update={"ambiguity_group": (), "next_step": step})
+        return bool(failures)
+
+    def _retest_pairs(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        entries: Sequence[Entry],
+        partners: Sequence[str],
+        present: Sequence[str],
+    ) -> None:
+        """Keep hosts apart that stall with each other again, or did in a launch before; each works with others."""
+        stalled = {frozenset(pair): pair for pair in pairs}
+        common = frozenset.intersection(*stalled, *self._stalled) if stalled and self._stalled else frozenset()
+        if len(common) == 1 and len(self._stalled.union(stalled)) > 1:
+            (host,) = common
+            others = sorted(frozenset.union(*stalled, *self._stalled) - common, key=present.index)
+            self.failed_hosts[host] = _stall_at_times(host, others)
+            return
+        for key, pair in stalled.items():
+            ends = sorted(pair, key=present.index)
+            if len(key) > 1 and (key in self._stalled or self.trials.failure(ends[0], ends[1]) is not None):
                 reports = [
                     (entry, partner)
                     for entry, partner in zip(entries, partners, strict=True)
-                    if {entry["host"], partner} == {*pair}
+                    if {entry["host"], partner} == key
                 ]
-                self.failed_pairs[frozenset(pair)] = _stall_of_pair(*pair, cause_of(reports))
+                self.failed_pairs[key] = _stall_of_pair(*pair, cause_of(reports))
+        self._stalled.update(stalled)
 
     def _failures(self, references: Mapping[str, str], present: Sequence[str]) -> dict[str, TrialFailure]:
         """Try each host with its reference host, in the order of their ranks; return the failures by host."""
@@ -124,6 +182,11 @@ def _references(pairs: Sequence[tuple[str, str]], present: Sequence[str]) -> Map
         return sorted(healthy, key=lambda host: (rank[host] < rank[name]) != is_below)[:2]
 
     return {name: nearest(name, partner) for name, partner in partner_of.items()} if healthy else {}
+
+
+def _is_death(entry: Entry) -> bool:
+    """Did the launcher see the rank die? A rank that other ranks report has their partner or round."""
+    return entry.get("round") is None and entry.get("partner") is None
 
 
 def _died(entry: Entry) -> Finding:
@@ -156,6 +219,17 @@ def _stall_of_host(host: str, partners: Sequence[str], failure: TrialFailure) ->
         evidence=(stall, *_reported(failure.cause)),
         ambiguity_group=(*of_set_up, *in_series(host)),
         next_step=settings if is_small else advise("compare_mtu", component),
+    )
+
+
+def _stall_at_times(host: str, partners: Sequence[str]) -> Finding:
+    component = ComponentRef.of("host", host)
+    return Finding(
+        state=State.SUSPECT,
+        components=(component,),
+        evidence=(seen("stalled_at_times", partners=fold(partners)),),
+        ambiguity_group=in_series(host),
+        next_step=advise("ping_host", component),
     )
 
 

@@ -20,7 +20,7 @@ class LaunchFailure:
 
     hosts: Sequence[str]  # that took part
     entries: Sequence[Mapping[str, Any]]  # of the run's attribute `lost`: ranks that failed
-    partners: Sequence[str]  # of each entry: the host that the rank was measured with, empty where there was none
+    partners: Sequence[str]  # of each entry: the host of the rank that waited for it, empty where there was none
     reason: str
     not_started: NotStartedError | None = None  # where the ranks did not start
 

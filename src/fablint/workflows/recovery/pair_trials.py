@@ -51,18 +51,19 @@ class PairTrials:
     media: Sequence[Medium] = (Medium(),)
 
     def failure(self, one: str, other: str) -> TrialFailure | None:
-        """Launch a rank on each of two hosts, rank 0 on the first; None if all messages arrive."""
+        """Launch a rank on each of two hosts, rank 0 on the first, or two on one host; None if all messages arrive."""
         from fablint.plan import plan_of
         from fablint.plan.rows.side_by_side import over_media
 
         media = sorted(self.media, key=lambda medium: medium.transport != "mpi")
         rows = [row for medium in media for row in over_media(_ROWS, [medium])]
-        plan = replace(plan_of(rows, 2), slots=(Slots(one, 1), Slots(other, 1)))
-        system = self.context.system
+        slots = (Slots(one, 1), Slots(other, 1)) if one != other else (Slots(one, 2),)
+        plan = replace(plan_of(rows, 2), slots=slots)
+        system, context = self.context.system, replace(self.context, is_scratch=True)
         with system.temporary_folder(system.home_folder("scratch")) as folder:
             try:
                 options = ["--watchdog", f"{WATCHDOG_S:g}"]
-                measured = measurement.measure(self.context, plan, folder / "trial.run", options)
+                measured = measurement.measure(context, plan, folder / "trial.run", options)
             except StoppedError:
                 raise
             except (IncompleteError, UsageError) as error:

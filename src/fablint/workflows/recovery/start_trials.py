@@ -150,7 +150,13 @@ class StartTrials:
         each = 2 if len(hosts) == 1 else 1
         trial = [replace(row, transport=self.transport) for row in _TRIAL]
         plan = replace(plan_of(trial, each * len(hosts)), slots=tuple(Slots(one, each) for one in hosts))
-        context = replace(self.context, progress=NoProgress(), start_s=lambda: self.limit_s(len(hosts)), end_s=END_S)
+        context = replace(
+            self.context,
+            progress=NoProgress(),
+            start_s=lambda: self.limit_s(len(hosts)),
+            end_s=END_S,
+            is_scratch=True,
+        )
         try:
             measured = measurement.measure(context, plan, output)
         except NotStartedError as error:

@@ -55,11 +55,21 @@ def test_the_state_of_a_component_is_the_outcome_of_its_test() -> None:
 def test_the_worst_of_several_findings_counts() -> None:
     case = case_with(found("h1", State.OK), found("h1", State.FAULT, effect=-0.2, quantity="bandwidth", direction="tx"))
     (test,) = [one for one in Tree.fromstring(verdict_junit(*case)).iter("testcase") if one.get("name") == "h1"]
-    assert test[0].get("message") == "FAULT tx bandwidth -20 %"
+    assert (test[0].get("message"), test[0].text) == ("FAULT tx bandwidth -20 %", "OK")
     values = metrics(*case)
     assert values["fablint_check_result", (("component", "host"), ("name", "h1"))] == 3
     labels = (("component", "host"), ("direction", "tx"), ("name", "h1"), ("quantity", "bandwidth"))
     assert values["fablint_check_effect_ratio", labels] == -0.2
+
+
+def test_of_a_healthy_component_all_bounds_are_in_the_output() -> None:
+    fine = [
+        found("h1", State.OK, effect=effect, quantity=of) for of, effect in (("latency", 0.04), ("bandwidth", -0.03))
+    ]
+    (test,) = [
+        one for one in Tree.fromstring(verdict_junit(*case_with(*fine))).iter("testcase") if one.get("name") == "h1"
+    ]
+    assert (test[0].text or "").splitlines() == ["OK added latency below 4.0 %", "OK lost bandwidth below 3.0 %"]
 
 
 def metrics(run: Run, diagnosis: Diagnosis) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:

@@ -25,7 +25,7 @@ _OF_STATES: Mapping[State, Child] = {
     State.SUPPRESSED: "skipped",
     State.NOT_JUDGED: "skipped",
 }
-_RANKS: tuple[Child | None, ...] = ("failure", "error", "skipped", None)  # of several findings the first counts
+_RANKS: tuple[Child | None, ...] = ("failure", "error", "skipped", None)  # of several findings the gravest counts
 
 
 def verdict_junit(run: Run, diagnosis: Diagnosis) -> str:
@@ -43,8 +43,14 @@ def verdict_junit(run: Run, diagnosis: Diagnosis) -> str:
         for kind, subject in subjects(finding):
             cases[f"fablint.{kind}", subject].append(_case(finding, subject))
     for (suite, _), own in sorted(cases.items()):
-        suites.setdefault(suite, []).append(min(own, key=lambda case: _RANKS.index(case.child)))
+        suites.setdefault(suite, []).append(_joined(own))
     return junit_xml("fablint", suites)
+
+
+def _joined(cases: list[SuiteCase]) -> SuiteCase:
+    """Return the gravest case of a component, whose text ends with what the others say."""
+    first, *others = sorted(cases, key=lambda case: _RANKS.index(case.child))
+    return first._replace(text="\n".join(filter(None, (first.text, *(one.message or one.text for one in others)))))
 
 
 def _case(finding: Finding, subject: str) -> SuiteCase:

@@ -60,10 +60,11 @@ side_by_side = $(BIN)/pytest --numprocesses $(shell expr $$(nproc) \* 2) --dist 
 test-python: dev
 	$(side_by_side) -m "not long"
 
-# Tests that measure a virtual cluster need the CPUs for themselves.
+# Tests that measure a virtual cluster need the CPUs for themselves. All are in these folders: to look for them in the
+# others takes 10 s.
 test-python-long: dev
 	$(side_by_side) -m "long and not alone"
-	$(BIN)/pytest -m alone
+	$(BIN)/pytest -m alone tests/cluster/check tests/preflight/pings
 
 TESTED_MPIS = $(shell $(BIN)/python tests/tested_mpis.py)
 

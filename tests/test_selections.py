@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 TARGETS = ("test", "test-long")
@@ -19,23 +20,32 @@ def commands(target: str) -> list[list[str]]:
     return [words for line in printed.splitlines() if (words := shlex.split(line))]
 
 
-def selections() -> list[str]:
-    """The marker expressions with which the two targets start pytest."""
+class Selection(NamedTuple):
+    """The marker expression with which a target starts pytest, and the folders behind it; without any, all."""
+
+    expression: str
+    folders: tuple[str, ...]
+
+    def selects(self, test: str, marks: set[str]) -> bool:
+        """Does it select a test with this id and these marks? A marker expression is one of Python too."""
+        known = {name: name in marks for name in ("long", "alone")}
+        inside = not self.folders or test.startswith(tuple(f"{folder}/" for folder in self.folders))
+        return inside and bool(eval(self.expression, {"__builtins__": {}}, known))
+
+
+def selections() -> list[Selection]:
+    """Those of the two targets."""
     started = [words for target in TARGETS for words in commands(target) if words[0].endswith("/pytest")]
     assert all(words[1:].count("-m") == 1 for words in started), started
-    return [words[words.index("-m") + 1] for words in started]
-
-
-def selects(expression: str, marks: set[str]) -> bool:
-    """Does `-m expression` select a test with these marks? Such an expression is one of Python too."""
-    return bool(eval(expression, {"__builtins__": {}}, {name: name in marks for name in ("long", "alone")}))
+    behind = [words[words.index("-m") + 1 :] for words in started]
+    return [Selection(expression, tuple(folders)) for expression, *folders in behind]
 
 
 def test_every_test_is_selected_exactly_once(request, collected):
     """Of the tests that this session has collected: all, in CI."""
     assert request.node.nodeid in collected
-    expressions = selections()
-    selected = {test: [one for one in expressions if selects(one, marks)] for test, marks in collected.items()}
+    made = selections()
+    selected = {test: [one for one in made if one.selects(test, marks)] for test, marks in collected.items()}
     assert {test: found for test, found in selected.items() if len(found) != 1} == {}
 
 

@@ -315,9 +315,9 @@ def test_a_launcher_that_does_not_start_the_ranks_is_ended_and_quoted(play, monk
 def test_a_shorter_limit_of_the_start_is_heeded_as_soon_as_it_is_known(play):
     limits = iter([600.0, 600.0, 600.0])
     words = EngineOptions(start_s=lambda: next(limits, 0.5))
-    outcome, _ = play("launcher-says connect() to 10.150.0.7 failed", "stall", options=words)
+    outcome, _ = play("launcher-says   Message:    connect() to 10.150.0.7 failed", "stall", options=words)
     assert outcome.error == "the ranks did not start within 0 s: connect() to 10.150.0.7 failed"
-    assert outcome.launcher_output == ("connect() to 10.150.0.7 failed",)
+    assert outcome.launcher_output == ("  Message:    connect() to 10.150.0.7 failed",)
 
 
 def test_ranks_that_have_started_may_take_their_time(play, monkeypatch):

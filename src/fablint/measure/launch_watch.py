@@ -32,6 +32,7 @@ _OUTSIDE = re.compile(r"srun: error: .*(Requested node configuration is not avai
 _INFORMATIVE = re.compile(
     r"srun: error: (?!.*: tasks? [\d,-]+: )|not built with SLURM's PMI|ssh: |connect\(\) to \S+ failed"
 )
+_LABEL = re.compile(r"^Message: +")  # in a table of Open MPI
 _OF_A_CRASH = re.compile(r"\] Signal: |EXIT STRING: ")
 _KILLED = "(Killed)"  # in the reason of a death: the rank itself prints nothing
 
@@ -110,7 +111,7 @@ class Watch:
         """Most informative line of the launcher, else the first of its `deaths` if that rank was killed, else the first
         line that is neither a ruler nor blank; '' if there is none.
         """
-        lines = [line.strip() for line in self.launcher_output if any(letter.isalpha() for letter in line)]
+        lines = [_LABEL.sub("", line.strip()) for line in self.launcher_output if any(map(str.isalpha, line))]
         first = [FailedRank(one.rank, one.host, None, None, one.reason) for one in deaths[:1] if _KILLED in one.reason]
         said = next(filter(_INFORMATIVE.search, lines), "") or "".join(map(str, first))
         said = said or next(filter(_OF_A_CRASH.search, lines), lines[0] if lines else "")

@@ -320,6 +320,7 @@ def test_a_trial_that_cannot_start_counts_as_stalled(cluster: FakeCluster) -> No
     triage, _ = triage_of(cluster)
     assert find_failed(triage, [stalled("h3")], ["h1"])
     assert list(triage.failed_hosts) == ["h3"]
+    assert advice(triage.failed_hosts["h3"].next_step).startswith("ping h3 ")
 
 
 def test_trials_leave_nothing_behind(cluster: FakeCluster) -> None:

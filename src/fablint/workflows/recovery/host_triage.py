@@ -211,14 +211,18 @@ def _stall_of_host(host: str, partners: Sequence[str], failure: TrialFailure) ->
     )
     # Control messages arrive, often over the same NIC: it may be how the host is set up.
     of_set_up = (cause("a firewall"), cause(f"the set-up of {failure.transport}")) if failure.control else ()
-    is_small = 0 < failure.size <= SMALL
-    settings = advise("inspect_connections", component, transport=failure.transport)
+    if not failure.size:
+        step = advise("ping_host", component)
+    elif failure.size <= SMALL:
+        step = advise("inspect_connections", component, transport=failure.transport)
+    else:
+        step = advise("compare_mtu", component)
     return Finding(
         state=State.FAULT,
         components=(component,),
         evidence=(stall, *_reported(failure.cause)),
         ambiguity_group=(*of_set_up, *in_series(host)),
-        next_step=settings if is_small else advise("compare_mtu", component),
+        next_step=step,
     )
 
 

@@ -144,3 +144,13 @@ def test_memories_are_counted_as_memories():
     rows = [block(1, "tcp", [1e-6]), block(2, "tcp", [1e-6], memory="host-huge")]
     text = render_table(run_of(*rows), "transports", Options()).text
     assert "latency over 1 transport with 2 memories, 1 directed pair" in text
+
+
+def test_cells_of_a_collective_are_its_ranks():
+    cells = {(0, -1, 0): [1e-6], (1, -1, 0): [1e-6]}
+    rows = []
+    for transport in ("nccl", "mpi"):
+        made = row("allreduce", "world", cells, transport=transport)
+        rows.append(type(made)(f"allreduce-{transport}-1", made.attributes, made.arrays))
+    text = render_table(run_of(*rows), "transports", Options()).text
+    assert "allreduce over 2 transports, 2 ranks on 2 hosts" in text

@@ -36,16 +36,17 @@ def transports(run: Run, rows: Sequence[Row], options: Options) -> Table:
 
 
 def heading(run: Run, comparison: TransportComparison) -> str:
-    """Return what was measured, over how many transports and pairs."""
+    """Return what was measured, over how many transports and pairs, of collectives ranks."""
     blocks = f", {units.plural(comparison.blocks, 'block')} each" if comparison.blocks > 1 else ""
     condition = f" ({comparison.condition})" if comparison.condition else ""
     memories = len({one.medium.memory for one in comparison.media})
     differing = len({one.medium.transport for one in comparison.media}) if memories > 1 else len(comparison.media)
     transports = units.plural(differing, "transport")
     with_memories = f" with {memories} memories" if memories > 1 else ""
+    measured = "rank" if run.row(comparison.media[0].rows[0]).pattern == "world" else "directed pair"
     return (
         f"{comparison.kernel}{condition} over {transports}{with_memories}{blocks}, "
-        f"{units.plural(comparison.pairs, 'directed pair')} on {units.plural(len(run.hosts), 'host')}"
+        f"{units.plural(comparison.pairs, measured)} on {units.plural(len(run.hosts), 'host')}"
     )
 
 

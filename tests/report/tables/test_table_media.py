@@ -1,4 +1,4 @@
-"""What tables say of transport, memory and device of their rows: a figure over one of them is no figure of another."""
+"""What tables say of transport, memory and device of their rows: figures over two of them differ."""
 
 from __future__ import annotations
 

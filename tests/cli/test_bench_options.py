@@ -339,12 +339,21 @@ def test_only_threads_ask_mpi_for_threads(bench):
         ("osu_bw --transport mpi,tcp --ofi-provider tcp", "--ofi-provider does not apply to transport mpi"),
         ("osu_bw --transport mpi,tcp -z", "--percentiles does not apply to several transports: measure one"),
         ("osu_put_bw --transport mpi,tcp", "put_bandwidth requires a transport with rma, which tcp does not offer"),
+        (
+            "gpu_loopback --memory cuda --transport mpi,tcp",
+            "gpu_loopback sends no message: --transport mpi,tcp compares nothing: leave --transport out",
+        ),
         ("linktest --mode tcp --transport tcp", "--mode and --transport are the same option: give one of them"),
         ("linktest --mode psm2 --ofi-provider tcp", "--mode psm2 means --ofi-provider psm2: omit --ofi-provider"),
     ],
 )
 def test_refused_by_name(refused, line, error):
     assert refused(line).startswith(error)
+
+
+def test_one_transport_of_a_benchmark_without_messages_is_accepted(bench):
+    assert bench("gpu_loopback --memory cuda --transport tcp").row.transport == "tcp"
+    assert [row.memory for row in bench("gpu_loopback --memory cuda,hip -i 1").rows] == ["cuda", "hip"]
 
 
 def test_a_mode_of_linktest_without_a_transport_is_refused(refused, monkeypatch):

@@ -53,9 +53,11 @@ def bench_plan(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Plan
     UsageError
         There is no such benchmark, or its row makes no sense with these options or ranks.
     """
+    rows_of_its_own = bench_rows(request, registry)
     for option in request.options:
-        if why := without_meaning(option, bench_rows(request, registry)):
+        if why := without_meaning(option, rows_of_its_own):
             raise UsageError(f"--{option}: {why}", f"leave --{option} out")
+    _refuse_transports_without_messages(request, rows_of_its_own)
     of_media = [[*_rows(replace(request, options=options), registry)] for options in media(request.options)]
     rows = []
     for row in blocks(of_media) if len(of_media) > 1 else of_media[0]:
@@ -183,6 +185,14 @@ def _refuse_two_rules(request: BenchRequest) -> None:
         raise UsageError(f"--adaptive excludes --{rules[0]}", "give one rule for when to stop")
     if request.vary_window and "window" in request.options:
         raise UsageError("--vary-window goes through the windows by itself", "leave --window out")
+
+
+def _refuse_transports_without_messages(request: BenchRequest, rows: Sequence[RowSpec]) -> None:
+    transports = request.options.get("transport") or ""
+    if "," in transports and not any(row.kernel_info.sends_messages for row in rows):
+        raise UsageError(
+            f"{request.name} sends no message: --transport {transports} compares nothing", "leave --transport out"
+        )
 
 
 def osu_sizes(text: str, row: RowSpec) -> str:

@@ -90,6 +90,14 @@ def test_a_benchmark_prints_its_table(bench, tmp_path, line):
     assert {row["state"] for row in found.values()} == {"complete"}
 
 
+@pytest.mark.parametrize("words", ["--sizes 1K", "--sizes 1K --num-slowest 0", "--sizes 1K,2K"])
+def test_the_log_of_linktest_is_printed_once(bench, words):
+    """Of two ranks, whose row is written by size; the slowest pairs are measured again after the row."""
+    done = bench(f"linktest --num-messages 4 {words}")
+    lengths = re.findall(r"^linktest: Message length: +(\d+) Bytes$", done.stdout, re.MULTILINE)
+    assert (done.returncode, lengths) == (0, ["1024", "2048"][: len(words.split(","))])
+
+
 def test_a_transport_that_does_not_start_does_not_end_the_others(bench, tmp_path):
     alone = bench("latency --sizes 8 --samples 5 --transport ofi --ofi-provider nonesuch")
     assert (alone.returncode, alone.stdout) == (2, "")

@@ -87,7 +87,8 @@ def bench(
     options
         Run options of the engine.
     show
-        Called with the table so far: after each size of a benchmark of one row, and before an error is raised.
+        Called with the table so far: after each of several sizes of a benchmark of one row without a retest, and before
+        an error is raised.
 
     Raises
     ------
@@ -112,7 +113,12 @@ def bench(
             refuse_misplaced(run, plan.slots)
             show(_table(run, name, columns))
 
-    by_size = show_so_far if len(plan.rows) == 1 else None
+    def show_size() -> None:
+        spec = plan.rows[0].spec
+        if len(spec.sizes) > 1 and not spec.retest:  # a retest changes what the table says of every size
+            show_so_far()
+
+    by_size = show_size if len(plan.rows) == 1 else None
     context = replace(context, stop_s=STOP_S, on_size=by_size)
     try:
         words = [*options, measurement.SKIP_REFUSED, *(["--by-size"] if by_size else [])]

@@ -17,9 +17,7 @@ from fablint.measure import (
     Engine,
     EngineOptions,
     EngineOutcome,
-    FailedRank,
     Mpiexec,
-    failure_text,
     name_deaths,
     name_host,
     run_engine,
@@ -194,25 +192,6 @@ def test_both_ends_of_a_cut_cable_are_named(play):
         "rank 1 on b and rank 0 on a received nothing from each other in round 6: one of the two hosts, or the path"
         " between them, failed"
     )
-
-
-def test_what_one_end_knows_of_a_cut_is_reported_with_both_hosts():
-    ends = [
-        FailedRank(1, "b", 6, 0, "failed (no message for 20 s)"),
-        FailedRank(0, "a", 6, 1, "failed (no TCP connection to 10.0.0.1 for 16 s)"),
-    ]
-    assert failure_text(ends, ["a", "b"]) == (
-        "rank 1 on b and rank 0 on a received nothing from each other in round 6 (b: no TCP connection to 10.0.0.1 for"
-        " 16 s): one of the two hosts, or the path between them, failed"
-    )
-
-
-def test_where_one_end_of_a_pair_reports_both_hosts_are_named():
-    failed = FailedRank(1, "b", 6, 0, "failed (no TCP connection to it for 20 s)")
-    assert failure_text([failed], ["a", "b"]) == (
-        "rank 1 on b failed (no TCP connection to it for 20 s) in round 6, reported by rank 0 on a"
-    )
-    assert failure_text([replace(failed, partner=None)], ["a", "b"]).endswith(" in round 6")
 
 
 def test_the_number_of_ranks_is_reported_to_the_engine_and_ranks_apart_are_known(play):

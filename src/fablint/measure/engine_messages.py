@@ -17,6 +17,7 @@ _STARTED = re.compile(r"started: .*")
 _ERROR = re.compile(r"error: (?P<text>.*)", re.DOTALL)
 _UNCONNECTED = re.compile(r"unconnected: (?P<host>\S+): (?P<reason>.*)")
 _SILENCE = re.compile(r"failed \((no message for|did not come to the next round for) \d+ s\)")
+_UNANSWERED = re.compile(r"failed \((no message for|did not come to the next round for|no TCP connection) .*\)")
 _FAILED = re.compile(
     r"failed: rank (?P<rank>\d+) \((?P<host>[^)]*)\), round (?P<round>-?\d+), "
     r"partner (?P<partner>\d+|none): (?P<reason>.*)"
@@ -93,13 +94,26 @@ class FailedRank:
         ]
         known = f" ({'; '.join(causes)})" if causes else ""
         return (
-            f"{self.place} and {other.place} received nothing from each other{self._when}{known}: one of the two"
-            " hosts, or the path between them, failed"
+            f"{self.place} and {other.place} received nothing from each other{self._when}{known}:"
+            f" {_what_failed(self.host, other.host)}"
         )
+
+    def with_reporter(self, reporter: int, host: str) -> str:
+        """Text of a single report that this rank does not answer, of which either end may be the cause."""
+        why = self.reason.removeprefix("failed (").removesuffix(")")
+        unanswered = f"rank {reporter} on {host} received nothing from {self.place}{self._when} ({why})"
+        return f"{unanswered}: {_what_failed(self.host, host)}"
+
+
+def _what_failed(host: str | None, other: str | None) -> str:
+    """What is known to have failed where two ranks did not reach each other."""
+    if host and host == other:
+        return "one of the two ranks failed"
+    return "one of the two hosts, or the path between them, failed"
 
 
 def failure_text(failed: Sequence[FailedRank], rank_host: Sequence[str] = ()) -> str:
-    """Why a run ended: the first failed rank, and the rank that waited for it.
+    """Why a run ended: the first failed rank and a rank that waited for it; both where only one of them reports.
 
     Parameters
     ----------
@@ -114,6 +128,8 @@ def failure_text(failed: Sequence[FailedRank], rank_host: Sequence[str] = ()) ->
         return first.with_other_end(other_end)
     if first.partner is None or first.partner >= len(rank_host):
         return str(first)
+    if _UNANSWERED.fullmatch(first.reason) and all(one.rank != first.rank for one in others):
+        return first.with_reporter(first.partner, rank_host[first.partner])
     return f"{first}, reported by rank {first.partner} on {rank_host[first.partner]}"
 
 

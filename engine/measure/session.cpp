@@ -108,10 +108,12 @@ class Refusals {
     bool has(const RowOptions& row) const { return media_.count(medium_of(row)) > 0; }
     // Throws the error where the run may not go on without the row.
     void add(const RowOptions& row, const Error& refusal) {
-        if (!skips_) throw Error(refusal);
+        ends_run_ = !skips_;
+        if (ends_run_) throw Error(refusal);
         media_.insert(medium_of(row));
         status_ = refusal.status();
     }
+    bool ends_run() const { return ends_run_; }
     // Of a run whose other rows ended with `status`.
     Exit status(Exit status, const std::vector<RowOptions>& rows) const {
         if (media_.empty() || status != Exit::done) return status;
@@ -121,6 +123,7 @@ class Refusals {
 
   private:
     bool skips_;
+    bool ends_run_ = false;
     std::set<MediumNames> media_;
     Exit status_ = Exit::done;
 };
@@ -130,9 +133,14 @@ Exit worse(Exit status, const RowOutcome& outcome) {
     return outcome.damaged && status == Exit::done ? Exit::fault : status;
 }
 
+struct RunEnd {
+    Exit status;
+    bool written;  // all files of the rows that were measured
+};
+
 // With `resume`, a row without requested rounds is complete and stays as it is.
-Exit run_rows(const RunContext& context, Root& root, const std::vector<RowOptions>& rows,
-              const std::vector<std::string>& rounds_texts, const Options& options) {
+RunEnd run_rows(const RunContext& context, Root& root, const std::vector<RowOptions>& rows,
+                const std::vector<std::string>& rounds_texts, const Options& options) {
     Exit status = Exit::done;
     Refusals refusals(options.skip_refused);
     // The error is the same on all ranks, and one rank has printed it.
@@ -155,7 +163,9 @@ Exit run_rows(const RunContext& context, Root& root, const std::vector<RowOption
             status = worse(status, again);
         }
     });
-    return failure ? failure->status() : refusals.status(status, rows);
+    // What is not refused ended with an error, as where a file of the row cannot be written.
+    if (failure) return {failure->status(), refusals.ends_run()};
+    return {refusals.status(status, rows), true};
 }
 
 std::unique_ptr<Watchdog> watch(RankGroup& rank_group, double limit_s, double round_s, Store* store) {
@@ -207,20 +217,21 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
         std::fprintf(stderr, "fablint-engine: started: %d rank%s\n", rank_group.size(),
                      rank_group.size() == 1 ? "" : "s");
     auto watchdog = watch(rank_group, options.watchdog_s, longest_round(rows), store.get());
-    const Exit status = run_rows(context, root, rows, rounds_texts, options);
+    RunEnd end = run_rows(context, root, rows, rounds_texts, options);
     watchdog.reset();
-    if (!store) return status;
+    if (!store) return end.status;
     facts.read_counters_after();
-    if (status == Exit::done || status == Exit::fault) {
+    if (end.status == Exit::done || end.status == Exit::fault) {
         root.write(*store, "complete");
     } else {
-        root.write_at_the_end(*store, "interrupted");
+        end.written = root.write_at_the_end(*store, "interrupted") && end.written;
     }
-    // The run is written. After this line the front end ends ranks that stay in MPI_Finalize.
+    // What can be written is written. After this line the front end ends ranks that stay in MPI_Finalize.
     std::fflush(stdout);
     if (!options.quiet && rank_group.rank() == 0)
-        std::fprintf(stderr, "fablint-engine: ended: status %d\n", static_cast<int>(status));
-    return status;
+        std::fprintf(stderr, "fablint-engine: ended: status %d%s\n", static_cast<int>(end.status),
+                     end.written ? "" : ", not all is written");
+    return end.status;
 }
 
 }  // namespace fablint

@@ -49,8 +49,9 @@ void Root::write(Store& store, const char* state) {
     rank_group_.on_rank_0([&] { store.write_root(json(state, store.shared_files())); });
 }
 
-void Root::write_at_the_end(Store& store, const char* state) {
-    if (rank_group_.rank() == 0) attempt([&] { store.write_root(json(state, store.shared_files())); });
+bool Root::write_at_the_end(Store& store, const char* state) {
+    if (rank_group_.rank() != 0) return true;
+    return !attempt([&] { store.write_root(json(state, store.shared_files())); });
 }
 
 Json Root::json(const char* state, bool shared_files) const {

@@ -20,8 +20,9 @@ class Root {
     // Collective. `state`: measuring, complete or interrupted.
     void add_row(const RowOptions& row);  // a row that is not in the plan, such as a retest
     void write(Store& store, const char* state);
-    // As write(), when the run ends because of another error: a failure to write is not reported.
-    void write_at_the_end(Store& store, const char* state);
+    // As write(), when the run ends because of another error: a failure to write is not reported, but returned by rank
+    // 0.
+    bool write_at_the_end(Store& store, const char* state);
 
   private:
     Json json(const char* state, bool shared_files) const;

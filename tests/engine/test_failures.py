@@ -125,6 +125,7 @@ def test_a_full_disk_ends_the_run_in_one_line_and_keeps_what_fits(mpi: Mpi, smal
     line = one_line(ended.error_lines)
     assert line.startswith(f"cannot write {small_disk}")
     assert "No space left on device: free space, then continue" in line
+    assert "fablint-engine: ended: status 3, not all is written" in ended.errors.splitlines()
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGUSR2])

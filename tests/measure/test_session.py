@@ -115,8 +115,9 @@ def test_rows_that_do_not_start_leave_a_written_run(play):
     assert (outcome.status, outcome.error, outcome.is_written) == (3, refused.removeprefix("say error: "), True)
 
 
-def test_an_engine_whose_disk_is_full_did_not_write_its_run(play):
-    outcome, _ = play("make-run", "say error: x.run/zarr.json: No space left on device", "exit 3")
+@pytest.mark.parametrize("end", [[], ["say ended: status 3, not all is written"]])
+def test_an_engine_whose_disk_is_full_did_not_write_its_run(play, end):
+    outcome, _ = play("make-run", "say error: n1: cannot write x.run/a: No space left on device", *end, "exit 3")
     assert (outcome.status, outcome.is_written) == (3, False)
 
 

@@ -11,7 +11,7 @@ PREFIX = "fablint-engine: "
 _ROUND = re.compile(r"(?P<row>[^:]+): round (?P<round>\d+) of (?P<of>\d+)(?:, (?P<left>[\d.]+) s left)?")
 _SIZE = re.compile(r"(?P<row>[^:]+): size (?P<size>\d+) of (?P<of>\d+)")
 _STALLED = re.compile(r"stalled: rank (?P<rank>\d+) \([^)]*\), round (?P<round>-?\d+): (?P<reason>.*)")
-_ENDED = re.compile(r"ended: status (?P<status>\d)")
+_ENDED = re.compile(r"ended: status (?P<status>\d)(?P<unwritten>, not all is written)?")
 _WAITING = re.compile(r"waiting: rank (?P<rank>\d+) \((?P<host>[^)]*)\): (?P<reason>.*)")
 _STARTED = re.compile(r"started: .*")
 _ERROR = re.compile(r"error: (?P<text>.*)", re.DOTALL)
@@ -168,9 +168,10 @@ class ErrorMessage:
 
 @dataclass(frozen=True)
 class EndMessage:
-    """The run is written, and only MPI_Finalize is left; with the future exit status."""
+    """What can be written is in the run, and only MPI_Finalize is left; with the future exit status."""
 
     status: int
+    is_written: bool = True  # all that was measured is in the run
 
 
 Message = (
@@ -205,7 +206,7 @@ _LINES: Sequence[tuple[re.Pattern[str], Callable[[re.Match[str]], Message]]] = (
     (_STALLED, lambda match: StalledRank(int(match["rank"]), int(match["round"]), match["reason"])),
     (_WAITING, lambda match: WaitingRank(int(match["rank"]), match["host"], match["reason"])),
     (_UNCONNECTED, lambda match: UnconnectedHost(match["host"], match["reason"])),
-    (_ENDED, lambda match: EndMessage(int(match["status"]))),
+    (_ENDED, lambda match: EndMessage(int(match["status"]), not match["unwritten"])),
     (_STARTED, lambda _: StartMessage()),
     (_ERROR, lambda match: ErrorMessage(match["text"])),
 )

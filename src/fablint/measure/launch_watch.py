@@ -52,7 +52,8 @@ class Watch:
     joining: Joining = field(default_factory=Joining)
     started: bool = False
     start_s: float = 0.0  # duration of the start of the ranks
-    ended: int | None = None  # the engine's exit status, once the run is written
+    ended: int | None = None  # the engine's exit status, once it writes nothing more
+    is_written: bool = False  # the engine reported that all it measured is in the run
     rows_begun: list[str] = field(default_factory=list)
     size: SizeMessage | None = None  # the last one, of a row that is written by size
 
@@ -77,8 +78,8 @@ class Watch:
                 self.reported.append(failed)
             case StalledRank() as stalled:
                 self.stalled.append(stalled)
-            case EndMessage(status):
-                self.ended = status
+            case EndMessage(status, is_written):
+                self.ended, self.is_written = status, is_written
             case ErrorMessage(text):
                 self.errors.append(text)
             case None if line.strip():

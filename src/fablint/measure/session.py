@@ -135,8 +135,8 @@ def run_engine(
     stopped_by = next(iter(caught), None)
     outcome = _outcome(mpiexec, process.poll() or 0, watch, launched=launched, overdue=overdue, stopped_by=stopped_by)
     outcome = _explained(outcome, options)
-    error, is_written = name_missing(outcome.error, plan.slots), watch.ended is not None
-    return replace(outcome, error=error, is_written=is_written, start_s=watch.start_s)
+    error = name_missing(outcome.error, plan.slots)
+    return replace(outcome, error=error, is_written=watch.is_written, start_s=watch.start_s)
 
 
 def _explained(outcome: EngineOutcome, options: EngineOptions) -> EngineOutcome:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from fablint.plan.check.stages import Stage
 
 
-_CANNOT_WRITE = "cannot write "  # of the engine: a file of a row, after which it still ends the run
 SKIP_REFUSED = "--skip-refused"  # run option of the engine: transports that do not start here do not end the others
 
 
@@ -208,8 +207,7 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
         context.progress.note("; ".join(filter(None, ("fablint: interrupted", hint))))
         raise KeyboardInterrupt
     why = failure_text(failed, run.rank_host) if failed else outcome.error or unsealed
-    is_written = outcome.is_written and not outcome.error.startswith(_CANNOT_WRITE)
-    is_whole = not failed and is_written and len(complete) == len(run.rows)
+    is_whole = not failed and outcome.is_written and len(complete) == len(run.rows)
     is_refused = bool(outcome.error) and is_whole
     return MeasurementResult(run, outcome.status, why, outcome.start_s, is_refused)
 

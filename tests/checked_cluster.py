@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -148,3 +149,12 @@ def checked(bed: Cluster, folder: Path, *options: str | Path, within: Sequence[s
         return Outcome(done.returncode, seconds, error=last_words(done.stdout + done.stderr))
     verdict = json.loads(page.read_text())
     return Outcome(done.returncode, seconds, verdict["findings"], verdict["notes"])
+
+
+def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until a check that runs has written a file."""
+    deadline = time.monotonic() + LIMIT_S
+    while not path.exists():
+        assert process.poll() is None, process.communicate()[0]
+        assert time.monotonic() < deadline
+        time.sleep(0.2)

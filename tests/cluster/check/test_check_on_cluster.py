@@ -8,17 +8,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from checked_cluster import wait_for
 from tested_mpis import wrapper_name
 from vcluster import Cluster, StartCluster
 
@@ -27,7 +26,6 @@ pytestmark = pytest.mark.alone
 HOSTS = "nid[001000-001015]"
 SLOW = "nid001006"
 CHECK = (sys.executable, "-m", "fablint.cli", "check", "--mpicxx", wrapper_name("openmpi"), "--budget", "40s")
-SOONER = ("--budget", "20s")  # where counters and launches tell what happened, and not times
 LIMIT_S = 400
 
 
@@ -121,34 +119,6 @@ def transports(output: Path) -> set[str]:
     return {json.loads(path.read_text())["attributes"]["transport"] for path in output.glob("*-bandwidth/zarr.json")}
 
 
-@pytest.fixture
-def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A FABLINT_HOME without readings: preflight refuses hosts whose links went down since the last one."""
-    engines = Path(os.environ.get("FABLINT_HOME", Path.home() / ".cache" / "fablint")) / "engines"
-    home = tmp_path / "home"
-    home.mkdir()
-    shutil.copytree(engines, home / "engines")
-    monkeypatch.setenv("FABLINT_HOME", str(home))
-
-
-@pytest.mark.usefixtures("own_home")
-def test_a_link_that_flapped_while_it_was_measured_is_named(faulty: Cluster, tmp_path: Path) -> None:
-    output = tmp_path / "a.run"
-    argv = faulty.command(["salloc", "--quiet", "-N16", *CHECK, *SOONER, "-o", output])
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path) as process:
-        wait_for(output / "zarr.json", process)
-        for _ in range(6):
-            faulty.run(["ip", "link", "set", "hsn0", "down"], node="nid001003")
-            faulty.run(["ip", "link", "set", "hsn0", "up"], node="nid001003")
-        said, _ = process.communicate(timeout=LIMIT_S)
-    # A launch that finds the link down names the NIC; else the carrier changes name the cable, also where a rank was
-    # killed meanwhile and the host was excluded.
-    named = {name for component, name, _ in reported(output) if component in ("cable", "nic")}
-    assert named == {"nid001003/hsn0"}, said
-
-
-# Last, as it leaves the cluster without the host. Before it, links went down.
-@pytest.mark.usefixtures("own_home")
 def test_a_host_that_is_killed_costs_its_own_rounds(bed: Cluster, tmp_path: Path) -> None:
     """The last test: the host does not come back."""
     output = tmp_path / "a.run"
@@ -163,27 +133,6 @@ def test_a_host_that_is_killed_costs_its_own_rounds(bed: Cluster, tmp_path: Path
     assert [name for _, name, _ in reported(output) if name != "nid001005"] == [], said
     assert (output / "global-bandwidth" / "zarr.json").exists(), said
     assert verdict_of(output)["coverage"]["hosts_judged"] >= 15
-
-
-def front_ends_of(output: Path) -> list[int]:
-    """Process ids of the check that writes to `output`, without the `salloc` around it."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes().split(b"\0")
-        except OSError:  # it has ended by itself
-            continue
-        if words[0] == sys.executable.encode() and b"check" in words and str(output).encode() in words:
-            found.append(int(process.name))
-    return found
-
-
-def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not path.exists():
-        assert process.poll() is None, process.communicate()[0]
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
 
 
 def kill_host(bed: Cluster, host: str) -> None:

@@ -3,10 +3,10 @@
 # default: the mpicxx on the PATH).
 #
 #     run.sh quick   the first library without sanitizers, and no case of the suite "long"
-#     run.sh long    every library under the sanitizers, all cases
+#     run.sh long    every library under the sanitizers; the first one with all cases
 #
-# Unit tests call no MPI library, and run with the first one. So do 8 ranks: MPICH's wait without yielding, for minutes on
-# 2 CPUs, and tests/engine/test_every_row.py starts 8 of each library.
+# Unit tests call no MPI library, and run with the first one. So do 8 ranks and the suite "long": MPICH's ranks wait without
+# yielding, for minutes on 2 CPUs, and tests/engine/test_every_row.py has 8 of each library, default windows and threads.
 #
 # With --list the programs are printed that would be run: library, build, program, ranks, cases.
 set -eu
@@ -15,12 +15,10 @@ selection=${1:-}
 list=${2:-}
 libraries=${FABLINT_TEST_MPI:-default}
 case $selection in
-    quick) libraries=${libraries%% *} kind=plain most_ranks=5 cases="all but long" ;;
-    long) kind=sanitized most_ranks=8 cases=all ;;
+    quick) libraries=${libraries%% *} kind=plain sanitize= ;;
+    long) kind=sanitized sanitize=1 ;;
     *) echo "run.sh quick|long [--list]" >&2 && exit 2 ;;
 esac
-case $kind in sanitized) sanitize=1 ;; *) sanitize= ;; esac
-case $cases in all) excluded= ;; *) excluded=--test-suite-exclude=long ;; esac
 first=${libraries%% *}
 failed=0
 passed=0
@@ -29,16 +27,19 @@ check() {
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "FAILED: $*"; fi
 }
 
-rank_counts() {
-    case $1-$most_ranks in "$first-8") echo 1 2 3 5 8 ;; *) echo 1 2 3 5 ;; esac
+choose_cases() {
+    rank_counts="1 2 3 5" cases="all but long" excluded=--test-suite-exclude=long
+    case $1-$kind in "$first-sanitized") rank_counts="$rank_counts 8" cases=all excluded= ;; esac
 }
 
 list_programs() {
+    choose_cases "$1"
     [ "$1" != "$first" ] || echo "$1 $kind unit_tests 1 $cases"
-    for ranks in $(rank_counts "$1"); do echo "$1 $kind mpi_tests $ranks $cases"; done
+    for ranks in $rank_counts; do echo "$1 $kind mpi_tests $ranks $cases"; done
 }
 
 run_programs() {
+    choose_cases "$1"
     case $1 in default) suffix= ;; *) suffix=.$1 ;; esac
     build=../build/engine-$1-$kind
     echo "== engine with mpicxx$suffix, $kind"
@@ -50,7 +51,7 @@ run_programs() {
     fi
     [ "$1" != "$first" ] || check "$build/unit_tests" $excluded
     # Leaks: MPI libraries keep memory until the end of the process.
-    for ranks in $(rank_counts "$1"); do
+    for ranks in $rank_counts; do
         check env ASAN_OPTIONS=detect_leaks=0 $launch -n "$ranks" "$build/mpi_tests" $excluded
     done
 }

@@ -7,6 +7,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,19 @@ def test_sizes_are_printed_when_they_are_measured_and_ctrl_c_keeps_them(chosen, 
     assert (process.returncode, kept) == (130, ["# fablint: not measured: 64 MiB"])
     assert err.splitlines()[-1:] == ["fablint: interrupted"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_before_a_transport_is_measured_prints_no_table(chosen, tmp_path):
+    words = ["bench", "latency", "--transport", "mpi,tcp", "--sizes", "64M", "-i", "100000", "-o", "x.run", *chosen]
+    process = subprocess.Popen(
+        [*COMMAND, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while not (tmp_path / "x.run/latency-mpi-1/zarr.json").exists() and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines()[-1] == "fablint: interrupted; measured rounds are kept: fablint resume x.run"
 
 
 def test_counts_are_kept_exactly(bench, tmp_path):

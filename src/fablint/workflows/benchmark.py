@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import FablintError, IncompleteError, StoppedError
-from fablint.model import Plan, Run
+from fablint.model import Plan, Row, Run
 from fablint.model.lazy_imports import import_meanwhile
 from fablint.text.connection_steps import connection_step
 from fablint.workflows import measurement
@@ -111,6 +111,8 @@ def bench(
         with suppress(FablintError):  # files of another host may not be visible yet; misplaced ranks are refused below
             run = read_run(output)
             refuse_misplaced(run, plan.slots)
+            if len(plan.rows) > 1 and not any(map(_has_figures, run.rows)):
+                return  # which table the rows have is seen when one of them is measured
             show(_table(run, name, columns))
 
     def show_size() -> None:
@@ -130,6 +132,10 @@ def bench(
         show_so_far()
         raise IncompleteError(result.error, connection_step(result.error) if context.is_scratch else result.next_step)
     return BenchmarkResult(_table(result.run, name, columns), result.exit_code, _damage(result.run))
+
+
+def _has_figures(row: Row) -> bool:
+    return "count" in row.arrays and bool((row.arrays["count"][...] > 0).any())
 
 
 def _table(run: Run, name: str, columns: TableColumns) -> Table:

@@ -230,7 +230,8 @@ def _ranked(
     result = []
     for finding in findings:
         if finding.state is State.FAULT and finding.component in ("link", "cable"):
-            finding = finding.model_copy(update={"next_step": between_switches(finding.components[0], run, topology)})
+            advice = between_switches(finding.components[0], finding.ambiguity_group, run, topology)
+            finding = finding.model_copy(update={"next_step": advice})
         elif (
             finding.state is State.FAULT
             and finding.component in ("host", "nic")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fablint.model import ComponentKind, ComponentRef, Endpoint, Finding, Run, Topology
 from fablint.model.verdict import Action, advise
 
@@ -32,8 +34,21 @@ def next_step(component: ComponentRef) -> tuple[Action, ...]:
     return advise(NEXT_STEP[component.kind], component) if component.kind in NEXT_STEP else ()
 
 
-def between_switches(component: ComponentRef, run: Run, topology: Topology | None) -> tuple[Action, ...]:
-    """Return what to do about a link `s0>s1` or cable `s0=s1`, with the ports where the topology knows them."""
+def between_switches(
+    component: ComponentRef, others: Iterable[ComponentRef], run: Run, topology: Topology | None
+) -> tuple[Action, ...]:
+    """Return what to do about a link `s0>s1` or cable `s0=s1`, with the ports where the topology knows them.
+
+    Where `others` are indistinguishable from the component and all have one switch in common, its ports come first.
+    """
+    nodes = [
+        {node for end in ref.ends for node in end.nodes}
+        for ref in (component, *others)
+        if ref.kind in ("link", "cable")
+    ]
+    common = set.intersection(*nodes)
+    if len(nodes) > 1 and len(common) == 1:
+        return advise("read_exit_drops", ComponentRef.of("switch", *common)) + retest(run_name(run))
     ports = topology.ports if topology else {}
     ends = [
         ComponentRef.of("port", Endpoint(nodes=end.nodes, part=ports.get((end.label, other.label), "")))

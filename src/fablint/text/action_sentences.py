@@ -63,8 +63,8 @@ ACTIONS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
         + {"tx": "at the switch port of", "rx": "of the NIC of"}.get(v.get("direction", ""), "at both ends of")
         + " {0}; then reseat or swap its cable"
     ),
-    "read_exit_drops": "read the error and drop counters of all ports of {0} to other switches; reseat or swap that"
-    " cable",
+    "read_exit_drops": "read the error and drop counters of all ports of {0} to other switches; reseat or swap the"
+    " cable whose counters rise",
     # paths and pairs
     "find_cables": "find the cables between {0.ends[0].label} and {0.ends[1].label} (fablint discover --from), then"
     " read the counters of their ports",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from analyse_cases import named
 from fabric_cases import NOISES, faulty, findings, rounds_of
@@ -11,6 +12,7 @@ from fabric_cases import NOISES, faulty, findings, rounds_of
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, State, Topology
 from fablint.simulate import Fabric, Fault, Noise, SimulatedFabric, SimulatedRow, dragonfly, fat_tree
+from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
 from finding_cases import group, ref
 
@@ -116,6 +118,55 @@ def test_the_evidence_says_how_many_pairs_show_it() -> None:
     assert "pairs that may cross it have late messages" in sentences(finding.evidence)
     assert finding.interval is not None
     assert finding.interval[0] - 0.05 < -0.4 < finding.interval[1] + 0.05
+
+
+# ------------------------------------------------------------------------------------------------ adaptive leaf-spines
+
+LEAF_SPINE = fat_tree(8, 2, "adaptive")
+UP = Fault(ref("link", "leaf1", "spine2"), bandwidth_factor=0.4)
+
+
+@pytest.mark.parametrize(
+    ("fault", "order"),
+    [
+        (UP, "serial"),
+        (UP, "parallel"),
+        (Fault(ref("link", "spine2", "leaf1"), bandwidth_factor=0.7), "parallel"),
+        (Fault(ref("cable", "leaf1", "spine2"), bandwidth_factor=0.1), "serial"),
+    ],
+    ids=["up", "up with contention", "down with contention", "cable"],
+)
+def test_a_faulty_cable_of_a_leaf_is_one_of_its_cables(fault: Fault, order: str) -> None:
+    run = faulty(LEAF_SPINE, fault).measure(None, [replace(STREAM, order=order)])
+    (finding,) = findings(diagnose(run, LEAF_SPINE.topology).verdict.findings, State.FAULT)
+    known = {finding.name, *(text.split()[-1] for text in group(finding))}
+    assert finding.component == fault.component.kind and fault.component.label in known
+    assert sum("spine" in name and "leaf1" in name for name in known) >= 8
+    assert advice(finding.next_step).startswith("read the error and drop counters of all ports of leaf1 to other")
+
+
+@pytest.mark.parametrize(
+    ("share", "is_local", "is_named"), [(0.1, True, False), (0.3, True, False), (0.3, False, True)]
+)
+def test_late_messages_within_a_leaf_are_of_its_hosts(share: float, is_local: bool, is_named: bool) -> None:
+    """Hosts of a leaf delay a share of all their messages, or the leaf only of those that leave it."""
+    run = faulty(LEAF_SPINE).measure(None, [STREAM])
+    counts = np.array(run.rows[0].arrays["histogram"])
+    leaf = np.arange(8, 16)
+    partners = [rank for rank in range(64) if is_local or rank not in leaf]
+    at = np.ix_([0], leaf, partners, [0])
+    late = np.random.default_rng(1).binomial(counts[at].astype(np.int64), share).astype(np.uint32)
+    counts[at] = counts[at] - late + np.roll(late, 25, axis=-1)
+    run.rows[0].arrays["histogram"] = counts
+    faults = findings(diagnose(run, LEAF_SPINE.topology).verdict.findings, State.FAULT)
+    assert ["leaf1" in finding.name for finding in faults] == [True] * is_named
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_healthy_adaptive_leaf_spine_is_not_reported(noise: str) -> None:
+    for row in (STREAM, replace(STREAM, order="parallel"), ANSWERS):
+        run = faulty(LEAF_SPINE, noise=Noise(noise)).measure(None, [row])
+        assert named(diagnose(run, LEAF_SPINE.topology)) == set()
 
 
 # ------------------------------------------------------------------------------------------------ ECMP paths

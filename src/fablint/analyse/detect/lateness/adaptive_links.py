@@ -22,25 +22,25 @@ import numpy.typing as npt
 from fablint.analyse.data.binomial import quantile
 from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, Floats
+from fablint.analyse.detect.lateness.background import late_background
+from fablint.analyse.detect.lateness.exposures import Exposures, exposures_of_components
 from fablint.analyse.detect.lateness.late_messages import Histograms, Tails, count_late, sample_positions
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
 from fablint.model.figures.grouped_values import GroupedValues
-from fablint.topology.routing import Index, Routes, Shares
+from fablint.topology.routing import Routes
 
 SHARES_LATE = (1.0, 0.5, 0.25)  # shares of a link's messages that are late; each is tried
 # largest share of shortest paths with which a pair's fast messages show the time without a slow link
 MOST_MINIMAL = 0.7
 LARGEST = 4.0  # nats: largest increment of one pair
-LEAST_LATE = 1e-4  # smallest share of late messages that is assumed
-EXPOSED = 0.05  # probability of crossing a link from which a pair counts for it
-MOST_OVERDISPERSION = 20.0
+EXPOSED = 0.02  # probability of crossing a link from which a pair counts for it
 MOST_PARTS = 200  # components that one view can report
 SPEAKS = 3.0  # nats: evidence of 20 to 1 against a component
 FEWEST_ASKED = 2  # pairs of a component from which follow-up measurements are proposed
 MISSED = 0.05  # probability that a link is slower than its bound, for all links together
-FEWEST_LINKS = 3  # links of a switch, from which switch and links are distinguishable
+FEWEST_LINKS = 3  # links of a switch that different messages cross, from which switch and links are distinguishable
 LEAST_CROSSED = 0.5  # share of the links of a switch that pairs must cross
 SHARED_BY = 0.6  # share of these links that must delay messages, if the switch is faulty
 
@@ -68,28 +68,6 @@ class LateComponents:
     suspects: tuple[LateComponent, ...]  # components with some evidence, below the limit
     exposed: Codes  # (links,) pairs that count for each link
     upper: Floats  # (links,) upper 95 % bound of the log-effect, for all links together; NaN where unknown
-
-
-@dataclass(frozen=True)
-class _Exposures:
-    """Probabilities that messages of cells cross components: the links, then the switches.
-
-    The arrays are flat: cell, component, probability.
-    """
-
-    routes: Routes
-    cell: Index
-    part: Index
-    share: Floats
-
-    @property
-    def parts(self) -> int:
-        """Number of components."""
-        return len(self.routes.ends) + len(self.routes.switches)
-
-    def around(self, switch: int) -> Codes:
-        """Return the switch and its links, as components."""
-        return np.append(np.flatnonzero((self.routes.ends == switch).any(axis=1)), len(self.routes.ends) + switch)
 
 
 def find_late_components(
@@ -133,12 +111,14 @@ def find_late_components(
     search, exposed, upper = _Search({}, {}, np.zeros(0, dtype=bool)), None, np.zeros(0)
     for mask in (None,) if alone is None else (alone, None):
         compared = [count_late(effects, histograms, settings.tolerance, mask, own=own) for own in references]
-        exposures = _of_parts(routes, placement, effects, compared[0].cells, least=least_share)
+        exposures = exposures_of_components(routes, placement, effects, compared[0].cells, least=least_share)
         counts = np.bincount(exposures.part, minlength=exposures.parts)
         bar = float(
             np.log(len(references) * len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha_of("components"))
         )
-        backgrounds = [_background(effects, tails) for tails in compared]
+        code = np.append(routes.codes(placement.switches), np.int32(-1))[placement.switch]
+        is_uniform = [np.append(exposures.has_uniform_links(end), False)[code] for end in (0, 1)]
+        backgrounds = [late_background(effects, tails, placement, is_uniform) for tails in compared]
         for tails, (background, spread) in zip(compared, backgrounds, strict=True):
             scores_of_late = _LateScores(tails, background, spread, exposures)
             search = replace(search, rejected=counts < FEWEST_ASKED)
@@ -160,7 +140,7 @@ def find_late_components(
     return LateComponents(tuple(search.found.values()), tuple(suspects), exposed, upper)
 
 
-def _upper_bounds(tails: Tails, exposures: _Exposures) -> Floats:
+def _upper_bounds(tails: Tails, exposures: Exposures) -> Floats:
     """Return the (links,) loss that a link can hide among pairs that cross it with a known probability.
 
     Of n pairs that cross a link with probability q each, n q are as slow as the link, and half of these are slower than
@@ -176,7 +156,7 @@ def _upper_bounds(tails: Tails, exposures: _Exposures) -> Floats:
     return np.where(fewest >= 1, np.maximum(tails.limit, -grouped.at(fewest.astype(np.int64) - 1)), np.nan)
 
 
-def _bounds_of_messages(tails: Tails, exposures: _Exposures, spread: float) -> Floats:
+def _bounds_of_messages(tails: Tails, exposures: Exposures, spread: float) -> Floats:
     """Return the (links,) loss that a link can hide among messages that cross it with a known probability.
 
     Half of the messages that cross a link are later than its loss. So where fewer messages are late than half of those
@@ -228,68 +208,21 @@ class _Search:
             self._close(part, scores_of_late)
 
     def _close(self, part: int, scores_of_late: _LateScores) -> None:
-        """Exclude the component; of a switch its links as well."""
+        """Exclude the component, of a switch its links as well, and of a link those that are indistinguishable."""
         links = len(scores_of_late.exposures.routes.ends)
-        self.rejected[scores_of_late.exposures.around(part - links) if part >= links else part] = True
-
-
-def _of_parts(routes: Routes, placement: Placement, effects: Effects, cells: Cells, *, least: float) -> _Exposures:
-    """Return the probabilities above `least` of crossing links and switches."""
-    to = effects.residual.destination(cells)
-    cell, link, share = _exposures(routes, placement, cells[0], to)
-    if effects.bidirectional:  # the path back is late as well, and the two are indistinguishable
-        back = _exposures(routes, placement, to, cells[0])
-        cell, link, share = (np.concatenate(both) for both in zip((cell, link, share), back, strict=True))
-    leaves = routes.ends[link, 0] if len(routes.ends) else link
-    if effects.bidirectional:
-        link = link - link % 2
-    # A message leaves a switch once: each message that leaves by a link of the switch crosses the switch.
-    key = cell.astype(np.int64) * len(routes.switches) + leaves
-    unique, inverse = np.unique(key, return_inverse=True)
-    through = np.minimum(np.bincount(inverse, weights=share, minlength=unique.size), 1.0)
-    cell = np.concatenate([cell, (unique // len(routes.switches)).astype(np.int32)])
-    part = np.concatenate([link, (len(routes.ends) + unique % len(routes.switches)).astype(np.int32)])
-    chance = np.concatenate([share.astype(np.float64), through])
-    known = chance > least
-    return _Exposures(routes, cell[known], part[known], chance[known])
-
-
-def _exposures(routes: Routes, placement: Placement, src: Codes, dst: Codes) -> tuple[Index, Index, Shares]:
-    """Return flat lists: pair of ranks, link, probability that a message of the pair crosses the link."""
-    code = np.append(routes.codes(placement.switches), np.int32(-1))
-    return routes.exposure(code[placement.switch[src]], code[placement.switch[dst]])
-
-
-def _background(effects: Effects, tails: Tails) -> tuple[Floats, float]:
-    """Return the (k,) share of late messages without a faulty link, and its over-dispersion relative to Poisson."""
-    pairs = effects.residual
-    rate = tails.late / np.maximum(tails.messages, 1)
-    common = np.full(rate.size, LEAST_LATE)
-    classes = effects.classes.of_cells(pairs, tails.cells)
-    for code in np.unique(classes):  # more contention, more late messages
-        rates_of_class = np.sort(rate[classes == code])
-        common[classes == code] = max(
-            np.mean(rates_of_class[: max(1, int(0.9 * rates_of_class.size))]), np.mean(rates_of_class) / 2, LEAST_LATE
+        is_switch = part >= links
+        others = (
+            scores_of_late.exposures.around(part - links)
+            if is_switch
+            else scores_of_late.exposures.indistinguishable(part)
         )
-    to = pairs.destination(tails.cells)
-    extra = [_median_beyond(codes, rate - common, pairs.ranks) for codes in (tails.cells[0], to)]
-    background = common + extra[0][tails.cells[0]] + extra[1][to]
-    expected = background * tails.messages
-    calm = rate <= np.quantile(rate, 0.95) if rate.size else np.zeros(0, dtype=bool)
-    ratio = (tails.late[calm] - expected[calm]) ** 2 / expected[calm]
-    return background, float(np.clip(np.mean(ratio) if ratio.size else 1.0, 1.0, MOST_OVERDISPERSION))
-
-
-def _median_beyond(codes: Codes, rate: Floats, ranks: int) -> Floats:
-    """Return by how much the (n,) median of each rank's cells exceeds 0."""
-    grouped = GroupedValues.of(rate, codes, ranks)
-    return np.where(grouped.count >= 3, np.maximum(grouped.upper_medians(), 0.0), 0.0)
+        self.rejected[part] = self.rejected[others] = True
 
 
 class _LateScores:
     """Clipped log-likelihood ratio of each (pair, component), for each share of late messages in SHARES_LATE."""
 
-    def __init__(self, tails: Tails, background: Floats, spread: float, exposures: _Exposures) -> None:
+    def __init__(self, tails: Tails, background: Floats, spread: float, exposures: Exposures) -> None:
         """Compute all ratios."""
         self.tails, self.background, self.spread, self.exposures = tails, background, spread, exposures
         self.by_cell = np.argsort(exposures.cell, kind="stable")
@@ -299,11 +232,6 @@ class _LateScores:
         self.normalisers = [self._normalisers(exposures.share * tried, pool) for tried in SHARES_LATE]
         entries = np.arange(exposures.cell.size)
         self.gains = [self._increments(entries, index) for index in range(len(SHARES_LATE))]
-        # Components that the same pairs cross with the same probability have the same sum of random numbers.
-        weights = exposures.share * np.random.default_rng(1).random(tails.late.size)[exposures.cell]
-        self.signature: Floats = np.bincount(exposures.part, weights=weights, minlength=exposures.parts).astype(
-            np.float64
-        )
         self.scores = np.stack(
             [np.bincount(exposures.part, weights=gain, minlength=exposures.parts) for gain in self.gains]
         )
@@ -329,10 +257,20 @@ class _LateScores:
         return np.asarray(_ratio(late, messages, usual, more, self.spread) - self.normalisers[index][entries])
 
     def explain(self, part: int, index: int) -> None:
-        """Add the late messages of a component to the background of its pairs, and update their increments."""
+        """Add the late messages of a component to the background of its pairs, and update their increments.
+
+        Several of the links that are indistinguishable may be slow, and messages that share a slow link delay each
+        other: what is late beyond the share that was tried is of the same links.
+        """
         is_member = self.exposures.part == part
-        cells = self.exposures.cell[is_member]
-        np.add.at(self.background, cells, self.exposures.share[is_member] * SHARES_LATE[index])
+        cells, share = self.exposures.cell[is_member], self.exposures.share[is_member]
+        most = 1 + self.exposures.indistinguishable(part).size if part < len(self.exposures.routes.ends) else 1
+        late = SHARES_LATE[index]
+        if most > 1:
+            messages = self.tails.messages[cells]
+            unexplained = np.sum(self.tails.late[cells] - self.background[cells] * messages)
+            late = float(np.clip(unexplained / np.sum(share * messages), late, most))
+        np.add.at(self.background, cells, share * late)
         touched = np.unique(cells)
         entries = np.concatenate(
             [self.by_cell[self.first[cell] : self.first[cell + 1]] for cell in touched] or [np.empty(0, np.int64)]
@@ -352,13 +290,6 @@ def _ratio(late: Floats, messages: Floats, usual: Floats, more: Floats, spread: 
     return np.asarray(np.clip(ratio, -LARGEST, LARGEST))
 
 
-def _indistinguishable_links(link: int, signature: Floats) -> Codes:
-    """Return the other links that the same messages cross with the same probability."""
-    same = np.flatnonzero(np.isclose(signature, signature[link], rtol=1e-6, atol=0))
-    others: Codes = same[same != link].astype(np.int64)
-    return others
-
-
 def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LateComponent | None:
     """Return the component if enough pairs show it, and of a switch most links; else None."""
     exposures, tails, scores = scores_of_late.exposures, scores_of_late.tails, scores_of_late.scores
@@ -369,6 +300,7 @@ def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LateCompone
         if (
             crossed.size < max(FEWEST_LINKS, LEAST_CROSSED * own_links.size)
             or np.mean(scores[choice, crossed] > 0) < SHARED_BY
+            or np.unique(exposures.signature[crossed].round(6)).size < FEWEST_LINKS
         ):
             return None
     is_member = exposures.part == part
@@ -387,7 +319,5 @@ def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LateCompone
         pairs=at.size,
         slow=int(np.count_nonzero(positive)),
         cells=(tails.cells[0][at[positive]], tails.cells[1][at[positive]]),
-        same=_indistinguishable_links(part, scores_of_late.signature[:links])
-        if part < links
-        else np.empty(0, dtype=np.int64),
+        same=exposures.indistinguishable(part) if part < links else np.empty(0, dtype=np.int64),
     )

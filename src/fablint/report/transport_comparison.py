@@ -97,6 +97,7 @@ def _by_medium(rows: Sequence[Row]) -> list[dict[Medium, list[Row]]]:
 
 
 def _comparison(of_media: dict[Medium, list[Row]]) -> TransportComparison:
+    of_media = {medium: _measured(rows) for medium, rows in of_media.items()}
     blocks = min(map(len, of_media.values()))
     first = next(iter(of_media.values()))[0]
     log_figures = {medium: _log_figures(rows) for medium, rows in of_media.items()}
@@ -113,6 +114,11 @@ def _comparison(of_media: dict[Medium, list[Row]]) -> TransportComparison:
     )
     condition = str(first.attributes.get("condition", ""))
     return TransportComparison(first.kernel, condition, first.quantity, first.sizes, _pairs(first), blocks, media)
+
+
+def _measured(rows: Sequence[Row]) -> Sequence[Row]:
+    """Return the rows with figures, the first one where none has: the last block of an interrupted run has none."""
+    return [row for row in rows if any(_is_measured(row, at).any() for at in range(len(row.sizes)))] or rows[:1]
 
 
 def _pairs(row: Row) -> int:

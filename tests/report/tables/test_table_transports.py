@@ -40,6 +40,15 @@ def test_ratios_are_those_of_blocks():
     assert "8           1.41" in table.text
 
 
+def test_a_block_that_was_interrupted_is_not_counted():
+    rows = [block(1, "mpi", [1e-6]), block(1, "tcp", [4e-6]), block(2, "tcp", [4e-6]), block(2, "mpi", [math.nan])]
+    table = render_table(run_of(*rows), "transports", Options())
+    assert table.as_dict()["blocks"] == 1
+    assert "blocks" not in table.text
+    none_of_tcp = render_table(run_of(rows[0], block(1, "tcp", [math.nan])), "transports", Options())
+    assert none_of_tcp.text.splitlines()[-1].split() == ["8", "1.000", "-", "-"]
+
+
 def test_a_bandwidth_is_a_rate_and_a_single_block_has_no_interval():
     rows = [block(1, "ucx", [1e-6], "bandwidth"), block(1, "ofi", [2e-6], "bandwidth", ofi_provider="tcp")]
     table = benchmark_table(run_of(*rows), "bandwidth")

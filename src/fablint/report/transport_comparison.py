@@ -116,7 +116,7 @@ def _comparison(of_media: dict[Medium, list[Row]]) -> TransportComparison:
     return TransportComparison(first.kernel, condition, first.quantity, first.sizes, _pairs(first), blocks, media)
 
 
-def _measured(rows: Sequence[Row]) -> Sequence[Row]:
+def _measured(rows: list[Row]) -> list[Row]:
     """Return the rows with figures, the first one where none has: the last block of an interrupted run has none."""
     return [row for row in rows if any(_is_measured(row, at).any() for at in range(len(row.sizes)))] or rows[:1]
 

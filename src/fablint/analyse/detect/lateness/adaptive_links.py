@@ -209,13 +209,9 @@ class _Search:
 
     def _close(self, part: int, scores_of_late: _LateScores) -> None:
         """Exclude the component, of a switch its links as well, and of a link those that are indistinguishable."""
-        links = len(scores_of_late.exposures.routes.ends)
-        is_switch = part >= links
-        others = (
-            scores_of_late.exposures.around(part - links)
-            if is_switch
-            else scores_of_late.exposures.indistinguishable(part)
-        )
+        exposures = scores_of_late.exposures
+        switch = part - len(exposures.routes.ends)
+        others = exposures.around(switch) if switch >= 0 else exposures.indistinguishable(part)
         self.rejected[part] = self.rejected[others] = True
 
 

@@ -151,6 +151,22 @@ def checked(bed: Cluster, folder: Path, *options: str | Path, within: Sequence[s
     return Outcome(done.returncode, seconds, verdict["findings"], verdict["notes"])
 
 
+def verdict_of(output: Path) -> dict[str, Any]:
+    """Return the verdict of a check."""
+    found: dict[str, Any] = json.loads((output / "report" / "verdict.json").read_text())
+    return found
+
+
+def reported(output: Path) -> list[tuple[str, str, str | None]]:
+    """What a check reports at fault: component, name and direction."""
+    findings = verdict_of(output)["findings"]
+    return [
+        (finding["text"]["component"], finding["text"]["name"], finding["direction"])
+        for finding in findings
+        if finding["state"] == "FAULT"
+    ]
+
+
 def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
     """Wait until a check that runs has written a file."""
     deadline = time.monotonic() + LIMIT_S

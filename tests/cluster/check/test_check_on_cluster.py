@@ -13,11 +13,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from checked_cluster import wait_for
+from checked_cluster import reported, verdict_of, wait_for
 from tested_mpis import wrapper_name
 from vcluster import Cluster, StartCluster
 
@@ -44,21 +43,6 @@ def faulty(bed: Cluster) -> Iterator[Cluster]:
 
 def in_a_job(bed: Cluster, output: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return bed.run(["salloc", "--quiet", "-N16", *CHECK, *options, "-o", output], timeout=LIMIT_S, cwd=output.parent)
-
-
-def verdict_of(output: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((output / "report" / "verdict.json").read_text())
-    return found
-
-
-def reported(output: Path) -> list[tuple[str, str, str | None]]:
-    """State-less: what is at fault, and in which direction."""
-    findings = verdict_of(output)["findings"]
-    return [
-        (finding["text"]["component"], finding["text"]["name"], finding["direction"])
-        for finding in findings
-        if finding["state"] == "FAULT"
-    ]
 
 
 def test_a_healthy_cluster_passes_level_by_level(bed: Cluster, tmp_path: Path) -> None:

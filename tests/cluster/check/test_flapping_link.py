@@ -5,7 +5,6 @@ Counters and launches tell what happened, and not times that are measured: other
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from checked_cluster import LIMIT_S, wait_for
+from checked_cluster import LIMIT_S, reported, wait_for
 from tested_mpis import built_engine, wrapper_name
 from vcluster import StartCluster
 
@@ -42,9 +41,7 @@ def test_a_link_that_flapped_while_it_was_measured_is_named(virtual_cluster: Sta
             for state in ("down", "up") * 6:
                 bed.run(["ip", "link", "set", "hsn0", state], node=FLAPPING)
             said, _ = process.communicate(timeout=LIMIT_S)
-    findings = json.loads((output / "report" / "verdict.json").read_text())["findings"]
     # A launch that finds the link down names the NIC; else the carrier changes name the cable, also where a rank was
     # killed meanwhile and the host was excluded.
-    texts = [one["text"] for one in findings if one["state"] == "FAULT"]
-    named = {text["name"] for text in texts if text["component"] in ("cable", "nic")}
+    named = {name for component, name, _ in reported(output) if component in ("cable", "nic")}
     assert named == {f"{FLAPPING}/hsn0"}, said

@@ -116,8 +116,7 @@ def find_late_components(
         bar = float(
             np.log(len(references) * len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha_of("components"))
         )
-        code = np.append(routes.codes(placement.switches), np.int32(-1))[placement.switch]
-        is_uniform = [np.append(exposures.has_uniform_links(end), False)[code] for end in (0, 1)]
+        is_uniform = [exposures.has_uniform_links(end, placement) for end in (0, 1)]
         backgrounds = [late_background(effects, tails, placement, is_uniform) for tails in compared]
         for tails, (background, spread) in zip(compared, backgrounds, strict=True):
             scores_of_late = _LateScores(tails, background, spread, exposures)
@@ -260,12 +259,11 @@ class _LateScores:
         """
         is_member = self.exposures.part == part
         cells, share = self.exposures.cell[is_member], self.exposures.share[is_member]
-        most = 1 + self.exposures.indistinguishable(part).size if part < len(self.exposures.routes.ends) else 1
-        late = SHARES_LATE[index]
-        if most > 1:
+        others, late = self.exposures.indistinguishable(part).size, SHARES_LATE[index]
+        if others:
             messages = self.tails.messages[cells]
             unexplained = np.sum(self.tails.late[cells] - self.background[cells] * messages)
-            late = float(np.clip(unexplained / np.sum(share * messages), late, most))
+            late = float(np.clip(unexplained / np.sum(share * messages), late, 1 + others))
         np.add.at(self.background, cells, share * late)
         touched = np.unique(cells)
         entries = np.concatenate(
@@ -315,5 +313,5 @@ def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LateCompone
         pairs=at.size,
         slow=int(np.count_nonzero(positive)),
         cells=(tails.cells[0][at[positive]], tails.cells[1][at[positive]]),
-        same=exposures.indistinguishable(part) if part < links else np.empty(0, dtype=np.int64),
+        same=exposures.indistinguishable(part),
     )

@@ -45,15 +45,17 @@ class Exposures:
         sums = np.bincount(self.part, weights=self.share * of_cells[self.cell], minlength=self.parts)
         return sums.astype(np.float64)
 
-    def indistinguishable(self, link: int) -> Codes:
-        """Return the other links that the same messages cross with the same probability."""
+    def indistinguishable(self, part: int) -> Codes:
+        """Return the other links that the same messages cross with the same probability; none of a switch."""
         of_links = self.signature[: len(self.routes.ends)]
-        same = np.flatnonzero(np.isclose(of_links, of_links[link], rtol=SAME, atol=0))
-        others: Codes = same[same != link].astype(np.int64)
+        if part >= of_links.size:
+            return np.empty(0, dtype=np.int64)
+        same = np.flatnonzero(np.isclose(of_links, of_links[part], rtol=SAME, atol=0))
+        others: Codes = same[same != part].astype(np.int64)
         return others
 
-    def has_uniform_links(self, end: int) -> npt.NDArray[np.bool_]:
-        """(switches,) whether the links that start (0) or end (1) at a switch are all indistinguishable.
+    def has_uniform_links(self, end: int, placement: Placement) -> npt.NDArray[np.bool_]:
+        """(n,) whether the links that start (0) or end (1) at the switch of a rank are all indistinguishable.
 
         A cable of round trips starts and ends at both of its switches.
         """
@@ -64,7 +66,8 @@ class Exposures:
             switch = self.routes.ends[crossed, side]
             np.minimum.at(least, switch, of_links[crossed])
             np.maximum.at(most, switch, of_links[crossed])
-        return most <= least * (1 + SAME)
+        is_uniform = np.append(most <= least * (1 + SAME), False)
+        return np.asarray(is_uniform[_switch_of_ranks(self.routes, placement)])
 
     def around(self, switch: int) -> Codes:
         """Return the switch and its links, as components."""
@@ -96,5 +99,11 @@ def exposures_of_components(
 
 def _exposures(routes: Routes, placement: Placement, src: Codes, dst: Codes) -> tuple[Index, Index, Shares]:
     """Return flat lists: pair of ranks, link, probability that a message of the pair crosses the link."""
-    code = np.append(routes.codes(placement.switches), np.int32(-1))
-    return routes.exposure(code[placement.switch[src]], code[placement.switch[dst]])
+    switch = _switch_of_ranks(routes, placement)
+    return routes.exposure(switch[src], switch[dst])
+
+
+def _switch_of_ranks(routes: Routes, placement: Placement) -> Index:
+    """Return the (n,) switches of the ranks as the routes number them; -1: unknown."""
+    switch: Index = np.append(routes.codes(placement.switches), np.int32(-1))[placement.switch]
+    return switch

@@ -28,14 +28,23 @@ struct UnconnectedSocket {
 // `process`: folder of this process below /proc.
 std::vector<UnconnectedSocket> unconnected_sockets(const std::string& process = "/proc/self");
 
+// AttemptFails in the text of /proc/net/snmp: TCP connections of all processes of the network namespace that failed
+// while they were requested. 0 if the text lacks the counter.
+std::uint64_t failed_requests(std::istream& table);
+std::uint64_t failed_requests();
+
 // For how long this process has requested connections in vain. A library may repeat requests that are refused, each
-// with a new socket: a request within a short time after another one continues it.
+// with a new socket: a request within a short time after another one continues it. Such a socket exists for a part of
+// the time only; if the kernel has counted failed requests, one look therefore examines the sockets several times.
 class VainRequests {
   public:
     using Clock = std::chrono::steady_clock;
     using Sockets = std::function<std::vector<UnconnectedSocket>()>;
+    using Failures = std::function<std::uint64_t()>;
 
-    explicit VainRequests(Sockets sockets = [] { return unconnected_sockets(); }) : sockets_(std::move(sockets)) {}
+    explicit VainRequests(
+        Sockets sockets = [] { return unconnected_sockets(); }, Failures failures = [] { return failed_requests(); })
+        : sockets_(std::move(sockets)), failures_(std::move(failures)) {}
 
     void look(Clock::time_point now);
     void forget();
@@ -44,8 +53,11 @@ class VainRequests {
 
   private:
     bool has_request(const std::vector<UnconnectedSocket>& sockets);
+    bool has_new_failure();
 
     Sockets sockets_;
+    Failures failures_;
+    std::optional<std::uint64_t> failed_;           // of the last look
     std::optional<std::set<std::uint64_t>> known_;  // inodes of the last look
     bool is_waiting_ = false;
     Clock::time_point first_, last_;

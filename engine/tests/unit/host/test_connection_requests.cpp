@@ -22,7 +22,7 @@ using Sockets = std::vector<UnconnectedSocket>;
 // Seconds of requests, of looks at the sockets at intervals of `pause_s`.
 double duration_s(const std::vector<Sockets>& looks, double pause_s = 1.0) {
     std::size_t next = 0;
-    VainRequests requests([&] { return looks[next++]; });
+    VainRequests requests([&] { return looks[next++]; }, [] { return 0; });
     for (std::size_t i = 0; i < looks.size(); ++i)
         requests.look(VainRequests::Clock::time_point() +
                       std::chrono::milliseconds(static_cast<int>(1e3 * pause_s * static_cast<double>(i + 1))));
@@ -91,6 +91,35 @@ TEST_CASE("requests last as long as a socket waits, or new sockets are refused a
     CHECK(duration_s({{{1, false, ""}}, {{2, false, ""}}, {{3, false, ""}}, {idle, {4, false, ""}}}) == 2.0);
     CHECK(duration_s({{waiting}, {}, {waiting}}) == 2.0);       // repeated at once
     CHECK(duration_s({{waiting}, {}, {waiting}}, 2.0) == 0.0);  // another request, later
+}
+
+TEST_CASE("a socket that exists for a part of the time is found if the kernel counts failed requests") {
+    const auto duration_with = [](std::uint64_t failures_per_look) {
+        std::uint64_t samples = 0, failed = 0;
+        VainRequests requests(
+            [&] {
+                return ++samples % 5 ? Sockets{} : Sockets{{samples, false, ""}};
+            },
+            [&] { return failed += failures_per_look; });
+        for (int look = 0; look < 4; ++look) requests.look(VainRequests::Clock::time_point(std::chrono::seconds(look)));
+        return requests.duration_s();
+    };
+    CHECK(duration_with(1000) == 2.0);  // the first look only reads the counter
+    CHECK(duration_with(0) == 0.0);
+}
+
+TEST_CASE("the kernel counts requests that are refused") {
+    std::istringstream text(
+        "Ip: Forwarding AttemptFails2\nIp: 1 7\n"
+        "Tcp: RtoAlgorithm AttemptFails EstabResets\nTcp: 1 225274 9\n");
+    CHECK(failed_requests(text) == 225274);
+    std::istringstream cut("Tcp: RtoAlgorithm AttemptFails\nTcp: 1\n");
+    CHECK(failed_requests(cut) == 0);
+    const std::uint64_t before = failed_requests();
+    const SocketAddress nowhere = socket_address("127.0.0.1", 1);
+    const Socket request = new_socket(AF_INET);
+    CHECK(connect(request.fd(), nowhere.get(), nowhere.length) != 0);
+    CHECK(failed_requests() > before);
 }
 
 TEST_CASE("the name of an address is that of the hosts file, and no name server is asked") {

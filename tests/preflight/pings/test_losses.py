@@ -106,6 +106,29 @@ def test_a_host_that_is_silent_in_the_second_pass_has_lost_these_pings():
 # ------------------------------------------------------------------------------------------------ other causes
 
 
+@pytest.mark.parametrize("level", ["quick", "full"])
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_replies_that_a_healthy_host_could_not_send_are_not_its_losses(level, is_counted):
+    """Replies to the lossy host n2 fill the send buffer of n1: it discards 6 replies to each host."""
+    hosts = simulated_hosts(4, level, at_hosts(2, 40))
+    discarded = 0
+    for one in hosts:
+        for row in one.snapshot.reach["second"]["pings"]:
+            if row[0] == "n1":
+                answered = min(row[7], 6)
+                row[7], discarded = row[7] - answered, discarded + answered
+    assert discarded >= 6
+    hosts[1].snapshot.reach["second"]["unsent"] = discarded if is_counted else 0
+    lossy = [("net.ping.loss", "n2", Outcome.FAIL)]
+    assert (detections(hosts) == lossy) == is_counted
+
+
+def test_replies_that_were_not_sent_do_not_hide_a_cable_that_loses_more():
+    hosts = simulated_hosts(8, "quick", at_hosts(2, 30))
+    hosts[2].snapshot.reach["second"]["unsent"] = 10
+    assert detections(hosts) == [("net.ping.loss", "n2", Outcome.FAIL)]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_lossy_cable_between_switches_names_no_single_host(seed):
     hosts = simulated_hosts(16, "full", lambda one, other: 0.9 if (one < 8) != (other < 8) else 1.0, seed)

@@ -37,7 +37,7 @@ class Case(NamedTuple):
             return reported(bed, folder, "--level", self.level)
 
 
-AT_ONCE = 2  # with four, healthy hosts lose pings more often
+AT_ONCE = 4
 CASES = {
     "5-both-full": Case("full", 5, "both", "WARN"),
     "60-rx-full": Case("full", 60, "rx", "FAIL"),

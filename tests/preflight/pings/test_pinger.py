@@ -283,6 +283,28 @@ def test_a_cut_off_host_does_not_try_everybody(monkeypatch):
     assert said["untried"] == 100 - program.HOPELESS
 
 
+@pytest.mark.parametrize(
+    ("text", "unsent"),
+    [
+        ("Ip: Forwarding\nIp: 1\nIcmp: InMsgs OutMsgs OutErrors\nIcmp: 9 8 7\nIcmpMsg: InType0\nIcmpMsg: 5\n", 7),
+        ("Icmp: InMsgs OutMsgs\nIcmp: 9 8\n", 0),
+        ("Icmp: InMsgs OutErrors\nIcmp: 9\n", 0),
+        ("Icmp: OutErrors", 0),
+        ("", 0),
+    ],
+)
+def test_replies_that_the_kernel_could_not_send_are_counted(text, unsent):
+    assert program.unsent_of(text) == unsent
+
+
+def test_only_replies_of_the_pass_are_reported(monkeypatch):
+    counts = iter([5, 12])
+    monkeypatch.setattr(program, "unsent_replies", lambda: next(counts))
+    monkeypatch.setattr(program, "output", Wire(9000))
+    table = [row("me", socket.gethostname(), "10.0.0.1"), row("b", "b", "10.0.0.2")]
+    assert program.reach(request(table, [1]))["unsent"] == 7
+
+
 # ------------------------------------------------------------------------------------------------ for real
 
 

@@ -185,7 +185,7 @@ def _without(nic: NicFact) -> str:
 def reach_of(hosts: Sequence[Host]) -> Reach | None:
     """Parse the results of all pingers; None if no pinger ran. Malformed entries are skipped.
 
-    Counts of the second pass replace those of the first.
+    Counts of the second pass replace those of the first, less those whose replies the target could not send.
     """
     if not any(host.snapshot.reach for host in hosts):
         return None
@@ -197,14 +197,17 @@ def reach_of(hosts: Sequence[Host]) -> Reach | None:
         name: _text(one.get("error", "the pinger did not run")) for name, one in results.items() if "pings" not in one
     }
     pings: dict[tuple[End, End], Ping] = {}
+    unsent: dict[str, int] = {}
     for name, one in results.items():
         pings |= {ping[:2]: ping for ping in _pings(name, one, known)}
         second = one.get("second")
-        for ping in _pings(name, second, known) if isinstance(second, Mapping) else ():
-            if ping[:2] in pings:
-                pings[ping[:2]] = _with_second(pings[ping[:2]], ping)
+        if isinstance(second, Mapping):
+            unsent[name] = _whole(second.get("unsent"))
+            for ping in _pings(name, second, known):
+                if ping[:2] in pings:
+                    pings[ping[:2]] = _with_second(pings[ping[:2]], ping)
     lookups = [_lookup(name, row) for name, one in results.items() for row in _rows(one, "names", 4)]
-    return Reach(targets, labels, left_out, [*pings.values()], lookups, silent)
+    return Reach(targets, labels, left_out, _without_unsent(pings.values(), unsent), lookups, silent)
 
 
 def _pings(host: str, document: Mapping[str, Any], known: Mapping[tuple[str, str], End]) -> Iterator[Ping]:
@@ -224,6 +227,26 @@ def _with_second(first: Ping, second: Ping) -> Ping:
     if second.kind and not first.kind:
         return first._replace(sent=second.sent, received=second.received, is_second=True)
     return second._replace(is_second=True)
+
+
+def _without_unsent(pings: Iterable[Ping], unsent: Mapping[str, int]) -> list[Ping]:
+    """Remove the pings of the second pass whose replies were not sent, by the number of such replies of each host.
+
+    Every CPU of a host has one send buffer for all replies. Those to a peer that ARP does not resolve fill it, and the
+    replies to all peers are then discarded. They are distributed evenly over the pairs, at most as many as a pair lost.
+    """
+    known = {one[:2]: one for one in pings}
+    to_host: dict[str, list[Ping]] = defaultdict(list)
+    for one in known.values():
+        if one.is_second and one.received < one.sent:
+            to_host[one.target.host].append(one)
+    for host, some in to_host.items():
+        left = unsent.get(host, 0)
+        for place, one in enumerate(sorted(some, key=lambda ping: ping.sent - ping.received)):
+            discarded = min(one.sent - one.received, -(-left // (len(some) - place)))
+            known[one[:2]] = one._replace(sent=one.sent - discarded)
+            left -= discarded
+    return [*known.values()]
 
 
 def unanswered(hosts: Sequence[Host]) -> frozenset[frozenset[str]]:

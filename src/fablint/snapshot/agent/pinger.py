@@ -16,6 +16,7 @@ import threading
 import time
 from contextlib import suppress
 from ipaddress import IPv4Address
+from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
 from fablint.snapshot.agent.machine import begin, output, say, stop, wait_for
@@ -259,8 +260,28 @@ def pairs(table: List[Dict[str, Any]], me: int, offsets: List[int]) -> List[Job]
     return found
 
 
+def unsent_of(counters: str) -> int:
+    """Return IcmpOutErrors of the text of /proc/net/snmp: ICMP messages without room in the send buffer; 0 if unknown.
+
+    All replies of a CPU share one send buffer. Replies to a peer wait in it while ARP looks for the MAC of that peer: a
+    few full-size ones fill it, and the replies to all other peers are discarded meanwhile.
+    """
+    rows = [line.split() for line in counters.splitlines() if line.startswith("Icmp:")]
+    with suppress(ValueError, IndexError):
+        return int(rows[1][rows[0].index("OutErrors")])
+    return 0
+
+
+def unsent_replies() -> int:
+    """Return the number of replies that this host could not send since its start."""
+    with suppress(OSError):
+        return unsent_of(Path("/proc/net/snmp").read_text())
+    return 0
+
+
 def reach(asked: Dict[str, Any]) -> Dict[str, Any]:
     """Run all pings and lookups; return the document of this host."""
+    before = unsent_replies()
     time.sleep(asked["pause_s"])
     try:
         task = Task(asked)
@@ -272,6 +293,7 @@ def reach(asked: Dict[str, Any]) -> Dict[str, Any]:
         "fablint_reach": 1,
         "pings": rows,
         "untried": len(task.jobs) - len(rows),
+        "unsent": unsent_replies() - before,
         "names": sorted(task.names),
         "neighbours": task.neighbours(),
     }

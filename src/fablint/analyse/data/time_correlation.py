@@ -10,6 +10,7 @@ with the design effect d = 1 + (m - 1) x mean of r (Kish, Survey Sampling, 1965)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Self
 
 import numpy as np
@@ -49,8 +50,8 @@ class TimedMeasurements:
     hosts: Codes
     path: Codes
 
-    def of(self, chosen: Mask | Codes) -> TimedMeasurements:
-        """Return some of the measurements."""
+    def of(self, chosen: Mask | Codes | slice) -> TimedMeasurements:
+        """Return some of the measurements; those of a slice are not copied."""
         return TimedMeasurements(self.started[chosen], self.slow[chosen], self.hosts[:, chosen], self.path[chosen])
 
 
@@ -74,18 +75,16 @@ class TimeCorrelation:
             return cls(np.zeros(0), np.zeros(1))
         wall = float(ordered.started[-1] - ordered.started[0])
         edges = wall * FINEST * 2.0 ** np.arange(int(-np.log2(FINEST)), dtype=np.float64)
-        count, both, first, second = (np.zeros(edges.size + 1) for _ in range(4))
+        counts = np.zeros((edges.size + 1, 2, 2))  # by distance, and whether the first and the second one is slow
         for offset in _offsets(ordered.slow.size):
-            one, other = (
-                ordered.of(np.arange(ordered.slow.size - offset)),
-                ordered.of(np.arange(offset, ordered.slow.size)),
-            )
-            unrelated = (one.path != other.path) & ~(one.hosts[:, None] == other.hosts[None]).any(axis=(0, 1))
+            one, other = ordered.of(slice(-offset)), ordered.of(slice(offset, None))
+            unrelated = one.path != other.path
+            for first, second in product(one.hosts, other.hosts):
+                unrelated &= first != second
             number = np.searchsorted(edges, (other.started - one.started)[unrelated], side="right")
-            a, b = one.slow[unrelated], other.slow[unrelated]
-            for total, weights in ((count, None), (both, a & b), (first, a), (second, b)):
-                total += np.bincount(number, weights=weights, minlength=total.size)
-        return cls(np.asarray(edges, dtype=np.float64), _falling(count, both, first, second))
+            both = 4 * number + 2 * one.slow[unrelated] + other.slow[unrelated]
+            counts += np.bincount(both, minlength=counts.size).reshape(counts.shape)
+        return cls(np.asarray(edges, dtype=np.float64), _falling(counts))
 
     def design_effect(self, set_of: TimedMeasurements) -> float:
         """Return the factor by which the number of slow ones of a set varies more than that of independent ones.
@@ -176,10 +175,12 @@ def _offsets(count: int) -> Codes:
     return ladder[ladder < count]
 
 
-def _falling(count: Floats, both: Floats, first: Floats, second: Floats) -> Floats:
-    """Return the (b,) correlations of two flags by their sums in each bin, made to fall from bin to bin."""
+def _falling(counts: Floats) -> Floats:
+    """Return the (b,) correlations of two flags by their (b, 2, 2) counts in each bin, made to fall from bin to bin."""
     from scipy.optimize import isotonic_regression
 
+    count, both = counts.sum(axis=(1, 2)), counts[:, 1, 1]
+    first, second = counts[:, 1].sum(axis=1), counts[:, :, 1].sum(axis=1)
     enough = count >= FEWEST_COMPARED
     if not enough.any():
         return np.zeros(count.size)

@@ -20,7 +20,7 @@ namespace {
 
 constexpr auto longest_pause = std::chrono::seconds(3);      // between two requests of one connection
 constexpr auto sample_pause = std::chrono::milliseconds(5);  // in which the library closes the socket and opens another
-constexpr int most_samples = 20;  // of one look: a third of the samples show the socket
+constexpr int most_samples = 20;                             // of one look: a third of the samples show the socket
 constexpr std::size_t digits_of_word = 8;
 
 // The kernel prints an address as 32-bit words of its own byte order, and a colon with the port after it.

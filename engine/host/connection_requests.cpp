@@ -20,7 +20,8 @@ namespace {
 
 constexpr auto longest_pause = std::chrono::seconds(3);      // between two requests of one connection
 constexpr auto sample_pause = std::chrono::milliseconds(5);  // in which the library closes the socket and opens another
-constexpr int most_samples = 20;                             // of one look: a third of the samples show the socket
+constexpr int most_samples = 5;                              // of one look: a third of the samples show the socket
+constexpr std::uint64_t many_failures = 100;  // since the last look: of a library that repeats requests at once
 constexpr std::size_t digits_of_word = 8;
 
 // The kernel prints an address as 32-bit words of its own byte order, and a colon with the port after it.
@@ -91,7 +92,7 @@ std::uint64_t failed_requests() {
 }
 
 void VainRequests::look(Clock::time_point now) {
-    int samples_left = has_new_failure() ? most_samples : 1;
+    int samples_left = has_many_failures() ? most_samples : 1;
     std::vector<UnconnectedSocket> sockets = sockets_();
     bool has_one = has_request(sockets);
     while (!has_one && --samples_left > 0) {
@@ -121,11 +122,11 @@ bool VainRequests::has_request(const std::vector<UnconnectedSocket>& sockets) {
     return found;
 }
 
-bool VainRequests::has_new_failure() {
+bool VainRequests::has_many_failures() {
     const std::uint64_t failed = failures_();
-    const bool has_more = failed_ && *failed_ != failed;
+    const bool has_many = failed_ && failed >= *failed_ + many_failures;
     failed_ = failed;
-    return has_more;
+    return has_many;
 }
 
 void VainRequests::forget() {

@@ -35,7 +35,8 @@ std::uint64_t failed_requests();
 
 // For how long this process has requested connections in vain. A library may repeat requests that are refused, each
 // with a new socket: a request within a short time after another one continues it. Such a socket exists for a part of
-// the time only; if the kernel has counted failed requests, one look therefore examines the sockets several times.
+// the time only; if the kernel has counted many failed requests, one look therefore examines the sockets several times.
+// A few are those of other processes.
 class VainRequests {
   public:
     using Clock = std::chrono::steady_clock;
@@ -53,7 +54,7 @@ class VainRequests {
 
   private:
     bool has_request(const std::vector<UnconnectedSocket>& sockets);
-    bool has_new_failure();
+    bool has_many_failures();
 
     Sockets sockets_;
     Failures failures_;

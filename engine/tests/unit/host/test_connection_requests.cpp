@@ -93,7 +93,7 @@ TEST_CASE("requests last as long as a socket waits, or new sockets are refused a
     CHECK(duration_s({{waiting}, {}, {waiting}}, 2.0) == 0.0);  // another request, later
 }
 
-TEST_CASE("a socket that exists for a part of the time is found if the kernel counts failed requests") {
+TEST_CASE("a socket that exists for a part of the time is found if the kernel counts many failed requests") {
     const auto duration_with = [](std::uint64_t failures_per_look) {
         std::uint64_t samples = 0, failed = 0;
         VainRequests requests(
@@ -105,7 +105,7 @@ TEST_CASE("a socket that exists for a part of the time is found if the kernel co
         return requests.duration_s();
     };
     CHECK(duration_with(1000) == 2.0);  // the first look only reads the counter
-    CHECK(duration_with(0) == 0.0);
+    CHECK(duration_with(10) == 0.0);    // requests of other processes
 }
 
 TEST_CASE("the kernel counts requests that are refused") {

@@ -20,7 +20,7 @@ namespace {
 
 constexpr auto longest_pause = std::chrono::seconds(3);      // between two requests of one connection
 constexpr auto sample_pause = std::chrono::milliseconds(5);  // in which the library closes the socket and opens another
-constexpr int most_samples = 5;                              // of one look: a third of the samples show the socket
+constexpr int most_samples = 4;                              // of one look: a third of the samples show the socket
 constexpr std::uint64_t many_failures = 100;  // since the last look: of a library that repeats requests at once
 constexpr std::size_t digits_of_word = 8;
 

@@ -98,7 +98,7 @@ TEST_CASE("a socket that exists for a part of the time is found if the kernel co
         std::uint64_t samples = 0, failed = 0;
         VainRequests requests(
             [&] {
-                return ++samples % 5 ? Sockets{} : Sockets{{samples, false, ""}};
+                return ++samples % 4 ? Sockets{} : Sockets{{samples, false, ""}};
             },
             [&] { return failed += failures_per_look; });
         for (int look = 0; look < 4; ++look) requests.look(VainRequests::Clock::time_point(std::chrono::seconds(look)));

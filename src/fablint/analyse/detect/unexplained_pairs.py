@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,7 @@ from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover_of
 from fablint.analyse.fit.modes import DISTANCE, MEMBER
 from fablint.analyse.settings import Settings
+from fablint.model import Placement
 
 HALF = 0.5  # share of slow measurements of a slow pair
 RATE = 0.01  # false strata of a run, over all views
@@ -52,12 +54,42 @@ class Stratum:
 
 
 @dataclass(frozen=True)
-class _Units:
-    """Pairs of hosts, the unit of evidence: the measurements of one pair share placement, connection and memory."""
+class _Strata:
+    """Strata of one kind, hosts or pairs of switches, with their pairs of hosts.
 
-    a: Codes  # (u,) codes of the hosts
-    b: Codes
-    slow: Mask  # (u,) whether at least half of the measurements are slow
+    A pair of hosts is the unit of evidence: its measurements share placement, connection and memory. Hosts with NICs on
+    several switches are a pair of hosts in several pairs of switches.
+    """
+
+    code: Codes  # (s,)
+    pairs: Codes  # (s,) pairs of hosts
+    slow: Codes  # (s,) those with at least half of their measurements slow
+    elsewhere: Floats  # (s,) share of slow pairs of hosts in all other strata
+
+    @classmethod
+    def of(cls, code: Codes, pair: Codes, slow: Mask, *, ends: int) -> Self:
+        """Return the strata of measurements.
+
+        Parameters
+        ----------
+        code
+            (k,) stratum of each measurement, below 0: none.
+        pair
+            (k,) its pair of hosts.
+        slow
+            (k,) whether it is slow.
+        ends
+            Strata that a pair of hosts is in.
+        """
+        width = int(pair.max()) + 1
+        strata, stratum = np.unique(code, return_inverse=True)
+        unit, inverse = np.unique(stratum.astype(np.int64) * width + pair, return_inverse=True)
+        is_slow = np.bincount(inverse, weights=slow) / np.bincount(inverse) >= HALF
+        of_stratum = unit // width
+        pairs, late = (np.bincount(units, minlength=strata.size) for units in (of_stratum, of_stratum[is_slow]))
+        elsewhere = (late.sum() // ends - late + 1.0) / (pairs.sum() // ends - pairs + 2.0)
+        named = strata >= 0
+        return cls(strata[named], pairs[named], late[named], np.minimum(elsewhere, 1.0)[named])
 
 
 def unexplained(
@@ -103,10 +135,10 @@ def unexplained(
     slow = residuals > limit
     strata: list[Stratum] = []
     open_cells = np.ones(slow.size, dtype=bool)
-    while (found := _worst(evidence, cells, slow, open_cells, residuals, RATE / views, started)) is not None:
-        stratum, own = found
+    while (worst := _worst(evidence, cells, slow, open_cells, residuals, RATE / views, started)) is not None:
+        stratum, is_own = worst
         strata.append(stratum)
-        open_cells &= ~own
+        open_cells &= ~is_own
     if evidence.placement.switches and (evidence.placement.switch < 0).any():
         return strata  # links shared with hosts without a switch are unknown
     of_slow_pairs = open_cells & slow & _in_slow_pairs(evidence, cells, slow)
@@ -141,49 +173,46 @@ def _worst(
     started: Floats | None,
 ) -> tuple[Stratum, Mask] | None:
     """Return the host or pair of switches whose slow pairs are least likely by chance, and a mask of its cells."""
-    placement, to = evidence.placement, evidence.pairs.destination(cells)
-    units = _units(placement.host[cells[0]][open_cells], placement.host[to][open_cells], slow[open_cells])
-    if units is None or not units.slow.any():
+    placement, ranks = evidence.placement, (cells[0], evidence.pairs.destination(cells))
+    a, b = (placement.host[rank].astype(np.int64) for rank in ranks)
+    considered = open_cells & (a != b)
+    if not (considered & slow).any():
         return None
-    hosts = len(placement.hosts)
-    strata = [np.concatenate([units.a, units.b])]
-    flags = np.tile(units.slow, 2)
-    measured = np.bincount(strata[0], minlength=hosts)
-    late = np.bincount(strata[0][flags], minlength=hosts)
-    host_switch = np.full(hosts, -1, dtype=np.int64)
-    host_switch[placement.host] = placement.switch
-    first_switch, second_switch = host_switch[units.a], host_switch[units.b]
-    size = max(1, len(placement.switches))
-    # With hosts without a switch, the links that the pairs of two switches share with them are unknown.
-    across = (
-        (first_switch >= 0) & (second_switch >= 0) & (first_switch != second_switch) & bool((host_switch >= 0).all())
+    path, pair = _switch_pairs(placement, ranks), unordered(a, b, len(placement.hosts))[considered]
+    of_hosts = _Strata.of(
+        np.concatenate([a[considered], b[considered]]), np.tile(pair, 2), np.tile(slow[considered], 2), ends=2
     )
-    key = unordered(first_switch, second_switch, size)
-    between, place = np.unique(key[across], return_inverse=True)
-    measured = np.concatenate([measured, np.bincount(place, minlength=between.size)])
-    late = np.concatenate([late, np.bincount(place[units.slow[across]], minlength=between.size)])
-    every, all_late = units.slow.size, int(units.slow.sum())
-    elsewhere = (all_late - late + 1.0) / (every - measured + 2.0)
-    p = upper_tail(late, measured, np.minimum(elsewhere, 1.0))
+    of_switches = _Strata.of(path[considered], pair, slow[considered], ends=1)
+    measured, late, elsewhere = (
+        np.concatenate([getattr(of_hosts, name), getattr(of_switches, name)]) for name in ("pairs", "slow", "elsewhere")
+    )
+    p = upper_tail(late, measured, elsewhere)
     p[(late < FEWEST) | (late < LEAST_SHARE * measured)] = 1.0
     worst = int(np.argmin(p))
     if p[worst] > rate / p.size:
         return None
-    own_host = worst if worst < hosts else -1
-    switches = None if worst < hosts else (int(between[worst - hosts] // size), int(between[worst - hosts] % size))
-    a, b = placement.host[cells[0]], placement.host[to]
-    if switches is None:
-        is_own = (a == own_host) | (b == own_host)
+    if worst < of_hosts.code.size:
+        host, switches = int(of_hosts.code[worst]), None
+        is_own = (a == host) | (b == host)
     else:
-        ends = np.sort(np.stack([placement.switch[cells[0]], placement.switch[to]]), axis=0)
-        is_own = (ends[0] == switches[0]) & (ends[1] == switches[1])
-    stratum = _stratum(own_host, switches, cells, slow & is_own & open_cells, is_own & open_cells, evidence, left)
+        code = int(of_switches.code[worst - of_hosts.code.size])
+        host, switches, is_own = -1, divmod(code, len(placement.switches)), path == code
+    stratum = _stratum(host, switches, cells, slow & is_own & open_cells, is_own & open_cells, evidence, left)
     if started is None:
         return stratum, is_own
     same_time = SameTime.of(_measurements(evidence, started, cells, slow), is_own)
-    usual = float(min(elsewhere[worst], 1.0))
-    is_explained = same_time.explains(stratum.slow, stratum.pairs, usual, rate / p.size)
+    is_explained = same_time.explains(stratum.slow, stratum.pairs, float(elsewhere[worst]), rate / p.size)
     return replace(stratum, explained_by=same_time if is_explained else None), is_own
+
+
+def _switch_pairs(placement: Placement, ranks: tuple[Codes, Codes]) -> Codes:
+    """Return the (k,) pairs of switches of senders and receivers; -1 on one switch.
+
+    With ranks without a switch, the links that the pairs of two switches share with them are unknown: -1 for all.
+    """
+    a, b = (placement.switch[rank].astype(np.int64) for rank in ranks)
+    is_across = (a != b) & bool((placement.switch >= 0).all())
+    return np.where(is_across, unordered(a, b, len(placement.switches)), -1)
 
 
 def _measurements(evidence: Evidence, started: Floats, cells: Cells, slow: Mask) -> TimedMeasurements:
@@ -195,18 +224,6 @@ def _measurements(evidence: Evidence, started: Floats, cells: Cells, slow: Mask)
         hosts=np.stack([placement.host[cells[0]], placement.host[to]]).astype(np.int64),
         path=unordered(placement.switch[cells[0]], placement.switch[to], len(placement.switches) + 1),
     )
-
-
-def _units(a: Codes, b: Codes, slow: Mask) -> _Units | None:
-    """Return the pairs of different hosts; None if there are none."""
-    across = a != b
-    if not across.any():
-        return None
-    low, high = np.minimum(a, b)[across].astype(np.int64), np.maximum(a, b)[across]
-    width = int(high.max()) + 1
-    unit, inverse, count = np.unique(low * width + high, return_inverse=True, return_counts=True)
-    share = np.bincount(inverse, weights=slow[across]) / count
-    return _Units(unit // width, unit % width, share >= HALF)
 
 
 def _pairs_of(evidence: Evidence, cells: Cells, mask: Mask) -> int:

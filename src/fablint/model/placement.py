@@ -119,6 +119,23 @@ class Placement:
         return apart if scope is None else apart & (self.strata(pairs) == _CODE[scope])
 
     @cached_property
+    def host_switches(self) -> tuple[tuple[str, ...], ...]:
+        """(hosts,) names of the switches of the ranks of each host, sorted; empty: unknown."""
+        return self._of_hosts(self.switch, self.switches)
+
+    @cached_property
+    def host_groups(self) -> tuple[tuple[str, ...], ...]:
+        """(hosts,) names of the groups of the ranks of each host, sorted; empty: unknown."""
+        return self._of_hosts(self.group, self.groups)
+
+    def _of_hosts(self, code: np.ndarray, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        """Return the (hosts,) names that the codes of the ranks of each host select."""
+        of_host: list[set[str]] = [set() for _ in self.hosts]
+        for host, number in np.unique(np.stack([self.host, code])[:, code >= 0], axis=1).T.tolist():
+            of_host[host].add(names[number])
+        return tuple(tuple(sorted(own)) for own in of_host)
+
+    @cached_property
     def switch_or_host(self) -> npt.NDArray[np.int32]:
         """(n,) `switch`, with a code of its own behind those of all switches for each host without a switch."""
         return np.where(self.switch >= 0, self.switch, len(self.switches) + self.host).astype(np.int32)

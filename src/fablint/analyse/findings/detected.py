@@ -196,7 +196,10 @@ def _in_series(detection: Detection, placement: Placement) -> tuple[ComponentRef
         return (of("gpu", *ends, title="PCIe slot"),)
     (host,) = ends[0].nodes
     gpus = _only_gpu(detection, placement)
-    switch = int(placement.switch[detection.ranks[0]])
+    switches = np.unique(placement.switch[detection.ranks])
+    switch = int(switches[0])
+    if switches.size > 1:  # no cable and no port is crossed by all of its messages
+        return (*gpus, of("nic", host, title="NIC")) if detection.kind == "host" else gpus
     if switch < 0:
         nic, *others = in_series(host)
         return (*gpus, nic, *others) if detection.kind == "host" else (*gpus, *others)

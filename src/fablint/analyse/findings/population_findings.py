@@ -40,19 +40,14 @@ def facts_of(run: Run, placement: Placement, host_facts: HostFacts) -> Facts:
     """What the run records of its hosts: one word per host, empty where it says nothing; the place of a host last."""
     nics = [(run.attributes.get("nics") or {}).get(host, ()) for host in placement.hosts]
     cores = dict(zip(run.rank_host, run.attributes.get("rank_cores") or (), strict=False))
-    switch = {
-        host: placement.switches[code] for host, code in zip(run.rank_host, placement.switch, strict=True) if code >= 0
-    }
-    groups = placement.groups
-    group = {host: groups[code] for host, code in zip(run.rank_host, placement.group, strict=True) if code >= 0}
     facts = {
         "NIC speed": ["/".join(sorted({_speed(nic) for nic in own})) for own in nics],
         "NIC type": ["/".join(sorted({str(nic.get("kind", "")) for nic in own})) for own in nics],
         "MTU": ["/".join(sorted({str(nic.get("mtu", "")) for nic in own})) for own in nics],
         "CPUs of a rank": [str(cores.get(host, "")) for host in placement.hosts],
         **_of_snapshots(host_facts, placement),
-        "group": [group.get(host, "") for host in placement.hosts],
-        "switch": [switch.get(host, "") for host in placement.hosts],
+        "group": ["/".join(names) for names in placement.host_groups],
+        "switch": ["/".join(names) for names in placement.host_switches],
     }
     return {name: values for name, values in facts.items() if any(values)}
 

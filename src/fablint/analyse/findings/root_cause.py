@@ -194,9 +194,9 @@ def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tup
     short = host if host in topology.host_switch else host.split(".")[0]
     end = next((f"{short}/{alias}" for alias in sorted(aliases) if f"{short}/{alias}" in topology.nic_switch), short)
     switch = topology.nic_switch.get(end) or topology.host_switch.get(short, "")
-    neighbours = tuple(
-        other for other in run.hosts if other != host and topology.host_switch.get(other.split(".")[0]) == switch
-    )
+    switch_of = {**topology.host_switch, **topology.nic_switch}
+    attached = {end.partition("/")[0] for end, beyond in switch_of.items() if beyond == switch}
+    neighbours = tuple(other for other in run.hosts if other != host and {other, other.split(".")[0]} & attached)
     port = topology.ports.get((switch, end), "")
     return Series(host, end.partition("/")[2] or nic, switch, port, neighbours if switch else ()), counted_nic
 

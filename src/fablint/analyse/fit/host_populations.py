@@ -101,16 +101,12 @@ def _is_slow_on_switches(pairs: Pairs, modes: Modes, placement: Placement, *, se
 def _without_switches(modes: Modes, placement: Placement) -> Modes | None:
     """Return the modes without the hosts of one whole switch, which is a candidate itself; None if one mode remains."""
     label = modes.label.copy()
-    switch = np.full(len(placement.hosts), -1, dtype=np.int64)
-    switch[placement.host] = placement.switch
+    hosts_of = [np.unique(placement.host[placement.switch == code]) for code in range(len(placement.switches))]
     for number in range(1, modes.count):
-        whole = [
-            code
-            for code in np.unique(switch[(label == number) & (switch >= 0)])
-            if (label[(switch == code) & (label >= 0)] == number).all()
-        ]
+        whole = [hosts for hosts in hosts_of if set(label[hosts].tolist()) - {-1} == {number}]
         if len(whole) <= MOST_WHOLE_SWITCHES:
-            label[np.isin(switch, whole)] = 0
+            for hosts in whole:
+                label[hosts[label[hosts] == number]] = 0
         if np.count_nonzero(label == number) < FEWEST_MEMBERS:
             label[label == number] = 0
     kept = np.unique(label[label >= 0])

@@ -78,7 +78,7 @@ def drawing(source: ReportSource) -> Drawing | None:
     _add_cables(drawn, topology, places, states)
     size = min(14.0, 0.8 * WIDTH / max(1, max(list(levels.values()).count(level) for level in set(levels.values()))))
     size = size if max(levels.values()) else 12.0
-    hosts = _hosts_of_switches(topology, source)
+    hosts = _hosts_of_switches(source)
     for name, (x, y) in places.items():
         style = f"switch {states.get(name, '')}".strip()
         drawn.dots.append(Dot(x, y, size, style, name, name, fold(hosts.get(name, ()), ", ")))
@@ -235,11 +235,14 @@ def _add_routes(drawn: Drawing, routes: list[Finding]) -> None:
         drawn.words += "; lines below hosts: pairs whose route has a finding"
 
 
-def _hosts_of_switches(topology: Topology, source: ReportSource) -> dict[str, list[str]]:
-    """Return the hosts of the run by their switch; those whose switch is not known under the empty name."""
+def _hosts_of_switches(source: ReportSource) -> dict[str, list[str]]:
+    """Return the hosts of the run by the switches of their ranks; those without a known switch under the empty name."""
     hosts = defaultdict(list)
-    for name in sorted(source.run.hosts, key=natural):
-        hosts[topology.host_switch.get(name) or topology.host_switch.get(name.split(".")[0]) or ""].append(name)
+    for name, switches in sorted(
+        zip(source.placement.hosts, source.placement.host_switches, strict=True), key=lambda host: natural(host[0])
+    ):
+        for switch in switches or ("",):
+            hosts[switch].append(name)
     return hosts
 
 

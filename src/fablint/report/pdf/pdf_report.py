@@ -265,10 +265,7 @@ class _Report:
         yield table(("host", "switch", "state") * columns, rows, (1.5, 1.1, 1.5) * columns)
 
     def _switches(self) -> list[str]:
-        names = [""] * len(self.run.hosts)
-        for host, switch in zip(self.placement.host, self.placement.switch, strict=True):
-            names[host] = self.placement.switches[switch] if switch >= 0 else "-"
-        return names
+        return [", ".join(names) or "-" for names in self.placement.host_switches]
 
     def _states(self) -> dict[str, _HostState]:
         """The gravest state of each host among the findings; of a host of none, those of its routes."""

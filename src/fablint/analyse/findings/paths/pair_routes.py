@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -184,19 +185,18 @@ def off_slow_paths(
             effects |= dict.fromkeys(finding.directions, finding.effect)
     if not effects and not losses:
         return list(findings)
-    of = {
-        host: placement.switches[code]
-        for host, code in zip(_names(placement), placement.switch.tolist(), strict=True)
-        if code >= 0
-    }
+    of = dict(zip(placement.hosts, placement.host_switches, strict=True))
 
     def explained(finding: Finding) -> bool:
         if finding.component != "route" or finding.quantity != "bandwidth" or finding.effect is None:
             return False
-        paths = {(of.get(a, ""), of.get(b, "")) for a, b in finding.directions}
-        known = [effects.get(path, _shortest_path_loss(path, losses, routes)) for path in paths]
-        slow = [loss for loss in known if loss is not None]
-        return len(slow) == len(paths) > 0 and 1 + finding.effect >= (1 + max(slow)) * (1 - settings.loss_in_scope)
+        slow = []
+        for a, b in finding.directions:
+            paths = product(of.get(a, ()), of.get(b, ()))  # several between hosts with NICs on several switches
+            known = [effects.get(path, _shortest_path_loss(path, losses, routes)) for path in paths]
+            slow.append(min((loss for loss in known if loss is not None), default=None))
+        most = [loss for loss in slow if loss is not None]
+        return len(most) == len(slow) > 0 and 1 + finding.effect >= (1 + max(most)) * (1 - settings.loss_in_scope)
 
     return [finding for finding in findings if not explained(finding)]
 
@@ -222,11 +222,6 @@ def _shortest_path_loss(path: tuple[str, str], losses: Mapping[int, float], rout
     src, dst = (routes.codes((name,)) for name in path)
     _, links, shares = routes.exposure(src, dst)
     return min((losses[link] for link in links[shares >= MEDIAN_SHARE].tolist() if link in losses), default=None)
-
-
-def _names(placement: Placement) -> list[str]:
-    """(n,) host of each rank."""
-    return [placement.hosts[code] for code in placement.host.tolist()]
 
 
 def _unidirectional_route(view: ViewResult, pair: SlowPair, placement: Placement) -> Finding:

@@ -32,6 +32,17 @@ TABLES = {
     f"{PACKAGE}/store/importing": "a tool whose output is read each",
 }
 
+# Texts with dots that are not names of hosts.
+OTHER_TEXTS = {
+    "cluster/schedulers/pbs_job.py": "PBS job 4711.server",
+    "cluster/schedulers/submission.py": "PBS job 4711.server",
+    "measure/launcher_choice.py": "file mpicxx.mpich",
+    "preflight/checks/gpu/gpu_log.py": "PCI address 0000:3b:00.0",
+    "preflight/checks/infiniband/ports.py": "PCI address 0000:3b:00.0",
+    "store/checksums.py": "chunk c.0.1",
+}
+SPLITS = {"partition", "rpartition", "split", "rsplit", "find", "index"}
+
 SOURCES = {".py", ".cpp", ".hpp", ".inc", ".c", ".sh"}
 
 
@@ -126,3 +137,16 @@ def test_public_functions_have_a_docstring() -> None:
                     item.name for item in node.body if isinstance(item, ast.FunctionDef) and ast.get_docstring(item)
                 }
     assert [name for path in modules_of_package() for name in undocumented(path, methods)] == []
+
+
+def test_no_other_module_takes_a_host_name_apart():
+    """Programs that are sent to hosts (`snapshot/agent`) import nothing of fablint."""
+    found = set()
+    for path in modules_of_package():
+        name = path.relative_to(PACKAGE).as_posix()
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+            is_split = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SPLITS
+            if is_split and node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == ".":
+                found.add(name)
+    found = {name for name in found if not name.startswith("snapshot/agent/")}
+    assert found == {*OTHER_TEXTS, "model/host_name.py"}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from fablint.act.host_findings import HostFindings
 from fablint.act.short_texts import check_of, part_of
 from fablint.model import Finding, State
+from fablint.model.host_name import HostNames
 from fablint.model.names import fold, printable
 
 SCHEDULERS = ("slurm", "pbs")
@@ -18,7 +19,6 @@ MOST_LETTERS = 60  # of a reason; `sinfo -R` shows the first 20, which is why th
 _ROUNDING = 1e-9  # 29 % of 100 hosts are 29
 _BY = " (fablint)"  # a site returns only hosts to service that this took out
 _QUOTES = re.compile("[\"'`\\\\]")
-_ADDRESS = re.compile(r"[\d.]+")
 
 
 class Drain(NamedTuple):
@@ -74,17 +74,14 @@ def drains(source: HostFindings) -> list[Drain]:
     return [Drain(reason, hosts) for reason, hosts in found.items()]
 
 
-def drain_command(drain: Drain, scheduler: str) -> str:
-    """One line for a shell."""
+def drain_command(drain: Drain, scheduler: str, hosts: Iterable[str] = ()) -> str:
+    """One line for a shell; `hosts` are all hosts, as far as they are known."""
     reason = shlex.quote(drain.reason)
     if scheduler == "pbs":
         return f"pbsnodes -o -C {reason} {shlex.join(drain.hosts)}"
-    return f"scontrol update NodeName={shlex.quote(fold(map(_short, drain.hosts)))} State=DRAIN Reason={reason}"
-
-
-def _short(host: str) -> str:
-    """As Slurm calls its nodes."""
-    return host if _ADDRESS.fullmatch(host) else host.partition(".")[0]
+    names = HostNames([*drain.hosts, *hosts])
+    nodes = fold(map(names.shortest, drain.hosts))
+    return f"scontrol update NodeName={shlex.quote(nodes)} State=DRAIN Reason={reason}"
 
 
 def _reason(findings: Sequence[Finding]) -> str:

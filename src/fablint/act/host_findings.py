@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from fablint.act.short_texts import said_by
 from fablint.errors import UsageError
 from fablint.model import Finding, State
-from fablint.model.names import one_spelling
+from fablint.model.host_name import one_spelling
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # that may be part of a command
 _WHOLE = "host.snapshot"  # the check that says that a host was not looked at as a whole

@@ -82,6 +82,7 @@ def diagnose(
     method.
     """
     settings = settings or Settings()
+    topology = topology.named_as(run.hosts) if topology is not None else None
     topology, misplaced, wiring_notes = _wiring(run, topology, settings)
     placement = Placement.of(run, topology)
     routes = routes_of(topology) if topology and topology.cables and placement.switches else None

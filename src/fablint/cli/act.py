@@ -149,7 +149,8 @@ def _contents(source: HostFindings, scheduler: str, *, with_warnings: bool) -> d
     """Return the content of each section; None for the hostfile where the hosts are not known."""
     from fablint.act import drain_command, drains, ticket_text
 
-    commands = [{**drain._asdict(), "command": drain_command(drain, scheduler)} for drain in drains(source)]
+    hosts = source.hosts or ()
+    commands = [{**drain._asdict(), "command": drain_command(drain, scheduler, hosts)} for drain in drains(source)]
     return {
         "drain": commands,
         "hostfile": None if source.hosts is None else source.left(with_warnings=with_warnings),

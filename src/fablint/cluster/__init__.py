@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from fablint.cluster.host_names import Roster
 from fablint.cluster.host_selection import current_job, find_hosts, unresolvable
 from fablint.cluster.host_states import host_states
 from fablint.cluster.job_end import why_job_ended
-from fablint.cluster.remote_run import everywhere, is_here
+from fablint.cluster.remote_run import everywhere
 from fablint.cluster.schedulers.registry import SCHEDULERS, find_scheduler, scheduler_of, tail, wait
 from fablint.cluster.schedulers.scheduler import Job, JobRequest, JobState, Scheduler
 from fablint.cluster.schedulers.submission import find_job, known_jobs
@@ -16,7 +15,6 @@ __all__ = [
     "Job",
     "JobRequest",
     "JobState",
-    "Roster",
     "Scheduler",
     "current_job",
     "everywhere",
@@ -24,7 +22,6 @@ __all__ = [
     "find_job",
     "find_scheduler",
     "host_states",
-    "is_here",
     "known_jobs",
     "scheduler_of",
     "tail",

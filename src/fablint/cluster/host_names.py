@@ -1,9 +1,8 @@
-"""Names of hosts: unfolding of lists, and matching of `n01` and `n01.site.org`."""
+"""Names of hosts: unfolding of lists."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from fablint.model.names import expanded, quoted, refuse_too_many
 
@@ -35,18 +34,3 @@ def unfold(nodelist: str) -> tuple[str, ...]:
 def _items(nodelist: str) -> list[str]:
     """Items between the commas outside of brackets: ClusterShell would sort the whole list."""
     return [item.strip() for item in _ITEM.findall(nodelist) if item.strip()]
-
-
-class Roster:
-    """Hosts that can be looked up by their full name or by the part before the first dot."""
-
-    def __init__(self, hosts: Sequence[str]) -> None:
-        self._full = {host: host for host in hosts}
-        self._short: dict[str, str | None] = {}
-        for host in hosts:
-            short = host.split(".")[0]
-            self._short[short] = None if short in self._short else host
-
-    def find(self, name: str) -> str | None:
-        """Host as the roster spells it; None if it is not listed, or if two hosts have the same short name."""
-        return self._full.get(name) or self._short.get(name.split(".")[0])

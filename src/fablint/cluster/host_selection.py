@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fablint.cluster.host_names import Roster
 from fablint.cluster.hostfile import read_hostfile
 from fablint.cluster.schedulers import pbs_job, slurm_job
 from fablint.errors import UsageError
 from fablint.model import Allocation
+from fablint.model.host_name import HostNames
 from fablint.model.names import fold
 from fablint.system import System
 
@@ -67,14 +67,14 @@ def find_hosts(
 
 def _absent(allocation: Allocation, hosts: Sequence[str]) -> list[str]:
     """Hosts that are not in the allocation; [] if none of `hosts` is."""
-    roster = Roster(allocation.hosts)
+    roster = HostNames(allocation.hosts, complete=True)
     strangers = [host for host in hosts if roster.find(host) is None]
     return strangers if len(strangers) < len(hosts) else []
 
 
 def _without(allocation: Allocation, exclude: Sequence[str], absent: Sequence[str]) -> tuple[Allocation, list[str]]:
     """Allocation without these hosts, and the absent hosts that are not excluded. Raises UsageError for others."""
-    absent_roster = Roster(absent)
+    absent_roster = HostNames(absent, complete=True)
     out = set(_members(allocation, [name for name in exclude if absent_roster.find(name) is None], "--exclude"))
     gone = {host for name in exclude if (host := absent_roster.find(name)) is not None}
     remaining = tuple(host for host in allocation.hosts if host not in out)
@@ -123,7 +123,7 @@ def _restricted(allocation: Allocation, hosts: Sequence[str], room: Mapping[str,
 
 def _members(allocation: Allocation, names: Sequence[str], option: str) -> list[str]:
     """Hosts as the allocation spells them."""
-    roster = Roster(allocation.hosts)
+    roster = HostNames(allocation.hosts, complete=True)
     members = [roster.find(name) for name in names]
     foreign = [name for name, host in zip(names, members, strict=True) if host is None]
     if foreign:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from fablint.cluster.host_names import Roster, is_host
+from fablint.cluster.host_names import is_host
 from fablint.cluster.schedulers.pbs_job import loaded
 from fablint.model import HostState
+from fablint.model.host_name import HostNames
 from fablint.system import System
 
 Word = Literal["idle", "busy", "drained", "down", "unknown"]
@@ -56,7 +57,7 @@ def host_states(system: System, hosts: Sequence[str] = ()) -> list[HostState]:
         return states
     trouble = next(iter(done.errors.splitlines()), f"exit status {done.status}")
     missing = f"{name} does not know it" if done.status == 0 else f"{name} does not answer: {trouble}"
-    roster = Roster([state.host for state in states])
+    roster = HostNames([state.host for state in states], complete=True)
     by_name = {state.host: state for state in states}
     by_host = ((host, by_name.get(roster.find(host) or "")) for host in hosts)
     return [

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fablint.cluster import output_framing
-from fablint.cluster.host_names import Roster
 from fablint.cluster.output_framing import Replies
 from fablint.model import Answer
+from fablint.model.host_name import HostNames
 from fablint.system import System
 
 # A host has a task for each of its chunks; the first task to create its folder does the work.
@@ -32,7 +32,7 @@ def over_pbsdsh(system: System, hosts: Sequence[str], argv: Sequence[str], text:
 
 
 def _answers(folder: Path, hosts: Sequence[str], timeout_s: float) -> dict[str, Answer]:
-    roster = Roster(hosts)
+    roster = HostNames(hosts, complete=True)
     answers: dict[str, Answer] = {}
     for file in sorted(folder.glob("host-*/answer")):
         host = roster.find(file.parent.name.removeprefix("host-"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from fablint.cluster import output_framing
@@ -11,7 +10,7 @@ from fablint.cluster.pbsdsh import over_pbsdsh
 from fablint.cluster.srun import over_srun
 from fablint.cluster.ssh import over_ssh
 from fablint.model import Allocation, Answer
-from fablint.system import System
+from fablint.system import System, is_here
 
 
 def everywhere(
@@ -38,11 +37,6 @@ def everywhere(
     return [
         replies.answers.get(host) or Answer(host, error=replies.silent.get(host) or "does not answer") for host in hosts
     ]
-
-
-def is_here(host: str) -> bool:
-    """Whether this is the local host."""
-    return host == "localhost" or host.split(".")[0] == os.uname().nodename.split(".")[0]
 
 
 def _run_locally(system: System, host: str, argv: Sequence[str], text: str, timeout_s: float) -> Replies:

@@ -10,10 +10,10 @@ import re
 from collections.abc import Sequence
 
 from fablint.cluster import output_framing
-from fablint.cluster.host_names import Roster
 from fablint.cluster.host_states import host_states
 from fablint.cluster.output_framing import Replies
 from fablint.model import Answer
+from fablint.model.host_name import HostNames
 from fablint.model.names import fold
 from fablint.system import System
 
@@ -74,7 +74,7 @@ def parsed(hosts: Sequence[str], lines: Sequence[str], limit_s: float, otherwise
     for line in lines:
         if found := _LABELLED.fullmatch(line):
             tasks.setdefault(found[1], []).append(found[2])
-    roster = Roster(hosts)
+    roster = HostNames(hosts, complete=True)
     aborted = any(_ABORTED in line for line in lines)
     answers: dict[str, Answer] = {}
     for task_lines in tasks.values():

@@ -11,7 +11,8 @@ from fablint.discover.cabling import build_cabling
 from fablint.discover.facts import TRUST, Attachment, Facts, Origin, SwitchFact, Wire
 from fablint.discover.next_hops import find_routing
 from fablint.model import ComponentRef, EvidenceRecord, Finding, State, Switch, Topology
-from fablint.model.names import natural, one_spelling
+from fablint.model.host_name import one_spelling
+from fablint.model.names import natural
 from fablint.model.verdict import advise, seen
 from fablint.snapshot import NicFact
 from fablint.snapshot.fabric_nics import fabric_nics

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import lru_cache
 
@@ -138,29 +138,6 @@ def quoted(text: str) -> str:
 def beginning(text: str) -> str:
     """First characters of a text, in one line."""
     return printable(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
-
-
-def one_spelling(requested: Iterable[str], reported: Iterable[str]) -> Callable[[str], str]:
-    """Function that makes `nid1.site.org` and `nid1` one name: the requested one, else the shorter.
-
-    Parameters
-    ----------
-    requested
-        Names as the user or the launcher gave them.
-    reported
-        Names as hosts and sources spell them.
-    """
-    spellings = dict.fromkeys(requested)
-    by_short: dict[str, str] = {}
-    for name in [*spellings, *sorted(reported, key=len)]:
-        by_short.setdefault(name.partition(".")[0], name)
-
-    def spell(name: str) -> str:
-        short = name.partition(".")[0]
-        known = by_short.get(short, name)
-        return known if name not in spellings and short in (name, known) else name  # of two long names both stay
-
-    return spell
 
 
 def plural(count: int, word: str) -> str:

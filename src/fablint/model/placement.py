@@ -23,7 +23,7 @@ _STRATUM = np.array(
 class Placement:
     """Where every rank is. A code is a position in the tuple of names of the same kind.
 
-    Hosts are also found in the topology by the first label of their name: a run's `h00.site.org` as `h00`.
+    Hosts are found in the topology by any of their names (`HostNames`): a run's `h00.site.org` as `h00`.
     """
 
     host: np.ndarray  # (n,) int32, index into `hosts`
@@ -161,14 +161,14 @@ def _locate(
     """(n,) position of each rank's host in the topology, and the switch of each rank ('': not known)."""
     if topology is None:
         return np.full(host.size, -1, dtype=np.int32), [""] * host.size
+    topology = topology.named_as(hosts)
     position = {name: index for index, name in enumerate(topology.host_switch)}
-    located = [position.get(name, position.get(name.split(".")[0], -1)) for name in hosts]
+    located = [position.get(name, -1) for name in hosts]
     attached = [*topology.host_switch.values(), ""]
     at = [attached[located[code]] for code in host]
     if topology.nic_switch:
         for rank, (code, nic) in enumerate(zip(host, rank_nics, strict=True)):
-            names = f"{hosts[code].split('.')[0]}/{nic}", f"{hosts[code]}/{nic}"
-            at[rank] = next((topology.nic_switch[name] for name in names if name in topology.nic_switch), at[rank])
+            at[rank] = topology.nic_switch.get(f"{hosts[code]}/{nic}", at[rank])
     return np.array(located, dtype=np.int32)[host], at
 
 

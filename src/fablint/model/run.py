@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -186,6 +186,25 @@ class Run:
         """Host name of every rank."""
         hosts = self.hosts
         return [hosts[index] for index in self.attributes["rank_host"]]
+
+    def renamed(self, names: Mapping[str, str]) -> Run:
+        """Return the run with other names for its hosts: `names` has them by the present names."""
+        if all(names.get(host, host) == host for host in self.hosts):
+            return self
+        tables = {key: self.attributes[key] for key in ("nics",) if self.attributes.get(key)}
+        counters = self.attributes.get("counters") or {}
+        lost = [{**entry, "host": names.get(entry["host"], entry["host"])} for entry in self.attributes.get("lost", ())]
+
+        def by_host(table: Mapping[str, Any]) -> dict[str, Any]:
+            return {names.get(host, host): value for host, value in table.items()}
+
+        changed = {
+            "hosts": [names.get(host, host) for host in self.hosts],
+            **{key: by_host(table) for key, table in tables.items()},
+            **({"counters": {when: by_host(table) for when, table in counters.items()}} if counters else {}),
+            **({"lost": lost} if lost else {}),
+        }
+        return replace(self, attributes={**self.attributes, **changed})
 
     def row(self, name: str) -> Row:
         """Return the row `name`, which must exist."""

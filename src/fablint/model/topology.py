@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
+
+from fablint.model.host_name import HostNames
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,29 @@ class Topology:
     nic_switch: Mapping[str, str] = field(default_factory=dict)  # "HOST/NIC": switch, where a host has several
     ports: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (switch, what is at the other end): its port
     inferred: bool = False  # inferred from the measured times, not declared
+
+    def named_as(self, hosts: Iterable[str]) -> Topology:
+        """Return the topology with the names that `hosts` gives its hosts; others keep theirs."""
+        matches = HostNames(self.host_switch, complete=True).matched(hosts)
+        names = {known: name for name, known in matches.items() if known != name}
+        if not names:
+            return self
+
+        def spell(end: str) -> str:
+            host, slash, nic = end.partition("/")
+            return f"{names.get(host, host)}{slash}{nic}"
+
+        tables = {
+            switch: {spell(host): onward for host, onward in table.items()}
+            for switch, table in self.routing.tables.items()
+        }
+        return replace(
+            self,
+            host_switch={spell(host): switch for host, switch in self.host_switch.items()},
+            nic_switch={spell(end): switch for end, switch in self.nic_switch.items()},
+            ports={(switch, spell(end)): port for (switch, end), port in self.ports.items()},
+            routing=replace(self.routing, tables=tables),
+        )
 
     def group_of(self, host: str) -> str:
         """Group of a host; the switch's own name where no groups were declared."""

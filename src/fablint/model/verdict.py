@@ -63,6 +63,23 @@ def advise(kind: str, *components: ComponentRef, **values: Value) -> tuple[Actio
     return (Action(kind=kind, components=components, values=values),)
 
 
+def respelled(item: Any, names: Mapping[str, str]) -> Any:
+    """Return a finding, or a part of it, with other names for its hosts: `names` has them by the present names.
+
+    Names are in the tuples and mappings of a finding; its other texts are kinds, labels and reasons.
+    """
+    if isinstance(item, BaseModel):
+        known = {field: getattr(item, field) for field in type(item).model_fields}
+        new = {field: value if isinstance(value, str) else respelled(value, names) for field, value in known.items()}
+        changed = {field: value for field, value in new.items() if value != known[field]}
+        return item.model_copy(update=changed) if changed else item
+    if isinstance(item, tuple):
+        return tuple(respelled(value, names) for value in item)
+    if isinstance(item, Mapping):
+        return {key: respelled(value, names) for key, value in item.items()}
+    return names.get(item, item) if isinstance(item, str) else item
+
+
 class FormerState(Data):
     """The state of a suppressed finding before, and what the site file says about it."""
 

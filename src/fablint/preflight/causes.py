@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from fablint.model.host_name import HostName
 from fablint.model.names import switch_name
 from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight.base import Check
@@ -104,7 +105,7 @@ def _name_servers(_: Fleet, host: Host) -> Iterator[str]:
 
 def _racks(_: Fleet, host: Host) -> Iterator[str]:
     """Yield the name before its last number: `r12` of `r12n03`, `x1000c0` of an xname."""
-    short = host.name.partition(".")[0]
+    short = HostName(host.name).short
     found = _XNAME.fullmatch(short) or _LAST_NUMBER.fullmatch(short)
     yield found[1] if found else ""
 

@@ -24,6 +24,8 @@ class Fleet:
     fabric_before: Sequence[Snapshot] = ()  # earlier outputs: the last, of an hour ago, of a day ago
 
     def __post_init__(self) -> None:
+        if self.topology is not None:
+            self.topology = self.topology.named_as([*(host.name for host in self.hosts), *self.silent])
         boards = usual_boards(host.built for host in self.hosts)
         for host in self.hosts:
             host.boards = boards

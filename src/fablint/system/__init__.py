@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from fablint.errors import UsageError
+from fablint.model.host_name import HostName
 from fablint.system.process import Process
 
 PRIVATE_FOLDER = 0o700
@@ -105,6 +106,17 @@ def no_collection() -> Iterator[None]:
             gc.unfreeze()  # all objects are old now: the next collection does not scan them
         if was:
             gc.enable()
+
+
+def is_here(host: str) -> bool:
+    """Return whether a name is one of this machine, so that no other program is needed to start something on it.
+
+    The same name in another domain may be another machine.
+    """
+    name = HostName(host)
+    if name.is_address:
+        return name.key == "::1" or name.key.startswith("127.")
+    return name.stems[-1] == "localhost" or name.is_same(HostName(os.uname().nodename))
 
 
 def _forked(index: int) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import UsageError
 from fablint.model import Run, Scope, Topology
+from fablint.model.host_name import HostNames
 from fablint.workflows.run_files import (
     FINDINGS,
     INTRA_NODE,
@@ -62,16 +63,19 @@ def diagnose(
     from fablint.analyse import diagnose as diagnose_run, with_additional, with_missing_levels
     from fablint.analyse.findings.additional import without_known_faults
 
-    if topology is not None and not any({host, host.split(".")[0]} & set(topology.host_switch) for host in run.hosts):
+    topology = topology.named_as(run.hosts) if topology is not None else None
+    if topology is not None and topology.host_switch.keys().isdisjoint(run.hosts):
         raise UsageError(
             f"{topology.source or 'the topology'} names none of the {len(run.hosts)} hosts of the run, such as"
             f" {run.hosts[0]}",
             "give the topology of this fabric, with the names that fablint show prints",
         )
     known = load_verdict(own_file(run, FINDINGS))
-    additional = known.findings if known is not None else ()
+    additional = _named_as(run, known.findings) if known is not None else ()
     host_facts = load_host_facts(run)
-    diagnosis = diagnose_run(with_own_counters(run), topology, others=(*others, *additional), host_facts=host_facts)
+    facts = {name: host_facts[host] for host, name in run_names(run, host_facts).items()}
+    others = (*_named_as(run, others), *additional)
+    diagnosis = diagnose_run(with_own_counters(run), topology, others=others, host_facts=facts)
     diagnosis = with_additional(diagnosis, additional, known) if known is not None else diagnosis
     diagnosis = with_missing_levels(diagnosis, missing_levels(run))
     site = site or own_file(run, SITE)
@@ -80,6 +84,20 @@ def diagnose(
     diagnosis = _with_thresholds(diagnosis, run, load_thresholds(site))
     known_faults = load_known_faults(site, today)
     return without_known_faults(diagnosis, known_faults.valid, known_faults.expired)
+
+
+def run_names(run: Run, names: Iterable[str]) -> Mapping[str, str]:
+    """Return the name that the run has for each host of a list, as far as the host is in the run."""
+    return HostNames(run.hosts).matched(names)
+
+
+def _named_as(run: Run, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return findings from outside the measurement with the names that the run has for its hosts."""
+    from fablint.model.verdict import respelled
+
+    names = run_names(run, (node for finding in findings for node in finding.nodes))
+    changed = {name: own for name, own in names.items() if name != own}
+    return tuple(respelled(finding, changed) for finding in findings) if changed else tuple(findings)
 
 
 def _with_thresholds(diagnosis: Diagnosis, run: Run, thresholds: Sequence[Threshold]) -> Diagnosis:
@@ -122,6 +140,7 @@ def compare_runs(old: Run, new: Run, topology: Path | None, margin: float) -> Ru
     """
     from fablint.analyse.changes import RunResult, compare_runs as compare_results
 
+    old = old.renamed(run_names(new, old.hosts))
     if not set(old.hosts) & set(new.hosts):
         raise UsageError(
             f"the runs have no host in common: {old.hosts[0]} is in the old one, {new.hosts[0]} in the new one",

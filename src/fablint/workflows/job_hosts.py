@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 
 from fablint.errors import IncompleteError, UsageError
 from fablint.model import Allocation, Run, Slots
+from fablint.model.host_name import HostName, HostNames
 from fablint.model.names import fold
-from fablint.system import System
+from fablint.system import System, is_here
 
 _SHOWN = 4  # hosts in the example of a PBS request, which cannot be folded
 
@@ -25,23 +25,24 @@ def slots_of_job(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
     UsageError
         The job lacks some of the hosts, or has ended.
     """
-    from fablint.cluster import Roster, current_job
+    from fablint.cluster import current_job
 
     job = current_job(system)
     if job is None:
         return tuple(slots)
-    roster = Roster(job.hosts)
+    roster = HostNames(job.hosts, complete=True)
     absent = [slot.host for slot in slots if roster.find(slot.host) is None]
-    if absent and not all(_is_here(slot.host) for slot in slots):
+    if absent and not all(is_here(slot.host) for slot in slots):
         raise _absent(job, absent, [slot.host for slot in slots])
-    return tuple(replace(slot, host=roster.find(slot.host) or _short(slot.host)) for slot in slots)
+    return tuple(replace(slot, host=roster.find(slot.host) or HostName(slot.host).short) for slot in slots)
 
 
 def refuse_misplaced(run: Run, slots: Sequence[Slots]) -> None:
     """Raise IncompleteError where a launcher placed a rank on another host than `slots` says."""
     requested = [slot.host for slot in slots for _ in range(slot.ranks)]
+    names = HostNames(requested, complete=True)
     for rank, (host, actual) in enumerate(zip(requested, run.rank_host, strict=False)):
-        if host.partition(".")[0] != actual.partition(".")[0]:
+        if not HostName(host).is_same(HostName(actual)) and names.find(actual) != host:
             raise IncompleteError(
                 f"rank {rank} ran on {actual} and not on {host}: the launcher did not follow the list of hosts",
                 "write hosts as they call themselves, and start from where all can be reached",
@@ -63,11 +64,3 @@ def _request(scheduler: str, hosts: Sequence[str]) -> str:
     names = list(dict.fromkeys(hosts))
     more = "+..." if len(names) > _SHOWN else ""
     return f"qsub -I -l select={'+'.join(f'1:host={name}' for name in names[:_SHOWN])}{more}"
-
-
-def _is_here(host: str) -> bool:
-    return _short(host) == _short(os.uname().nodename)
-
-
-def _short(host: str) -> str:
-    return host.partition(".")[0]

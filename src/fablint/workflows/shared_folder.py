@@ -9,7 +9,7 @@ from tempfile import NamedTemporaryFile
 
 from fablint.errors import IncompleteError, UsageError
 from fablint.model import Allocation, Slots
-from fablint.system import System
+from fablint.system import System, is_here
 
 _ANSWER_S = 8.0
 _UNSEEN = "fablint: unseen"
@@ -34,7 +34,7 @@ def explain_unshared(system: System, folder: Path, slots: Sequence[Slots]) -> No
 
 def _unshared(system: System, folder: Path, slots: Sequence[Slots]) -> tuple[str, str] | None:
     """Return what is wrong and what to do about it; None where the folder is shared."""
-    from fablint.cluster import current_job, everywhere, is_here
+    from fablint.cluster import current_job, everywhere
 
     if not slots or is_here(slots[0].host):
         return None

@@ -15,7 +15,7 @@ from fablint.plan.schedule.bisection import halves
 
 def bisected(groups: list[list[int]], left_out=(), each: int = 1, **how):
     request = asked(topology(*groups), each)
-    return halves(request.placement(), request.rank_hosts, request.topology, left_out, **how)
+    return halves(request.placement(), request.rank_hosts, left_out, **how)
 
 
 def test_whole_groups_make_equal_halves():
@@ -46,7 +46,7 @@ def test_what_has_no_halves_is_refused(groups, message):
 
 def test_the_bottleneck_is_unknown_without_a_topology():
     with pytest.raises(UsageError, match="give a --topology"):
-        halves(asked(4).placement(), asked(4).rank_hosts, asked(4).topology)
+        halves(asked(4).placement(), asked(4).rank_hosts)
 
 
 def test_unequal_halves_leave_hosts_idle():
@@ -65,7 +65,7 @@ def test_hosts_that_are_left_out_do_not_count():
 def test_every_pair_crosses_the_cut(sizes, each):
     request = asked(topology(*[[size] for size in sizes]), each)
     *_, level = find_suite("bisection", unequal=True).levels
-    cut = halves(request.placement(), request.rank_hosts, request.topology, unequal=True)
+    cut = halves(request.placement(), request.rank_hosts, unequal=True)
     stage = level_stage(level, request, request.placement())
     half = {int(rank): 0 for rank in cut.table[cut.one].ravel()}
     half |= {int(rank): 1 for rank in cut.table[cut.other].ravel()}

@@ -266,7 +266,7 @@ class _NamedComponents:
 
 def _hosts_named(findings: Sequence[Finding], run: Run) -> Codes:
     names = _hosts_and_switches(findings)
-    return np.array([code for code, host in enumerate(run.hosts) if {host, host.split(".")[0]} & names], dtype=np.int64)
+    return np.array([code for code, host in enumerate(run.hosts) if host in names], dtype=np.int64)
 
 
 def _hosts_and_switches(findings: Iterable[Finding]) -> frozenset[str]:

@@ -191,12 +191,11 @@ def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tup
             counted_nic, aliases = known["name"], names
     if topology is None:
         return Series(host, nic), counted_nic
-    short = host if host in topology.host_switch else host.split(".")[0]
-    end = next((f"{short}/{alias}" for alias in sorted(aliases) if f"{short}/{alias}" in topology.nic_switch), short)
-    switch = topology.nic_switch.get(end) or topology.host_switch.get(short, "")
+    end = next((f"{host}/{alias}" for alias in sorted(aliases) if f"{host}/{alias}" in topology.nic_switch), host)
+    switch = topology.nic_switch.get(end) or topology.host_switch.get(host, "")
     switch_of = {**topology.host_switch, **topology.nic_switch}
     attached = {end.partition("/")[0] for end, beyond in switch_of.items() if beyond == switch}
-    neighbours = tuple(other for other in run.hosts if other != host and {other, other.split(".")[0]} & attached)
+    neighbours = tuple(other for other in run.hosts if other != host and other in attached)
     port = topology.ports.get((switch, end), "")
     return Series(host, end.partition("/")[2] or nic, switch, port, neighbours if switch else ()), counted_nic
 
@@ -262,8 +261,7 @@ def _about(finding: Finding, series: Series, part: Part) -> bool:
 def _is_at_end(cable: ComponentRef, series: Series) -> bool:
     """Does a cable have the name of this NIC? What reads counters knows the end that it is in, and not the other."""
     end = cable.ends[0]
-    hosts = {name.split(".")[0] for name in end.nodes}
-    return bool(end.part) and series.host.split(".")[0] in hosts and series.nic in ("", end.part)
+    return bool(end.part) and series.host in end.nodes and series.nic in ("", end.part)
 
 
 # ------------------------------------------------------------------------------------------------ words

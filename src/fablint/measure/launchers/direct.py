@@ -21,7 +21,7 @@ from fablint.measure.launchers.launcher import Death, Launch, Mpiexec
 from fablint.measure.launchers.process_group import HostProcess, ProcessGroup
 from fablint.measure.launchers.rendezvous import join_options, rendezvous_port
 from fablint.model import Plan, Slots
-from fablint.system import System
+from fablint.system import System, is_here
 
 DIRECT, SSH = "direct", "ssh"  # of --launcher
 _ENDED = re.compile(r"fablint-engine: rank (?P<rank>\d+) was (?P<reason>ended by signal \d+ \([^)]*\))")
@@ -92,11 +92,6 @@ class RendezvousStart(Mpiexec):
         settings = [f"{name}={value}" for name, value in environ.items() if name.startswith(_SETTINGS)]
         remote = ["/bin/sh", "-c", _SCRIPT, "sh", str(Path.cwd()), *settings, *argv]
         return [str(self.path), *_OPTIONS, host, shlex.join(remote)]
-
-
-def is_here(host: str) -> bool:
-    """Whether this is the local host."""
-    return host == "localhost" or host.split(".")[0] == os.uname().nodename.split(".")[0]
 
 
 def _place(host: str, *, is_local: bool) -> str:

@@ -149,9 +149,7 @@ def _rounds(
     if level.pairs == "all":
         return all_pairs_rounds(placement, left_out, asked.seed), True
     if level.pairs == "halves":
-        return bisection_rounds(
-            placement, asked.rank_hosts, asked.topology, left_out, unequal=level.unequal, seed=asked.seed
-        ), False
+        return bisection_rounds(placement, asked.rank_hosts, left_out, unequal=level.unequal, seed=asked.seed), False
     assert level.scope is not None
     return scope_rounds(placement, level.scope, left_out, most=most, seed=asked.seed)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.errors import UsageError
-from fablint.model import Topology
 from fablint.model.names import plural
 from fablint.plan.schedule.host_rounds import crossing_rounds, leads, ranks_of_hosts
 from fablint.plan.schedule.rank_pairs import Codes, Pairs
@@ -47,7 +46,6 @@ class Halves:
 def bisection_rounds(
     placement: RoutedPlacement,
     rank_hosts: Sequence[str],
-    topology: Topology | None,
     left_out: Collection[int] = (),
     *,
     unequal: bool = False,
@@ -57,14 +55,13 @@ def bisection_rounds(
 
     Raises UsageError as `halves`.
     """
-    cut = halves(placement, rank_hosts, topology, left_out, unequal=unequal)
+    cut = halves(placement, rank_hosts, left_out, unequal=unequal)
     return crossing_rounds(cut.one, cut.other, cut.table, ROUNDS, seed)
 
 
 def halves(
     placement: RoutedPlacement,
     rank_hosts: Sequence[str],
-    topology: Topology | None,
     left_out: Collection[int] = (),
     *,
     unequal: bool = False,
@@ -77,8 +74,6 @@ def halves(
         Where the ranks are.
     rank_hosts
         The host of each rank.
-    topology
-        Names of switches and groups.
     left_out
         Ranks that take no part.
     unequal
@@ -104,7 +99,11 @@ def halves(
     chosen = _nearest_half(sizes.tolist())
     one, other = (np.flatnonzero(np.isin(place, chosen) == side).astype(np.int32) for side in (True, False))
     first = [rank_hosts[rank] for rank in lead[np.unique(place, return_index=True)[1]].tolist()]
-    names = [_name(host, kind, topology) for host in first]
+    containers = placement.groups if kind == "group" else placement.switches
+    names = [
+        containers[code] if code < len(containers) else f"{host} alone"
+        for code, host in zip(codes.tolist(), first, strict=True)
+    ]
     more, surplus = (one if one.size > other.size else other), abs(one.size - other.size)
     idle = tuple(rank_hosts[lead[host]] for host in more[more.size - surplus :]) if surplus else ()
     if surplus and not unequal:
@@ -131,15 +130,6 @@ def _nearest_half(sizes: Sequence[int]) -> list[int]:
         chosen.append(step[0])
         best = step[1]
     return sorted(chosen)
-
-
-def _name(host: str, kind: str, topology: Topology | None) -> str:
-    """Name of the group or switch of a host."""
-    switches = topology.host_switch if topology else {}
-    known = next((one for one in (host, host.split(".")[0]) if one in switches), None)
-    if topology is None or known is None:
-        return f"{host} alone"
-    return topology.group_of(known) if kind == "group" else switches[known]
 
 
 def _unequal(kind: str, names: Sequence[str], sizes: Sequence[int], idle: Sequence[str]) -> UsageError:

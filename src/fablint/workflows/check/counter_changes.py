@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fablint.model import Allocation, Finding, Run
+from fablint.model.host_name import HostNames
 from fablint.model.preflight_results import Outcome
 from fablint.model.verdict import seen
 from fablint.text.fitness_findings import findings
@@ -109,13 +110,12 @@ def _noted(fitness: Fitness) -> list[str]:
 
 def nic_counters(run: Run, spans: Mapping[str, Snapshot]) -> Mapping[str, Any]:
     """Return the counters of a run's NICs that were read both times: `before` and `after`, by host, NIC and name."""
-    by_short = {host.partition(".")[0]: span for host, span in spans.items()}
+    nics_of = run.attributes.get("nics") or {}
+    hosts = HostNames(spans, complete=True).matched(nics_of)
     counters: dict[str, dict[str, dict[str, dict[str, int]]]] = {"before": {}, "after": {}}
-    for host, nics in (run.attributes.get("nics") or {}).items():
-        span = by_short.get(host.partition(".")[0])
-        if span is None:
-            continue
-        for nic in nics:
+    for host, known in hosts.items():
+        span = spans[known]
+        for nic in nics_of[host]:
             for folder in _folders(nic["name"], nic.get("netdevs", ())):
                 _copy(span, folder, counters, host, nic["name"])
     return counters

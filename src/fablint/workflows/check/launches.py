@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from fablint.errors import IncompleteError, NotStartedError, StoppedError
 from fablint.model import Run
+from fablint.model.host_name import HostNames
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.launch_recovery import LaunchFailure, LaunchRecovery, NoRecovery
@@ -183,14 +184,14 @@ class Launches:
         entries = [entry for entry in entries if entry["host"]]
         partners = [hosts[entry["partner"]] if isinstance(entry.get("partner"), int) else "" for entry in entries]
         present = [host for host in dict.fromkeys(hosts) if host not in self.recovery.failed_hosts]
-        named = [{**entry, "host": self.requested_name(entry["host"])} for entry in entries]
+        names = HostNames(hosts, complete=True)
+        named = [{**entry, "host": names.find(entry["host"]) or entry["host"]} for entry in entries]
         failure = LaunchFailure(present, named, partners, reason, self._not_started)
         return bool(present) and self.recovery.exclude_causes(failure)
 
     def requested_name(self, host: str) -> str:
         """Return the name of a host in the request: a host may call itself by a longer or a shorter name."""
-        names = {name.partition(".")[0]: name for name in self.request.rank_hosts}
-        return names.get(host.partition(".")[0], host)
+        return HostNames(self.request.rank_hosts, complete=True).find(host) or host
 
     def _rest(self, stage: Stage, run: Run) -> Stage | None:
         """Return what is missing of the stage and can be measured without the failed hosts; None where nothing is."""
@@ -207,7 +208,8 @@ class Launches:
         """Return the rounds of a row that lack a pair which can be measured."""
         import numpy as np
 
-        row, hosts = run.row(name), [self.requested_name(host) for host in run.rank_host]
+        requested = HostNames(self.request.rank_hosts, complete=True).matched(run.hosts)
+        row, hosts = run.row(name), [requested.get(host, host) for host in run.rank_host]
         count = np.asarray(row.arrays["count"][:]).min(axis=-1)
 
         def is_missing(a: int, b: int, index: int) -> bool:

@@ -13,6 +13,7 @@ from statistics import median
 from fablint.errors import IncompleteError, NotStartedError
 from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, RowSpec, Slots, State
 from fablint.model.component import in_series
+from fablint.model.host_name import HostNames
 from fablint.model.names import fold, plural
 from fablint.model.verdict import advise, seen
 from fablint.workflows import measurement
@@ -81,10 +82,10 @@ class StartTrials:
 
     def suspects(self, hosts: Sequence[str], said: Sequence[str]) -> list[str]:
         """Hosts that preflight says do not reach others, or are unfit, and those that the launcher's words name."""
-        short = {host.partition(".")[0]: host for host in hosts}
+        names = HostNames(hosts, complete=True)
         words = Counter(word.rstrip(".") for line in said for word in _WORD.findall(line))
         by_address = [self.addresses[word] for word in words if word in self.addresses]
-        by_name = [short[name] for word in words if (name := word.partition(".")[0]) in short]
+        by_name = [host for word in words if (host := names.find(word))]
         most = max(1, int(_MOST_SUSPECTS * len(hosts)))
         found = _shared([pair for pair in self.unanswered if pair <= set(hosts)])
         for few in (self.unfit, by_address, by_name):

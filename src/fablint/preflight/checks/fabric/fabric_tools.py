@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar
 
-from fablint.model.names import one_spelling
+from fablint.model.host_name import one_spelling
 from fablint.model.preflight_results import Result
 from fablint.preflight.base import Check
 from fablint.preflight.checks.outputs import was_ended

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import median
 
+from fablint.model.host_name import HostName, unified
 from fablint.model.names import fold
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.address_owners import comparable
@@ -49,14 +50,18 @@ class HostIdentity(Check):
                 yield self.ok(host.name)
 
 
-def _own(host: Host) -> str:
-    return _short(host.read(_HOSTNAME) or "")
+def _own(host: Host) -> HostName:
+    return HostName(host.read(_HOSTNAME) or "")
+
+
+def _has_own_name(host: Host) -> bool:
+    return _own(host).is_same(HostName(host.name))
 
 
 def _twice(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
     """Yield additional names of a machine: those that are not its own host name."""
     for group in _groups(hosts, _machine):
-        right = next((host for host in group if _own(host) == _short(host.name)), group[0])
+        right = next((host for host in group if _has_own_name(host)), group[0])
         for host in group:
             if host is not right:
                 yield host.name, f"is the same machine as {right.name}: same boot, same MACs"
@@ -64,11 +69,12 @@ def _twice(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
 
 def _called(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
     """Yield machines with the host name of another machine."""
-    for group in _groups(hosts, _own):
-        same = len({_short(host.name) for host in group}) == 1
+    spelled = unified(_own(host).text for host in hosts)
+    for group in _groups(hosts, lambda host: spelled[_own(host).text]):
+        same = all(map(_has_own_name, group))
         for host in group:
-            if same or _own(host) != _short(host.name):
-                yield host.name, f"has the host name {_own(host)}, the same as {_others(group, host)}"
+            if same or not _has_own_name(host):
+                yield host.name, f"has the host name {_own(host).short}, the same as {_others(group, host)}"
 
 
 def _ids(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
@@ -203,7 +209,3 @@ def _groups(hosts: Sequence[Host], key: Callable[[Host], Hashable]) -> list[list
 
 def _others(group: Sequence[Host], host: Host) -> str:
     return fold(one.name for one in group if one is not host)
-
-
-def _short(name: str) -> str:
-    return name.partition(".")[0].lower()

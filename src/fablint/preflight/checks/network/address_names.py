@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
+from fablint.model.host_name import HostName, HostNames
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.address_owners import of_rails
 from fablint.preflight.base import Check, majority
@@ -34,15 +35,15 @@ class NameCheck(Check):
     others: ClassVar[str]  # property of most hosts
 
     @abstractmethod
-    def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, NameAnswer]]:
+    def look(self, host: Host, fleet: HostNames) -> Iterator[tuple[str, NameAnswer]]:
         """Yield each address or name that the host looked up, with the answer of its name service.
 
-        `fleet` maps the first label of each host's name, in lower case, to the name. Nothing is yielded where the name
-        service was not queried or did not answer in time.
+        `fleet` are the names of all hosts. Nothing is yielded where the name service was not queried or did not answer
+        in time.
         """
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        known = {host.name.partition(".")[0].lower(): host.name for host in fleet.hosts}
+        known = HostNames((host.name for host in fleet.hosts), complete=True)
         seen: dict[tuple[str, str], list[NameAnswer]] = defaultdict(list)
         for host in fleet.hosts:
             found = list(self.look(host, known))
@@ -68,7 +69,7 @@ class DnsReverse(NameCheck):
     remedy = "add the missing name to DNS or /etc/hosts"
     others = "have their own name"
 
-    def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, NameAnswer]]:
+    def look(self, host: Host, fleet: HostNames) -> Iterator[tuple[str, NameAnswer]]:
         for nic, addresses in of_rails(host).items():
             for address in addresses[:1]:
                 if address.text not in host.snapshot.names_of:
@@ -87,7 +88,7 @@ class DnsForward(NameCheck):
     remedy = "correct the entry in DNS or /etc/hosts"
     others = "resolve to their address"
 
-    def look(self, host: Host, fleet: Mapping[str, str]) -> Iterator[tuple[str, NameAnswer]]:
+    def look(self, host: Host, fleet: HostNames) -> Iterator[tuple[str, NameAnswer]]:
         found = host.snapshot.addresses_of
         for nic, addresses in of_rails(host).items():
             name = host.snapshot.names_of.get(addresses[0].text)
@@ -103,10 +104,8 @@ def _leads(host: Host, name: str, good: bool) -> NameAnswer:
     return NameAnswer(host.name, good, f"{name} resolves to {where}")
 
 
-def _host_of(name: str, fleet: Mapping[str, str]) -> str:
+def _host_of(name: str, fleet: HostNames) -> str:
     """Return the host that a name (`n3-hsn0`, `n3.site.org`) belongs to; '' if it resembles no host name."""
-    label = name.partition(".")[0].lower()
-    for end in range(len(label), 0, -1):
-        if label[:end] in fleet and (end == len(label) or not label[end].isalnum()):
-            return fleet[label[:end]]
-    return ""
+    label = HostName(name).short
+    shorter = (label[:end] for end in range(len(label) - 1, 0, -1) if not label[end].isalnum())
+    return next((host for form in (name, *shorter) if (host := fleet.find(form))), "")

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from fablint.model import Topology
+from fablint.model.host_name import one_spelling
 from fablint.model.names import fold, plural, switch_name
 from fablint.model.preflight_results import Outcome, Result, Severity
 from fablint.preflight.base import Check, majority
@@ -165,11 +166,12 @@ class _Place(NamedTuple):
     host: str
     nic: str
     found: CableEnd
+    actual: str  # switch of `found` as the topology spells it
     expected: str
 
     @property
     def right(self) -> bool:
-        return _same(self.found.switch, self.expected)
+        return self.actual == switch_name(self.expected)
 
 
 class LldpPlacement(Check):
@@ -184,36 +186,46 @@ class LldpPlacement(Check):
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         places: list[_Place] = []
-        for host in fleet.hosts:
-            found = {nic: ends[0] for nic, ends in switch_ports(host).items() if len(ends) == 1}
-            due = _due(fleet.topology, host.name, found)
+        ends_of = {host.name: _single_ends(host) for host in fleet.hosts}
+        names = {switch_name(name) for name in fleet.topology.switches} if fleet.topology else set()
+        spell = one_spelling(names, (end.switch for ends in ends_of.values() for end in ends.values()))
+        for host, found in ends_of.items():
+            actual = {nic: spell(end.switch) for nic, end in found.items()}
+            due = _due(fleet.topology, host, actual)
             if not due:
-                yield self.skip(host.name, "", _why_not(fleet.topology, bool(found)))
-            places += [_Place(host.name, nic, found[nic], switch) for nic, switch in due.items()]
-        names = {_short(name) for name in fleet.topology.switches} if fleet.topology else set()
+                yield self.skip(host, "", _why_not(fleet.topology, bool(found)))
+            places += [_Place(host, nic, found[nic], actual[nic], switch) for nic, switch in due.items()]
         agree = sum(place.right for place in places)
         misplaced: dict[tuple[str, str], list[_Place]] = defaultdict(list)
         for place in places:
-            misplaced[_short(place.found.switch), _short(place.expected)].append(place)
+            misplaced[place.actual, switch_name(place.expected)].append(place)
         for place in places:
             if place.right:
                 yield self.ok(place.host, place.nic, value=str(place.found))
-            elif _short(place.found.switch) not in names and 2 * agree <= len(places):
+            elif place.actual not in names and 2 * agree <= len(places):
                 yield self.skip(place.host, place.nic, f"the topology has no switch {place.found.switch}")
             else:
                 message = f"connected to {place.found}, expected {place.expected}{_swap_note(place, misplaced)}"
                 yield self.failure(place.host, place.nic, message, place.found.switch, place.expected)
 
 
-def _due(topology: Topology | None, host: str, found: Mapping[str, CableEnd]) -> Mapping[str, str]:
-    """Return the expected switch of each NIC; if the topology gives the host's switch only, that switch."""
+def _single_ends(host: Host) -> Mapping[str, CableEnd]:
+    """Return the neighbour of each rail that has one neighbour."""
+    return {nic: ends[0] for nic, ends in switch_ports(host).items() if len(ends) == 1}
+
+
+def _due(topology: Topology | None, host: str, found: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the expected switch of each NIC; if the topology gives the host's switch only, that switch.
+
+    `found` has the actual switch of each NIC.
+    """
     if topology is None or topology.inferred or not found:
         return {}
     single = {nic: topology.nic_switch[f"{host}/{nic}"] for nic in found if f"{host}/{nic}" in topology.nic_switch}
     switch = topology.host_switch.get(host)
     if single or switch is None:
         return single
-    right = [nic for nic, end in found.items() if _same(end.switch, switch)]
+    right = [nic for nic, actual in found.items() if actual == switch_name(switch)]
     return {nic: switch for nic in right or found}
 
 
@@ -225,17 +237,8 @@ def _why_not(topology: Topology | None, has_neighbours: bool) -> str:
 
 def _swap_note(place: _Place, misplaced: Mapping[tuple[str, str], Sequence[_Place]]) -> str:
     """Note that two NICs are connected to each other's switch, if exactly one such partner exists."""
-    others = misplaced.get((_short(place.expected), _short(place.found.switch)), ())
+    others = misplaced.get((switch_name(place.expected), place.actual), ())
     return f": cables swapped with {others[0].host}/{others[0].nic}" if len(others) == 1 else ""
-
-
-def _same(a: str, b: str) -> bool:
-    return _short(a) == _short(b)
-
-
-def _short(name: str) -> str:
-    """`leaf1` of `leaf1.site.org`."""
-    return switch_name(name).partition(".")[0].lower()
 
 
 class LldpPort(Check):

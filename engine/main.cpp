@@ -25,15 +25,15 @@ namespace fablint {
 namespace {
 
 // MPI needs the thread level at its start, when only the command line is known. Its errors are reported later.
-bool wants_threads(const std::vector<std::string>& words) {
-    bool threads = false;
+Options options_before_mpi(const std::vector<std::string>& words) {
+    Options options;
     attempt([&] {
-        const Options options = parse_command_line(words);
-        threads = options.threads || std::any_of(options.rows.begin(), options.rows.end(), [](const RowOptions& row) {
-                      return row.kernel_info().needs(capability::thread_lanes);
-                  });
+        options = parse_command_line(words);
+        options.threads |= std::any_of(options.rows.begin(), options.rows.end(), [](const RowOptions& row) {
+            return row.kernel_info().needs(capability::thread_lanes);
+        });
     });
-    return threads;
+    return options;
 }
 
 // If the launcher's PMI does not match the MPI library, every rank is rank 0 of an MPI_COMM_WORLD of its own.
@@ -114,13 +114,19 @@ int main(int argc, char** argv) {
     if (const std::optional<Error> error = attempt([&] {
             control = join_rendezvous(words);
             if (control) return;
+            const Options options = options_before_mpi(words);
+            if (options.mpi_library) {
+                std::puts(loaded_mpi().c_str());
+                return;
+            }
             start_watch.emplace();
-            start_mpi(argc, argv, wants_threads(words));
+            start_mpi(argc, argv, options.threads);
             control = make_mpi_control();
         })) {
         std::fprintf(stderr, "fablint-engine: error: %s\n", error->what());
         return static_cast<int>(error->status());
     }
+    if (!control) return static_cast<int>(Exit::done);
     std::signal(SIGINT, on_signal);
     std::signal(SIGTERM, on_signal);
     std::signal(SIGUSR2,

@@ -12,15 +12,21 @@ void end_mpi() {}
 bool is_mpi_started() { return false; }
 std::unique_ptr<ControlChannel> make_mpi_control() { throw without_mpi(); }
 std::optional<MpiLibrary> mpi_library() { return std::nullopt; }
+std::string loaded_mpi() { return "none: the engine is built without MPI"; }
 
 }  // namespace fablint
 
 #else
 
+#include <dlfcn.h>
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+
+#include "ranks/mpi_abi.hpp"
 
 namespace fablint {
 
@@ -118,9 +124,72 @@ const char* thread_level() {
     }
 }
 
+// The library that mpi.h belongs to, in its own words; empty if it is not known. A version may be a text or a number.
+std::string compiled_for() {
+#define FABLINT_TEXT(version) #version
+#define FABLINT_TEXT_OF(version) FABLINT_TEXT(version)
+#if defined(OMPI_MAJOR_VERSION)
+    std::string text = "Open MPI v" FABLINT_TEXT_OF(OMPI_MAJOR_VERSION) "." FABLINT_TEXT_OF(
+        OMPI_MINOR_VERSION) "." FABLINT_TEXT_OF(OMPI_RELEASE_VERSION);
+#elif defined(OPEN_MPI)
+    std::string text = "Open MPI";
+#elif defined(I_MPI_VERSION)
+    std::string text = "Intel(R) MPI Library " FABLINT_TEXT_OF(I_MPI_VERSION);
+#elif defined(MVAPICH2_VERSION)
+    std::string text = "MVAPICH2 " FABLINT_TEXT_OF(MVAPICH2_VERSION);
+#elif defined(MPICH_VERSION)
+    std::string text = "MPICH " FABLINT_TEXT_OF(MPICH_VERSION);
+#elif defined(MPICH)
+    std::string text = "MPICH";
+#else
+    std::string text;
+#endif
+#undef FABLINT_TEXT_OF
+#undef FABLINT_TEXT
+    text.erase(std::remove(text.begin(), text.end(), '"'), text.end());
+    return text;
+}
+
+// What the library says of itself; it may be called before MPI_Init, with the same interface in every library.
+std::string library_text() {
+    static char text[std::size_t{1} << 16];  // another library's MPI_MAX_LIBRARY_VERSION_STRING may be longer
+    int length = 0;
+    MPI_Get_library_version(text, &length);
+    return text;
+}
+
+// Path of the library, links resolved. By name, since a program may have an address of its own for a function that it
+// takes the address of.
+std::string library_path() {
+    Dl_info place{};
+    void* function = dlsym(RTLD_DEFAULT, "MPI_Get_library_version");
+    if (function == nullptr || dladdr(function, &place) == 0) return "linked into the engine";
+    std::error_code failure;
+    const std::filesystem::path path = std::filesystem::canonical(place.dli_fname, failure);
+    return failure ? place.dli_fname : path.string();
+}
+
+// With another library the first MPI call that takes a communicator would end with SIGSEGV.
+void refuse_other_library() {
+    const std::string compiled = compiled_for();
+    if (compiled.empty()) return;  // as for a simulated MPI, which cannot be called before it starts
+    const std::string loaded = library_text();
+    if (is_compatible(compiled, loaded)) return;
+    throw usage_error("the engine is compiled for " + compiled + ", but loads " + name_and_version(loaded) + " (" +
+                      library_path() +
+                      "): load the MPI module of the engine's mpicxx only, and check LD_LIBRARY_PATH, LD_PRELOAD and "
+                      "LIBRARY_PATH");
+}
+
 }  // namespace
 
+std::string loaded_mpi() {
+    refuse_other_library();
+    return name_and_version(library_text()) + " (" + library_path() + ")";
+}
+
 void start_mpi(int& argc, char**& argv, bool threads) {
+    refuse_other_library();
     const auto begin = std::chrono::steady_clock::now();  // a simulated MPI has no time before it starts
     int provided = 0;                                     // check_threads() of session.cpp asks the library again
     if (threads) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -142,14 +211,11 @@ std::unique_ptr<ControlChannel> make_mpi_control() { return std::make_unique<Mpi
 
 std::optional<MpiLibrary> mpi_library() {
     if (!is_mpi_started()) return std::nullopt;
-    char library[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
     int major = 0;
     int minor = 0;
-    MPI_Get_library_version(library, &length);
     MPI_Get_version(&major, &minor);
-    std::string text(library, static_cast<std::size_t>(length));
-    while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
+    std::string text = library_text();
+    while (!text.empty() && text.back() == '\n') text.pop_back();
     return MpiLibrary{text, std::to_string(major) + "." + std::to_string(minor), thread_level(), init_s};
 }
 

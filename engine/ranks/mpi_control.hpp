@@ -13,7 +13,8 @@ namespace fablint {
 // Starts MPI: with `threads` at MPI_THREAD_MULTIPLE, otherwise by MPI_Init, as do the programs that fablint is compared
 // with. Libraries use locks above MPI_THREAD_SINGLE (Open MPI 4.1: a quarter of the latency); site settings that raise
 // the level of MPI_Init apply here as well. docs/decisions/0005-thread-level.md gives the reason why the watchdog has a
-// thread nevertheless. Throws a usage error in an engine without MPI.
+// thread nevertheless. Throws a usage error in an engine without MPI, and where the loaded library is not of the kind
+// that the engine is compiled for.
 void start_mpi(int& argc, char**& argv, bool threads);
 void end_mpi();  // if it is started
 bool is_mpi_started();
@@ -29,5 +30,8 @@ struct MpiLibrary {
 };
 
 std::optional<MpiLibrary> mpi_library();  // none where MPI is not started
+
+// Name, version and path of the loaded library, before MPI starts. Throws as start_mpi() does.
+std::string loaded_mpi();
 
 }  // namespace fablint

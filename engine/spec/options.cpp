@@ -142,7 +142,7 @@ Options parse_run_options(const std::vector<std::string>& words) {
 Options parse_command_line(const std::vector<std::string>& words) {
     Options options;
     const Line line = parse_words(words, &options);
-    if (options.help || options.version || options.list) return options;
+    if (options.help || options.version || options.list || options.mpi_library) return options;
     if (options.plan.empty()) {
         options.rows.push_back(row_of(line));
     } else if (!line.positional.empty() || !line.row.empty()) {

@@ -14,6 +14,7 @@ struct Options {
     bool help = false;
     bool version = false;
     bool list = false;
+    bool mpi_library = false;
     std::string output;
     std::string plan;
     bool resume = false;

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
-from fablint.measure import doctor, examine
+from fablint.measure import Engine, doctor, examine
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -51,3 +52,19 @@ def test_a_missing_library_is_in_the_extra_that_its_remedy_installs(staged, monk
     for package, remedy in named:
         extra = re.fullmatch(r"pip install 'fablint\[(\w+)\]'", remedy)[1]
         assert any(requirement.startswith(package) for requirement in extras[extra])
+
+
+def test_an_engine_that_loads_another_mpi_library_is_not_ok(staged, monkeypatch, tmp_path):
+    problem = "the engine is compiled for MPICH 4.0.2, but loads Open MPI v4.1.4 (/usr/lib/libmpi.so.40): advice"
+    program = tmp_path / "fablint-engine"
+    program.write_text(f"#!/bin/sh\necho 'fablint-engine: error: {problem}' >&2\nexit 2\n")
+    program.chmod(0o755)
+    used = Engine("0", program, Path("/opt/mpicxx"), "g++", (), "2026-01-01", "0")
+    other = replace(used, key="1", mpicxx=Path("/opt/other/mpicxx"))  # of a module that is not loaded
+    monkeypatch.setattr(doctor, "list_engines", lambda system: [used, other])
+    monkeypatch.setattr(doctor, "find_engine", lambda system: used)
+    engines = [check for check in examine(staged) if check.name == "engine"]
+    refused = next(check for check in engines if not check.ok)
+    assert (refused.needed, refused.state) == (True, f"{program}, for /opt/mpicxx: {problem}")
+    assert [check.state for check in engines if check.ok] == [f"{program}, for /opt/other/mpicxx"]
+    assert not [check for check in examine(staged) if check.name == "transport"]

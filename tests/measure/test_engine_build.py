@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import threading
 from pathlib import Path
@@ -23,7 +24,7 @@ esac
 {body}
 for last; do :; done
 while [ $# -gt 0 ]; do
-    if [ "$1" = -o ]; then echo "built" > "$2"; chmod +x "$2"; fi
+    if [ "$1" = -o ]; then cp {folder}/program "$2"; chmod +x "$2"; fi
     shift
 done
 """
@@ -47,8 +48,10 @@ def sources(tmp_path, monkeypatch) -> Path:
     return folder
 
 
-def fake_mpicxx(folder: Path, *, version: str = "1.0", body: str = "") -> Path:
+def fake_mpicxx(folder: Path, *, version: str = "1.0", body: str = "", engine_text: str = "built\n") -> Path:
+    """An mpicxx that copies `engine_text` in place of a compiled engine."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "program").write_text(engine_text)
     (folder / "libmpi.so").write_text("library")
     program = folder / "mpicxx"
     program.write_text(FAKE_MPICXX.format(log=folder / "log", version=version, folder=folder, body=body))
@@ -141,6 +144,46 @@ def test_a_compiler_that_fails_is_quoted_and_its_output_kept(staged, tmp_path, s
     assert str(failure.value) == f"{mpicxx} cannot build the engine: main.cpp:7:1: error: no <mpi.h>: see {log}"
     assert "In file included from x:" in log.read_text()
     assert list((staged.home / "engines").iterdir()) == []
+
+
+OTHER = "the engine is compiled for Open MPI v4.1.4, but loads MPICH Version: 4.0.2 (/opt/mpich/libmpi.so.12): advice"
+REFUSING = f"#!/bin/sh\necho 'fablint-engine: error: {OTHER}' >&2\nexit 2\n"
+UNRESOLVED = """#!/bin/sh
+echo "$0: symbol lookup error: $0: undefined symbol: ompi_mpi_comm_world" >&2
+exit 127
+"""
+LACKING = """#!/bin/sh
+echo "$0: error while loading shared libraries: libcuda.so.1: cannot open shared object file" >&2
+exit 127
+"""
+
+
+@pytest.mark.parametrize(
+    ("engine_text", "reason"),
+    [(REFUSING, OTHER), (UNRESOLVED, "undefined symbol: ompi_mpi_comm_world: load the MPI module")],
+)
+def test_an_engine_that_loads_another_mpi_library_is_not_kept(staged, tmp_path, sources, engine_text, reason):
+    mpicxx = fake_mpicxx(tmp_path / "bin", engine_text=engine_text)
+    with pytest.raises(UsageError, match=re.escape(f"{mpicxx} builds an engine that cannot run: ")) as failure:
+        build(staged, mpicxx)
+    assert reason in str(failure.value)
+    assert list_engines(staged) == []
+
+
+def test_an_engine_that_lacks_another_library_on_this_host_is_kept(staged, tmp_path, sources):
+    notes: list[str] = []
+    progress = NoProgress()
+    progress.note = notes.append
+    built = build_engine(staged, progress, mpicxx=fake_mpicxx(tmp_path / "bin", engine_text=LACKING))
+    assert list_engines(staged) == [built]
+    assert "does not start on this host: " in notes[0]
+    assert "libcuda.so.1" in notes[0]
+
+
+def test_a_linker_without_the_library_s_symbols_names_the_cause(staged, tmp_path, sources):
+    body = "echo \"main.o: undefined reference to 'ompi_mpi_comm_world'\" >&2; exit 1"
+    with pytest.raises(UsageError, match=r"the MPI library is not that of mpi\.h: load one MPI module only"):
+        build(staged, fake_mpicxx(tmp_path / "bin", body=body))
 
 
 def test_a_compiler_that_cannot_even_say_its_version(staged, tmp_path, sources):

@@ -10,6 +10,7 @@ import click
 
 from fablint.cli.options import mpicxx_option
 from fablint.cli.session import Session, common_options, verb
+from fablint.errors import UsageError
 
 if TYPE_CHECKING:
     from fablint.measure import Engine
@@ -40,19 +41,23 @@ def engine() -> None:
 def build(session: Session, mpicxx: Path | None, without_mpi: bool, force: bool) -> None:
     """Build the engine with this site's mpicxx and print where it is.
 
-    An engine without MPI needs a C++ compiler only. It runs with --launcher ssh, srun or direct, for all transports but
-    mpi.
+    The engine is started once, and the MPI library that it loads is named. An engine without MPI needs a C++ compiler
+    only. It runs with --launcher ssh, srun or direct, for all transports but mpi.
 
     \b
     Examples:
       fablint engine build --mpicxx /opt/mpi/bin/mpicxx
       fablint engine build --without-mpi
     """
-    from fablint.measure import build_engine
+    from fablint.measure import build_engine, load_library
 
     with session.context(mpicxx) as context:
         built = build_engine(context.system, context.progress, mpicxx=mpicxx, force=force, with_mpi=not without_mpi)
-    session.result(str(built.path), {"format": 1, **_facts(built)})
+    loaded = load_library(context.system, built.path)
+    if loaded.problem:
+        raise UsageError(f"{built.path} does not start: {loaded.problem}")
+    session.say(f"MPI library: {loaded.text}")
+    session.result(str(built.path), {"format": 1, **_facts(built), "mpi_library": loaded.text})
 
 
 @verb(name="list")

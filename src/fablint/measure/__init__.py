@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         find_rendezvous,
     )
     from fablint.measure.launchers.launcher import Mpiexec
+    from fablint.measure.loaded_library import LoadedLibrary, load_library
     from fablint.measure.progress import ConsoleProgress, NoProgress, Progress
     from fablint.measure.session import (
         EngineOptions,
@@ -50,6 +51,7 @@ __all__ = [
     "EngineOptions",
     "EngineOutcome",
     "FailedRank",
+    "LoadedLibrary",
     "Mpiexec",
     "NoProgress",
     "Progress",
@@ -65,6 +67,7 @@ __all__ = [
     "find_mpiexec",
     "find_rendezvous",
     "list_engines",
+    "load_library",
     "name_deaths",
     "name_host",
     "run_engine",
@@ -83,6 +86,7 @@ if not TYPE_CHECKING:
             "EngineOptions": "session",
             "EngineOutcome": "session",
             "FailedRank": "engine_messages",
+            "LoadedLibrary": "loaded_library",
             "Mpiexec": "launchers.launcher",
             "Progress": "progress",
             "ConsoleProgress": "progress",
@@ -99,6 +103,7 @@ if not TYPE_CHECKING:
             "find_mpiexec": "launcher_choice",
             "find_rendezvous": "launcher_choice",
             "list_engines": "engine",
+            "load_library": "loaded_library",
             "name_deaths": "session",
             "name_host": "session",
             "run_engine": "session",

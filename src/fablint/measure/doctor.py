@@ -11,10 +11,11 @@ from pathlib import Path
 
 from fablint.errors import FablintError
 from fablint.measure.empty_launch import find_each_other, try_exchange
-from fablint.measure.engine import Compiler, describe_compiler, find_engine, find_mpicxx, list_engines
+from fablint.measure.engine import Compiler, Engine, describe_compiler, find_engine, find_mpicxx, list_engines
 from fablint.measure.launcher_choice import find_launchers
 from fablint.measure.launchers.launcher import Mpiexec
 from fablint.measure.launchers.srun import Srun
+from fablint.measure.loaded_library import LoadedLibrary, load_library
 from fablint.model import Medium, Plan
 from fablint.model.names import plural
 from fablint.model.registry import MEMORIES, TRANSPORTS
@@ -99,19 +100,31 @@ def _launchers(system: System, compiler: Compiler) -> Iterator[DoctorCheck]:
 
 
 def _connection_error(system: System, srun: Mpiexec) -> str:
-    """Why two ranks that srun starts do not connect; '' if they connect, or if no engine is built."""
-    try:
-        engine = find_engine(system)
-    except FablintError:
+    """Why two ranks that srun starts do not connect; '' if they connect, or if there is no engine that starts."""
+    engine = _engine_of_path(system)
+    if engine is None or load_library(system, engine.path).problem:
         return ""
     return find_each_other(system, srun, engine, Plan(2, ()))
+
+
+def _engine_of_path(system: System) -> Engine | None:
+    """Engine for the mpicxx that measurements use; None if it is not built."""
+    try:
+        return find_engine(system)
+    except FablintError:
+        return None
 
 
 def _engines(system: System) -> Iterator[DoctorCheck]:
     engines = list_engines(system)  # latest first
     latest = {engine.mpicxx: engine for engine in reversed(engines)}
+    used = _engine_of_path(system)
     for engine in latest.values():
-        yield DoctorCheck("engine", True, f"{engine.path}, for {engine.mpicxx}")
+        # Others belong to MPI modules that are not loaded.
+        loaded = load_library(system, engine.path) if engine == used else LoadedLibrary()
+        words = loaded.problem or (f"MPI library {loaded.text}" if loaded.text else "")
+        state = f"{engine.path}, for {engine.mpicxx}" + (f": {words}" if words else "")
+        yield DoctorCheck("engine", not loaded.problem, state)
     if earlier := len(engines) - len(latest):
         yield DoctorCheck("engine", True, f"{plural(earlier, 'earlier one')}: fablint engine list")
     if not engines:
@@ -119,9 +132,11 @@ def _engines(system: System) -> Iterator[DoctorCheck]:
 
 
 def _transports(system: System) -> Iterator[DoctorCheck]:
-    """An exchange of two ranks of this host over each transport and in each memory; none without an engine."""
+    """An exchange of two ranks of this host over each transport and in each memory, with an engine that starts."""
+    engine = _engine_of_path(system)
+    if engine is None or load_library(system, engine.path).problem:
+        return
     try:
-        engine = find_engine(system)
         launchers = find_launchers(system, engine.mpicxx, engine.libraries).launchers
         mpiexec = next(launcher for launcher in launchers if not isinstance(launcher.kind, Srun))
     except (FablintError, StopIteration):

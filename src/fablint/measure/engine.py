@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from fablint.errors import InternalError, PreflightError, UsageError
+from fablint.measure.loaded_library import load_library
 from fablint.measure.progress import Progress
 from fablint.system import Completed, System
 from fablint.version import __version__
@@ -24,6 +25,7 @@ PROGRAM = "fablint-engine"
 FACTS = "engine.json"
 FLAGS = ("-std=c++17", "-O2", "-pthread")
 LIBRARIES = ("-ldl",)
+_MPI_SYMBOL = re.compile(r"undefined (?:reference to|symbol:) .?(?:ompi|opal|P?MPI|MPIR)_", re.ASCII)  # of a linker
 _RULER = re.compile(r"[-=*#_]{8,}")
 _TESTS = "tests"  # folder of the sources that is not part of the engine
 _INCLUDED = (".h", ".hpp", ".inc")
@@ -210,7 +212,8 @@ def build_engine(
     Raises
     ------
     UsageError
-        There is no compiler, the build fails, or FABLINT_HOME cannot be written.
+        There is no compiler, the build fails, the engine loads another MPI library than it is compiled for, or
+        FABLINT_HOME cannot be written.
     """
     if known is not None and known.with_mpi == with_mpi:
         compiler = known
@@ -224,6 +227,7 @@ def build_engine(
     engines = system.home_folder("engines")
     with system.temporary_folder(engines) as work:
         _compile(system, progress, compiler, sources, work)
+        _try_start(system, progress, compiler, work / PROGRAM)
         built = system.now().isoformat(timespec="seconds")
         folder = system.home_folder(f"engines/{key}")
         program = folder / PROGRAM
@@ -265,10 +269,23 @@ def _compile(system: System, progress: Progress, compiler: Compiler, sources: Pa
     progress.step("building the engine", len(units) + 1, len(units) + 1)
 
 
+def _try_start(system: System, progress: Progress, compiler: Compiler, program: Path) -> None:
+    """Start a new engine once. Raises UsageError where it loads another MPI library than it is compiled for."""
+    loaded = load_library(system, program)
+    if loaded.is_other:
+        raise UsageError(f"{compiler.path} builds an engine that cannot run: {loaded.problem}")
+    if loaded.problem:  # a login host may lack libraries of the hosts that are measured
+        progress.note(f"fablint: the engine does not start on this host: {loaded.problem}")
+
+
 def _failure(system: System, compiler: Compiler, result: Completed) -> UsageError:
     log = system.home_folder("logs") / "engine-build.log"
     log.write_text(" ".join(result.argv) + f"\n\n{result.output}{result.errors}")
-    return UsageError(f"{compiler.path} cannot build the engine: {first_error(result)}", f"see {log}")
+    is_other = _MPI_SYMBOL.search(result.errors + result.output)
+    advice = (
+        "the MPI library is not that of mpi.h: load one MPI module only, and check LIBRARY_PATH; " if is_other else ""
+    )
+    return UsageError(f"{compiler.path} cannot build the engine: {first_error(result)}", f"{advice}see {log}")
 
 
 def first_error(result: Completed) -> str:

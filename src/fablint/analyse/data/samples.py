@@ -7,7 +7,7 @@ measurements are merged into the row from which their pairs were chosen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,6 +22,7 @@ from fablint.model.names import plural
 
 MATCHINGS = frozenset({"pair", "pairs", "random", "rounds"})  # patterns whose rounds can be concatenated
 GPU_COPIES = "gpu_loopback"  # kernel that copies within the host of each rank
+CHOSEN_BY_RESULTS = frozenset({"follow_up", "retest"})  # purposes of rows whose pairs earlier results chose
 STARS = frozenset({"fan-in", "fan-out", "clients-servers"})
 MOST_MATRIX_RANKS = 4096  # of the largest matrix whose rounds are used
 MOST_MEDIAN_CELLS = 4_000_000  # from which the median of a scope is taken
@@ -39,6 +40,8 @@ class Flows:
     hubs: Codes = field(default_factory=lambda: np.empty(0, np.int64))  # ranks that all others share, in a star
     # (m,) columns of a list whose pairs were measured at once
     concurrent: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    # (m,) columns of a list that were planned before anything was measured
+    planned: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
     rounds: Codes | None = None  # (n, n) round of each pair of a matrix whose rounds were measured at once
 
     started: npt.NDArray[np.float64] | None = None  # (n, m) s since the start of the run; None: unknown
@@ -82,21 +85,19 @@ class UsableRow:
             row,
             one_way,
             forward,
-            concurrent=self._concurrent(),
+            concurrent=self._columns(lambda one: one.attributes.get("order") == "parallel"),
+            planned=self._columns(lambda one: one.purpose not in CHOSEN_BY_RESULTS),
             rounds=_rounds_of(row),
             started=self._started(observations.sent.shape),
             later=self._later(size, observations),
             histograms=self._histograms(size),
         )
 
-    def _concurrent(self) -> npt.NDArray[np.bool_]:
-        """Return an (m,) mask of the columns of a list whose pairs were measured at once."""
+    def _columns(self, is_kind: Callable[[Row], bool]) -> npt.NDArray[np.bool_]:
+        """Return an (m,) mask of the columns of a list that rows of a kind measured; empty for a matrix."""
         if self.row.layout == "matrix":
             return np.empty(0, dtype=bool)
-        rows = (self.row, *self.more)
-        return np.concatenate(
-            [np.full(row.arrays["dst"].shape[1], row.attributes.get("order") == "parallel") for row in rows]
-        )
+        return np.concatenate([np.full(one.arrays["dst"].shape[1], is_kind(one)) for one in (self.row, *self.more)])
 
     def _started(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64] | None:
         """Return the (n, m) start of each pair (of repeats: of the first) in s; None if the run has no start times."""

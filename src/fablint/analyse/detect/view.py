@@ -124,8 +124,9 @@ def judge_view(
     pairs = subtract_paths(pairs, paths, placement)
     # A stream is as fast over three cables as over one; only the latency grows.
     beyond = cables_beyond(placement, routes) if flows.row.quantity == "latency" else None
-    classes = Classes(placement, _loads(flows, pairs, message_paths), beyond, stream=flows.row.quantity == "bandwidth")
-    stream = observations.size if flows.row.quantity == "bandwidth" else None
+    is_stream = flows.row.quantity == "bandwidth"
+    classes = Classes(placement, _loads(flows, pairs, message_paths), beyond, stream=is_stream, planned=flows.planned)
+    stream = observations.size if is_stream else None
     # The rounds of a list cross paths of different lengths: round trips show the path, not the time.
     timed = None if flows.row.layout == "list" and stream is None else flows.started
     effects = fit(pairs, classes, message_paths, settings, bidirectional=bidirectional, started=timed, stream=stream)

@@ -50,13 +50,16 @@ class Classes:
     load: Loads | None = None  # (n, m) step of each cell; None: unknown, or without effect
     beyond: Loads | None = None  # (S, S) cables beyond the fewest of the scope; None: unknown, or 0 for all
     stream: bool = False  # whether a healthy pair is as fast over many cables as over one
+    planned: Mask | None = None  # (m,) columns of a list that were planned before anything was measured; None: all
 
     def informative(self, pairs: Pairs, offsets: Mapping[int, float], tolerance: float) -> Mask | None:
         """Return the (n, m) cells that show how fast their ends are; None: all.
 
         A stream that shares a link is as fast as its share of the link: an end that could send faster does not look
-        slow. If sharing costs nothing, or if too few other cells were measured, every cell counts. Streams of far pairs
-        are compared with near pairs: all far pairs may share links.
+        slow. If sharing costs nothing, or if too few other cells were planned, every cell counts, and every cell of an
+        end for which too few were. Follow-up measurements do not decide it: few pairs that are measured again isolated
+        would take all other measurements away. Streams of far pairs are compared with near pairs: all far pairs may
+        share links.
 
         Parameters
         ----------
@@ -74,8 +77,18 @@ class Classes:
             return None
         cheap = np.logical_not(costly).ravel()
         free = np.concatenate([cheap[self.of_rows(pairs, rows)] for rows in pairs.blocks()])
-        free_pairs = np.count_nonzero(free & ~np.isnan(pairs.value), axis=1)
-        return free if np.median(free_pairs) >= FEWEST_FREE else None
+        counted = free & ~np.isnan(pairs.value)
+        if self.planned is not None and self.planned.size:
+            counted &= self.planned
+        sent, received = np.count_nonzero(counted, axis=1), np.zeros(pairs.ranks, dtype=np.int64)
+        if np.median(sent) < FEWEST_FREE:
+            return None
+        for rows in pairs.blocks():
+            partners = np.broadcast_to(pairs.partners(rows), counted[rows].shape)[counted[rows]]
+            received += np.bincount(partners, minlength=pairs.ranks)
+        for rows in pairs.blocks():
+            free[rows] |= (sent[rows] < FEWEST_FREE)[:, None] | (received < FEWEST_FREE)[pairs.partners(rows)]
+        return free
 
     def unshared(self, offsets: Mapping[int, float], tolerance: float) -> Mask | None:
         """Return the (n, m) cells that no other pair delayed; None: all.

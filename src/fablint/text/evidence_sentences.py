@@ -343,6 +343,10 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "inside_host": "between ranks of the host itself:",
     "excluded": "excluded: {reason}",
     "not_measured": "not measured: {reason}",
+    "failed_level": "it failed the level {level} and was excluded from the next ones:",
+    "not_repeated": "measured again later, it is healthy",
+    "missed_levels": "not measured in {missed:list}, since it failed {level} before",
+    "not_in_levels": "not measured in {missed:list}",
     "cable_speed": "{cable} runs at {rate}, {others}",
     "switch_unknown": lambda v: (
         WORDS.vformat("no source gives the switch of {missing:#host} of {hosts}", (), v)

@@ -96,7 +96,7 @@ def _named_as(run: Run, findings: Sequence[Finding]) -> tuple[Finding, ...]:
     from fablint.model.verdict import respelled
 
     names = run_names(run, (node for finding in findings for node in finding.nodes))
-    changed = {name: own for name, own in names.items() if name != own}
+    changed = {name: of_run for name, of_run in names.items() if name != of_run}
     return tuple(respelled(finding, changed) for finding in findings) if changed else tuple(findings)
 
 

@@ -109,6 +109,8 @@ def save_findings(
 ) -> None:
     """Write findings from outside the measurement into a run directory, for every later diagnosis.
 
+    They replace those of an earlier call.
+
     Parameters
     ----------
     findings, notes
@@ -119,6 +121,7 @@ def save_findings(
         Networks that preflight did not examine.
     """
     if not findings and not notes and not network:
+        (run / FINDINGS).unlink(missing_ok=True)
         return
     from fablint.model import Coverage, Verdict
 

@@ -71,7 +71,7 @@ def test_a_healthy_cluster_passes_in_five_launches(healthy: Done) -> None:
         set(HOSTS),
     ]
     assert healthy.level_runs.launches.count == len(cluster.launches) == 5
-    assert (healthy.level_runs.level_failures, healthy.checked.error, said(healthy.level_runs)) == ({}, "", [])
+    assert (healthy.level_runs.exclusions.levels, healthy.checked.error, said(healthy.level_runs)) == ({}, "", [])
     assert not any(note.startswith("excluded") for note in verdict.notes)
 
 
@@ -125,7 +125,7 @@ def test_a_host_below_its_own_threshold_is_in_no_later_level(
     site = tmp_path / "site.toml"
     site.write_text(SITE.replace("edge", "intra-node").replace("9 us", "2 us") + f'upper = "{upper}"\n')
     _, level_runs = check(site=site)
-    assert level_runs.level_failures == failed
+    assert level_runs.exclusions.levels == failed
 
 
 # ------------------------------------------------------------------------------------------------ a host fails
@@ -133,7 +133,7 @@ def test_a_host_below_its_own_threshold_is_in_no_later_level(
 
 def test_a_host_that_fails_a_level_is_in_no_later_one(faulty: Done) -> None:
     assert faults(faulty.checked) == {("host", "h03"), ("host", "h09")}
-    assert faulty.level_runs.level_failures == {"h03": "edge", "h09": "edge"}
+    assert faulty.level_runs.exclusions.levels == {"h03": "edge", "h09": "edge"}
     assert {"h03", "h09"} < met(faulty.cluster, "edge")
     assert met(faulty.cluster, "local") == set(HOSTS[:16]) - {"h03", "h09"}
     assert met(faulty.cluster, "global") == set(HOSTS) - {"h03", "h09"}
@@ -166,7 +166,7 @@ def test_a_host_that_is_slow_between_hosts_is_not_slow_inside(faulty: Done) -> N
 def test_a_host_that_is_slow_inside_is_found(cluster: FakeCluster, check: CHECK) -> None:
     cluster.slow_inside["h05"] = 10.0
     _, level_runs = check()
-    assert level_runs.level_failures == {"h05": "intra-node"}
+    assert level_runs.exclusions.levels == {"h05": "intra-node"}
 
 
 def test_a_host_that_fails_inside_is_in_no_round_between_hosts(
@@ -183,7 +183,7 @@ def test_a_host_that_fails_inside_is_in_no_round_between_hosts(
 
     monkeypatch.setattr(analysis, "diagnose", fake_diagnose)
     checked, level_runs = check()
-    assert level_runs.level_failures == {"h05": "intra-node"}
+    assert level_runs.exclusions.levels == {"h05": "intra-node"}
     assert "h05" in checked.run.rank_host
     for level in ("reach", "edge", "local", "global"):
         assert "h05" not in met(cluster, level)
@@ -199,7 +199,7 @@ def test_an_additional_finding_excludes_no_host(cluster: FakeCluster, check: CHE
     """A host with another MTU than the others is at fault, and measured."""
     known = finding_cases.finding(State.FAULT, "nic", "h02/hsn0", evidence="MTU 1500, others 9000")
     checked, level_runs = check("edge", [known])
-    assert level_runs.level_failures == {}
+    assert level_runs.exclusions.levels == {}
     assert "h02" in met(cluster, "edge")
     assert checked.diagnosis.verdict.exit_code == 1
 
@@ -211,7 +211,7 @@ def test_a_host_that_dies_in_a_level_is_in_no_later_one(cluster: FakeCluster, ch
     cluster.dies["h12"] = "edge"
     checked, level_runs = check()
     assert "h12" not in met(cluster, "local") | met(cluster, "global")
-    assert (checked.run.state, level_runs.level_failures) == ("complete", {})  # it is lost, which is another matter
+    assert (checked.run.state, level_runs.exclusions.levels) == ("complete", {})  # it is lost, which is another matter
     verdict = checked.diagnosis.verdict
     assert (verdict.verdict, verdict.exit_code) == ("incomplete", 3)
     assert [one.name for one in verdict.findings if one.state is State.SUSPECT] == ["h12"]

@@ -199,7 +199,8 @@ def test_a_host_that_is_slow_in_what_was_measured_is_in_no_later_level(cluster: 
 def test_a_host_that_failed_before_the_kill_stays_excluded(cluster: FakeCluster, kill: KILL) -> None:
     cluster.slow = {"h03": 2.0}
     path = kill("local-bandwidth")
-    assert json.loads((path / CHECK).read_text())["level_failures"] == {"h03": "edge"}
+    excluded = json.loads((path / CHECK).read_text())["exclusions"]
+    assert {host: entry["level"] for host, entry in excluded.items()} == {"h03": "edge"}
     done = resumed(cluster, path)
     assert done is not None
     assert "excluded after edge: h03" in done.diagnosis.verdict.notes

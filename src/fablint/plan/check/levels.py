@@ -11,6 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
+
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Scope, Slots
 from fablint.plan.check.check_request import CheckRequest
@@ -89,6 +91,7 @@ def level_stage(
     left_out: Collection[int] = (),
     rate: float | None = None,
     budget_s: float | None = None,
+    only: Collection[int] = (),
 ) -> Stage | None:
     """The rows and rounds of a level; None where no two ranks make a pair of it.
 
@@ -109,6 +112,8 @@ def level_stage(
         Bytes/s of a healthy rank (`rate_of`), None where it is not known.
     budget_s
         Time for the level; None: some 20 s, more where the rounds take longer.
+    only
+        Ranks that every pair has one of; empty: all.
 
     Raises
     ------
@@ -126,6 +131,8 @@ def level_stage(
     pace = _Pace(specs, rate, (budget_s or LEVEL_S) / OVERHEAD, turns)
     most = None if level.every else MOST_ROUNDS if budget_s is None else min(MOST_ROUNDS, pace.most_rounds)
     rounds, complete = _rounds(level, asked, placement, left_out, most)
+    if only:
+        rounds = [part for pairs in rounds if (part := pairs[np.isin(pairs, list(only)).any(axis=1)]).size]
     if not rounds:
         return None
     if complete:

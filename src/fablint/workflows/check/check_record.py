@@ -16,6 +16,7 @@ from fablint.workflows.run_files import CHECK, save_text
 
 if TYPE_CHECKING:
     from fablint.model import Finding
+    from fablint.workflows.check.exclusions import Exclusion
 
 UnfitPolicy = Literal["refuse", "exclude", "measure"]
 
@@ -37,7 +38,7 @@ class CheckRecord:
     findings: Sequence[Finding] = ()  # from before the measurement
     inside: Sequence[Finding] = ()  # between ranks of one host
     warnings: Sequence[Result] = ()  # of preflight: check, host, target, outcome and message count
-    level_failures: Mapping[str, str] = field(default_factory=dict)  # by host: the level that it failed
+    exclusions: Mapping[str, Exclusion] = field(default_factory=dict)  # by host: the level that it failed
     notes: Sequence[str] = ()  # what the site file suppresses
     network: Sequence[str] = ()  # networks that preflight did not examine
     ended: bool = False  # it came to its verdict
@@ -51,7 +52,7 @@ def save_check(check: CheckRecord, run: Path) -> None:
         "slots": [[slot.host, slot.ranks] for slot in check.slots],
         "findings": [one.model_dump(mode="json") for one in check.findings],
         "inside": [one.model_dump(mode="json") for one in check.inside],
-        "level_failures": dict(check.level_failures),
+        "exclusions": {host: exclusion.facts() for host, exclusion in check.exclusions.items()},
         "media": [vars(medium) for medium in check.media],
         "nics": list(check.nics),
         "warnings": [[*what, fold(hosts)] for what, hosts in hosts_by_result(check.warnings).items()],
@@ -77,6 +78,7 @@ def load_check(run: Path) -> CheckRecord | None:
 def _parsed(document: dict[str, Any]) -> CheckRecord:
     """Raises ValueError, KeyError or TypeError where the document is not a record."""
     from fablint.model import Finding
+    from fablint.workflows.check.exclusions import Exclusion
 
     if document["unfit"] not in get_args(UnfitPolicy):
         raise ValueError(document["unfit"])
@@ -94,7 +96,7 @@ def _parsed(document: dict[str, Any]) -> CheckRecord:
         site=str(document["site"]),
         findings=[Finding.model_validate(one) for one in document["findings"]],
         inside=[Finding.model_validate(one) for one in document["inside"]],
-        level_failures={str(host): str(level) for host, level in document["level_failures"].items()},
+        exclusions={str(host): Exclusion.parsed(facts) for host, facts in document["exclusions"].items()},
         warnings=[one for entry in document["warnings"] for one in _warnings(*entry)],
         notes=[str(note) for note in document["notes"]],
         network=[str(one) for one in document["network"]],

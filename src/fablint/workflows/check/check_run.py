@@ -70,6 +70,8 @@ class CheckRun(ABC):
         )
         try:
             result = loop.run(run)
+            while (more := self.measure_missed(result)) is not None:
+                result = loop.follow_up(more)
         except (KeyboardInterrupt, StoppedError) as error:
             return self._report_interrupted(error, clock() - begun)
         diagnosis = with_undecided(self.final_diagnosis(result), result)
@@ -80,6 +82,10 @@ class CheckRun(ABC):
     @abstractmethod
     def steps(self, run: Run | None) -> Iterable[Step]:
         """Return the planned steps, those that a resumed run lacks."""
+
+    def measure_missed(self, result: LoopResult) -> Run | None:
+        """Measure what was left out for a reason that the run no longer has; None where that is nothing."""
+        return None
 
     @abstractmethod
     def follow_up_request(self, run: Run) -> CheckRequest:

@@ -139,7 +139,6 @@ class _Hosts:
             findings,
             site,
             {host: host_facts(snapshot) for host, snapshot in snapshots.items()},
-            level_failures=dict(record.level_failures),
             inside=list(record.inside),
             planned=list(planned),
             preflight_notes=[*record.notes, *warning_notes(record.warnings)],

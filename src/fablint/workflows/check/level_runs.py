@@ -21,6 +21,7 @@ from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_record import CheckRecord, save_check
 from fablint.workflows.check.check_run import CheckRun
 from fablint.workflows.check.counter_changes import Recount
+from fablint.workflows.check.exclusions import Exclusions
 
 if TYPE_CHECKING:
     from fablint.plan.check.check_loop import LoopResult, Step
@@ -38,7 +39,8 @@ class LevelRuns(CheckRun):
     known: Sequence[Finding] = ()  # findings from before the measurement
     site: Path | None = None  # the site file
     host_facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by host and name
-    level_failures: dict[str, str] = field(default_factory=dict)  # by excluded host: the level that it failed
+    exclusions: Exclusions = field(default_factory=Exclusions)  # of hosts that failed a level
+    excluding: Sequence[Finding] = ()  # findings that excluded a host, and that the last diagnosis does not have
     inside: list[Finding] = field(default_factory=list)  # between ranks of one host
     skipped: list[str] = field(default_factory=list)  # levels that could not be measured, and why
     planned: list[PlannedLevel] = field(default_factory=list)  # all levels of the suite, in order
@@ -49,6 +51,10 @@ class LevelRuns(CheckRun):
     record: CheckRecord | None = None  # the request, kept in the run so that the check can be resumed
     measuring_s: float = 0.0
     asking_s: float = 0.0  # spent on preflight
+
+    def __post_init__(self) -> None:
+        if self.record is not None:
+            self.exclusions = Exclusions(dict(self.record.exclusions))
 
     # ------------------------------------------------------------------------------------------------ steps
 
@@ -149,8 +155,8 @@ class LevelRuns(CheckRun):
             self._save_plan(level, stage)
         return stage
 
-    def _stage(self, level: Level, request: CheckRequest, run: Run | None) -> Stage | None:
-        """Return the rows of a level without the ranks of excluded hosts."""
+    def _stage(self, level: Level, request: CheckRequest, run: Run | None, only: Collection[str] = ()) -> Stage | None:
+        """Return the rows of a level without the ranks of excluded hosts; `only` pairs of these hosts, if there are."""
         from fablint.plan.check.levels import level_stage
         from fablint.plan.check.rate_adaptation import rate_of
         from fablint.plan.check.suites import level_budget
@@ -160,7 +166,9 @@ class LevelRuns(CheckRun):
         if run is not None:
             rate = rate_of(run)
             request = replace(request, shared_cpus=bool(run.attributes.get("instrument", {}).get("oversubscribed")))
-        return level_stage(level, request, request.placement(), excluded, rate, level_budget(self.suite, request))
+        ranks = [rank for rank, host in enumerate(request.rank_hosts) if host in only]
+        budget_s = level_budget(self.suite, request)
+        return level_stage(level, request, request.placement(), excluded, rate, budget_s, ranks)
 
     def follow_up_request(self, run: Run) -> CheckRequest:
         """Return the request with the stream that suits the rate of the network."""
@@ -174,12 +182,48 @@ class LevelRuns(CheckRun):
 
     @property
     def _excluded(self) -> Collection[str]:
-        return self.level_failures.keys() | self.launches.recovery.failed_hosts.keys()
+        return self.exclusions.levels.keys() | self.launches.recovery.failed_hosts.keys()
 
     def _exclude_faulty(self, level: Level, run: Run) -> None:
+        diagnosis = self.diagnose(run)
+        self._include_healthy(diagnosis, run)
         additional = self._additional()
-        findings = [finding for finding in self.diagnose(run).verdict.findings if finding not in additional]
+        findings = [finding for finding in diagnosis.verdict.findings if finding not in additional]
         self._exclude(level, [finding for finding in findings if finding.state is State.FAULT])
+
+    def _include_healthy(self, diagnosis: Diagnosis, run: Run) -> None:
+        """End the exclusion of the hosts that are healthy by what was measured since."""
+        for host in self.exclusions.include(diagnosis, run, self.excluding):
+            level = self.exclusions.by_host[host].level
+            self.context.progress.note(
+                f"fablint: {host} failed {level}, but is healthy by later measurements: included"
+            )
+
+    def measure_missed(self, result: LoopResult) -> Run | None:
+        """Measure the levels that hosts missed which are healthy by what was measured since; None where no host did."""
+        run = result.run
+        self._include_healthy(result.diagnosis, run)
+        self._save()
+        budget_s = self.launches.request.budget_s
+        if self.launches.error or (budget_s is not None and _measuring_s(run) >= budget_s):
+            return None
+        is_measured = False
+        for level in self.suite.levels:
+            hosts = self.exclusions.waiting(level.name)
+            if hosts and (stage := self._stage_again(level, hosts, run)) is not None:
+                run, is_complete = self.launches.add(stage, run)
+                if not is_complete:
+                    return None
+                self.exclusions.note_measured(level.name, hosts)
+                is_measured = True
+        return run if is_measured else None
+
+    def _stage_again(self, level: Level, hosts: Sequence[str], run: Run) -> Stage | None:
+        """Return the pairs of a level that these hosts take part in; None where the other hosts make none."""
+        try:
+            return self._stage(replace(level, name=f"{level.name}-again"), self.launches.request, run, hosts)
+        except UsageError:
+            return None
 
     def _exclude(self, level: Level, findings: Sequence[Finding]) -> None:
         """Exclude the hosts of findings from the further levels."""
@@ -187,7 +231,7 @@ class LevelRuns(CheckRun):
         for finding in findings:
             host = self.launches.requested_name(next(iter(finding.hosts), ""))
             if host in hosts and host not in self._excluded:
-                self.level_failures[host] = level.name
+                self.exclusions.add(host, level.name, finding)
                 self.context.progress.note(f"fablint: {host} fails {level.name} and is excluded from what follows")
         self._save()
 
@@ -196,6 +240,8 @@ class LevelRuns(CheckRun):
     def _save_plan(self, level: Level, stage: Stage) -> None:
         """Write the rows of a level into the run before they are measured: a killed check leaves them behind."""
         self._plan(level, rows=tuple(str(row.spec.name) for row in stage.plan.rows))
+        if level.pairs != "near and far":  # its rows look for the rate of the network and judge no host
+            self.exclusions.note_level(level.name)
         run_files.save_levels(self.planned, self.launches.output)
         self._save()
 
@@ -213,7 +259,7 @@ class LevelRuns(CheckRun):
             slots=self.launches.request.slots,
             findings=[*self.known, *outside],
             inside=self.inside,
-            level_failures=self.level_failures,
+            exclusions=self.exclusions.by_host,
             ended=ended,
         )
         save_check(record, self.launches.output)
@@ -224,6 +270,13 @@ class LevelRuns(CheckRun):
     # ------------------------------------------------------------------------------------------------ diagnosis
 
     def diagnose(self, run: Run) -> Diagnosis:
+        self.excluding = ()
+        diagnosis = self._diagnose_with_additional(run)
+        self.excluding = self.exclusions.open_findings(diagnosis, run, self.launches.request.topology)
+        return self._diagnose_with_additional(run) if self.excluding else diagnosis
+
+    def _diagnose_with_additional(self, run: Run) -> Diagnosis:
+        """Write what does not follow from the times into the run, and diagnose it with that."""
         notes = [*self.preflight_notes, *self.recounted.notes]
         run_files.save_findings(self._additional(), self.launches.output, notes, self.network)
         run_files.save_host_facts(self.host_facts, self.launches.output)
@@ -234,16 +287,16 @@ class LevelRuns(CheckRun):
         recovery = self.launches.recovery
         grown = self.recounted.findings
         failed = [*_not_explained(recovery.failed_hosts.values(), grown), *recovery.failed_pairs.values()]
-        known = [*self.known, *self.inside, *failed]
+        known = [*self.known, *self.inside, *failed, *self.excluding]
         return [*known, *(finding for finding in grown if finding not in known)]
 
     def final_diagnosis(self, result: LoopResult) -> Diagnosis:
         """Diagnose the run again with the counters that hosts have after the measurement, which are stored in the run.
 
-        Without counters from before the measurement this is the diagnosis of `result`.
+        Without counters from before the measurement this is the diagnosis of `result`, with what excluded hosts missed.
         """
         if self.recount is None:
-            return result.diagnosis
+            return self.diagnose(result.run) if self.exclusions.by_host else result.diagnosis
         failed_hosts = self.launches.recovery.failed_hosts
         proven = {host for host, finding in failed_hosts.items() if finding.state is State.FAULT}  # many do not answer
         hosts = {*self.launches.request.rank_hosts, *failed_hosts} - proven
@@ -257,12 +310,17 @@ class LevelRuns(CheckRun):
             f"{seconds:.0f} s in all: {measuring_s:.0f} s measuring, {seconds - measuring_s:.0f} s for"
             f" {self.launches.count} launches, asking hosts, planning and judging"
         )
-        levels = dict.fromkeys(self.level_failures.values())
+        failures = self.exclusions.levels
         excluded = [
-            f"excluded after {level}: {', '.join(host for host, at in self.level_failures.items() if at == level)}"
-            for level in levels
+            f"excluded after {level}: {', '.join(host for host, at in failures.items() if at == level)}"
+            for level in dict.fromkeys(failures.values())
         ]
-        return [*self.skipped, *excluded, duration]
+        included = [
+            f"{host} failed {one.level} and was excluded, is healthy by later measurements, and was measured again"
+            for host, one in self.exclusions.by_host.items()
+            if one.included and not one.missed
+        ]
+        return [*self.skipped, *excluded, *included, duration]
 
 
 def _not_explained(suspects: Iterable[Finding], grown: Iterable[Finding]) -> list[Finding]:

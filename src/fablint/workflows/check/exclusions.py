@@ -1,0 +1,165 @@
+"""Hosts that failed a level of a check: excluded from the next levels until the host is healthy by what is known since.
+
+A finding that excluded a host stays in the verdict unless the measurements of other hosts refute it. A host that is
+healthy when it is measured again was slow for a time: the finding stays as a SUSPECT. Both are measured again in the
+levels that they missed. A host that was not is named with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from fablint.model import ComponentRef, Diagnosis, Finding, Run, State, Topology
+from fablint.model.host_name import HostNames
+from fablint.model.verdict import advise, seen
+
+_REPORTED = frozenset({State.FAULT, State.SUSPECT, State.CONFOUNDED, State.SUPPRESSED})
+_OF_LATER_ROWS = frozenset({"follow_up", "retest"})
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """The level that a host failed, the finding about it, and the levels that were measured without the host."""
+
+    level: str
+    finding: Finding
+    missed: tuple[str, ...] = ()
+    included: bool = False  # healthy by later measurements, and measured again
+    at_times: bool = False  # later measurements of the host itself show that: it was slow for a time
+
+    def facts(self) -> dict[str, Any]:
+        """Return the exclusion as JSON."""
+        return {**vars(self), "finding": self.finding.model_dump(mode="json"), "missed": list(self.missed)}
+
+    @classmethod
+    def parsed(cls, facts: Mapping[str, Any]) -> Exclusion:
+        """Parse what `facts` returns. Raises ValueError, KeyError or TypeError where it is something else."""
+        finding, missed = Finding.model_validate(facts["finding"]), tuple(map(str, facts["missed"]))
+        return cls(str(facts["level"]), finding, missed, bool(facts["included"]), bool(facts["at_times"]))
+
+
+@dataclass
+class Exclusions:
+    """The exclusions of a check, by host as the request names it."""
+
+    by_host: dict[str, Exclusion] = field(default_factory=dict)
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """The level that each excluded host failed."""
+        return {host: one.level for host, one in self.by_host.items() if not one.included}
+
+    def add(self, host: str, level: str, finding: Finding) -> None:
+        """Exclude a host; a host that was measured again keeps the levels that it still lacks."""
+        before = self.by_host.get(host)
+        self.by_host[host] = Exclusion(level, finding, before.missed if before else ())
+
+    def note_level(self, level: str) -> None:
+        """Keep that a level is measured without the excluded hosts."""
+        for host in self.levels:
+            self.by_host[host] = replace(self.by_host[host], missed=(*self.by_host[host].missed, level))
+
+    def note_measured(self, level: str, hosts: Sequence[str]) -> None:
+        """Keep that a level was measured for hosts that had missed it."""
+        for host in hosts:
+            missed = tuple(one for one in self.by_host[host].missed if one != level)
+            self.by_host[host] = replace(self.by_host[host], missed=missed)
+
+    def waiting(self, level: str) -> list[str]:
+        """Return the hosts that are measured again and lack a level."""
+        return [host for host, one in self.by_host.items() if one.included and level in one.missed]
+
+    def include(self, diagnosis: Diagnosis, run: Run, kept: Collection[Finding]) -> list[str]:
+        """End the exclusion of hosts that a diagnosis calls healthy, and return these hosts.
+
+        `kept` are the findings of the diagnosis that `open_findings` returned.
+        """
+        findings = [finding for finding in diagnosis.verdict.findings if finding not in kept]
+        names = _run_names(self.levels, run)
+        hosts = [host for host, name in names.items() if _is_healthy(name, findings)]
+        for host in hosts:
+            at_times = _is_measured_again(names[host], run)
+            self.by_host[host] = replace(self.by_host[host], included=True, at_times=at_times)
+        return hosts
+
+    def open_findings(self, diagnosis: Diagnosis, run: Run, topology: Topology | None) -> list[Finding]:
+        """Return a finding about each host that was excluded and about which a diagnosis says nothing more.
+
+        The finding that excluded it, as a SUSPECT where the host was measured again since; NOT JUDGED where a switch
+        explains it, or where the host lacks levels.
+        """
+        wiring = topology.named_as(run.hosts) if topology is not None else None
+        findings = []
+        for host, name in _run_names(self.by_host, run).items():
+            exclusion = self.by_host[host]
+            if _is_reported(name, diagnosis.verdict.findings):
+                continue
+            is_explained = wiring is not None and _has_faulty_switch(wiring.host_switch.get(name, ""), diagnosis)
+            if is_explained or (exclusion.included and not exclusion.at_times):
+                findings += [_not_judged(name, exclusion)] if exclusion.missed else []
+            else:
+                findings.append(_kept(exclusion, again=exclusion.included or _is_measured_again(name, run)))
+        return findings
+
+
+def _run_names(hosts: Mapping[str, Any], run: Run) -> dict[str, str]:
+    """Return the names that the run has for hosts of the request."""
+    names = HostNames(run.hosts)
+    return {host: names.find(host) or host for host in hosts}
+
+
+def _is_reported(host: str, findings: Iterable[Finding]) -> bool:
+    """Return whether a finding other than OK and NOT JUDGED is about the host or about a component at the host."""
+    return any(
+        finding.state in _REPORTED
+        and finding.component != "route"
+        and (host in finding.nodes or any(host in member.nodes for member in finding.ambiguity_group))
+        for finding in findings
+    )
+
+
+def _is_healthy(host: str, findings: Sequence[Finding]) -> bool:
+    is_ok = any(one.state is State.OK and one.component in ("host", "nic") and host in one.hosts for one in findings)
+    return is_ok and not _is_reported(host, findings)
+
+
+def _has_faulty_switch(switch: str, diagnosis: Diagnosis) -> bool:
+    return any(
+        finding.state is State.FAULT and finding.component == "switch" and switch in finding.nodes
+        for finding in diagnosis.verdict.findings
+    )
+
+
+def _is_measured_again(host: str, run: Run) -> bool:
+    """Return whether follow-ups have a measurement of a host."""
+    ranks = [rank for rank, name in enumerate(run.rank_host) if name == host]
+    return any(
+        np.asarray(row.arrays["count"][:])[ranks].any()
+        for row in run.rows
+        if row.purpose in _OF_LATER_ROWS and row.layout == "list"
+    )
+
+
+def _kept(exclusion: Exclusion, *, again: bool) -> Finding:
+    """Return the finding that excluded a host, with the level; a SUSPECT where follow-ups do not repeat it."""
+    evidence = [seen("failed_level", level=exclusion.level), *exclusion.finding.evidence]
+    if again:
+        evidence.append(seen("not_repeated"))
+    if exclusion.missed:
+        evidence.append(seen("not_in_levels", missed=exclusion.missed))
+    state = State.SUSPECT if again else exclusion.finding.state
+    return exclusion.finding.model_copy(update={"state": state, "evidence": tuple(evidence)})
+
+
+def _not_judged(host: str, exclusion: Exclusion) -> Finding:
+    component = ComponentRef.of("host", host)
+    return Finding(
+        state=State.NOT_JUDGED,
+        components=(component,),
+        evidence=(seen("missed_levels", level=exclusion.level, missed=exclusion.missed),),
+        next_step=advise("measure_component", component),
+    )

@@ -59,6 +59,7 @@ class Result(NamedTuple):
     unit: str = ""
     cause: str = ""  # what the hosts of which it is said share, where that explains it: `switch s3`
     suppressed: Suppressed | None = None  # of a result whose outcome is SUPPRESSED
+    peer: str = ""  # the other host of a pair
 
     @property
     def name(self) -> str:

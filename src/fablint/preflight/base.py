@@ -88,7 +88,7 @@ class Check(ABC):
 
     def ok(self, host: str, target: str = "", message: str = "", value: Value = None, unit: str = "") -> Result:
         """Return a pass."""
-        return _result((self.id, host, target, _PASS, message, value, None, unit, "", None))
+        return _result((self.id, host, target, _PASS, message, value, None, unit, "", None, ""))
 
     def failure(
         self, host: str, target: str, message: str, value: Value = None, expected: Value = None, unit: str = ""
@@ -117,7 +117,7 @@ class Check(ABC):
 
     def skip(self, host: str, target: str, why: str) -> Result:
         """Return a skip for a property that is not visible. Never a pass."""
-        return _result((self.id, host, target, _SKIP, why, None, None, "", "", None))
+        return _result((self.id, host, target, _SKIP, why, None, None, "", "", None, ""))
 
     def error(self, host: str, target: str, message: str) -> Result:
         """Return an error for data that cannot be parsed."""

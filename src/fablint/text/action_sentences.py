@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fablint.model.names import fold
-from fablint.text.evidence_sentences import Words
+from fablint.text.sentence_words import Words
 
 if TYPE_CHECKING:
     from fablint.model import ComponentRef

@@ -4,39 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from fablint.model.names import fold, plural
 from fablint.text import units
+from fablint.text.sentence_words import WORDS
 
 if TYPE_CHECKING:
     from fablint.model.verdict import EvidenceRecord
 
 Values = Mapping[str, Any]
-
-
-class Words(Formatter):
-    """`str.format` with `{n:#pair}` for a count, `{hosts:fold}` for a list of names, `{seconds:us}` for a time."""
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        """One value in words."""
-        if format_spec.startswith("#"):
-            return plural(value, format_spec[1:])
-        if format_spec == "fold":
-            return fold(value)
-        if format_spec == "list":
-            return ", ".join(value)
-        if format_spec == "and":
-            return " and ".join(value)
-        if format_spec == "us":
-            return f"{value * 1e6:.2f} us"
-        if format_spec == "times":
-            return f"{value:.1f}" if value < 10 else f"{value:.0f}"
-        return str(super().format_field(value, format_spec))
-
-
-WORDS = Words()
 
 
 def _slow_pairs(v: Values) -> str:
@@ -375,6 +352,11 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "starts_alone": "its own ranks alone do",
     "no_start_of_pair": "no launch of the two starts; each starts with {others:#other host}",
     "launcher": "the launcher: {said}",
+    "no_ping": "no ping is answered: {dead} of {tried:#pair} between {first:fold} and {second:fold}",
+    "no_long_ping": "frames of {bytes} bytes are lost, of {passes} pass: {dead} of {tried:#pair} between {first:fold}"
+    " and {second:fold}",
+    "excluded_to_connect": "without it the ranks of the others connect: not all messages between it and"
+    " {hosts:fold} arrive",
 }
 
 

@@ -1,6 +1,7 @@
 """`fablint check` of a virtual cluster of which a host keeps launches from starting: real MPI, real frames dropped.
 
 It waits for launches that do not start, and what it says depends on no time that is measured: others may run beside it.
+Pings would show the host, and which hosts do not reach each other, before the first launch.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ HOSTS = "nid[001000-001003]"
 BAD = "nid001002"
 LIMIT_S = 600
 # The program with a time limit of 10 s for the start of ranks, which takes 2 s here, in the place of a minute.
-SOONER = "import sys; from fablint.cli import main; from fablint.measure import session; session.START_S = 10; main()"
+SOONER = "from fablint.cli import main; from fablint.measure import session; session.START_S = 10; "
+NO_PINGS = "from fablint.workflows import host_preflight; host_preflight.ping_each_other = lambda *given: given[2]; "
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +39,12 @@ def faulty(bed: Cluster) -> Iterator[Cluster]:
     bed.heal()
 
 
-def checked(bed: Cluster, output: Path) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
-    """A check from the login node that measures hosts that preflight finds unfit as well, and its verdict."""
-    verb = (sys.executable, "-c", SOONER, "check", "--mpicxx", wrapper_name("openmpi"), "--budget", "30s", "--force")
-    done = bed.run([*verb, "-w", HOSTS, "-o", output], timeout=LIMIT_S, cwd=output.parent)
+def checked(
+    bed: Cluster, output: Path, program: str, *options: str
+) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    """A check from the login node, and its verdict."""
+    verb = (sys.executable, "-c", f"{program}main()", "check", "--mpicxx", wrapper_name("openmpi"), "--budget", "30s")
+    done = bed.run([*verb, *options, "-w", HOSTS, "-o", output], timeout=LIMIT_S, cwd=output.parent)
     page = output / "report" / "verdict.json"
     assert page.exists(), done.stdout + done.stderr
     return done, json.loads(page.read_text())
@@ -53,7 +57,7 @@ def launch_findings(verdict: dict[str, Any]) -> list[dict[str, Any]]:
 def test_a_host_to_which_frames_are_dropped_is_named_and_the_rest_measured(faulty: Cluster, tmp_path: Path) -> None:
     faulty.fault("loss", BAD, "--percent", "99.9999", "--dir", "rx")
     output = tmp_path / "a.run"
-    done, verdict = checked(faulty, output)
+    done, verdict = checked(faulty, output, SOONER + NO_PINGS)
     said = done.stdout + done.stderr
     assert done.returncode == 1, said
     (finding,) = launch_findings(verdict)
@@ -63,3 +67,19 @@ def test_a_host_to_which_frames_are_dropped_is_named_and_the_rest_measured(fault
     assert all(BAD in fault["text"]["name"] for fault in faults), faults
     assert verdict["coverage"]["hosts"] == 3
     assert (output / "global-bandwidth" / "zarr.json").exists()
+
+
+def test_a_black_hole_between_two_switches_is_the_fault_and_no_launch_fails(faulty: Cluster, tmp_path: Path) -> None:
+    """In one direction: no ping comes back, and MPI would not start."""
+    for host in ("nid001002", "nid001003"):
+        faulty.fault("misroute", "x1000c0r0b0", "--host", host, "--via", "none")
+    done, verdict = checked(faulty, tmp_path / "a.run", SOONER, "--blocks", "2", "--suite", "edge")
+    said = done.stdout + done.stderr
+    assert done.returncode == 1, said
+    faults = [one["text"]["name"] for one in verdict["findings"] if one["state"] == "FAULT"]
+    assert faults == ["block0=block1"], said
+    excluded = [one for one in verdict["findings"] if "without it the ranks" in one["text"]["evidence"]]
+    assert {one["state"] for one in excluded} == {"NOT JUDGED"}
+    assert verdict["coverage"]["hosts"] == 2
+    assert "did not start" not in said
+    assert any("s for 2 launches" in note for note in verdict["notes"]), verdict["notes"]

@@ -79,9 +79,9 @@ def test_a_roce_fleet_is_looked_at_whatever_its_interfaces_are_called(tmp_path: 
     passed = {(result.check, result.target) for result in good.results if result.outcome is Outcome.PASS}
     checks = ("net.link.up", "net.link.mtu", "net.link.speed", "net.ip.assigned", "lldp.neighbor", "lldp.port")
     assert {(check, name) for check in checks} <= passed
-    assert [set(row["rails"].values()) for row in table([Host(one) for one in healthy.values()])] == [
-        {(f"10.1.0.{index + 1}", 9000)} for index in range(4)
-    ], "they would ping each other by it"
+    assert {row["host"]: set(row["rails"].values()) for row in table([Host(one) for one in healthy.values()])} == {
+        f"n{index:03d}": {(f"10.1.0.{index + 1}", 9000)} for index in range(4)
+    }, "they would ping each other by it"
     bad = judged(fleet(tmp_path / "bad", single(name, odd=2), count=5))  # 4 others are enough to FAIL by comparison
     assert wrong(bad) == {("net.link.mtu", "n002", name)}
     assert set(bad.unfit) == {"n002"}

@@ -70,7 +70,7 @@ def test_hosts_that_can_be_pinged_are_asked_once_with_one_text(monkeypatch, stag
     allocation = Allocation(("a", "b", "c"), "test")
     found = host_preflight.ping_each_other(staged, allocation, two_hosts(), "quick")
     ((hosts, text),) = asked
-    assert hosts == ("a", "b")
+    assert sorted(hosts) == ["a", "b"]
     assert "10.0.0.2" in text
     assert found.snapshots["a"].reach["pings"] == []
     assert not host_preflight.ping_each_other(staged, allocation, two_hosts(b="down"), "quick").snapshots["a"].reach
@@ -89,7 +89,7 @@ def test_hosts_ping_a_second_time_after_a_loss(monkeypatch, staged, lost):
 
     monkeypatch.setattr(cluster, "everywhere", everywhere)
     found = host_preflight.ping_each_other(staged, Allocation(("a", "b"), "test"), two_hosts(), "quick")
-    assert passes[0][0] == ("a", "b")
+    assert sorted(passes[0][0]) == ["a", "b"]
     assert not passes[0][1]["lossy"]
     assert [(hosts, asked["lossy"]) for hosts, asked in passes[1:]] == lost * [(("a",), [("a", ""), ("b", "")])]
     assert ("second" in found.snapshots["a"].reach) == bool(lost)

@@ -18,10 +18,11 @@ from fablint.snapshot.host_snapshot import Output
 # ------------------------------------------------------------------------------------------------ pairs
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 5, 8, 9, 16, 100, 1000])
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 8, 9, 16, 33, 34, 100, 1000])
 def test_quick_rounds_join_all_hosts_by_few_pings(count):
     steps = offsets(count, "quick")
-    assert len(steps) <= count.bit_length()
+    assert len(steps) <= 16
+    assert (steps == offsets(count, "full")) == (count <= 33)  # of few hosts every pair is pinged
     assert all(0 < step < count for step in steps)
     reached, new = {0}, {0}
     while new:
@@ -38,11 +39,22 @@ def test_full_rounds_try_every_pair(count):
 
 def test_the_table_has_rails_with_their_address_and_frame():
     rows = table([bare(0, rails=2), bare(1, rails=2)])
-    assert rows[1] == {
+    assert next(row for row in rows if row["host"] == "n1") == {
         "host": "n1",
         "own": "n1",
         "rails": {"hsn0": (address(1), 9000), "hsn1": (address(1, 1), 9000)},
     }
+
+
+def test_consecutive_hosts_ping_hosts_of_all_switches():
+    """With offsets of powers of two in their own order, no host of a switch of 8 pings one of the third switch on."""
+    rows = table([bare(number) for number in range(128)])
+    switches = [int(row["host"][1:]) // 8 for row in rows]
+    pinged_switches = {
+        frozenset((switches[at], switches[(at + step) % 128])) for at in range(128) for step in offsets(128, "quick")
+    }
+    assert len(pinged_switches) > 0.9 * 16 * 17 / 2
+    assert rows == table([bare(number) for number in range(128)])  # the same order each time
 
 
 def test_single_rails_ping_each_other_whatever_their_names():
@@ -159,7 +171,7 @@ def test_a_host_whose_own_pings_fail():
     assert (name, outcome, message) == (
         "n3",
         Outcome.WARN,
-        "no answer from 3 of 3 others, although it answers their pings",
+        "no answer from 4 of 4 others, although it answers their pings",
     )
 
 
@@ -212,7 +224,7 @@ def test_a_black_hole_for_long_frames_is_named(count):
 def test_long_frames_to_a_host_only():
     ((check, name, _, outcome, message),) = detections(pinged(8, lambda one, other: SHORT if other == 1 else FINE))
     assert (check, name, outcome) == ("net.ping.mtu", "n1", Outcome.FAIL)
-    assert message == "frames of 9000 bytes are lost, of 1500 pass: from 3 of 3 others to it"
+    assert message == "frames of 9000 bytes are lost, of 1500 pass: from 4 of 4 others to it"
 
 
 def test_a_host_that_refuses_long_frames_itself():
@@ -251,7 +263,7 @@ def slow(number: int, factor: int = 60) -> Callable[[int, int], Row]:
 def test_a_slow_host_is_named():
     ((check, name, target, outcome, message),) = detections(pinged(8, slow(3)))
     assert (check, name, target, outcome) == ("net.ping.rtt", "n3", "hsn0", Outcome.WARN)
-    assert message == "round trip 12 ms with 5 of 5 others, 0.2 ms among these"
+    assert message == "round trip 12 ms with 7 of 7 others, 0.2 ms among these"
 
 
 @pytest.mark.parametrize("factor", [1, 4])

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from ipaddress import AddressValueError, IPv4Interface
+from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fablint.snapshot import NicFact
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _MTU = 1500  # if a driver reports none
 _MOST = 1 << 32  # pings, bytes: larger numbers are invalid
 _FEWEST = 3  # pings of a pair in one direction
+_ALL_PAIRS = 33  # hosts that all ping each other at every level: none pings more than 16
 NO_ANSWER, UNREACHABLE, NO_ROUTE = "no answer", "unreachable", "no route"
 TOO_LONG, MTU = "too long", "mtu"  # refused by its own host; lost on the path
 NOT_RUN = "not run"
@@ -117,9 +119,10 @@ class Reach:
 def offsets(count: int, level: str) -> list[int]:
     """Return the offset of the pinged host for each round.
 
-    Quick: 1, 2, 4, 8 ..., so that few pings connect all hosts. Full: every pair, the middle ones in both directions.
+    Full, or of few hosts: every pair, the middle ones in both directions. Else 1, 2, 4, 8 ..., so that few pings
+    connect all hosts.
     """
-    if level == "full":
+    if level == "full" or count <= _ALL_PAIRS:
         return list(range(1, count // 2 + 1))
     return [1 << power for power in range((count - 1).bit_length())] if count > 1 else []
 
@@ -132,13 +135,19 @@ def repeats(count: int, level: str, counts: Mapping[str, PingCounts] = FIRST) ->
 
 
 def table(hosts: Sequence[Host]) -> list[dict[str, Any]]:
-    """Return one JSON object per host for the pinger: its name, and the address and MTU of each of its NICs by rail."""
+    """Return one JSON object per host for the pinger: its name, and the address and MTU of each of its NICs by rail.
+
+    They are shuffled, the same order each time: hosts of a switch often have consecutive names, and each is then
+    pinged from, and pings, hosts of all switches.
+    """
     targets, labels, _ = _targets(hosts)
     rails: dict[str, dict[str, tuple[str, int]]] = defaultdict(dict)
     for end, target in targets.items():
         rails[end.host][labels[end]] = (target.address, target.mtu)
     named = {one.name: one.read("/proc/sys/kernel/hostname") or one.name for one in hosts}
-    return [{"host": one.name, "own": named[one.name], "rails": rails[one.name]} for one in hosts if one.name in rails]
+    rows = [{"host": one.name, "own": named[one.name], "rails": rails[one.name]} for one in hosts if one.name in rails]
+    Random(len(rows)).shuffle(rows)
+    return rows
 
 
 def _targets(hosts: Sequence[Host]) -> tuple[dict[End, PingTarget], dict[End, str], dict[End, str]]:

@@ -19,7 +19,8 @@ class Rail:
     pings: Sequence[Ping]
     answers: ReachFaults  # of pairs without any answer
     refused: Mapping[End, Sequence[Ping]]  # ends whose hosts refuse full-size frames to most others
-    sizes: ReachFaults  # of full-size frames without an answer, although small frames were answered
+    full_size: Sequence[Ping]  # of pairs with an answer, but for frames that their host refuses or an end loses
+    sizes: ReachFaults  # of these, full-size frames without an answer
     losses: Losses  # of full-size frames, of pairs with some answers
 
     @property
@@ -30,7 +31,7 @@ class Rail:
     @property
     def sized(self) -> set[End]:
         """Ends of pairs with at least one answer."""
-        return {end for one in self.pings if _is_answered(one) for end in (one.source, one.target)}
+        return {end for one in self.pings if is_answered(one) for end in (one.source, one.target)}
 
 
 @lru_cache(maxsize=1)  # for several checks
@@ -43,21 +44,21 @@ def rails_of(reach: Reach, contested: frozenset[End]) -> Sequence[Rail]:
 
 
 def _rail(pings: Sequence[Ping]) -> Rail:
-    answers = localise_failures([Attempt(one.source, one.target, _is_answered(one)) for one in pings])
+    answers = localise_failures([Attempt(one.source, one.target, is_answered(one)) for one in pings])
     refused = _refused(pings)
     lost = losses(pings)
     through = [
         one
         for one in pings
-        if _is_answered(one)
+        if is_answered(one)
         and not (one.kind == TOO_LONG and one.source in refused)
         and not (one.kind == MTU and not lost.ends.keys().isdisjoint(one[:2]))  # loss hits long frames first
     ]
     sizes = localise_failures([Attempt(one.source, one.target, not one.kind) for one in through])
-    return Rail(pings, answers, refused, sizes, lost)
+    return Rail(pings, answers, refused, through, sizes, lost)
 
 
-def _is_answered(one: Ping) -> bool:
+def is_answered(one: Ping) -> bool:
     """Tell whether a frame of any size was answered."""
     return one.kind not in LOST and (one.kind != TOO_LONG or one.passes > 0)
 

@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING
 
 from fablint.errors import IncompleteError, PreflightError, UsageError
 from fablint.model import Allocation, Finding, Medium, PlannedLevel, Run, Slots, Topology
-from fablint.model.preflight_results import Fitness, Outcome
+from fablint.model.preflight_results import Fitness
 from fablint.text.evidence_sentences import sentences
-from fablint.text.fitness_findings import finding_of, finding_of_silent, unseen_network
+from fablint.text.fitness_findings import unseen_network
 from fablint.workflows import fabric_discovery, host_preflight, measurement, run_files, run_formats
 from fablint.workflows.check.check_record import CheckRecord, UnfitPolicy
 from fablint.workflows.check.check_run import CheckOutcome
+from fablint.workflows.check.connectivity import Connectivity, connectivity_of
 from fablint.workflows.check.counter_changes import HostCounters
 from fablint.workflows.check.launches import Launches, without
 from fablint.workflows.check.level_runs import LevelRuns
 from fablint.workflows.check.local_check import hosts_request
 from fablint.workflows.check.preflight_findings import (
     faulty_networks,
-    route_findings,
+    first_failures,
+    other_findings,
     site_notes,
     warning_notes,
     warnings,
@@ -73,10 +75,11 @@ class _Hosts:
     nics: Sequence[str]  # that the user names as those of the fabric
     declared: host_preflight.SiteDeclaration
     preflight: host_preflight.PreflightResult
+    connectivity: Connectivity
 
     @property
     def fitness(self) -> Fitness:
-        return self.preflight.fitness
+        return self.connectivity.fitness
 
     def look(self, hosts: Collection[str]) -> Mapping[str, Finding]:
         """Ask hosts again: a finding for each one that does not answer, or of which a NIC has failed since."""
@@ -86,10 +89,10 @@ class _Hosts:
         now = host_preflight.preflight_hosts(
             self.context.system, present, ping=False, keep=False, nics=self.nics, declared=self.declared
         )
-        known = _first_failures(self.fitness)
+        known = first_failures(self.fitness)
         return {
             host: finding
-            for host, finding in _first_failures(now.fitness).items()
+            for host, finding in first_failures(now.fitness).items()
             if finding.component in ("host", "nic") and known.get(host) != finding
         }
 
@@ -127,7 +130,8 @@ class _Hosts:
 
         trials = PairTrials(self.context, record.media)
         triage = HostTriage(trials, self.look, failed_hosts=dict(excluded))
-        recovery = HostExclusion(triage, start_trials_of(self.context, self.preflight, record.media))
+        trials_of_starts = start_trials_of(self.context, self.preflight, record.media)
+        recovery = HostExclusion(triage, trials_of_starts, self.connectivity.unconnected)
         options = () if record.ranks_per_nic is None else ("--ranks-per-nic", str(record.ranks_per_nic))
         snapshots = self.preflight.collected.snapshots
         counters = HostCounters(
@@ -183,12 +187,14 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     context = measurement.with_programs(context, request.media)
     note("fablint: asking the hosts whether they are fit, and which switch they are connected to")
     preflight = host_preflight.preflight_hosts(system, allocation, nics=request.fabric.nics, declared=declared)
-    hosts = _Hosts(context, allocation, request.fabric.nics, declared, preflight)
-    network = unseen_network(hosts.fitness)
-    for words in network:
+    for words in unseen_network(preflight.fitness):
         note(f"fablint: network: {words}")
     fabric = discover(system, preflight.collected, texts, allocation.hosts, request.fabric.blocks)
-    unfit = _unfit_hosts(hosts.fitness, request.unfit)
+    connectivity = connectivity_of(preflight, fabric.topology)
+    hosts = _Hosts(context, allocation, request.fabric.nics, declared, preflight, connectivity)
+    for finding in connectivity.paths:
+        note(f"fablint: {finding.component} {finding.name}: {sentences(finding.evidence)}")
+    unfit = _unfit_hosts(connectivity, request.unfit)
     for name, finding in unfit.items():
         note(f"fablint: {name} is excluded: {finding.component} {finding.name}: {sentences(finding.evidence)}")
     topology = add_assumed_cables(fabric.topology) if fabric.topology is not None else None
@@ -198,7 +204,7 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     check_request = _check_request(request, topology, each)
     refuse_unshared(system, output.parent, check_request.slots)
     _note_plan(context, request, check_request, len(each))
-    findings = [*unusable, *_other_findings(hosts.fitness, fabric.findings, unfit.values())]
+    findings = [*unusable, *other_findings(hosts.fitness, fabric.findings, unfit.values()), *connectivity.paths]
     record = _record(request, topology, hosts.fitness)
     levels = hosts.level_runs(check_request, output, record, unfit, findings, request.site)
     levels.asking_s = system.monotonic() - begun
@@ -278,16 +284,17 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     declared = host_preflight.SiteDeclaration(site=run_files.load_site(site, system))
     preflight = host_preflight.preflight_hosts(system, allocation, nics=record.nics, declared=declared)
     record = _with_later(record, preflight.fitness)
-    hosts = _Hosts(context, allocation, record.nics, declared, preflight)
-    unfit = _unfit_hosts(hosts.fitness, "exclude" if record.unfit == "exclude" else "measure")
-    excluded = {**{finding.name: finding for finding in unusable}, **unfit}
     slots, topology = tuple(record.slots), run_files.topology_of(record.topology, path)
+    connectivity = connectivity_of(preflight, topology)
+    hosts = _Hosts(context, allocation, record.nics, declared, preflight, connectivity)
+    unfit = _unfit_hosts(connectivity, record.unfit, is_resumed=True)
+    excluded = {**{finding.name: finding for finding in unusable}, **unfit}
     ranks = sum(slot.ranks for slot in slots)
     request = CheckRequest(ranks, slots, topology, budget_s=record.budget_s, media=record.media)
     left = without(request, excluded)
     refuse_unshared(system, path, left.slots)
     request = request if run is not None else left  # a run belongs to its ranks
-    findings = _other_findings(hosts.fitness, (), excluded.values())
+    findings = [*other_findings(hosts.fitness, (), excluded.values()), *connectivity.paths]
     named = {(finding.component, finding.name) for finding in (*findings, *excluded.values())}
     findings += [finding for finding in record.findings if (finding.component, finding.name) not in named]
     planned = run_files.load_levels(run or Run(path, {}, ()))
@@ -352,40 +359,22 @@ def _note_plan(context: Context, request: ClusterCheckRequest, check_request: Ch
     )
 
 
-def _unfit_hosts(fitness: Fitness, policy: UnfitPolicy) -> Mapping[str, Finding]:
-    """Return the hosts to exclude, and why. Raises UnfitError where preflight rejected hosts and `policy` is refuse."""
+def _unfit_hosts(connectivity: Connectivity, policy: UnfitPolicy, *, is_resumed: bool = False) -> Mapping[str, Finding]:
+    """Return the hosts to exclude, and why: those that are not connected with the others unless `policy` is measure.
+
+    Raises UnfitError where preflight rejected hosts and `policy` is refuse, but not of a check that is resumed.
+    """
     from fablint.model.names import fold
 
-    if fitness.unfit and policy == "refuse":
+    fitness = connectivity.fitness
+    if fitness.unfit and policy == "refuse" and not is_resumed:
         count = len(fitness.unfit)
         what = f"{fold(fitness.unfit)} {'is' if count == 1 else 'are'} not fit to be measured"
         hint = "repair what is said above; --exclude-unfit goes on without, --force measures all that answer"
         raise UnfitError(fitness, what, hint)
-    failures = _first_failures(fitness)
-    return failures if policy == "exclude" else {host: failures[host] for host in fitness.silent}
-
-
-def _first_failures(fitness: Fitness) -> Mapping[str, Finding]:
-    """Return the first failed check of every unfit host."""
-    failures: dict[str, Finding] = {}
-    for host, why in fitness.silent.items():
-        failures.setdefault(host, finding_of_silent([host], why))
-    for result in fitness.results:
-        if result.outcome is Outcome.FAIL:
-            failures.setdefault(result.host, finding_of(result, fitness.rules[result.check]))
-    return failures
-
-
-def _other_findings(
-    fitness: Fitness, of_the_fabric: Collection[Finding], excluded: Collection[Finding]
-) -> list[Finding]:
-    """Return failed checks, routes without an answer and contradictions in the fabric that exclude no host."""
-    faults = [finding_of_silent([host], why) for host, why in fitness.silent.items()]
-    failures = [result for result in fitness.results if result.outcome is Outcome.FAIL]
-    faults += [finding_of(result, fitness.rules[result.check]) for result in failures]
-    silent = {finding.name for finding in faults if finding.component == "host"}
-    others = [finding for finding in of_the_fabric if not (finding.component == "host" and finding.name in silent)]
-    return [finding for finding in [*faults, *route_findings(fitness), *others] if finding not in excluded]
+    failures = first_failures(fitness)
+    unconnected = {} if policy == "measure" else connectivity.unconnected
+    return {**unconnected, **(failures if policy == "exclude" else {host: failures[host] for host in fitness.silent})}
 
 
 def _check_request(request: ClusterCheckRequest, topology: Topology | None, each: Mapping[str, int]) -> CheckRequest:

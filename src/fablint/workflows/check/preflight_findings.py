@@ -7,15 +7,38 @@ A route without an answer is a defect of the network that is to be judged.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from fablint.model import OF_HOSTS, Finding
 from fablint.model.names import fold, plural
 from fablint.model.preflight_results import NETWORK, PING, Fitness, Outcome, Result
-from fablint.text.fitness_findings import findings, suppressed_findings
+from fablint.text.fitness_findings import finding_of, finding_of_silent, findings, suppressed_findings
 
 _LOSS = "net.ping.loss"  # measured just now between hosts, as routes without an answer are
+
+
+def first_failures(fitness: Fitness) -> Mapping[str, Finding]:
+    """Return the first failed check of every unfit host."""
+    failures: dict[str, Finding] = {}
+    for host, why in fitness.silent.items():
+        failures.setdefault(host, finding_of_silent([host], why))
+    for result in fitness.results:
+        if result.outcome is Outcome.FAIL:
+            failures.setdefault(result.host, finding_of(result, fitness.rules[result.check]))
+    return failures
+
+
+def other_findings(
+    fitness: Fitness, of_the_fabric: Collection[Finding], excluded: Collection[Finding]
+) -> list[Finding]:
+    """Return failed checks, routes without an answer and contradictions in the fabric that exclude no host."""
+    faults = [finding_of_silent([host], why) for host, why in fitness.silent.items()]
+    failures = [result for result in fitness.results if result.outcome is Outcome.FAIL]
+    faults += [finding_of(result, fitness.rules[result.check]) for result in failures]
+    silent = {finding.name for finding in faults if finding.component == "host"}
+    others = [finding for finding in of_the_fabric if not (finding.component == "host" and finding.name in silent)]
+    return [finding for finding in [*faults, *route_findings(fitness), *others] if finding not in excluded]
 
 
 def route_findings(fitness: Fitness) -> list[Finding]:

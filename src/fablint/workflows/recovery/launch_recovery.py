@@ -73,6 +73,7 @@ class HostExclusion:
 
     triage: HostTriage
     trials: StartTrials
+    unconnected: Mapping[str, Finding] = field(default_factory=dict)  # hosts that do not reach others, by their pings
 
     @property
     def engine_options(self) -> Sequence[str]:
@@ -87,6 +88,11 @@ class HostExclusion:
         return self.triage.failed_pairs
 
     def exclude_causes(self, failure: LaunchFailure) -> bool:
+        if failure.not_started is not None:
+            unconnected = {host: self.unconnected[host] for host in failure.hosts if host in self.unconnected}
+            if unconnected:
+                self.triage.exclude(unconnected, {})
+                return True
         if self.triage.find_failed(failure.hosts, failure.entries, failure.partners, failure.reason):
             return True
         return failure.not_started is not None and self._search(failure.hosts, failure.not_started)

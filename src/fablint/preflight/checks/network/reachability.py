@@ -129,13 +129,16 @@ class PingRoutes(ReachCheck):
                 one = kinds[frozenset(pair)]
                 words = _lost_frames(reach, [one]) if one.kind in (MTU, TOO_LONG) else one.kind
                 also = ", although both reach others" if len(rail.ends) > 2 else ""
-                results.append(self.failure(pair[0].host, f"{pair[0].nic}={pair[1].name}", words + also))
+                results.append(self._of_pair(pair, words + also))
             for pair, loss in rail.losses.pairs.items():
                 also = ", although neither loses pings with others" if len(rail.ends) > 2 else ""
-                target = f"{pair[0].nic}={pair[1].name}"
-                results.append(self.failure(pair[0].host, target, f"{loss} pings lost{also}", round(loss.share, 4), 0))
+                results.append(self._of_pair(pair, f"{loss} pings lost{also}", round(loss.share, 4)))
         yield from results
         yield from (self.ok(*end) for end in sorted(ends))
+
+    def _of_pair(self, pair: tuple[End, End], message: str, share: float | None = None) -> Result:
+        (one, other), expected = pair, None if share is None else 0
+        return self.failure(one.host, f"{one.nic}={other.name}", message, share, expected)._replace(peer=other.host)
 
 
 class FullSize(ReachCheck):

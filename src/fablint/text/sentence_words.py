@@ -1,0 +1,31 @@
+"""The format of sentences about evidence and actions: counts with their nouns, folded names, times."""
+
+from __future__ import annotations
+
+from string import Formatter
+from typing import Any
+
+from fablint.model.names import fold, plural
+
+
+class Words(Formatter):
+    """`str.format` with `{n:#pair}` for a count, `{hosts:fold}` for a list of names, `{seconds:us}` for a time."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """One value in words."""
+        if format_spec.startswith("#"):
+            return plural(value, format_spec[1:])
+        if format_spec == "fold":
+            return fold(value)
+        if format_spec == "list":
+            return ", ".join(value)
+        if format_spec == "and":
+            return " and ".join(value)
+        if format_spec == "us":
+            return f"{value * 1e6:.2f} us"
+        if format_spec == "times":
+            return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+        return str(super().format_field(value, format_spec))
+
+
+WORDS = Words()

@@ -27,6 +27,8 @@ def main() -> None:
             time.sleep(float(rest))
         elif verb == "stall" or (verb == "leave-a-child-that-stalls" and os.fork() == 0):
             time.sleep(600)
+        elif verb == "die":
+            os.kill(os.getpid(), int(rest))
         elif verb == "exit":
             sys.exit(int(rest))
 

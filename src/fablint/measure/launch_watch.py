@@ -19,7 +19,7 @@ from fablint.measure.engine_messages import (
     WaitingRank,
 )
 from fablint.measure.launchers.launcher import Death, Mpiexec
-from fablint.measure.launchers.rendezvous import IN_USE, Joining
+from fablint.measure.launchers.rendezvous import IN_USE, MISSING, Joining
 from fablint.measure.progress import Progress
 
 _MOST_NAMED = 8  # ranks named in a message
@@ -136,6 +136,10 @@ class Watch:
         """Whether the ranks did not connect, although the list of hosts is right."""
         has_no_connection = any(map(_DISCONNECTED.match, self.errors))
         return has_no_connection or (not self.started and not any(map(_OUTSIDE.search, self.launcher_output)))
+
+    def has_connected(self) -> bool:
+        """Whether the ranks connected: messages of the engine are about more than ranks that are missing."""
+        return self.started and not any(_DISCONNECTED.match(error) or MISSING.match(error) for error in self.errors)
 
     def silent_rank(self) -> FailedRank | None:
         """Rank that stalled in a group of more than two: the rank that did not report that it waits."""

@@ -49,6 +49,7 @@ class EngineOutcome:
     is_disconnected: bool = False  # the ranks of this launcher did not connect: another launcher may work
     is_written: bool = field(default=False, compare=False)  # the engine reported that all it measured is in the run
     start_s: float = field(default=0.0, compare=False)  # duration of the start of the ranks; 0: they did not start
+    launcher: Path | None = field(default=None, compare=False)  # that connected the ranks; None: they did not start
     launcher_output: tuple[str, ...] = field(default=(), compare=False)  # last lines, if it started no ranks
 
 
@@ -131,12 +132,12 @@ def run_engine(
             overdue = _follow(system, progress, process, watch, caught, ranks)
         finally:
             process.kill()
-    launched = (output / "zarr.json").exists()
     stopped_by = next(iter(caught), None)
-    outcome = _outcome(mpiexec, process.poll() or 0, watch, launched=launched, overdue=overdue, stopped_by=stopped_by)
+    outcome = _outcome(mpiexec, process.poll() or 0, watch, overdue=overdue, stopped_by=stopped_by)
     outcome = _explained(outcome, options)
     error = name_missing(outcome.error, plan.slots)
-    return replace(outcome, error=error, is_written=watch.is_written, start_s=watch.start_s)
+    launcher = mpiexec.path if watch.has_connected() else None
+    return replace(outcome, error=error, is_written=watch.is_written, start_s=watch.start_s, launcher=launcher)
 
 
 def _explained(outcome: EngineOutcome, options: EngineOptions) -> EngineOutcome:
@@ -156,13 +157,30 @@ def run_on_first(
     *,
     options: EngineOptions = _NO_OPTIONS,
 ) -> EngineOutcome:
-    """`run_engine` with the first of the launchers whose ranks connect; reports why others were not used."""
+    """`run_engine` with the first of the launchers whose ranks connect; reports why others were not used.
+
+    Where no launcher connects the ranks, the error has the reason of each.
+    """
+    failures: dict[Path, EngineOutcome] = {}
     for number, mpiexec in enumerate(launchers, 1):
         outcome = run_engine(system, progress, mpiexec, engine, plan, output, options=options)
-        if not outcome.is_disconnected or number == len(launchers):
-            break
-        progress.note(f"fablint: {mpiexec.path.name} is replaced by {launchers[number].path}: {outcome.error}")
-    return outcome
+        if not outcome.is_disconnected:
+            return outcome
+        failures[mpiexec.path] = outcome
+        if number < len(launchers):
+            progress.note(f"fablint: {mpiexec.path.name} is replaced by {launchers[number].path}: {outcome.error}")
+    return _joined(list(failures.values()))
+
+
+def _joined(failures: Sequence[EngineOutcome]) -> EngineOutcome:
+    """Outcome of several launchers none of which connected the ranks."""
+    statuses = {outcome.status for outcome in failures}
+    return replace(
+        failures[0],
+        status=failures[0].status if len(statuses) == 1 else INCOMPLETE,
+        error="; ".join(dict.fromkeys(outcome.error for outcome in failures)),
+        launcher_output=tuple(line for outcome in failures for line in outcome.launcher_output),
+    )
 
 
 @dataclass(frozen=True)
@@ -250,13 +268,12 @@ def _follow(
             return why
 
 
-def _outcome(
-    mpiexec: Mpiexec, status: int, watch: Watch, *, launched: bool, overdue: str, stopped_by: int | None
-) -> EngineOutcome:
+def _outcome(mpiexec: Mpiexec, status: int, watch: Watch, *, overdue: str, stopped_by: int | None) -> EngineOutcome:
     """EngineOutcome from the exit status and the messages.
 
-    The engine's own messages have priority. A launcher's report of a death is used only without them, because a
-    launcher also reports survivors that gave up as dead. Its exit status may be its own.
+    The engine's own messages have priority: without any the launch has measured nothing, whatever its exit status. A
+    launcher's report of a death is used only without them, because a launcher also reports survivors that gave up as
+    dead. Its exit status may be its own.
     """
     if failed := watch.failed_ranks():
         return EngineOutcome(INCOMPLETE, failure_text(failed), failed, tuple(watch.reported))
@@ -271,14 +288,21 @@ def _outcome(
     output = () if watch.started else tuple(watch.launcher_output)
     if overdue:
         return EngineOutcome(INCOMPLETE, overdue, launcher_output=output)
-    if watch.ended is not None and launched:
+    if watch.ended is not None:
         return EngineOutcome(watch.ended)  # the launcher's own status may be that of ranks that had to be terminated
-    if status == DONE or (status in (DAMAGED, INCOMPLETE) and launched and not watch.deaths(mpiexec)):
-        return EngineOutcome(status)
     deaths = tuple(watch.deaths(mpiexec))
+    if watch.started and (status == DONE or (status in (DAMAGED, INCOMPLETE) and not deaths)):
+        return EngineOutcome(status)
     if deaths and watch.started:
         return EngineOutcome(INCOMPLETE, deaths[0].reason, deaths=deaths)
-    error = f"{mpiexec.path} failed: {watch.launcher_message(deaths) or f'exit status {status}'}"
+    error = f"{mpiexec.path} failed: {watch.launcher_message(deaths) or _end(status)}"
     return EngineOutcome(
         INCOMPLETE, error, deaths=deaths, is_disconnected=watch.is_disconnected(), launcher_output=output
     )
+
+
+def _end(status: int) -> str:
+    """How a launcher without a message ended."""
+    if status < 0:
+        return f"it was ended by signal {-status} ({signal.strsignal(-status) or 'unknown'})"
+    return f"exit status {status}" if status else "it started no rank and printed no message"

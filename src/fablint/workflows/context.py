@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fablint.measure import Compiler, Progress
     from fablint.system import System
+
+
+@dataclass
+class UsedLauncher:
+    """The launcher that connected the ranks of the last launch, which is the first to be tried for the next one."""
+
+    path: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -26,3 +33,4 @@ class Context:
     on_size: Callable[[], None] | None = None  # called when another size of a row is in the run directory
     is_scratch: bool = False  # the run directory is deleted afterwards
     compiler: Compiler | None = None  # that the launches use; None: each launch finds it
+    used_launcher: UsedLauncher = field(default_factory=UsedLauncher)  # shared by the launches of a verb

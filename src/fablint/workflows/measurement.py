@@ -106,19 +106,25 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     if context.stop_s is not None:
         words = replace(words, stop_s=context.stop_s)
     is_new = not (output / "zarr.json").exists()
-    outcome = run_on_first(context.system, context.progress, choice.launchers, engine, plan, output, options=words)
-    if not outcome.is_over and (outcome.status == UsageError.exit_code or not (output / "zarr.json").exists()):
+    launchers = sorted(choice.launchers, key=lambda launcher: launcher.path != context.used_launcher.path)
+    outcome = run_on_first(context.system, context.progress, launchers, engine, plan, output, options=words)
+    has_started, has_run = outcome.launcher is not None, (output / "zarr.json").exists()
+    context.used_launcher.path = outcome.launcher or context.used_launcher.path
+    is_usage = outcome.status == UsageError.exit_code and (is_new or has_started)
+    if not outcome.is_over and (is_usage or not has_started or not has_run):
         explain_unshared(context.system, output.parent, plan.slots)
-    if outcome.status == UsageError.exit_code:
+    if is_usage:
         if is_new:
             _remove_unmeasured(output)
         raise UsageError(outcome.error)
     if outcome.status == InternalError.exit_code:
         raise InternalError(f"engine: {outcome.error}")
-    if not (output / "zarr.json").exists():
+    if not has_run:
         with suppress(OSError):  # the engine created it and could write nothing into it
             output.rmdir()
-        raise _nothing_measured(outcome)
+        raise _nothing_measured(outcome, "nothing was measured")
+    if not (has_started or outcome.is_over or outcome.stopped_by):
+        raise _nothing_measured(outcome, "this launch measured nothing")
     result = _sealed(context, output, outcome)
     refuse_misplaced(result.run, plan.slots)
     return result
@@ -156,13 +162,13 @@ def _remove_unmeasured(output: Path) -> None:
             output.rmdir()  # not with rounds files, which have an owner
 
 
-def _nothing_measured(outcome: EngineOutcome) -> BaseException:
-    """Return the error of a launch that left no run directory."""
+def _nothing_measured(outcome: EngineOutcome, what: str) -> BaseException:
+    """Return the error of a launch that added nothing to a run directory."""
     if outcome.stopped_by == signal.SIGINT:
         return KeyboardInterrupt()
     if outcome.is_over:
         return StoppedError(outcome.error, "this launch measured nothing; start again in a new job")
-    hint = "nothing was measured; fablint doctor looks at the set-up"
+    hint = f"{what}; fablint doctor looks at the set-up"
     if outcome.stopped_by is not None:
         return StoppedError(outcome.error, hint)
     return NotStartedError(outcome.error, hint, outcome.launcher_output)

@@ -6,12 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_launches import FakeCluster, Notes, launches_of
+from fake_launches import FakeCluster, Notes, fabric as fake_fabric, launches_of, request_of
 from test_launches import HOSTS, REQUEST, but, met, pairs_of, stage
 
+from fablint.discover import write_topology
 from fablint.errors import NotStartedError
+from fablint.plan.check.suites import find_suite
 from fablint.workflows import measurement
+from fablint.workflows.check.check_record import CheckRecord, load_check
 from fablint.workflows.check.launches import Launches
+from fablint.workflows.check.level_runs import LevelRuns
+from fablint.workflows.run_files import load_levels
 
 
 @pytest.fixture
@@ -43,6 +48,39 @@ def test_a_launch_of_which_nothing_starts_any_more_keeps_the_run(
     assert launches.error.startswith("no launch starts, of two hosts either")
     assert launches.recovery.triage.findings == []
     assert [row.name for row in run.rows] == ["edge-latency"]
+    assert run.state == "interrupted"
+
+
+@pytest.mark.parametrize("launch", [2, 3])
+def test_a_level_that_does_not_start_is_in_the_verdict_and_measured_by_resume(
+    cluster: FakeCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launch: int
+) -> None:
+    fabric = fake_fabric()
+    request = request_of(list(fabric.host_switch), fabric)
+    launches, _ = launches_of(cluster, request, tmp_path / "a.run")
+    record = CheckRecord("quick", topology=write_topology(fabric))
+    state = {"fails": True}
+
+    def measure(*words: Any, **more: Any) -> measurement.MeasurementResult:
+        if state["fails"] and len(cluster.measuring) >= launch:
+            raise NotStartedError("mpirun failed: PMIX ERROR: OUT-OF-RESOURCE")
+        return cluster.measure(*words, **more)
+
+    monkeypatch.setattr(measurement, "measure", measure)
+    outcome = LevelRuns(launches, find_suite("quick"), record=record).check()
+    verdict = outcome.diagnosis.verdict
+    assert (verdict.verdict, verdict.exit_code, outcome.run.state) == ("incomplete", 3, "interrupted")
+    (note,) = [note for note in verdict.notes if note.startswith("not all was measured: ")]
+    assert note.endswith("mpirun failed: PMIX ERROR: OUT-OF-RESOURCE")
+    assert outcome.error.endswith(f": go on with fablint resume {launches.output}")
+    kept = load_check(launches.output)
+    assert kept is not None
+    assert not kept.ended
+    state["fails"] = False
+    again, _ = launches_of(cluster, request, launches.output)
+    resumed = LevelRuns(again, find_suite("quick"), record=kept, planned=list(load_levels(outcome.run)))
+    outcome = resumed.check(outcome.run)
+    assert (outcome.diagnosis.verdict.verdict, outcome.run.state, outcome.error) == ("pass", "complete", "")
 
 
 def test_a_resumed_run_that_does_not_start_costs_the_host_that_prevents_it(

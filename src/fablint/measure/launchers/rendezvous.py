@@ -12,7 +12,7 @@ from fablint.model import Slots
 from fablint.model.names import fold, unfold
 
 IN_USE = r"--rendezvous \S+: .*Address already in use"  # message about the port
-_MISSING = re.compile(r"ranks? (?P<ranks>[\d,-]+) of \d+ did not join")
+MISSING = re.compile(r"ranks? (?P<ranks>[\d,-]+) of \d+ did not join")
 _PORTS = range(20000, 32768)  # below those that kernels choose
 _REPORT_S = 5.0  # for the report of missing ranks, before the front end ends the launch
 _REFUSED = "Connection refused"
@@ -35,7 +35,7 @@ def rendezvous_port() -> int:
 
 def name_missing(message: str, slots: Sequence[Slots]) -> str:
     """Message of the engine about ranks that did not join, with their hosts; any other message as it is."""
-    found = _MISSING.search(message)
+    found = MISSING.search(message)
     if found is None:
         return message
     rank_host = dict(enumerate(slot.host for slot in slots for _ in range(slot.ranks)))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from fablint.errors import INTERRUPTED, StoppedError
 from fablint.model import Diagnosis, FollowUp, Run
-from fablint.workflows import analysis, run_files, run_formats
+from fablint.workflows import analysis, measurement, run_files, run_formats
 from fablint.workflows.check.launches import Launches
 from fablint.workflows.context import Context
 
@@ -141,12 +141,17 @@ class CheckRun(ABC):
         from fablint.analyse import amended
 
         notes = (*diagnosis.verdict.notes, *ended, *self.notes(run, seconds))
-        diagnosis = replace(diagnosis, verdict=amended(diagnosis.verdict, notes=notes))
+        diagnosis = replace(diagnosis, verdict=amended(diagnosis.verdict, complete=not error, notes=notes))
         page = analysis.page_of(self.launches.output)
         analysis.write_report(run, diagnosis, page)
-        if not interrupted:
+        if not error:
             self.mark_ended()
-        return CheckOutcome(run, diagnosis, page, f"{error}: go on with fablint resume {run.path}" if error else "")
+        return CheckOutcome(run, diagnosis, page, f"{error}: {self._next_step(run)}" if error else "")
+
+    def _next_step(self, run: Run) -> str:
+        """What to do about a check that was ended early."""
+        is_resumable = (self.launches.output / run_files.CHECK).exists() or measurement.has_missing_rounds(run)
+        return f"go on with fablint resume {run.path}" if is_resumable else "repair the cause, then start a new check"
 
 
 def report_measured(result: MeasurementResult) -> CheckOutcome:

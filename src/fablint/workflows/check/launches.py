@@ -124,10 +124,10 @@ class Launches:
                 break
             rest = self._rest(stage, ended.run) if self._has_failures or ended.error else None
             if rest is None:
-                return _marked_complete(ended.run), True
+                return _marked(ended.run, "complete"), True
             ended = self._part(stage, rest, ended.run)
         self.error = ended.error
-        return ended.run, False
+        return _marked(ended.run, "interrupted"), False
 
     def _whole(self, stage: Stage, run: Run | None) -> _LaunchEnd:
         """Launch all hosts; the cells go into the run itself."""
@@ -273,11 +273,15 @@ def _in_ranks_of(run: Run, entry: Entry, part: Run) -> Entry:
     }
 
 
-def _marked_complete(run: Run) -> Run:
-    """Mark the run complete: the cells that it lacks are those of failed hosts, which its attributes name."""
+def _marked(run: Run, state: str) -> Run:
+    """Set the state of the run after its last launch.
+
+    It is complete where it only lacks cells of failed hosts, which its attributes name, and interrupted where a launch
+    failed, even if that launch added nothing to it.
+    """
     from fablint.store import read_run, set_state
 
-    if run.state == "complete" or run.path is None:
+    if run.state == state or run.path is None:
         return run
-    set_state(run.path, "complete")
+    set_state(run.path, state)
     return read_run(run.path)

@@ -18,6 +18,7 @@ from fablint.measure.engine_messages import (
     UnconnectedHost,
     WaitingRank,
 )
+from fablint.measure.launcher_reasons import is_without_daemon, launcher_reason
 from fablint.measure.launchers.launcher import Death, Mpiexec
 from fablint.measure.launchers.rendezvous import IN_USE, MISSING, Joining
 from fablint.measure.progress import Progress
@@ -25,15 +26,8 @@ from fablint.measure.progress import Progress
 _MOST_NAMED = 8  # ranks named in a message
 _LAST_LINES = 200  # of output that is not the engine's
 _DISCONNECTED = re.compile(rf"\d+ ranks? of \d+ (was|were) started|{IN_USE}")
-_UNREACHED = re.compile(r"ssh: (Could not resolve|connect to host) |ORTE has lost communication with a remote daemon")
 _ABORTED = re.compile(r"Primary job +terminated normally, but \d+ process")  # mpirun of Open MPI may wait without end
 _OUTSIDE = re.compile(r"srun: error: .*(Requested node configuration is not available|Invalid node name)")
-# Lines that are more informative than the first line of a launcher.
-_INFORMATIVE = re.compile(
-    r"srun: error: (?!.*: tasks? [\d,-]+: )|not built with SLURM's PMI|ssh: |connect\(\) to \S+ failed"
-)
-_LABEL = re.compile(r"^Message: +")  # in a table of Open MPI
-_OF_A_CRASH = re.compile(r"\] Signal: |EXIT STRING: ")
 _KILLED = "(Killed)"  # in the reason of a death: the rank itself prints nothing
 
 
@@ -109,14 +103,11 @@ class Watch:
         return tuple(credible) or tuple(filter(None, [self.silent_rank()]))
 
     def launcher_message(self, deaths: Sequence[Death] = ()) -> str:
-        """Most informative line of the launcher, else the first of its `deaths` if that rank was killed, else the first
-        line that is neither a ruler nor blank; '' if there is none.
-        """
-        lines = [_LABEL.sub("", line.strip()) for line in self.launcher_output if any(map(str.isalpha, line))]
-        first = [FailedRank(one.rank, one.host, None, None, one.reason) for one in deaths[:1] if _KILLED in one.reason]
-        said = next(filter(_INFORMATIVE.search, lines), "") or "".join(map(str, first))
-        said = said or next(filter(_OF_A_CRASH.search, lines), lines[0] if lines else "")
-        return f"{said} (are all hosts in this Slurm job?)" if _OUTSIDE.search(said) else said
+        """Why the ranks did not start, by the output of the launcher and its `deaths`; '' if there is no output."""
+        killed = [death for death in deaths[:1] if _KILLED in death.reason]
+        report = "".join(str(FailedRank(death.rank, death.host, None, None, death.reason)) for death in killed)
+        reason = launcher_reason(self.launcher_output, report)
+        return f"{reason} (are all hosts in this Slurm job?)" if _OUTSIDE.search(reason) else reason
 
     def absence(self) -> str:
         """Why the ranks have not started so far, as the ranks and the launcher report it."""
@@ -125,8 +116,8 @@ class Watch:
         return "; ".join(reports) or "no message from the launcher"
 
     def has_unreachable_host(self) -> bool:
-        """Whether the launcher waits for a host that ssh does not reach."""
-        return not self.started and any(map(_UNREACHED.match, self.launcher_output))
+        """Whether the launcher waits for a host on which its daemon does not start, as where ssh does not reach it."""
+        return not self.started and is_without_daemon(self.launcher_output)
 
     def is_aborted(self) -> bool:
         """Whether the launcher has reported, before all ranks had started, that it ends them because one ended."""

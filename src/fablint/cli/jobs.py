@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,10 +11,11 @@ import click
 from fablint.cli.options import with_options
 from fablint.cli.param_types import Duration
 from fablint.cli.session import Session
-from fablint.errors import IncompleteError
+from fablint.errors import IncompleteError, UsageError
 
 if TYPE_CHECKING:
     from fablint.cluster import Job, JobRequest, JobState
+    from fablint.workflows.run_progress import RunProgress
 
 _WORDS = {
     "cancelled": "was cancelled",
@@ -66,6 +69,40 @@ def submit_job(session: Session, request: JobRequest, dry_run: bool, detach: boo
         return None
     session.say(f"submitted {scheduler.title} job {job.id}, log {job.log}")
     return job, await_job(session, job)
+
+
+@dataclass(frozen=True)
+class JobTarget:
+    """What the user names: a job, a run, or both where the job was submitted for the run."""
+
+    job: Job | None
+    run: Path | None = None
+
+    def progress(self, session: Session) -> RunProgress | None:
+        """Return how far the run is; None where a job was named, or has not begun its run."""
+        from fablint.workflows.run_progress import progress_of
+
+        if self.run is None or (self.job is not None and not self.run.exists()):
+            return None
+        return progress_of(session.machine(), self.run)
+
+
+def find_target(session: Session, name: str | None) -> JobTarget:
+    """Return the job with this id, else the run directory with this path and the newest job that was submitted for it.
+
+    Raises UsageError where there is neither.
+    """
+    from fablint import cluster
+
+    system = session.machine()
+    try:
+        return JobTarget(cluster.find_job(system, name))
+    except UsageError:
+        path = Path(name or "")
+        job = cluster.job_of_run(system, path) if name else None
+        if job is None and not (name and (path.exists() or len(path.parts) > 1 or path.suffix == ".run")):
+            raise
+        return JobTarget(job, path)
 
 
 def await_job(session: Session, job: Job) -> JobState:

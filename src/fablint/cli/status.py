@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fablint.cli.jobs import job_facts
+from fablint.cli.jobs import find_target, job_facts
 from fablint.cli.session import Session, verb
 
 if TYPE_CHECKING:
@@ -14,18 +14,23 @@ if TYPE_CHECKING:
 
 
 @verb(short_help="List submitted jobs and their states.")
-@click.argument("job", required=False)
+@click.argument("job", required=False, metavar="[JOB|RUN]")
 def status(session: Session, job: str | None) -> None:
     """List the jobs that fablint submitted, newest first: id, state, hosts, run directory. With JOB: only that job.
 
+    With RUN: the job that was submitted for this run directory, and how far the run is, also without a job.
+
     \b
-    Example:
+    Examples:
       fablint status 4711
+      fablint status night.run
     """
     from fablint import cluster
 
     system = session.machine()
-    jobs = cluster.known_jobs(system) if job is None else [cluster.find_job(system, job)]
+    target = find_target(session, job) if job is not None else None
+    progress = target.progress(session) if target is not None else None
+    jobs = cluster.known_jobs(system) if target is None else [target.job] if target.job is not None else []
     states = [cluster.scheduler_of(entry).state(system, entry) for entry in jobs]
     rows = [
         (entry.id, _state_text(state), _hosts_text(entry), _run_text(entry))
@@ -35,8 +40,10 @@ def status(session: Session, job: str | None) -> None:
     lines = [
         "  ".join((*(text.ljust(width) for text, width in zip(row, widths, strict=False)), row[3])) for row in rows
     ]
-    facts = [job_facts(entry, state) for entry, state in zip(jobs, states, strict=True)]
-    session.result("\n".join(lines) or "no job was submitted from here", {"format": 1, "jobs": facts})
+    lines += [progress.text] if progress is not None else []
+    facts = {"format": 1, "jobs": [job_facts(entry, state) for entry, state in zip(jobs, states, strict=True)]}
+    facts |= {"run": progress.facts()} if progress is not None else {}
+    session.result("\n".join(lines) or "no job was submitted from here", facts)
     for entry, state in zip(jobs, states, strict=True):
         if job is not None and not state.over:
             session.say(f"cancel it with: {cluster.scheduler_of(entry).cancel(entry)}")

@@ -8,7 +8,7 @@ from fablint.cluster.job_end import why_job_ended
 from fablint.cluster.remote_run import everywhere
 from fablint.cluster.schedulers.registry import SCHEDULERS, find_scheduler, scheduler_of, tail, wait
 from fablint.cluster.schedulers.scheduler import Job, JobRequest, JobState, Scheduler
-from fablint.cluster.schedulers.submission import find_job, known_jobs
+from fablint.cluster.schedulers.submission import find_job, job_of_run, known_jobs
 
 __all__ = [
     "SCHEDULERS",
@@ -22,6 +22,7 @@ __all__ = [
     "find_job",
     "find_scheduler",
     "host_states",
+    "job_of_run",
     "known_jobs",
     "scheduler_of",
     "tail",

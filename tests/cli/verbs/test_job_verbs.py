@@ -125,6 +125,15 @@ def test_status_lists_jobs(pbs, tmp_path):
     (tmp_path / "go").touch()
 
 
+def test_a_job_by_the_path_of_its_run(pbs, tmp_path):
+    pbs.submit("exit 0", run="first.run")
+    job = pbs.submit("exit 1")
+    pbs.submit("exit 0", run="other.run")
+    done = pbs("wait", tmp_path / "night.run")  # which the job did not write
+    assert (done.returncode, done.stdout.splitlines()[0]) == (1, f"job {job} ended with exit code 1")
+    assert pbs("status", "./night.run").stdout.split()[:2] == [job, "ended"]
+
+
 @pytest.mark.parametrize("verb", ["wait", "status"])
 def test_jobs_that_there_are_not(pbs, verb):
     done = pbs(verb, "17")

@@ -78,6 +78,12 @@ def find_job(system: System, name: str | None) -> Job:
     return found
 
 
+def job_of_run(system: System, run: Path) -> Job | None:
+    """Return the newest job that was submitted for a run directory; None if there is none."""
+    path = run.resolve()
+    return next((job for job in known_jobs(system) if job.run is not None and job.run.resolve() == path), None)
+
+
 def left_behind(job: Job) -> JobState | None:
     """State by the exit status that the script stored; None if it has not ended."""
     return None if job.exit_code is None else JobState("ended", exit_code=job.exit_code)

@@ -21,7 +21,7 @@ VERDICTS = {
     r"fablint (analyse|report|compare|check|resume)\b": {1, 3},
     r"fablint preflight\b": {3, 4},
     r"python \$INTERRUPTED": {130},
-    r"fablint (status|wait) 4711": {2},  # no job of this number was submitted from this machine
+    r"fablint (status|wait) (4711|night.run)": {2},  # no such job was submitted from this machine
 }
 # Blocks of text that are what this command prints, but for white space.
 PRINTED = {

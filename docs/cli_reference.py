@@ -20,6 +20,9 @@ The result is on stdout, chatter on stderr. Colour is left out where stdout is n
 error is one line on stderr: what is wrong, where, and what to do. With `--json`, an error before the result is also one
 JSON object on stdout: `format`, `error`, `exit_code`.
 
+With `-o -` a verb that writes one file writes it to stdout, and prints everything else on stderr. A regular file is
+replaced in one step; a device, pipe or socket is written into and never replaced.
+
 | exit code | meaning |
 | --- | --- |
 {exit_codes}
@@ -30,7 +33,10 @@ JSON object on stdout: `format`, `error`, `exit_code`.
 """
 ENVIRONMENT = {
     "FABLINT_HOME": "for engines, logs, scratch runs and caches; else `$XDG_CACHE_HOME/fablint`, else "
-    "`~/.cache/fablint`",
+    "`~/.cache/fablint`. If it is read-only, engines are read from it, and what is written is in the next two",
+    "XDG_STATE_HOME": "with a read-only `FABLINT_HOME`: history, baselines, jobs, readings of counters in "
+    "`$XDG_STATE_HOME/fablint`, else `~/.local/state/fablint`",
+    "XDG_CACHE_HOME": "with a read-only `FABLINT_HOME`: other engines, logs, scratch runs and caches",
     "FABLINT_MPICXX": "builds the engine; else the `mpicxx` on the PATH, Cray's `CC`, the one of the `mpich` wheel",
     "CXX": "compiles the engine without MPI; else `g++`, `c++`, `clang++`",
     "NO_COLOR": "no colour",

@@ -232,7 +232,7 @@ def test_an_export_that_cannot_be_written_is_an_error(database: Database, tmp_pa
     with pytest.raises(UsageError, match="cannot write"):
         of_verb("history", "export", "-o", tmp_path / "none" / "a.csv", "--db", database.path, home=tmp_path)
     (tmp_path / "full.csv").symlink_to("/dev/none/full.csv")
-    with pytest.raises(IncompleteError, match="free space, or name another file"):
+    with pytest.raises(UsageError, match="the directory /dev/none does not exist"):
         write_table(database, tmp_path / "full.csv")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from fablint.cli.options import FILE, RUN, run_topology_option
+from fablint.cli.options import RUN, WRITTEN_FILE, run_topology_option
 from fablint.cli.session import Session, in_colour, verb
 from fablint.errors import UsageError
 
@@ -30,7 +30,7 @@ def _margin(_: click.Context, __: click.Parameter, text: str) -> float:
     "--margin", callback=_margin, default="3%", show_default=True, metavar="SHARE", help="Loss that is accepted."
 )
 @click.option("--html", "is_page", is_flag=True, help="Write a page as well [NEW/report/compare.html].")
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="File to write, with --html.")
+@click.option("-o", "--output", type=WRITTEN_FILE, metavar="FILE", help="File to write, with --html.")
 @click.option("--all", "everything", is_flag=True, help="Print all hosts and findings, not the first 10 of each.")
 def compare(  # noqa: PLR0913
     session: Session,

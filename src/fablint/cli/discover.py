@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fablint.cli.options import FILE, fabric_options, nic_option, with_options
+from fablint.cli.options import WRITTEN_FILE, fabric_options, nic_option, with_options
 from fablint.cli.session import Session, columns, verb
 from fablint.errors import IncompleteError, UsageError
 from fablint.text.sentences import finding_facts
@@ -24,7 +24,7 @@ _options = with_options(
     *fabric_options,
     nic_option,
     click.option(
-        "-o", "--output", type=FILE, metavar="FILE", help="Topology file to write; the suffix sets the format."
+        "-o", "--output", type=WRITTEN_FILE, metavar="FILE", help="Topology file to write; the suffix sets the format."
     ),
     click.option("--to", "kind", type=click.Choice(FORMATS), help="Format of FILE [by its suffix]."),
 )
@@ -54,12 +54,13 @@ def discover(session: Session, output: Path | None, kind: str | None, **options:
       fablint discover --from x1000c0r3b0=neighbors.json --from fabric_template.json -o lists/
     """
     from fablint import discover as stage
+    from fablint.system.written_files import is_written_into
     from fablint.workflows.fabric_discovery import FabricRequest, discover_fabric
 
     if kind and output is None:
         raise UsageError("--to needs a file to write", "give one with -o")
     if output is not None:
-        kind = kind or stage.infer_format(output)
+        kind = kind or ("yaml" if is_written_into(output) else stage.infer_format(output))
         _refuse_taken(output, kind)
     fabric, allocation = discover_fabric(session.machine(), FabricRequest(**options))
     hosts = list(allocation.hosts) if allocation else []
@@ -74,6 +75,12 @@ def discover(session: Session, output: Path | None, kind: str | None, **options:
 
 def _refuse_taken(output: Path, kind: str) -> None:
     """Raise UsageError where the result cannot be written; called before any host is contacted."""
+    from fablint.system.written_files import is_written_into
+
+    if is_written_into(output):
+        if kind == "hostfiles":
+            raise UsageError(f"hostfiles are a folder, which {output} cannot be", "name a folder with -o")
+        return
     is_taken = output.exists() and (kind != "hostfiles" or not output.is_dir() or any(output.iterdir()))
     if is_taken:
         raise UsageError(f"{output}: exists already", "choose another name or remove it")
@@ -97,11 +104,13 @@ def _nothing(fabric: DiscoveredFabric, hosts: int) -> tuple[str, str]:
 
 def _write(topology: Topology, output: Path, kind: str) -> None:
     from fablint import discover as stage
+    from fablint.system.written_files import written_beside
 
     if kind == "hostfiles":
         stage.write_host_files(topology, output)
     else:
-        output.write_text(stage.export(topology, kind), encoding="utf-8")
+        with written_beside(output) as temporary:
+            temporary.write_text(stage.export(topology, kind), encoding="utf-8")
 
 
 def _facts(fabric: DiscoveredFabric, hosts: list[str]) -> dict[str, Any]:

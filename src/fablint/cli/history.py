@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fablint.cli.options import FILE, RUN, run_topology_option
+from fablint.cli.options import FILE, RUN, WRITTEN_FILE, run_topology_option
 from fablint.cli.param_types import Sizes
 from fablint.cli.session import Session, common_options, verb
 from fablint.errors import BrokenRunError, UsageError
@@ -153,7 +153,9 @@ def baseline(session: Session, name: str, last: int | None, margin: float, file:
 
 
 @verb()
-@click.option("-o", "--output", type=FILE, required=True, metavar="FILE", help="File to create: .parquet or .csv.")
+@click.option(
+    "-o", "--output", type=WRITTEN_FILE, required=True, metavar="FILE", help="File to create: .parquet or .csv."
+)
 @_db_option
 def export(session: Session, output: Path, file: Path | None) -> None:
     """Write all figures as a table: a line for each run, component, kernel and size.

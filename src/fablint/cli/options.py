@@ -8,11 +8,12 @@ from typing import Any
 
 import click
 
-from fablint.cli.param_types import Duration, RunPath
+from fablint.cli.param_types import Duration, RunPath, WrittenFile
 
 SUITES = ("quick", "edge", "local", "global", "switch-pairs", "bisection", "acceptance", "full")  # of plan.check.suites
 
 FILE = click.Path(path_type=Path)
+WRITTEN_FILE = WrittenFile()
 RUN = RunPath()
 
 

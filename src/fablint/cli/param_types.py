@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,22 @@ class RunPath(click.Path):
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(path) for path in _runs(incomplete)] or super().shell_complete(ctx, param, incomplete)
+
+
+class WrittenFile(click.Path):
+    """A file that a verb writes. `-` is standard output; what a verb prints goes to stderr then."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, allow_dash=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path."""
+        from fablint.system.written_files import STANDARD_OUTPUT, is_standard_output
+
+        path = STANDARD_OUTPUT if str(value) == "-" else Path(os.fsdecode(super().convert(value, param, ctx)))
+        if ctx is not None and ctx.obj is not None and is_standard_output(path):
+            ctx.obj.is_stdout_written = True
+        return path
 
 
 def _runs(incomplete: str) -> Iterator[str]:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fablint.cli.options import (
-    FILE,
     SUITES,
+    WRITTEN_FILE,
     budget_option,
     full_option,
     hosts_option,
@@ -38,7 +38,7 @@ _LOCAL = 8  # ranks that a plan is shown for
 @topology_option
 @budget_option
 @click.option("--explain", is_flag=True, help="Smallest visible fault, and messages that share a link.")
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Plan file to write.")
+@click.option("-o", "--output", type=WRITTEN_FILE, metavar="FILE", help="Plan file to write.")
 def plan(session: Session, explain: bool, output: Path | None, **values: Any) -> None:
     """Show what a check would measure first, and the time that it takes.
 
@@ -99,17 +99,18 @@ def _plan_of_suite(session: Session, request: CheckRequest, values: dict[str, An
 
 def _written(stage: Stage, output: Path) -> Stage:
     """Write the plan and its rounds files; return the stage with these names of the rounds files."""
+    from fablint.system.written_files import is_written_into, written_beside
+
     if len(str(output).split()) != 1:
         raise UsageError(f"cannot write {output}: names in a plan have no blanks", "give another name with -o")
+    if stage.rounds and is_written_into(output):
+        raise UsageError(f"the plan has rounds files, which {output} cannot hold", "name a plan file with -o")
     named = stage
     for name in stage.rounds:
         named = named.renamed(name, f"{output}-{Path(name).name}")
     for file, text in {str(output): named.plan.text, **named.texts()}.items():
-        try:
-            with Path(file).open("x") as stream:
-                stream.write(text)
-        except OSError as error:
-            raise UsageError(f"cannot write {file}: {error.strerror}", "give another name with -o") from error
+        with written_beside(Path(file)) as temporary:
+            temporary.write_text(text)
     return named
 
 

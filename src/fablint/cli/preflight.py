@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fablint.cli.options import FILE, exclude_option, hostfile_option, nic_option, site_option, with_options
+from fablint.cli.options import (
+    FILE,
+    WRITTEN_FILE,
+    exclude_option,
+    hostfile_option,
+    nic_option,
+    site_option,
+    with_options,
+)
 from fablint.cli.result_files import result_file_options
 from fablint.cli.session import Session, verb
 from fablint.cli.written_files import refuse_unwritable, write_file
@@ -37,12 +45,14 @@ _options = with_options(
     click.option("--topology", type=FILE, metavar="FILE", help="Topology file with the intended switch of each host."),
     site_option,
     click.option("--learn", is_flag=True, help="Write the present state of the hosts as a site file, to -o."),
-    click.option("-o", "--output", type=FILE, metavar="FILE", help="The site file that --learn writes."),
+    click.option("-o", "--output", type=WRITTEN_FILE, metavar="FILE", help="The site file that --learn writes."),
     click.option(
         "--sysroot", type=FILE, metavar="FOLDER", help="Check the files below FOLDER instead of this machine."
     ),
     click.option("--snapshot", "snapshots", type=FILE, multiple=True, metavar="FILE", help="Check saved snapshots."),
-    click.option("--save", type=FILE, metavar="FILE", help="Keep the snapshots of all hosts (.json or .json.gz)."),
+    click.option(
+        "--save", type=WRITTEN_FILE, metavar="FILE", help="Keep the snapshots of all hosts (.json or .json.gz)."
+    ),
     result_file_options,
 )
 
@@ -90,6 +100,8 @@ def preflight(session: Session, save: Path | None, **values: Any) -> int:
 
 def _learned_to(values: dict[str, Any]) -> Path | None:
     """File for the learned values. Raises UsageError if --learn and -o are not given together."""
+    from fablint.system.written_files import is_written_into
+
     output: Path | None = values["output"]
     if not values["learn"]:
         if output is not None:
@@ -99,7 +111,7 @@ def _learned_to(values: dict[str, Any]) -> Path | None:
         raise UsageError("--learn and --site contradict each other", "give one of them")
     if output is None:
         raise UsageError("--learn requires -o", "name the file with -o, such as -o site.toml")
-    if output.exists() or output.is_symlink():
+    if not is_written_into(output) and (output.exists() or output.is_symlink()):
         raise UsageError(f"{output} exists", "give another name with -o")
     return output
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from fablint.cli.options import (
-    FILE,
+    WRITTEN_FILE,
     findings_option,
     run_site_option,
     run_topology_option,
@@ -18,6 +18,7 @@ from fablint.cli.options import (
 from fablint.cli.param_types import Percentiles
 from fablint.cli.result_files import result_file_options
 from fablint.cli.session import Session, all_option, verb
+from fablint.cli.written_files import refuse_terminal
 from fablint.errors import UsageError
 
 TABLES = (  # those of fablint.report.TABLES, which imports numpy
@@ -86,7 +87,7 @@ _selection = with_options(
 @run_topology_option
 @findings_option
 @run_site_option
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="File to write [RUN/report/index.html].")
+@click.option("-o", "--output", type=WRITTEN_FILE, metavar="FILE", help="File to write [RUN/report/index.html].")
 @_forms
 @click.option("--table", type=click.Choice(TABLES), help="Print this table instead, without analysis and page.")
 @_selection
@@ -145,6 +146,8 @@ def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, form: _Fo
     if form.pdf and form.png is not None:
         raise UsageError("--pdf and --png contradict each other", "give one of them")
     _refuse_other_suffix(form.output, Path(form.default_name).suffix)
+    if form.pdf or form.png is not None:
+        refuse_terminal(form.output, "a PDF" if form.pdf else "a picture")
     run = session.read(runs)
     if run.path is None and form.output is None:
         raise UsageError(f"{runs[0]} is a file, not a run directory for the page", "name the page with -o page.html")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fablint.cli.options import FILE, with_options
+from fablint.cli.options import WRITTEN_FILE, with_options
 from fablint.cli.session import Session
 
 
@@ -17,7 +17,9 @@ def _remember(context: click.Context, parameter: click.Parameter, path: Path | N
 
 
 def _option(name: str, text: str) -> Any:
-    return click.option(f"--{name}", type=FILE, metavar="FILE", expose_value=False, callback=_remember, help=text)
+    return click.option(
+        f"--{name}", type=WRITTEN_FILE, metavar="FILE", expose_value=False, callback=_remember, help=text
+    )
 
 
 RESULT_FILES = {  # names as in fablint.report.exports.formats, which imports the renderers

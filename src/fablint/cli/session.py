@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fablint.errors import INTERRUPTED, IncompleteError
+from fablint.errors import INTERRUPTED, IncompleteError, UsageError
 
 if TYPE_CHECKING:
     from fablint.measure import ConsoleProgress
@@ -46,6 +46,7 @@ class Session:
     debug: bool = False
     quiet: bool = False
     json: bool = False
+    is_stdout_written: bool = False  # a file is written to standard output: all else goes to stderr
     is_full: bool = False  # everything that a verdict says, also on a terminal
     machine: Callable[[], System] = field(default=_machine)
     result_files: dict[str, Path] = field(default_factory=dict)  # files to write with the result, by format
@@ -72,6 +73,10 @@ class Session:
         if self.shown is not None:
             self.shown.erase()
         self.has_result |= not err
+        if self.is_stdout_written and not err:
+            if self.quiet:
+                return
+            err = True
         click.echo(text, err=err, nl=nl)
         (sys.stderr if err else sys.stdout).flush()  # a reader of a pipe sees each line of a long verb
 
@@ -163,12 +168,14 @@ class Session:
             sys.stdout.writelines(fitness_json(level, fitness))
             sys.stdout.flush()
         else:
-            click.echo(fitness_table(fitness, columns(), color=in_colour()), nl=False)
+            self.print(fitness_table(fitness, columns(), color=in_colour()), nl=False)
         self._write_result_files(lambda form: form.fitness(fitness, moment))
         return fitness.exit_code
 
     def refuse_unwritable_files(self) -> None:
         """Raise UsageError where a file for the result cannot be written; called before the verb begins."""
+        if self.json and self.is_stdout_written:
+            raise UsageError("--json and a file on standard output contradict each other", "name a file")
         if self.result_files:
             from fablint.cli.written_files import refuse_unwritable
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fablint.errors import IncompleteError, UsageError
+from fablint.errors import UsageError
 from fablint.history.database import Database
+from fablint.system.written_files import is_written_into, written_beside
 
 COLUMNS = ("run", "started", "verdict", "kind", "component", "medium", "kernel", "size", "quantity", "pairs")
 QUANTILES = ("p05", "p10", "median", "p90", "p95", "p99")
@@ -27,19 +28,17 @@ def write_table(database: Database, path: Path) -> int:
     Raises
     ------
     UsageError
-        The file exists, has another ending than .csv and .parquet, or pyarrow is missing.
+        The file exists, has another ending than .csv and .parquet, or pyarrow is missing. Of standard output, a pipe
+        or a device the ending is not looked at: it is CSV.
     IncompleteError
         The file cannot be written, for example on a full disk.
     """
     writers = {".csv": _write_csv, ".parquet": _write_parquet}
-    if path.suffix not in writers:
+    suffix = ".csv" if is_written_into(path) else path.suffix
+    if suffix not in writers:
         raise UsageError(f"{path}: the ending is neither .csv nor .parquet", "name the file history.parquet")
-    if path.exists():
-        raise UsageError(f"{path}: exists", "remove it, or choose another name")
-    try:
-        return writers[path.suffix](database, path)
-    except OSError as error:
-        raise IncompleteError(f"cannot write {path}: {error.strerror}", "free space, or name another file") from None
+    with written_beside(path) as temporary:
+        return writers[suffix](database, temporary)
 
 
 def _blocks(database: Database) -> Iterator[list[Any]]:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from fablint.system import System, write_private
+from fablint.system import System
+from fablint.system.written_files import write_private
 from fablint.version import __version__
 
 FOLDER = "versions"  # below FABLINT_HOME
@@ -60,7 +61,7 @@ class VersionCache:
     def _path(self, argv: Sequence[str]) -> Path:
         """File per user and command line, so that the folder does not grow with every change."""
         digest = sha256(json.dumps(list(argv)).encode()).hexdigest()[:16]
-        return self.system.home / FOLDER / f"{os.geteuid()}-{digest}.json"
+        return self.system.own_path(FOLDER) / f"{os.geteuid()}-{digest}.json"
 
     def _key(self, argv: Sequence[str]) -> str | None:
         """Hash of everything that the output depends on; None if that is unknown."""

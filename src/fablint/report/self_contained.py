@@ -8,7 +8,8 @@ from importlib import resources
 from pathlib import Path
 
 from fablint.errors import IncompleteError, UsageError
-from fablint.system import DISK_FULL, replace_text
+from fablint.system import DISK_FULL
+from fablint.system.written_files import replace_text
 
 
 def asset(name: str, package: str = "fablint.report.html") -> str:
@@ -43,6 +44,8 @@ def write_page(page: str, path: Path, again: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_text(path, page)
+    except BrokenPipeError:
+        raise  # the reader of standard output has ended
     except OSError as error:
         if error.errno in DISK_FULL:
             hint = f"free space, then {again}"

@@ -20,7 +20,8 @@ from fablint.model import Answer
 from fablint.model.names import plain
 from fablint.snapshot.host_snapshot import Output, Snapshot
 from fablint.snapshot.sharing import Sharing, parsed, written
-from fablint.system import no_collection, private_file
+from fablint.system import no_collection
+from fablint.system.written_files import is_standard_output, opened_into, private_file
 
 AIMS_S = {"quick": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level: time limit for programs
 LIMITS_S = {"quick": 10.0, "full": 100.0, "fabric": 90.0}  # time limit of the collector
@@ -166,8 +167,11 @@ def save_snapshots(documents: Iterable[Mapping[str, Any]], path: Path, *, privat
     """
     documents = list(documents)
     private = private or any(document.get("root") is True for document in documents)
-    if private and not _is_special_file(path):
-        opened: AbstractContextManager[IO[bytes]] = private_file(path)
+    opened: AbstractContextManager[IO[bytes]]
+    if is_standard_output(path):
+        opened = opened_into(path)
+    elif private and not _is_special_file(path):
+        opened = private_file(path)
     else:
         opened = os.fdopen(os.open(path, _REPLACE, 0o600 if private else 0o666), "wb")
     with opened as stream:

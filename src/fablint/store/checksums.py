@@ -15,7 +15,7 @@ from pathlib import Path
 
 from fablint.errors import BrokenRunError
 from fablint.store.layout import COORDINATES
-from fablint.system import replace_text
+from fablint.system.written_files import replace_text
 
 FOLDER = "checksums"
 ROOT = "zarr.json"  # metadata of the run

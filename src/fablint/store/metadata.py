@@ -11,7 +11,7 @@ from typing import Any
 
 from fablint.errors import BrokenRunError, UsageError
 from fablint.store.layout import FORMAT, STATES
-from fablint.system import replace_text
+from fablint.system.written_files import replace_text
 
 DAMAGED = "the file is damaged: restore it, or measure again"
 

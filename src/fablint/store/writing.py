@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
-from fablint.store.atomic_creation import written_beside
 from fablint.store.checksums import write_checksums
 from fablint.store.layout import ARRAYS, FORMAT, check_shapes, chunk_shape
 from fablint.store.metadata import array_node, group_node, replace_node
+from fablint.system.written_files import written_beside
 
 
 def write_run(path: Path, run: Run) -> None:

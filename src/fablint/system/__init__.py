@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from fablint.errors import UsageError
 from fablint.model.host_name import HostName
@@ -33,6 +33,8 @@ PRIVATE_FOLDER = 0o700
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _CAUGHT: list[list[int]] = []  # signals of each block of the main thread that catches them, the innermost last
+_USER_FOLDERS = {"XDG_CACHE_HOME": ".cache", "XDG_STATE_HOME": ".local/state"}  # with defaults, below the home
+_KEPT = (".", "baselines", "jobs", "preflight")  # folders of `System.home` that are no cache
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 _FORKED: list[Callable[[int], Any]] = []  # functions that forked processes call
@@ -47,50 +49,6 @@ class Completed:
     status: int
     output: str
     errors: str
-
-
-@contextmanager
-def private_file(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file that only its owner can read, from its first byte on; at the end it replaces `path` in one step.
-
-    A link is replaced and not followed.
-    """
-    descriptor, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # exclusive, mode 0600
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            yield stream
-        Path(part).replace(path)
-    except BaseException:
-        Path(part).unlink(missing_ok=True)
-        raise
-
-
-def replace_text(path: Path, text: str) -> None:
-    """Replace a text file as `replace_octets` does; what UTF-8 lacks, as in names of files, is written as escapes."""
-    replace_octets(path, text.encode("utf-8", "backslashreplace"))
-
-
-def replace_octets(path: Path, octets: bytes) -> None:
-    """Replace a file in one step; if that fails, the old file is kept and no other file remains.
-
-    Raises OSError that names `path`.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        try:
-            temporary.write_bytes(octets)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-
-
-def write_private(path: Path, octets: bytes) -> None:
-    """Write a `private_file` at once."""
-    with private_file(path) as stream:
-        stream.write(octets)
 
 
 @contextmanager
@@ -119,6 +77,11 @@ def is_here(host: str) -> bool:
     return name.stems[-1] == "localhost" or name.is_same(HostName(os.uname().nodename))
 
 
+def _variable_of(name: str) -> str:
+    """Variable with the user's folder for a folder of `System.home`."""
+    return "XDG_STATE_HOME" if name in _KEPT else "XDG_CACHE_HOME"
+
+
 def _forked(index: int) -> Any:
     return _FORKED[-1](index)
 
@@ -132,20 +95,35 @@ class System:
 
     @property
     def home(self) -> Path:
-        """Folder for files that outlive a run: built engines, logs, scratch runs."""
+        """Folder for files that outlive a run: built engines, logs, scratch runs. A site may provide it read-only."""
         if set_by_user := self.environ.get("FABLINT_HOME"):
             return Path(set_by_user)
-        cache = self.environ.get("XDG_CACHE_HOME")
-        return (Path(cache) if cache else Path.home() / ".cache") / "fablint"
+        return self._user_folder("XDG_CACHE_HOME")
+
+    def own_path(self, name: str) -> Path:
+        """Path of the folder `name` that this process writes: below `home`, or where the user cannot write there.
+
+        Then it is below the user's folder for state, which a user keeps, or for caches. Nothing is created.
+        """
+        folder = self.home / name
+        existing = next((path for path in (folder, *folder.absolute().parents) if path.exists()), Path("/"))
+        is_read_only = self.home.is_dir() and existing.is_dir() and not os.access(existing, os.W_OK | os.X_OK)
+        return self._user_folder(_variable_of(name)) / name if is_read_only else folder
+
+    def _user_folder(self, variable: str) -> Path:
+        """Folder of fablint by a variable of the XDG base directory specification."""
+        folder = self.environ.get(variable)
+        return (Path(folder) if folder else Path.home() / _USER_FOLDERS[variable]) / "fablint"
 
     def home_folder(self, name: str, mode: int = 0o777) -> Path:
-        """Folder below `home`, created if needed, then with this mode. Raises UsageError if it cannot be created."""
-        folder = self.home / name
+        """Folder of `own_path`, created if needed, then with this mode. Raises UsageError if it cannot be created."""
+        folder = self.own_path(name)
         try:
             folder.mkdir(mode, parents=True, exist_ok=True)
         except OSError as error:
+            variable = "FABLINT_HOME" if folder.is_relative_to(self.home) else _variable_of(name)
             raise UsageError(
-                f"cannot write {folder}: {error.strerror}", "set FABLINT_HOME to a directory you can write"
+                f"cannot write {folder}: {error.strerror}", f"set {variable} to a directory you can write"
             ) from error
         return folder
 

@@ -151,10 +151,16 @@ def compare_runs(old: Run, new: Run, topology: Path | None, margin: float) -> Ru
 
 
 def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:
-    """Write the HTML page, and the verdict in the same folder: `verdict.json`, for `NAME.html` `NAME.verdict.json`."""
+    """Write the HTML page, and the verdict in the same folder: `verdict.json`, for `NAME.html` `NAME.verdict.json`.
+
+    A page that is written into a pipe or device has no verdict beside it.
+    """
     from fablint.report import verdict_json, write_html
+    from fablint.system.written_files import is_written_into
 
     write_html(run, diagnosis, page)
+    if is_written_into(page):
+        return
     verdict = "verdict.json" if page.name == "index.html" else f"{page.stem}.verdict.json"
     save_text(page.with_name(verdict), verdict_json(diagnosis))
 

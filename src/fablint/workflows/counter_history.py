@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from fablint.preflight import counters_of
 from fablint.snapshot.host_snapshot import BOOT, NET
-from fablint.system import write_private
+from fablint.system.written_files import write_private
 
 if TYPE_CHECKING:
     from fablint.snapshot import Snapshot

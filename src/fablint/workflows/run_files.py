@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from fablint.errors import BrokenRunError, IncompleteError, UsageError
 from fablint.model import PlannedLevel, Run, Scope, Topology
-from fablint.system import DISK_FULL, replace_octets
+from fablint.system import DISK_FULL
+from fablint.system.written_files import replace_octets
 
 if TYPE_CHECKING:
     from fablint.model import Finding, Verdict
@@ -43,6 +44,8 @@ def save_octets(path: Path, octets: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_octets(path, octets)
+    except BrokenPipeError:
+        raise  # the reader of standard output has ended
     except OSError as error:
         full = error.errno in DISK_FULL
         hint = "free space, then go on with fablint resume" if full else "give another place with -o"

@@ -9,10 +9,10 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Run
-from fablint.store.atomic_creation import written_beside
 from fablint.store.export.matrices import write_npy
 from fablint.store.export.netcdf import write_netcdf
 from fablint.store.export.table import write_csv, write_parquet
+from fablint.system.written_files import is_written_into, written_beside
 
 # Format -> its writer and the optional package that it needs.
 FORMATS: dict[str, tuple[Callable[[Run, Path], None], str | None]] = {
@@ -48,6 +48,8 @@ def export_run(run: Run, to: str, output: Path) -> None:
     write, package = FORMATS[to]
     if package is not None:
         need(package, to)
+    if write is write_npy and is_written_into(output):
+        raise UsageError(f"npy is a folder of files, which {output} cannot be", "name a folder with -o")
     with written_beside(Path(output)) as temporary:
         write(run, temporary)
 

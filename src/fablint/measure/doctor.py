@@ -23,6 +23,7 @@ from fablint.system import System
 
 _PINNED_MEMORY = 64 * 2**20  # memory that an RDMA stack registers for a few connections
 SRUN_REMEDY = "another launcher is used; for srun load an MPI whose PMI srun --mpi=list shows, or install that PMI"
+_FOLDERS = ("engines", "jobs")  # of FABLINT_HOME: a cache, and what a user keeps
 _FIRST_NODE = 0  # NUMA node, of a memory that is bound to one
 _DAMAGING = "corrupt"  # it tests --validate
 _EXTRAS = {  # optional package: what needs it, and the extra of pip that installs it
@@ -64,12 +65,16 @@ def _python(system: System) -> Iterator[DoctorCheck]:
 
 def _home(system: System) -> Iterator[DoctorCheck]:
     """Check of FABLINT_HOME: the nearest existing folder decides whether it can be written; nothing is created."""
-    folder = system.home
-    existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-    writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-    yield DoctorCheck(
-        "FABLINT_HOME", writable, str(folder), "" if writable else "set FABLINT_HOME to a directory you can write"
-    )
+    own = dict.fromkeys(system.own_path(name).parent for name in _FOLDERS)
+    text = str(system.home)
+    if system.home not in own:
+        text += f", read only; files of this user are in {' and '.join(map(str, own))}"
+    for folder in own:
+        existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+        if not (existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)):
+            yield DoctorCheck("FABLINT_HOME", False, text, "set FABLINT_HOME to a directory you can write")
+            return
+    yield DoctorCheck("FABLINT_HOME", True, text)
 
 
 def _mpi(system: System) -> Iterator[DoctorCheck]:

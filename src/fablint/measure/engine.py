@@ -1,7 +1,8 @@
 """The engine: found as sources, built with the site's `mpicxx`, cached per MPI library and compiler.
 
-An engine lives in `FABLINT_HOME/engines/KEY/`. KEY is a hash of the sources, of the output of `mpicxx` and of the MPI
-library that it links (path, age, size): each MPI module has its own engine, and switching back needs no build.
+An engine lives in `FABLINT_HOME/engines/KEY/`, or in the user's cache where FABLINT_HOME is read-only. KEY is a hash of
+the sources, of the output of `mpicxx` and of the MPI library that it links (path, age, size): each MPI module has its
+own engine, and switching back needs no build.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ def engine_key(sources: Path, compiler: Compiler) -> str:
 def find_engine(system: System, mpicxx: Path | None = None, *, with_mpi: bool = True) -> Engine:
     """Engine for this `mpicxx`, or without MPI. Raises UsageError if it is not built."""
     compiler = find_compiler(system, mpicxx, with_mpi=with_mpi)
-    engine = _read_engine(system.home / "engines" / engine_key(find_sources(), compiler))
+    engine = _kept_engine(system, engine_key(find_sources(), compiler))
     if engine is None:
         built = f"for {compiler.path}" if with_mpi else "without MPI"
         raise UsageError(f"no engine is built {built}", f"fablint engine build{'' if with_mpi else ' --without-mpi'}")
@@ -221,15 +222,15 @@ def build_engine(
         compiler = find_compiler(system, mpicxx, with_mpi=with_mpi)
     sources = find_sources()
     key = engine_key(sources, compiler)
-    ready = _read_engine(system.home / "engines" / key)
+    ready = _kept_engine(system, key)
     if ready is not None and not force:
         return ready
-    engines = system.home_folder("engines")
-    with system.temporary_folder(engines) as work:
+    with system.temporary_folder(system.home_folder("engines")) as work:
         _compile(system, progress, compiler, sources, work)
         _try_start(system, progress, compiler, work / PROGRAM)
         built = system.now().isoformat(timespec="seconds")
-        folder = system.home_folder(f"engines/{key}")
+        folder = system.home_folder("engines") / key
+        folder.mkdir(exist_ok=True)
         program = folder / PROGRAM
         engine = Engine(key, program, compiler.path, compiler.version, compiler.library_paths, built, __version__)
         (work / FACTS).write_text(json.dumps(asdict(engine), default=str, indent=1))
@@ -314,7 +315,17 @@ def _read_engine(folder: Path) -> Engine | None:
         return None
 
 
+def _engine_folders(system: System) -> tuple[Path, ...]:
+    """Folders with engines, those of this user first: FABLINT_HOME may be one of the site, which is read only."""
+    return tuple(dict.fromkeys((system.own_path("engines"), system.home / "engines")))
+
+
+def _kept_engine(system: System, key: str) -> Engine | None:
+    """Engine with this key; None if it is not built."""
+    return next(filter(None, (_read_engine(folder / key) for folder in _engine_folders(system))), None)
+
+
 def list_engines(system: System) -> list[Engine]:
     """All engines in the cache, latest first."""
-    folders = sorted((system.home / "engines").glob("[0-9a-f]*"))
+    folders = sorted(path for folder in _engine_folders(system) for path in folder.glob("[0-9a-f]*"))
     return sorted(filter(None, map(_read_engine, folders)), key=lambda engine: engine.built, reverse=True)

@@ -93,6 +93,8 @@ def site_with_baseline(system: System, name: str | None, site: Path | None) -> P
     if name is None:
         return site
     path = _baseline_path(system, name)
+    of_site = system.home / _BASELINES / path.name
+    path = of_site if of_site.exists() and not path.exists() else path
     if not path.exists():
         known = sorted(file.stem for file in path.parent.glob("*.toml"))
         hint = f"there are {', '.join(known)}" if known else f"fablint history baseline {name} makes it"

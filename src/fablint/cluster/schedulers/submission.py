@@ -54,7 +54,7 @@ def submitted(system: System, scheduler: Scheduler, request: JobRequest) -> Job:
 
 def known_jobs(system: System) -> list[Job]:
     """Jobs submitted from here, newest first. Damaged folders are skipped."""
-    files = (system.home / "jobs").glob("*/job.json")
+    files = system.own_path("jobs").glob("*/job.json")
     jobs = [job for file in files if (job := _read(file))]
     return sorted(jobs, key=lambda job: (job.submitted, job.place.name), reverse=True)
 
@@ -69,7 +69,7 @@ def find_job(system: System, name: str | None) -> Job:
     """
     jobs = known_jobs(system)
     if not jobs:
-        raise UsageError(f"no job was submitted from here: nothing in {system.home / 'jobs'}", "see check --submit")
+        raise UsageError(f"no job was submitted from here: nothing in {system.own_path('jobs')}", "see check --submit")
     if name is None:
         return jobs[0]
     found = next((job for job in jobs if name in (job.id, job.id.partition(".")[0], job.place.name)), None)

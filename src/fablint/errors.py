@@ -4,6 +4,7 @@
     ├── UsageError            2  the command line, a plan file or a topology file is wrong
     ├── IncompleteError       3  the measurement could not be finished (a host failed, the disk is full, ...)
     │   ├── BrokenRunError    3  a run directory cannot be read
+    │   ├── FullDiskError     3  the disk of a run is full
     │   ├── NotStartedError   3  the ranks of a launch did not start
     │   └── StoppedError      3  a signal, or the end of the job, ended the measurement
     ├── PreflightError        4  a host is not fit to be measured, or lacks a program that a measurement needs
@@ -63,6 +64,10 @@ class StoppedError(IncompleteError):
 
 class BrokenRunError(IncompleteError):
     """A run directory that cannot be read."""
+
+
+class FullDiskError(IncompleteError):
+    """The disk of a run is full. What was measured before is kept, and can be judged."""
 
 
 class NotStartedError(IncompleteError):

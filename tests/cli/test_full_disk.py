@@ -14,6 +14,7 @@ from fablint.errors import IncompleteError
 from fablint.store import missing_rounds, read_run
 from fablint.workflows import run_files
 from fablint_command import Fablint
+from tested_mpis import built_engine, tested_mpis as installed_mpis
 
 ROWS = (
     *("-r", "latency --pattern all-pairs --sizes 8 --samples 5"),
@@ -107,3 +108,20 @@ def test_a_file_of_a_run_that_cannot_be_replaced_stays_as_it_was(disk) -> None:
     assert (folder / run_files.COUNTERS).read_text() == before
     assert json.loads(before)["format"] == 1
     assert half_written(folder) == []
+
+
+def test_a_check_on_a_full_disk_names_resume_and_judges_what_was_measured(fablint: Fablint, disk) -> None:
+    folder = disk("size=60k")
+    engine = chosen(built_engine(installed_mpis()[0]).mpicxx)
+    done = fablint("-q", "check", "--local", "2", "-o", folder / "x.run", *engine)
+    assert done.returncode == 3, done.stdout
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"fablint: cannot write {folder}/x.run/")
+    assert line.endswith(f"fablint resume {folder}/x.run")
+    assert line.count("No space left on device") == line.count("free space") == 1
+    assert done.stdout.startswith("INCOMPLETE")
+    assert half_written(folder) == []
+    disk(LARGER)
+    resumed = fablint("-q", "resume", folder / "x.run", *engine)
+    assert (resumed.returncode, resumed.stderr) == (0, ""), resumed
+    assert read_run(folder / "x.run").state == "complete"

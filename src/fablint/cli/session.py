@@ -127,7 +127,8 @@ class Session:
         if outcome.error:
             self.warn(outcome.error)
         code = self.verdict(outcome.run, outcome.diagnosis)
-        self.say(f"report: {outcome.page}")
+        if outcome.page is not None:
+            self.say(f"report: {outcome.page}")
         return code if outcome.exit_code is None else outcome.exit_code
 
     def measurement(self, result: MeasurementResult) -> int:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fablint.errors import IncompleteError, UsageError
+from fablint.errors import FullDiskError, IncompleteError, UsageError
 from fablint.store.checksums import ROOT, remove_checksums, write_checksums
 from fablint.store.layout import STATES
 from fablint.store.metadata import read_root, read_row, replace_node
+from fablint.system import DISK_FULL
 
 
 def set_state(path: Path, state: str, lost: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -52,7 +53,8 @@ def set_state(path: Path, state: str, lost: Sequence[Mapping[str, Any]] = ()) ->
         replace_node(path, node)
         write_checksums(path, ())
     except OSError as error:
-        raise IncompleteError(
+        kind = FullDiskError if error.errno in DISK_FULL else IncompleteError
+        raise kind(
             f"{path}: its state cannot be written ({error.strerror})",
             f"measured cells are kept: free space, then run fablint resume {path}",
         ) from None

@@ -28,7 +28,7 @@ from fablint.workflows.run_files import (
 )
 
 if TYPE_CHECKING:
-    from fablint.model import Diagnosis, Finding
+    from fablint.model import Diagnosis, Finding, Verdict
     from fablint.model.limits.thresholds import Comparison, Threshold
     from fablint.model.run_changes import RunChanges
 
@@ -39,6 +39,7 @@ def diagnose(
     others: Sequence[Finding] = (),
     site: Path | None = None,
     today: date | None = None,
+    known: Verdict | None = None,
 ) -> Diagnosis:
     """Diagnose a run together with the findings, host facts, counters, levels and site file in its directory.
 
@@ -54,6 +55,8 @@ def diagnose(
         Site file to compare with; None: the one in the run directory, if there is one.
     today
         Day for which known faults of the site file hold; None: the present day.
+    known
+        Findings from outside the measurement; None: those in the directory.
 
     Raises
     ------
@@ -70,7 +73,7 @@ def diagnose(
             f" {run.hosts[0]}",
             "give the topology of this fabric, with the names that fablint show prints",
         )
-    known = load_verdict(own_file(run, FINDINGS))
+    known = known or load_verdict(own_file(run, FINDINGS))
     additional = _named_as(run, known.findings) if known is not None else ()
     host_facts = load_host_facts(run)
     facts = {name: host_facts[host] for host, name in run_names(run, host_facts).items()}

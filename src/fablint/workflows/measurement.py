@@ -11,13 +11,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fablint.errors import FablintError, IncompleteError, InternalError, NotStartedError, StoppedError, UsageError
+from fablint.errors import (
+    FablintError,
+    IncompleteError,
+    InternalError,
+    NotStartedError,
+    StoppedError,
+    UsageError,
+)
 from fablint.model import Medium, Plan, PlanRow, RowSpec, Run, Slots
 from fablint.system import System
 from fablint.text.connection_steps import connection_step
 from fablint.workflows.context import Context
 from fablint.workflows.job_hosts import refuse_misplaced, slots_of_job
-from fablint.workflows.run_files import LAUNCHES, ROUNDS, save_text, whole_run
+from fablint.workflows.run_files import LAUNCHES, ROUNDS, reported_full_disk, save_text, whole_run
 from fablint.workflows.shared_folder import explain_unshared, refuse_unshared
 
 if TYPE_CHECKING:
@@ -89,6 +96,8 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
         The engine refused the plan or its options.
     NotStartedError
         The ranks did not start; nothing was measured.
+    FullDiskError
+        The run could not be begun on its disk.
     StoppedError
         The job of the launch has ended, or a signal ended the launch; what was measured before is kept.
     InternalError
@@ -122,6 +131,8 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     if not has_run:
         with suppress(OSError):  # the engine created it and could write nothing into it
             output.rmdir()
+        if full := reported_full_disk(outcome.error, output):
+            raise full
         raise _nothing_measured(outcome, "nothing was measured")
     if not (has_started or outcome.is_over or outcome.stopped_by):
         raise _nothing_measured(outcome, "this launch measured nothing")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fablint.errors import BrokenRunError, IncompleteError, UsageError
+from fablint.errors import BrokenRunError, FullDiskError, IncompleteError, UsageError
 from fablint.model import PlannedLevel, Run, Scope, Topology
 from fablint.system import DISK_FULL
 from fablint.system.written_files import replace_octets
@@ -47,9 +48,22 @@ def save_octets(path: Path, octets: bytes) -> None:
     except BrokenPipeError:
         raise  # the reader of standard output has ended
     except OSError as error:
-        full = error.errno in DISK_FULL
-        hint = "free space, then go on with fablint resume" if full else "give another place with -o"
-        raise IncompleteError(f"cannot write {path}: {error.strerror}", hint) from None
+        if error.errno in DISK_FULL:
+            raise full_disk(error, path) from None
+        raise IncompleteError(f"cannot write {path}: {error.strerror}", "give another place with -o") from None
+
+
+def full_disk(error: OSError, path: Path) -> FullDiskError:
+    """Return the error about a file of a run that does not fit on its disk."""
+    return FullDiskError(f"cannot write {path}: {error.strerror}", "free space, then go on with fablint resume")
+
+
+def reported_full_disk(error: str, run: Path) -> FullDiskError | None:
+    """Return the error of the engine about the full disk of a run, without the advice in it; None for other errors."""
+    reason = next((text for text in map(os.strerror, DISK_FULL) if text in error), "")
+    if not reason or f"cannot write {run}" not in error:
+        return None
+    return FullDiskError(f"{error.partition(reason)[0]}{reason}", "free space; nothing was measured")
 
 
 def own_file(run: Run, name: str) -> Path | None:
@@ -123,13 +137,23 @@ def save_findings(
     network
         Networks that preflight did not examine.
     """
-    if not findings and not notes and not network:
+    known = external_verdict(findings, notes, network)
+    if known is None:
         (run / FINDINGS).unlink(missing_ok=True)
-        return
+    else:
+        save_text(run / FINDINGS, known.model_dump_json(indent=1))
+
+
+def external_verdict(
+    findings: Sequence[Finding], notes: Sequence[str] = (), network: Sequence[str] = ()
+) -> Verdict | None:
+    """Return a verdict of findings from outside the measurement, as `save_findings` writes it; None without any."""
+    if not findings and not notes and not network:
+        return None
     from fablint.model import Coverage, Verdict
 
     nothing = Coverage(pairs_planned=0, pairs_measured=0, hosts=0, hosts_judged=0)
-    known = Verdict(
+    return Verdict(
         verdict="incomplete",
         exit_code=3,
         findings=tuple(findings),
@@ -137,7 +161,6 @@ def save_findings(
         notes=tuple(notes),
         network=tuple(network),
     )
-    save_text(run / FINDINGS, known.model_dump_json(indent=1))
 
 
 def save_counters(counters: Mapping[str, Any], run: Path) -> None:

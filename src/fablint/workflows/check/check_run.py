@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fablint.errors import INTERRUPTED, StoppedError
+from fablint.errors import INTERRUPTED, FullDiskError, IncompleteError, StoppedError
 from fablint.model import Diagnosis, FollowUp, Run
+from fablint.system import DISK_FULL
 from fablint.workflows import analysis, measurement, run_files, run_formats
 from fablint.workflows.check.launches import Launches
 from fablint.workflows.context import Context
@@ -37,8 +39,8 @@ class CheckOutcome:
 
     run: Run
     diagnosis: Diagnosis
-    page: Path
-    error: str = ""  # why not everything was measured
+    page: Path | None  # None: it could not be written
+    error: str = ""  # why not everything was measured or written
     exit_code: int | None = None  # of a check that a signal ended; None: that of the verdict
 
 
@@ -65,16 +67,21 @@ class CheckRun(ABC):
 
         clock = self.context.system.monotonic
         begun = clock()
-        loop = CheckLoop(
-            self.steps(run), self.follow_up_request, self.launches.add, self.diagnose, lambda: clock() - begun
-        )
         try:
+            loop = CheckLoop(
+                self.steps(run), self.follow_up_request, self.launches.add, self.diagnose, lambda: clock() - begun
+            )
             result = loop.run(run)
             while (more := self.measure_missed(result)) is not None:
                 result = loop.follow_up(more)
-        except (KeyboardInterrupt, StoppedError) as error:
+            diagnosis = with_undecided(self.final_diagnosis(result), result)
+        except (KeyboardInterrupt, StoppedError, FullDiskError) as error:
             return self._report_interrupted(error, clock() - begun)
-        diagnosis = with_undecided(self.final_diagnosis(result), result)
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
+            failure = run_files.full_disk(error, Path(error.filename or self.launches.output))
+            return self._report_interrupted(failure, clock() - begun)
         if not self.launches.error:
             diagnosis = _without_undecided_paths(diagnosis)
         return self._report(result.run, diagnosis, clock() - begun)
@@ -116,20 +123,24 @@ class CheckRun(ABC):
         return run
 
     def _report_interrupted(self, error: BaseException, seconds: float) -> CheckOutcome:
-        """Diagnose and report what was measured until a signal; raise the error where that is nothing."""
+        """Diagnose and report what was measured until a signal or a full disk; raise it where that is nothing."""
         from fablint.analyse import amended
 
         output = self.launches.output
-        if not (output / "zarr.json").exists():
-            raise error
-        run = run_formats.read(output)
-        if not run.rows:
-            raise error
+        run = run_formats.read(output) if (output / "zarr.json").exists() else None
+        if run is None or not run.rows:
+            if not isinstance(error, FullDiskError):
+                raise error
+            is_kept = run is not None or (output / run_files.CHECK).exists()
+            next_step = f"then fablint resume {output}" if is_kept else "or choose another -o"
+            raise FullDiskError(error.message, f"free space, {next_step}") from None
         diagnosis = self.diagnose(run)
         diagnosis = replace(diagnosis, verdict=amended(diagnosis.verdict, complete=False))
         why, code = "interrupted", INTERRUPTED
         if isinstance(error, StoppedError):
             why, code = error.message, error.exit_code
+        if isinstance(error, FullDiskError):
+            return self._report(run, diagnosis, seconds, f"{error.message}: free space")
         outcome = self._report(run, diagnosis, seconds, why)
         # A trial that is stopped names no run.
         said = outcome.error if isinstance(error, StoppedError) and not error.hint else str(error)
@@ -142,16 +153,26 @@ class CheckRun(ABC):
 
         notes = (*diagnosis.verdict.notes, *ended, *self.notes(run, seconds))
         diagnosis = replace(diagnosis, verdict=amended(diagnosis.verdict, complete=not error, notes=notes))
-        page = analysis.page_of(self.launches.output)
-        analysis.write_report(run, diagnosis, page)
         if not error:
-            self.mark_ended()
-        return CheckOutcome(run, diagnosis, page, f"{error}: {self._next_step(run)}" if error else "")
+            with suppress(FullDiskError):
+                self.mark_ended()
+        return _reported(run, diagnosis, self.launches.output, f"{error}: {self._next_step(run)}" if error else "")
 
     def _next_step(self, run: Run) -> str:
         """What to do about a check that was ended early."""
         is_resumable = (self.launches.output / run_files.CHECK).exists() or measurement.has_missing_rounds(run)
         return f"go on with fablint resume {run.path}" if is_resumable else "repair the cause, then start a new check"
+
+
+def _reported(run: Run, diagnosis: Diagnosis, path: Path, error: str, code: int | None = None) -> CheckOutcome:
+    """Write the report of a run at `path`; the outcome has the diagnosis also where the report cannot be written."""
+    page = analysis.page_of(path)
+    try:
+        analysis.write_report(run, diagnosis, page)
+    except IncompleteError as failure:
+        error = error or f"{failure.message}: free space, then fablint report {path}"
+        return CheckOutcome(run, diagnosis, None, error, code or diagnosis.verdict.exit_code or failure.exit_code)
+    return CheckOutcome(run, diagnosis, page, error, code)
 
 
 def report_measured(result: MeasurementResult) -> CheckOutcome:
@@ -160,10 +181,8 @@ def report_measured(result: MeasurementResult) -> CheckOutcome:
     assert path is not None
     run = run_formats.read(path)
     diagnosis = analysis.diagnose(run, run_files.load_topology(None, run))
-    page = analysis.page_of(path)
-    analysis.write_report(run, diagnosis, page)
     error = f"{result.error}: go on with fablint resume {path}" if result.error else ""
-    return CheckOutcome(run, diagnosis, page, error, result.exit_code or None)
+    return _reported(run, diagnosis, path, error, result.exit_code or None)
 
 
 def with_undecided(diagnosis: Diagnosis, result: LoopResult) -> Diagnosis:

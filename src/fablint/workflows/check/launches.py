@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fablint.errors import IncompleteError, NotStartedError, StoppedError
+from fablint.errors import FullDiskError, IncompleteError, NotStartedError, StoppedError
 from fablint.model import Run
 from fablint.model.host_name import HostNames
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.launch_recovery import LaunchFailure, LaunchRecovery, NoRecovery
-from fablint.workflows.run_files import LAUNCHES
+from fablint.workflows.run_files import LAUNCHES, reported_full_disk
 
 if TYPE_CHECKING:
     from fablint.plan.check.check_request import CheckRequest
@@ -117,7 +117,7 @@ class Launches:
             try:
                 if ended.error and not self._exclude_causes(ended.failed, ended.error):
                     break
-            except StoppedError:
+            except (StoppedError, FullDiskError):
                 raise
             except IncompleteError as error:
                 ended = replace(ended, error=error.message)
@@ -245,17 +245,19 @@ def _plan_of_rows(stage: Stage) -> dict[str, tuple[str, list[int]]]:
 
 
 def _reason(error: IncompleteError) -> str:
-    """Return why a launch failed. Raises StoppedError where a signal or the job ended it: no further launch follows.
+    """Return why a launch failed. Raises the error of a signal, the end of the job or a full disk: no launch follows.
 
     The advice for ranks that did not start is for a launch of its own: here the recovery looks for the cause.
     """
-    if isinstance(error, StoppedError):
+    if isinstance(error, StoppedError | FullDiskError):
         raise error
     return error.message if isinstance(error, NotStartedError) else str(error)
 
 
 def _why_ended(result: measurement.MeasurementResult) -> str:
-    """Return why a launch ended early; empty where it was completed."""
+    """Return why a launch ended early; empty where it was completed. Raises FullDiskError where the disk is full."""
+    if result.run.path is not None and (full := reported_full_disk(result.error, result.run.path)):
+        raise full
     if result.error:
         return result.error
     return "" if result.run.state == "complete" else "the launch ended early"

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fablint.errors import UsageError
+from fablint.errors import FullDiskError, UsageError
 from fablint.model import OF_HOSTS, Diagnosis, Finding, PlannedLevel, Run, State
 from fablint.model.limits.known_faults import first_cover
 from fablint.model.verdict import seen
@@ -276,11 +277,16 @@ class LevelRuns(CheckRun):
         return self._diagnose_with_additional(run) if self.excluding else diagnosis
 
     def _diagnose_with_additional(self, run: Run) -> Diagnosis:
-        """Write what does not follow from the times into the run, and diagnose it with that."""
-        notes = [*self.preflight_notes, *self.recounted.notes]
-        run_files.save_findings(self._additional(), self.launches.output, notes, self.network)
-        run_files.save_host_facts(self.host_facts, self.launches.output)
-        return super().diagnose(run)
+        """Write what does not follow from the times into the run, and diagnose it with that.
+
+        On a full disk the diagnosis has it as well.
+        """
+        findings, notes = self._additional(), [*self.preflight_notes, *self.recounted.notes]
+        with suppress(FullDiskError):
+            run_files.save_findings(findings, self.launches.output, notes, self.network)
+            run_files.save_host_facts(self.host_facts, self.launches.output)
+        known = run_files.external_verdict(findings, notes, self.network)
+        return analysis.diagnose(run, self.launches.request.topology, known=known)
 
     def _additional(self) -> list[Finding]:
         """Return the findings that do not follow from the times of the run."""

@@ -92,6 +92,30 @@ def test_counts_of_slurm():
     assert counted("") == counted("x") == counted("1(x99999999)") == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "room"),
+    [
+        ("n1.a.example\nn2\nn1\nn2.a.example.\n", {"n1.a.example": 2, "n2": 2}),
+        ("n1.a.example\nn1.b.example\nn1\n", {"n1.a.example": 0, "n1.b.example": 0, "n1": 0}),
+        ("10.0.0.1\n10.0.0.2\n", {"10.0.0.1": 0, "10.0.0.2": 0}),
+        ("w.10.foo.net slots=2\nw.20.foo.net slots=2\n", {"w.10.foo.net": 2, "w.20.foo.net": 2}),
+    ],
+)
+def test_one_host_for_all_spellings_of_a_hostfile(text, room):
+    assert parse_hostfile(text, "hosts") == room
+
+
+def test_a_host_twice_with_slots_in_two_spellings():
+    with pytest.raises(UsageError, match="n1 appears twice"):
+        parse_hostfile("n1 slots=2\nn1.a.example slots=2\n", "hosts")
+
+
+def test_one_host_for_all_spellings_of_a_list(nowhere):
+    assert find_hosts(nowhere, ["n1", "n1.a.example", "n2"]).hosts == ("n1", "n2")
+    slurm_job(nowhere)
+    assert find_hosts(nowhere, ["n1.a.example", "N2"], exclude=["n2.b.example"]).hosts == ("n1",)
+
+
 def test_folded_list():
     assert fold(["n2", "n1", "login"]) == "login,n[1-2]"
 

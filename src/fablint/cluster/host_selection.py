@@ -10,7 +10,7 @@ from fablint.cluster.hostfile import read_hostfile
 from fablint.cluster.schedulers import pbs_job, slurm_job
 from fablint.errors import UsageError
 from fablint.model import Allocation
-from fablint.model.host_name import HostNames
+from fablint.model.host_name import HostNames, unified
 from fablint.model.names import fold
 from fablint.system import System
 
@@ -55,7 +55,8 @@ def find_hosts(
         if allocation is not None and allocation.job and partly:
             absent += _absent(allocation, hosts)
             hosts = [host for host in hosts if host not in absent]
-        allocation = _restricted(allocation, hosts) if allocation else Allocation(tuple(hosts), "--hosts")
+        once = dict.fromkeys(unified(hosts).values())
+        allocation = _restricted(allocation, hosts) if allocation else Allocation(tuple(once), "--hosts")
     if allocation is None:
         raise UsageError(*_no_hosts_error(system.environ, is_measured=partly))
     if exclude:

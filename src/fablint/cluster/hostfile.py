@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fablint.cluster.host_names import unfold
 from fablint.errors import UsageError
+from fablint.model.host_name import unified
 
 _SLOTS = re.compile(r"\b(?:slots|cpus|count)\s*=\s*(\S+)")
 _HINT = "write one host per line: `n001`, `n001 slots=4` or `n001:4`"
@@ -16,7 +17,8 @@ _HINT = "write one host per line: `n001`, `n001 slots=4` or `n001:4`"
 def read_hostfile(path: Path) -> dict[str, int]:
     """Hosts in the order of the file, with the number of ranks for each; 0 if the file does not state it.
 
-    A plain name on several lines has as many ranks, as in MPI launchers and PBS.
+    A plain name on several lines has as many ranks, as in MPI launchers and PBS. `n1` and `n1.site.org` are one host,
+    with the first of these names, unless the file has `n1` in another domain as well.
 
     Raises
     ------
@@ -42,9 +44,10 @@ def parse_hostfile(text: str, source: str) -> dict[str, int]:
     plain: dict[str, int] = {}
     counted: dict[str, int] = {}
     order: dict[str, None] = {}
-    for where, line in _lines(text, source):
-        names, count = _entry(where, line)
-        for host in names:
+    entries = [(where, *_entry(where, line)) for where, line in _lines(text, source)]
+    spelled = unified(host for _, names, _ in entries for host in names)
+    for where, names, count in entries:
+        for host in map(spelled.__getitem__, names):
             if host in counted or (count is not None and host in order):
                 raise UsageError(f"{where}: {host} appears twice", "give every host once, with all its slots")
             order[host] = None

@@ -74,10 +74,10 @@ def diagnose(
             "give the topology of this fabric, with the names that fablint show prints",
         )
     known = known or load_verdict(own_file(run, FINDINGS))
-    additional = _named_as(run, known.findings) if known is not None else ()
+    additional = named_as(run, known.findings) if known is not None else ()
     host_facts = load_host_facts(run)
     facts = {name: host_facts[host] for host, name in run_names(run, host_facts).items()}
-    others = (*_named_as(run, others), *additional)
+    others = (*named_as(run, others), *additional)
     diagnosis = diagnose_run(with_own_counters(run), topology, others=others, host_facts=facts)
     diagnosis = with_additional(diagnosis, additional, known) if known is not None else diagnosis
     diagnosis = with_missing_levels(diagnosis, missing_levels(run))
@@ -94,11 +94,22 @@ def run_names(run: Run, names: Iterable[str]) -> Mapping[str, str]:
     return HostNames(run.hosts).matched(names)
 
 
-def _named_as(run: Run, findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return findings from outside the measurement with the names that the run has for its hosts."""
+def named_as(run: Run, findings: Sequence[Finding], hosts: Iterable[str] = ()) -> tuple[Finding, ...]:
+    """Return findings from outside the measurement with the names that the run has for its hosts.
+
+    Parameters
+    ----------
+    run
+        The run.
+    findings
+        The findings.
+    hosts
+        All hosts that the run was requested for, by the names in the findings; empty if they are not known.
+    """
     from fablint.model.verdict import respelled
 
-    names = run_names(run, (node for finding in findings for node in finding.nodes))
+    names = dict(run_names(run, (node for finding in findings for node in finding.nodes)))
+    names |= {name: of_run for of_run, name in HostNames(hosts, complete=True).matched(run.hosts).items()}
     changed = {name: of_run for name, of_run in names.items() if name != of_run}
     return tuple(respelled(finding, changed) for finding in findings) if changed else tuple(findings)
 

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from fablint.model import ComponentRef, Diagnosis, Finding, Run, State, Topology
-from fablint.model.host_name import HostNames
 from fablint.model.verdict import advise, seen
 
 _REPORTED = frozenset({State.FAULT, State.SUSPECT, State.CONFOUNDED, State.SUPPRESSED})
@@ -30,6 +29,11 @@ class Exclusion:
     missed: tuple[str, ...] = ()
     included: bool = False  # healthy by later measurements, and measured again
     at_times: bool = False  # later measurements of the host itself show that: it was slow for a time
+
+    @property
+    def name(self) -> str:
+        """The name that the run has for the host."""
+        return self.finding.hosts[0]
 
     def facts(self) -> dict[str, Any]:
         """Return the exclusion as JSON."""
@@ -79,10 +83,9 @@ class Exclusions:
         `kept` are the findings of the diagnosis that `open_findings` returned.
         """
         findings = [finding for finding in diagnosis.verdict.findings if finding not in kept]
-        names = _run_names(self.levels, run)
-        hosts = [host for host, name in names.items() if _is_healthy(name, findings)]
+        hosts = [host for host in self.levels if _is_healthy(self.by_host[host].name, findings)]
         for host in hosts:
-            at_times = _is_measured_again(names[host], run)
+            at_times = _is_measured_again(self.by_host[host].name, run)
             self.by_host[host] = replace(self.by_host[host], included=True, at_times=at_times)
         return hosts
 
@@ -94,8 +97,8 @@ class Exclusions:
         """
         wiring = topology.named_as(run.hosts) if topology is not None else None
         findings = []
-        for host, name in _run_names(self.by_host, run).items():
-            exclusion = self.by_host[host]
+        for exclusion in self.by_host.values():
+            name = exclusion.name
             if _is_reported(name, diagnosis.verdict.findings):
                 continue
             is_explained = wiring is not None and _has_faulty_switch(wiring.host_switch.get(name, ""), diagnosis)
@@ -104,12 +107,6 @@ class Exclusions:
             else:
                 findings.append(_kept(exclusion, again=exclusion.included or _is_measured_again(name, run)))
         return findings
-
-
-def _run_names(hosts: Mapping[str, Any], run: Run) -> dict[str, str]:
-    """Return the names that the run has for hosts of the request."""
-    names = HostNames(run.hosts)
-    return {host: names.find(host) or host for host in hosts}
 
 
 def _is_reported(host: str, findings: Iterable[Finding]) -> bool:

@@ -188,7 +188,7 @@ class LevelRuns(CheckRun):
     def _exclude_faulty(self, level: Level, run: Run) -> None:
         diagnosis = self.diagnose(run)
         self._include_healthy(diagnosis, run)
-        additional = self._additional()
+        additional = self._additional(run)
         findings = [finding for finding in diagnosis.verdict.findings if finding not in additional]
         self._exclude(level, [finding for finding in findings if finding.state is State.FAULT])
 
@@ -281,20 +281,21 @@ class LevelRuns(CheckRun):
 
         On a full disk the diagnosis has it as well.
         """
-        findings, notes = self._additional(), [*self.preflight_notes, *self.recounted.notes]
+        findings, notes = self._additional(run), [*self.preflight_notes, *self.recounted.notes]
         with suppress(FullDiskError):
             run_files.save_findings(findings, self.launches.output, notes, self.network)
             run_files.save_host_facts(self.host_facts, self.launches.output)
         known = run_files.external_verdict(findings, notes, self.network)
         return analysis.diagnose(run, self.launches.request.topology, known=known)
 
-    def _additional(self) -> list[Finding]:
-        """Return the findings that do not follow from the times of the run."""
+    def _additional(self, run: Run) -> Sequence[Finding]:
+        """Return the findings that do not follow from the times of the run, named as it names its hosts."""
         recovery = self.launches.recovery
         grown = self.recounted.findings
         failed = [*_not_explained(recovery.failed_hosts.values(), grown), *recovery.failed_pairs.values()]
         known = [*self.known, *self.inside, *failed, *self.excluding]
-        return [*known, *(finding for finding in grown if finding not in known)]
+        findings = [*known, *(finding for finding in grown if finding not in known)]
+        return analysis.named_as(run, findings, self.launches.request.rank_hosts)
 
     def final_diagnosis(self, result: LoopResult) -> Diagnosis:
         """Diagnose the run again with the counters that hosts have after the measurement, which are stored in the run.

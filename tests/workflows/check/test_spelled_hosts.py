@@ -1,4 +1,4 @@
-"""A check whose hosts are named in one way by the request and in another way by their ranks."""
+"""A check whose hosts have other names in the request than their ranks have for them."""
 
 from __future__ import annotations
 

@@ -14,16 +14,16 @@ Measures what is there: an NVIDIA GPU, a ucx_perftest and a UCX library with CUD
 from __future__ import annotations
 
 import json
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
 
 from comparison.alternating import alternate
+from comparison.failed_starts import output_of
 from comparison.launching import Bench, begin
 from comparison.peer_programs import Comparison, ucx_perftest
-from comparison.peer_table import columns_of
+from comparison.peer_table import columns_of, print_lines
 from transport_peers import LATENCY, compare
 
 WINDOW, SAMPLES = 16, 20
@@ -62,7 +62,7 @@ for copy, sizes in copies.items():
 def torch_seconds() -> list[float]:
     """Seconds of each copy and size, measured by a start of PyTorch."""
     words = ["python3", "-c", TORCH, *map(json.dumps, (COPIES, WINDOW, SAMPLES))]
-    return [float(line) for line in subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()]
+    return [float(line) for line in output_of(words).split()]
 
 
 def own_seconds(bench: Bench, folder: Path) -> list[float]:
@@ -93,11 +93,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if arguments.only in MESSAGES.name and which(MESSAGES.program):
-            for size, count in zip(MESSAGES.sizes, MESSAGES.counts, strict=True):
-                print(compare(bench, MESSAGES, size, count, arguments.repetitions, folder), flush=True)
+            measured = (
+                compare(bench, MESSAGES, size, count, arguments.repetitions, folder)
+                for size, count in zip(MESSAGES.sizes, MESSAGES.counts, strict=True)
+            )
+            print_lines(MESSAGES.name, measured)
         if arguments.only in "copies":
-            for line in copy_lines(bench, arguments.repetitions, folder):
-                print(line, flush=True)
+            print_lines("copies", copy_lines(bench, arguments.repetitions, folder))
 
 
 if __name__ == "__main__":

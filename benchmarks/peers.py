@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 
 from comparison.alternating import alternate
+from comparison.failed_starts import read_from
 from comparison.launching import Bench, begin
 from comparison.peer_table import columns_of, print_installed
 
@@ -185,7 +186,8 @@ def compare(bench: Bench, one: Comparison, program: Path, size: int, repetitions
     steps: list[float] = []
 
     def original() -> float:
-        printed = one.read(bench.run(one.ranks, [str(program), *one.words.format(**values).split()], both=True), size)
+        text = bench.run(one.ranks, [str(program), *one.words.format(**values).split()], both=True)
+        printed = read_from(one.read, text, size)
         steps.append(printed.step)
         return printed.value
 

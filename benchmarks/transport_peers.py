@@ -38,6 +38,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from comparison.alternating import alternate
+from comparison.failed_starts import FailedStart, output_of, read_from
 from comparison.launching import Bench, begin
 from comparison.peer_programs import IPERF3, SOCKPERF, Comparison, fi_pingpong, ucx_perftest
 from comparison.peer_table import columns_of, print_installed
@@ -137,7 +138,7 @@ def wait_for_listener(port: int) -> None:
             if re.search(rf":{port:04X} \S+ 0A ", Path(table).read_text()):
                 return
         time.sleep(0.02)
-    raise TimeoutError(f"no server listens on port {port}")
+    raise FailedStart(f"no server listens on port {port}")
 
 
 @contextmanager
@@ -161,8 +162,8 @@ def peer_figure(bench: Bench, one: Comparison, size: int, count: int, cpus: Sequ
     with running(words(one.peer.server, cpus[0]), environ):
         wait_for_listener(values["port"])
         client = words(one.peer.client, cpus[1])
-        done = subprocess.run(client, env=environ, check=True, stdout=subprocess.PIPE, text=True, timeout=RUN_LIMIT_S)
-    return one.peer.read(done.stdout, size)
+        text = output_of(client, environ, limit_s=RUN_LIMIT_S)
+    return read_from(one.peer.read, text, size)
 
 
 def pinned(bench: Bench, cpus: Sequence[int], environ: Mapping[str, str]) -> Bench:

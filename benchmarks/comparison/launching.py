@@ -6,13 +6,13 @@ import argparse
 import os
 import shlex
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from comparison.failed_starts import output_of
 from fablint.measure import Mpiexec, build_engine, find_mpiexec
 from fablint.measure.engine import find_mpicxx
 from fablint.measure.progress import NoProgress
@@ -31,13 +31,11 @@ class Bench:
     prefix: tuple[str, ...] = ()
 
     def run(self, ranks: int, argv: Sequence[str], *, both: bool = False) -> str:
-        """What the program prints on stdout, or on stdout and stderr. Raises CalledProcessError when it fails."""
+        """What the program prints on stdout, or on stdout and stderr. Raises FailedStart when it fails."""
         kind = self.mpiexec.kind
         environ = {**os.environ, **kind.environ(oversubscribed=ranks > len(self.system.affinity()), unbound=False)}
         launcher = [str(self.mpiexec.path), *kind.arguments(ranks, root=self.system.is_root())]
-        errors = subprocess.STDOUT if both else subprocess.PIPE
-        words = [*launcher, *self.prefix, *argv]
-        return subprocess.run(words, env=environ, check=True, stdout=subprocess.PIPE, stderr=errors, text=True).stdout
+        return output_of([*launcher, *self.prefix, *argv], environ, both=both)
 
     def engine_means(self, folder: Path, rows: Sequence[Sequence[str]], ranks: int = 2) -> list[np.ndarray]:
         """Mean seconds per message of the senders of each row of pattern pair or pairs: an array over the sizes."""

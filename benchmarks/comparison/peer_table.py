@@ -7,6 +7,7 @@ from statistics import median
 from typing import Protocol, TypeVar
 
 from comparison.alternating import ratio_of_medians
+from comparison.failed_starts import FailedStart
 
 
 class Named(Protocol):
@@ -27,6 +28,15 @@ def columns_of(figures: Mapping[str, Sequence[float]], unit: str) -> str:
     return f"{median(ours):>11.4g} {median(theirs):>11.4g} {unit:<5} {ratio_of_medians(ours, theirs)}"
 
 
+def print_lines(name: str, lines: Iterable[str]) -> None:
+    """Print the lines of a comparison as they are measured; where a start fails, the reason in place of the rest."""
+    try:
+        for line in lines:
+            print(line, flush=True)
+    except FailedStart as failure:
+        print(f"{name:<22} skipped: {failure}", flush=True)
+
+
 def print_installed(comparisons: Iterable[C], only: str, lines: Callable[[C], Iterable[str] | None]) -> None:
     """Print the lines of the comparisons whose name contains `only`, then the programs that are not installed.
 
@@ -40,7 +50,6 @@ def print_installed(comparisons: Iterable[C], only: str, lines: Callable[[C], It
         if measured is None:
             missing[comparison.program] = None
             continue
-        for line in measured:
-            print(line, flush=True)
+        print_lines(comparison.name, measured)
     if missing:
         print(f"not installed: {', '.join(missing)}")

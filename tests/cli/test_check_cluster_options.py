@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from fablint.errors import IncompleteError
 from fablint.model import Medium
 from fablint.plan.check.suites import SUITES as PLANNED
 from fablint.system import System
+from fablint.workflows import programs
 from fablint.workflows.check import cluster_check, local_check
 from fablint.workflows.check.cluster_check import ClusterCheckRequest
 
@@ -342,11 +344,26 @@ def test_the_job_does_the_same_check(
     assert (second.fabric.hosts, second.fabric.exclude) == ("n[1-4]", "n2")  # excluded hosts are named
 
 
+def test_the_engine_is_built_before_a_job_or_the_job_has_the_time_for_it(
+    call: Call, scheduler: FakeScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    monkeypatch.setattr(programs, "build_first", lambda context: order.append(str(context.compiler.path)))
+    monkeypatch.setattr(FakeScheduler, "submit", lambda *_: order.append("submitted") or sys.exit(0))
+    submit = ("check", "-w", "n1", "--submit", "--time", "30m")
+    for mpicxx, minutes in (("/nowhere/mpicxx", 35), ("/bin/true", 30)):  # true has a --version
+        monkeypatch.setenv("FABLINT_MPICXX", mpicxx)
+        assert ("may take 5 min longer" in call(*submit, "--dry-run").err) == (minutes == 35)
+        assert (scheduler.requests[-1].time_s, order) == (60.0 * minutes, [])
+    call(*submit)
+    assert order == ["/bin/true", "submitted"]
+
+
 def test_a_job_takes_the_wishes_of_the_scheduler(call: Call, scheduler: FakeScheduler) -> None:
-    call("check", "-w", "n[1-2]", "--submit", "--dry-run", "--partition", "hpc", "--time", "30m", "--account", "p1")
+    call("check", "-w", "n[1-2]", "--submit", "--dry-run", "--partition", "hpc", "--begin", "22:00", "--account", "p1")
     (request,) = scheduler.requests
-    assert (request.partition, request.time_s, request.account) == ("hpc", 1800.0, "p1")
-    assert not {"--partition", "--time", "--account", "--submit", "--dry-run"} & set(inside(request))
+    assert (request.partition, request.begin, request.account) == ("hpc", "22:00", "p1")
+    assert not {"--partition", "--begin", "--account", "--submit", "--dry-run"} & set(inside(request))
 
 
 @pytest.mark.parametrize(("words", "ranks"), [([], 2), (["--ppn", "1"], 2), (["--ppn", "4"], 4)])

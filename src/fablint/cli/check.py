@@ -199,7 +199,7 @@ def _submitted(session: Session, output: Path | None, mpicxx: Path | None, value
             f"--{next(iter(session.result_files))} and --detach contradict each other", "use fablint report"
         )
     output = measurement.free_output(session.machine(), output).absolute()
-    request = _job_request(session, output, mpicxx, values)
+    request = _with_build(session, _job_request(session, output, mpicxx, values), mpicxx, values)
     done = submit_job(session, request, values["dry_run"], values["detach"])
     if done is None:
         return 0
@@ -238,6 +238,22 @@ def _job_request(session: Session, output: Path, mpicxx: Path | None, values: di
     return JobRequest(
         command, Path.cwd(), run=output, hosts=tuple(allocation.hosts), ranks=max(2, values["ppn"] or 1), **fields
     )
+
+
+def _with_build(session: Session, request: JobRequest, mpicxx: Path | None, values: dict[str, Any]) -> JobRequest:
+    """Build the engine here; if this machine cannot, return the job with the time that it needs for that."""
+    from fablint.workflows import programs
+
+    with session.context(mpicxx, values["launcher"]) as context:
+        build_s = programs.build_before_job(context, given_media(values), is_dry=values["dry_run"])
+    if not build_s:
+        return request
+    minutes = f"{build_s / 60:.0f} min"
+    if request.time_s is None:
+        session.say(f"this machine has no compiler for the engine: the job builds it, which takes up to {minutes}")
+        return request
+    session.say(f"this machine has no compiler for the engine: the job builds it, and may take {minutes} longer")
+    return replace(request, time_s=request.time_s + build_s)
 
 
 def _elsewhere(program: Path) -> str:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fablint.measure.doctor import DoctorCheck, examine
     from fablint.measure.empty_launch import find_each_other
     from fablint.measure.engine import (
+        BUILD_S,
         Compiler,
         Engine,
         build_engine,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "BUILD_S",
     "Choice",
     "Compiler",
     "ConsoleProgress",
@@ -79,6 +81,7 @@ if not TYPE_CHECKING:
     __getattr__ = lazy_names(
         __name__,
         {
+            "BUILD_S": "engine",
             "Choice": "launcher_choice",
             "Compiler": "engine",
             "DoctorCheck": "doctor",

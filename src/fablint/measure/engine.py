@@ -24,6 +24,7 @@ from fablint.version import __version__
 
 PROGRAM = "fablint-engine"
 FACTS = "engine.json"
+BUILD_S = 300.0  # of a job that has to build the engine: two cores take 90 to 300 s
 FLAGS = ("-std=c++17", "-O2", "-pthread")
 LIBRARIES = ("-ldl",)
 _MPI_SYMBOL = re.compile(r"undefined (?:reference to|symbol:) .?(?:ompi|opal|P?MPI|MPIR)_", re.ASCII)  # of a linker

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fablint.errors import (
-    FablintError,
-    IncompleteError,
-    InternalError,
-    NotStartedError,
-    StoppedError,
-    UsageError,
-)
-from fablint.model import Medium, Plan, PlanRow, RowSpec, Run, Slots
+from fablint.errors import FablintError, IncompleteError, InternalError, NotStartedError, StoppedError, UsageError
+from fablint.model import Plan, Run, Slots
 from fablint.system import System
 from fablint.text.connection_steps import connection_step
 from fablint.workflows.context import Context
@@ -139,30 +132,6 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     result = _sealed(context, output, outcome)
     refuse_misplaced(result.run, plan.slots)
     return result
-
-
-def with_programs(context: Context, media: Iterable[Medium]) -> Context:
-    """Look for the compiler and the launcher with which a check of these media starts its ranks; nothing is built.
-
-    Returns the context with that compiler, so that launches do not ask for its version again.
-
-    Raises
-    ------
-    UsageError
-        One of those that the user chose does not exist or does not start such ranks, or no launcher was found.
-    PreflightError
-        No compiler was found.
-    """
-    from fablint.measure import connects_without_mpi, find_compiler, find_launchers, find_rendezvous
-
-    system, rows = context.system, (PlanRow(RowSpec("latency", transport=one.transport), 1, 0.0) for one in media)
-    without_mpi = connects_without_mpi(context.launcher, Plan(2, tuple(rows)))
-    compiler = find_compiler(system, context.mpicxx, with_mpi=not without_mpi)
-    if without_mpi:
-        find_rendezvous(system, context.launcher)
-    else:
-        find_launchers(system, compiler.path, compiler.library_paths, requested=context.launcher)
-    return replace(context, compiler=compiler)
 
 
 def _remove_unmeasured(output: Path) -> None:

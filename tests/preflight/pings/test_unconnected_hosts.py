@@ -19,7 +19,7 @@ from fablint.preflight import Fleet, judge
 from fablint.snapshot import CollectedSnapshots
 from fablint.system import System
 from fablint.text.evidence_sentences import sentences
-from fablint.workflows import fabric_discovery, host_preflight, measurement
+from fablint.workflows import fabric_discovery, host_preflight, measurement, programs
 from fablint.workflows.check import cluster_check
 from fablint.workflows.check.check_record import UnfitPolicy, load_check
 from fablint.workflows.check.check_run import CheckOutcome
@@ -74,7 +74,7 @@ def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Bed]:
         monkeypatch.setattr(fabric_discovery, "collect_snapshots", lambda *_: CollectedSnapshots())
         monkeypatch.setattr(host_preflight, "preflight_hosts", lambda *_, **__: made.preflight)
         monkeypatch.setattr(measurement, "measure", made.cluster.measure)
-        monkeypatch.setattr(measurement, "with_programs", lambda context, _: context)
+        monkeypatch.setattr(programs, "with_programs", lambda context, _: context)
         monkeypatch.setattr(cluster_check, "refuse_unshared", lambda *_: None)
         return made
 

@@ -18,7 +18,7 @@ from fablint.plan.check.suites import find_suite
 from fablint.snapshot import CollectedSnapshots
 from fablint.store import missing_rounds, read_run
 from fablint.system import System
-from fablint.workflows import fabric_discovery, host_preflight, measurement, run_files, run_formats
+from fablint.workflows import fabric_discovery, host_preflight, measurement, programs, run_files, run_formats
 from fablint.workflows.check.check_record import CHECK, CheckRecord, load_check, save_check
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.cluster_check import resume_check
@@ -49,7 +49,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCluster:
     """Hosts that all answer."""
     fake = FakeCluster(FakeSystem(tmp_path / "home"))
     monkeypatch.setattr(measurement, "measure", fake.measure)
-    monkeypatch.setattr(measurement, "with_programs", lambda context, _: context)  # the fake hosts have none
+    monkeypatch.setattr(programs, "with_programs", lambda context, _: context)  # the fake hosts have none
 
     def fake_hosts(_: System, request: fabric_discovery.FabricRequest, **__: bool) -> tuple[Allocation, list[Finding]]:
         assert request.hosts is not None

@@ -14,7 +14,7 @@ from fablint.model.preflight_results import NETWORK, PING, Fitness, Outcome, Res
 from fablint.plan.check.suites import find_suite
 from fablint.snapshot import CollectedSnapshots
 from fablint.system import System
-from fablint.workflows import fabric_discovery, host_preflight, measurement
+from fablint.workflows import fabric_discovery, host_preflight, measurement, programs
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.cluster_check import ClusterCheckRequest, check_cluster
 from fablint.workflows.context import Context
@@ -47,7 +47,7 @@ def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CheckOutcome:
         return host_preflight.PreflightResult(CollectedSnapshots(), Fitness(allocation.hosts, RESULTS, RULES))
 
     monkeypatch.setattr(measurement, "measure", fake.measure)
-    monkeypatch.setattr(measurement, "with_programs", lambda context, _: context)  # the fake hosts have none
+    monkeypatch.setattr(programs, "with_programs", lambda context, _: context)  # the fake hosts have none
     monkeypatch.setattr(fabric_discovery, "usable_hosts", fake_hosts)
     monkeypatch.setattr(host_preflight, "preflight_hosts", fake_look)
     monkeypatch.setattr(fabric_discovery, "collect_snapshots", lambda *_: CollectedSnapshots())

@@ -13,7 +13,7 @@ from fablint.model import Allocation, Finding, Medium, PlannedLevel, Run, Slots,
 from fablint.model.preflight_results import Fitness
 from fablint.text.evidence_sentences import sentences
 from fablint.text.fitness_findings import unseen_network
-from fablint.workflows import fabric_discovery, host_preflight, measurement, run_files, run_formats
+from fablint.workflows import fabric_discovery, host_preflight, measurement, programs, run_files, run_formats
 from fablint.workflows.check.check_record import CheckRecord, UnfitPolicy
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.connectivity import Connectivity, connectivity_of
@@ -184,7 +184,7 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     declared = host_preflight.SiteDeclaration(site=run_files.load_site(request.site, system))
     texts = read_files(request.fabric.files)
     allocation, unusable = fabric_discovery.usable_hosts(system, request.fabric, idle_only=True)
-    context = measurement.with_programs(context, request.media)
+    context = programs.with_programs(context, request.media)
     note("fablint: asking the hosts whether they are fit, and which switch they are connected to")
     preflight = host_preflight.preflight_hosts(system, allocation, nics=request.fabric.nics, declared=declared)
     for words in unseen_network(preflight.fitness):
@@ -208,6 +208,7 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     record = _record(request, topology, hosts.fitness)
     levels = hosts.level_runs(check_request, output, record, unfit, findings, request.site)
     levels.asking_s = system.monotonic() - begun
+    programs.build_first(context)
     return levels.check()
 
 
@@ -276,7 +277,7 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     run = run_formats.read(path) if (path / "zarr.json").exists() else None
     if record.ended and run is not None and not measurement.has_missing_rounds(run):
         return None
-    context = measurement.with_programs(context, record.media)
+    context = programs.with_programs(context, record.media)
     names = fabric_discovery.FabricRequest(",".join(slot.host for slot in record.slots))
     allocation, unusable = fabric_discovery.usable_hosts(system, names, idle_only=True)
     context.progress.note("fablint: asking the hosts whether they are fit to go on")
@@ -300,6 +301,7 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     planned = run_files.load_levels(run or Run(path, {}, ()))
     levels = hosts.level_runs(request, path, record, excluded, findings, site, planned)
     levels.asking_s = system.monotonic() - begun
+    programs.build_first(context)
     return levels.check(run)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fablint.errors import UsageError
 from fablint.model import Run, Slots
+from fablint.workflows import programs
 from fablint.workflows.check.check_run import CheckOutcome, CheckRun
 from fablint.workflows.check.launches import Launches
 from fablint.workflows.context import Context
@@ -53,6 +54,8 @@ def check_local(context: Context, request: CheckRequest, output: Path) -> CheckO
     CheckOutcome
         Also of a run that is not complete: its verdict says so.
     """
+    context = programs.with_programs(context, request.media)
+    programs.build_first(context)
     return LocalCheck(Launches(context, request, output)).check()
 
 

@@ -1,0 +1,69 @@
+"""The engine of a check is built before the time of the check begins."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_launches import FakeSystem, Notes
+
+from fablint.errors import UsageError
+from fablint.measure import BUILD_S, engine, list_engines
+from fablint.model import Medium
+from fablint.workflows import programs
+from fablint.workflows.check import local_check
+from fablint.workflows.check.check_run import CheckRun
+from fablint.workflows.context import Context
+
+MPICXX = """\
+#!/bin/sh
+case "$1" in --version) echo "fake 1.0"; exit 0 ;; -show) echo "g++"; exit 0 ;; esac
+[ -e {folder}/broken ] && {{ echo "main.cpp:1: error: no mpi.h" >&2; exit 1; }}
+while [ $# -gt 0 ]; do if [ "$1" = -o ]; then echo built > "$2"; chmod +x "$2"; fi; shift; done
+"""
+
+
+@pytest.fixture
+def mpicxx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An MPI compiler wrapper that writes a text in place of each file, and an engine of one source."""
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "engine" / "main.cpp").write_text("// engine\n")
+    monkeypatch.setattr(engine, "find_sources", lambda: tmp_path / "engine")
+    program = tmp_path / "mpicxx"
+    program.write_text(MPICXX.format(folder=tmp_path))
+    program.chmod(0o755)
+    return program
+
+
+def test_an_engine_for_a_job_is_built_here_or_given_time(staged, tmp_path, mpicxx):
+    media = (Medium(),)
+    context = Context(staged, Notes(), mpicxx)
+    assert programs.build_before_job(context, media, is_dry=True) == 0.0
+    assert list_engines(staged) == []
+    assert programs.build_before_job(context, media, is_dry=False) == 0.0
+    assert [built.mpicxx for built in list_engines(staged)] == [mpicxx]
+    elsewhere = Context(staged, Notes(), Path("/opt/of/the/hosts/mpicxx"))
+    assert programs.build_before_job(elsewhere, media, is_dry=False) == BUILD_S
+
+
+def test_an_engine_that_cannot_be_built_is_not_left_to_the_job(staged, tmp_path, mpicxx):
+    (tmp_path / "broken").touch()
+    with pytest.raises(UsageError, match="cannot build the engine"):
+        programs.build_before_job(Context(staged, Notes(), mpicxx), (Medium(),), is_dry=False)
+
+
+def test_the_build_is_not_part_of_the_budget(tmp_path, monkeypatch):
+    system = FakeSystem(tmp_path / "home")
+    begun: list[float] = []
+
+    def build(context: Context) -> None:
+        system.now_s += 200.0
+
+    def check(self: CheckRun) -> None:
+        begun.append(system.monotonic())  # the budget counts from here
+
+    monkeypatch.setattr(programs, "with_programs", lambda context, media: context)
+    monkeypatch.setattr(programs, "build_first", build)
+    monkeypatch.setattr(CheckRun, "check", check)
+    local_check.check_local(Context(system, Notes()), local_check.local_request(system, 4), tmp_path / "a.run")
+    assert begun == [200.0]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 
 from fablint.model.component import OF_HOSTS, ComponentRef
+from fablint.model.host_name import HostNames
 from fablint.model.verdict import Finding, FormerState, State
 
 COUNTED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)  # states of a finding that can be suppressed
@@ -22,6 +24,11 @@ class KnownFault:
     loss: float | None  # largest loss that is known; a larger one counts
     where: str  # `site.toml: suppress 2 (cable s2=s5)`
 
+    @cached_property
+    def _hosts(self) -> HostNames:
+        """The hosts among the components, which a site and a run may spell in different forms."""
+        return HostNames(text.removeprefix("host ") for text in self.components if text.startswith("host "))
+
     def covers(self, finding: Finding) -> bool:
         """Return whether all components of a finding are known, and its loss is not larger than the known one."""
         is_larger = self.loss is not None and (finding.effect is None or abs(finding.effect) > self.loss)
@@ -33,7 +40,7 @@ class KnownFault:
 
     def _has(self, component: ComponentRef) -> bool:
         hosts = component.hosts if component.kind in OF_HOSTS else ()
-        of_hosts = bool(hosts) and all(f"host {host}" in self.components for host in hosts)
+        of_hosts = bool(hosts) and all(self._hosts.find(host) is not None for host in hosts)
         return of_hosts or bool(self.components & _names(component))
 
     def mark(self, finding: Finding) -> Finding:

@@ -64,12 +64,6 @@ def test_a_slow_host_is_at_fault_whoever_was_measured_again(host: int) -> None:
         assert state_of(cluster(1.08, followed_up, slow={host: 1.4}), host) == [State.FAULT]
 
 
-def test_a_host_without_isolated_pairs_in_the_plan_is_judged_by_its_other_pairs() -> None:
-    others = [pair for pair in ALL if 15 not in pair]
-    assert state_of(cluster(1.3, [], planned=others), 15) == [State.OK]
-    assert state_of(cluster(1.3, [], planned=others, slow={15: 1.8}), 15) == [State.FAULT]
-
-
 def test_isolated_pairs_of_the_plan_show_what_sharing_hides() -> None:
     assert state_of(cluster(1.5, [], planned=ALL, slow={4: 1.3}), 4) == [State.FAULT]
     assert state_of(cluster(1.5, AGAIN, planned=ALL, slow={4: 1.3}), 4) == [State.FAULT]

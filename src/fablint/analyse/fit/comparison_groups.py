@@ -56,10 +56,9 @@ class Classes:
         """Return the (n, m) cells that show how fast their ends are; None: all.
 
         A stream that shares a link is as fast as its share of the link: an end that could send faster does not look
-        slow. If sharing costs nothing, or if too few other cells were planned, every cell counts, and every cell of an
-        end for which too few were. Follow-up measurements do not decide it: few pairs that are measured again isolated
-        would take all other measurements away. Streams of far pairs are compared with near pairs: all far pairs may
-        share links.
+        slow. If sharing costs nothing, or if too few other cells were planned, every cell counts. Follow-up
+        measurements do not decide it: few pairs that are measured again isolated would take all other measurements
+        away. Streams of far pairs are compared with near pairs: all far pairs may share links.
 
         Parameters
         ----------
@@ -80,15 +79,7 @@ class Classes:
         counted = free & ~np.isnan(pairs.value)
         if self.planned is not None and self.planned.size:
             counted &= self.planned
-        sent, received = np.count_nonzero(counted, axis=1), np.zeros(pairs.ranks, dtype=np.int64)
-        if np.median(sent) < FEWEST_FREE:
-            return None
-        for rows in pairs.blocks():
-            partners = np.broadcast_to(pairs.partners(rows), counted[rows].shape)[counted[rows]]
-            received += np.bincount(partners, minlength=pairs.ranks)
-        for rows in pairs.blocks():
-            free[rows] |= (sent[rows] < FEWEST_FREE)[:, None] | (received < FEWEST_FREE)[pairs.partners(rows)]
-        return free
+        return free if np.median(np.count_nonzero(counted, axis=1)) >= FEWEST_FREE else None
 
     def unshared(self, offsets: Mapping[int, float], tolerance: float) -> Mask | None:
         """Return the (n, m) cells that no other pair delayed; None: all.

@@ -55,9 +55,14 @@ def framed(argv: Sequence[str], limit_s: float) -> list[str]:
     return ["/bin/sh", "-c", _SCRIPT, "sh", f"{limit_s:g}", *argv]
 
 
+def is_begin(line: str) -> bool:
+    """Whether a line is the first one of a frame: the program begins."""
+    return line.startswith(f"{_BEGIN} ")
+
+
 def named_host(lines: Sequence[str]) -> str:
     """Host named in these lines as their source; '' if there is none."""
-    marker = next((line for line in lines if line.startswith(f"{_BEGIN} ")), "")
+    marker = next(filter(is_begin, lines), "")
     return marker.removeprefix(_BEGIN).strip()
 
 
@@ -73,7 +78,7 @@ def answer(host: str, lines: Sequence[str], limit_s: float, aborted: bool = Fals
     aborted
         The launcher has ended the programs, so that a killed program says nothing about its host.
     """
-    begin = next((index for index, line in enumerate(lines) if line.startswith(f"{_BEGIN} ")), None)
+    begin = next((index for index, line in enumerate(lines) if is_begin(line)), None)
     end = next((index for index in reversed(range(len(lines))) if lines[index].startswith(f"{_END} ")), None)
     if begin is None or end is None or end < begin:
         return None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Any
 
@@ -26,18 +27,20 @@ def over_ssh(system: System, hosts: Sequence[str], argv: Sequence[str], text: st
     if ssh is None:
         return Replies(silent=dict.fromkeys(hosts, "there is no ssh on the PATH"))
     limit_s = timeout_s + output_framing.GRACE_S
-    collected = _collect(str(ssh), hosts, _remote(output_framing.framed(argv, timeout_s)), text, limit_s)
+    collected = _collect(system, str(ssh), hosts, _remote(output_framing.framed(argv, timeout_s)), text, limit_s)
     answers: dict[str, Answer] = {}
     silent: dict[str, str] = {}
     for host in hosts:
-        lines, status = collected.get(host, ([], None))
-        answer = output_framing.answer(host, lines, timeout_s)
+        session = collected[host]
+        answer = output_framing.answer(host, session.lines, timeout_s)
         if answer:
-            answers[host] = answer
-        elif status is None:
+            answers[host] = replace(answer, login_s=session.login_s)
+        elif session.status is None:
             silent[host] = f"does not answer ssh within {limit_s:g} s"
         else:
-            silent[host] = output_framing.one_line("\n".join(lines) or f"ssh ended with status {status}")
+            silent[host] = output_framing.one_line(
+                "\n".join(session.lines) or f"ssh ended with status {session.status}"
+            )
     return Replies(answers, silent)
 
 
@@ -46,23 +49,39 @@ def _remote(command: Sequence[str]) -> str:
     return shlex.join(command).replace("%hosts", "%''hosts").replace("%{hosts}", "%''{hosts}")
 
 
+@dataclass
+class _SshSession:
+    """One ssh client and what it printed."""
+
+    begun_s: float = 0.0  # of the monotonic clock
+    lines: list[str] = field(default_factory=list)
+    login_s: float | None = None  # until the frame of the program began
+    status: int | None = None  # None after a timeout
+
+
 def _collect(
-    ssh: str, hosts: Sequence[str], command: str, text: str, limit_s: float
-) -> dict[str, tuple[list[str], int | None]]:
-    """Lines and exit status of every host; the status is None after a timeout."""
+    system: System, ssh: str, hosts: Sequence[str], command: str, text: str, limit_s: float
+) -> Mapping[str, _SshSession]:
+    """Run a command on every host; return the sessions by host."""
     from ClusterShell.Event import EventHandler
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
     from ClusterShell.Task import task_cleanup, task_self
 
-    lines: dict[str, list[str]] = {host: [] for host in hosts}
-    status: dict[str, int | None] = dict.fromkeys(hosts)
+    sessions = {host: _SshSession() for host in hosts}
 
     class Collector(EventHandler):  # type: ignore[misc]
+        def ev_pickup(self, worker: Any, node: str) -> None:
+            """Note when the client of a host begins: those of a large job wait for each other."""
+            sessions[node].begun_s = system.monotonic()
+
         def ev_read(self, worker: Any, node: str, sname: str, msg: bytes) -> None:
-            lines[node].append(msg.decode(errors="replace"))
+            session = sessions[node]
+            session.lines.append(msg.decode(errors="replace"))
+            if session.login_s is None and output_framing.is_begin(session.lines[-1]):
+                session.login_s = system.monotonic() - session.begun_s
 
         def ev_hup(self, worker: Any, node: str, rc: int) -> None:
-            status[node] = rc
+            sessions[node].status = rc
 
     with _ONE_TASK:
         task = task_self()
@@ -80,4 +99,4 @@ def _collect(
             task.resume()
         finally:
             task_cleanup()
-    return {host: (lines[host], status[host]) for host in hosts}
+    return sessions

@@ -37,3 +37,4 @@ class Answer:
     host: str
     output: str = ""
     error: str = ""  # one line; empty where the host answered
+    login_s: float | None = field(default=None, compare=False)  # until the program began; None where it is not known

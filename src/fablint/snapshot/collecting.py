@@ -54,22 +54,26 @@ class CollectedSnapshots:
     documents: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     snapshots: Mapping[str, Snapshot] = field(default_factory=dict)
     silent: Mapping[str, str] = field(default_factory=dict)
+    login_s: Mapping[str, float] = field(default_factory=dict)  # duration of the login by host, where it is known
 
 
 def read_answers(answers: Iterable[Answer]) -> CollectedSnapshots:
     """Parse the snapshots in the answers of hosts."""
     documents: dict[str, Mapping[str, Any]] = {}
     silent: dict[str, str] = {}
+    login_s: dict[str, float] = {}
     sharing = Sharing()
     with no_collection():
         for answer in answers:
+            if answer.login_s is not None:
+                login_s[answer.host] = answer.login_s
             document = unpack(answer.output)
             if document is None:
                 silent[answer.host] = answer.error or _instead(answer.output)
             else:
                 documents[answer.host] = sharing.of({**document, "host": answer.host})
         return CollectedSnapshots(
-            documents, {host: snapshot_of(document) for host, document in documents.items()}, silent
+            documents, {host: snapshot_of(document) for host, document in documents.items()}, silent, login_s
         )
 
 
@@ -77,7 +81,7 @@ def with_nics(known: CollectedSnapshots, names: Sequence[str]) -> CollectedSnaps
     """Return the snapshots with the NICs `names` marked as the NICs of the fabric."""
     documents = {host: {**document, "nics": list(names)} for host, document in known.documents.items()}
     snapshots = {host: replace(one, nics=tuple(names)) for host, one in known.snapshots.items()}
-    return CollectedSnapshots(documents, snapshots, known.silent)
+    return replace(known, documents=documents, snapshots=snapshots)
 
 
 def _instead(output: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fablint.model import Answer
@@ -50,9 +51,8 @@ def with_reach(collected: CollectedSnapshots, answers: Iterable[Answer], *, seco
                 if second
                 else _with_new_entries({**document, "reach": output})
             )
-    return CollectedSnapshots(
-        documents, {host: snapshot_of(document) for host, document in documents.items()}, collected.silent
-    )
+    snapshots = {host: snapshot_of(document) for host, document in documents.items()}
+    return replace(collected, documents=documents, snapshots=snapshots)
 
 
 def _with_new_entries(document: dict[str, Any]) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from fablint.workflows.check.preflight_findings import (
     first_failures,
     other_findings,
     site_notes,
+    slow_logins,
     warning_notes,
     warnings,
     with_later,
@@ -189,6 +190,9 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     preflight = host_preflight.preflight_hosts(system, allocation, nics=request.fabric.nics, declared=declared)
     for words in unseen_network(preflight.fitness):
         note(f"fablint: network: {words}")
+    logins = slow_logins(preflight.collected.login_s)
+    for words in logins:
+        note(f"fablint: {words}")
     fabric = discover(system, preflight.collected, texts, allocation.hosts, request.fabric.blocks)
     connectivity = connectivity_of(preflight, fabric.topology)
     hosts = _Hosts(context, allocation, request.fabric.nics, declared, preflight, connectivity)
@@ -205,14 +209,16 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     refuse_unshared(system, output.parent, check_request.slots)
     _note_plan(context, request, check_request, len(each))
     findings = [*unusable, *other_findings(hosts.fitness, fabric.findings, unfit.values()), *connectivity.paths]
-    record = _record(request, topology, hosts.fitness)
+    record = _record(request, topology, hosts.fitness, logins)
     levels = hosts.level_runs(check_request, output, record, unfit, findings, request.site)
     levels.asking_s = system.monotonic() - begun
     programs.build_first(context)
     return levels.check()
 
 
-def _record(request: ClusterCheckRequest, topology: Topology | None, fitness: Fitness) -> CheckRecord:
+def _record(
+    request: ClusterCheckRequest, topology: Topology | None, fitness: Fitness, logins: Sequence[str]
+) -> CheckRecord:
     """Return what the run keeps of a check, so that it can be resumed."""
     from fablint.discover import write_topology
 
@@ -227,7 +233,7 @@ def _record(request: ClusterCheckRequest, topology: Topology | None, fitness: Fi
         topology=write_topology(topology) if topology is not None else "",
         site=request.site.read_text(encoding="utf-8") if request.site is not None else "",
         warnings=warnings(fitness),
-        notes=site_notes(fitness),
+        notes=[*site_notes(fitness), *logins],
         network=unseen_network(fitness),
     )
 

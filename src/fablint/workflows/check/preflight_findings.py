@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from statistics import median_low
 
 from fablint.model import OF_HOSTS, Finding
 from fablint.model.names import fold, plural
 from fablint.model.preflight_results import NETWORK, PING, Fitness, Outcome, Result
 from fablint.text.fitness_findings import finding_of, finding_of_silent, findings, suppressed_findings
 
+SLOW_LOGIN, SLOW_LOGIN_S = 3.0, 2.0  # a login is slow where it takes both: times as long as usual, and seconds longer
 _LOSS = "net.ping.loss"  # measured just now between hosts, as routes without an answer are
 
 
@@ -86,6 +88,22 @@ def warning_notes(results: Sequence[Result]) -> list[str]:
     return [
         f"preflight {verb}: {check}: {_summary(by_check[verb, check])}"
         for verb, check in sorted(by_check, key=lambda key: key[0] != "warns")
+    ]
+
+
+def slow_logins(login_s: Mapping[str, float]) -> list[str]:
+    """Return a note on hosts whose login takes far longer than that of most hosts; none where there is no such host."""
+    if len(login_s) < 2:
+        return []
+    usual_s = median_low(login_s.values())
+    slow = [host for host, seconds in login_s.items() if seconds > max(SLOW_LOGIN * usual_s, usual_s + SLOW_LOGIN_S)]
+    if not slow:
+        return []
+    longest_s = max(login_s[host] for host in slow)
+    takes = f"takes {longest_s:.1f} s" if len(slow) == 1 else f"takes up to {longest_s:.1f} s"
+    return [
+        f"a login to {fold(slow)} over ssh {takes}, {usual_s:.1f} s on most hosts: each launch waits for it (look at"
+        " name resolution, PAM and directory services there)"
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from test_retest_verb import HOST, a_run
 
 from fablint.errors import IncompleteError, UsageError
 from fablint.model import Slots
-from fablint.workflows.shared_folder import explain_unshared, refuse_unshared
+from fablint.workflows.shared_folder import explain_unshared, refuse_unshared, refuse_unshared_engine
 from fablint_command import Fablint
+from tested_mpis import built_engine, tested_mpis as installed_mpis
 
 # A fake of ssh: the host has the files of this machine, but other folders in the place of those called `unshared`.
 FAKE_SSH = """#!/bin/sh
@@ -66,13 +68,47 @@ def test_a_folder_that_the_host_of_rank_0_does_not_see_is_refused(staged, tmp_pa
 
 
 @pytest.mark.usefixtures("ssh")
+def test_an_engine_that_hosts_do_not_see_is_refused_with_their_names(staged, tmp_path: Path) -> None:
+    staged.variables["PATH"] = os.environ["PATH"]
+    unshared, shared = folders(tmp_path)
+    for folder in (unshared, shared):
+        (folder / "fablint-engine").touch()
+    seen, unseen = shared / "fablint-engine", unshared / "fablint-engine"
+    here = os.uname().nodename
+    advice = f"set FABLINT_HOME to a folder that all hosts share \\(it is {staged.home}\\)"
+    sentence = f"not see {unseen} of this machine, the engine that ranks execute: {advice}"
+    with pytest.raises(UsageError, match=rf"^n\[1-2\] do {sentence}$"):
+        refuse_unshared_engine(staged, unseen, slots("n1", "n2", "n1"))
+    with pytest.raises(UsageError, match=rf"^n1 does {sentence}, or exclude n1 with -x$"):
+        refuse_unshared_engine(staged, unseen, slots(here, "n1", "silent"))
+    for engine, hosts in ((seen, ("n1", "n2")), (unseen, (here,)), (unseen, ("silent",)), (None, ("n1",))):
+        refuse_unshared_engine(staged, engine, slots(*hosts))
+
+
+@pytest.mark.usefixtures("ssh")
+def test_a_check_refuses_an_unshared_engine_before_it_launches(fablint: Fablint, tmp_path: Path) -> None:
+    unshared, shared = folders(tmp_path)
+    engine = built_engine(installed_mpis()[0])
+    kept = unshared / "engines" / engine.key
+    shutil.copytree(engine.path.parent, kept)
+    done = fablint(
+        *("-q", "check", "-w", "198.51.100.2,198.51.100.3", "--force", "-o", shared / "y.run"),
+        *(("--mpicxx", str(engine.mpicxx)) if engine.mpicxx else ()),
+        FABLINT_HOME=str(unshared),
+    )
+    assert done.returncode == 2, done.stderr
+    assert f"198.51.100.[2-3] do not see {kept}/fablint-engine of this machine" in done.stderr
+    assert not (shared / "y.run").exists()
+
+
+@pytest.mark.usefixtures("ssh")
 def test_verbs_refuse_it_before_they_launch(fablint: Fablint, tmp_path: Path) -> None:
     unshared, _ = folders(tmp_path)
     a_run(tmp_path / "x.run", HOST)
     for words in (
         ("retest", "x.run", "-o", unshared / "y.run"),
         ("bench", "osu_latency", "--hosts", "h00,h01", "-o", unshared / "y.run"),
-        ("check", "-w", "127.0.0.2,127.0.0.3", "--force", "-o", unshared / "y.run"),
+        ("check", "-w", "198.51.100.2,198.51.100.3", "--force", "-o", unshared / "y.run"),
     ):
         done = fablint(*words)
         assert done.returncode == 2, done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 from fablint.errors import FablintError
 from fablint.model import Medium, Plan, PlanRow, RowSpec
@@ -41,16 +42,17 @@ def _needs_mpi(context: Context, media: Iterable[Medium]) -> bool:
     return not connects_without_mpi(context.launcher, Plan(2, tuple(rows)))
 
 
-def build_first(context: Context) -> None:
+def build_first(context: Context) -> Path | None:
     """Build the engine for the compiler of `with_programs`, so that the build is not part of what is timed later.
 
-    Raises UsageError where the build fails.
+    Returns the path of the engine, None without such a compiler. Raises UsageError where the build fails.
     """
     from fablint.measure import build_engine
 
-    if context.compiler is not None:
-        with_mpi = context.compiler.with_mpi
-        build_engine(context.system, context.progress, with_mpi=with_mpi, known=context.compiler)
+    if context.compiler is None:
+        return None
+    with_mpi = context.compiler.with_mpi
+    return build_engine(context.system, context.progress, with_mpi=with_mpi, known=context.compiler).path
 
 
 def build_before_job(context: Context, media: Iterable[Medium], *, is_dry: bool) -> float:

@@ -1,4 +1,7 @@
-"""Does the host that writes a run see the folder of the run? Rank 0 reads the rounds there and creates the files."""
+"""Do hosts see the files of this machine that a launch needs: the folder of the run, and the engine?
+
+Rank 0 reads the rounds in the folder of the run and creates the files; all ranks execute the engine.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from tempfile import NamedTemporaryFile
 
 from fablint.errors import IncompleteError, UsageError
 from fablint.model import Allocation, Slots
+from fablint.model.names import fold
 from fablint.system import System, is_here
 
 _ANSWER_S = 8.0
@@ -32,22 +36,45 @@ def explain_unshared(system: System, folder: Path, slots: Sequence[Slots]) -> No
         raise IncompleteError(*why)
 
 
+def refuse_unshared_engine(system: System, engine: Path | None, slots: Sequence[Slots]) -> None:
+    """Raise UsageError where a host of `slots` does not see the engine of this machine; None: it is not built.
+
+    Takes a connection to each host at the same time. Hosts that do not answer are not refused.
+    """
+    hosts = list(dict.fromkeys(slot.host for slot in slots))
+    if engine is None or not (unseeing := _unseeing(system, engine, hosts)):
+        return
+    names, verb = fold(unseeing), "do" if len(unseeing) > 1 else "does"
+    exclude = "" if len(unseeing) == len(hosts) else f", or exclude {names} with -x"
+    raise UsageError(
+        f"{names} {verb} not see {engine} of this machine, the engine that ranks execute",
+        f"set FABLINT_HOME to a folder that all hosts share (it is {system.home}){exclude}",
+    )
+
+
 def _unshared(system: System, folder: Path, slots: Sequence[Slots]) -> tuple[str, str] | None:
     """Return what is wrong and what to do about it; None where the folder is shared."""
-    from fablint.cluster import current_job, everywhere
-
-    if not slots or is_here(slots[0].host):
-        return None
-    host, folder = slots[0].host, folder.absolute()
-    where = replace(current_job(system) or Allocation((), "hosts that were named"), hosts=(host,))
+    host, folder = slots[0].host if slots else "", folder.absolute()
     try:
         with NamedTemporaryFile(prefix=".fablint-", dir=folder) as token:
-            (answer,) = everywhere(system, where, ("/bin/sh", "-c", _LOOK, token.name), timeout_s=_ANSWER_S)
+            unseeing = _unseeing(system, Path(token.name), [host] if host else [])
     except OSError:
         return None  # a folder that cannot be written is another error, and said where the run is written
-    if _UNSEEN not in answer.output:
+    if not unseeing:
         return None
     return (
         f"{host} does not see {folder} of this machine, and its rank writes the run",
         f"give -o in a folder that all hosts share, or start fablint on {host}",
     )
+
+
+def _unseeing(system: System, path: Path, hosts: Sequence[str]) -> list[str]:
+    """Return the hosts that answer and do not see a file of this machine; no connection is made to this machine."""
+    from fablint.cluster import current_job, everywhere
+
+    others = tuple(host for host in hosts if not is_here(host))
+    if not others:
+        return []
+    where = replace(current_job(system) or Allocation((), "hosts that were named"), hosts=others)
+    answers = everywhere(system, where, ("/bin/sh", "-c", _LOOK, str(path.absolute())), timeout_s=_ANSWER_S)
+    return [answer.host for answer in answers if _UNSEEN in answer.output]

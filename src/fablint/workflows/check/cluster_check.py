@@ -36,7 +36,7 @@ from fablint.workflows.recovery.host_triage import HostTriage
 from fablint.workflows.recovery.launch_recovery import HostExclusion
 from fablint.workflows.recovery.pair_trials import PairTrials
 from fablint.workflows.recovery.start_trials import StartTrials
-from fablint.workflows.shared_folder import refuse_unshared
+from fablint.workflows.shared_folder import refuse_unshared, refuse_unshared_engine
 
 if TYPE_CHECKING:
     from fablint.discover import DiscoveredFabric
@@ -171,7 +171,7 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     ------
     UsageError
         There are no hosts to measure, the request contradicts itself, a compiler or launcher that the user chose is not
-        for it, or the host of rank 0 does not see the folder of the run.
+        for it, the host of rank 0 does not see the folder of the run, or a host not the engine.
     PreflightError
         No compiler was found. UnfitError: preflight rejected hosts, and `unfit` is "refuse".
     IncompleteError
@@ -212,7 +212,7 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     record = _record(request, topology, hosts.fitness, logins)
     levels = hosts.level_runs(check_request, output, record, unfit, findings, request.site)
     levels.asking_s = system.monotonic() - begun
-    programs.build_first(context)
+    refuse_unshared_engine(system, programs.build_first(context), levels.launches.request.slots)
     return levels.check()
 
 
@@ -307,7 +307,7 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     planned = run_files.load_levels(run or Run(path, {}, ()))
     levels = hosts.level_runs(request, path, record, excluded, findings, site, planned)
     levels.asking_s = system.monotonic() - begun
-    programs.build_first(context)
+    refuse_unshared_engine(system, programs.build_first(context), levels.launches.request.slots)
     return levels.check(run)
 
 

@@ -34,9 +34,9 @@ def measured(monkeypatch, tmp_path, staged):
 
         def run_on_first(system, progress, launchers, engine, plan, output, *, options):
             reported.extend(options.words)
-            output.mkdir()
+            output.mkdir(exist_ok=True)  # with the record of the launch
             (output / "zarr.json").touch()
-            return EngineOutcome(status, error, is_written=is_written)
+            return EngineOutcome(status, error, is_written=is_written, launcher=Path("mpiexec"))
 
         monkeypatch.setattr(
             measure, "build_engine", lambda *_, **__: measure.Engine("", Path(), Path(), "", (), "", "")

@@ -75,7 +75,7 @@ def again(tmp_path, monkeypatch):
         plan_retest = planning.plan_retest
         monkeypatch.setattr(planning, "plan_retest", lambda *a: planned.append(plan_retest(*a)) or planned[-1])
 
-        def simulated(context, stage, output, run=None) -> measurement.MeasurementResult:
+        def simulated(context, stage, output, run=None, options=()) -> measurement.MeasurementResult:
             made: Run = retested(SimulatedCheck(FABRIC, left, seed=4), planned[-1])
             write_run(output, as_measured(made))
             return measurement.MeasurementResult(run_formats.read(output), 0)

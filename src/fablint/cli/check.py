@@ -219,6 +219,7 @@ def _job_request(session: Session, output: Path, mpicxx: Path | None, values: di
     from fablint import cluster, discover
     from fablint.cluster import JobRequest
     from fablint.workflows import fabric_discovery, run_files
+    from fablint.workflows.context import from_any_folder
 
     fabric = _cluster_request(values).fabric
     discover.read_files(fabric.files)  # now: in the job it would be too late
@@ -232,8 +233,8 @@ def _job_request(session: Session, output: Path, mpicxx: Path | None, values: di
     # that PYTHONPATH or the user's own site-packages provide.
     hosts = [*allocation.hosts, *(finding.name for finding in unusable), *allocation.excluded]
     command = (sys.executable, "-P", "-m", "fablint.cli", "check", *_passed_on(hosts, values))
-    command += ("-o", str(output), *(("--mpicxx", _elsewhere(mpicxx)) if mpicxx else ()))
-    command += ("--launcher", _elsewhere(Path(values["launcher"]))) if values["launcher"] else ()
+    command += ("-o", str(output), *(("--mpicxx", from_any_folder(mpicxx)) if mpicxx else ()))
+    command += ("--launcher", from_any_folder(Path(values["launcher"]))) if values["launcher"] else ()
     cluster.find_scheduler(session.machine())
     return JobRequest(
         command, Path.cwd(), run=output, hosts=tuple(allocation.hosts), ranks=max(2, values["ppn"] or 1), **fields
@@ -254,11 +255,6 @@ def _with_build(session: Session, request: JobRequest, mpicxx: Path | None, valu
         return request
     session.say(f"this machine has no compiler for the engine: the job builds it, and may take {minutes} longer")
     return replace(request, time_s=request.time_s + build_s)
-
-
-def _elsewhere(program: Path) -> str:
-    """Return a name of the program that is valid in another folder; a name without a folder is looked up in PATH."""
-    return str(program.absolute()) if program.parent != Path() else str(program)
 
 
 def _passed_on(hosts: Sequence[str], values: dict[str, Any]) -> list[str]:

@@ -16,6 +16,8 @@ from fablint.cli.session import Session, all_option, verb
 def resume(session: Session, run: Path, mpicxx: Path | None, launcher: str) -> int:
     """Measure the missing rounds of RUN, with the same ranks; print the verdict and write the report.
 
+    The ranks are started as those of RUN: with the same --mpicxx, and with its --launcher unless another is given.
+
     The check of a cluster continues with the missing levels. The exit code is the verdict's.
 
     \b
@@ -25,8 +27,10 @@ def resume(session: Session, run: Path, mpicxx: Path | None, launcher: str) -> i
     from fablint.workflows import measurement
     from fablint.workflows.check.check_record import load_check
     from fablint.workflows.check.check_run import report_measured
+    from fablint.workflows.context import with_kept_launch
 
-    with session.context(mpicxx, launcher) as context:
+    with session.context(mpicxx, launcher) as chosen:
+        context = with_kept_launch(chosen, run, is_resumed=True)
         record = load_check(run)
         if record is not None:
             from fablint.workflows.check.cluster_check import resume_check

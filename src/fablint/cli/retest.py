@@ -37,6 +37,8 @@ def retest(
 ) -> int:
     """Measure the faults and suspects of RUN again, isolated and beside healthy pairs, on the hosts of RUN.
 
+    Ranks are started with the --mpicxx and --launcher of RUN, unless others are given.
+
     Routes that were slow in one moment only (NOT JUDGED, CONFOUNDED) are measured again as well, several times.
 
     Prints for every finding whether it is gone or still present. Writes a separate run (by default
@@ -48,12 +50,14 @@ def retest(
       fablint retest night.run -o repaired.run
     """
     from fablint.workflows import measurement, retest_run as workflow, run_files
+    from fablint.workflows.context import with_kept_launch
     from fablint.workflows.run_formats import read
 
     known = run_files.load_topology(topology, read(run))
     output = measurement.free_output(session.machine(), output)
     with session.context(mpicxx, launcher) as context:
-        outcome = workflow.retest(context, run, output, known, budget)
+        kept = with_kept_launch(context, run, is_resumed=False)
+        outcome = workflow.retest(kept, run, output, known, budget)
     if outcome is None:
         facts = {"format": 1, "run": str(run), "retested": [], "exit_code": 0}
         session.result(f"{run}: no faults, suspects or slow routes, so nothing is measured", facts)

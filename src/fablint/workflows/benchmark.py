@@ -123,8 +123,7 @@ def bench(
     by_size = show_size if len(plan.rows) == 1 else None
     context = replace(context, stop_s=STOP_S, on_size=by_size)
     try:
-        words = [*options, measurement.SKIP_REFUSED, *(["--by-size"] if by_size else [])]
-        result = measurement.measure(context, plan, output, words)
+        result = measurement.measure(context, plan, output, [*options, measurement.SKIP_REFUSED])
     except (KeyboardInterrupt, StoppedError):
         show_so_far()
         raise

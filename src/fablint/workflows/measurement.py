@@ -15,7 +15,7 @@ from fablint.errors import FablintError, IncompleteError, InternalError, NotStar
 from fablint.model import Plan, Run, Slots
 from fablint.system import System
 from fablint.text.connection_steps import connection_step
-from fablint.workflows.context import Context
+from fablint.workflows.context import Context, KeptLaunch, load_launch, remove_launch, save_launch
 from fablint.workflows.job_hosts import refuse_misplaced, slots_of_job
 from fablint.workflows.run_files import LAUNCHES, ROUNDS, reported_full_disk, save_text, whole_run
 from fablint.workflows.shared_folder import explain_unshared, refuse_unshared
@@ -102,12 +102,15 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     from fablint.measure import EngineOptions, run_on_first
 
     engine, choice = _engine_and_launchers(context, plan)
-    threads = ["--threads"] if any(row.spec.needs_threads for row in plan.rows) else []
-    words = EngineOptions([*options, *threads], context.start_s, context.end_s, on_size=context.on_size)
+    own = ["--threads"] if any(row.spec.needs_threads for row in plan.rows) else []
+    own += ["--by-size"] if context.on_size else []
+    words = EngineOptions([*options, *own], context.start_s, context.end_s, on_size=context.on_size)
     words = replace(words, why_over=partial(why_job_ended, context.system))
     if context.stop_s is not None:
         words = replace(words, stop_s=context.stop_s)
     is_new = not (output / "zarr.json").exists()
+    if is_new and not context.is_scratch:
+        save_launch(KeptLaunch.of(context, options), whole_run(output))
     launchers = sorted(choice.launchers, key=lambda launcher: launcher.path != context.used_launcher.path)
     outcome = run_on_first(context.system, context.progress, launchers, engine, plan, output, options=words)
     has_started, has_run = outcome.launcher is not None, (output / "zarr.json").exists()
@@ -122,6 +125,7 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     if outcome.status == InternalError.exit_code:
         raise InternalError(f"engine: {outcome.error}")
     if not has_run:
+        remove_launch(output)
         with suppress(OSError):  # the engine created it and could write nothing into it
             output.rmdir()
         if full := reported_full_disk(outcome.error, output):
@@ -136,6 +140,7 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
 
 def _remove_unmeasured(output: Path) -> None:
     """Remove the run of a launch that was refused before its first row: the name of the directory is free again."""
+    remove_launch(output)
     with suppress(OSError):
         if {path.name for path in output.iterdir()} <= {"zarr.json", ROUNDS}:
             (output / "zarr.json").unlink()
@@ -198,7 +203,7 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
     return MeasurementResult(run, outcome.status, why, outcome.start_s, is_refused)
 
 
-def resume(context: Context, path: Path, options: Sequence[str] = ()) -> MeasurementResult | None:
+def resume(context: Context, path: Path, options: Sequence[str] | None = None) -> MeasurementResult | None:
     """Measure the rounds that a run lacks.
 
     Parameters
@@ -208,7 +213,7 @@ def resume(context: Context, path: Path, options: Sequence[str] = ()) -> Measure
     path
         Run directory.
     options
-        Run options of the engine.
+        Run options of the engine; None: those of the run.
 
     Returns
     -------
@@ -234,6 +239,7 @@ def resume(context: Context, path: Path, options: Sequence[str] = ()) -> Measure
     plan = resume_plan(run, {row.name: missing_rounds(row) for row in run.rows}, read_rounds)
     plan = replace(plan, slots=_slots_now(context.system, plan.slots))
     refuse_unshared(context.system, path, plan.slots)
+    options = load_launch(path).options if options is None else options
     return measure(context, plan, path, [*resume_options(run), *options]) if plan.rows else None
 
 
@@ -325,5 +331,5 @@ def _remove_rounds(stage: Stage, output: Path) -> None:
     with suppress(OSError):
         for name in stage.rounds:
             (output / name).unlink(missing_ok=True)
-        (output / ROUNDS).rmdir()
+        remove_launch(output)
         output.rmdir()

@@ -11,7 +11,7 @@ from fablint.errors import UsageError
 from fablint.model import Topology
 from fablint.workflows import analysis, measurement, run_files
 from fablint.workflows.check.check_run import CheckOutcome
-from fablint.workflows.context import Context
+from fablint.workflows.context import Context, load_launch
 from fablint.workflows.job_hosts import slots_of_job
 from fablint.workflows.run_formats import read
 from fablint.workflows.shared_folder import refuse_unshared
@@ -89,8 +89,9 @@ def retest(
     stage = planned.stage
     stage = replace(stage, plan=replace(stage.plan, slots=slots_of_job(context.system, stage.plan.slots)))
     refuse_unshared(context.system, output.parent, stage.plan.slots)
-    result = measurement.measure_stage(context, stage, output)
+    result = measurement.measure_stage(context, stage, output, options=load_launch(path).options)
     run_files.save_topology(topology, output)
+    run_files.save_site(run_files.own_file(run, run_files.SITE), output)
     after = analysis.diagnose(result.run, topology)
     page = analysis.page_of(output)
     analysis.write_report(result.run, after, page)

@@ -11,6 +11,16 @@ from fablint.model.limits.detection_limits import ALPHA, DETECTORS, SMALLEST_FAU
 Detector = Literal["components", "late messages", "retransmissions", "paths", "wiring"]
 FIRST_LOOK = 0.75  # share of the chance of error that the first diagnosis of a run spends
 
+# Resolution of the times (data/resolution.py), relative to their median
+FINEST_STEP = 2e-3  # smaller steps are not visible in log times of 32 bits, and do not matter
+COARSE_STEP = 0.2  # larger steps need FEWEST_LEVELS values, since few values have large divisors,
+FEWEST_LEVELS = 4  # or their decimal digits are the step
+ROUNDING_NOISE = 12**-0.5  # standard deviation of rounding, in steps
+LEVELS_OF_STEP = 30  # most frequent distinct values, from which the step is computed
+MULTIPLES = 0.9  # share of the values that are multiples of the step
+NEAREST = 0.25  # quantile of the times or rates over which the step is tolerated: that of the smaller ones, of a class
+MOST_STEPS = 3.0  # steps up to which values count in the mean of a host
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -58,12 +58,8 @@ class FittedRow:
 
     @cached_property
     def step(self) -> float:
-        """Step between log times at the median; 0 where the times have no visible resolution.
-
-        Steps of equal size are smaller in the logarithm of larger times: the slow half is omitted.
-        """
-        log_time = self.cells.log_time
-        return find_step(log_time[log_time <= np.median(log_time)].astype(np.float32)) if log_time.size else 0.0
+        """Step between log times; 0 where the times have no visible resolution."""
+        return find_step(self.cells.log_time)
 
     @cached_property
     def cells(self) -> BlockedCells:

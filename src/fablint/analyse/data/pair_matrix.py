@@ -28,6 +28,7 @@ class Pairs:
 
     value: Values  # (n, m)
     partner: Codes | None = None  # (n, m), -1 where idle
+    step: float = 0.0  # resolution of the log times; 0: not visible, or not considered
 
     @classmethod
     def log_times(cls, observations: Observations) -> Pairs:

@@ -1,28 +1,115 @@
-"""Resolution of measured times: tools print a limited number of digits, and clocks have ticks."""
+"""Resolution of measured times: tools print a limited number of digits, and clocks have ticks.
+
+Printed times, or printed rates, are whole multiples of a step. The step of the logarithm is that step over the value.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from fablint.analyse.data.pair_matrix import Codes
+from fablint.analyse.data.robust_stats import Floats
+from fablint.analyse.settings import (
+    COARSE_STEP,
+    FEWEST_LEVELS,
+    FINEST_STEP,
+    LEVELS_OF_STEP,
+    MULTIPLES,
+)
+
 FEWEST_VALUES = 30
-BULK = (0.05, 0.95)  # quantiles of the values that are compared
+MIDDLE_HALF = (0.25, 0.75)  # quantiles
 SAME = 1e-5  # difference of log times: closer values are equal before a conversion of units
-REPEATED = 3.0  # values per distinct value, from which the steps are visible
 
 
-def find_step(value: npt.NDArray[np.float32]) -> float:
-    """Return the smallest step between distinct log times in the bulk of a sample; 0 if hardly any value occurs
-    twice.
+def find_step(log_time: npt.NDArray[np.floating], at: float = 0.5) -> float:
+    """Return the step of the times over a quantile of them; 0 if the times have no visible resolution.
+
+    Either the times or the rates, which are their inverses, are multiples of the step.
+
+    Parameters
+    ----------
+    log_time
+        (k,) natural logarithms of times in seconds, NaN where nothing was measured.
+    at
+        Quantile, of times or rates.
     """
-    known = np.sort(value[~np.isnan(value)].astype(np.float64))
+    known = log_time[~np.isnan(log_time)].astype(np.float64)
     if known.size < FEWEST_VALUES:
         return 0.0
-    low, high = np.quantile(known, BULK, method="nearest")
-    bulk = known[(known >= low) & (known <= high)]
-    distinct = 1 + int(np.count_nonzero(np.diff(bulk) > SAME))
-    if bulk.size < REPEATED * distinct:
+    middle = float(np.median(known))
+    times = np.exp(known - middle)
+    # Few distinct values may be multiples of a step as times and as rates: those of times are known in seconds.
+    return _step(times, np.exp(middle), at) or _step(1 / times, None, at)
+
+
+def _step(value: Floats, unit: float | None, at: float) -> float:
+    """Return the step of values over a quantile of them, 0 without a step.
+
+    Parameters
+    ----------
+    value
+        (k,) values over their median.
+    unit
+        The median in seconds, whose decimal digits are printed; None: unknown.
+    at
+        The quantile.
+    """
+    low, high = np.quantile(value, MIDDLE_HALF)
+    middle = value[(value >= low) & (value <= high)]  # of significant digits, the step grows with the value
+    for part in (middle, value):
+        levels, count = _levels(part)
+        if levels.size >= FEWEST_LEVELS:
+            break
+    step = _common_divisor(levels[np.argsort(-count, kind="stable")[:LEVELS_OF_STEP]])
+    if step > COARSE_STEP and levels.size < FEWEST_LEVELS:
+        step = min(step, _decimal(step * unit) / unit) if unit is not None else 0.0
+    if step < FINEST_STEP:
         return 0.0
-    steps = np.diff(known)
-    steps = steps[(steps > SAME) & (known[1:] > low - 1e-9)]
-    return float(steps.min()) if steps.size else 0.0
+    multiple = levels / step
+    is_multiple = np.abs(multiple - np.round(multiple)) <= 2 * SAME * multiple + SAME
+    is_step = count[is_multiple].sum() >= MULTIPLES * count.sum()
+    return float(step / np.quantile(value, at)) if is_step else 0.0
+
+
+def _levels(value: Floats) -> tuple[Floats, Codes]:
+    """Return the distinct values, and how often each occurs."""
+    ordered = np.sort(value)
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1.0) > SAME * ordered)
+    return ordered[starts], np.diff(starts, append=ordered.size)
+
+
+def _common_divisor(values: Floats) -> float:
+    """Return the greatest number of which all values are multiples, below `FINEST_STEP` if there is none.
+
+    It divides their differences. Of many steps, the whole range is more accurate than a difference.
+    """
+    ordered = np.sort(values)
+    differences, width = np.sort(np.diff(ordered)), float(ordered[-1] - ordered[0])
+    if not differences.size:
+        return float(ordered[0])
+    divisor = float(differences[0])
+    for difference in differences[1:].tolist():
+        divisor = _divisor_of_two(difference, divisor)
+        if divisor < FINEST_STEP:
+            return 0.0
+    divisor = _divisor_of_two(float(ordered[-1]), width / round(width / divisor))
+    return float(ordered[-1]) / round(float(ordered[-1]) / divisor) if divisor >= FINEST_STEP else 0.0
+
+
+def _divisor_of_two(larger: float, smaller: float) -> float:
+    """Return the greatest common divisor of two inaccurate numbers, by Euclid's algorithm."""
+    while smaller >= FINEST_STEP / 2:
+        larger, smaller = smaller, abs(larger - smaller * round(larger / smaller))
+    return larger
+
+
+def _decimal(value: float) -> float:
+    """Return the largest power of ten of which the value is a multiple with at most four digits; 0 if there is none."""
+    power = 10.0 ** np.floor(np.log10(value) + SAME)
+    for _ in range(4):
+        if abs(value / power - round(value / power)) <= 2 * SAME * value / power + SAME:
+            return float(power)
+        power /= 10
+    return 0.0

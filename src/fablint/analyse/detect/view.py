@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from fablint.analyse.data.message_paths import MessagePaths, find_message_paths
 from fablint.analyse.data.pair_matrix import Codes, Pairs
+from fablint.analyse.data.resolution import find_step
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, Floats
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect import timing
@@ -36,7 +37,7 @@ from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED, Classes, cabl
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.fit.host_populations import Populations
 from fablint.analyse.fit.median_polish import fit, without
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import NEAREST, Settings
 from fablint.model import SCOPES, EvidenceRecord, Fit, FollowUp, Placement, Scope
 from fablint.model.limits.detection_limits import HYPOTHESES, required_evidence
 from fablint.topology.routing import Routes
@@ -116,6 +117,7 @@ def judge_view(
     """
     observations = flows.observations
     pairs = Pairs.log_times(observations)
+    pairs = replace(pairs, step=find_step(pairs.value[pairs.sample_cells()], at=NEAREST))
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
     bidirectional = not flows.one_way
     message_paths = find_message_paths(pairs, placement, routes)

@@ -19,7 +19,6 @@ from scipy.special import ndtri
 from fablint.analyse.data.balance import Mask, balanced_cells, end_cells
 from fablint.analyse.data.message_paths import MessagePaths
 from fablint.analyse.data.pair_matrix import Codes, Pairs, Values
-from fablint.analyse.data.resolution import find_step
 from fablint.analyse.data.robust_stats import (
     FEWEST_VALUES,
     MEDIAN_ERROR,
@@ -39,7 +38,7 @@ from fablint.analyse.fit.host_populations import (
     has_reached_line_rate,
     subtract_populations,
 )
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import MOST_STEPS, ROUNDING_NOISE, Settings
 from fablint.model import SCOPES, Placement, Scope
 from fablint.model.figures.grouped_values import GroupedValues
 
@@ -90,7 +89,6 @@ def fit(
     Effects
         The model; its `residual` is `pairs`.
     """
-    step = find_step(pairs.value[pairs.sample_cells()])
     equal_cells = balanced_cells(pairs, classes.placement)
     offsets = _class_offsets(pairs, classes, None, equal_cells, settings.tolerance)
     _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.placement.hosts) > 1)
@@ -110,7 +108,7 @@ def fit(
         noise=FINEST_NOISE,
         host_tolerance=settings.tolerance,
         link_tolerance=settings.tolerance,
-        step=step,
+        step=pairs.step,
     )
     effects = _in_populations(effects, settings, stream)
     effects = _recentred(effects, equal_cells, settings.tolerance)
@@ -121,14 +119,16 @@ def fit(
     noise = _noise(effects)
     measured = max(1, int(np.count_nonzero(~np.isnan(pairs.value))))
     ends = (effects.sent_bounds, effects.received_bounds)
-    host_spread = max(_own_spread(bounds[1], noise, measured / pairs.ranks) for bounds in ends)
+    rounded = _means_of_rounded(_of_ends(pairs, informative.both)) if pairs.step else ()
+    effect_sets = (*(bounds[1] for bounds in ends), *rounded)
+    host_spread = max(_own_spread(effect, noise, measured / pairs.ranks) for effect in effect_sets)
     fitted = np.flatnonzero(crossed[: message_paths.known_links] >= FITTED_FROM)
     link_spread = _own_spread(segment[fitted], noise, float(np.median(crossed[fitted]))) if fitted.size else 0.0
     return replace(
         effects,
         noise=noise,
-        host_tolerance=max(settings.tolerance, settings.spread_factor * host_spread, ONE_STEP * step),
-        link_tolerance=max(settings.tolerance, settings.spread_factor * link_spread, ONE_STEP * step),
+        host_tolerance=max(settings.tolerance, settings.spread_factor * host_spread + ONE_STEP * pairs.step),
+        link_tolerance=max(settings.tolerance, settings.spread_factor * link_spread + ONE_STEP * pairs.step),
     )
 
 
@@ -301,7 +301,7 @@ def _medians(pairs: Pairs, values_of: Callable[[slice], Values], partner_effect:
 def _noise(effects: Effects) -> float:
     """Return the robust standard deviation of the residuals of a sample."""
     pairs = effects.residual
-    return max(robust_sd(leftover_of(effects, pairs.sample_cells())), FINEST_NOISE)
+    return max(robust_sd(leftover_of(effects, pairs.sample_cells())), FINEST_NOISE, ROUNDING_NOISE * pairs.step)
 
 
 def _own_spread(effect: npt.NDArray[np.floating], noise: float, pairs: float) -> float:
@@ -312,6 +312,21 @@ def _own_spread(effect: npt.NDArray[np.floating], noise: float, pairs: float) ->
     components = max(1, int(np.count_nonzero(~np.isnan(effect))))
     spread = np.sqrt(max(0.0, robust_sd(effect) ** 2 - (MEDIAN_ERROR * noise) ** 2 / pairs))
     return float(spread * (1 + FEW_PARTS / components))
+
+
+def _means_of_rounded(pairs: Pairs) -> tuple[Floats, Floats]:
+    """Return the (n,) mean residual of each rank as sender and as receiver, without far values.
+
+    Medians of rounded times are multiples of the step: if most hosts have the same one, no spread of the hosts is
+    visible. Sums of the effects of two hosts are rounded to either side of a step by different partners.
+    """
+    total, count, most = np.zeros((2, pairs.ranks)), np.zeros((2, pairs.ranks)), MOST_STEPS * pairs.step
+    for rows in pairs.blocks():
+        for side, values in enumerate((pairs.sent(rows), pairs.received(rows))):
+            total[side, rows] = np.nansum(np.clip(values, -most, most), axis=1)
+            count[side, rows] = np.count_nonzero(~np.isnan(values), axis=1)
+    means = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return means[0], means[1]
 
 
 def _segments(effects: Effects) -> tuple[Codes, Values, Values]:

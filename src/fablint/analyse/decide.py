@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fablint.analyse.concerned import ConcernedComponents, restricted
 from fablint.model import Coverage, Finding, State, Verdict, VerdictWord
 
 EXIT_CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3, "local": 0}
@@ -16,8 +17,10 @@ def verdict_of(
 ) -> Verdict:
     """The verdict on a run.
 
-    It is `fault` where a component is at fault, and `pass` only where all findings are OK or suppressed and nothing is
-    missing. Where all ranks ran on one host it is `local` in place of `pass`: findings about the run as a whole remain.
+    Each component is in one state: what a finding names, or lists as an alternative, is not OK, and a host at fault is
+    judged. The verdict is `fault` where a component is at fault, and `pass` only where all findings are OK or
+    suppressed and nothing is missing. Where all ranks ran on one host it is `local` in place of `pass`: findings about
+    the run as a whole remain.
 
     Parameters
     ----------
@@ -38,7 +41,15 @@ def verdict_of(
         word = "local"
     if known_fault or State.FAULT in states:
         word = "fault"
-    ranked = tuple(sorted(findings, key=lambda finding: finding.rank))
+    concerned = ConcernedComponents.of(findings)
+    faulty = frozenset(
+        host
+        for finding in findings
+        if (finding.state, finding.component) == (State.FAULT, "host")
+        for host in finding.hosts
+    )
+    kept = [one for finding in findings if (one := restricted(finding, concerned, faulty)) is not None]
+    ranked = tuple(sorted(kept, key=lambda finding: finding.rank))
     return Verdict(
         verdict=word, exit_code=EXIT_CODES[word], findings=ranked, coverage=coverage, complete=complete, **more
     )

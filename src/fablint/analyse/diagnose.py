@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.samples import UsableRow, select_usable_rows
 from fablint.analyse.decide import verdict_of
 from fablint.analyse.detect.across_transports import compared_over_transports
@@ -122,14 +121,13 @@ def diagnose(
     findings = joined(_ranked(resent.findings, run, topology, others, resent.lost), findings)
     findings += unexplained_pairs(judged, placement, set(named_hosts(findings, placement).tolist()))
     findings = compared_over_transports(findings, judged, {row.name: row.medium for row in run.rows}, placement)
-    slow = [finding for finding in findings if finding.state is State.FAULT and finding.effect is not None]
-    coverage = _coverage(rows, clearing, placement, routes, settings, named_hosts(slow, placement))
     findings += _circumstances(placement)
     beside, beside_notes = confounded(run, placement, [view.sample for view in clearing], settings)
     findings += beside
     findings += unreported_findings(clearing, placement, routes, findings, settings, designed.effects)
     of_paths, path_notes = healthy_paths(clearing, placement, findings, settings)
     findings += of_paths
+    coverage = _coverage(rows, clearing, placement, routes, settings, findings)
     notes = [
         *_notes(run, judged, placement, topology),
         *wiring_notes,
@@ -305,9 +303,9 @@ def _coverage(
     placement: Placement,
     routes: Routes | None,
     settings: Settings,
-    slow_hosts: Codes,
+    findings: Sequence[Finding],
 ) -> Coverage:
-    """`judged`: the views that show which components are healthy. `slow_hosts`: those at fault, judged as well."""
+    """`judged`: the views that show which components are healthy. Hosts at fault are judged as well."""
     planned = measured = 0
     names = {view.row for view in judged}
     for usable in (usable for usable in rows if usable.row.name in names):
@@ -323,7 +321,9 @@ def _coverage(
     for view in judged:
         hosts &= judged_hosts(view, settings)
         links &= judged_links(view, settings)
-    hosts[slow_hosts] = True
+    hosts[named_hosts([one for one in findings if one.state is State.NOT_JUDGED], placement)] = False
+    slow = [one for one in findings if one.state is State.FAULT and one.effect is not None]
+    hosts[named_hosts(slow, placement)] = True
     return Coverage(
         pairs_planned=planned,
         pairs_measured=measured,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -124,13 +124,9 @@ def _lacking(
     return list(rows.items())
 
 
-def concerned_hosts(findings: Sequence[Finding], views: Sequence[ViewResult], placement: Placement) -> Codes:
-    """Codes of all hosts that a finding is about: named by themselves, as the end of a route or in a population."""
-    code = {name: number for number, name in enumerate(placement.hosts)}
-    found: set[int] = set()
-    for finding in findings:
-        if finding.component in ("host", "nic", "cable", "route") and finding.state is not State.OK:
-            found |= {code[name] for name in finding.nodes if name in code}
+def concerned_hosts(hosts: Collection[str], views: Sequence[ViewResult], placement: Placement) -> Codes:
+    """Codes of all hosts that a finding is about: these `hosts`, and those in a population."""
+    found = {code for code, name in enumerate(placement.hosts) if name in hosts}
     for view in views:
         for population in view.populations:
             if population is not None:

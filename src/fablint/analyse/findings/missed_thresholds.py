@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fablint.analyse.concerned import ACCUSED
 from fablint.analyse.decide import amended
 from fablint.analyse.findings.additional import with_additional
-from fablint.analyse.findings.unreported_components import ACCUSED
 from fablint.analyse.phrasing import next_step
 from fablint.model import (
     SCOPES,

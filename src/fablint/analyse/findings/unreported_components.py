@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from fablint.analyse.concerned import ConcernedComponents
 from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.healthy import (
@@ -24,8 +25,6 @@ from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.model.verdict import advise, seen
 from fablint.topology.routing import Routes
 
-ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
-
 
 def unreported_findings(
     judged: Sequence[ViewResult],
@@ -38,7 +37,8 @@ def unreported_findings(
     """NOT JUDGED and OK findings, and the hosts that a faulty switch hides. Notes name `designed` cables."""
     if not judged or len(placement.hosts) == 1:
         return []
-    judgeable, named = judgeable_links(judged, routes), concerned_hosts(findings, judged, placement)
+    concerned = ConcernedComponents.of(findings)
+    judgeable, named = judgeable_links(judged, routes), concerned_hosts(concerned.hosts, judged, placement)
     hosts = ~np.isin(np.arange(len(placement.hosts)), named) & ~placement.oversubscribed
     switches = np.full(len(placement.switches), all(are_hosts_homogeneous(view, settings) for view in judged))
     links = judgeable.copy()
@@ -51,15 +51,13 @@ def unreported_findings(
             switches[code] = False
             behind = np.unique(placement.host[placement.switch == code])
             hosts[behind] = False
-            links &= ~_touching(routes, name)
             result.append(_hidden(name, [placement.hosts[host] for host in behind]))
-    reported = {
-        component for finding in findings if finding.state in ACCUSED for component in finding.components
-    } | set(designed)
+        switches[code] &= name not in concerned.switches
     if routes is not None:
-        concerned = frozenset().union(*(one.directions for one in reported))
+        by_design = frozenset().union(*(component.directions for component in designed))
         for link, (a, b) in enumerate(routes.ends.tolist()):
-            links[link] &= (routes.switches[a], routes.switches[b]) not in concerned
+            ends = routes.switches[a], routes.switches[b]
+            links[link] &= ends not in by_design and not concerned.has_link(*ends)
     result += unjudged(judged, placement, routes, judgeable, settings, named=named)
     hidden, hosts, links = hidden_losses(judged, placement, routes, hosts, links, settings)
     unseen, switches = unseen_switches(judged, placement, switches, settings)
@@ -73,12 +71,6 @@ def _hidden(switch: str, hosts: Sequence[str]) -> Finding:
         evidence=(seen("behind_switch", switch=switch),),
         next_step=advise("measure_after_repair", ComponentRef.of("switch", switch)),
     )
-
-
-def _touching(routes: Routes | None, switch: str) -> Mask:
-    if routes is None:
-        return np.zeros(0, dtype=bool)
-    return np.asarray((routes.ends == routes.switches.index(switch)).any(axis=1))
 
 
 def judgeable_links(judged: Sequence[ViewResult], routes: Routes | None) -> Mask:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fablint.analyse.concerned import ConcernedComponents
 from fablint.analyse.detect.paths.slow_paths import FEWEST_PAIRS
 from fablint.analyse.detect.paths.view_paths import PathBounds, PathKey, path_bounds
 from fablint.analyse.detect.view import ViewResult
@@ -30,7 +31,7 @@ def healthy_paths(
 
     A path that one of the findings `found` is about is not OK, whatever its median is.
     """
-    concerned = _concerned(found, placement)
+    concerned = ConcernedComponents.of(found)
     findings: list[Finding] = []
     notes: list[str] = []
     for quantity in dict.fromkeys(view.quantity for view in views):
@@ -59,7 +60,11 @@ def healthy_paths(
             worst = abs(relative(max(loss[name] for name in wide), quantity))
             reason = seen("hidden_loss", bound=worst, quantity=quantity, limit=settings.loss_in_scope)
             findings.append(_not_judged(wide, placement, rows, reason))
-        fine = {name: upper for name, upper in loss.items() if upper <= limit and not name.directions & concerned}
+        fine = {
+            name: upper
+            for name, upper in loss.items()
+            if upper <= limit and not _is_concerned(name, concerned, placement)
+        }
         if fine:
             effect = relative(max(fine.values()), quantity) + 0.0  # no -0.0
             findings.append(
@@ -74,15 +79,9 @@ def healthy_paths(
     return findings, notes
 
 
-def _concerned(findings: Sequence[Finding], placement: Placement) -> set[tuple[int, int]]:
-    """Ordered pairs of switches, by their codes, that findings are about."""
-    about = [
-        finding
-        for finding in findings
-        if finding.state is not State.OK and finding.component in ("route", "link", "cable")
-    ]
-    code = {name: number for number, name in enumerate(placement.switches)}
-    return {(code[a], code[b]) for one in about for a, b in one.directions if a in code and b in code}
+def _is_concerned(path: PathKey, concerned: ConcernedComponents, placement: Placement) -> bool:
+    """Is a finding about the path, in one direction or both?"""
+    return any(concerned.has_link(placement.switches[a], placement.switches[b]) for a, b in path.directions)
 
 
 def _worst(bounds: Sequence[PathBounds]) -> dict[PathKey, float]:

@@ -30,6 +30,8 @@ from fablint.model.host_name import HostName
 from fablint.system.process import Process
 
 PRIVATE_FOLDER = 0o700
+# Other addresses of 127.0.0.0/8 may be hosts of their own: containers of this machine.
+_LOOPBACK = frozenset({"127.0.0.1", "::1"})
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _CAUGHT: list[list[int]] = []  # signals of each block of the main thread that catches them, the innermost last
@@ -73,7 +75,7 @@ def is_here(host: str) -> bool:
     """
     name = HostName(host)
     if name.is_address:
-        return name.key == "::1" or name.key.startswith("127.")
+        return name.key in _LOOPBACK
     return name.stems[-1] == "localhost" or name.is_same(HostName(os.uname().nodename))
 
 

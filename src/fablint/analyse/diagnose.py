@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from fablint.analyse.data.samples import UsableRow, select_usable_rows
+from fablint.analyse.data.samples import select_usable_rows
 from fablint.analyse.decide import verdict_of
 from fablint.analyse.detect.across_transports import compared_over_transports
 from fablint.analyse.detect.components import FEWEST_PEERS
@@ -17,8 +17,10 @@ from fablint.analyse.findings.confounders import confounded
 from fablint.analyse.findings.detected import detected_findings, named_hosts, suspected
 from fablint.analyse.findings.detection_text import view_text
 from fablint.analyse.findings.engine_findings import damaged, lost
-from fablint.analyse.findings.healthy import judged_hosts, judged_links
 from fablint.analyse.findings.late_components import late_messages
+from fablint.analyse.findings.missing.missing_cells import missing_cells
+from fablint.analyse.findings.missing.run_coverage import coverage_of
+from fablint.analyse.findings.missing.unmeasured_nics import unmeasured_nics
 from fablint.analyse.findings.miswiring import shortest_round_trips, verify
 from fablint.analyse.findings.paths.assumed_paths import through_neighbours
 from fablint.analyse.findings.paths.declared_speeds import by_design
@@ -31,7 +33,7 @@ from fablint.analyse.findings.population_findings import HostFacts, populations
 from fablint.analyse.findings.retransmissions import joined, retransmissions
 from fablint.analyse.findings.root_cause import fuse_run
 from fablint.analyse.findings.unexplained import unexplained_pairs
-from fablint.analyse.findings.unreported_components import judgeable_links, unreported_findings
+from fablint.analyse.findings.unreported_components import unreported_findings
 from fablint.analyse.findings.within_hosts.gpu_coverage import gpu_notes
 from fablint.analyse.findings.within_hosts.intra_node import slow_gpus, slow_inside
 from fablint.analyse.fit.topology_inference import infer_topology
@@ -46,7 +48,6 @@ from fablint.analyse.phrasing import (
 from fablint.analyse.settings import Settings
 from fablint.model import (
     ComponentRef,
-    Coverage,
     Diagnosis,
     Finding,
     FollowUp,
@@ -59,7 +60,7 @@ from fablint.model import (
 from fablint.model.names import fold, plural
 from fablint.model.registry import TRANSPORTS
 from fablint.model.verdict import advise, seen
-from fablint.topology.routing import Routes, routes_of
+from fablint.topology.routing import routes_of
 
 MOST_INFERRED = 5000  # hosts whose switches are inferred
 _REPORTED = {State.FAULT, State.SUSPECT, State.CONFOUNDED}
@@ -121,13 +122,15 @@ def diagnose(
     findings = joined(_ranked(resent.findings, run, topology, others, resent.lost), findings)
     findings += unexplained_pairs(judged, placement, set(named_hosts(findings, placement).tolist()))
     findings = compared_over_transports(findings, judged, {row.name: row.medium for row in run.rows}, placement)
+    missing = missing_cells(run, placement, others)
+    findings += missing.findings
     findings += _circumstances(placement)
     beside, beside_notes = confounded(run, placement, [view.sample for view in clearing], settings)
     findings += beside
     findings += unreported_findings(clearing, placement, routes, findings, settings, designed.effects)
     of_paths, path_notes = healthy_paths(clearing, placement, findings, settings)
     findings += of_paths
-    coverage = _coverage(rows, clearing, placement, routes, settings, findings)
+    coverage = coverage_of(missing, clearing, placement, routes, settings, findings)
     notes = [
         *_notes(run, judged, placement, topology),
         *wiring_notes,
@@ -138,6 +141,7 @@ def diagnose(
         *designed.notes,
         *beside_notes,
         *resent.notes,
+        *unmeasured_nics(run, settings),
         *gpu_notes(run, clearing, placement, settings),
         *left_out,
     ]
@@ -295,43 +299,6 @@ def _circumstances(placement: Placement) -> list[Finding]:
             )
         )
     return findings
-
-
-def _coverage(
-    rows: Sequence[UsableRow],
-    judged: Sequence[ViewResult],
-    placement: Placement,
-    routes: Routes | None,
-    settings: Settings,
-    findings: Sequence[Finding],
-) -> Coverage:
-    """`judged`: the views that show which components are healthy. Hosts at fault are judged as well."""
-    planned = measured = 0
-    names = {view.row for view in judged}
-    for usable in (usable for usable in rows if usable.row.name in names):
-        for row in (usable.row, *usable.more):
-            per_round = row.attributes["cells_per_round"]
-            rounds = int(row.attributes["rounds"])
-            cells = sum(per_round) if isinstance(per_round, Sequence) else int(per_round) * rounds
-            planned += cells // max(1, int(row.attributes.get("repeats", 1)))
-        measured += min((view.pairs_measured for view in judged if view.row == usable.row.name), default=0)
-    hosts = np.full(len(placement.hosts), bool(judged) and len(placement.hosts) > 1)
-    links = judgeable_links(judged, routes)
-    in_use = int(np.count_nonzero(links))
-    for view in judged:
-        hosts &= judged_hosts(view, settings)
-        links &= judged_links(view, settings)
-    hosts[named_hosts([one for one in findings if one.state is State.NOT_JUDGED], placement)] = False
-    slow = [one for one in findings if one.state is State.FAULT and one.effect is not None]
-    hosts[named_hosts(slow, placement)] = True
-    return Coverage(
-        pairs_planned=planned,
-        pairs_measured=measured,
-        hosts=len(placement.hosts),
-        hosts_judged=int(np.count_nonzero(hosts)),
-        links=in_use,
-        links_judged=int(np.count_nonzero(links)) if judged else 0,
-    )
 
 
 def _notes(run: Run, judged: Sequence[ViewResult], placement: Placement, topology: Topology | None) -> list[str]:

@@ -35,6 +35,7 @@ class Settings:
     min_partners: int = 3  # fewer measured partners: NOT JUDGED
     loss_in_scope: float = 0.10  # a component with a larger loss must have been seen: else it is NOT JUDGED
     line_rate_share: float = 0.9  # of the negotiated speed, which large messages of a healthy host reach
+    idle_nic_share: float = 0.02  # share of the packets of the busiest NIC up to which a NIC carried no messages
     look: int = 1  # number of this diagnosis in a run that is measured further after each: how many stages there were
 
     @property

@@ -81,6 +81,12 @@ class ComponentRef(Data):
         )
         return cls(kind=kind, ends=tuple(made), **{"directed": kind == "link", **more})
 
+    @classmethod
+    def device(cls, kind: ComponentKind, name: str) -> ComponentRef:
+        """The NIC or GPU `HOST/DEVICE`."""
+        host, _, device = name.partition("/")
+        return cls.of(kind, Endpoint(nodes=(host,), part=device))
+
     @property
     def label(self) -> str:
         """`nid000231`, `h05/hsn0`, `s3>s5` (directed), `s3=s5`, `port of s3 to h05`, `memory of h05`, `56 links`."""

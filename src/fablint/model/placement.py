@@ -141,6 +141,12 @@ class Placement:
         return np.where(self.switch >= 0, self.switch, len(self.switches) + self.host).astype(np.int32)
 
     @cached_property
+    def nic_or_host(self) -> npt.NDArray[np.int64]:
+        """(n,) `nic`, with a code of its own behind those of all NICs for each host whose NICs are not known."""
+        nic = self.nic if self.nic.size else np.full(self.host.size, -1)
+        return np.where(nic >= 0, nic, len(self.nics) + self.host).astype(np.int64)
+
+    @cached_property
     def group_or_host(self) -> npt.NDArray[np.int32]:
         """(n,) `group`, with a code of its own behind those of all groups for each host without a group."""
         return np.where(self.group >= 0, self.group, len(self.groups) + self.host).astype(np.int32)

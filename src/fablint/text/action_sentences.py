@@ -99,6 +99,10 @@ ACTIONS: Mapping[str, str | Callable[[Mapping[str, Any]], str]] = {
     "measure_bound": "bind every rank to a CPU of its own (the launcher's --bind-to core) and measure again",
     "validate_ends": "measure {0} and {1} with other partners and --validate to tell which end it is",
     "validate_all_pairs": "measure all pairs with --validate: they name the sender",
+    "inspect_unmeasured": "see whether {0} took part: its link state, routes and firewall rules; then measure it again",
+    "inspect_unmeasured_path": "see the routes, the forwarding tables and the firewall rules between {0.ends[0].label}"
+    " and {0.ends[1].label}; then measure again",
+    "measure_missing": lambda v: "measure them again" + (" (fablint resume)" if v["resumable"] else ""),
     # comparisons
     "compare_hosts": "compare the hosts of {names:and}: NIC, firmware, driver, CPU, BIOS settings",
     "compare_threshold": "compare the threshold with what this fabric was built for, and look at what all these pairs"

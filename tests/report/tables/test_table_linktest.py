@@ -11,8 +11,8 @@ import pytest
 from table_cases import both_ways, row, run_of, stored
 
 from fablint.errors import UsageError
+from fablint.model.figures.nic_traffic import fabric_nics
 from fablint.report import Options, render_table
-from fablint.report.tables.commitment import fabric_nics
 from fablint.report.tables.steps import rate_words, starts, steps, time_words
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "linktest"

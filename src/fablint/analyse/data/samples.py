@@ -163,7 +163,7 @@ def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tu
     settings
         `min_partners` is the fewest hub hosts of a star.
     """
-    rows = [row for row in run.rows if _has_messages(run, row) and not row.is_of_network]
+    rows = [row for row in run.rows if has_messages(run, row) and not row.is_of_network]
     bases = {row.name for row in rows if "retest_of" not in row.attributes}
     usable: list[UsableRow] = []
     notes: list[str] = []
@@ -222,7 +222,7 @@ def _is_directed(row: Row) -> bool:
     return row.quantity == "bandwidth" and row.payload in ("src", "dst")
 
 
-def _has_messages(run: Run, row: Row) -> bool:
+def has_messages(run: Run, row: Row) -> bool:
     """Return whether messages were measured. The null transport sends none, and neither do copies of GPUs."""
     moved = row.attributes.get("transport") != "null" or "simulated" in run.attributes
     moved = moved and row.attributes.get("kernel") != GPU_COPIES

@@ -48,34 +48,43 @@ class ComponentType(Protocol):
 
 
 @dataclass(frozen=True)
-class Endpoints:
-    """Hosts, or the NICs, GPUs, ranks or switches that partition the ranks: directions are sending and receiving."""
+class RankGroups:
+    """Hosts, or the NICs, GPUs, ranks or switches that partition the ranks."""
 
     kind: Kind
     names: Sequence[str]
     code: Codes  # (n,) component of each rank, -1: none
-    pairs: Pairs
-    of_switch: Codes = field(
-        default_factory=lambda: np.empty(0, np.int64)
-    )  # (S,) component of each switch, for switches and groups
-    outward: bool = False  # only messages that leave or enter the component: the uplinks of a switch
 
     def __len__(self) -> int:
         return len(self.names)
 
     def reference(self, part: int) -> ComponentRef:
-        """Sum the evidence over the pairs that cross each cable; see `ComponentType.sums`."""
+        """See `ComponentType`."""
         name = str(self.names[part])
         if self.kind == "rank":
             return ComponentRef.of("host", Endpoint(nodes=(name,), rank=part))
         if self.kind in ("nic", "gpu"):
-            host, _, device = name.partition("/")
-            return ComponentRef.of(self.kind, Endpoint(nodes=(host,), part=device))
+            return ComponentRef.device(self.kind, name)
         return ComponentRef.of("switch" if self.kind == "uplinks" else self.kind, name)
 
     def ranks(self, part: int) -> Codes:
         """Return the ranks of component `part`, (k,) ascending."""
         return np.nonzero(self.code == part)[0]
+
+    def is_same_partition(self, other: RankGroups) -> bool:
+        """Return whether each component has the ranks of one component of the other type."""
+        return _are_same_partition(self.code, other.code)
+
+
+@dataclass(frozen=True)
+class Endpoints(RankGroups):
+    """Components at the ends of messages: directions are sending and receiving."""
+
+    pairs: Pairs
+    of_switch: Codes = field(
+        default_factory=lambda: np.empty(0, np.int64)
+    )  # (S,) component of each switch, for switches and groups
+    outward: bool = False  # only messages that leave or enter the component: the uplinks of a switch
 
     def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
         """See `ComponentType`."""

@@ -15,6 +15,8 @@ from fablint.analyse.fit.median_polish import median_error
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
 
+UNCOUNTED = np.iinfo(np.int64).max  # number of partners of what has no rank in the run
+
 
 def link_bounds(effects: Effects, message_paths: MessagePaths, late: Floats | None) -> Floats:
     """Return the (links,) upper bound of the log-effect of each known link, NaN where unknown."""
@@ -29,54 +31,65 @@ def count_crossing_pairs(evidence: Evidence | None, message_paths: MessagePaths)
     return evidence.live.segment[: message_paths.known_links].copy()
 
 
-def count_host_partners(pairs: Pairs, placement: Placement, settings: Settings, *, scarcer: bool) -> Codes:
-    """Return the (hosts,) number of other hosts measured with: in the `scarcer` direction, or in both together.
+def count_nic_partners(pairs: Pairs, placement: Placement, settings: Settings, *, scarcer: bool) -> Codes:
+    """Return the number of other hosts that each NIC was measured with, by `Placement.nic_or_host`.
 
-    Exact only where it may be below the required number.
+    It is that of the `scarcer` direction, or of both together. Exact only where it may be below the required number.
     """
+    nics = len(placement.nics) + len(placement.hosts)
+    present = np.unique(placement.nic_or_host)
     if not scarcer:
-        return np.array(
-            [_distinct_partners(pairs, placement, host, sides=(True, False)) for host in range(len(placement.hosts))],
-            dtype=np.int64,
-        )
-    hosts = len(placement.hosts)
+        counts = np.full(nics, UNCOUNTED)
+        for nic in present.tolist():
+            counts[nic] = _distinct_partners(pairs, placement, nic, sides=(True, False))
+        return counts
     if pairs.partner is not None:  # a list may hold a pair many times
-        return _partners_in_list(pairs, placement)
-    most_ranks = int(np.bincount(placement.host, minlength=hosts).max())
-    counts = np.full(hosts, np.iinfo(np.int64).max)
+        return _partners_in_list(pairs, placement, present)
+    most_ranks = int(np.bincount(placement.host).max())
+    counts = np.full(nics, UNCOUNTED)
     for sent in (True, False):
-        count = np.zeros(hosts, dtype=np.int64)
+        count = np.full(nics, UNCOUNTED)
+        count[present] = 0
         for rows in pairs.blocks():
             measured = ~np.isnan(pairs.sent(rows) if sent else pairs.received(rows))
-            np.maximum.at(count, placement.host[rows], -(-measured.sum(axis=1) // most_ranks))
-        for host in np.nonzero(count < max(settings.min_partners, 1))[0]:
-            count[host] = _distinct_partners(pairs, placement, int(host), sides=(sent,))
+            np.maximum.at(count, placement.nic_or_host[rows], -(-measured.sum(axis=1) // most_ranks))
+        for nic in np.nonzero(count <= max(settings.min_partners, 1))[0].tolist():  # its own host may be one of these
+            count[nic] = _distinct_partners(pairs, placement, nic, sides=(sent,))
         counts = np.minimum(counts, count)
     return counts
 
 
-def _partners_in_list(pairs: Pairs, placement: Placement) -> Codes:
-    """Return the (hosts,) number of other hosts that each sent to or received from, whichever is smaller."""
+def host_partners(nic_partners: Codes, placement: Placement) -> Codes:
+    """Return the (hosts,) number of other hosts that the NIC of each host with the fewest was measured with."""
+    counts = np.full(len(placement.hosts), UNCOUNTED)
+    np.minimum.at(counts, placement.host, nic_partners[placement.nic_or_host])
+    return counts
+
+
+def _partners_in_list(pairs: Pairs, placement: Placement, present: Codes) -> Codes:
+    """Return the number of other hosts that each NIC sent to or received from, whichever is smaller."""
     row, column = np.nonzero(~np.isnan(pairs.value))
-    a, b = (placement.host[end].astype(np.int64) for end in (row, pairs.destination((row, column))))
-    hosts = len(placement.hosts)
-    between = np.unique((a * hosts + b)[a != b])
-    sent, received = (
-        np.bincount(hosts_of_pairs, minlength=hosts) for hosts_of_pairs in (between // hosts, between % hosts)
-    )
-    return np.minimum(sent, received)
+    ends = row, pairs.destination((row, column))
+    between = placement.host[ends[0]] != placement.host[ends[1]]
+    nics, hosts = len(placement.nics) + len(placement.hosts), len(placement.hosts)
+    counts = np.full(nics, UNCOUNTED)
+    for end, other in (ends, ends[::-1]):
+        nic, host = placement.nic_or_host[end[between]].astype(np.int64), placement.host[other[between]]
+        count = np.bincount(np.unique(nic * hosts + host) // hosts, minlength=nics)
+        counts[present] = np.minimum(counts[present], count[present])
+    return counts
 
 
-def _distinct_partners(pairs: Pairs, placement: Placement, host: int, *, sides: Sequence[bool]) -> int:
-    """Return the number of other hosts that a host sent to (side True) or received from (False)."""
-    ranks = np.nonzero(placement.host == host)[0]
+def _distinct_partners(pairs: Pairs, placement: Placement, nic: int, *, sides: Sequence[bool]) -> int:
+    """Return the number of other hosts that a NIC sent to (side True) or received from (False)."""
+    ranks = np.nonzero(placement.nic_or_host == nic)[0]
     hosts: set[int] = set()
     for sent in sides:
         cells = pairs.cells_from(ranks) if sent else pairs.cells_to(ranks)
         measured = ~np.isnan(pairs.value[cells])
         partners = (pairs.destination(cells) if sent else cells[0])[measured]
         hosts.update(placement.host[partners].tolist())
-    return len(hosts)
+    return len(hosts - {int(placement.host[ranks[0]])})
 
 
 def host_bounds(effects: Effects, placement: Placement) -> Floats:

@@ -22,7 +22,13 @@ from fablint.analyse.detect.circumstances import (
     mark_usual_hosts,
 )
 from fablint.analyse.detect.components import ComponentType, Kind, list_component_types
-from fablint.analyse.detect.coverage import count_crossing_pairs, count_host_partners, host_bounds, link_bounds
+from fablint.analyse.detect.coverage import (
+    count_crossing_pairs,
+    count_nic_partners,
+    host_bounds,
+    host_partners,
+    link_bounds,
+)
 from fablint.analyse.detect.evidence import Evidence, gather_evidence
 from fablint.analyse.detect.follow_ups import propose_follow_ups, propose_late_follow_ups, retests
 from fablint.analyse.detect.lateness.adaptive_links import find_late_components
@@ -66,7 +72,9 @@ class ViewResult:
     compared: frozenset[Kind]  # types of components that had peers
     host_tolerance: float  # log-effect that a healthy host may have
     link_tolerance: float
-    host_partners: Codes  # (hosts,) number of other hosts that each was measured with, in its scarcer direction
+    # number of other hosts that each NIC was measured with in its scarcer direction, by `Placement.nic_or_host`
+    nic_partners: Codes
+    host_partners: Codes  # (hosts,) that of the NIC of each host with the fewest
     host_bound: Floats  # (hosts,) upper 95 % bound of the log-effect, NaN where unknown
     link_pairs: Codes  # (links,) measured pairs that cross each link
     link_bound: Floats  # (links,) upper 95 % bound of its log-effect, NaN where unknown
@@ -122,7 +130,7 @@ def judge_view(
     bidirectional = not flows.one_way
     message_paths = find_message_paths(pairs, placement, routes)
     paths = paths_of(flows, pairs, placement, message_paths, routes, settings, views=views) if declared else None
-    partners = count_host_partners(pairs, placement, settings, scarcer=not (flows.forward and bidirectional))
+    partners = count_nic_partners(pairs, placement, settings, scarcer=not (flows.forward and bidirectional))
     pairs = subtract_paths(pairs, paths, placement)
     # A stream is as fast over three cables as over one; only the latency grows.
     beyond = cables_beyond(placement, routes) if flows.row.quantity == "latency" else None
@@ -171,7 +179,8 @@ def judge_view(
         compared=frozenset(component_type.kind for component_type in component_types),
         host_tolerance=effects.host_tolerance,
         link_tolerance=effects.link_tolerance,
-        host_partners=partners,
+        nic_partners=partners,
+        host_partners=host_partners(partners, placement),
         host_bound=host_bounds(effects, placement),
         link_pairs=result.crossed,
         link_bound=link_bounds(effects, message_paths, result.late_bound),

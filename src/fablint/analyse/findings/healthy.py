@@ -46,6 +46,7 @@ def unjudged(
     settings: Settings,
     *,
     named: Codes,
+    missing: Collection[ComponentRef],
 ) -> list[Finding]:
     """Return findings NOT JUDGED on hosts and links, one for each reason and the rows that it holds for.
 
@@ -63,14 +64,10 @@ def unjudged(
         The smallest number of partners of a judged host.
     named
         Codes of hosts that other findings are about; they are left out.
+    missing
+        Hosts and NICs whose measurements are missing: a finding says so.
     """
-    findings = []
-    for hosts, rows in _lacking(views, lambda view: view.host_partners < settings.min_partners):
-        names = [placement.hosts[host] for host in hosts]
-        reason, fewest = seen("few_hosts", fewest=settings.min_partners), settings.min_partners + 1
-        more_hosts = advise("measure_more_hosts", hosts=fewest)
-        remedy = more_hosts if len(placement.hosts) < fewest else advise("measure_more_partners")
-        findings.append(_not_judged((ComponentRef.of("host", names),), rows, reason, remedy))
+    findings = _lacking_partners(views, placement, settings, missing)
     hosts_differ = {view.row: view.host_tolerance for view in views if not are_hosts_homogeneous(view, settings)}
     links_differ = {view.row: view.link_tolerance for view in views if view.link_tolerance > settings.most_tolerance}
     if hosts_differ and named.size < len(placement.hosts):
@@ -85,6 +82,30 @@ def unjudged(
                 reason = seen("shared_ecmp_paths")
                 remedy = advise("measure_pairs_serially")
             findings.append(_not_judged(listed(map(routes.component, links)), rows, reason, remedy))
+    return findings
+
+
+def _lacking_partners(
+    views: Sequence[ViewResult], placement: Placement, settings: Settings, missing: Collection[ComponentRef]
+) -> list[Finding]:
+    """Return findings on hosts, and on single NICs of hosts, that were measured with too few other hosts."""
+    nics_of: dict[int, set[int]] = defaultdict(set)
+    for host, nic in zip(placement.host.tolist(), placement.nic_or_host.tolist(), strict=True):
+        nics_of[host].add(nic)
+    reason, fewest = seen("few_hosts", fewest=settings.min_partners), settings.min_partners + 1
+    more_hosts = advise("measure_more_hosts", hosts=fewest)
+    remedy = more_hosts if len(placement.hosts) < fewest else advise("measure_more_partners")
+    findings = []
+    for lacking, rows in _lacking(views, lambda view: view.nic_partners < settings.min_partners):
+        whole = [host for host, nics in nics_of.items() if nics <= set(lacking)]
+        single = sorted(set(lacking) - {nic for host in whole for nic in nics_of[host]})
+        hosts = [placement.hosts[host] for host in sorted(whole)]
+        hosts = [host for host in hosts if ComponentRef.of("host", host) not in missing]
+        if hosts:
+            findings.append(_not_judged((ComponentRef.of("host", hosts),), rows, reason, remedy))
+        named = [ComponentRef.device("nic", placement.nics[nic]) for nic in single]
+        if named := [nic for nic in named if nic not in missing and ComponentRef.of("host", nic.hosts) not in missing]:
+            findings.append(_not_judged(tuple(named), rows, reason, remedy))
     return findings
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from fablint.analyse.concerned import ConcernedComponents
+from fablint.analyse.concerned import ACCUSED, ConcernedComponents
 from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.healthy import (
@@ -47,8 +47,10 @@ def unreported_findings(
         links &= judged_links(view, settings)
     result = []
     for code, name in enumerate(placement.switches):
-        if any(finding.component == "switch" and finding.name == name for finding in findings):
+        states = {finding.state for finding in findings if finding.component == "switch" and finding.name == name}
+        if states:
             switches[code] = False
+        if states & set(ACCUSED):
             behind = np.unique(placement.host[placement.switch == code])
             hosts[behind] = False
             result.append(_hidden(name, [placement.hosts[host] for host in behind]))
@@ -58,7 +60,14 @@ def unreported_findings(
         for link, (a, b) in enumerate(routes.ends.tolist()):
             ends = routes.switches[a], routes.switches[b]
             links[link] &= ends not in by_design and not concerned.has_link(*ends)
-    result += unjudged(judged, placement, routes, judgeable, settings, named=named)
+    missing = {
+        component for finding in findings if finding.state is State.NOT_JUDGED for component in finding.components
+    }
+    if routes is not None:
+        without = frozenset().union(*(component.directions for component in missing))
+        named_links = [(routes.switches[a], routes.switches[b]) in without for a, b in routes.ends.tolist()]
+        judgeable = judgeable & ~np.array(named_links, dtype=bool)
+    result += unjudged(judged, placement, routes, judgeable, settings, named=named, missing=missing)
     hidden, hosts, links = hidden_losses(judged, placement, routes, hosts, links, settings)
     unseen, switches = unseen_switches(judged, placement, switches, settings)
     return result + hidden + unseen + clean_parts(judged, placement, routes, hosts, switches, links)

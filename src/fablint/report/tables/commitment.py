@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fablint.model import Row, Run
+from fablint.model.figures.nic_traffic import fabric_nics
 from fablint.model.names import natural
 from fablint.report import run_facts
 from fablint.report.tables.cells import blocks
@@ -65,23 +66,6 @@ def real(run: Run, row: Row) -> bool:
 def _origin(run: Run, row: Row) -> str:
     transport = row.attributes.get("transport", "mpi")
     return "simulated" if "simulated" in run.attributes else f"measured, transport {transport}"
-
-
-def fabric_nics(nics: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of a host's adapters to the fabric: those that are up and made for messages, of the fastest kind there is.
-
-    Where there is nothing but Ethernet, the fastest of those. Ports of a bond and virtual interfaces do not count.
-    """
-    able = [nic for nic in nics if _up(nic) and not nic.get("port_of") and nic.get("physical", True)]
-    special = [nic for nic in able if nic.get("kind") != "ethernet"]
-    fastest = max((float(nic.get("speed_mbps") or 0) for nic in special or able), default=0.0)
-    # A second port of a slower kind (management, storage) is not an adapter to this fabric.
-    return [str(nic["name"]) for nic in special or able if float(nic.get("speed_mbps") or 0) >= fastest]
-
-
-def _up(nic: Mapping[str, Any]) -> bool:
-    state = str(nic.get("state", ""))
-    return state in ("up", "unknown") or "ACTIVE" in state
 
 
 def _one_rank_per_nic(run: Run) -> CommitmentRule:

@@ -8,19 +8,12 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
+from fablint.model.figures.nic_traffic import packets
 from fablint.model.names import natural
 from fablint.report.tables.table import Options, Rendered, Table, program, refuse, stacked
 
 Counters = Mapping[str, Mapping[str, Mapping[str, int]]]  # host, NIC, counter
 
-# Counters of packets sent and received; the first line of which a NIC has one counts, all of its counters added up.
-# Slingshot counts packets of its own protocol (opt) and of Ethernet (ieee) apart.
-_PACKETS = (
-    (("hni_tx_ok_opt", "hni_tx_ok_ieee"), ("hni_rx_ok_opt", "hni_rx_ok_ieee")),
-    (("hni_sts_tx_ok_opt", "hni_sts_tx_ok_ieee"), ("hni_sts_rx_ok_opt", "hni_sts_rx_ok_ieee")),
-    (("port_xmit_packets",), ("port_rcv_packets",)),
-    (("tx_packets",), ("rx_packets",)),
-)
 _CONGESTION = re.compile(r"wait|pause|stall|ecn|cnp|fgfc|rnr", re.IGNORECASE)
 _ERRORS = re.compile(
     r"err|drop|discard|bad|crc|fail|fifo|missed|overrun|oflw|uncorrected|poison|replay|retry|retrans|time_?out|nak|nack"
@@ -68,15 +61,6 @@ def _section(what: str, before: Counters, after: Counters) -> Rendered:
 def difference(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
     """Return after minus before of the counters in both readings; negative where one was reset in between."""
     return {name: int(after[name]) - int(before[name]) for name in after if name in before}
-
-
-def packets(moved: Mapping[str, int], side: int) -> int | None:
-    """Packets sent (side 0) or received (1); None where the NIC counts none, or was reset."""
-    for names in _PACKETS:
-        found = [moved[name] for name in names[side] if name in moved]
-        if found:
-            return sum(found) if min(found) >= 0 else None
-    return None
 
 
 def _moved_by_kind(moved: Mapping[str, int]) -> dict[str, dict[str, int]]:

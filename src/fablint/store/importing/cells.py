@@ -98,6 +98,7 @@ class Body:
     order: Order = "unknown"  # `parallel` only if the rounds of the cells are known: contention is not guessed
     pattern: str = "all-pairs"
     facts: Mapping[str, Any] = field(default_factory=dict)  # more attributes of the row
+    is_listed: bool = False  # whether the plan is known from its cells only: nothing else states which pairs it has
 
     @property
     def row_key(self) -> tuple[Any, ...]:

@@ -192,10 +192,11 @@ def read_csv(data: bytes, hosts: Sequence[str]) -> Imported:
     parsed = parse_csv(text_of(data))
     kernel = BANDWIDTH if parsed.column == "bandwidth" else LATENCY
     cells, planned = _cells(parsed)
+    order = _order(cells) if "round" in parsed.when else "unknown"
     return Imported(
         tool="csv",
         rank_names=tuple(_rank_name(name) for name in parsed.names),
-        bodies=(Body(kernel.name, kernel, cells, planned, _order(cells) if "round" in parsed.when else "unknown"),),
+        bodies=(Body(kernel.name, kernel, cells, planned, order, is_listed=True),),
         left_out=tuple(parsed.left_out),
         pairless=parsed.pairless,
         missing="the last line is cut off" if any(line.why == CUT for line in parsed.left_out) else "",

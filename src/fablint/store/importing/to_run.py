@@ -53,10 +53,12 @@ def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[st
                 groups.setdefault(body.row_key, []).append(_placed(body, place))
     if not groups:
         raise UsageError(f"{names[0]}: it has no usable figure", _first_reason(files[0]))
+    hosts = {name: code for code, name in enumerate(dict.fromkeys(rank_name.host for rank_name in rank_names))}
+    rank_host = np.array([hosts[rank_name.host] for rank_name in rank_names], np.int64)
     rows, used_names = [], set[str]()
     for bodies in groups.values():
         name = _free_name(bodies[0].name, used_names)
-        rows.append(_row(name, bodies, len(rank_names)))
+        rows.append(_row(name, bodies, rank_host))
         used_names.add(name)
     attributes = _attributes(names, files, rank_names)
     missing = attributes["imported"]["missing"]
@@ -135,12 +137,15 @@ def _placed(body: Body, place: Ints) -> Body:
     cells = body.cells
     dst = np.where(cells.dst == EVERYBODY, EVERYBODY, place[np.maximum(cells.dst, 0)])
     moved = replace(cells, src=place[cells.src], dst=dst)
-    return Body(body.name, body.kernel, moved, body.planned, body.order, body.pattern, body.facts)
+    return replace(body, cells=moved)
 
 
-def _row(name: str, bodies: Sequence[Body], ranks: int) -> Row:
+def _row(name: str, bodies: Sequence[Body], rank_host: Ints) -> Row:
     """Row of bodies with equal keys. A repeat is the second, third, ... measurement of a pair."""
+    ranks = rank_host.size
     cells, planned = _joined(bodies)
+    pairs, absent = _planned_pairs(bodies[0], cells, rank_host, sum(planned))
+    planned[-1] += absent  # their rounds are not known
     announced, cells = sum(planned), needed(cells)
     sizes, at = np.unique(cells.size, return_inverse=True)
     repeat = times_before(np.stack([cells.src, cells.dst, at]))
@@ -159,7 +164,8 @@ def _row(name: str, bodies: Sequence[Body], ranks: int) -> Row:
         planned = [int(count) for count in (arrays["dst"] >= 0).sum(axis=0)]
     measured = int(np.unique(np.stack([cells.src, cells.dst, repeat])[:, cells.measured], axis=1).shape[1])
     expected = max(announced, sum(planned))
-    attributes = _row_attributes(body, cells, sizes) | {
+    attributes = _row_attributes(body, cells, sizes) | ({"planned_pairs": pairs} if pairs else {})
+    attributes |= {
         "layout": layout,
         "repeats": repeats,
         "rounds": len(planned),
@@ -171,6 +177,27 @@ def _row(name: str, bodies: Sequence[Body], ranks: int) -> Row:
     if attributes["state"] != "complete":
         attributes["reason"] = f"{measured} of {expected} cells are in the files"
     return Row(name, attributes, {"size": sizes, **arrays})
+
+
+def _planned_pairs(body: Body, cells: Cells, rank_host: Ints, announced: int) -> tuple[str, int]:
+    """Return the block of pairs that the row planned, and how many of them no file names.
+
+    It is `all` ordered pairs of ranks, or all those `between hosts`, and empty where the plan is a subset. A file that
+    only lists pairs is taken for a list of all of them where it has at least half.
+    """
+    ranks = rank_host.size
+    within = int((np.bincount(rank_host) * (np.bincount(rank_host) - 1)).sum())
+    if body.pattern != "all-pairs":
+        return "", 0
+    pairs = np.unique(np.stack([cells.src, cells.dst]), axis=1)
+    is_between = bool((rank_host[pairs[0]] != rank_host[pairs[1]]).all())
+    block = (ranks * (ranks - 1) - is_between * within) // (2 if (pairs[0] < pairs[1]).all() else 1)
+    if body.is_listed:
+        is_whole = 2 * pairs.shape[1] >= block
+        absent = block - pairs.shape[1] if is_whole else 0
+    else:
+        is_whole, absent = announced >= block, 0
+    return ("between hosts" if is_between and within else "all") if is_whole else "", absent
 
 
 def _joined(bodies: Sequence[Body]) -> tuple[Cells, list[int]]:

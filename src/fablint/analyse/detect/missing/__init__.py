@@ -1,0 +1,1 @@
+"""Cells that were planned and not measured, and the components that they have in common."""

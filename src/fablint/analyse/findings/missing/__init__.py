@@ -1,0 +1,1 @@
+"""Findings about what was planned or present and not measured."""

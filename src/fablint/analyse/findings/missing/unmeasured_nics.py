@@ -1,0 +1,52 @@
+"""A note on NICs of the fabric that are up and carried no message of the run.
+
+To measure one NIC of each host is a decision of the user, and no reason for a verdict other than pass.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fablint.analyse.data.counter_steps import count_steps
+from fablint.analyse.settings import Settings
+from fablint.model import Run
+from fablint.model.figures.nic_traffic import fabric_nics, packets
+from fablint.model.names import natural, plural
+
+
+def unmeasured_nics(run: Run, settings: Settings) -> list[str]:
+    """Return a note such as `hsn1 of 8 hosts was not measured`; none where each NIC carried messages."""
+    nics: Mapping[str, Sequence[Mapping[str, Any]]] = run.attributes.get("nics") or {}
+    if len(run.hosts) < 2:
+        return []
+    near: dict[str, set[str]] = defaultdict(set)
+    for host, nic in zip(run.rank_host, run.attributes.get("rank_nic") or (), strict=False):
+        near[host].add(nic)
+    hosts: dict[str, int] = defaultdict(int)
+    for host in run.hosts:
+        able = fabric_nics(nics.get(host, ()))
+        carried = _carried(run, host, able, near[host], settings)
+        for nic in able if carried else ():
+            hosts[nic] += nic not in carried
+    unmeasured = [(nic, count) for nic, count in sorted(hosts.items(), key=lambda entry: natural(entry[0])) if count]
+    if not unmeasured:
+        return []
+    words = ", ".join(f"{nic} of {plural(count, 'host')}" for nic, count in unmeasured)
+    how = "" if "simulated" in run.attributes else " (--ranks-per-nic 1 measures each NIC)"
+    return [f"{words} {'was' if len(unmeasured) == 1 else 'were'} not measured{how}"]
+
+
+def _carried(run: Run, host: str, nics: Sequence[str], near: set[str], settings: Settings) -> set[str]:
+    """Return the NICs of a host that carried messages: by their counters, else those that ranks were placed next to.
+
+    A NIC that carries other traffic only has few packets beside those that carry the messages.
+    """
+    steps = {nic: count_steps(run.attributes.get("counters") or {}, host, nic) for nic in nics}
+    sent = {nic: packets(step.by, 0) for nic, step in steps.items() if step is not None}
+    known = {nic: count for nic, count in sent.items() if count is not None}
+    if len(known) == len(nics) and any(known.values()):
+        least = settings.idle_nic_share * max(known.values())
+        return {nic for nic, count in known.items() if count > least}
+    return near & set(nics)

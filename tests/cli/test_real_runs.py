@@ -65,7 +65,8 @@ def test_check_measures_judges_and_reports(fablint, tmp_path, chosen):
     done = fablint("check", "--local", "3", "--budget", "2s", "--json", *chosen)
     verdict = json.loads(done.stdout)
     assert done.returncode == verdict["exit_code"]
-    assert verdict["coverage"]["pairs_measured"] == verdict["coverage"]["pairs_planned"] == 12
+    assert verdict["coverage"]["pairs_measured"] == verdict["coverage"]["pairs_planned"] > 0
+    assert verdict["coverage"]["pairs_planned"] % 12 == 0  # repeats of 6 ordered pairs in two rows
     (run,) = tmp_path.glob("fablint-*.run")
     assert (run / "report" / "index.html").is_file()
     assert done.stderr.splitlines()[-1] == f"fablint: report: {run.name}/report/index.html"

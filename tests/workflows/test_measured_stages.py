@@ -108,7 +108,8 @@ def test_a_check_of_this_machine_is_all_pairs_as_ever(fablint_program, mpicxx):
     chosen = ["--mpicxx", str(mpicxx)] if mpicxx else []
     done = fablint_program("-q", "check", "--local", "3", "--budget", "2s", "--json", "-o", "x.run", *chosen)
     verdict = json.loads(done.stdout)
-    assert verdict["coverage"]["pairs_measured"] == verdict["coverage"]["pairs_planned"] == 12
+    assert verdict["coverage"]["pairs_measured"] == verdict["coverage"]["pairs_planned"] > 0
+    assert verdict["coverage"]["pairs_planned"] % 12 == 0  # repeats of 6 ordered pairs in two rows
     assert not any("undecided" in note for note in verdict["notes"])
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fablint.model.names import fold, plural
 from fablint.text import units
-from fablint.text.missing_words import missing_between, missing_of_end
+from fablint.text.missing_words import MISSING
 from fablint.text.sentence_words import WORDS
 
 if TYPE_CHECKING:
@@ -278,11 +278,7 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     ),
     "pair_misses": lambda v: f"{_figure(v, v['value'])}; {_limits(v)}",
     # not judged, healthy
-    "missing_of_end": missing_of_end,
-    "missing_between": missing_between,
-    "missing_scattered": "{missing:,} of {planned:,} measurements are missing; no host, NIC or pair of switches has"
-    " them in common",
-    "missing_unlocated": "{missing:,} of {planned:,} measurements are missing; the run does not record of which pairs",
+    **MISSING,
     "few_hosts": "measured with fewer than {fewest} other hosts",
     "few_judged_hosts": "half of its hosts or more are not judged",
     "heterogeneous": "so heterogeneous that a loss of {hidden:.0%} may be healthy",

@@ -31,8 +31,8 @@ Source = Callable[[], Iterable[Cells]]
 
 
 @dataclass(frozen=True)
-class Candidates:
-    """Candidates of one type: the ends of a type as senders (side 0) or receivers (1), or ordered pairs of them (2).
+class CandidateType:
+    """CandidateType of one type: the ends of a type as senders (side 0) or receivers (1), or ordered pairs of them (2).
 
     `outward` ones have only the cells that leave or enter them.
     """
@@ -152,7 +152,7 @@ class SharedEndSearch:
             best = gains[number].max()
             if best <= 0:
                 break
-            # Candidates of a type have no cell in common: those of which no cell was measured need no further step.
+            # CandidateType of a type have no cell in common: those of which no cell was measured need no further step.
             chosen = gains[number] == best
             if entire[number].max() == best:
                 chosen = entire[number] > 0
@@ -226,7 +226,7 @@ class SharedEndSearch:
             members[key] = SharedEnd(components, each.side, each.outward, counts, opposite, partners)
         return list(members.values())
 
-    def _reference(self, each: Candidates, code: int) -> ComponentRef:
+    def _reference(self, each: CandidateType, code: int) -> ComponentRef:
         if each.side < 2:
             return each.ends.reference(code)
         sender, receiver = (str(each.ends.names[end]) for end in divmod(code, len(each.ends)))
@@ -247,7 +247,7 @@ class SharedEndSearch:
         )
         return self._counts(other, code)
 
-    def _partners(self, each: Candidates, code: int) -> tuple[str, ...]:
+    def _partners(self, each: CandidateType, code: int) -> tuple[str, ...]:
         ranks: set[int] = set()
         for cells in self._left():
             ranks |= set(np.unique(cells[1 - each.side][each.of_cells(cells) == code]).tolist())
@@ -255,7 +255,7 @@ class SharedEndSearch:
         return tuple(self.placement.hosts[host] for host in hosts.tolist())
 
 
-def candidate_types(placement: Placement) -> list[Candidates]:
+def candidate_types(placement: Placement) -> list[CandidateType]:
     """Return the candidates of a placement; of two types with the same ranks the first is one."""
     ranks = np.arange(placement.ranks)
     ends: list[RankGroups] = []
@@ -270,7 +270,7 @@ def candidate_types(placement: Placement) -> list[Candidates]:
             ends.append(entry)
     wide = [entry for entry in ends if entry.kind in ("switch", "group")]
     return [
-        *(Candidates(entry, side) for entry in ends for side in (0, 1)),
-        *(Candidates(entry, side, outward=True) for entry in wide for side in (0, 1)),
-        *(Candidates(entry, 2) for entry in wide),
+        *(CandidateType(entry, side) for entry in ends for side in (0, 1)),
+        *(CandidateType(entry, side, outward=True) for entry in wide for side in (0, 1)),
+        *(CandidateType(entry, 2) for entry in wide),
     ]

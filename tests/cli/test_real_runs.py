@@ -134,3 +134,32 @@ def test_the_demo_leaves_runs_of_the_user_alone(fablint, tmp_path):
     done = fablint("demo")
     assert done.returncode == 2
     assert "demo-fabric.run exists and was not made by a demo: move it away" in done.stderr
+
+
+def test_no_pattern_plans_a_cell_that_it_does_not_measure(fablint, fablint_in_process, chosen):
+    """Five ranks: one is idle in each round of all pairs, and the halves are unequal."""
+    rounds = "--pattern rounds --rounds 0-1,2-3;4-0"
+    rows = {
+        "pair": "latency --pattern pair",
+        "pairs": "latency --pattern pairs",
+        "repeats": "latency --pattern all-pairs --repeats 2",
+        "single": "latency --pattern all-pairs --directions single",
+        "halves": "bandwidth --pattern bisection",
+        "halves-single": "bandwidth --pattern bisection --directions single",
+        "random": "exchange --pattern random --matchings 3",
+        "file": f"latency {rounds}",
+        "file-single": f"latency {rounds} --directions single",
+        "fan-in": "bandwidth --pattern fan-in",
+        "fan-out": "bandwidth --pattern fan-out",
+        "servers": "rpc_put --pattern clients-servers --servers 2",
+        "world": "allreduce --pattern world",
+        "victim": "latency --pattern victim-aggressor",
+        "retested": "bibandwidth --pattern all-pairs --retest 2",
+    }
+    options = [word for name, row in rows.items() for word in ("-r", f"{row} --sizes 8 --samples 3 --name {name}")]
+    done = fablint("-q", "measure", "-n", "5", "--yes", *options, "-o", "x.run", *chosen)
+    assert done.returncode == 0, done.stderr
+    verdict = json.loads(fablint_in_process("analyse", "x.run", "--json").stdout)
+    assert verdict["coverage"]["pairs_measured"] == verdict["coverage"]["pairs_planned"] == 133
+    kinds = {record["kind"] for finding in verdict["findings"] for record in finding["evidence"]}
+    assert not {kind for kind in kinds if kind.startswith("missing")}

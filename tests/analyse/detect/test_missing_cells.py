@@ -98,6 +98,13 @@ def test_the_sentence_says_how_many_of_how_many_in_which_direction_and_what_to_d
     )
 
 
+def test_many_pairs_of_switches_are_one_finding() -> None:
+    cells = (switch(SENDER) < 3) & (switch(RECEIVER) >= 3)
+    (finding,) = missing(diagnose(without(WHOLE, cells), MESH.topology))
+    assert finding.name == "s[0-2]>s[3-5]"
+    assert "225 of 225 measurements from s[0-2] to s[3-5] are missing" in sentences(finding.evidence)
+
+
 def test_a_row_of_which_all_is_there_is_not_in_the_evidence() -> None:
     cells = CASES["sent by a host"][0]
     gone = changed(WHOLE, lambda times, row: np.where(cells & (row == "bandwidth"), np.nan, times).astype(np.float32))

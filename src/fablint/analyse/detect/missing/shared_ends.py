@@ -20,6 +20,7 @@ from scipy.special import gammaln, xlogy
 from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.detect.components import RankGroups, RankHosts
 from fablint.model import ComponentRef, Placement
+from fablint.model.component import MOST_LINKS
 
 MOST_LISTED = 1 << 24  # missing cells that are kept in memory; more are read again in each step
 MOST_STEPS = 32  # largest number of steps of a search
@@ -217,6 +218,8 @@ class SharedEndSearch:
     def _named(self, number: int, chosen: Mask) -> list[SharedEnd]:
         """Return the chosen candidates of one type as members; those without a measured cell are one if they agree."""
         each = self.types[number]
+        if each.side == 2 and np.count_nonzero(chosen) > MOST_LINKS:
+            return [self._many_pairs(number, chosen)]
         members: dict[object, SharedEnd] = {}
         for code in np.flatnonzero(chosen).tolist():
             counts, opposite = self._counts(number, code), self._opposite(number, code)
@@ -225,6 +228,15 @@ class SharedEndSearch:
             components = (*(members[key].components if key in members else ()), self._reference(each, code))
             members[key] = SharedEnd(components, each.side, each.outward, counts, opposite, partners)
         return list(members.values())
+
+    def _many_pairs(self, number: int, chosen: Mask) -> SharedEnd:
+        """Return too many pairs to be named one by one: from all of their senders to all of their receivers."""
+        each, codes = self.types[number], np.flatnonzero(chosen)
+        pairs = [(self._counts(number, code), self._opposite(number, code)) for code in codes.tolist()]
+        counts, opposite = np.array(pairs).sum(axis=0).tolist()
+        names = ([str(each.ends.names[end]) for end in np.unique(ends)] for ends in divmod(codes, len(each.ends)))
+        component = ComponentRef.of("route", *names, directed=True)
+        return SharedEnd((component,), each.side, each.outward, tuple(counts), tuple(opposite))
 
     def _reference(self, each: CandidateType, code: int) -> ComponentRef:
         if each.side < 2:

@@ -186,7 +186,7 @@ def _row(kernel: str, n: int, rounds: int, cells: Sequence[tuple], layout: str, 
         "layout": layout,
         "order": order,
         "rounds": rounds,
-        "cells_per_round": n,
+        "cells_per_round": n - n % 2,  # of an odd number one is idle
         "repeats": 1,
     }
     return Row(kernel, attributes, arrays)

@@ -195,8 +195,9 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
     const Instrument instrument = examine_instrument(rank_group, wall_clock());
     const double now_s = epoch_seconds();
     const double epoch_s = options.epoch.value_or(now_s);
-    // The same instant on all ranks: that of rank 0.
-    const double origin = rank_group.maximum(rank_group.rank() == 0 ? rank_group.now() - (now_s - epoch_s) : -1e300);
+    // The same instant on all ranks: that of rank 0, whose clock may be behind that of the host that began the run.
+    const double elapsed_s = std::max(0.0, now_s - epoch_s);
+    const double origin = rank_group.maximum(rank_group.rank() == 0 ? rank_group.now() - elapsed_s : -1e300);
     Retransmissions retransmissions(rank_group);
     RunContext context{
         rank_group,      wall_clock(),       instrument, nullptr,        options.counters ? &facts : nullptr,

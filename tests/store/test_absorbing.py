@@ -98,6 +98,19 @@ def test_instants_count_from_the_beginning_of_the_run(tmp_path: Path) -> None:
     np.testing.assert_allclose(row.arrays["started"][:, 1][late], truth.arrays["started"][:, 1][late] + LATER_S)
 
 
+def test_a_part_does_not_begin_before_the_run(tmp_path: Path) -> None:
+    """Another host began the part, and its clock is an hour behind."""
+    whole = run_of(list_row(rounds=2))
+    part = part_of(whole, KEPT, [1])
+    write_run(tmp_path / "a.run", emptied(whole, [1]))
+    earlier = {**part.attributes, "started_epoch_s": whole.attributes["started_epoch_s"] - 3600}
+    write_run(tmp_path / "b.run", replace(part, attributes=earlier))
+    absorb(tmp_path / "a.run", tmp_path / "b.run")
+    row, truth = read_run(tmp_path / "a.run").rows[0], whole.rows[0]
+    late = within(truth, KEPT)[:, 1]
+    np.testing.assert_allclose(row.arrays["started"][:, 1][late], truth.arrays["started"][:, 1][late])
+
+
 def test_the_rounds_of_the_lost_host_stay_missing(tmp_path: Path) -> None:
     whole = run_of(list_row(rounds=5))
     write_run(tmp_path / "a.run", emptied(whole, [2, 3, 4]))

@@ -79,6 +79,7 @@ class Rule:
     component: ComponentKind
     root: bool
     remedy: str
+    follows: tuple[str, ...] = ()  # ids of checks: what the first of them reports about the same part is the cause
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,20 @@ class Fitness:
         if len({ping.host for ping in pings}) < 2 or any(ping.outcome is not Outcome.SKIP for ping in pings):
             return ""
         return Counter(ping.message for ping in pings).most_common(1)[0][0]
+
+    def remedy(self, result: Result) -> str:
+        """What to do about a result: about its cause, where another check reports that of the same part."""
+        rule, reporting = self.rules[result.check], self._reporting.get((result.host, result.target), ())
+        return self.rules[next((check for check in rule.follows if check in reporting), rule.id)].remedy
+
+    @cached_property
+    def _reporting(self) -> Mapping[tuple[str, str], set[str]]:
+        """Ids of the checks that fail or warn, by host and part."""
+        found: dict[tuple[str, str], set[str]] = defaultdict(set)
+        for result in self.results:
+            if result.outcome is not Outcome.PASS and result.outcome in (Outcome.FAIL, Outcome.WARN):
+                found[result.host, result.target].add(result.check)
+        return found
 
     @cached_property
     def exit_code(self) -> int:

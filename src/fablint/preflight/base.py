@@ -32,6 +32,7 @@ class Check(ABC):
     component: ClassVar[ComponentKind]  # faulty component of a violation
     root: ClassVar[bool] = False  # visible to root only
     remedy: ClassVar[str]  # what to do about a violation
+    follows: ClassVar[tuple[str, ...]] = ()  # checks that report the cause of a violation, of the same part
     compares: ClassVar[bool] = True  # compares hosts; hosts with an incomplete snapshot are excluded
 
     reads: ClassVar[str] = ""  # a long text that other checks read as well
@@ -84,7 +85,9 @@ class Check(ABC):
     @classmethod
     def described(cls) -> Rule:
         """Return the description of the check for reports."""
-        return Rule(cls.id, cls.what, cls.source, cls.rule, cls.severity, cls.component, cls.root, cls.remedy)
+        return Rule(
+            cls.id, cls.what, cls.source, cls.rule, cls.severity, cls.component, cls.root, cls.remedy, cls.follows
+        )
 
     def ok(self, host: str, target: str = "", message: str = "", value: Value = None, unit: str = "") -> Result:
         """Return a pass."""

@@ -52,7 +52,8 @@ def absorb(path: Path, part: Path, planned: Mapping[str, tuple[str, Sequence[int
     places = _places(run, more)
     rows, root = {row.name: row for row in run.rows}, read_root(path)
     attributes = root["attributes"]
-    shift_s = float(more.attributes["started_epoch_s"]) - float(run.attributes["started_epoch_s"])
+    # The clock of the host that began the part may be behind that of the host that began the run.
+    shift_s = max(0.0, float(more.attributes["started_epoch_s"]) - float(run.attributes["started_epoch_s"]))
     lines = dict(zip(more.attributes["rows"], more.attributes.get("plan", []), strict=False))
     for row in more.rows:
         moved = _renumbered(row, places, run.ranks, shift_s)

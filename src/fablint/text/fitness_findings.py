@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fablint.model import ComponentRef, Endpoint, Finding, State
@@ -14,8 +14,9 @@ from fablint.model.verdict import advise, seen
 _STATES = {Outcome.FAIL: State.FAULT, Outcome.WARN: State.SUSPECT, Outcome.ERROR: State.NOT_JUDGED}
 
 
-def finding_of(result: Result, rule: Rule) -> Finding:
+def finding_of(result: Result, fitness: Fitness) -> Finding:
     """Finding of one result of a check."""
+    rule = fitness.rules[result.check]
     return Finding(
         state=_STATES[result.outcome],
         components=(_component(rule, [result.host], result.target),),
@@ -29,7 +30,7 @@ def finding_of(result: Result, rule: Rule) -> Finding:
                 unit=result.unit or None,
             ),
         ),
-        next_step=advise("remedy", remedy=rule.remedy),
+        next_step=advise("remedy", remedy=fitness.remedy(result)),
     )
 
 
@@ -56,28 +57,33 @@ def findings(fitness: Fitness) -> list[Finding]:
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in fitness.results:
         if result.outcome in _STATES:
-            same = (result.cause,) if result.cause else (result.check, result.target, result.outcome, result.message)
+            same = (result.cause,) if result.cause else _same(result, fitness)
             groups[same].append(result)
     for few in groups.values():
-        found.append((_of_cause if few[0].cause else _folded)(few, fitness.rules))
+        found.append((_of_cause if few[0].cause else _folded)(few, fitness))
     return found
 
 
-def _folded(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
+def _same(result: Result, fitness: Fitness) -> tuple[str, ...]:
+    """Facts of a result that are equal on all hosts of a finding."""
+    return result.check, result.target, result.outcome, result.message, fitness.remedy(result)
+
+
+def _folded(results: Sequence[Result], fitness: Fitness) -> Finding:
     """Finding of results that differ only in their host."""
-    rule = rules[results[0].check]
+    rule = fitness.rules[results[0].check]
     components = (_component(rule, (result.host for result in results), results[0].target),)
-    return finding_of(results[0], rule).model_copy(update={"components": components})
+    return finding_of(results[0], fitness).model_copy(update={"components": components})
 
 
-def _of_cause(results: Sequence[Result], rules: Mapping[str, Rule]) -> Finding:
+def _of_cause(results: Sequence[Result], fitness: Fitness) -> Finding:
     """Finding of results of several hosts and checks that have one cause."""
     worst = min(results, key=lambda one: tuple(_STATES).index(one.outcome))
     kind, _, name = worst.cause.partition(" ")
     hosts = dict.fromkeys(result.host for result in results)
     others = [check for check in dict.fromkeys(result.check for result in results) if check != worst.check]
     also = (seen("also", checks=tuple(others)),) if others else ()
-    first = finding_of(worst, rules[worst.check])
+    first = finding_of(worst, fitness)
     shared = seen("common_cause", count=len(hosts), cause=worst.cause, hosts=tuple(hosts))
     return first.model_copy(
         update={

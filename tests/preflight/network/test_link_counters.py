@@ -5,9 +5,14 @@ from __future__ import annotations
 import pytest
 from preflight_help import NOW, host, nic, of, outcomes, sample, wrong
 
-from fablint.model.preflight_results import Outcome
+from fablint.model.preflight_results import Fitness, Outcome, Result
+from fablint.preflight.base import Check
 from fablint.preflight.checks.network.link_counters import LinkDrops, LinkErrors, LinkFlaps
+from fablint.preflight.checks.network.loss import PingLoss
 from fablint.preflight.host import Host
+from fablint.report.preflight.preflight_text import fitness_table
+from fablint.text.action_sentences import advice
+from fablint.text.fitness_findings import findings
 
 AT = "/sys/class/net/hsn0"
 STATISTICS = f"{AT}/statistics"
@@ -20,11 +25,12 @@ def flapping(name: str, before: int, after: int, **more: object) -> Host:
     return host(name, first, later={f"{AT}/carrier_down_count": str(after)}, **more)  # type: ignore[arg-type]
 
 
-def counting(name: str = "n1", window_s: float = 4.0, **grown: int) -> Host:
+def counting(name: str = "n1", window_s: float = 4.0, flaps: int = 0, **grown: int) -> Host:
     """A NIC whose counters grow by so much."""
     first = {f"{STATISTICS}/{counter}": "1000" for counter in COUNTED}
     later = {f"{STATISTICS}/{counter}": str(1000 + more) for counter, more in grown.items()}
-    return host(name, {**nic(), **first}, later=later, window_s=window_s)
+    downs = f"{AT}/carrier_down_count"
+    return host(name, {**nic(), **first, downs: "1"}, later={**later, downs: str(1 + flaps)}, window_s=window_s)
 
 
 def after_three_flaps(name: str = "n1") -> Host:
@@ -93,6 +99,30 @@ def test_packets_that_are_dropped_for_want_of_room() -> None:
     results = of(LinkDrops, counting(rx_packets=100_000, rx_missed_errors=50, rx_dropped=50))
     assert wrong(results) == [("n1", "hsn0", Outcome.WARN, "rx_missed_errors 50 in 4.0 s")]
     assert not wrong(of(LinkDrops, counting(rx_packets=10**9, rx_missed_errors=50)))
+
+
+def fitness_of(hosts: list[Host], *lost: Result) -> Fitness:
+    """Flaps, errors and drops of the hosts, beside lost pings."""
+    checks: list[type[Check]] = [LinkFlaps, LinkErrors, LinkDrops]
+    results = [result for check in checks for result in of(check, *hosts)]
+    rules = {check.id: check.described() for check in (*checks, PingLoss)}
+    return Fitness([host.name for host in hosts], [*results, *lost], rules)
+
+
+@pytest.mark.parametrize("cause", ["flap", "damaged frames", "lost pings"])
+def test_rings_are_no_advice_beside_a_cause_of_the_drops(cause: str) -> None:
+    """The rings of another host are: its drops have no other cause."""
+    damaged, flaps = 50 * (cause == "damaged frames"), 1 * (cause == "flap")
+    first = counting("n1", rx_packets=100_000, rx_missed_errors=50, rx_crc_errors=damaged, flaps=flaps)
+    lost = [PingLoss().failure("n1", "hsn0", "3 of 10 pings lost")] * (cause == "lost pings")
+    fitness = fitness_of([first, counting("n2", rx_packets=100_000, rx_missed_errors=50)], *lost)
+    drops = {result.host: fitness.remedy(result) for result in fitness.results if result.check == LinkDrops.id}
+    assert "cable" in drops["n1"] and "rings" not in drops["n1"]
+    assert "rings" in drops["n2"]
+    steps = {finding.hosts: advice(finding.next_step) for finding in findings(fitness) if finding.component == "config"}
+    assert steps == {("n1",): drops["n1"], ("n2",): drops["n2"]}
+    assert "rings" in fitness_table(fitness, 300)
+    assert "rings" not in fitness_table(fitness_of([first], *lost), 300)
 
 
 def test_unwanted_frames_are_dropped_on_every_idle_host() -> None:

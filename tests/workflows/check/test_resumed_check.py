@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -229,6 +230,20 @@ def test_follow_ups_are_counted_on(cluster: FakeCluster, kill: KILL) -> None:
     names = read_run(path).attributes["rows"]
     assert len(names) == len(set(names))
     assert (path / "report" / "index.html").exists()
+
+
+def test_the_time_of_a_resumed_check_is_that_of_the_call(cluster: FakeCluster, kill: KILL) -> None:
+    path = kill("local-bandwidth")
+    before = {row.name: float(row.attributes["wall_s"]) for row in read_run(path).rows}
+    cluster.system.now_s = 0.0
+    done = resumed(cluster, path)
+    assert done is not None
+    (note,) = [note for note in done.diagnosis.verdict.notes if " s in all: " in note]
+    whole, measuring, rest = (float(part.split()[0]) for part in re.split(": |, ", note)[:3])
+    later = sum(float(row.attributes["wall_s"]) for row in done.run.rows if row.name not in before)
+    assert sum(before.values()) > 1, "nothing was measured before"
+    assert measuring == pytest.approx(later, abs=1)
+    assert whole >= measuring and rest >= 0
 
 
 def test_of_a_check_that_ended_nothing_is_missing(cluster: FakeCluster, kill: KILL) -> None:

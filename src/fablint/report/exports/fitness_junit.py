@@ -26,7 +26,7 @@ def junit_text(fitness: Fitness) -> str:
     suites: dict[str, list[SuiteCase]] = defaultdict(list)
     suites[ANSWERS] = [_case(_answer(fitness, host), log_in) for host in fitness.hosts]
     for one in fitness.results:
-        suites[one.check].append(_case(one, fitness.rules[one.check].remedy))
+        suites[one.check].append(_case(one, fitness.remedy(one)))
     return junit_xml("fablint preflight", suites)
 
 

@@ -133,7 +133,7 @@ def _problems(fitness: Fitness) -> list[_Problem]:
             found[one.outcome, one.check].append(one)
     problems = [_of_cause(cause, results, fitness) for cause, results in common.items()]
     problems += [
-        _Problem(outcome, check, _lines(results), fitness.rules[check].remedy if outcome in _REPAIRABLE else "")
+        _Problem(outcome, check, _lines(results), _remedy(results, fitness) if outcome in _REPAIRABLE else "")
         for (outcome, check), results in found.items()
     ]
     silent: dict[str, list[str]] = defaultdict(list)
@@ -145,6 +145,11 @@ def _problems(fitness: Fitness) -> list[_Problem]:
     return sorted(problems, key=lambda one: _SHOWN.index(one.outcome))
 
 
+def _remedy(results: Iterable[Result], fitness: Fitness) -> str:
+    """Return what to do about the results of a check; several remedies where the results have several causes."""
+    return "; ".join(dict.fromkeys(map(fitness.remedy, results)))
+
+
 def _of_cause(cause: str, results: Sequence[Result], fitness: Fitness) -> _Problem:
     """One line for all that hosts with a common cause have: the gravest, and which other checks say something."""
     worst = min(results, key=lambda one: WRONG.index(one.outcome))
@@ -152,7 +157,7 @@ def _of_cause(cause: str, results: Sequence[Result], fitness: Fitness) -> _Probl
     others = f"; also {', '.join(check for check in checks if check != worst.check)}" if len(checks) > 1 else ""
     where = _where((one.host for one in results), fold({one.target for one in results if one.check == worst.check}))
     line = f"{where}: {worst.message}{others}: common to {cause}"
-    return _Problem(worst.outcome, worst.check, [line], fitness.rules[worst.check].remedy)
+    return _Problem(worst.outcome, worst.check, [line], fitness.remedy(worst))
 
 
 def _lines(results: Iterable[Result]) -> list[str]:

@@ -50,7 +50,7 @@ class LevelRuns(CheckRun):
     recount: Callable[[Run, Collection[str]], Recount] | None = None  # asks the hosts again after the measurement
     recounted: Recount = field(default_factory=Recount)  # their answers
     record: CheckRecord | None = None  # the request, kept in the run so that the check can be resumed
-    measuring_s: float = 0.0
+    measuring_s: float = 0.0  # of this call, in addition to the rows of the run; below 0: rows were measured before
     asking_s: float = 0.0  # spent on preflight
 
     def __post_init__(self) -> None:
@@ -64,6 +64,7 @@ class LevelRuns(CheckRun):
         rows = run.attributes["rows"] if run is not None else ()
         pairs = list(zip(self.suite.levels, self.planned, strict=True))
         begun = [level for level, planned in pairs if not planned.is_missing(rows)]
+        self.measuring_s -= 0.0 if run is None else _measuring_s(run)
         self._save()
         steps: list[Step] = [partial(self._finish, begun[-1])] if run is not None else []
         return [*steps, *(partial(self._measure, level) for level in self.suite.levels if level not in begun)]
@@ -312,7 +313,8 @@ class LevelRuns(CheckRun):
         return self.diagnose(result.run)
 
     def notes(self, run: Run, seconds: float) -> Sequence[str]:
-        measuring_s, seconds = self.measuring_s + _measuring_s(run), seconds + self.asking_s
+        # A row that was continued has the time of its last launch only.
+        measuring_s, seconds = max(0.0, self.measuring_s + _measuring_s(run)), seconds + self.asking_s
         duration = (
             f"{seconds:.0f} s in all: {measuring_s:.0f} s measuring, {seconds - measuring_s:.0f} s for"
             f" {self.launches.count} launches, asking hosts, planning and judging"

@@ -27,7 +27,7 @@ def first_failures(fitness: Fitness) -> Mapping[str, Finding]:
         failures.setdefault(host, finding_of_silent([host], why))
     for result in fitness.results:
         if result.outcome is Outcome.FAIL:
-            failures.setdefault(result.host, finding_of(result, fitness.rules[result.check]))
+            failures.setdefault(result.host, finding_of(result, fitness))
     return failures
 
 
@@ -37,7 +37,7 @@ def other_findings(
     """Return failed checks, routes without an answer and contradictions in the fabric that exclude no host."""
     faults = [finding_of_silent([host], why) for host, why in fitness.silent.items()]
     failures = [result for result in fitness.results if result.outcome is Outcome.FAIL]
-    faults += [finding_of(result, fitness.rules[result.check]) for result in failures]
+    faults += [finding_of(result, fitness) for result in failures]
     silent = {finding.name for finding in faults if finding.component == "host"}
     others = [finding for finding in of_the_fabric if not (finding.component == "host" and finding.name in silent)]
     return [finding for finding in [*faults, *route_findings(fitness), *others] if finding not in excluded]

@@ -124,6 +124,7 @@ class LinkDrops(Check):
     severity = Severity.WARN
     component = "config"
     remedy = "enlarge the NIC's rings (ethtool -G), spread its interrupts"
+    follows = ("net.link.flaps", "net.link.errors", "net.ping.loss")
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
         unwanted: dict[tuple[str, ...], list[tuple[str, Delta, float]]] = defaultdict(list)

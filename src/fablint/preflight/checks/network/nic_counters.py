@@ -47,6 +47,7 @@ class NicCounters(Check):
     )
     severity = Severity.WARN
     component = "nic"
+    follows = ("net.link.flaps", "net.link.errors", "net.ping.loss")
     remedy = (
         "damaged ones: clean or replace cable and transceivers; discarded ones: enlarge rings (ethtool -G), look at PFC"
     )

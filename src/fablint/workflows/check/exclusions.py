@@ -7,7 +7,7 @@ levels that they missed. A host that was not is named with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -77,12 +77,9 @@ class Exclusions:
         """Return the hosts that are measured again and lack a level."""
         return [host for host, one in self.by_host.items() if one.included and level in one.missed]
 
-    def include(self, diagnosis: Diagnosis, run: Run, kept: Collection[Finding]) -> list[str]:
-        """End the exclusion of hosts that a diagnosis calls healthy, and return these hosts.
-
-        `kept` are the findings of the diagnosis that `open_findings` returned.
-        """
-        findings = [finding for finding in diagnosis.verdict.findings if finding not in kept]
+    def include(self, diagnosis: Diagnosis, run: Run) -> list[str]:
+        """End the exclusion of hosts that a diagnosis without `open_findings` calls healthy, and return these hosts."""
+        findings = diagnosis.verdict.findings
         hosts = [host for host in self.levels if _is_healthy(self.by_host[host].name, findings)]
         for host in hosts:
             at_times = _is_measured_again(self.by_host[host].name, run)

@@ -41,7 +41,8 @@ class LevelRuns(CheckRun):
     site: Path | None = None  # the site file
     host_facts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # by host and name
     exclusions: Exclusions = field(default_factory=Exclusions)  # of hosts that failed a level
-    excluding: Sequence[Finding] = ()  # findings that excluded a host, and that the last diagnosis does not have
+    excluding: Sequence[Finding] = ()  # findings that excluded a host, and that the measurements do not show now
+    measured: Diagnosis | None = None  # the last diagnosis without them
     inside: list[Finding] = field(default_factory=list)  # between ranks of one host
     skipped: list[str] = field(default_factory=list)  # levels that could not be measured, and why
     planned: list[PlannedLevel] = field(default_factory=list)  # all levels of the suite, in order
@@ -188,14 +189,14 @@ class LevelRuns(CheckRun):
 
     def _exclude_faulty(self, level: Level, run: Run) -> None:
         diagnosis = self.diagnose(run)
-        self._include_healthy(diagnosis, run)
+        self._include_healthy(run)
         additional = self._additional(run)
         findings = [finding for finding in diagnosis.verdict.findings if finding not in additional]
         self._exclude(level, [finding for finding in findings if finding.state is State.FAULT])
 
-    def _include_healthy(self, diagnosis: Diagnosis, run: Run) -> None:
+    def _include_healthy(self, run: Run) -> None:
         """End the exclusion of the hosts that are healthy by what was measured since."""
-        for host in self.exclusions.include(diagnosis, run, self.excluding):
+        for host in self.exclusions.include(self.measured or self.diagnose(run), run):
             level = self.exclusions.by_host[host].level
             self.context.progress.note(
                 f"fablint: {host} failed {level}, but is healthy by later measurements: included"
@@ -204,7 +205,7 @@ class LevelRuns(CheckRun):
     def measure_missed(self, result: LoopResult) -> Run | None:
         """Measure the levels that hosts missed which are healthy by what was measured since; None where no host did."""
         run = result.run
-        self._include_healthy(result.diagnosis, run)
+        self._include_healthy(run)
         self._save()
         budget_s = self.launches.request.budget_s
         if self.launches.error or (budget_s is not None and _measuring_s(run) >= budget_s):
@@ -273,9 +274,9 @@ class LevelRuns(CheckRun):
 
     def diagnose(self, run: Run) -> Diagnosis:
         self.excluding = ()
-        diagnosis = self._diagnose_with_additional(run)
-        self.excluding = self.exclusions.open_findings(diagnosis, run, self.launches.request.topology)
-        return self._diagnose_with_additional(run) if self.excluding else diagnosis
+        self.measured = self._diagnose_with_additional(run)
+        self.excluding = self.exclusions.open_findings(self.measured, run, self.launches.request.topology)
+        return self._diagnose_with_additional(run) if self.excluding else self.measured
 
     def _diagnose_with_additional(self, run: Run) -> Diagnosis:
         """Write what does not follow from the times into the run, and diagnose it with that.

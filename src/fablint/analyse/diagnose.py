@@ -32,7 +32,7 @@ from fablint.analyse.findings.paths.uplinks import uplinks_together
 from fablint.analyse.findings.population_findings import HostFacts, populations
 from fablint.analyse.findings.retransmissions import joined, retransmissions
 from fablint.analyse.findings.root_cause import fuse_run
-from fablint.analyse.findings.unexplained import unexplained_pairs
+from fablint.analyse.findings.share_findings import second_modes, slow_shares
 from fablint.analyse.findings.unreported_components import unreported_findings
 from fablint.analyse.findings.within_hosts.gpu_coverage import gpu_notes
 from fablint.analyse.findings.within_hosts.intra_node import slow_gpus, slow_inside
@@ -120,7 +120,8 @@ def diagnose(
         findings,
     )
     findings = joined(_ranked(resent.findings, run, topology, others, resent.lost), findings)
-    findings += unexplained_pairs(judged, placement, set(named_hosts(findings, placement).tolist()))
+    findings += slow_shares(judged, placement, findings)
+    findings += second_modes(judged, placement)
     findings = compared_over_transports(findings, judged, {row.name: row.medium for row in run.rows}, placement)
     missing = missing_cells(run, placement, others)
     findings += missing.findings

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from fablint.model.limits.detection_limits import ALPHA, DETECTORS, SMALLEST_FAULT, TOLERANCE
 
-Detector = Literal["components", "late messages", "retransmissions", "paths", "wiring"]
+Detector = Literal["components", "slow shares", "late messages", "retransmissions", "paths", "wiring"]
 FIRST_LOOK = 0.75  # share of the chance of error that the first diagnosis of a run spends
 
 # Resolution of the times (data/resolution.py), relative to their median
@@ -20,6 +20,26 @@ LEVELS_OF_STEP = 30  # most frequent distinct values, from which the step is com
 MULTIPLES = 0.9  # share of the values that are multiples of the step
 NEAREST = 0.25  # quantile of the times or rates over which the step is tolerated: that of the smaller ones, of a class
 MOST_STEPS = 3.0  # steps up to which values count in the mean of a host
+
+
+@dataclass(frozen=True)
+class SlowShares:
+    """Numbers for components that are slow for a share of the time. Shares are fractions of the measurements."""
+
+    far: float = 5.0  # robust standard deviations of the noise of its class, beyond which a measurement is slow
+    usual: float = 0.01  # slow measurements that a healthy component may have: daemons and interrupts of a host
+    scatter: float = 0.25  # fast measurements for each slow one, from which the times of a component scatter
+    least: float = 0.05  # smaller shares are not reported
+    most: float = 0.9  # from which a component is slow all the time: its median decides
+    most_of_pair: float = 8.0  # measurements from one host to another count as so many at most: a pair is no component
+    nearly: float = 3.0  # nats by which an alternative may explain less (20 to 1): indistinguishable
+    likely: float = 0.01  # chance of so many slow ones, from which a component is not a candidate
+    fewest: int = 4  # slow measurements of a component
+    moments: int = 64  # equal parts of the measurements in order of time, as clusters of evidence for a SUSPECT
+    stretches: int = 8  # the same for a FAULT: load may last for several moments
+    fewest_stretches: int = 2  # with slow measurements, in a FAULT: load of a moment is no component
+    suspect_rate: float = 0.01  # false SUSPECT components of a run, all views together
+    bounded: float = 0.2  # upper 95 % bound of the share, up to which a component is OK and not only "in the median"
 
 
 @dataclass(frozen=True)
@@ -36,6 +56,7 @@ class Settings:
     loss_in_scope: float = 0.10  # a component with a larger loss must have been seen: else it is NOT JUDGED
     line_rate_share: float = 0.9  # of the negotiated speed, which large messages of a healthy host reach
     idle_nic_share: float = 0.02  # share of the packets of the busiest NIC up to which a NIC carried no messages
+    shares: SlowShares = field(default_factory=SlowShares)
     look: int = 1  # number of this diagnosis in a run that is measured further after each: how many stages there were
 
     @property

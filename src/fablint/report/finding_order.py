@@ -86,11 +86,18 @@ def healthy(found: Sequence[Finding]) -> list[tuple[str, str, str]]:
     return [
         (
             part,
-            ", ".join(filter(None, map(effect, own))),
+            _losses(own),
             "; ".join(dict.fromkeys(sentences(one.evidence) for one in own)),
         )
         for part, own in same.items()
     ]
+
+
+def _losses(own: Sequence[Finding]) -> str:
+    """The losses that could hide, and whether those of some measurements could be larger."""
+    is_of_medians = any(evidence.kind == "in_the_median" for one in own for evidence in one.evidence)
+    losses = ", ".join(filter(None, map(effect, own)))
+    return f"in the median {losses}" if is_of_medians and losses else losses
 
 
 def faulty(found: Sequence[Finding]) -> list[Finding]:

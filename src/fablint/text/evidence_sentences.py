@@ -166,6 +166,8 @@ def _no_start(v: Values) -> str:
 EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     # components that are slower than their peers
     "slow_pairs": _slow_pairs,
+    "slow_share": "slow in {slow} of {measured:#measurement} ({share:.0%}), elsewhere in {others_slow} of {others};"
+    " while slow median {effect:+.1%} [{low:+.1%}, {high:+.1%}], {pairs:#pair} of hosts",
     "late_pairs": "{slow} of {pairs} pairs that may cross it have late messages, about {late:.0%} of the messages that"
     " cross it, median {effect:+.1%} [{low:+.1%}, {high:+.1%}]",
     "slow_when": _slow_when,
@@ -206,10 +208,6 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     " same time, and messages that share a link take longer in this run",
     "faster_pairs": "{pairs:#direction} of pairs of hosts ({shown}) far faster than all others of their kind; which of"
     " the two is healthy is not known",
-    "unexplained_host": "{slow} of {pairs:#pair} ({share:.0%}) of {host} are slow, its other pairs are not, nor are"
-    " those of other hosts",
-    "unexplained_switches": "{slow} of {pairs:#pair} ({share:.0%}) between these switches are slow: one of several"
-    " paths, or some of the time",
     "unexplained_pairs": "{slow} of {pairs:#pair} ({share:.0%}) are slower than the noise of the others, and nothing"
     " that they have in common explains it",
     # paths between switches
@@ -241,6 +239,9 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "may_be_chance": "it may be chance",
     "few_pairs_of_hosts": "of fewer than {fewest} pairs of hosts",
     "one_stretch": "all in one stretch of time",
+    "one_period": "in one period only, which load explains as well",
+    "sent_together": "others sent at the same time, and may have shared its links",
+    "times_unknown": "when it was measured is not known: load at that time looks the same",
     "small_ratio": "less than {limit:.0f} times, which may be noise of the hosts",
     "small_share": "less than {limit:.0%} of its pairs",
     "nothing_to_compare": "no other path of this kind to compare with",
@@ -289,6 +290,7 @@ EVIDENCE: Mapping[str, str | Callable[[Values], str]] = {
     "few_path_pairs": "measured between fewer than {fewest} pairs of hosts, or with nothing to compare them with",
     "not_alone": "slower in {quantity} beside messages of other pairs; alone their streams were not measured",
     "healthy_hosts": "each measured with at least {partners:#other host}; compared with the median of all hosts",
+    "in_the_median": "in the median: up to {share:.0%} of the measurements of one of them could be slow unseen",
     "healthy_switches": "their hosts are no slower than those of other switches",
     "healthy_links": "{links:#directed link}, each crossed by at least {pairs:#measured pair}; compared with the median"
     " of all",

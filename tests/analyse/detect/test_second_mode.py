@@ -7,7 +7,7 @@ import pytest
 from analyse_cases import named
 
 from fablint.analyse import diagnose
-from fablint.analyse.detect.unexplained_pairs import BY_CHANCE, _second_mode
+from fablint.analyse.detect.second_mode import BY_CHANCE, _second_mode
 from fablint.model import State
 from fablint.simulate import Noise, SimulatedFabric, SimulatedRow, full_mesh
 from fablint.simulate.rounds import all_rounds

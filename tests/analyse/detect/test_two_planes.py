@@ -11,7 +11,7 @@ from analyse_cases import attributed
 from fabric_cases import ROUND_TRIP, STREAM, checked, faulty, measured
 
 from fablint.analyse import diagnose
-from fablint.analyse.detect.unexplained_pairs import _Strata
+from fablint.analyse.detect.shares.slow_measurements import SlowMeasurements
 from fablint.analyse.findings.population_findings import facts_of
 from fablint.analyse.findings.root_cause import fuse_run
 from fablint.analyse.fit.host_populations import _without_switches
@@ -50,15 +50,16 @@ def test_a_slow_spine_of_one_plane_is_judged_without_a_warning(fabric: Fabric, f
         assert not any(node.startswith(tuple(planes)) for finding in named for node in finding.nodes)
 
 
-def test_a_pair_of_hosts_counts_once_in_each_pair_of_switches_that_its_nics_use() -> None:
-    pair = np.array([1, 1, 1, 2, 2, 3])  # three pairs of hosts
-    path = np.array([7, 7, 9, 7, 9, -1])  # two pairs of switches, and measurements on one switch
-    slow = np.array([True, False, False, False, True, False])
-    strata = _Strata.of(path, pair, slow, ends=1)
-    assert strata.code.tolist() == [7, 9]
-    assert strata.pairs.tolist() == [2, 2]
-    assert strata.slow.tolist() == [1, 1]
-    assert strata.elsewhere.tolist() == pytest.approx([(2 - 1 + 1) / (5 - 2 + 2)] * 2)
+def test_a_pair_of_hosts_has_an_entry_for_each_two_switches_that_its_nics_use() -> None:
+    placement = Placement.of(checked(faulty(PLANES, seed=3), STREAM), PLANES.topology)
+    ends = np.array([[0, 2], [2, 0], [1, 3], [1, 9]])  # ranks of hosts 0, 1 and 4: even ranks on plane 0
+    zero = np.zeros(len(ends))
+    cells = (ends[:, 0], ends[:, 1])
+    taken = SlowMeasurements(cells, ends, zero, zero, zero, zero > 0, placement, one_way=True)
+    pairs = taken.pairs(most=1.0)
+    names = [[placement.switches[code].split(".")[0] for code in two] for two in pairs.switches.tolist()]
+    assert names == [["p0", "p0"], ["p1", "p1"], ["p1", "p1"], ["p0", "p0"]]
+    assert pairs.weight.tolist() == [0.5, 0.5, 1.0, 1.0]  # host 0 to host 1 weighs as one measurement
 
 
 # ------------------------------------------------------------------------------------------------ switches of hosts

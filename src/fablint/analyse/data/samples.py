@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
+from fablint.analyse.data.measurements import RepeatedCells, TimesTaken, repeats_of
+from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, Observations, Placement, Row, Run
 from fablint.model.figures.grouped_values import GroupedValues
@@ -47,6 +48,7 @@ class Flows:
     started: npt.NDArray[np.float64] | None = None  # (n, m) s since the start of the run; None: unknown
     later: npt.NDArray[np.bool_] | None = None  # (n, m) cells of follow-up measurements
     histograms: tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]] | None = None  # (n, m, buckets), lower edges
+    taken: TimesTaken | None = None  # all times; None: each cell has one, that of the observations
 
     @property
     def is_star(self) -> bool:
@@ -67,7 +69,7 @@ class UsableRow:
     def flows(self, size: int, placement: Placement) -> Flows:
         """Return one size of the row; `size` in bytes."""
         row = self.row
-        observations = _joined([one.observations(size, statistic_of(one)) for one in (row, *self.more)])
+        first = observations = _joined([one.observations(size, statistic_of(one)) for one in (row, *self.more)])
         for again in self.retests:
             if size in again.sizes:
                 observations = _at_best(observations, again.observations(size, statistic_of(again)), placement)
@@ -78,7 +80,9 @@ class UsableRow:
         forward = row.directions == "single"
         if forward:
             observations = _known_to_both(observations)
+        taken = self._taken(size, first)
         if row.payload == "dst":
+            taken = taken and taken.turned(None if observations.partner is None else _partners(observations))
             observations = replace(observations, sent=observations.received)
         return Flows(
             observations,
@@ -91,7 +95,19 @@ class UsableRow:
             started=self._started(observations.sent.shape),
             later=self._later(size, observations),
             histograms=self._histograms(size),
+            taken=taken,
         )
+
+    def _taken(self, size: int, first: Observations) -> TimesTaken | None:
+        """Return all times of the cells; None if each cell was measured once. `first`: without retests."""
+        retests = [_retest(first, row, size) for row in self.retests if size in row.sizes]
+        has_repeats = int(self.row.attributes.get("repeats", 1)) > 1 and self.row.layout == "matrix"
+        if not retests and not has_repeats:
+            return None
+        if self.row.layout == "matrix":
+            return TimesTaken(*repeats_of(self.row, size, statistic_of(self.row)), retests)
+        started = self._started(first.sent.shape)
+        return TimesTaken(np.asarray(first.sent)[None], None if started is None else started[None], retests)
 
     def _columns(self, is_kind: Callable[[Row], bool]) -> npt.NDArray[np.bool_]:
         """Return an (m,) mask of the columns of a list that rows of a kind measured; empty for a matrix."""
@@ -170,7 +186,9 @@ def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tu
     for row in rows:
         base = row.attributes.get("retest_of")
         if base in bases:
-            notes.append(f"row {row.name} measured pairs of {base} again: of both times the shorter counts")
+            notes.append(
+                f"row {row.name} measured pairs of {base} again: the shorter of both times is that of the pair"
+            )
         elif reason := _unusable_reason(row, placement, settings):
             notes.append(f"row {row.name} is not judged: {reason}")
         else:
@@ -339,6 +357,23 @@ def _at_best(observations: Observations, repeated: Observations, placement: Plac
         cells = _cells(observations, leader, other)
         sent[leader, cells] = np.minimum(sent[leader, cells], time)  # NaN stays NaN
     return replace(observations, sent=sent)
+
+
+def _retest(observations: Observations, row: Row, size: int) -> RepeatedCells:
+    """Return the cells that a row measured again, with their times."""
+    repeated = row.observations(size, statistic_of(row))
+    partner = _partners(repeated)
+    leader, column = np.nonzero((partner >= 0) & ~np.isnan(repeated.sent))
+    started = np.asarray(row.arrays["started"][:]) if "started" in row.arrays else np.full(partner.shape, np.nan)
+    cells: list[tuple[int, int]] = []
+    of: list[int] = []
+    for number, (src, at) in enumerate(zip(leader.tolist(), column.tolist(), strict=True)):
+        columns = np.asarray(_cells(observations, src, int(partner[src, at])))[:1]  # one measurement, of one cell
+        cells += [(src, int(column)) for column in columns]
+        of += [number] * columns.size
+    rows, columns_of = np.array(cells, dtype=np.int64).reshape(-1, 2).T
+    chosen: Cells = (leader[of], column[of])
+    return RepeatedCells((rows, columns_of), np.asarray(repeated.sent)[chosen].astype(np.float64), started[chosen])
 
 
 def _medians_by_scope(observations: Observations, placement: Placement) -> npt.NDArray[np.float64]:

@@ -27,9 +27,9 @@ SHARED = 0.8  # share of the evidence of a detection that another member must ex
 class GroupMember:
     """One direction of a component."""
 
-    component: Literal["host", "link"]
-    number: int  # code of the host, or of the link
-    side: int  # direction of a host: 0 sends, 1 receives
+    component: Literal["host", "nic", "switch", "link"]
+    number: int  # code of the host, NIC, switch or link
+    side: int  # direction of a host or NIC: 0 sends, 1 receives
     reference: ComponentRef  # for the verdict
 
 

@@ -19,7 +19,6 @@ from fablint.analyse.detect import timing
 from fablint.analyse.detect.host_spread import are_within_spread
 from fablint.analyse.detect.own_loss import CHANCE, UNHEALTHY
 from fablint.analyse.detect.search import Detection
-from fablint.analyse.detect.unexplained_pairs import Stratum
 from fablint.analyse.fit.effects import Effects, leftover_of
 from fablint.analyse.settings import Settings
 from fablint.model import EvidenceRecord
@@ -144,32 +143,6 @@ def _persistence(case: Detection, flows: Flows, effects: Effects) -> timing.Pers
     later = flows.later[case.cells] if flows.later is not None else np.zeros(slow.size, dtype=bool)
     all_starts = flows.started[effects.residual.sample_cells()]
     return timing.measure_persistence(flows.started[case.cells], all_starts[np.isfinite(all_starts)], slow, later)
-
-
-def find_slow_time_of_stratum(stratum: Stratum, flows: Flows, effects: Effects) -> EvidenceRecord | None:
-    """Return when the slow pairs of a host or of two switches were slow, among all its pairs; None if unknown."""
-    if flows.started is None or (stratum.host < 0 and stratum.switches is None):
-        return None
-    all_cells = _cells_of_stratum(stratum, effects)
-    known = ~np.isnan(effects.residual.value[all_cells])
-    cells = (all_cells[0][known], all_cells[1][known])
-    slow = np.isin(_keys(effects, cells), _keys(effects, stratum.cells))
-    slow_time = timing.find_slow_time(flows.started[cells], slow)
-    return None if slow_time is None else slow_time.evidence
-
-
-def _cells_of_stratum(stratum: Stratum, effects: Effects) -> Cells:
-    """Return all cells of the host of a stratum, or between its switches; those without a measurement as well."""
-    pairs, placement = effects.residual, effects.classes.placement
-    if stratum.switches is None:
-        ranks = np.flatnonzero(placement.host == stratum.host)
-        sent, received = pairs.cells_from(ranks), pairs.cells_to(ranks)
-        return np.concatenate([sent[0], received[0]]), np.concatenate([sent[1], received[1]])
-    ranks = np.flatnonzero(np.isin(placement.switch, stratum.switches))
-    cells = pairs.cells_from(ranks)
-    far = placement.switch[pairs.destination(cells)]
-    is_across = np.isin(far, stratum.switches) & (far != placement.switch[cells[0]])
-    return cells[0][is_across], cells[1][is_across]
 
 
 def _shared(case: Detection, effects: Effects) -> tuple[EvidenceRecord, ...]:

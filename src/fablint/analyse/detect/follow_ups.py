@@ -156,9 +156,18 @@ def propose_split(case: Detection, evidence: Evidence, healthy: Codes) -> Follow
 
 def _crosses_member(member: GroupMember, pairs: RankPairs, evidence: Evidence) -> npt.NDArray[np.bool_]:
     """Return a (k,) mask of the pairs whose messages cross the component."""
-    if member.component == "host":
-        return np.asarray(evidence.placement.host[pairs[:, member.side]] == member.number)
-    return _cross(pairs, np.array([member.number]), evidence)
+    placement, routes = evidence.placement, evidence.message_paths.routes
+    if member.component in ("host", "nic"):
+        code = placement.host if member.component == "host" else placement.nic
+        return np.asarray(code[pairs[:, member.side]] == member.number)
+    if member.component == "link":
+        return _cross(pairs, np.array([member.number]), evidence)
+    name = member.reference.label
+    at = placement.switches.index(name) if name in placement.switches else len(placement.switches)
+    links = (
+        np.zeros(0, np.int64) if routes is None else np.flatnonzero(routes.ends[:, 1] == routes.switches.index(name))
+    )
+    return np.asarray((placement.switch[pairs] == at).any(axis=1) | _cross(pairs, links, evidence))
 
 
 def _healthy_ranks(evidence: Evidence) -> Codes:

@@ -37,6 +37,16 @@ class Sides(Enum):
 
 
 @dataclass(frozen=True)
+class SlowCount:
+    """Number of slow measurements of a component that is slow for a share of the time, and elsewhere."""
+
+    slow: int
+    measured: int
+    others_slow: int
+    others: int
+
+
+@dataclass(frozen=True)
 class Detection:
     """A component whose pairs are slow beyond noise and tolerance, in one view."""
 
@@ -53,6 +63,7 @@ class Detection:
     circumstances: tuple[EvidenceRecord, ...] = ()  # when it was slow, and by how much more on shared links
     own: tuple[GroupMember, ...] = ()  # its own directions as group members: of a host or cable, else empty
     late: float | None = None  # share of late messages, of a link that messages may cross
+    share: SlowCount | None = None  # of a component that is slow for a share of the time: `loss` is that while slow
     lasting: bool = True  # False: slow in one stretch of time only, or from some time on
     partners: int = 0  # clusters of evidence: other hosts; of a link, pairs of hosts
     stretches: int | None = None  # stretches of the time of the row in which it was slow; None: times unknown

@@ -18,7 +18,6 @@ from fablint.analyse.detect import timing
 from fablint.analyse.detect.circumstances import (
     ENDPOINT_KINDS,
     describe_detections,
-    find_slow_time_of_stratum,
     mark_usual_hosts,
 )
 from fablint.analyse.detect.components import ComponentType, Kind, list_component_types
@@ -38,17 +37,21 @@ from fablint.analyse.detect.pair_circumstances import describe_slow_pairs
 from fablint.analyse.detect.paths.geometry import GEOMETRY_S, are_lengths_unknown, most_extra_s
 from fablint.analyse.detect.paths.view_paths import Paths, paths_of, subtract_paths
 from fablint.analyse.detect.search import Bar, Detection, Sides, detect_components
-from fablint.analyse.detect.unexplained_pairs import Stratum, unexplained
+from fablint.analyse.detect.second_mode import SecondMode, find_second_mode
+from fablint.analyse.detect.shares.share_bounds import ShareBounds
+from fablint.analyse.detect.shares.slow_shares import SlowShare
+from fablint.analyse.detect.shares.view_shares import shares_of_view
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED, Classes, cables_beyond, loads
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.fit.host_populations import Populations
 from fablint.analyse.fit.median_polish import fit, without
 from fablint.analyse.settings import NEAREST, Settings
-from fablint.model import SCOPES, EvidenceRecord, Fit, FollowUp, Placement, Scope
+from fablint.model import SCOPES, Fit, FollowUp, Placement, Scope
 from fablint.model.limits.detection_limits import HYPOTHESES, required_evidence
 from fablint.topology.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]
+Mask = npt.NDArray[np.bool_]
 MOST_CANDIDATES = 100
 
 
@@ -88,8 +91,9 @@ class ViewResult:
     populations: tuple[Populations | None, Populations | None] = (None, None)
     step: float = 0.0  # resolution of the log times
     geometry_s: float = GEOMETRY_S  # s by which messages across a cable may be later than across others without a fault
-    unexplained: Sequence[Stratum] = ()  # slow pairs that no component explains
-    unexplained_when: Sequence[EvidenceRecord | None] = ()  # when the pairs of each stratum were slow
+    shares: Sequence[SlowShare] = ()  # components that may be slow for a share of the time, without a detection
+    second_mode: SecondMode | None = None  # slow pairs that no component explains
+    share_bounds: ShareBounds | None = None  # of slow measurements of each host and link; None: not counted
 
     @property
     def is_evidence_of_health(self) -> bool:
@@ -193,8 +197,9 @@ def judge_view(
         populations=effects.populations,
         step=effects.step,
         geometry_s=_geometry_s(fitted, unknown_lengths=are_lengths_unknown(routes, placement)),
-        unexplained=result.unexplained,
-        unexplained_when=[find_slow_time_of_stratum(stratum, flows, effects) for stratum in result.unexplained],
+        shares=result.shares,
+        second_mode=result.second_mode,
+        share_bounds=result.share_bounds,
     )
 
 
@@ -225,7 +230,9 @@ class _SearchResult:
     pairs: Sequence[SlowPair] = ()
     slowest: SlowestPairs | None = None
     doubted: Sequence[tuple[int, float]] = ()
-    unexplained: Sequence[Stratum] = ()
+    shares: Sequence[SlowShare] = ()
+    second_mode: SecondMode | None = None
+    share_bounds: ShareBounds | None = None
     late_bound: Floats | None = None  # (links,) bounds of links that messages may cross
 
 
@@ -244,15 +251,8 @@ def _search(evidence: Evidence, effects: Effects, context: _SearchContext) -> _S
     if context.late is not None:
         faulty_switches = frozenset(case.name for case in detections if case.kind == "switch")
         isolated = _isolated_cells(flows, effects, context.late)
-        late = find_late_components(
-            context.late,
-            placement,
-            effects,
-            flows.histograms,
-            settings,
-            faulty_switches=faulty_switches,
-            alone=isolated,
-        )
+        model = (context.late, placement, effects, flows.histograms, settings)
+        late = find_late_components(*model, faulty_switches=faulty_switches, alone=isolated)
         crossed, late_bound = late.exposed, late.upper
         late_detections, doubtful = (
             [
@@ -266,15 +266,20 @@ def _search(evidence: Evidence, effects: Effects, context: _SearchContext) -> _S
             evidence.remove(case.cells)
         if late_detections:
             effects = without(effects, evidence.gain == 0)
+    shares, bounds = shares_of_view(flows, evidence, effects, settings, views=context.views)
+    faulty = [share.detection for share in shares if share.is_fault]
+    shares = [share for share in shares if not share.is_fault]
+    detections += faulty
+    if faulty:
+        effects = without(effects, evidence.gain == 0)
     outliers = find_outliers(evidence, effects, settings, flows, views=context.views)
     pairs = describe_slow_pairs(outliers.slow, flows, effects, evidence)
     candidates = _find_candidates(evidence, effects, context)
-    known = [pair.ranks for pair in pairs if not pair.once or pair.meanwhile is not None]
-    left_over = (
-        []
-        if flows.is_star
-        else unexplained(evidence, effects, settings, known, views=context.views, started=flows.started)
-    )
+    second_mode = None
+    if not flows.is_star:
+        reported = [pair.ranks for pair in pairs if not pair.once or pair.meanwhile is not None]
+        known_cells = [share.detection.cells for share in shares]
+        second_mode = find_second_mode(evidence, effects, settings, reported, known_cells, views=context.views)
     return _SearchResult(
         effects,
         crossed,
@@ -282,12 +287,15 @@ def _search(evidence: Evidence, effects: Effects, context: _SearchContext) -> _S
         candidates,
         pairs=pairs,
         slowest=outliers.slowest,
-        unexplained=left_over,
+        shares=shares,
+        second_mode=second_mode,
+        share_bounds=bounds,
         late_bound=late_bound,
         doubted=slow_hosts(effects, placement, evidence),
-        again=retests([*detections, *candidates], evidence),
+        again=retests([*detections, *candidates, *(share.detection for share in shares)], evidence),
         follow_ups=[
             *propose_late_follow_ups(doubtful, evidence, placement),
+            *retests([share.detection for share in shares], evidence),
             *propose_follow_ups(detections, candidates, evidence, effects, context.component_types, context.sides),
         ],
     )

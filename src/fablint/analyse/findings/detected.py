@@ -177,7 +177,7 @@ def _state(charges: list[Charge], placement: Placement, peer_copies: frozenset[s
 
 def _is_geometry(view: ViewResult, detection: Detection) -> bool:
     """Is it a latency that a longer cable or more switches add? That is design until bandwidth is lost as well."""
-    if view.quantity != "latency":
+    if view.quantity != "latency" or detection.share is not None:
         return False
     added = max(view.fit.class_time.values()) * math.expm1(detection.loss[1])
     return added <= (view.geometry_s if detection.kind == "cable" else GEOMETRY_S)

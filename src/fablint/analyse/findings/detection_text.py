@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 from fablint.analyse.detect.search import Detection
@@ -32,6 +33,11 @@ def detection_evidence(view: ViewResult, detection: Detection) -> list[EvidenceR
     lower, middle, upper = (relative(loss, view.quantity) for loss in detection.loss)
     pairs = {"slow": detection.slow, "pairs": detection.pairs, "effect": middle}
     pairs |= {"low": min(lower, upper), "high": max(lower, upper)}
+    if detection.share is not None:
+        share = detection.share.slow / detection.share.measured
+        counts = {**asdict(detection.share), "share": share, "pairs": detection.partners}
+        effects = {name: pairs[name] for name in ("effect", "low", "high")}
+        return [seen_in(view, "slow_share", **counts, **effects)]
     if detection.late is not None:
         return [seen_in(view, "late_pairs", late=detection.late, **pairs)]
     clusters = {"partners": detection.partners, "stretches": detection.stretches}

@@ -20,6 +20,7 @@ from fablint.model.verdict import Action, advise, seen
 from fablint.topology.routing import Routes
 
 Mask = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 
 def are_hosts_homogeneous(view: ViewResult, settings: Settings) -> bool:
@@ -228,8 +229,24 @@ def unseen_switches(
     return [_not_judged((ComponentRef.of("switch", names),), list(rows), reason, remedy)] if names else [], kept
 
 
+def _of_medians(bounds: Sequence[Floats], settings: Settings) -> list[EvidenceRecord]:
+    """Return what is said of components whose share of slow measurements may be large: one record, or none.
+
+    `bounds` are the (k,) upper bounds of the components in each view; the best view of a component counts.
+    """
+    best = np.fmin.reduce(bounds) if bounds else np.full(1, np.nan)
+    worst = float(np.fmax.reduce(best, initial=np.nan))
+    return [seen("in_the_median", share=worst)] if worst > settings.shares.bounded else []
+
+
 def clean_parts(
-    views: Sequence[ViewResult], placement: Placement, routes: Routes | None, hosts: Mask, switches: Mask, links: Mask
+    views: Sequence[ViewResult],
+    placement: Placement,
+    routes: Routes | None,
+    hosts: Mask,
+    switches: Mask,
+    links: Mask,
+    settings: Settings,
 ) -> list[Finding]:
     """One finding per kind of part and quantity: these are fine, and a loss larger than that would have been seen.
 
@@ -243,7 +260,9 @@ def clean_parts(
             names = [placement.hosts[host] for host in np.nonzero(hosts)[0]]
             partners = min(int(view.host_partners[hosts].min()) for view in informative)
             evidence = seen("healthy_hosts", partners=partners)
-            findings.append(_ok((ComponentRef.of("host", names),), quantity, bounds[:, hosts], evidence))
+            shares = [view.share_bounds.hosts[hosts] for view in informative if view.share_bounds is not None]
+            said = _of_medians(shares, settings)
+            findings.append(_ok((ComponentRef.of("host", names),), quantity, bounds[:, hosts], evidence, *said))
         if switches.any() and any("switch" in view.compared for view in informative):
             names = [placement.switches[switch] for switch in np.nonzero(switches)[0]]
             medians = [np.nanmedian(bounds[:, _hosts_of(placement, int(s))]) for s in np.nonzero(switches)[0]]
@@ -254,7 +273,9 @@ def clean_parts(
             bound = np.stack([view.link_bound for view in informative])[:, links]
             pairs = min(int(view.link_pairs[links].min()) for view in informative)
             evidence = seen("healthy_links", links=len(codes), pairs=pairs)
-            findings.append(_ok(listed(map(routes.component, codes)), quantity, bound, evidence))
+            shares = [view.share_bounds.links[links] for view in informative if view.share_bounds is not None]
+            said = _of_medians(shares, settings)
+            findings.append(_ok(listed(map(routes.component, codes)), quantity, bound, evidence, *said))
     return findings
 
 
@@ -262,10 +283,8 @@ def _hosts_of(placement: Placement, switch: int) -> Codes:
     return np.unique(placement.host[placement.switch == switch])
 
 
-def _ok(
-    components: tuple[ComponentRef, ...], quantity: Quantity, bounds: npt.NDArray[np.float64], evidence: EvidenceRecord
-) -> Finding:
+def _ok(components: tuple[ComponentRef, ...], quantity: Quantity, bounds: Floats, *evidence: EvidenceRecord) -> Finding:
     """An OK finding with the largest of the bounds as the loss that could hide."""
     known = bounds[~np.isnan(bounds)]
     hidden = relative(max(0.0, float(known.max())), quantity) + 0.0 if known.size else None  # no -0.0
-    return Finding(state=State.OK, components=components, quantity=quantity, effect=hidden, evidence=(evidence,))
+    return Finding(state=State.OK, components=components, quantity=quantity, effect=hidden, evidence=evidence)

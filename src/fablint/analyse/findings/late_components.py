@@ -49,7 +49,7 @@ def late_messages(
     if cells is None or not np.any(cells.ratio > BOUNDS[0]):
         return []
     pairs = host_pairs_of(cells, placement)
-    candidates = candidates_of(pairs, placement, routes)
+    candidates = candidates_of(pairs, placement, routes).candidates(pairs.weight.size)
     if not candidates.candidate:
         return []
     judgement = _judged(cells, pairs, candidates)
@@ -187,7 +187,7 @@ class _Evidence:
         """Components that the same pairs cross, or nearly the same."""
         own = in_series(candidate.component.label) if candidate.kind == "host" else ()
         alternatives = [
-            (self.candidates.candidate[alternative], self.candidates.same[alternative])
+            (self.candidates.candidate[alternative], self.candidates.others(alternative))
             for alternative in member.alternatives
             if np.isin(self.candidates.pairs(alternative), member.pairs).any()
         ]
@@ -197,7 +197,7 @@ class _Evidence:
             for one in (alternative.component, *same)
             if not alternative.is_scope
         ]
-        group = dict.fromkeys((*own, *self.candidates.same[member.number], *others))
+        group = dict.fromkeys((*own, *self.candidates.others(member.number), *others))
         return tuple(one for one in group if one != candidate.component)
 
     def _late_evidence(self, member: Member, share: Floats, ratio: float) -> EvidenceRecord:

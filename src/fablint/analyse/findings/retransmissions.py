@@ -288,7 +288,7 @@ class _SegmentEvidence:
         own = in_series(component.label) if component.kind == "host" else ()
         alternatives = [self.candidates.candidate[alternative] for alternative in member.alternatives]
         others = [alternative.component for alternative in alternatives if not alternative.is_scope]
-        same = self.candidates.same[member.number]
+        same = self.candidates.others(member.number)
         return tuple(fromkey for fromkey in dict.fromkeys((*own, *same, *others)) if fromkey != component)
 
 
@@ -298,7 +298,7 @@ def _evidence_of(
     """The explanation by the bound at which it scores most; None where there is nothing to explain."""
     if not segments.lost.any():
         return None
-    candidates = directed_candidates(segments, placement, routes)
+    candidates = directed_candidates(segments, placement, routes).candidates(len(segments.hosts))
     if not candidates.candidate:
         return None
     price = math.log(len(candidates.candidate)) + SPEAKS

@@ -70,7 +70,7 @@ def unreported_findings(
     result += unjudged(judged, placement, routes, judgeable, settings, named=named, missing=missing)
     hidden, hosts, links = hidden_losses(judged, placement, routes, hosts, links, settings)
     unseen, switches = unseen_switches(judged, placement, switches, settings)
-    return result + hidden + unseen + clean_parts(judged, placement, routes, hosts, switches, links)
+    return result + hidden + unseen + clean_parts(judged, placement, routes, hosts, switches, links, settings)
 
 
 def _hidden(switch: str, hosts: Sequence[str]) -> Finding:

@@ -11,7 +11,14 @@ FEWEST_LINK_PAIRS = 6  # measured pairs that cross a link which is judged: their
 HYPOTHESES = 3  # of a component: slow when it sends, when it receives, in both directions
 # Shares of the chance of error of a run that the detectors may spend; the shares add up to 1. Each component is judged
 # by one detector of the first kind: by the times of its pairs or, where no cable is known, by its late messages.
-DETECTORS = {"components": 0.55, "late messages": 0.2, "retransmissions": 0.05, "paths": 0.1, "wiring": 0.1}
+DETECTORS = {
+    "components": 0.55,
+    "slow shares": 0.05,
+    "late messages": 0.2,
+    "retransmissions": 0.05,
+    "paths": 0.1,
+    "wiring": 0.05,
+}
 
 
 def required_evidence(tests: int, alpha: float = ALPHA) -> float:

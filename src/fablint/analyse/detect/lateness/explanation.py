@@ -55,7 +55,16 @@ class ScoredCandidates:
 class LateSearch:
     """Search over all candidates for one classification of the pairs."""
 
-    def __init__(self, candidates: Candidates, late: Floats, weight: Floats, price: float) -> None:
+    def __init__(
+        self,
+        candidates: Candidates,
+        late: Floats,
+        weight: Floats,
+        price: float,
+        *,
+        prior: tuple[float, float] = OWN,
+        mostly: float | None = MOSTLY,
+    ) -> None:
         """Prepare the search.
 
         Parameters
@@ -68,8 +77,12 @@ class LateSearch:
             (u,) weight of each pair.
         price
             Nats per candidate.
+        prior
+            Beta prior of a candidate's probability.
+        mostly
+            Share of late pairs of a candidate in the search with a preference; None: no such search.
         """
-        self.candidates, self.price = candidates, price
+        self.candidates, self.price, self.prior, self.mostly = candidates, price, prior, mostly
         self.late, self.weight = late * weight, weight
         self._kinds = np.array([entry.kind for entry in candidates.candidate])
         self._replacements: dict[tuple[int, ...], ScoredCandidates] = {}
@@ -95,7 +108,11 @@ class LateSearch:
             (np.isin(kinds, ("host", "cable", "path")), True),
             (np.ones(kinds.size, bool), False),
         ]
-        different = {(allowed.tobytes(), biased): (allowed, biased) for allowed, biased in starts if allowed.any()}
+        different = {
+            (allowed.tobytes(), biased): (allowed, biased)
+            for allowed, biased in starts
+            if allowed.any() and not (biased and self.mostly is None)
+        }
         return list(different.values())
 
     def members(self, explanation: ScoredCandidates, nearly: float) -> list[Member]:
@@ -236,12 +253,12 @@ class LateSearch:
         others_late = np.maximum(state.all_late - late, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
             is_later = (measured > 1e-9) & (late > 1e-9) & (others > 1e-9) & (late / measured > others_late / others)
-            if biased:
+            if biased and self.mostly is not None:
                 rate = (others_late + COMMON[0]) / (others + sum(COMMON))
-                gains = late * np.log(MOSTLY / rate) + (measured - late) * np.log((1 - MOSTLY) / (1 - rate))
+                gains = late * np.log(self.mostly / rate) + (measured - late) * np.log((1 - self.mostly) / (1 - rate))
             else:
                 gains = (
-                    _marginal(late, measured, OWN)
+                    _marginal(late, measured, self.prior)
                     + _marginal(others_late, others, COMMON)
                     - _marginal(np.array([state.all_late]), np.array([state.all_measured]), COMMON)
                 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fablint.analyse.data.mean_ratios import MeanRatios
 from fablint.analyse.data.pair_matrix import Codes
-from fablint.model import ComponentRef, Direction, Endpoint, Placement
+from fablint.model import ComponentKind, ComponentRef, Direction, Endpoint, Placement
 from fablint.topology.routed_placement import links_crossed
 from fablint.topology.routing import Routes, codes_of
 
@@ -65,8 +65,9 @@ class Candidate:
     """A component, or a set of links with a name, that may delay messages."""
 
     component: ComponentRef
-    kind: str  # host cable path exits switch scope
-    direction: Direction | None = None  # of a host: whether it sends or receives; None: either
+    kind: str  # host nic cable path exits switch scope
+    direction: Direction | None = None  # of a host or NIC: whether it sends or receives; None: either
+    number: int = 0  # position among the components that were added with it: code of a host, NIC, switch or link
 
     @property
     def is_scope(self) -> bool:
@@ -79,7 +80,7 @@ class Candidates:
     """Candidates and the pairs that cross them. The arrays are flat, in the order of candidates."""
 
     candidate: tuple[Candidate, ...]
-    same: tuple[tuple[ComponentRef, ...], ...]  # other candidates that exactly the same pairs cross
+    same: tuple[tuple[Candidate, ...], ...]  # other candidates that exactly the same pairs cross
     pair: Codes  # (e,)
     of: Codes  # (e,) candidate that the pair crosses
 
@@ -88,75 +89,119 @@ class Candidates:
         first, last = np.searchsorted(self.of, (number, number + 1))
         return self.pair[first:last]
 
+    def others(self, number: int) -> tuple[ComponentRef, ...]:
+        """Return the components that exactly the pairs of candidate `number` cross as well."""
+        first = self.candidate[number].component
+        members = (one.component for one in self.same[number] if one.component != first and not one.is_scope)
+        return tuple(dict.fromkeys(members))
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Candidates that were added together: of a kind, with consecutive codes."""
+
+    first: int  # code of the first
+    count: int
+    kind: str
+    component: Callable[[int], ComponentRef]
+    direction: Direction | None
+
 
 class CandidateBuilder:
-    """Collector of candidates and of the pairs that cross them; the candidates of a type have codes of their own."""
+    """Collector of candidates and of the pairs that cross them. Components are made for those that are kept."""
 
     def __init__(self) -> None:
-        self.named: list[Candidate] = []
-        self.entries: list[tuple[Codes, Codes]] = []
+        self._blocks: list[_Block] = []
+        self._entries: list[tuple[Codes, Codes]] = []
 
-    def add(self, kind: str, components: Sequence[ComponentRef], pair: Codes, code: Codes) -> None:
-        """Add candidates of a kind, and the pairs that cross them.
+    @property
+    def size(self) -> int:
+        """Number of candidates."""
+        return sum(block.count for block in self._blocks)
 
-        Entry e of `pair` crosses component `code[e]` of `components`; -1: none. Both arrays are (e,).
+    def add(
+        self,
+        kind: str,
+        count: int,
+        component: Callable[[int], ComponentRef],
+        pair: Codes,
+        code: Codes,
+        direction: Direction | None = None,
+    ) -> None:
+        """Add `count` candidates of a kind, and the pairs that cross them.
+
+        Entry e of `pair` crosses component `component(code[e])`; -1: none. Both arrays are (e,).
         """
         known = code >= 0
-        self.entries.append((pair[known], code[known] + len(self.named)))
-        self.named += [Candidate(component, kind) for component in components]
+        self._entries.append((pair[known].astype(np.int64), code[known].astype(np.int64) + self.size))
+        self._blocks.append(_Block(self.size, count, kind, component, direction))
 
-    def candidates(self, pairs: int) -> Candidates:
+    def sums(self, values: Floats) -> Floats:
+        """Return the (candidates,) sum of (u,) values over the pairs of each; those that cross it twice count twice."""
+        total = np.zeros(self.size)
+        for pair, of in self._entries:
+            total += np.bincount(of, weights=values[pair], minlength=self.size)
+        return total
+
+    def candidates(self, pairs: int, chosen: Mask | None = None) -> Candidates:
         """Return the candidates that enough pairs cross; of candidates with the same pairs, the first that was added.
 
-        `pairs` is the number of pairs, whose codes are below it.
+        Parameters
+        ----------
+        pairs
+            Number of pairs, whose codes are below it.
+        chosen
+            (candidates,) mask of those to return; None: all.
         """
-        pair, of = (np.concatenate(column).astype(np.int64) for column in zip(*self.entries, strict=True))
+        pair, of = (np.concatenate(column) for column in zip(*self._entries, strict=True))
+        if chosen is not None:
+            pair, of = pair[chosen[of]], of[chosen[of]]
         key = np.unique(of * pairs + pair)
         of, pair = key // pairs, key % pairs
-        count = np.bincount(of, minlength=len(self.named))
+        count = np.bincount(of, minlength=self.size)
         random = np.random.default_rng(1).random(pairs)
-        signature = np.bincount(of, weights=random[pair], minlength=len(self.named))
+        signature = np.bincount(of, weights=random[pair], minlength=self.size)
         known = np.flatnonzero(count >= FEWEST_PAIRS)
         _, first, group = np.unique(signature[known], return_index=True, return_inverse=True)
         members: list[list[int]] = [[] for _ in first]
         for position, number in zip(group.ravel().tolist(), known.tolist(), strict=True):
             members[position].append(number)
         members.sort()
-        new = np.full(len(self.named), -1)
+        new = np.full(self.size, -1)
         new[[own[0] for own in members]] = np.arange(len(members))
         kept = new[of] >= 0
+        every = [[self._candidate(number) for number in own] for own in members]
         return Candidates(
-            tuple(self.named[own[0]] for own in members),
-            tuple(self._others(own) for own in members),
-            pair[kept],
-            new[of[kept]],
+            tuple(own[0] for own in every), tuple(tuple(own[1:]) for own in every), pair[kept], new[of[kept]]
         )
 
-    def _others(self, members: list[int]) -> tuple[ComponentRef, ...]:
-        first, *others = (self.named[number] for number in members)
-        return tuple(
-            dict.fromkeys(one.component for one in others if one.component != first.component and not one.is_scope)
-        )
+    def _candidate(self, code: int) -> Candidate:
+        block = next(block for block in self._blocks if code < block.first + block.count)
+        number = code - block.first
+        return Candidate(block.component(number), block.kind, block.direction, number)
 
 
-def candidates_of(pairs: MeasuredHostPairs, placement: Placement, routes: Routes | None) -> Candidates:
+def named(kind: ComponentKind, names: Sequence[str]) -> tuple[int, Callable[[int], ComponentRef]]:
+    """Return the number of components with these names, and the component of each position."""
+    return len(names), lambda number: ComponentRef.of(kind, names[number])
+
+
+def candidates_of(pairs: MeasuredHostPairs, placement: Placement, routes: Routes | None) -> CandidateBuilder:
     """Return hosts, cables, paths between switches, all links of a switch, switches, and all pairs of a scope."""
     builder = CandidateBuilder()
     every = np.arange(pairs.weight.size)
-    for end in (0, 1):
-        builder.entries.append((every, pairs.hosts[:, end]))
-    builder.named = [Candidate(ComponentRef.of("host", name), "host") for name in placement.hosts]
+    builder.add("host", *named("host", placement.hosts), np.tile(every, 2), pairs.hosts.T.ravel())
     if not placement.switches:
-        return builder.candidates(every.size)
+        return builder
     links = _links(pairs, placement, routes)
     if routes is not None:
         pair, link = links
-        cables = [routes.cable_component(number) for number in range(len(routes.ends))]
-        builder.add("cable", cables[::2], pair, link // 2)
-        builder.add("cable", cables, pair, link)  # one direction of the cable
+        count = len(routes.ends)
+        builder.add("cable", count, routes.cable_component, pair, link - link % 2)
+        builder.add("cable", count, routes.cable_component, pair, link)  # one direction of the cable
     _add_paths(builder, pairs, placement)
-    _add_switches(builder, pairs, placement, routes, links)
-    return builder.candidates(every.size)
+    add_switches(builder, pairs.switches, placement, routes, links)
+    return builder
 
 
 def _add_paths(builder: CandidateBuilder, pairs: MeasuredHostPairs, placement: Placement) -> None:
@@ -165,14 +210,14 @@ def _add_paths(builder: CandidateBuilder, pairs: MeasuredHostPairs, placement: P
     far = np.flatnonzero((here >= 0) & (here != there))
     size = len(placement.switches)
     known, code = np.unique(here[far] * size + there[far], return_inverse=True)
-    builder.add("path", [_path(one, placement) for one in known.tolist()], far, code.ravel())
+    builder.add("path", known.size, lambda number: _path(int(known[number]), placement), far, code.ravel())
     ends = np.concatenate([pairs.switches[far, end] for end in (0, 1)])
     exits = [ComponentRef.of("route", name, Endpoint()) for name in placement.switches]
-    builder.add("exits", exits, np.tile(far, 2), ends)
-    builder.add("scope", [BETWEEN_SWITCHES], far, np.zeros(far.size, np.int64))
+    builder.add("exits", size, exits.__getitem__, np.tile(far, 2), ends)
+    builder.add("scope", 1, lambda _: BETWEEN_SWITCHES, far, np.zeros(far.size, np.int64))
     groups = placement.group[pairs.ranks[far]]
     apart = far[(groups[:, 0] != groups[:, 1]) & (groups >= 0).all(axis=1)]
-    builder.add("scope", [BETWEEN_GROUPS], apart, np.zeros(apart.size, np.int64))
+    builder.add("scope", 1, lambda _: BETWEEN_GROUPS, apart, np.zeros(apart.size, np.int64))
 
 
 def _path(code: int, placement: Placement) -> ComponentRef:
@@ -180,24 +225,38 @@ def _path(code: int, placement: Placement) -> ComponentRef:
     return ComponentRef.of("route", *(placement.switches[end] for end in divmod(code, len(placement.switches))))
 
 
-def _add_switches(
+def add_switches(
     builder: CandidateBuilder,
-    pairs: MeasuredHostPairs,
+    switches: Codes,
     placement: Placement,
     routes: Routes | None,
     links: tuple[Codes, Codes],
 ) -> None:
-    """Add each switch with all pairs that begin or end on it, or cross one of its links."""
-    names = list(placement.switches if routes is None else routes.switches)
+    """Add each switch with all pairs that begin or end on it, or cross one of its links.
+
+    Parameters
+    ----------
+    builder
+        Collector of candidates.
+    switches
+        (u, 2) switches of the pairs, -1 where unknown.
+    placement
+        Names of the switches.
+    routes
+        Links between switches; None if no cables are known.
+    links
+        Flat lists: pair, and directed link that it crosses.
+    """
+    names = placement.switches if routes is None else routes.switches
     code = codes_of(placement.switches, {name: number for number, name in enumerate(names)}).astype(np.int64)
-    ends = np.where(pairs.switches >= 0, code[pairs.switches], -1)
-    every = np.arange(pairs.weight.size)
+    ends = np.where(switches >= 0, code[switches], -1)
+    every = np.arange(len(switches))
     entries = [(every, ends[:, end]) for end in (0, 1)]
     if routes is not None:
         pair, link = links
         entries += [(pair, routes.ends[link, end].astype(np.int64)) for end in (0, 1)]
     pair, of = (np.concatenate(column) for column in zip(*entries, strict=True))
-    builder.add("switch", [ComponentRef.of("switch", name) for name in names], pair, of)
+    builder.add("switch", *named("switch", names), pair, of)
 
 
 def _links(pairs: MeasuredHostPairs, placement: Placement, routes: Routes | None) -> tuple[Codes, Codes]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal, Protocol
+
 import numpy as np
 
 from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.segments import Segments
-from fablint.analyse.detect.lateness.late_pairs import BETWEEN_SWITCHES, Candidate, CandidateBuilder, Candidates
+from fablint.analyse.detect.lateness.late_pairs import BETWEEN_SWITCHES, CandidateBuilder, add_switches, named
 from fablint.model import ComponentRef, Direction, Placement
 from fablint.topology.routed_placement import links_crossed
 from fablint.topology.routing import Routes
@@ -14,41 +17,74 @@ from fablint.topology.routing import Routes
 SIDES: tuple[tuple[int, Direction], ...] = ((0, "tx"), (1, "rx"))
 
 
-def directed_candidates(segments: Segments, placement: Placement, routes: Routes | None) -> Candidates:
+class DirectedPairs(Protocol):
+    """Directed pairs of hosts: (u, 2) sender and receiver."""
+
+    @property
+    def hosts(self) -> Codes:
+        """Hosts."""
+        ...
+
+    @property
+    def ranks(self) -> Codes:
+        """One rank of each host."""
+        ...
+
+    @property
+    def switches(self) -> Codes:
+        """Switches, -1 where unknown."""
+        ...
+
+
+def directed_candidates(pairs: DirectedPairs, placement: Placement, routes: Routes | None) -> CandidateBuilder:
     """Return hosts as senders, as receivers, and as both; links and cables, paths between switches, and switches."""
     builder = CandidateBuilder()
-    every = np.arange(len(segments.hosts))
-    for side, direction in SIDES:
-        first = len(builder.named)
-        builder.entries.append((every, segments.hosts[:, side] + first))
-        builder.named += [Candidate(ComponentRef.of("host", name), "host", direction) for name in placement.hosts]
-    both = len(builder.named)
-    builder.entries += [(every, segments.hosts[:, side] + both) for side, _ in SIDES]
-    builder.named += [Candidate(ComponentRef.of("host", name), "host", "both") for name in placement.hosts]
+    add_ends(builder, "host", placement.hosts, pairs.hosts)
     if placement.switches:
+        links = np.zeros(0, np.int64), np.zeros(0, np.int64)
         if routes is not None:
-            pair, link = _links(segments, placement, routes)
-            links = range(len(routes.ends))
-            builder.add("cable", [routes.component(number) for number in links], pair, link)
-            builder.add("cable", [routes.cable_component(number) for number in links[::2]], pair, link // 2)
-        _add_paths(builder, segments, placement)
-        _add_switches(builder, segments, placement)
-    return builder.candidates(every.size)
+            pair, link = links = _links(pairs, placement, routes)
+            count = len(routes.ends)
+            builder.add("cable", count, routes.component, pair, link)
+            builder.add("cable", count, routes.cable_component, pair, link - link % 2)
+        _add_paths(builder, pairs, placement)
+        add_switches(builder, pairs.switches, placement, routes, links)
+    return builder
 
 
-def _links(segments: Segments, placement: Placement, routes: Routes) -> tuple[Codes, Codes]:
-    """Return flat lists: pair, and directed link that its segments cross; empty if no path is known."""
+def add_ends(builder: CandidateBuilder, kind: Literal["host", "nic"], names: Sequence[str], ends: Codes) -> None:
+    """Add hosts or NICs as senders, as receivers, and as both.
+
+    Parameters
+    ----------
+    builder
+        Collector of candidates.
+    kind
+        Kind of the components.
+    names
+        Name of each component.
+    ends
+        (u, 2) code of the sender and of the receiver.
+    """
+    every = np.arange(len(ends))
+    for side, direction in SIDES:
+        builder.add(kind, *named(kind, names), every, ends[:, side], direction)
+    builder.add(kind, *named(kind, names), np.tile(every, 2), ends.T.ravel(), "both")
+
+
+def _links(pairs: DirectedPairs, placement: Placement, routes: Routes) -> tuple[Codes, Codes]:
+    """Return flat lists: pair, and directed link that its messages cross; empty if no path is known."""
     nothing = np.zeros(0, np.int64)
     if not len(routes.ends) or routes.routing.kind in ("adaptive", "ecmp"):
         return nothing, nothing
-    here, there = segments.switches.T
-    pair, link = links_crossed(routes, here, there, placement.location[segments.ranks[:, 1]], placement.switches)
+    here, there = pairs.switches.T
+    pair, link = links_crossed(routes, here, there, placement.location[pairs.ranks[:, 1]], placement.switches)
     return pair.astype(np.int64), link.astype(np.int64)
 
 
-def _add_paths(builder: CandidateBuilder, segments: Segments, placement: Placement) -> None:
+def _add_paths(builder: CandidateBuilder, pairs: DirectedPairs, placement: Placement) -> None:
     """Add paths from one switch to another, and all pairs on several switches."""
-    here, there = segments.switches.T
+    here, there = pairs.switches.T
     far = np.flatnonzero((here >= 0) & (there >= 0) & (here != there))
     size = len(placement.switches)
     for directed, a, b in (
@@ -56,14 +92,12 @@ def _add_paths(builder: CandidateBuilder, segments: Segments, placement: Placeme
         (False, np.minimum(here, there)[far], np.maximum(here, there)[far]),
     ):
         known, code = np.unique(a * size + b, return_inverse=True)
-        ends = [[placement.switches[end] for end in divmod(one, size)] for one in known.tolist()]
-        paths = [ComponentRef.of("route", *names, directed=directed) for names in ends]
-        builder.add("path", paths, far, code.ravel())
-    builder.add("scope", [BETWEEN_SWITCHES], far, np.zeros(far.size, np.int64))
+        paths = [tuple(placement.switches[end] for end in divmod(one, size)) for one in known.tolist()]
+        component = partial(_path, paths, directed)
+        builder.add("path", known.size, component, far, code.ravel())
+    builder.add("scope", 1, lambda _: BETWEEN_SWITCHES, far, np.zeros(far.size, np.int64))
 
 
-def _add_switches(builder: CandidateBuilder, segments: Segments, placement: Placement) -> None:
-    """Add each switch with all pairs that begin or end on it."""
-    every = np.arange(len(segments.hosts))
-    switches = [ComponentRef.of("switch", name) for name in placement.switches]
-    builder.add("switch", switches, np.tile(every, 2), segments.switches.T.ravel())
+def _path(paths: Sequence[tuple[str, ...]], directed: bool, number: int) -> ComponentRef:
+    """Return a path between two switches."""
+    return ComponentRef.of("route", *paths[number], directed=directed)

@@ -43,12 +43,12 @@ def slow_routes(
     both: dict[tuple[int, int], tuple[SlowPair, ViewResult]] = {}
     one_way: dict[tuple[int, int], tuple[SlowPair, ViewResult]] = {}
     for view in views:
-        hosts_of_strata = {stratum.host for stratum in view.unexplained}
+        hosts_of_shares = {share.candidate.number for share in view.shares if share.candidate.kind == "host"}
         for pair in view.slow_pairs:
             a, b = (int(placement.host[rank]) for rank in pair.ranks)
             if a in reported or b in reported or placement.oversubscribed[[a, b]].any() or pair.loss < 0:
                 continue
-            if _is_moment_of_load(pair) or (pair.once and not hosts_of_strata.isdisjoint((a, b))):
+            if _is_moment_of_load(pair) or (pair.once and not hosts_of_shares.isdisjoint((a, b))):
                 continue
             known, ends = (one_way, (a, b)) if pair.one_way else (both, ends_of(pair.ranks, placement))
             if not pair.one_way and ends in repeated:

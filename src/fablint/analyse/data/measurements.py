@@ -1,0 +1,92 @@
+"""Every time that was taken of the cells of a view: repeats and retests, none replaced by a better one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from fablint.analyse.data.pair_matrix import Cells, Codes, Values
+from fablint.analyse.data.robust_stats import Floats
+from fablint.model import Row
+
+
+@dataclass(frozen=True)
+class SingleTimes:
+    """Single measurements, several of one cell."""
+
+    cell: Codes  # (k,) position of the cell of each
+    seconds: Floats  # (k,)
+    started: Floats  # (k,) s since the start of the run, NaN where unknown
+
+    def joined(self, other: Self) -> SingleTimes:
+        """Return these measurements and others of the same cells."""
+        mine, others = (vars(one).values() for one in (self, other))
+        return SingleTimes(*(np.concatenate(arrays) for arrays in zip(mine, others, strict=True)))
+
+
+@dataclass(frozen=True)
+class RepeatedCells:
+    """Cells that were measured again by themselves."""
+
+    cells: Cells
+    seconds: Floats  # (k,)
+    started: Floats  # (k,) s, NaN where unknown
+
+
+@dataclass(frozen=True)
+class TimesTaken:
+    """Times of a view before one value per cell was chosen.
+
+    Attributes
+    ----------
+    seconds
+        (r, n, m) s, each repeat of each cell; NaN where it was not measured.
+    started
+        (r, n, m) s, when each began; None: unknown.
+    retests
+        Cells that were measured again.
+    """
+
+    seconds: Values
+    started: Floats | None
+    retests: Sequence[RepeatedCells] = ()
+
+    def of(self, cells: Cells) -> SingleTimes:
+        """Return all measurements of these (k,) different cells."""
+        seconds = self.seconds[:, cells[0], cells[1]].astype(np.float64)
+        started = np.full(seconds.shape, np.nan) if self.started is None else self.started[:, cells[0], cells[1]]
+        repeat, cell = np.nonzero(~np.isnan(seconds))
+        found = SingleTimes(cell, seconds[repeat, cell], started[repeat, cell])
+        width = self.seconds.shape[2]
+        key = cells[0].astype(np.int64) * width + cells[1]
+        order = np.argsort(key, kind="stable")
+        for again in self.retests:
+            wanted = again.cells[0].astype(np.int64) * width + again.cells[1]
+            at = np.minimum(np.searchsorted(key[order], wanted), max(key.size - 1, 0))
+            known = key[order][at] == wanted if key.size else np.zeros(wanted.size, dtype=bool)
+            found = found.joined(SingleTimes(order[at[known]], again.seconds[known], again.started[known]))
+        return found
+
+    def turned(self, partner: Codes | None) -> TimesTaken:
+        """Return the same times with each cell at the other end of its pair.
+
+        `partner` has the (n, m) partners of a list of rounds, -1 where idle; None: a matrix.
+        """
+        if partner is None:
+            matrix = [None if values is None else values.swapaxes(1, 2) for values in (self.seconds, self.started)]
+            retests = [RepeatedCells(one.cells[::-1], one.seconds, one.started) for one in self.retests]
+            return TimesTaken(matrix[0], matrix[1], retests)  # type: ignore[arg-type]
+        rows, columns = np.maximum(partner, 0), np.arange(partner.shape[1])
+        lists = [None if values is None else values[:, rows, columns] for values in (self.seconds, self.started)]
+        retests = [RepeatedCells((partner[one.cells], one.cells[1]), one.seconds, one.started) for one in self.retests]
+        return TimesTaken(np.where(partner < 0, np.float32(np.nan), lists[0]), lists[1], retests)  # type: ignore[arg-type]
+
+
+def repeats_of(row: Row, size: int, statistic: str) -> tuple[Values, Floats | None]:
+    """Return the (r, n, m) times of a matrix in s, and when each began in s; None: unknown."""
+    values = np.asarray(row.arrays[f"time_{statistic}"][:, :, :, row.sizes.index(size)])
+    started = np.asarray(row.arrays["started"][:]) if "started" in row.arrays else None
+    return values, started if started is None or started.shape == values.shape else None

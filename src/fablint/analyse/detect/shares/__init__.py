@@ -1,0 +1,1 @@
+"""Components that are slow for a share of the time, by single measurements."""

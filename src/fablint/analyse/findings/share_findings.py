@@ -1,0 +1,91 @@
+"""Components that may be slow for a share of the time, and slow pairs that no component explains, as findings.
+
+A component that was slow in one period only, and fast after it, is NOT JUDGED: load of that period looks the same. One
+whose unrelated pairs were slow at the same times is CONFOUNDED. All others are SUSPECT, and never a pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from fablint.analyse.detect.shares.slow_shares import SlowShare
+from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.findings.detection_text import detection_evidence, relative, seen_in
+from fablint.analyse.phrasing import next_step
+from fablint.model import ComponentRef, Finding, Placement, State
+from fablint.model.component import cause
+from fablint.model.verdict import Action, advise, seen
+
+ENDED = frozenset({"until", "between"})  # times of slowness after which the component was fast
+
+
+def slow_shares(views: Sequence[ViewResult], placement: Placement, known: Sequence[Finding]) -> list[Finding]:
+    """Return one finding for each component that no other finding (`known`) is about."""
+    named = {component for finding in known for component in finding.components}
+    hosts = {host for finding in known if finding.component in ("host", "nic") for host in finding.hosts}
+    findings: dict[ComponentRef, Finding] = {}
+    for view in views:
+        for share in view.shares:
+            component = share.detection.component()
+            ends = set(component.hosts)
+            codes = [code for code, host in enumerate(placement.hosts) if host in ends]
+            if component not in named and not ends & hosts and not placement.oversubscribed[codes].any():
+                findings.setdefault(component, _finding(view, share))
+    return list(findings.values())
+
+
+def _finding(view: ViewResult, share: SlowShare) -> Finding:
+    case, when, same_time = share.detection, share.when, share.evidence.explained_by
+    component = case.component()
+    has_ended = when is not None and when.kind in ENDED
+    times = [when.evidence] if when is not None and when.kind != "now and then" else []
+    if has_ended:
+        times.append(seen("period_of_load"))
+    elif same_time is not None:
+        times.append(seen("others_slow_then", others=same_time.share))
+    is_explained = same_time is not None and not has_ended
+    state = State.NOT_JUDGED if has_ended else State.CONFOUNDED if is_explained else State.SUSPECT
+    lower, middle, upper = (relative(loss, view.quantity) for loss in case.loss)
+    return Finding(
+        state=state,
+        components=(component,),
+        direction=share.candidate.direction if component.kind in ("host", "nic") else None,
+        quantity=view.quantity,
+        effect=middle,
+        interval=(min(lower, upper), max(lower, upper)),
+        log10_e=round(case.log_e / math.log(10), 1),
+        evidence=(*detection_evidence(view, case), *times, *(share.doubts if state is State.SUSPECT else ())),
+        ambiguity_group=(
+            *case.ambiguity_group.references,
+            *((cause("another load at that time"),) if is_explained else ()),
+        ),
+        next_step=_next_step(share, component),
+    )
+
+
+def _next_step(share: SlowShare, component: ComponentRef) -> tuple[Action, ...]:
+    kind = share.candidate.kind
+    if kind == "exits":
+        return advise("read_exit_drops", ComponentRef.of("switch", component.ends[0]))
+    return advise("measure_component", component) if kind in ("host", "nic") else next_step(component)
+
+
+def second_modes(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:
+    """Return one finding if the slow pairs that nothing explains are a second mode of the pairs of a view."""
+    modes = [(view, view.second_mode) for view in views if view.second_mode is not None]
+    if len(placement.hosts) == 1 or not modes:
+        return []
+    view, mode = modes[0]
+    component = ComponentRef(kind="route", title="pairs of hosts")
+    share = {"slow": mode.slow, "pairs": mode.pairs, "share": mode.slow / mode.pairs}
+    return [
+        Finding(
+            state=State.SUSPECT,
+            components=(component,),
+            quantity=view.quantity,
+            effect=relative(mode.loss, view.quantity),
+            evidence=(seen_in(view, "unexplained_pairs", **share),),
+            next_step=next_step(component),
+        )
+    ]

@@ -130,7 +130,7 @@ class Fitness:
     def remedy(self, result: Result) -> str:
         """What to do about a result: about its cause, where another check reports that of the same part."""
         rule, reporting = self.rules[result.check], self._reporting.get((result.host, result.target), ())
-        return self.rules[next((check for check in rule.follows if check in reporting), rule.id)].remedy
+        return self.rules[next((check for check in rule.follows if check in reporting), result.check)].remedy
 
     @cached_property
     def _reporting(self) -> Mapping[tuple[str, str], set[str]]:

@@ -80,7 +80,7 @@ class Exclusions:
     def include(self, diagnosis: Diagnosis, run: Run) -> list[str]:
         """End the exclusion of hosts that a diagnosis without `open_findings` calls healthy, and return these hosts."""
         findings = diagnosis.verdict.findings
-        hosts = [host for host in self.levels if _is_healthy(self.by_host[host].name, findings)]
+        hosts = [host for host in self.levels if _is_healthy(self.by_host[host].name, findings, run)]
         for host in hosts:
             at_times = _is_measured_again(self.by_host[host].name, run)
             self.by_host[host] = replace(self.by_host[host], included=True, at_times=at_times)
@@ -116,9 +116,10 @@ def _is_reported(host: str, findings: Iterable[Finding]) -> bool:
     )
 
 
-def _is_healthy(host: str, findings: Sequence[Finding]) -> bool:
+def _is_healthy(host: str, findings: Sequence[Finding], run: Run) -> bool:
+    """Return whether a host is OK, or was measured again and is in no finding about a fault: it was slow before."""
     is_ok = any(one.state is State.OK and one.component in ("host", "nic") and host in one.hosts for one in findings)
-    return is_ok and not _is_reported(host, findings)
+    return (is_ok or _is_measured_again(host, run)) and not _is_reported(host, findings)
 
 
 def _has_faulty_switch(switch: str, diagnosis: Diagnosis) -> bool:

@@ -84,8 +84,9 @@ def missing_on(bed: Cluster, nodes: Sequence[str], folder: Path) -> Messages:
 
 
 def test_a_host_that_misses_a_name(bed: Cluster, tmp_path: Path) -> None:
-    assert missing_on(bed, ["nid001000"], tmp_path) == [
-        ("net.dns.peers", "nid001000", "WARN", "does not find nid001002-hsn0 (10.150.0.13), which others find")
+    """A host looks up the names of those that it pings."""
+    assert missing_on(bed, ["nid001003"], tmp_path) == [
+        ("net.dns.peers", "nid001003", "WARN", "does not find nid001002-hsn0 (10.150.0.13), which others find")
     ]
 
 

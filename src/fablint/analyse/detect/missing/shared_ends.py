@@ -33,7 +33,7 @@ Source = Callable[[], Iterable[Cells]]
 
 @dataclass(frozen=True)
 class CandidateType:
-    """CandidateType of one type: the ends of a type as senders (side 0) or receivers (1), or ordered pairs of them (2).
+    """Candidates of one type: the ends of a type as senders (side 0) or receivers (1), or ordered pairs of them (2).
 
     `outward` ones have only the cells that leave or enter them.
     """

@@ -25,7 +25,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class SlowMeasurements:
-    """SingleTimes of a view that no detection explains, between hosts.
+    """Measurements of a view that no detection explains, between hosts.
 
     Attributes
     ----------

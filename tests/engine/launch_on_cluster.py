@@ -30,6 +30,7 @@ from fablint.system import System
 from fablint.workflows.benchmark import read_plan
 
 WITHOUT_MPI = "without-mpi-"
+MOST_STALLS = 2  # after the first one
 
 
 @dataclass
@@ -56,9 +57,10 @@ def main(launcher: str, places: str, output: str, row: str, *options: str) -> No
     plan = replace(read_plan(row, sum(slot.ranks for slot in slots), "row"), slots=slots)
     for attempt in range(5):
         outcome = run_on_first(system, notes, launchers, engine, plan, path, options=EngineOptions(options))
-        stalled = outcome.error.startswith("the ranks did not start")  # which takes a minute
-        # Slurm's PMIx and Debian's Open MPI crash or stall at the start now and then, with any program.
-        if launcher != "srun" or (path / "zarr.json").exists() or (stalled and attempt):
+        # Slurm's PMIx and Debian's Open MPI crash or stall at the start now and then, with any program. A stall takes a
+        # minute.
+        stalled = outcome.error.startswith("the ranks did not start")
+        if launcher != "srun" or (path / "zarr.json").exists() or (stalled and attempt >= MOST_STALLS):
             break
     run = read_run(path) if (path / "zarr.json").exists() else None
     attributes = run.attributes if run else {}

@@ -58,7 +58,7 @@ class Bed:
             cwd=path.parent,
         )
 
-    def end(self, process: subprocess.Popen[str], limit_s: float = 120) -> dict[str, Any]:
+    def end(self, process: subprocess.Popen[str], limit_s: float = 240) -> dict[str, Any]:
         output, errors = process.communicate(timeout=limit_s)
         assert output.startswith("{"), output + errors
         said: dict[str, Any] = json.loads(output)
@@ -73,7 +73,7 @@ class Bed:
             assert process.poll() is None, process.communicate()
             return any(chunk.read_bytes().strip(b"\0") for chunk in count.glob("c.*"))
 
-        wait_until(measures, "measuring", 150)  # the driver gives up before, and says why
+        wait_until(measures, "measuring", 240)  # the driver gives up before, and says why
         return process
 
 

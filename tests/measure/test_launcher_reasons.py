@@ -75,6 +75,9 @@ WARNINGS = [
     "Warning: Permanently added 'n7,10.0.0.7' (ED25519) to the list of known hosts.",
     "WARNING: local probe returned unhandled shell:fish assuming bash",
     "slurmstepd: error: couldn't chdir to `/home/x': No such file or directory: going to /tmp instead",
+    "srun: cluster configuration lacks support for cpu binding",
+    "srun: job 4711 has been allocated resources",
+    "salloc: Nodes nid[001000-001003] are ready for job",
 ]
 
 

@@ -27,7 +27,9 @@ _REASONS = tuple(
 # Less informative than the death of a rank that was killed.
 _CRASHES = tuple(map(re.compile, (r"\] Signal: |EXIT STRING: ", r"Fatal error in ", r"PMIX ERROR|PMIX_ERR")))
 _NOISE = re.compile(
-    r"\bwarning: |more process(es)? ha(s|ve) sent help message|Set MCA parameter|couldn't chdir to", re.IGNORECASE
+    r"\bwarning: |more process(es)? ha(s|ve) sent help message|Set MCA parameter|couldn't chdir to"
+    r"|lacks support for cpu binding|job \d+ has been allocated resources|^(srun|salloc): Nodes \S+ are ready for job",
+    re.IGNORECASE,
 )
 _CONSEQUENCE = re.compile(
     r"Primary job|a non-zero exit code|BAD TERMINATION|CLEANING UP|YOU CAN IGNORE|It looks like \S+ failed"

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
 import fablint
+from fablint.model.arrays import Codes, Floats
 
 IMAGES = Path(__file__).parent / "images"
 HOSTS_PER_SWITCH = 8
@@ -28,9 +28,6 @@ SHIFT = 0.05  # smallest fault beyond the tolerance
 CLIP = 2.5  # nats
 LIMIT = float(np.log(3 * (64 + 8 + 28) * 2 / (0.55 * 0.01)))  # nats, see "Threshold" on the page
 GREY, BLUE, RED, GREEN = "#8a8f98", "#2563b0", "#c0392b", "#2e7d4f"
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

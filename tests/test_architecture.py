@@ -150,3 +150,9 @@ def test_no_other_module_takes_a_host_name_apart():
                 found.add(name)
     found = {name for name in found if not name.startswith("snapshot/agent/")}
     assert found == {*OTHER_TEXTS, "model/host_name.py"}
+
+
+def test_types_of_arrays_stand_in_one_module() -> None:
+    """No other module defines or spells one: `model/arrays.py` has them with dtype and shape."""
+    modules = [path for path in modules_of_package() if path.name != "arrays.py"]
+    assert [path.as_posix() for path in modules if "NDArray" in (ROOT / path).read_text(encoding="utf-8")] == []

@@ -14,14 +14,13 @@ from itertools import pairwise
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse import diagnose
 from fablint.discover.assumed_cables import add_assumed_cables
 from fablint.model import Cable, Finding, Routing, Row, Run, State, Switch, Topology
+from fablint.model.arrays import Codes, Floats
 from finding_cases import group
 
-Floats = npt.NDArray[np.float64]
 Layout = Literal["matrix", "list"]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 NEAR_S, FAR_S = 1.5e-6, 2.2e-6  # of a message on one switch, and between two
@@ -151,7 +150,7 @@ class LossyFabric:
         about = {"format": 1, "state": "complete", "rows": ["latency"], "ranks": n, "hosts": self.names}
         return Run(None, {**about, "rank_host": host.tolist()}, (row,))
 
-    def _times(self, src: npt.NDArray[np.int64], dst: npt.NDArray[np.int64], random: np.random.Generator) -> Floats:
+    def _times(self, src: Codes, dst: Codes, random: np.random.Generator) -> Floats:
         """(k, messages) s."""
         near = src // self.hosts == dst // self.hosts
         times = np.where(near, NEAR_S, FAR_S)[:, None] * self.noise(random, (src.size, self.messages))
@@ -185,13 +184,13 @@ def named(findings: list[Finding]) -> set[str]:
     return {name for finding in findings for name in (finding.name, *group(finding))}
 
 
-def _placed(shape: tuple[int, ...], at: tuple[npt.NDArray[np.int64], ...], values: Floats, kind: type) -> np.ndarray:
+def _placed(shape: tuple[int, ...], at: tuple[Codes, ...], values: Floats, kind: type) -> np.ndarray:
     array = np.full(shape, np.nan, kind)
     array[at] = values
     return array
 
 
-def _rounds(n: int, random: np.random.Generator, some: int | None) -> npt.NDArray[np.int64]:
+def _rounds(n: int, random: np.random.Generator, some: int | None) -> Codes:
     """(rounds, n // 2, 2) matchings: of all pairs as a round robin, or some at random."""
     order = random.permutation(n)
     if some is not None:

@@ -16,8 +16,8 @@ from fablint.errors import UsageError
 
 if TYPE_CHECKING:
     from fablint.model import Run
+    from fablint.model.arrays import RankPairs
     from fablint.simulate import Fabric, SimulatedFabric, SimulatedRow, TrueFault
-    from fablint.simulate.rounds import Pairs
 
 KINDS = ("fat-tree", "dragonfly", "torus", "mesh")  # those of fablint.simulate.fabrics.KINDS, which imports numpy
 ROUTINGS = ("d-mod-k", "ecmp", "adaptive", "shortest", "tables")
@@ -122,7 +122,7 @@ def _fabric(request: SimulationRequest) -> Fabric:
     return multi_rail(rerouted(request.kind, built, request.routing, request.minimal_share), request.rails)
 
 
-def _rounds(fabric: Fabric, request: SimulationRequest) -> list[Pairs] | None:
+def _rounds(fabric: Fabric, request: SimulationRequest) -> list[RankPairs] | None:
     """Return the rounds that a check would measure, None for all pairs."""
     from fablint.model import Scope
     from fablint.plan.schedule.stratified import stratified_rounds
@@ -141,7 +141,7 @@ def _rounds(fabric: Fabric, request: SimulationRequest) -> list[Pairs] | None:
     return stratified_rounds(RoutedPlacement.on_routes(hosts, fabric.topology, nics), request.seed, counts)
 
 
-def _broken(fabric: Fabric, rounds: list[Pairs] | None, request: SimulationRequest) -> SimulatedFabric:
+def _broken(fabric: Fabric, rounds: list[RankPairs] | None, request: SimulationRequest) -> SimulatedFabric:
     """Return the fabric with the named faults and random faults, each in components that no other fault is in."""
     import numpy as np
 

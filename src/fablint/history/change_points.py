@@ -16,15 +16,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from fablint.model.arrays import Codes, Floats
 
 CHANCE = 0.05  # largest p; at most 1 % of series of independent values, whatever their distribution, and 2 % of series
 # whose consecutive values have a correlation of 0.5, have a change point (tests/history/test_change_points.py)
 LEAST_RUNS = 5  # of a part
 _BLOCK = 10  # values in which consecutive ranks are compared: few blocks contain a change point
-
-Values = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class ChangePoint:
         return self.after / self.before - 1.0
 
 
-def change_points(values: Values, chance: float = CHANCE) -> list[ChangePoint]:
+def change_points(values: Floats, chance: float = CHANCE) -> list[ChangePoint]:
     """Return the change points of (n,) values in order; none in fewer than 2 `LEAST_RUNS` values."""
     edges = sorted(_divided(values, 0, values.size, chance))
     ends = [0, *(edge for edge, _ in edges), values.size]
@@ -52,7 +50,7 @@ def change_points(values: Values, chance: float = CHANCE) -> list[ChangePoint]:
     ]
 
 
-def _divided(values: Values, first: int, end: int, chance: float) -> list[tuple[int, float]]:
+def _divided(values: Floats, first: int, end: int, chance: float) -> list[tuple[int, float]]:
     """Return index and probability of each change point between two indices."""
     intervals = list(_intervals(end - first))
     if not intervals:
@@ -67,7 +65,7 @@ def _divided(values: Values, first: int, end: int, chance: float) -> list[tuple[
     return [(edge, p), *_divided(values, first, edge, chance / 2), *_divided(values, edge, end, chance / 2)]
 
 
-def _intervals(n: int) -> Iterator[tuple[int, Indices]]:
+def _intervals(n: int) -> Iterator[tuple[int, Codes]]:
     """Yield the length and the first indices of intervals: the whole, and half the length again and again.
 
     Intervals of one length begin half a length after each other.
@@ -78,7 +76,7 @@ def _intervals(n: int) -> Iterator[tuple[int, Indices]]:
         length, parts = length // 2, 2 * parts
 
 
-def _strongest(values: Values, length: int, starts: Indices, independent: float) -> tuple[float, int, int]:
+def _strongest(values: Floats, length: int, starts: Codes, independent: float) -> tuple[float, int, int]:
     """Test intervals of one length.
 
     Returns
@@ -95,7 +93,7 @@ def _strongest(values: Values, length: int, starts: Indices, independent: float)
     return min(1.0, 2.0 * float(np.exp(-exponent))), int(at) + LEAST_RUNS, int(starts[interval])
 
 
-def _ranks(rows: Values) -> Values:
+def _ranks(rows: Floats) -> Floats:
     """Return the ranks from 1 within each row of (m, n) values; equal values have the mean of their ranks.
 
     scipy.stats, which has the same function, takes longer to import than the history to read.
@@ -112,7 +110,7 @@ def _ranks(rows: Values) -> Values:
     return np.asarray(ranks - np.arange(rows.shape[0])[:, None] * rows.shape[1] + 1)
 
 
-def _independent_share(values: Values) -> float:
+def _independent_share(values: Floats) -> float:
     """Return (1 - c) / (1 + c) for the correlation c >= 0 of consecutive ranks, within blocks of more than 4 values.
 
     The correlation within blocks of m values, r, is too low: E(r) = c - (1 + 3 c) / (m - 1) (M. G. Kendall, Biometrika

@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import SCOPES, Diagnosis, Placement, Row, Run, State
+from fablint.model.arrays import Codes, Floats
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.figures.pair_metrics import PairMetrics, figures_of, joined, quotable
 
@@ -104,9 +104,7 @@ def _figures(run: Run, placement: Placement) -> Iterator[Figure]:
         yield from _of_groups("host", run.hosts, measured, ends, np.tile(pairs.value[between], 2))
 
 
-def _of_groups(
-    kind: Kind, names: Any, metric: Metric, group: npt.NDArray[np.integer], value: npt.NDArray[np.float64]
-) -> Iterator[Figure]:
+def _of_groups(kind: Kind, names: Any, metric: Metric, group: Codes, value: Floats) -> Iterator[Figure]:
     grouped = GroupedValues.of(value, group, len(names))
     ranks = [np.rint(share * (grouped.count - 1)).astype(np.int64) for share in QUANTILES]
     columns = np.stack([grouped.at(rank) for rank in ranks], axis=1)

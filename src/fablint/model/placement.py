@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.run import Run
 from fablint.model.topology import SCOPES, Scope, Topology
 
@@ -37,9 +37,9 @@ class Placement:
     nic: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) index into `nics`; -1: not known
     gpus: tuple[str, ...] = ()  # HOST/GPU
     gpu: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) index into `gpus`; -1: not known
-    oversubscribed: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))  # (hosts,) ranks > CPUs
+    oversubscribed: Mask = field(default_factory=lambda: np.empty(0, bool))  # (hosts,) ranks > CPUs
     shared_machines: bool = False  # several hosts are containers of one machine, and share its CPUs
-    line_rate: npt.NDArray[np.float64] | None = None  # (hosts,) bytes/s that NICs negotiated; None: not known of all
+    line_rate: Floats | None = None  # (hosts,) bytes/s that NICs negotiated; None: not known of all
 
     @classmethod
     def of(cls, run: Run, topology: Topology | None = None) -> Self:
@@ -96,7 +96,7 @@ class Placement:
         """Number of ranks."""
         return int(self.host.size)
 
-    def scopes(self, src: np.ndarray, dst: np.ndarray) -> npt.NDArray[np.uint8]:
+    def scopes(self, src: np.ndarray, dst: np.ndarray) -> Codes:
         """Scope of the pairs (src, dst), ranks that broadcast against each other: uint8 indices into `SCOPES`."""
         far = np.where(self.group[src] == self.group[dst], _CODE[Scope.LOCAL], _CODE[Scope.GLOBAL])
         near = np.where(self.switch[src] == self.switch[dst], _CODE[Scope.EDGE], far)
@@ -104,18 +104,18 @@ class Placement:
         between = np.where(known, near, _CODE[Scope.UNKNOWN])
         return np.where(self.host[src] == self.host[dst], _CODE[Scope.INTRA_NODE], between)
 
-    def strata(self, pairs: np.ndarray) -> npt.NDArray[np.uint8]:
+    def strata(self, pairs: np.ndarray) -> Codes:
         """(k,) uint8 indices into `SCOPES` of (k, 2) pairs: edge, local or global.
 
         A host that no topology names is a switch and a group of its own: its pairs are global. Pairs within a host
         are edge.
         """
-        strata: npt.NDArray[np.uint8] = _STRATUM[self.scopes(pairs[:, 0], pairs[:, 1])]
+        strata: Codes = _STRATUM[self.scopes(pairs[:, 0], pairs[:, 1])]
         return strata
 
-    def in_stratum(self, pairs: np.ndarray, scope: Scope | None) -> npt.NDArray[np.bool_]:
+    def in_stratum(self, pairs: np.ndarray, scope: Scope | None) -> Mask:
         """(k,) whether each of (k, 2) pairs is between two hosts and in a stratum (None: in any)."""
-        apart: npt.NDArray[np.bool_] = self.host[pairs[:, 0]] != self.host[pairs[:, 1]]
+        apart: Mask = self.host[pairs[:, 0]] != self.host[pairs[:, 1]]
         return apart if scope is None else apart & (self.strata(pairs) == _CODE[scope])
 
     @cached_property
@@ -136,18 +136,18 @@ class Placement:
         return tuple(tuple(sorted(own)) for own in of_host)
 
     @cached_property
-    def switch_or_host(self) -> npt.NDArray[np.int32]:
+    def switch_or_host(self) -> Codes:
         """(n,) `switch`, with a code of its own behind those of all switches for each host without a switch."""
         return np.where(self.switch >= 0, self.switch, len(self.switches) + self.host).astype(np.int32)
 
     @cached_property
-    def nic_or_host(self) -> npt.NDArray[np.int64]:
+    def nic_or_host(self) -> Codes:
         """(n,) `nic`, with a code of its own behind those of all NICs for each host whose NICs are not known."""
         nic = self.nic if self.nic.size else np.full(self.host.size, -1)
         return np.where(nic >= 0, nic, len(self.nics) + self.host).astype(np.int64)
 
     @cached_property
-    def group_or_host(self) -> npt.NDArray[np.int32]:
+    def group_or_host(self) -> Codes:
         """(n,) `group`, with a code of its own behind those of all groups for each host without a group."""
         return np.where(self.group >= 0, self.group, len(self.groups) + self.host).astype(np.int32)
 
@@ -204,7 +204,7 @@ def _devices(hosts: Sequence[str], host: np.ndarray, devices: Sequence[str]) -> 
     return tuple(index), codes
 
 
-def _line_rates(run: Run, hosts: Sequence[str]) -> npt.NDArray[np.float64] | None:
+def _line_rates(run: Run, hosts: Sequence[str]) -> Floats | None:
     """(hosts,) bytes/s of the fastest NIC of each host."""
     nics = run.attributes.get("nics") or {}
     speeds = [
@@ -217,7 +217,7 @@ def _line_rates(run: Run, hosts: Sequence[str]) -> npt.NDArray[np.float64] | Non
     return np.array(speeds) * 1e6 / 8 if speeds and all(speed > 0 for speed in speeds) else None
 
 
-def _oversubscribed(run: Run, host: np.ndarray) -> npt.NDArray[np.bool_]:
+def _oversubscribed(run: Run, host: np.ndarray) -> Mask:
     """(hosts,) whether a host has more ranks than CPUs that these may use; all hosts when the run does not say which.
 
     Hosts that are containers of one machine share its CPUs: what `check` measures of them allows for that.

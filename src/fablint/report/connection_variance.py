@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import Row
+from fablint.model.arrays import Floats
 from fablint.report import run_facts
-
-Floats = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 FEWEST_CONNECTIONS = 2

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.errors import UsageError
 from fablint.model import ComponentKind, ComponentRef, Direction
+from fablint.model.arrays import Codes, Floats, Mask, Values
 from fablint.model.names import fold
-from fablint.simulate.simulated_fabric import LINK_BANDWIDTH, LINK_LATENCY_S, Fabric, Index
+from fablint.simulate.simulated_fabric import LINK_BANDWIDTH, LINK_LATENCY_S, Fabric
 
-Floats = npt.NDArray[np.float64]
 Kind = Literal["slow", "latency", "duplex", "lossy", "flapping", "mis-cabled", "noise"]
 
 MOST_STATES = 64  # combinations of states of flapping components in one row
@@ -122,19 +121,19 @@ class Condition:
     Arrays over links have one more element, for "no link".
     """
 
-    state: Index  # (rounds,)
+    state: Codes  # (rounds,)
     latency: Floats  # (states, links + 1) seconds that crossing the link adds
     per_byte: Floats  # (states, links + 1) seconds per byte
     duplex: Floats  # (states, links + 1) slowdown while both directions are in use
     retry_share: Floats  # (states, links + 1)
     retry_s: Floats  # (states, links + 1)
-    port_switch: Index  # (ports,) actual switch of each NIC
-    scatter: npt.NDArray[np.float32]  # (hosts,)
-    faulty: npt.NDArray[np.bool_]  # (links + 1,) links that a fault changes
+    port_switch: Codes  # (ports,) actual switch of each NIC
+    scatter: Values  # (hosts,)
+    faulty: Mask  # (links + 1,) links that a fault changes
 
 
 def condition_of(
-    fabric: Fabric, faults: Sequence[Fault], spread: npt.NDArray[np.float32], rounds: int, rng: np.random.Generator
+    fabric: Fabric, faults: Sequence[Fault], spread: Values, rounds: int, rng: np.random.Generator
 ) -> Condition:
     """Condition of a fabric with faults.
 

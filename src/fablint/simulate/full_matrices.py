@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.simulate.faults import Condition, Floats
+from fablint.model.arrays import Codes, Floats, Values
+from fablint.simulate.faults import Condition
 from fablint.simulate.messages.costs import MEMORY_BANDWIDTH, SOFTWARE_S, ActualRouting
-from fablint.simulate.messages.times import AT_ONCE, MESSAGES, Times, times
+from fablint.simulate.messages.times import AT_ONCE, MESSAGES, times
 from fablint.simulate.rounds import schedule
-from fablint.simulate.simulated_fabric import Index
 from fablint.simulate.simulated_rows import SimulatedRow, started
 
 ROW_BLOCK = 256  # ranks simulated at a time; affects the random numbers of a seed
-
-Ranks = npt.NDArray[np.int64]
 
 
 def tabulable(actual: ActualRouting) -> bool:
@@ -31,7 +28,7 @@ def matrix_arrays(
     condition: Condition,
     row: SimulatedRow,
     ranks: int,
-    scatter: Callable[[Ranks, Ranks], Times],
+    scatter: Callable[[Codes, Codes], Values],
 ) -> dict[str, Any]:
     """Arrays of a full matrix of medians; `scatter` returns the log-factors of (sources, destinations)."""
     table = _Table.of(actual, condition, both_directions=row.kernel in AT_ONCE)
@@ -60,7 +57,7 @@ def matrix_arrays(
 
 def _times_of_cells(
     row: SimulatedRow, size: int, direct: tuple[Floats, Floats], back: tuple[Floats, Floats] | None
-) -> npt.NDArray[np.floating]:
+) -> Floats | Values:
     """Times of cells; the costs of the reverse direction are a separate argument."""
     if back is None:
         return times(row.kernel, size, *direct, np.zeros(0, np.int64))
@@ -75,8 +72,8 @@ class _Table:
     actual: ActualRouting
     condition: Condition
     per_byte: Floats  # (states, links + 1) of each link, under the load of this row
-    row: Index  # (switches,)
-    column: Index  # (ports,)
+    row: Codes  # (switches,)
+    column: Codes  # (ports,)
     delays: Floats  # (states, rows, columns)
     rates: Floats
 
@@ -99,7 +96,7 @@ class _Table:
         column = np.arange(actual.fabric.ports, dtype=np.int32) if by_port else place.astype(np.int32).ravel()
         return cls(actual, condition, per_byte, row, column, delays, rates)
 
-    def costs(self, src: Ranks, dst: Ranks, state: Index) -> tuple[Floats, Floats]:
+    def costs(self, src: Codes, dst: Codes, state: Codes) -> tuple[Floats, Floats]:
         """Delay (s) and time per byte (s) of the cells (src, dst), which are broadcast against each other."""
         fabric, port_of = self.actual.fabric, self.actual.port_of_rank
         src_port, dst_port = port_of[src], port_of[dst]

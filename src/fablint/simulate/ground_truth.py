@@ -12,11 +12,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from fablint.model import ComponentRef, Direction, Row, Run
+from fablint.model.arrays import Codes
 from fablint.simulate.faults import Fault, Kind
 from fablint.simulate.messages.costs import ActualRouting
 from fablint.simulate.messages.crossings import Crossings
 from fablint.simulate.messages.times import AT_ONCE
-from fablint.simulate.rounds import Partners, all_rounds, partners_of
+from fablint.simulate.rounds import all_rounds, partners_of
 from fablint.simulate.simulated_fabric import Fabric
 
 FILE = "truth.json"
@@ -127,7 +128,7 @@ def _crossings(actual: ActualRouting, run: Run) -> Crossings | None:
     return Crossings.of(actual, partner, round_trips=round_trips)
 
 
-def _partners(row: Row, ranks: int) -> Partners | None:
+def _partners(row: Row, ranks: int) -> Codes | None:
     if row.layout == "list":
         return np.asarray(row.arrays["dst"][:], dtype=np.int32)
     return partners_of(all_rounds(ranks), ranks) if ranks * ranks <= MOST_PAIRS else None

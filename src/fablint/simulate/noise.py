@@ -8,11 +8,9 @@ from importlib import resources
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.errors import UsageError
-
-Effects = npt.NDArray[np.float32]
+from fablint.model.arrays import Values
 
 KINDS = ("normal", "student3", "lognormal", "replay")
 
@@ -33,9 +31,9 @@ class Noise:
     host_spread: float = 0.005  # standard deviation of the hosts' own log-effects, sending and receiving
     link_spread: float = 0.001  # of the directed links' own log-effects
     message_scale: float = 0.05  # of log(time) from message to message of a pair
-    residuals: Effects | None = field(default=None, repr=False, compare=False)  # log-factors to replay
+    residuals: Values | None = field(default=None, repr=False, compare=False)  # log-factors to replay
 
-    def pairs(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Effects:
+    def pairs(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Values:
         """(shape) log-factors of single measurements, float32.
 
         Raises
@@ -62,11 +60,11 @@ class Noise:
         draws.reshape(-1)[hit] += rng.exponential(self.spike_mean, hit.size).astype(np.float32)
         return draws
 
-    def hosts(self, rng: np.random.Generator, hosts: int) -> Effects:
+    def hosts(self, rng: np.random.Generator, hosts: int) -> Values:
         """(hosts,) log-factors that every measurement of a host shares."""
         return np.float32(self.host_spread) * rng.standard_normal(hosts, dtype=np.float32)
 
-    def links(self, rng: np.random.Generator, links: int) -> Effects:
+    def links(self, rng: np.random.Generator, links: int) -> Values:
         """(links,) log-factors of the directed links."""
         return np.float32(self.link_spread) * rng.standard_normal(links, dtype=np.float32)
 
@@ -79,7 +77,7 @@ class Noise:
 
 
 @lru_cache
-def comet_residuals() -> Effects:
+def comet_residuals() -> Values:
     """log(time / median of its size and switch) of SDSC Comet's pairs, 1 B to 1 KiB; see the head of comet.txt."""
     text = (resources.files("fablint.simulate") / "comet.txt").read_text()
     return np.array([float(line) for line in text.splitlines() if not line.startswith("#")], dtype=np.float32)

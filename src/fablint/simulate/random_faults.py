@@ -8,10 +8,11 @@ import numpy as np
 
 from fablint.errors import UsageError
 from fablint.model import ComponentRef
+from fablint.model.arrays import Mask, RankPairs
 from fablint.simulate.faults import Fault
 from fablint.simulate.messages.costs import ActualRouting, ports_of_ranks
-from fablint.simulate.messages.crossings import Crossings, Mask
-from fablint.simulate.rounds import Pairs, matched, opponent, partners_of
+from fablint.simulate.messages.crossings import Crossings
+from fablint.simulate.rounds import matched, opponent, partners_of
 from fablint.simulate.simulated_fabric import Fabric
 
 SHARES = {"host": 0.35, "link": 0.35, "cable": 0.15, "lossy": 0.1, "switch": 0.05}
@@ -27,7 +28,7 @@ def random_faults(
     rng: np.random.Generator,
     least: float = 0.10,
     *,
-    rounds: Sequence[Pairs] | None = None,
+    rounds: Sequence[RankPairs] | None = None,
     ranks_per_host: int = 1,
     existing: Sequence[Fault] = (),
 ) -> list[Fault]:
@@ -79,7 +80,7 @@ def random_faults(
     return [fault for fault, _ in drawn[len(existing) :]]
 
 
-def _sample(ranks: int) -> list[Pairs]:
+def _sample(ranks: int) -> list[RankPairs]:
     """Some rounds of a schedule of all pairs."""
     last = max(1, ranks - 1 + ranks % 2)
     index = np.arange(ranks)

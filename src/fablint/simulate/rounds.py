@@ -8,12 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.errors import UsageError
-
-Pairs = npt.NDArray[np.int32]  # (pairs, 2) ranks
-Partners = npt.NDArray[np.int32]  # (ranks, rounds), -1 if the rank is idle
+from fablint.model.arrays import Codes, RankPairs
 
 
-def schedule(n: int) -> npt.NDArray[np.int32]:
+def schedule(n: int) -> Codes:
     """(n, n) round of each pair, -1 on the diagonal, by the round-robin algorithm.
 
     An even n takes n - 1 rounds, an odd n takes n with one rank idle in each. The order of the rounds is random, as in
@@ -29,13 +27,13 @@ def schedule(n: int) -> npt.NDArray[np.int32]:
     return np.asarray(rounds, dtype=np.int32)
 
 
-def _random_order(players: int) -> npt.NDArray[np.int64]:
+def _random_order(players: int) -> Codes:
     """Round of the algorithm for each round of the schedule."""
     cycle = max(1, players - 1 + players % 2)
     return np.random.default_rng(players).permutation(cycle).astype(np.int64)
 
 
-def opponent(player: npt.ArrayLike, players: int, number: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def opponent(player: npt.ArrayLike, players: int, number: npt.ArrayLike) -> Codes:
     """Partner of `player` of `players` in round `number` of `schedule(players)`, -1 if it is idle."""
     player, number = np.broadcast_arrays(np.asarray(player), _random_order(players)[np.asarray(number)])
     even = players + players % 2
@@ -47,8 +45,11 @@ def opponent(player: npt.ArrayLike, players: int, number: npt.ArrayLike) -> npt.
     return np.where((met < players) & (met != player), met, -1).astype(np.int64)
 
 
-def partners_of(rounds: Sequence[Pairs], ranks: int) -> Partners:
-    """Rounds as a table of partners. Raises UsageError for unknown ranks and for pairs that are not disjoint."""
+def partners_of(rounds: Sequence[RankPairs], ranks: int) -> Codes:
+    """Return the (ranks, rounds) partners, -1 if the rank is idle.
+
+    Raises UsageError for unknown ranks and for pairs that are not disjoint.
+    """
     table = np.full((ranks, len(rounds)), -1, dtype=np.int32)
     for number, pairs in enumerate(rounds):
         pairs = np.asarray(pairs, dtype=np.int32).reshape(-1, 2)
@@ -61,7 +62,7 @@ def partners_of(rounds: Sequence[Pairs], ranks: int) -> Partners:
     return table
 
 
-def all_rounds(ranks: int) -> list[Pairs]:
+def all_rounds(ranks: int) -> list[RankPairs]:
     """Return rounds of (k, 2) ranks in which every pair of `ranks` ranks meets once.
 
     There are `ranks` - 1 rounds, or `ranks` where the number is odd.
@@ -71,7 +72,7 @@ def all_rounds(ranks: int) -> list[Pairs]:
     return [matched(opponent(index, ranks, number)) for number in range(cycle)]
 
 
-def matched(partner: npt.NDArray[np.int64]) -> Pairs:
+def matched(partner: Codes) -> RankPairs:
     """Pairs of a column of partners, -1 if there is none."""
     index = np.arange(partner.size)
     first = np.flatnonzero(partner > index)

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Endpoint, Topology
+from fablint.model.arrays import Codes
 from fablint.topology.routing import Routes, routes_of
-
-Index = npt.NDArray[np.int32]
 
 LINK_LATENCY_S = 0.3e-6  # a cable and the switch after it
 LINK_BANDWIDTH = 25e9  # bytes/s: 200 Gbit/s
@@ -61,7 +59,7 @@ class Fabric:
         return self.switch_links + 2 * self.ports
 
     @cached_property
-    def port_switch(self) -> Index:
+    def port_switch(self) -> Codes:
         """(ports,) code of the switch at each NIC."""
         code = self.switch_codes
         topology = self.topology
@@ -81,7 +79,7 @@ class Fabric:
         return {name: index for index, name in enumerate(self.hosts)}
 
     @cached_property
-    def starts(self) -> Index:
+    def starts(self) -> Codes:
         """(links,) code of the switch that each directed link leaves, -1 for a link that leaves a host."""
         ends = self.routes.ends[:, 0] if self.switch_links else np.zeros(0, np.int32)
         return np.concatenate([ends, np.full(self.ports, -1, np.int32), self.port_switch])

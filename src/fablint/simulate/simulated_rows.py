@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from fablint.model.arrays import Codes, Floats, Ints
 from fablint.simulate.messages.times import AT_ONCE, MESSAGES, Kernel
-from fablint.simulate.simulated_fabric import Fabric, Index
+from fablint.simulate.simulated_fabric import Fabric
 from fablint.version import __version__
 
 ROUND_S = 1e-3  # recorded duration of a pair, and of a round in which all pairs are measured at once
 WINDOW = 64
-Ints = npt.NDArray[np.integer]
 STREAMS = frozenset({"bandwidth", "bibandwidth"})
 
 
@@ -41,12 +40,12 @@ class SimulatedRow:
 CHECK_ROWS = (SimulatedRow("latency", (8,)), SimulatedRow("bandwidth", (1 << 20,)))
 
 
-def seconds_of(row: SimulatedRow, pairs: Index) -> float:
+def seconds_of(row: SimulatedRow, pairs: Codes) -> float:
     """Recorded duration of the rounds of a row; `pairs` (rounds,)."""
     return float(pairs.sum() if row.order == "serial" else pairs.size) * ROUND_S
 
 
-def row_attributes(row: SimulatedRow, layout: Literal["matrix", "list"], pairs: Index, seed: int) -> dict[str, Any]:
+def row_attributes(row: SimulatedRow, layout: Literal["matrix", "list"], pairs: Codes, seed: int) -> dict[str, Any]:
     """Attributes of a row of `pairs` (rounds,) pairs in each round."""
     sizes, pattern = ",".join(map(str, row.sizes)), "all-pairs" if layout == "matrix" else "rounds"
     stream = row.kernel in STREAMS
@@ -84,7 +83,7 @@ def row_attributes(row: SimulatedRow, layout: Literal["matrix", "list"], pairs: 
     }
 
 
-def started(row: SimulatedRow, src: Ints, dst: Ints, number: Ints, turn: Ints) -> npt.NDArray[np.float64]:
+def started(row: SimulatedRow, src: Ints, dst: Ints, number: Ints, turn: Ints) -> Floats:
     """Start of each cell, s since the begin of the row.
 
     Parameters

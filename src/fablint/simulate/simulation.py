@@ -8,30 +8,20 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
-from fablint.simulate.arrays import Store
+from fablint.model.arrays import Codes, RankPairs, Values
 from fablint.simulate.faults import Condition, Fault, condition_of
 from fablint.simulate.full_matrices import matrix_arrays, tabulable
 from fablint.simulate.ground_truth import TrueFault, truth_of
 from fablint.simulate.messages.costs import ActualRouting, CellLinks, Measurements, cells_of, costs, ports_of_ranks
 from fablint.simulate.messages.link_sharing import contended_time, path_flows
-from fablint.simulate.messages.times import (
-    AT_ONCE,
-    KERNELS,
-    STATISTICS,
-    Events,
-    Times,
-    events_of,
-    meet,
-    shortest_hops,
-    times,
-)
+from fablint.simulate.messages.times import AT_ONCE, KERNELS, STATISTICS, Events, events_of, meet, shortest_hops, times
 from fablint.simulate.noise import Noise
-from fablint.simulate.rounds import Pairs, Partners, all_rounds, partners_of
-from fablint.simulate.simulated_fabric import LINK_LATENCY_S, Fabric, Index
+from fablint.simulate.rounds import all_rounds, partners_of
+from fablint.simulate.row_arrays import Store
+from fablint.simulate.simulated_fabric import LINK_LATENCY_S, Fabric
 from fablint.simulate.simulated_rows import (
     CHECK_ROWS,
     SimulatedRow,
@@ -94,7 +84,7 @@ class SimulatedFabric:
         """Number of ranks."""
         return len(self.fabric.hosts) * self.ranks_per_host
 
-    def measure(self, rounds: Sequence[Pairs] | None, rows: Sequence[SimulatedRow] = CHECK_ROWS) -> Run:
+    def measure(self, rounds: Sequence[RankPairs] | None, rows: Sequence[SimulatedRow] = CHECK_ROWS) -> Run:
         """Run of these rounds, each pair in both directions; None: of all pairs, as a matrix.
 
         Raises UsageError for rounds whose pairs are not disjoint, and for rows that the simulator does not support.
@@ -102,7 +92,7 @@ class SimulatedFabric:
         measured = self._rows(rounds, rows, serial=0, begin=0.0)
         return Run(None, self._root(measured), measured)
 
-    def extended(self, run: Run, rounds: Sequence[Pairs], rows: Sequence[SimulatedRow] | None = None) -> Run:
+    def extended(self, run: Run, rounds: Sequence[RankPairs], rows: Sequence[SimulatedRow] | None = None) -> Run:
         """`run` with additional measurements of the same fabric in separate rows: `bandwidth-2` after `bandwidth`.
 
         Without `rows` those of the run are used.
@@ -130,7 +120,7 @@ class SimulatedFabric:
         return root_attributes(self.fabric, [row.name for row in rows], self.ranks_per_host, truth)
 
     def _rows(
-        self, rounds: Sequence[Pairs] | None, rows: Sequence[SimulatedRow], *, serial: int, begin: float
+        self, rounds: Sequence[RankPairs] | None, rows: Sequence[SimulatedRow], *, serial: int, begin: float
     ) -> tuple[Row, ...]:
         for row in rows:
             _check(row)
@@ -176,7 +166,7 @@ class SimulatedFabric:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
 
     @cached_property
-    def _port_of_rank(self) -> Index:
+    def _port_of_rank(self) -> Codes:
         return ports_of_ranks(self.fabric, self.ranks_per_host)
 
     @cached_property
@@ -191,14 +181,14 @@ class SimulatedFabric:
 
     # ------------------------------------------------------------------------------------------------ cells
 
-    def _matrix(self, job: _Job) -> tuple[dict[str, Any], Index]:
+    def _matrix(self, job: _Job) -> tuple[dict[str, Any], Codes]:
         """Full matrix of medians, by the fast method."""
         rng, n = self._rng(3, job.serial), self.ranks
         scatter = partial(self._scatter, job, rng)
         pairs = np.full(n - 1 + n % 2, n // 2, dtype=np.int32)
         return matrix_arrays(self.actual_routing, job.condition, job.row, n, scatter), pairs
 
-    def _measured(self, jobs: Sequence[_Job], partner: Partners, *, full: bool) -> list[tuple[dict[str, Any], Index]]:
+    def _measured(self, jobs: Sequence[_Job], partner: Codes, *, full: bool) -> list[tuple[dict[str, Any], Codes]]:
         """Arrays of the rows, cell by cell, and the pairs of each round."""
         pairs = (partner >= 0).sum(axis=0).astype(np.int32) // 2
         before = np.cumsum(pairs) - pairs
@@ -246,7 +236,7 @@ class SimulatedFabric:
                 messages *= np.exp(own, out=own)
                 store.put_messages(chosen, messages, index)
 
-    def _scatter(self, job: _Job, rng: np.random.Generator, src: Index, dst: Index) -> Times:
+    def _scatter(self, job: _Job, rng: np.random.Generator, src: Codes, dst: Codes) -> Values:
         """Log-factors of the cells (src, dst), which are broadcast against each other."""
         shape = np.broadcast_shapes(src.shape, dst.shape)
         scatter = self.noise.pairs(rng, shape)
@@ -264,12 +254,12 @@ class _Job:
 
     row: SimulatedRow
     serial: int  # earlier rows of the run
-    sender: Times  # (ranks,) log-effects
-    receiver: Times
+    sender: Values  # (ranks,) log-effects
+    receiver: Values
     condition: Condition
 
 
-def _sampled(row: SimulatedRow, events: Events, pairs: int) -> Iterator[tuple[npt.NDArray[np.int64], Index]]:
+def _sampled(row: SimulatedRow, events: Events, pairs: int) -> Iterator[tuple[Codes, Codes]]:
     """Yield pairs whose single messages have to be generated, in blocks, and the place of each cell in the block."""
     chosen = np.unique(events.cell % max(1, pairs)).astype(np.int64) if row.simple else np.arange(pairs)
     for first in range(0, chosen.size, SAMPLED):

@@ -13,8 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
+    from fablint.model.arrays import Mask
 
 _SHORT = 10_000  # letters of a text that is not worth the tables
 _FEW = 4  # words that are not worth the tables
@@ -66,7 +65,7 @@ class WordSearch:
         return by_pair
 
     @cached_property
-    def _tables(self) -> tuple[npt.NDArray[np.bool_], ...]:
+    def _tables(self) -> tuple[Mask, ...]:
         """Tables of pairs of octets: first pair of a word's four letters, second pair, pair that needs no second."""
         import numpy as np
 

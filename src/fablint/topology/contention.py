@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from fablint.model.arrays import Codes, Floats, RankPairs, Values
 from fablint.topology.routed_placement import RoutedPlacement
-from fablint.topology.routing import Index, Routes, Shares
-
-Flows = npt.NDArray[np.float32]
-Turns = npt.NDArray[np.int64]
+from fablint.topology.routing import Routes
 
 
 def turns(
-    src: npt.NDArray[np.integer],
-    dst: npt.NDArray[np.integer],
-    number: npt.NDArray[np.integer],
+    src: Codes,
+    dst: Codes,
+    number: Codes,
     *,
     at_once: bool = False,
-) -> Turns:
+) -> Codes:
     """(k,) turn of each message: messages of equal turn are in flight at the same time.
 
     Parameters
@@ -38,12 +35,12 @@ def turns(
 
 
 def flows_on_links(
-    link: npt.NDArray[np.integer],
+    link: Codes,
     links: int,
-    share: Shares | npt.NDArray[np.float64] | None = None,
-    turn: Turns | None = None,
+    share: Values | Floats | None = None,
+    turn: Codes | None = None,
     count: int = 1,
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """(count, links) flows on each link in each turn.
 
     Parameters
@@ -61,9 +58,7 @@ def flows_on_links(
     return np.bincount(key, weights=share, minlength=count * links).astype(np.float64).reshape(count, links)
 
 
-def flows_on_busiest(
-    message: npt.NDArray[np.integer], flows: npt.NDArray[np.floating], messages: int
-) -> npt.NDArray[np.float64]:
+def flows_on_busiest(message: Codes, flows: Floats | Values, messages: int) -> Floats:
     """(messages,) largest of the values on the links that each message may cross; 0 for a message that crosses no link.
 
     Parameters
@@ -88,7 +83,7 @@ def detour_links(routes: Routes) -> float:
     return (1.0 - routes.routing.minimal_share) * 2.0 * float(apart[apart > 0].mean()) if (apart > 0).any() else 0.0
 
 
-def link_flows(pairs: Index, placement: RoutedPlacement) -> Flows:
+def link_flows(pairs: RankPairs, placement: RoutedPlacement) -> Values:
     """(2, links) messages on each directed link when all pairs send at once: one direction, then the other.
 
     A message whose path is not known counts on each link with the probability that it crosses the link.
@@ -101,6 +96,6 @@ def link_flows(pairs: Index, placement: RoutedPlacement) -> Flows:
     return flows
 
 
-def most_flows(rounds: Sequence[Index], placement: RoutedPlacement) -> list[float]:
+def most_flows(rounds: Sequence[RankPairs], placement: RoutedPlacement) -> list[float]:
     """Largest number of messages that cross one directed link at once, per round."""
     return [float(link_flows(pairs, placement).max(initial=0.0)) for pairs in rounds]

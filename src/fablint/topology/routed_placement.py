@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import Placement, Topology
-from fablint.topology.routing import Index, Routes, Shares, routes_of
+from fablint.model.arrays import Codes, Values
+from fablint.topology.routing import Routes, routes_of
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class RoutedPlacement(Placement):
     empty; both are 0 for hosts that no topology names.
     """
 
-    switch_index: Index = field(default_factory=lambda: np.empty(0, np.int32))  # (n,) switch within its group
-    host_index: Index = field(default_factory=lambda: np.empty(0, np.int32))  # (n,) host on its switch
+    switch_index: Codes = field(default_factory=lambda: np.empty(0, np.int32))  # (n,) switch within its group
+    host_index: Codes = field(default_factory=lambda: np.empty(0, np.int32))  # (n,) host on its switch
     routes: Routes | None = None  # with the codes of `switch`; None: no cables are declared
 
     @classmethod
@@ -61,7 +61,7 @@ class RoutedPlacement(Placement):
             routes=routes_of(topology) if topology.cables else None,
         )
 
-    def one_per_host(self, ranks: Index) -> Self:
+    def one_per_host(self, ranks: Codes) -> Self:
         """Placement of the given ranks, each as the only rank of a separate host."""
         codes = {
             name: getattr(self, name)[ranks] for name in ("switch", "group", "location", "switch_index", "host_index")
@@ -69,7 +69,7 @@ class RoutedPlacement(Placement):
         hosts = tuple(self.hosts[code] for code in self.host[ranks])
         return replace(self, host=np.arange(ranks.size, dtype=np.int32), hosts=hosts, **codes)
 
-    def crossings(self, src: Index, dst: Index) -> tuple[Index, Index, Shares]:
+    def crossings(self, src: Codes, dst: Codes) -> tuple[Codes, Codes, Values]:
         """Flat: number of the message (src[i] -> dst[i]), link between switches, probability that the message crosses
         it.
         """
@@ -87,7 +87,7 @@ class RoutedPlacement(Placement):
         message, link, share = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         return message.astype(np.int32), link.astype(np.int32), share
 
-    def crossings_of_pairs(self, pairs: Index, direction: int) -> tuple[Index, Index, Shares]:
+    def crossings_of_pairs(self, pairs: Codes, direction: int) -> tuple[Codes, Codes, Values]:
         """`crossings` of (k, 2) pairs: `direction` 0 from the lower rank of each pair to the higher, 1 back.
 
         So the engine sends the messages of a round: the two directions one after the other, so that they do not share
@@ -99,11 +99,11 @@ class RoutedPlacement(Placement):
 
 def links_crossed(
     routes: Routes,
-    src_switch: npt.NDArray[np.integer],
-    dst_switch: npt.NDArray[np.integer],
-    dst_host: Index,
+    src_switch: Codes,
+    dst_switch: Codes,
+    dst_host: Codes,
     switches: Sequence[str] | None = None,
-) -> tuple[Index, Index]:
+) -> tuple[Codes, Codes]:
     """Flat: message and directed link that it crosses; no entry for a message whose path is not known.
 
     Parameters
@@ -125,7 +125,7 @@ def links_crossed(
     return message.astype(np.int32), hops[message, hop]
 
 
-def number_within(container: Index, item: Index) -> Index:
+def number_within(container: Codes, item: Codes) -> Codes:
     """Return the (k,) number from 0 of each item among the distinct items of its container, ascending.
 
     `container` and `item` are (k,) codes: of containers 1, 1, 2 and items 7, 5, 7 the numbers are 1, 0, 0.

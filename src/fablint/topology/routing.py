@@ -11,12 +11,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import ComponentRef, Routing, Topology
-
-Index = npt.NDArray[np.int32]
-Shares = npt.NDArray[np.float32]
+from fablint.model.arrays import Codes, Floats, Ints, Mask, Values
 
 # A dragonfly's minimal paths cross at most one cable between groups, and any number inside groups: two cables between
 # groups cost more than one plus two hops on either side. Fat trees have no cables between two declared groups.
@@ -36,12 +33,12 @@ class Routes:
     """
 
     switches: tuple[str, ...]
-    ends: Index
+    ends: Codes
     routing: Routing
     hosts: tuple[str, ...]  # in the order of the topology: `dst_host` is an index into it
-    costs: npt.NDArray[np.int8]  # (L,) of crossing each link: the path of least cost is taken
-    speeds: npt.NDArray[np.float64]  # (L,) bytes/s as declared, of the slowest of parallel cables; NaN: not declared
-    _leaves: Index = field(repr=False)  # switches that have hosts
+    costs: Ints  # (L,) of crossing each link: the path of least cost is taken
+    speeds: Floats  # (L,) bytes/s as declared, of the slowest of parallel cables; NaN: not declared
+    _leaves: Codes = field(repr=False)  # switches that have hosts
 
     @property
     def certain(self) -> bool:
@@ -53,7 +50,7 @@ class Routes:
         """Name of each directed link: `s0>s1`."""
         return tuple(f"{self.switches[a]}>{self.switches[b]}" for a, b in self.ends.tolist())
 
-    def codes(self, switches: Sequence[str]) -> Index:
+    def codes(self, switches: Sequence[str]) -> Codes:
         """(k,) codes of switches by name, -1 for switches that are not in the topology."""
         return codes_of(switches, {name: code for code, name in enumerate(self.switches)})
 
@@ -65,7 +62,7 @@ class Routes:
         """The cable of a link as findings name it."""
         return ComponentRef.of("cable", *(self.switches[end] for end in self.ends[link - link % 2].tolist()))
 
-    def hops(self, src_switch: Index, dst_switch: Index, dst_host: Index) -> Index:
+    def hops(self, src_switch: Codes, dst_switch: Codes, dst_host: Codes) -> Codes:
         """(k, H) links in the order of the path, -1 after its end; all -1 on one switch or where the path is unknown.
 
         Parameters
@@ -76,7 +73,7 @@ class Routes:
             (k,) position of the receiving host in `hosts`; read for `d-mod-k` and `tables` only.
         """
         src, dst, host = (np.asarray(values, dtype=np.int32).ravel() for values in (src_switch, dst_switch, dst_host))
-        columns: list[Index] = []
+        columns: list[Codes] = []
         current = np.where(dst < 0, -1, src)
         unknown = (current < 0) | (self.routing.kind == "adaptive")
         for _ in range(self._longest):
@@ -96,12 +93,12 @@ class Routes:
         hops[unknown] = -1
         return hops
 
-    def distances(self, switches: Index) -> npt.NDArray[np.int8]:
+    def distances(self, switches: Codes) -> Ints:
         """(k, k) links on a shortest path between each two of k switches with hosts; -1 where there is none."""
         links = self._distance[self._row[switches]][:, switches]
         return np.where(links == UNREACHED, np.int8(-1), links)
 
-    def slowest_cables(self, switches: Index) -> npt.NDArray[np.float64]:
+    def slowest_cables(self, switches: Codes) -> Floats:
         """(k, k) bytes/s of the slowest cable that a message between each two of k switches with hosts may cross.
 
         NaN where the speed of one of these cables is not declared. Where messages may leave the shortest paths, any
@@ -121,7 +118,7 @@ class Routes:
             speeds[:, column] = slowest[switches]
         return speeds
 
-    def exposure(self, src_switch: Index, dst_switch: Index) -> tuple[Index, Index, Shares]:
+    def exposure(self, src_switch: Codes, dst_switch: Codes) -> tuple[Codes, Codes, Values]:
         """Flat: query, link, and the probability that a message of the query crosses the link.
 
         Shortest paths are equally likely, times the share of messages that take a shortest path (`minimal_share`).
@@ -139,12 +136,12 @@ class Routes:
         at = np.repeat(first - (np.cumsum(width) - width), width) + np.arange(query.size)
         return query.astype(np.int32), link[at], share[at]
 
-    def _exposure_of_pairs(self, src: Index, dst: Index) -> tuple[Index, Index, Shares]:
+    def _exposure_of_pairs(self, src: Codes, dst: Codes) -> tuple[Codes, Codes, Values]:
         """`exposure` of different pairs of different switches, in the order of the pairs."""
         share = np.float32(self.routing.minimal_share if self.routing.kind == "adaptive" else 1.0)
-        query = np.arange(src.size, dtype=np.int32)
+        query: Codes = np.arange(src.size, dtype=np.int32)
         at, weight = src, np.full(query.size, share, dtype=np.float32)
-        entries: list[tuple[Index, Index, Shares]] = []
+        entries: list[tuple[Codes, Codes, Values]] = []
         while query.size:
             on_path = self._shortest(at, dst[query])
             width = np.count_nonzero(on_path, axis=1)
@@ -162,7 +159,7 @@ class Routes:
 
     # ------------------------------------------------------------------------------------------------ next hops
 
-    def _next(self, at: Index, dst: Index, host: Index) -> Index:
+    def _next(self, at: Codes, dst: Codes, host: Codes) -> Codes:
         """(k,) link that each message takes from its switch, -1 if unknown."""
         if self.routing.kind == "tables":
             return np.where(host >= 0, self._table[at, host], -1)
@@ -177,7 +174,7 @@ class Routes:
             known[open_] = True
         return np.where(known, self._out[at, column], -1).astype(np.int32)
 
-    def _shortest(self, at: Index, dst: Index) -> npt.NDArray[np.bool_]:
+    def _shortest(self, at: Codes, dst: Codes) -> Mask:
         """(k, degree) whether each of the switch's links lies on a shortest path to the destination."""
         row = self._row[dst]
         far = self._distance[row, at]
@@ -185,17 +182,17 @@ class Routes:
         return np.asarray(self._distance[row[:, None], self._beyond[at]] == far[:, None] - self._cost[at])
 
     @cached_property
-    def _cost(self) -> npt.NDArray[np.int8]:
+    def _cost(self) -> Ints:
         """(S, degree) cost of each link of `_out`."""
         return np.where(self._out >= 0, self.costs[self._out] if len(self.costs) else 1, 1).astype(np.int8)
 
     @cached_property
-    def _beyond(self) -> Index:
+    def _beyond(self) -> Codes:
         """(S, degree) switch at the other end of each link of `_out`; an unreachable switch after the last link."""
         return np.where(self._out >= 0, self.ends[self._out, 1] if len(self.ends) else 0, len(self.switches))
 
     @cached_property
-    def _out(self) -> Index:
+    def _out(self) -> Codes:
         """(S, degree) links that leave each switch, in the order of the cables, -1 after the last link."""
         start = self.ends[:, 0]
         # Cables in order, whichever end the switch is: both directions of a cable sort by the cable's number.
@@ -207,14 +204,14 @@ class Routes:
         return out
 
     @cached_property
-    def _row(self) -> Index:
+    def _row(self) -> Codes:
         """(S,) row of each switch in the table of distances, -1 for those without hosts."""
         row = np.full(len(self.switches), -1, dtype=np.int32)
         row[self._leaves] = np.arange(self._leaves.size)
         return row
 
     @cached_property
-    def _distance(self) -> npt.NDArray[np.int8]:
+    def _distance(self) -> Ints:
         """(switches with hosts, S + 1) cost of the path, UNREACHED where there is none, as in the last column."""
         from scipy import sparse
         from scipy.sparse.csgraph import dijkstra
@@ -236,7 +233,7 @@ class Routes:
         return int(distance[distance != UNREACHED].max(initial=0))
 
     @cached_property
-    def _divisor(self) -> Index:
+    def _divisor(self) -> Codes:
         """(S,) divisor of d-mod-k: number of consecutive hosts that share an up-link of the switch.
 
         The up-link at level l is number d / (w0 w1 .. of the levels below) modulo its own count (Zahavi 2012).
@@ -253,7 +250,7 @@ class Routes:
         return divisor
 
     @cached_property
-    def _table(self) -> Index:
+    def _table(self) -> Codes:
         """(S, hosts) link on which a switch sends a host's messages, -1 where the tables have no entry."""
         table = np.full((len(self.switches), len(self.hosts)), -1, dtype=np.int32)
         code = {name: index for index, name in enumerate(self.switches)}
@@ -290,12 +287,12 @@ def routes_of(topology: Topology) -> Routes:
     )
 
 
-def codes_of(names: Sequence[str], known: Mapping[str, int]) -> Index:
+def codes_of(names: Sequence[str], known: Mapping[str, int]) -> Codes:
     """(k,) positions of names, -1 for names that are not in `known`."""
     return np.array([known.get(name, -1) for name in names], dtype=np.int32)
 
 
-def _joined(query: Index, place: Index, weight: Shares, places: int) -> tuple[Index, Index, Shares]:
+def _joined(query: Codes, place: Codes, weight: Values, places: int) -> tuple[Codes, Codes, Values]:
     """Entries with the weights of equal (query, place) added up."""
     key = query.astype(np.int64) * max(1, places) + place
     unique, inverse = np.unique(key, return_inverse=True)

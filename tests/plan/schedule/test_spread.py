@@ -10,12 +10,12 @@ import pytest
 from fabrics import dragonfly, fat_tree, two_level
 
 from fablint.model import Diagnosis, FollowUp, Scope, Slots, Topology, Verdict
+from fablint.model.arrays import RankPairs
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.levels import Level, level_stage
 from fablint.plan.check.retest import plan_retest
 from fablint.plan.check.stages import ROUTE_REPEATS, first_stage, next_stage
 from fablint.plan.check.suites import ALL_PAIRS, between
-from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import SimulatedFabric, fat_tree as simulated_fat_tree
 from fablint.topology.routed_placement import RoutedPlacement
@@ -41,7 +41,7 @@ def asked(topology: Topology, **more: object) -> CheckRequest:
     return CheckRequest(len(slots), slots, topology, **more)  # type: ignore[arg-type]
 
 
-def components(pairs: Pairs, placement: RoutedPlacement) -> Iterator[Component]:
+def components(pairs: RankPairs, placement: RoutedPlacement) -> Iterator[Component]:
     """Hosts, switches with their own hosts, and paths between two switches that a round measures."""
     for rank in np.unique(pairs).tolist():
         yield "host", rank
@@ -58,7 +58,7 @@ def stretches(rounds: Sequence[Iterable[Component]]) -> Mapping[Component, list[
     return found
 
 
-def shares(rounds: Sequence[Pairs], placement: RoutedPlacement) -> tuple[float, float]:
+def shares(rounds: Sequence[RankPairs], placement: RoutedPlacement) -> tuple[float, float]:
     """Shares of components with several rounds that have them in one stretch, and of those with many that lack one."""
     found = stretches([components(pairs, placement) for pairs in rounds]).values()
     several = [len(set(where)) == 1 for where in found if len(where) > 1]
@@ -66,7 +66,7 @@ def shares(rounds: Sequence[Pairs], placement: RoutedPlacement) -> tuple[float, 
     return float(np.mean(several)), float(np.mean(many)) if many else 0.0
 
 
-def level_rounds(level: Level, topology: Topology, seed: int) -> Sequence[Pairs]:
+def level_rounds(level: Level, topology: Topology, seed: int) -> Sequence[RankPairs]:
     request = asked(topology, seed=seed)
     stage = level_stage(level, request, request.placement())
     return () if stage is None else next(iter(stage.rounds.values()))
@@ -139,7 +139,7 @@ def test_all_pairs_that_are_spelt_out_are_spread() -> None:
 # ------------------------------------------------------------------------------------------------ again
 
 
-def of_follow_ups(rounds: Sequence[Pairs], follow_ups: Sequence[FollowUp]) -> Mapping[Component, list[int]]:
+def of_follow_ups(rounds: Sequence[RankPairs], follow_ups: Sequence[FollowUp]) -> Mapping[Component, list[int]]:
     """Return the stretches in which pairs of each follow-up measurement are measured."""
     wanted = {one.name: {frozenset(pair) for pair in one.pairs.tolist()} for one in follow_ups}
     return stretches(

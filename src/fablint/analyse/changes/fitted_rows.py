@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.resolution import find_step
-from fablint.analyse.data.robust_stats import Floats
 from fablint.model import Diagnosis, Fit, Placement, Row, Run
+from fablint.model.arrays import Codes, Floats
 from fablint.model.figures.pair_metrics import figures_of
 from fablint.model.run_changes import Quantity
 
@@ -38,7 +36,7 @@ class BlockedCells:
 
     sender: Codes  # ranks
     receiver: Codes
-    scope: npt.NDArray[np.uint8]  # index into `SCOPES`
+    scope: Codes  # index into `SCOPES`
     log_time: Floats
     block: Codes  # 0 to BLOCKS - 1, by the start of the pair; by position where the run has no start times
 

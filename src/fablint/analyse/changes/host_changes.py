@@ -12,11 +12,11 @@ from scipy import stats
 
 from fablint.analyse.changes.fitted_rows import BLOCKS, FitPair, FittedRow
 from fablint.analyse.changes.margin_limits import MarginLimits
-from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats, robust_sd, row_means, standard_errors
+from fablint.analyse.data.robust_stats import robust_sd, row_means, standard_errors
 from fablint.analyse.detect.host_spread import FEWEST_EFFECTS, FittedTails
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, ComponentRef, Endpoint, Placement
+from fablint.model.arrays import Codes, Floats
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.run_changes import MeasuredChange
 

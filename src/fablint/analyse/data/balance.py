@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells, Pairs, unordered
+from fablint.analyse.data.pair_matrix import Pairs, unordered
 from fablint.model import Placement
+from fablint.model.arrays import Cells, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 
-Mask = npt.NDArray[np.bool_]
 End = Literal["both", "sender", "receiver"]
 
 

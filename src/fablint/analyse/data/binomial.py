@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, bdtrik, betainc
 
-Floats = npt.NDArray[np.float64]
+from fablint.model.arrays import Floats
 
 
 def upper_tail(successes: npt.ArrayLike, trials: npt.ArrayLike, probability: npt.ArrayLike) -> Floats:

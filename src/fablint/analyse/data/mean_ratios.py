@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.samples import UsableRow
 from fablint.model import Placement, Row
+from fablint.model.arrays import Codes, Floats, Mask, Values
 
 # quantile of the ratios that is healthy whatever is faulty: of 4 hosts, a lossy host is in half of the cells
 CALM = 0.1
@@ -24,9 +22,6 @@ MOST_CELLS = 1 << 20  # cells that are kept: 20 for each of 100,000 hosts, more 
 MOST_MATRIX_RANKS = 20_000  # of the largest matrix that is read
 BLOCK_CELLS = 1 << 22  # cells of a matrix that are read at once
 
-Floats = npt.NDArray[np.float32]
-Mask = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True)
 class MeanRatios:
@@ -34,8 +29,8 @@ class MeanRatios:
 
     src: Codes
     dst: Codes
-    ratio: Floats  # mean / median, divided by its usual value in the row: 1 is healthy
-    started: npt.NDArray[np.float64]  # s since the run's start, NaN where unknown
+    ratio: Values  # mean / median, divided by its usual value in the row: 1 is healthy
+    started: Floats  # s since the run's start, NaN where unknown
 
 
 @dataclass(frozen=True)
@@ -44,10 +39,10 @@ class _Times:
 
     src: Codes
     dst: Codes
-    mean: Floats
-    median: Floats
-    least: Floats
-    started: npt.NDArray[np.float64]
+    mean: Values
+    median: Values
+    least: Values
+    started: Floats
 
 
 def read_mean_ratios(rows: Sequence[UsableRow], placement: Placement) -> MeanRatios | None:
@@ -84,7 +79,7 @@ def _ratios(usable: UsableRow, placement: Placement) -> MeanRatios | None:
     return MeanRatios(every.src, every.dst, (ratio / np.quantile(ratio, CALM)).astype(np.float32), every.started)
 
 
-def _base(median: Floats, least: Floats) -> Floats:
+def _base(median: Values, least: Values) -> Values:
     """Return the (k,) time in seconds of a message that is not late.
 
     It is the median, limited to MOST_BELOW times the usual ratio of median to minimum times the minimum: if half of the
@@ -97,7 +92,7 @@ def _base(median: Floats, least: Floats) -> Floats:
     return np.where(known, np.minimum(median, MOST_BELOW * usual * least), median).astype(np.float32)
 
 
-def _columns(tables: Sequence[MeanRatios] | Sequence[_Times]) -> Iterator[npt.NDArray[Any]]:
+def _columns(tables: Sequence[MeanRatios] | Sequence[_Times]) -> Iterator[np.ndarray]:
     """Return the columns of several tables, concatenated."""
     names = tables[0].__dataclass_fields__
     return (np.concatenate([getattr(table, name) for table in tables]) for name in names)
@@ -137,7 +132,7 @@ def _of_matrix(row: Row, placement: Placement) -> Iterator[_Times]:
         for first in range(0, ranks, step):
             rows = slice(first, min(first + step, ranks))
 
-            def read(name: str, repeat: int = repeat, rows: slice = rows) -> Floats:
+            def read(name: str, repeat: int = repeat, rows: slice = rows) -> Values:
                 return np.asarray(row.arrays[f"time_{name}"][repeat, rows, :, index], np.float32)
 
             mean, median = read("mean"), read("median")
@@ -150,7 +145,7 @@ def _of_matrix(row: Row, placement: Placement) -> Iterator[_Times]:
             yield _Times(src + first, dst, mean[src, dst], median[src, dst], least, started)
 
 
-def _unknown(like: Codes) -> npt.NDArray[np.float64]:
+def _unknown(like: Codes) -> Floats:
     return np.full(like.size, np.nan)
 
 

@@ -8,9 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from fablint.analyse.data.pair_matrix import Cells, Codes, Values
-from fablint.analyse.data.robust_stats import Floats
 from fablint.model import Row
+from fablint.model.arrays import Cells, Codes, Floats, Values
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
+from fablint.analyse.data.pair_matrix import Pairs
 from fablint.model import Placement
-from fablint.topology.routing import Index, Routes, codes_of
+from fablint.model.arrays import Cells, Codes, Mask
+from fablint.topology.routing import Routes, codes_of
 
 MOST_UNKNOWN = 1 << 20  # most pairs of switches for which segments of unknown paths are kept
 BY_HOST = frozenset({"d-mod-k", "tables"})  # routings in which the path depends on the destination host
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -28,23 +26,23 @@ class MessagePaths:
     """Paths of the pairs of one row. The last path has no segments: it belongs to pairs whose path is unknown."""
 
     routes: Routes | None
-    segments: Index  # (W, H) segments of each path, -1: none
+    segments: Codes  # (W, H) segments of each path, -1: none
     known_links: int  # segments below this number are directed links, the others stand for unknown paths
     count: int  # of segments
     switch: Codes  # (n,) code of each rank's switch, -1 unknown
     key: Codes  # (n,) code of the destination that decides on the path: its switch, or its host
     keys: int  # number of different values of `key`
-    listed: npt.NDArray[np.int64] | None  # sorted codes of the paths; None: all possible codes
-    cells: Index | None  # (n, m) path of each cell of a list of rounds
+    listed: Codes | None  # sorted codes of the paths; None: all possible codes
+    cells: Codes | None  # (n, m) path of each cell of a list of rounds
     # (S,) position of each switch of the run among the switches of the routes
-    codes: Index = field(default_factory=lambda: np.empty(0, np.int32))
+    codes: Codes = field(default_factory=lambda: np.empty(0, np.int32))
 
     @property
     def is_symmetric(self) -> bool:
         """Whether the path back crosses the same cables."""
         return self.routes is None or self.routes.routing.kind not in BY_HOST
 
-    def between(self, src: Codes, dst: Codes) -> Index:
+    def between(self, src: Codes, dst: Codes) -> Codes:
         """Return the path of each pair of ranks; `src` and `dst` are broadcast against each other."""
         code = self.switch[src] * self.keys + self.key[dst]
         last = self.segments.shape[0] - 1
@@ -55,13 +53,13 @@ class MessagePaths:
         is_listed = known & (self.listed[place] == code) if self.listed.size else np.zeros_like(known)
         return np.where(is_listed, place, last).astype(np.int32)
 
-    def of_rows(self, pairs: Pairs, rows: slice | Codes) -> Index:
+    def of_rows(self, pairs: Pairs, rows: slice | Codes) -> Codes:
         """Return the (rows, m) path of each cell of these rows."""
         if self.cells is not None:
             return self.cells[rows]
         return self.between(np.arange(pairs.ranks)[rows][:, None], pairs.partners(rows))
 
-    def of_cells(self, pairs: Pairs, cells: Cells) -> Index:
+    def of_cells(self, pairs: Pairs, cells: Cells) -> Codes:
         """Return the (k,) path of each of these cells."""
         return self.between(cells[0], pairs.destination(cells)) if self.cells is None else self.cells[cells]
 
@@ -141,12 +139,12 @@ def find_message_paths(pairs: Pairs, placement: Placement, routes: Routes | None
     return MessagePaths(routes, segments, links, count, switch, key, keys, listed, cells, _codes(placement, routes))
 
 
-def _codes(placement: Placement, routes: Routes | None) -> Index:
+def _codes(placement: Placement, routes: Routes | None) -> Codes:
     """Return the (S,) position of each switch of the run among the switches of the routes."""
     return codes_of(placement.switches, {name: index for index, name in enumerate(routes.switches)} if routes else {})
 
 
-def _nowhere(pairs: Pairs) -> Index | None:
+def _nowhere(pairs: Pairs) -> Codes | None:
     return None if pairs.partner is None else np.zeros(pairs.partner.shape, dtype=np.int32)
 
 
@@ -162,8 +160,8 @@ def _endpoints(placement: Placement) -> Codes:
 
 
 def _segments(
-    codes: npt.NDArray[np.int64], key: Codes, keys: int, placement: Placement, routes: Routes | None
-) -> tuple[Index, int, int]:
+    codes: Codes, key: Codes, keys: int, placement: Placement, routes: Routes | None
+) -> tuple[Codes, int, int]:
     """Return the (W + 1, H) segments of the paths with these codes, the number of links, and the number of segments."""
     size = len(placement.switches)
     known = key >= 0
@@ -171,7 +169,7 @@ def _segments(
     home[key[known]], number[key[known]] = placement.switch[known], placement.location[known]
     start, end, host = codes // keys, home[codes % keys], number[codes % keys]
     links = 0
-    hops = np.full((codes.size, 0), -1, dtype=np.int32)
+    hops: Codes = np.full((codes.size, 0), -1, dtype=np.int32)
     if routes is not None:
         links = len(routes.ends)
         code = _codes(placement, routes)

@@ -6,13 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import Observations
-
-Codes = npt.NDArray[np.int64]
-Values = npt.NDArray[np.float32]
-Cells = tuple[Codes, Codes]  # (k,) rows and (k,) columns of single cells
+from fablint.model.arrays import Cells, Codes, Values
 
 BLOCK_CELLS = 1 << 22  # cells processed at a time: 16 MiB of float32
 TILE = 128  # rows transposed at a time

@@ -6,10 +6,7 @@ Printed times, or printed rates, are whole multiples of a step. The step of the 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.settings import (
     COARSE_STEP,
     FEWEST_LEVELS,
@@ -17,13 +14,14 @@ from fablint.analyse.settings import (
     LEVELS_OF_STEP,
     MULTIPLES,
 )
+from fablint.model.arrays import Codes, Floats, Values
 
 FEWEST_VALUES = 30
 MIDDLE_HALF = (0.25, 0.75)  # quantiles
 SAME = 1e-5  # difference of log times: closer values are equal before a conversion of units
 
 
-def find_step(log_time: npt.NDArray[np.floating], at: float = 0.5) -> float:
+def find_step(log_time: Floats | Values, at: float = 0.5) -> float:
     """Return the step of the times over a quantile of them; 0 if the times have no visible resolution.
 
     Either the times or the rates, which are their inverses, are multiples of the step.

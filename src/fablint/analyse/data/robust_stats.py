@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
+from fablint.model.arrays import Codes, Floats, Values
 
-Floats = npt.NDArray[np.float64]
 FEWEST_VALUES = 6  # fewest values whose median has a 95 % interval
 MEDIAN_ERROR = 1.2533  # standard error of a median of normal values, in standard deviations over sqrt(n)
 GAUSSIAN_MAD = 1.4826  # median absolute deviation of a normal distribution times this is its standard deviation
@@ -25,7 +24,7 @@ def interval_ranks(counts: npt.ArrayLike) -> tuple[Codes, Codes]:
     return lower, np.maximum(counts - 1 - lower, 0)
 
 
-def row_medians(values: npt.NDArray[np.float32]) -> Floats:
+def row_medians(values: Values) -> Floats:
     """Return the lower bound, median and upper bound of each row of (rows, m) values: (3, rows), NaN for an empty row.
 
     Sorts `values` in place.

@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.data.measurements import RepeatedCells, TimesTaken, repeats_of
-from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, Observations, Placement, Row, Run
+from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.figures.pair_metrics import PREFERRED_STATISTICS
 from fablint.model.names import plural
@@ -40,14 +39,14 @@ class Flows:
     forward: bool = False  # whether each pair was measured once, and not once per direction
     hubs: Codes = field(default_factory=lambda: np.empty(0, np.int64))  # ranks that all others share, in a star
     # (m,) columns of a list whose pairs were measured at once
-    concurrent: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    concurrent: Mask = field(default_factory=lambda: np.empty(0, bool))
     # (m,) columns of a list that were planned before anything was measured
-    planned: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, bool))
+    planned: Mask = field(default_factory=lambda: np.empty(0, bool))
     rounds: Codes | None = None  # (n, n) round of each pair of a matrix whose rounds were measured at once
 
-    started: npt.NDArray[np.float64] | None = None  # (n, m) s since the start of the run; None: unknown
-    later: npt.NDArray[np.bool_] | None = None  # (n, m) cells of follow-up measurements
-    histograms: tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]] | None = None  # (n, m, buckets), lower edges
+    started: Floats | None = None  # (n, m) s since the start of the run; None: unknown
+    later: Mask | None = None  # (n, m) cells of follow-up measurements
+    histograms: tuple[Ints, Floats] | None = None  # (n, m, buckets), lower edges
     taken: TimesTaken | None = None  # all times; None: each cell has one, that of the observations
 
     @property
@@ -109,13 +108,13 @@ class UsableRow:
         started = self._started(first.sent.shape)
         return TimesTaken(np.asarray(first.sent)[None], None if started is None else started[None], retests)
 
-    def _columns(self, is_kind: Callable[[Row], bool]) -> npt.NDArray[np.bool_]:
+    def _columns(self, is_kind: Callable[[Row], bool]) -> Mask:
         """Return an (m,) mask of the columns of a list that rows of a kind measured; empty for a matrix."""
         if self.row.layout == "matrix":
             return np.empty(0, dtype=bool)
         return np.concatenate([np.full(one.arrays["dst"].shape[1], is_kind(one)) for one in (self.row, *self.more)])
 
-    def _started(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64] | None:
+    def _started(self, shape: tuple[int, ...]) -> Floats | None:
         """Return the (n, m) start of each pair (of repeats: of the first) in s; None if the run has no start times."""
         rows = (self.row, *self.more)
         if not all("started" in row.arrays for row in rows) or self.row.payload == "dst":
@@ -128,7 +127,7 @@ class UsableRow:
             return None
         return started if started.shape == shape else None
 
-    def _later(self, size: int, observations: Observations) -> npt.NDArray[np.bool_] | None:
+    def _later(self, size: int, observations: Observations) -> Mask | None:
         """Return an (n, m) mask of added rounds and of repeated measurements; None if there are none."""
         first = self.row.arrays["dst"].shape[1] if self.row.layout == "list" else observations.sent.shape[1]
         again = [each.observations(size, statistic_of(each)) for each in self.retests if size in each.sizes]
@@ -142,7 +141,7 @@ class UsableRow:
                 later[leader, _cells(observations, int(leader), int(partner[leader, column]))] = True
         return later
 
-    def _histograms(self, size: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.float64]] | None:
+    def _histograms(self, size: int) -> tuple[Ints, Floats] | None:
         """Return counts per cell and bucket, and the lower edges of the buckets in s; None if a row has no
         histogram.
         """
@@ -330,11 +329,11 @@ def _leaves_of_hub(partner: Codes) -> Codes:
     return np.where(partner >= 0, counts[key], 0)
 
 
-def _median(values: npt.NDArray[np.float64]) -> float:
+def _median(values: Floats) -> float:
     return float(np.median(values)) if values.size else 1.0
 
 
-def _median_of_kind(values: npt.NDArray[np.float64], kind: Codes) -> npt.NDArray[np.float64]:
+def _median_of_kind(values: Floats, kind: Codes) -> Floats:
     """Return for each value the median of all values of its kind."""
     kinds, of_kind = np.unique(kind, return_inverse=True)
     return GroupedValues.of(values, of_kind, kinds.size).medians()[of_kind]
@@ -376,7 +375,7 @@ def _retest(observations: Observations, row: Row, size: int) -> RepeatedCells:
     return RepeatedCells((rows, columns_of), np.asarray(repeated.sent)[chosen].astype(np.float64), started[chosen])
 
 
-def _medians_by_scope(observations: Observations, placement: Placement) -> npt.NDArray[np.float64]:
+def _medians_by_scope(observations: Observations, placement: Placement) -> Floats:
     """Return the (scopes,) median time of the pairs of each scope, 0 for a scope without pairs.
 
     Of a large matrix, senders at equal distances stand for all.

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
 from fablint.model import Placement, Row, Run
+from fablint.model.arrays import Codes, Floats, RankPairs
 
 # patterns in which no two ranks send to one host
 PATTERNS = frozenset({"pair", "pairs", "all-pairs", "bisection", "random", "rounds"})
@@ -24,8 +23,6 @@ LITTLE = 0.02  # share of the segments of a host, below which an interface carri
 MOST_LOST = 0.5  # largest loss of reports that is allowed for
 ROUNDS = 3  # iterations in which the losses of the two directions of a pair are separated
 MOST_MATRIX_RANKS = 4096  # of the largest matrix that is read
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ class Segments:
     total: int  # number of segments that all hosts sent
 
     @property
-    def share(self) -> npt.NDArray[np.float64]:
+    def share(self) -> Floats:
         """(u,) share of the segments that was lost."""
         return self.lost / np.maximum(self.sent, 1)
 
@@ -165,7 +162,7 @@ def _measured(rows: Sequence[Row], placement: Placement) -> tuple[Codes, Codes]:
     once.
     """
     size = len(placement.hosts)
-    pairs_of_rows = [np.zeros((0, 2), np.int64)]
+    pairs_of_rows: list[RankPairs] = [np.zeros((0, 2), np.int64)]
     for row in rows:
         for ranks in _rank_pairs(row):
             pairs_of_rows += [
@@ -180,8 +177,8 @@ def _measured(rows: Sequence[Row], placement: Placement) -> tuple[Codes, Codes]:
     return hosts[first], ranks[first]
 
 
-def _rank_pairs(row: Row) -> Iterable[Codes]:
-    """Yield the (k, 2) ranks of measured pairs."""
+def _rank_pairs(row: Row) -> Iterable[RankPairs]:
+    """Yield the pairs that were measured."""
     if row.layout == "list":
         dst = np.asarray(row.arrays["dst"][:], np.int64)
         measured = (np.asarray(row.arrays["count"][:]) > 0).any(axis=-1) & (dst >= 0)

@@ -14,13 +14,9 @@ from itertools import product
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.data.binomial import upper_tail
-from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats
-
-Mask = npt.NDArray[np.bool_]
+from fablint.model.arrays import Codes, Floats, Mask
 
 MOST_MEASUREMENTS = 1 << 15  # that are compared with each other, and
 MOST_OF_SET = 512  # of the set

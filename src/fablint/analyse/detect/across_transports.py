@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.detect.view import ViewResult
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Medium, Placement, State
+from fablint.model.arrays import Codes
 from fablint.model.verdict import seen
 
 OF_HOSTS = ("host", "nic")

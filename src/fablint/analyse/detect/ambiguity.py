@@ -14,10 +14,10 @@ from typing import Literal
 import numpy as np
 
 from fablint.analyse.data.balance import End
-from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.detect.components import Cables, ComponentType, Endpoints
-from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence, Sums, Tally
+from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence, Tally
 from fablint.model import ComponentRef
+from fablint.model.arrays import Cells, Codes, Ints
 
 NEARLY = 3.0  # nats: smaller differences of evidence (20 to 1) separate nothing
 SHARED = 0.8  # share of the evidence of a detection that another member must explain
@@ -102,11 +102,11 @@ def group_member(component_type: ComponentType, part: int, side: int) -> GroupMe
     return GroupMember("host", part, side, whole.model_copy(update={"direction": "rx" if side else "tx"}))
 
 
-def _tally(cells: Cells, evidence: Evidence, values: Sums) -> Tally:
+def _tally(cells: Cells, evidence: Evidence, values: Ints) -> Tally:
     """Return the tally of values of a few cells."""
     to, size = evidence.pairs.destination(cells), evidence.total.between.shape[0]
 
-    def add(codes: Codes, end: End) -> Sums:
+    def add(codes: Codes, end: End) -> Ints:
         weights = np.where(evidence.informative.counts(cells, end), values, 0)
         return np.bincount(codes, weights=weights, minlength=evidence.pairs.ranks).astype(np.int64)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fablint.analyse.data.binomial import upper_tail
-from fablint.analyse.data.pair_matrix import Cells, Codes, Values
 from fablint.analyse.data.robust_stats import MEDIAN_ERROR
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect import timing
@@ -22,6 +21,7 @@ from fablint.analyse.detect.search import Detection
 from fablint.analyse.fit.effects import Effects, leftover_of
 from fablint.analyse.settings import Settings
 from fablint.model import EvidenceRecord
+from fablint.model.arrays import Cells, Codes, Values
 from fablint.model.verdict import seen
 
 FEWEST_SHARED = 3  # pairs of a component, isolated and concurrent, from which the two are compared

@@ -14,9 +14,10 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from fablint.analyse.data.message_paths import MessagePaths
-from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
-from fablint.analyse.detect.evidence import Sums, Tally
+from fablint.analyse.data.pair_matrix import Pairs
+from fablint.analyse.detect.evidence import Tally
 from fablint.model import ComponentRef, Endpoint, Placement
+from fablint.model.arrays import Cells, Codes, Ints
 
 Kind = Literal["group", "switch", "uplinks", "host", "nic", "gpu", "rank", "cable"]
 FEWEST_PEERS = 3  # fewest components of a type that can be compared with each other
@@ -36,7 +37,7 @@ class ComponentType(Protocol):
         """One part, as findings name it."""
         ...
 
-    def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
+    def sums(self, tally: Tally) -> tuple[Ints, Ints, Ints]:
         """Return the sums of a tally over the first direction, the second direction, and the pairs of both
         directions.
         """
@@ -86,7 +87,7 @@ class Endpoints(RankGroups):
     )  # (S,) component of each switch, for switches and groups
     outward: bool = False  # only messages that leave or enter the component: the uplinks of a switch
 
-    def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
+    def sums(self, tally: Tally) -> tuple[Ints, Ints, Ints]:
         """See `ComponentType`."""
         inner = np.zeros(len(self), dtype=np.int64)
         if self.of_switch.size:
@@ -112,7 +113,7 @@ class Endpoints(RankGroups):
         crosses = self.code[other] != part
         return cells[0][crosses], cells[1][crosses]
 
-    def _total(self, sums: Sums) -> Sums:
+    def _total(self, sums: Ints) -> Ints:
         member = self.code >= 0
         return np.bincount(self.code[member], weights=sums[member], minlength=len(self)).astype(np.int64)
 
@@ -134,7 +135,7 @@ class Cables:
         assert self.message_paths.routes is not None
         return self.message_paths.routes.cable_component(2 * part)
 
-    def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
+    def sums(self, tally: Tally) -> tuple[Ints, Ints, Ints]:
         """See `ComponentType`."""
         links = tally.segment[: self.message_paths.known_links]
         first, second = links[0::2], links[1::2]
@@ -166,7 +167,7 @@ class Spines:
         assert self.message_paths.routes is not None
         return ComponentRef.of("switch", self.message_paths.routes.switches[self.codes[part]])
 
-    def sums(self, tally: Tally) -> tuple[Sums, Sums, Sums]:
+    def sums(self, tally: Tally) -> tuple[Ints, Ints, Ints]:
         """See `ComponentType`."""
         assert self.message_paths.routes is not None
         into = self.message_paths.routes.ends[:, 1]

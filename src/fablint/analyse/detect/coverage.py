@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from fablint.analyse.data.message_paths import MessagePaths
-from fablint.analyse.data.pair_matrix import Codes, Pairs
-from fablint.analyse.data.robust_stats import Floats
+from fablint.analyse.data.pair_matrix import Pairs
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.fit.median_polish import median_error
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
+from fablint.model.arrays import Codes, Floats
 
 UNCOUNTED = np.iinfo(np.int64).max  # number of partners of what has no rank in the run
 

@@ -15,14 +15,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.data.balance import EndCells
 from fablint.analyse.data.message_paths import MessagePaths
-from fablint.analyse.data.pair_matrix import Cells, Pairs, Values
+from fablint.analyse.data.pair_matrix import Pairs
 from fablint.analyse.fit.effects import FINEST_NOISE, Effects, leftover, sample_noise
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
+from fablint.model.arrays import Cells, Floats, Ints, Mask, Values
 from fablint.model.limits.detection_limits import required_evidence
 
 UNITS_PER_NAT = 32  # increments are whole numbers of 1/32 nat: they fit a byte and their sums are exact
@@ -31,22 +31,17 @@ SMALLEST_POOL = 30  # values without which the noise is unknown
 OWN_POOL = 200  # values from which a class has a null distribution of its own
 LEVELS = 256
 
-Gains = npt.NDArray[np.int8]
-Sums = npt.NDArray[np.int64]
-Frequencies = npt.NDArray[np.floating]
-Mask = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True)
 class Tally:
     """Sums over the pairs of each component: of increments in 1/32 nat, or of numbers of pairs."""
 
-    sent: Sums  # (n,) per sender, of cells that count for both ends
-    received: Sums  # (n,) per receiver, of the same cells
-    own_sent: Sums  # (n,) per sender, of cells that count for the sender
-    own_received: Sums  # (n,) per receiver, of cells that count for the receiver
-    between: Sums  # (S, S) per source and destination switch
-    segment: Sums  # (segments,) per segment that the pairs cross; of round trips, on either path
+    sent: Ints  # (n,) per sender, of cells that count for both ends
+    received: Ints  # (n,) per receiver, of the same cells
+    own_sent: Ints  # (n,) per sender, of cells that count for the sender
+    own_received: Ints  # (n,) per receiver, of cells that count for the receiver
+    between: Ints  # (S, S) per source and destination switch
+    segment: Ints  # (segments,) per segment that the pairs cross; of round trips, on either path
 
 
 @dataclass
@@ -57,7 +52,7 @@ class Evidence:
     placement: Placement
     message_paths: MessagePaths
     bidirectional: bool
-    gain: Gains  # (n, m)
+    gain: Ints  # (n, m)
     informative: EndCells  # cells that count for senders, receivers and switches
     total: Tally  # sums of increments
     live: Tally  # numbers of pairs that are not explained
@@ -74,7 +69,7 @@ class Evidence:
             self._subtract(tally, cells, gone)
         self.gain[cells] = 0
 
-    def _subtract(self, tally: Tally, cells: Cells, gone: Sums) -> None:
+    def _subtract(self, tally: Tally, cells: Cells, gone: Ints) -> None:
         """Subtract values of cells from a tally."""
         tally.segment[:] -= self.on_segments(cells, gone)
         to = self.pairs.destination(cells)
@@ -88,7 +83,7 @@ class Evidence:
             known = (a >= 0) & (b >= 0)
             np.subtract.at(tally.between, (a[known], b[known]), gone[known])
 
-    def on_segments(self, cells: Cells, values: Sums) -> Sums:
+    def on_segments(self, cells: Cells, values: Ints) -> Ints:
         """Return the (segments,) sum of values over the cells that cross each segment."""
         totals = np.zeros(self.message_paths.count, dtype=np.int64)
         if not self.message_paths.count:
@@ -146,7 +141,7 @@ def gather_evidence(effects: Effects, settings: Settings, *, tests: int, later: 
     )
 
 
-def _pool(effects: Effects, later: Mask | None) -> tuple[Values, npt.NDArray[np.uint8]]:
+def _pool(effects: Effects, later: Mask | None) -> tuple[Values, Ints]:
     """Return the noise of the first stage and the class of each value.
 
     A class that only later stages measured has the values of all stages.
@@ -173,7 +168,7 @@ def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
     return max(settings.smallest_fault, effects.noise * float(np.sqrt(4 * needed / pairs)))
 
 
-def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Gains:
+def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Ints:
     """Return the (LEVELS,) increment of a value at each level of the grid.
 
     In 1/32 nat, rounded down. `pool` is the noise.
@@ -193,8 +188,13 @@ def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Gains:
 
 
 def e_value_increments(
-    null: Frequencies, other: Frequencies, largest: float, *, rising: bool = True, pool: Frequencies | None = None
-) -> npt.NDArray[np.float64]:
+    null: Floats | Values,
+    other: Floats | Values,
+    largest: float,
+    *,
+    rising: bool = True,
+    pool: Floats | Values | None = None,
+) -> Floats:
     """(bins,) log-likelihood ratio of `other` against `null`, in nats.
 
     Parameters
@@ -215,11 +215,11 @@ def e_value_increments(
     return np.asarray(monotone - np.log(np.average(np.exp(monotone), weights=null if pool is None else pool)))
 
 
-def levels(values: Values, grid: tuple[float, float]) -> npt.NDArray[np.uint8]:
+def levels(values: Values, grid: tuple[float, float]) -> Ints:
     """Return the position of each value on the grid; arbitrary for NaN."""
     low, step = np.float32(grid[0]), np.float32(grid[1])
     with np.errstate(invalid="ignore"):
-        level: npt.NDArray[np.uint8] = np.clip(np.nan_to_num((values - low) / step), 0, LEVELS - 1).astype(np.uint8)
+        level: Ints = np.clip(np.nan_to_num((values - low) / step), 0, LEVELS - 1).astype(np.uint8)
     return level
 
 
@@ -230,7 +230,7 @@ def _grid(pool: Values) -> tuple[float, float]:
     return float(low) - step, step
 
 
-def _tally(effects: Effects, values: Gains | Mask) -> Tally:
+def _tally(effects: Effects, values: Ints | Mask) -> Tally:
     """Return the sums of (n, m) values: informative cells per end, all cells per segment."""
     pairs, placement, message_paths = effects.residual, effects.classes.placement, effects.message_paths
     end_values = _counted(values, effects.informative.both)
@@ -252,17 +252,17 @@ def _tally(effects: Effects, values: Gains | Mask) -> Tally:
     return Tally(*of_ends, between, message_paths.totals(path_sums))
 
 
-def _counted(values: Gains | Mask, mask: Mask | None) -> Gains | Mask:
+def _counted(values: Ints | Mask, mask: Mask | None) -> Ints | Mask:
     """Return the (n, m) values of cells in the mask, 0 elsewhere; None: all."""
     return values if mask is None else np.where(mask, values, 0)
 
 
-def _per_sender(pairs: Pairs, values: Gains | Mask) -> Sums:
+def _per_sender(pairs: Pairs, values: Ints | Mask) -> Ints:
     """Return the (n,) sums of (n, m) values over the cells of each sender."""
     return np.asarray(values.sum(axis=1, dtype=np.int64))
 
 
-def _per_receiver(pairs: Pairs, values: Gains | Mask) -> Sums:
+def _per_receiver(pairs: Pairs, values: Ints | Mask) -> Ints:
     """Return the (n,) sums of (n, m) values over the cells of each receiver."""
     if pairs.partner is None:
         return np.asarray(values.sum(axis=0, dtype=np.int64))
@@ -273,9 +273,7 @@ def _per_receiver(pairs: Pairs, values: Gains | Mask) -> Sums:
     return received
 
 
-def _add_matrix(
-    effects: Effects, values: Gains | Mask, end_values: Gains | Mask, between: Sums, path_sums: Sums
-) -> None:
+def _add_matrix(effects: Effects, values: Ints | Mask, end_values: Ints | Mask, between: Ints, path_sums: Ints) -> None:
     """Add a matrix per pair of switches and per path, switch by switch."""
     placement, all_ranks = effects.classes.placement, np.arange(effects.residual.ranks)
     known = placement.switch >= 0
@@ -290,7 +288,7 @@ def _add_matrix(
             np.add.at(path_sums, at, values[:, members].sum(axis=1, dtype=np.int64))
 
 
-def _add_list(effects: Effects, values: Gains | Mask, end_values: Gains | Mask, between: Sums, path_sums: Sums) -> None:
+def _add_list(effects: Effects, values: Ints | Mask, end_values: Ints | Mask, between: Ints, path_sums: Ints) -> None:
     """Add a list of rounds per pair of switches and per path."""
     placement, pairs, message_paths = effects.classes.placement, effects.residual, effects.message_paths
     row, column = np.nonzero(values)

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import FEWEST_VALUES
 from fablint.analyse.detect.ambiguity import GroupMember
 from fablint.analyse.detect.components import Cables, ComponentType, find_crossing_cells
@@ -21,14 +19,13 @@ from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.detect.search import Bar, Detection, Sides, detect_components
 from fablint.analyse.fit.effects import Effects
 from fablint.model import FollowUp, Placement
+from fablint.model.arrays import Codes, Mask, RankPairs
 from fablint.topology.routed_placement import links_crossed
 
 SPEAKS = 3.0  # nats: evidence of 20 to 1 against a component
 MOST_FOLLOW_UPS = 200
 PAIRS = 24  # pairs proposed per component
 TRIES = 2000  # combinations of senders and receivers examined per component
-
-RankPairs = npt.NDArray[np.int64]
 
 
 def propose_follow_ups(
@@ -154,7 +151,7 @@ def propose_split(case: Detection, evidence: Evidence, healthy: Codes) -> Follow
     return FollowUp(component, _unmeasured_first(rng.permutation(pairs[split]), evidence)[:PAIRS])
 
 
-def _crosses_member(member: GroupMember, pairs: RankPairs, evidence: Evidence) -> npt.NDArray[np.bool_]:
+def _crosses_member(member: GroupMember, pairs: RankPairs, evidence: Evidence) -> Mask:
     """Return a (k,) mask of the pairs whose messages cross the component."""
     placement, routes = evidence.placement, evidence.message_paths.routes
     if member.component in ("host", "nic"):
@@ -235,7 +232,7 @@ def _across(cells: tuple[Codes, Codes], evidence: Evidence, healthy: Codes) -> R
     return _unmeasured_first(pairs[np.argsort(number_of_suspects, kind="stable")], evidence)[:PAIRS]
 
 
-def _distinct(src: Codes, dst: Codes, selected: npt.NDArray[np.bool_] | slice = slice(None)) -> RankPairs:
+def _distinct(src: Codes, dst: Codes, selected: Mask | slice = slice(None)) -> RankPairs:
     """Return the distinct pairs of a sender and a receiver in ascending order.
 
     One number per pair is sorted: `np.unique` of rows sorts records, which takes ten times as long.
@@ -251,7 +248,7 @@ def _common_segments(cells: tuple[Codes, Codes], evidence: Evidence) -> Codes:
     return np.flatnonzero(counts == counts.max(initial=1))
 
 
-def _cross(pairs: RankPairs, segments: Codes, evidence: Evidence) -> npt.NDArray[np.bool_]:
+def _cross(pairs: RankPairs, segments: Codes, evidence: Evidence) -> Mask:
     """Return a (k,) mask of the pairs whose messages cross one of these segments, measured or not."""
     message_paths, placement = evidence.message_paths, evidence.placement
     if message_paths.routes is None or not pairs.size:

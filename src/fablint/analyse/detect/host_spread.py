@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, stdtr
 
-from fablint.analyse.data.robust_stats import Floats
+from fablint.model.arrays import Floats
 
 FREEDOMS = np.array([3.0, 4.0, 6.0, 10.0, 30.0, 1000.0])  # the last is practically normal
 FEWEST_EFFECTS = 8  # effects of hosts from which a spread is known

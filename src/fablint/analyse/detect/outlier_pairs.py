@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.data.binomial import upper_tail
-from fablint.analyse.data.pair_matrix import Codes, Pairs, Values
-from fablint.analyse.data.robust_stats import Floats, adjust_p_values, robust_sd
+from fablint.analyse.data.pair_matrix import Pairs
+from fablint.analyse.data.robust_stats import adjust_p_values, robust_sd
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
+from fablint.model.arrays import Codes, Floats, Mask, Values
 from fablint.model.figures.grouped_values import GroupedValues
 
 SAMPLE_CELLS = 1 << 19  # cells of the sample that determines where the tail begins
@@ -25,8 +25,6 @@ RARE = 0.05  # share of the tail of a large run: begin of the examined losses in
 MOST_ISOLATED = 20  # slow directions that one view reports: more of them have a common cause
 GAPS = 30  # order statistics from which the tail of the noise is estimated
 FAR = 10.0  # robust standard deviations from which a direction is isolated, without an estimate of the tail
-
-Losses = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -63,8 +61,8 @@ class SlowestPairs:
     """The pairs of a view that are slower than tolerated in both directions, the slowest first."""
 
     ranks: Codes  # (k, 2), the lower rank first
-    loss: Losses  # (k,) log-effect of the better direction
-    once: npt.NDArray[np.bool_]  # (k,) whether the pair was measured in one round
+    loss: Values  # (k,) log-effect of the better direction
+    once: Mask  # (k,) whether the pair was measured in one round
     measured: int  # number of pairs measured, slow or not
 
 
@@ -87,9 +85,9 @@ class _Tail:
     ranks: int
     in_rounds: bool  # whether it is a list of rounds that a check continues: no matrix, and no pair measured again
     key: Codes  # (k,) source times `ranks` plus destination, ascending
-    loss: Losses  # (k,) log-effect
+    loss: Values  # (k,) log-effect
     rounds: Codes  # (k,) number of rounds in which the direction was measured
-    moments: Losses  # (m,) log-effects of slow measurements of directions that were slow in the fewer of their rounds
+    moments: Values  # (m,) log-effects of slow measurements of directions that were slow in the fewer of their rounds
     directions: Codes  # number of directions that were measured in 0, 1, 2, ... rounds, in the tail and outside
 
     @property
@@ -304,7 +302,7 @@ def _keys(pairs: Pairs, rows: slice, row: Codes, column: Codes) -> Codes:
     return np.asarray((row + rows.start) * pairs.ranks + pairs.destination((row + rows.start, column)))
 
 
-def _in_most_rounds(ranks: int, key: Codes, loss: Losses, every: Codes) -> _Tail:
+def _in_most_rounds(ranks: int, key: Codes, loss: Values, every: Codes) -> _Tail:
     """Return the directions that were slow in most of their rounds, each with the (lower) median of its losses.
 
     Parameters

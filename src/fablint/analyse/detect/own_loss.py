@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from fablint.analyse.data.binomial import upper_tail
-from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.detect.components import ComponentType, Endpoints
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects
+from fablint.model.arrays import Cells, Codes
 
 UNHEALTHY = 0.5  # share of the loss of a component: a user with a smaller loss, beyond chance, shows it to be healthy
 CHANCE = 0.01  # probability that a user of a faulty component looks healthy by chance, all users together

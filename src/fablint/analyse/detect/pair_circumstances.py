@@ -12,23 +12,20 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.data.binomial import upper_tail
-from fablint.analyse.data.pair_matrix import Codes, unordered
-from fablint.analyse.data.robust_stats import Floats
+from fablint.analyse.data.pair_matrix import unordered
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.detect.outlier_pairs import Meanwhile, SlowPair
 from fablint.analyse.fit.effects import Effects
+from fablint.model.arrays import Codes, Floats, Mask
 
 NEAREST = (4, 8, 16, 32, 64)  # numbers of measurements of unrelated pairs next to a slow one, each of which is tried
 CHANCE = 0.01  # probability of so many slow ones among the nearest if their time has no effect
 MOST, FEWEST = 0.5, 8  # share of the nearest, of so many at least, from which the slow pair is one of many
 AS_SLOW = 0.5  # share of the loss of the slow pair, from which an unrelated pair is as slow,
 SLOW = 0.25  # and from which it is slow: load is uneven, and the slowest pair of a moment exceeds the others
-
-Mask = npt.NDArray[np.bool_]
 
 
 def describe_slow_pairs(

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells, Codes, Values, unordered
+from fablint.analyse.data.pair_matrix import unordered
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, interval_ranks, row_medians
 from fablint.analyse.detect.ambiguity import AmbiguityGroup, GroupMember, find_ambiguity_group, group_member
 from fablint.analyse.detect.components import ComponentType, Endpoints, Kind
@@ -21,6 +20,7 @@ from fablint.analyse.detect.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.detect.own_loss import find_open_cells, is_own_loss
 from fablint.analyse.fit.effects import Effects
 from fablint.model import ComponentRef, Direction, EvidenceRecord
+from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask, Values
 
 CLUSTER = 2.5  # nats that one partner may add; more only if three partners would not be enough
 EACH_SIDE = 0.25  # share of the evidence for a detection of both directions that each direction must have
@@ -133,7 +133,7 @@ def detect_components(
 
 
 def _strongest(
-    component_type: ComponentType, evidence: Evidence, threshold: int, excluded: npt.NDArray[np.bool_], sides: Sides
+    component_type: ComponentType, evidence: Evidence, threshold: int, excluded: Mask, sides: Sides
 ) -> tuple[int, int, tuple[int, ...]]:
     """Return number, score and slow directions of the component of a type with the most evidence."""
     first, second, inner = component_type.sums(evidence.total)
@@ -222,7 +222,7 @@ def _examine(
     )
 
 
-def _clustered(clusters: Codes, gain: npt.NDArray[np.int8], bar: Bar) -> float:
+def _clustered(clusters: Codes, gain: Ints, bar: Bar) -> float:
     """Return the evidence in nats with a bound per cluster.
 
     Measurements of one pair share placement, connection and memory. Their evidence is at most that of one observation.
@@ -252,9 +252,7 @@ def _ends(component_type: ComponentType, part: int, cells: Cells, evidence: Evid
     return np.unique(np.concatenate([cells[0], evidence.pairs.destination(cells)]))
 
 
-def _loss(
-    component_type: ComponentType, part: int, sides: Sequence[int], cells: Cells, effects: Effects
-) -> npt.NDArray[np.float64]:
+def _loss(component_type: ComponentType, part: int, sides: Sequence[int], cells: Cells, effects: Effects) -> Floats:
     """Return the (k,) log-effects of the component in its cells, without the tolerated effects of other components."""
     host, link = effects.host_tolerance, effects.link_tolerance
     to = effects.residual.destination(cells)

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import pdtr
 
-from fablint.analyse.data.pair_matrix import Cells, unordered
+from fablint.analyse.data.pair_matrix import unordered
 from fablint.analyse.data.robust_stats import robust_sd
 from fablint.analyse.detect.evidence import Evidence
 from fablint.analyse.fit.effects import Effects, leftover_of
 from fablint.analyse.fit.modes import DISTANCE, MEMBER
 from fablint.analyse.settings import Settings
+from fablint.model.arrays import Cells, Codes, Mask, Values
 
 HALF = 0.5  # share of slow measurements of a slow pair
 FEWEST = 4  # slow measurements
@@ -26,8 +26,6 @@ FEWEST_OF_MODE = 10  # pairs of hosts in a second mode: the tail of any noise ha
 EMPTY = 0.5  # share of the density of a second mode, below which the values between it and the noise are a gap
 # Largest probability of so few values in the gap if a tail of the noise reached as far, over all views of a run.
 BY_CHANCE = 0.01
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -102,16 +100,14 @@ def _reported(evidence: Evidence, known: Sequence[tuple[int, int]], known_cells:
     return reported
 
 
-def _in_slow_pairs(pair: npt.NDArray[np.int64], slow: Mask) -> Mask:
+def _in_slow_pairs(pair: Codes, slow: Mask) -> Mask:
     """Return a (k,) mask of measurements of pairs of hosts with at least half of their measurements slow."""
     inverse = np.unique(pair, return_inverse=True)[1].ravel()
     share = np.bincount(inverse, weights=slow) / np.bincount(inverse)
     return np.asarray(share[inverse] >= HALF)
 
 
-def _second_mode(
-    left: npt.NDArray[np.float32], candidates: npt.NDArray[np.float32], limit: float, repeats: float, chance: float
-) -> float | None:
+def _second_mode(left: Values, candidates: Values, limit: float, repeats: float, chance: float) -> float | None:
     """Return the value from which a second mode of slow pairs begins; None if there is none.
 
     The slow values agree with each other (half of them are within three standard deviations of the noise around their

@@ -10,14 +10,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, average_ranks, robust_sd
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR, average_ranks, robust_sd
 from fablint.analyse.settings import Settings
 from fablint.model import EvidenceRecord, Placement
+from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.verdict import seen
 from fablint.text import units
 
-Mask = npt.NDArray[np.bool_]
 Quantity = Literal["latency", "bandwidth"]
 
 MOST_WINDOWS = 32  # windows into which the time of a row is cut

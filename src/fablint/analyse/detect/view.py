@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.data.message_paths import MessagePaths, find_message_paths
-from fablint.analyse.data.pair_matrix import Codes, Pairs
+from fablint.analyse.data.pair_matrix import Pairs
 from fablint.analyse.data.resolution import find_step
-from fablint.analyse.data.robust_stats import FEWEST_VALUES, Floats
+from fablint.analyse.data.robust_stats import FEWEST_VALUES
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect import timing
 from fablint.analyse.detect.circumstances import (
@@ -47,11 +46,11 @@ from fablint.analyse.fit.host_populations import Populations
 from fablint.analyse.fit.median_polish import fit, without
 from fablint.analyse.settings import NEAREST, Settings
 from fablint.model import SCOPES, Fit, FollowUp, Placement, Scope
+from fablint.model.arrays import Codes, Floats, Ints, Mask, Values
 from fablint.model.limits.detection_limits import HYPOTHESES, required_evidence
 from fablint.topology.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]
-Mask = npt.NDArray[np.bool_]
 MOST_CANDIDATES = 100
 
 
@@ -81,10 +80,10 @@ class ViewResult:
     host_bound: Floats  # (hosts,) upper 95 % bound of the log-effect, NaN where unknown
     link_pairs: Codes  # (links,) measured pairs that cross each link
     link_bound: Floats  # (links,) upper 95 % bound of its log-effect, NaN where unknown
-    bounds: npt.NDArray[np.float32]  # (3, n) lower 95 % bound, median and upper bound of each rank's worse direction
+    bounds: Values  # (3, n) lower 95 % bound, median and upper bound of each rank's worse direction
     sharing: tuple[float, float] | None  # smallest and largest factor by which sharing a link extends the time
     sample: timing.TimedCells  # measurements with their times
-    links_possible: npt.NDArray[np.bool_]  # (links,) whether enough pairs of the run's ranks can cross it
+    links_possible: Mask  # (links,) whether enough pairs of the run's ranks can cross it
     pairs_measured: int
     paths: Paths | None  # paths between switches; None: no message crossed one
     # populations of hosts as senders, as receivers
@@ -323,7 +322,7 @@ def _is_judged_by_late_messages(flows: Flows, routes: Routes) -> bool:
     return routes.routing.kind == "ecmp" or (routes.routing.kind == "adaptive" and flows.histograms is not None)
 
 
-def _isolated_cells(flows: Flows, effects: Effects, routes: Routes) -> npt.NDArray[np.bool_] | None:
+def _isolated_cells(flows: Flows, effects: Effects, routes: Routes) -> Mask | None:
     """Return the (n, m) cells that no other pair could delay; None: all.
 
     The contention of ECMP paths is unknown: of large messages only pairs that were measured one by one count.
@@ -335,7 +334,7 @@ def _isolated_cells(flows: Flows, effects: Effects, routes: Routes) -> npt.NDArr
     return None if flows.row.attributes.get("order") == "serial" else np.zeros(effects.residual.value.shape, dtype=bool)
 
 
-def _loads(flows: Flows, pairs: Pairs, message_paths: MessagePaths) -> npt.NDArray[np.uint8] | None:
+def _loads(flows: Flows, pairs: Pairs, message_paths: MessagePaths) -> Ints | None:
     """Return the step of load of each cell, if a message is large enough to fill a link and may have shared it."""
     if flows.observations.size < SMALLEST_SHARED:
         return None

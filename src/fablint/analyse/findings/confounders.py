@@ -12,15 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
-from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats, average_ranks
+from fablint.analyse.data.robust_stats import average_ranks
 from fablint.analyse.detect.timing import TimedCells, drift_of, slow_periods, windows_of
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, Run, State
+from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.component import cause
 from fablint.model.figures.cpu_wait import NOTABLE, host_shares
 from fablint.model.names import fold
@@ -28,7 +27,6 @@ from fablint.model.placement import unfold_cores
 from fablint.model.verdict import advise, seen
 from fablint.text.evidence_sentences import sentences
 
-Mask = npt.NDArray[np.bool_]
 Quantity = Literal["latency", "bandwidth"]
 
 # First hosts differ from others in healthy runs as all hosts do, and one allocation has one first host. Where each pair

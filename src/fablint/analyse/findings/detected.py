@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.detect.ambiguity import GroupMember
 from fablint.analyse.detect.circumstances import ENDPOINT_KINDS
 from fablint.analyse.detect.paths.geometry import GEOMETRY_S
@@ -20,6 +19,7 @@ from fablint.analyse.fit.alpha_beta import explain
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Placement, State
+from fablint.model.arrays import Codes
 from fablint.model.component import in_series
 from fablint.model.registry import is_duplex
 from fablint.model.verdict import Action, advise, seen

@@ -6,21 +6,17 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.detect.view import Quantity, ViewResult
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentKind, ComponentRef, EvidenceRecord, Finding, Placement, State
+from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.component import listed
 from fablint.model.limits.detection_limits import FEWEST_LINK_PAIRS
 from fablint.model.verdict import Action, advise, seen
 from fablint.topology.routing import Routes
-
-Mask = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 
 
 def are_hosts_homogeneous(view: ViewResult, settings: Settings) -> bool:

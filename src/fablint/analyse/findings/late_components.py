@@ -15,13 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.analyse.data.mean_ratios import Mask, MeanRatios, read_mean_ratios
+from fablint.analyse.data.mean_ratios import MeanRatios, read_mean_ratios
 from fablint.analyse.data.samples import UsableRow
 from fablint.analyse.detect.lateness.explanation import LateSearch, Member, ScoredCandidates
 from fablint.analyse.detect.lateness.late_pairs import (
     Candidate,
     Candidates,
-    Floats,
     MeasuredHostPairs,
     candidates_of,
     host_pairs_of,
@@ -29,6 +28,7 @@ from fablint.analyse.detect.lateness.late_pairs import (
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
+from fablint.model.arrays import Floats, Mask
 from fablint.model.component import cause, in_series
 from fablint.model.verdict import Action, advise, seen
 from fablint.topology.routing import Routes

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.concerned import ACCUSED
 from fablint.analyse.decide import amended
@@ -30,6 +29,7 @@ from fablint.model import (
     Scope,
     State,
 )
+from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.figures.pair_metrics import PairMetrics, figures_of, joined, reference_rows
 from fablint.model.limits.thresholds import Compared, Comparison, Threshold
 from fablint.model.names import plural
@@ -39,9 +39,6 @@ from fablint.text import units
 FEWEST_PARTNERS = 3  # of a host, to say that it is the host
 MOST_HOSTS = 64  # with more it is not the hosts
 MOST_ROUTES = 8  # that are named
-
-Mask = npt.NDArray[np.bool_]
-Codes = npt.NDArray[np.integer]
 
 
 def compare(run: Run, thresholds: Sequence[Threshold], diagnosis: Diagnosis) -> Comparison:
@@ -105,7 +102,7 @@ class _ThresholdPairs:
     compared: tuple[Compared, ...]
     figures: PairMetrics
     outside: Mask
-    ratio: npt.NDArray[np.float64]  # of each figure to what is promised
+    ratio: Floats  # of each figure to what is promised
 
     @property
     def threshold(self) -> Threshold:
@@ -146,7 +143,7 @@ def _view(run: Run, thresholds: Sequence[Threshold], placement: Placement) -> _T
     return _ThresholdPairs(tuple(compared), figures.where(held), outside[held], ratio) if compared else None
 
 
-def _outside(values: npt.NDArray[np.float64], threshold: Threshold) -> Mask:
+def _outside(values: Floats, threshold: Threshold) -> Mask:
     low = -np.inf if threshold.lowest is None else threshold.lowest
     high = np.inf if threshold.highest is None else threshold.highest
     return (values < low) | (values > high)

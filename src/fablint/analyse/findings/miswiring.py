@@ -13,17 +13,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats, robust_sd
+from fablint.analyse.data.robust_stats import robust_sd
 from fablint.analyse.detect.evidence import e_value_increments
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Observations, Placement, Run, State
+from fablint.model.arrays import Codes, Floats, Mask, Values
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.verdict import advise, seen
-
-Mask = npt.NDArray[np.bool_]
 
 FAR_COLUMNS = 48  # partners off the switch that are looked at per rank
 CLEAR_GAP = 4.0  # robust standard deviations that pairs on a switch must be faster than pairs off it
@@ -46,7 +43,7 @@ class HostPairs:
     seconds: Floats  # (k,)
 
     @classmethod
-    def of(cls, src: Codes, dst: Codes, seconds: npt.NDArray[np.floating], placement: Placement) -> HostPairs:
+    def of(cls, src: Codes, dst: Codes, seconds: Floats | Values, placement: Placement) -> HostPairs:
         """Combine measurements between ranks: each pair of hosts has the lower median of all between its ranks.
 
         Parameters
@@ -163,9 +160,7 @@ def verify(observations: Observations, placement: Placement, settings: Settings)
 # ------------------------------------------------------------------------------------------------ what was measured
 
 
-def _near_and_sampled(
-    observations: Observations, placement: Placement
-) -> tuple[Codes, Codes, npt.NDArray[np.floating]]:
+def _near_and_sampled(observations: Observations, placement: Placement) -> tuple[Codes, Codes, Floats | Values]:
     """Sender, receiver and seconds of all pairs on a switch, and of as many others as are needed."""
     sent, n = np.asarray(observations.sent), len(placement.host)
     if observations.partner is not None:
@@ -181,9 +176,7 @@ def _near_and_sampled(
     return src, dst, sent[src, dst]
 
 
-def _of_host(
-    observations: Observations, placement: Placement, host: int
-) -> tuple[Codes, Codes, npt.NDArray[np.floating]]:
+def _of_host(observations: Observations, placement: Placement, host: int) -> tuple[Codes, Codes, Floats | Values]:
     """All that its ranks sent and received."""
     ranks = np.flatnonzero(placement.host == host)
     sent, received = np.asarray(observations.sent)[ranks], np.asarray(observations.received[ranks])

@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.segments import Segments, read_segments
 from fablint.analyse.detect.lateness.explanation import LateSearch, Member, ScoredCandidates
 from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
@@ -26,6 +25,7 @@ from fablint.analyse.detect.lateness.lossy_pairs import SIDES, directed_candidat
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, Placement, Run, State
+from fablint.model.arrays import Codes
 from fablint.model.component import in_series
 from fablint.model.names import plural
 from fablint.model.verdict import Action, advise, seen

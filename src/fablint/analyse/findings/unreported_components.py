@@ -10,7 +10,6 @@ from fablint.analyse.concerned import ACCUSED, ConcernedComponents
 from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.healthy import (
-    Mask,
     are_hosts_homogeneous,
     clean_parts,
     concerned_hosts,
@@ -22,6 +21,7 @@ from fablint.analyse.findings.healthy import (
 )
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, State
+from fablint.model.arrays import Mask
 from fablint.model.verdict import advise, seen
 from fablint.topology.routing import Routes
 

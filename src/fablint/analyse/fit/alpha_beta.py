@@ -16,8 +16,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from fablint.analyse.data.robust_stats import Floats
 from fablint.model import EvidenceRecord
+from fablint.model.arrays import Floats
 from fablint.model.verdict import seen
 
 FEWEST_SIZES = 3

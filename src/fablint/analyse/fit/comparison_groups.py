@@ -14,16 +14,13 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.data.message_paths import MOST_UNKNOWN, MessagePaths
-from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
+from fablint.analyse.data.pair_matrix import Pairs
 from fablint.model import SCOPES, Placement, Scope
-from fablint.topology.contention import Turns, detour_links, flows_on_busiest, flows_on_links, turns
+from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
+from fablint.topology.contention import detour_links, flows_on_busiest, flows_on_links, turns
 from fablint.topology.routing import Routes
-
-Loads = npt.NDArray[np.uint8]
-Mask = npt.NDArray[np.bool_]
 
 SMALLEST_SHARED = 4096  # bytes: smaller messages do not fill a link
 SMALL_CLASS = 0.05  # share of the pairs at the same distance, up to which most pairs of a class may be faulty
@@ -47,8 +44,8 @@ class Classes:
     """
 
     placement: Placement
-    load: Loads | None = None  # (n, m) step of each cell; None: unknown, or without effect
-    beyond: Loads | None = None  # (S, S) cables beyond the fewest of the scope; None: unknown, or 0 for all
+    load: Ints | None = None  # (n, m) step of each cell; None: unknown, or without effect
+    beyond: Ints | None = None  # (S, S) cables beyond the fewest of the scope; None: unknown, or 0 for all
     stream: bool = False  # whether a healthy pair is as fast over many cables as over one
     planned: Mask | None = None  # (m,) columns of a list that were planned before anything was measured; None: all
 
@@ -116,17 +113,17 @@ class Classes:
         costly = extra[extra > tolerance]
         return (float(np.exp(costly.min())), float(np.exp(costly.max()))) if costly.size else None
 
-    def _extra(self, offsets: Mapping[int, float], *, everywhere: bool = False) -> npt.NDArray[np.float64]:
+    def _extra(self, offsets: Mapping[int, float], *, everywhere: bool = False) -> Floats:
         """Return the (steps, kinds) log time of each class beyond the fastest at the same distance.
 
         With `everywhere`: beyond the fastest at any distance, except messages within a host. 0 for absent classes.
         """
         times = self._times(offsets)
         fastest = self._fastest(times) if everywhere else np.fmin.reduce(times, axis=0)
-        beyond: npt.NDArray[np.float64] = np.nan_to_num(times - fastest)
+        beyond: Floats = np.nan_to_num(times - fastest)
         return beyond
 
-    def _fastest(self, times: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _fastest(self, times: Floats) -> Floats:
         """Return the (kinds,) log time of the fastest class at the same distance.
 
         Of streams: at any distance outside hosts.
@@ -137,7 +134,7 @@ class Classes:
             fastest[fabric] = np.fmin.reduce(fastest[fabric])
         return np.asarray(fastest, dtype=np.float64)
 
-    def _times(self, offsets: Mapping[int, float]) -> npt.NDArray[np.float64]:
+    def _times(self, offsets: Mapping[int, float]) -> Floats:
         """Return the (steps, kinds) log time of each class, NaN for absent classes."""
         times = np.full((len(STEPS) + 1, self._kinds), np.nan)
         for code, time in offsets.items():
@@ -160,32 +157,32 @@ class Classes:
         """Number of possible codes."""
         return self._kinds * (1 if self.load is None else len(STEPS) + 1)
 
-    def of_rows(self, pairs: Pairs, rows: slice | Codes) -> npt.NDArray[np.uint8]:
+    def of_rows(self, pairs: Pairs, rows: slice | Codes) -> Ints:
         """Return the (rows, m) class of each pair."""
         kinds = self._distances(np.arange(pairs.ranks)[rows][:, None], pairs.partners(rows))
         return kinds if self.load is None else kinds + np.uint8(self._kinds) * self.load[rows]
 
-    def of_cells(self, pairs: Pairs, cells: Cells) -> npt.NDArray[np.uint8]:
+    def of_cells(self, pairs: Pairs, cells: Cells) -> Ints:
         """Return the (k,) class of each of these cells."""
         kinds = self._distances(cells[0], pairs.destination(cells))
         return kinds if self.load is None else kinds + np.uint8(self._kinds) * self.load[cells]
 
-    def _distances(self, src: Codes, dst: Codes) -> npt.NDArray[np.uint8]:
+    def _distances(self, src: Codes, dst: Codes) -> Ints:
         """Return the code of scope and distance of pairs of ranks; `src` and `dst` are broadcast against each other."""
         scopes = self.placement.scopes(src, dst)
         if self.beyond is None:
             return scopes
-        steps: Loads = self._steps_beyond[self.placement.switch[src], self.placement.switch[dst]]
+        steps: Ints = self._steps_beyond[self.placement.switch[src], self.placement.switch[dst]]
         return scopes + steps
 
     @cached_property
-    def _steps_beyond(self) -> Loads:
+    def _steps_beyond(self) -> Ints:
         """(S + 1, S + 1) part of the code for the distance; the last row and column stand for unknown switches."""
         assert self.beyond is not None
         return np.pad(np.minimum(self.beyond, self._farthest) * np.uint8(len(SCOPES)), (0, 1)).astype(np.uint8)
 
 
-def cables_beyond(placement: Placement, routes: Routes | None) -> Loads | None:
+def cables_beyond(placement: Placement, routes: Routes | None) -> Ints | None:
     """Return the (S, S) number of cables between the run's switches, beyond the fewest of their scope.
 
     None if no cables are known, or if all paths of a scope have the same length.
@@ -203,7 +200,7 @@ def cables_beyond(placement: Placement, routes: Routes | None) -> Loads | None:
     return beyond if beyond.any() else None
 
 
-def _cables(placement: Placement, routes: Routes) -> npt.NDArray[np.int8]:
+def _cables(placement: Placement, routes: Routes) -> Ints:
     """Return the (S, S) number of cables that messages cross, on the path of forwarding tables or a shortest path.
 
     -1: no path.
@@ -220,9 +217,7 @@ def _cables(placement: Placement, routes: Routes) -> npt.NDArray[np.int8]:
     return apart
 
 
-def loads(
-    pairs: Pairs, message_paths: MessagePaths, concurrent: npt.NDArray[np.bool_], rounds: Codes | None
-) -> Loads | None:
+def loads(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: Codes | None) -> Ints | None:
     """Return the (n, m) step of load: how shared the busiest link of each pair was when the pair was measured.
 
     Within a round the two directions of a pair take turns, from the lower ranks to the higher first.
@@ -268,7 +263,7 @@ def loads(
     return load if load.any() else None
 
 
-def _without_routes(pairs: Pairs, concurrent: npt.NDArray[np.bool_]) -> Loads | None:
+def _without_routes(pairs: Pairs, concurrent: Mask) -> Ints | None:
     """Return two steps of load where shared links are unknown: pairs measured at once, and pairs measured one by
     one.
     """
@@ -277,7 +272,7 @@ def _without_routes(pairs: Pairs, concurrent: npt.NDArray[np.bool_]) -> Loads | 
     return np.where(concurrent, np.uint8(len(STEPS)), np.uint8(0))[None, :].repeat(pairs.ranks, axis=0)
 
 
-def _expected(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: Codes | None) -> Loads | None:
+def _expected(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: Codes | None) -> Ints | None:
     """Return the (n, m) step of the expected flows on the busiest link, where messages choose between several paths.
 
     Pairs that were measured at once with ends that the topology does not know get the last step. Messages on a detour
@@ -327,7 +322,7 @@ def _turns(pairs: Pairs, concurrent: Mask, rounds: Codes | None) -> tuple[Cells,
     return (row, column), turns(row, column, rounds[row, column])
 
 
-def _share(load: Loads, cells: Cells, turn: Turns, message_paths: MessagePaths, pairs: Pairs) -> None:
+def _share(load: Ints, cells: Cells, turn: Codes, message_paths: MessagePaths, pairs: Pairs) -> None:
     """Write the steps of cells that were measured in one round, in the turns 0 and 1."""
     segments = message_paths.segments[message_paths.of_cells(pairs, cells)]
     unknown: Mask = np.asarray((segments >= message_paths.known_links).any(axis=1))

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs, Values
-from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd
+from fablint.analyse.data.pair_matrix import Pairs
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR, robust_sd
 from fablint.analyse.fit.comparison_groups import Classes
 from fablint.model import Placement
+from fablint.model.arrays import Cells, Codes, Floats, Values
 from fablint.model.figures.grouped_values import GroupedValues
 
 MOST_WINDOWS = 64
@@ -102,9 +102,7 @@ def _over_hosts(left: Values, sender: Codes, receiver: Codes) -> float:
     return float(np.nanmedian(of_hosts)) if host.size else 0.0
 
 
-def _spread(
-    added: npt.NDArray[np.float32], window: Codes, started: Floats, cells: Cells, pairs: Pairs, classes: Classes
-) -> Values:
+def _spread(added: Values, window: Codes, started: Floats, cells: Cells, pairs: Pairs, classes: Classes) -> Values:
     """Return the (n, m) effect of the windows on all cells. Cells outside the sample belong to the window before
     them.
     """

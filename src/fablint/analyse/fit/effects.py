@@ -8,18 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.data.balance import EndCells
 from fablint.analyse.data.message_paths import MessagePaths
-from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs, Values
-from fablint.analyse.data.robust_stats import (
-    Floats,
-)
+from fablint.analyse.data.pair_matrix import Pairs
 from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.host_populations import (
     Populations,
 )
+from fablint.model.arrays import Cells, Codes, Floats, Ints, Values
 
 FINEST_NOISE = 1e-3  # smallest noise: times are not more accurate than 0.1 %
 
@@ -94,7 +91,7 @@ def leftover_of(effects: Effects, cells: Cells) -> Values:
     return np.asarray(left, dtype=np.float32)
 
 
-def sample_noise(effects: Effects) -> tuple[Values, npt.NDArray[np.uint8], Cells]:
+def sample_noise(effects: Effects) -> tuple[Values, Ints, Cells]:
     """Return a sample of residuals, the class of each value, and the cells.
 
     The fit of k parameters to n values makes residuals too small by sqrt(1 - k / n); this is corrected.

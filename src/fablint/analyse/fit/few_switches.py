@@ -7,15 +7,14 @@ each switch is left out in turn; a switch without which the other switches agree
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
+from fablint.model.arrays import Codes, Values
 
 FEWEST_FEW, MOST_FEW = 3, 4  # numbers of switches of which a slow one determines the median
 FEWEST_PAIRS = 6  # pairs of ranks that touch a switch, and pairs that do not
 
 
-def usual_without_slow_switch(value: npt.NDArray[np.float32], a: Codes, b: Codes, usual: float, least: float) -> float:
+def usual_without_slow_switch(value: Values, a: Codes, b: Codes, usual: float, least: float) -> float:
     """Return the median of the pairs that do not touch one slow switch, if there is one; else `usual`.
 
     Parameters

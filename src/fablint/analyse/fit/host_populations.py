@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes, Pairs
-from fablint.analyse.data.robust_stats import MEDIAN_ERROR, Floats, robust_sd
+from fablint.analyse.data.pair_matrix import Pairs
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR, robust_sd
 from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.modes import FEWEST_MEMBERS, Modes, find_modes
 from fablint.model import Placement
+from fablint.model.arrays import Codes, Floats, Values
 from fablint.model.figures.grouped_values import GroupedValues
 
 FEWEST_CELLS = 12  # cells of two populations in a class, from which they have an offset of their own
@@ -181,7 +181,7 @@ def subtract_populations(
         pairs.value[rows] -= offset[classes.of_rows(pairs, rows), combinations]
 
 
-def _groups(key: Codes, value: npt.NDArray[np.float32]) -> Iterator[tuple[int, npt.NDArray[np.float32], int]]:
+def _groups(key: Codes, value: Values) -> Iterator[tuple[int, Values, int]]:
     """Yield each key, its values, and their number."""
     order = np.argsort(key, kind="stable")
     keys, first, count = np.unique(key[order], return_index=True, return_counts=True)
@@ -189,6 +189,6 @@ def _groups(key: Codes, value: npt.NDArray[np.float32]) -> Iterator[tuple[int, n
         yield key_value, value[order[start : start + size]], size
 
 
-def effect_error(residuals: npt.NDArray[np.float32], measured_per_rank: float) -> float:
+def effect_error(residuals: Values, measured_per_rank: float) -> float:
     """Return the standard error of a host's effect: that of a median of `measured_per_rank` values."""
     return float(MEDIAN_ERROR * robust_sd(residuals) / np.sqrt(max(measured_per_rank, 1.0)))

@@ -13,20 +13,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
-from fablint.analyse.data.balance import Mask, balanced_cells, end_cells
+from fablint.analyse.data.balance import balanced_cells, end_cells
 from fablint.analyse.data.message_paths import MessagePaths
-from fablint.analyse.data.pair_matrix import Codes, Pairs, Values
-from fablint.analyse.data.robust_stats import (
-    FEWEST_VALUES,
-    MEDIAN_ERROR,
-    Floats,
-    interval_ranks,
-    robust_sd,
-    row_medians,
-)
+from fablint.analyse.data.pair_matrix import Pairs
+from fablint.analyse.data.robust_stats import FEWEST_VALUES, MEDIAN_ERROR, interval_ranks, robust_sd, row_medians
 from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.drift import drift_of
 from fablint.analyse.fit.effects import FINEST_NOISE, Effects, leftover_of
@@ -40,6 +32,7 @@ from fablint.analyse.fit.host_populations import (
 )
 from fablint.analyse.settings import MOST_STEPS, ROUNDING_NOISE, Settings
 from fablint.model import SCOPES, Placement, Scope
+from fablint.model.arrays import Codes, Floats, Mask, Values
 from fablint.model.figures.grouped_values import GroupedValues
 
 PASSES = 3
@@ -178,7 +171,7 @@ def _without_drift(effects: Effects, started: Floats | None) -> Effects:
     return replace(effects, sent_bounds=sent, received_bounds=received, drift=drift)
 
 
-def without(effects: Effects, explained: npt.NDArray[np.bool_]) -> Effects:
+def without(effects: Effects, explained: Mask) -> Effects:
     """Return the model refitted without the explained cells of an (n, m) mask.
 
     Changes the residuals in place. Ends and segments are fitted again; classes and tolerances are kept.
@@ -259,7 +252,7 @@ def _recentred(effects: Effects, equal_cells: Mask | None, least: float) -> Effe
     return replace(effects, class_log_time={**before, **after})
 
 
-def _of_ends(pairs: Pairs, informative: npt.NDArray[np.bool_] | None) -> Pairs:
+def _of_ends(pairs: Pairs, informative: Mask | None) -> Pairs:
     """Return the pairs that show how fast their ends are; other values become NaN."""
     return (
         pairs if informative is None else replace(pairs, value=np.where(informative, pairs.value, np.float32(np.nan)))
@@ -304,7 +297,7 @@ def _noise(effects: Effects) -> float:
     return max(robust_sd(leftover_of(effects, pairs.sample_cells())), FINEST_NOISE, ROUNDING_NOISE * pairs.step)
 
 
-def _own_spread(effect: npt.NDArray[np.floating], noise: float, pairs: float) -> float:
+def _own_spread(effect: Floats | Values, noise: float, pairs: float) -> float:
     """Return the robust standard deviation of components of one type, beyond the noise of a median of `pairs` values.
 
     Few components may have far too small a spread by chance; it is widened for that.

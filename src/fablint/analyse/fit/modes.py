@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.data.robust_stats import robust_sd
-
-Floats = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.int64]
+from fablint.model.arrays import Codes, Floats
 
 FEWEST_MEMBERS = 3  # members of a mode
 MOST_MODES = 3
@@ -26,7 +23,7 @@ CANDIDATES = 12  # widest gaps that are tried
 class Modes:
     """Assignment of members to modes. Label 0 has the smallest effects; -1: the effect is unknown."""
 
-    label: Labels  # (n,)
+    label: Codes  # (n,)
     centre: Floats  # (modes,) median effect
 
     @property

@@ -12,24 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells, Codes, Pairs
-from fablint.analyse.data.robust_stats import (
-    FEWEST_VALUES,
-    GAUSSIAN_MAD,
-    MEDIAN_ERROR,
-    Floats,
-    interval_ranks,
-    robust_sd,
-)
+from fablint.analyse.data.pair_matrix import Pairs
+from fablint.analyse.data.robust_stats import FEWEST_VALUES, GAUSSIAN_MAD, MEDIAN_ERROR, interval_ranks, robust_sd
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.fit.effects import FINEST_NOISE
 from fablint.model import Placement
+from fablint.model.arrays import Cells, Codes, Floats, Mask
 from fablint.model.figures.grouped_values import GroupedValues
-
-Mask = npt.NDArray[np.bool_]
 
 PASSES = 8
 MOST_CELLS = 1 << 20  # cells of the sample of a large run

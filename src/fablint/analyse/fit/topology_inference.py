@@ -11,15 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaln
 
-from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.data.robust_stats import robust_sd
 from fablint.model import Observations, Placement, Switch, Topology
-
-Times = npt.NDArray[np.float32]
-Labels = npt.NDArray[np.int64]
+from fablint.model.arrays import Codes, Mask, Values
 
 MOST_HOSTS = 5000
 FEWEST_HOSTS = 6
@@ -40,7 +36,7 @@ DEPTH = 1.2  # factor by which a gap has fewer pairs than both of its sides
 class _Level:
     """Partition of hosts (or switches)."""
 
-    label: Labels  # (n,)
+    label: Codes  # (n,)
     near: float  # median seconds within a part
     far: float  # median seconds between parts
 
@@ -75,7 +71,7 @@ def infer_topology(observations: Observations, placement: Placement) -> Topology
     )
 
 
-def _between_hosts(observations: Observations, placement: Placement) -> Times | None:
+def _between_hosts(observations: Observations, placement: Placement) -> Values | None:
     """Return (hosts, hosts) seconds, symmetric, NaN on the diagonal; None if too few pairs are known.
 
     The larger time of both directions counts: one reading that is too short by chance would make two hosts neighbours.
@@ -97,7 +93,7 @@ def _between_hosts(observations: Observations, placement: Placement) -> Times | 
     return times if known >= COVERAGE * hosts * (hosts - 1) else None
 
 
-def _level_of_hosts(times: Times) -> tuple[_Level, Times] | None:
+def _level_of_hosts(times: Values) -> tuple[_Level, Values] | None:
     """Return the switches, and the times without the effects of hosts; None if there is no structure.
 
     The partition is repeated while the effect of each host on its pairs becomes known.
@@ -122,7 +118,7 @@ def _level_of_hosts(times: Times) -> tuple[_Level, Times] | None:
     return (accepted, corrected) if _crossing_time(times, accepted.label) > accepted.far - accepted.near else None
 
 
-def _crossing_time(times: Times, label: Labels) -> float:
+def _crossing_time(times: Values, label: Codes) -> float:
     """Return how much longer messages between two switches take than messages on one, in s.
 
     It is the median over two hosts on each of two switches. Effects of single hosts occur on both sides and cancel, so
@@ -150,13 +146,13 @@ def _crossing_time(times: Times, label: Labels) -> float:
     return float(np.nan_to_num(np.nanmedian(square[use]))) if use.any() else 0.0
 
 
-def _row_medians(values: Times) -> Times:
+def _row_medians(values: Values) -> Values:
     """Return the (n,) median of each row, centred on their median."""
     added = np.nanmedian(values, axis=1)
     return np.asarray(added - np.nanmedian(added), dtype=np.float32)
 
 
-def _between_parts(times: Times, label: Labels) -> Times:
+def _between_parts(times: Values, label: Codes) -> Values:
     """Return the (parts, parts) mean seconds between the hosts of two parts, NaN on the diagonal."""
     from scipy import sparse
 
@@ -170,7 +166,7 @@ def _between_parts(times: Times, label: Labels) -> Times:
     return between
 
 
-def _in_order(label: Labels) -> Labels:
+def _in_order(label: Codes) -> Codes:
     """Return the labels renumbered in the order of the first member of each part."""
     _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse]
@@ -179,7 +175,7 @@ def _in_order(label: Labels) -> Labels:
 # ------------------------------------------------------------------------------------------------ one level
 
 
-def _level(times: Times, gap: float) -> _Level | None:
+def _level(times: Values, gap: float) -> _Level | None:
     """Return the finest partition that the times show; None if there is none."""
     if len(times) < 3:
         return None
@@ -194,7 +190,7 @@ def _level(times: Times, gap: float) -> _Level | None:
     return None
 
 
-def _cuts(values: Times, parts: int) -> list[float]:
+def _cuts(values: Values, parts: int) -> list[float]:
     """Return the gaps of the times, the lowest first; below each is at least one pair for every four parts."""
     low, high = float(values.min()), float(np.quantile(values, 0.995))
     if not high > low:
@@ -221,7 +217,7 @@ def _valleys(counts: Codes, width: float, *, fewest: float) -> list[int]:
     return [int(run[run.size // 2]) for run in deepest]
 
 
-def _cliques(close: npt.NDArray[np.bool_]) -> Labels | None:
+def _cliques(close: Mask) -> Codes | None:
     """Return the (n,) parts: close hosts that share most of their close hosts; None if all or no hosts form one
     part.
     """
@@ -246,7 +242,7 @@ def _cliques(close: npt.NDArray[np.bool_]) -> Labels | None:
     return label.astype(np.int64) if 1 < parts < len(near) else None
 
 
-def _checked(times: Times, close: npt.NDArray[np.bool_], label: Labels, gap: float) -> _Level | None:
+def _checked(times: Values, close: Mask, label: Codes, gap: float) -> _Level | None:
     """Return the partition if its parts contain the close pairs, better than by chance, and the classes are separate.
 
     None otherwise.

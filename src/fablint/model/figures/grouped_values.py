@@ -8,8 +8,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-Codes = npt.NDArray[np.integer]
-Floats = npt.NDArray[np.float64]
+from fablint.model.arrays import Codes, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,7 @@ class GroupedValues:
     """Values sorted within their groups. NaN values are left out."""
 
     values: Floats  # group by group, ascending within a group
-    count: npt.NDArray[np.int64]  # (groups,) values of each group
+    count: Ints  # (groups,) values of each group
 
     @classmethod
     def of(cls, values: npt.ArrayLike, group: Codes, groups: int) -> Self:

@@ -8,16 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import Placement, Row, Run
+from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.registry import directions_counted
 
 OF_NO_PAIR = frozenset({"world", "victim-aggressor", "fan-in", "fan-out", "clients-servers"})  # patterns
 PREFERRED_STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has stands for a pair
-
-Codes = npt.NDArray[np.integer]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -27,10 +24,10 @@ class PairMetrics:
     src: Codes
     dst: Codes
     round: Codes  # of a list; -1 in a matrix, whose rounds are not looked at
-    scope: npt.NDArray[np.uint8]  # index into `model.SCOPES`
+    scope: Codes  # index into `model.SCOPES`
     value: Floats
 
-    def where(self, kept: npt.NDArray[np.bool_] | Codes) -> PairMetrics:
+    def where(self, kept: Mask | Codes) -> PairMetrics:
         """Those that a mask or a list of places keeps."""
         return PairMetrics(self.src[kept], self.dst[kept], self.round[kept], self.scope[kept], self.value[kept])
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import SCOPES, Scope
+from fablint.model.arrays import RankPairs
 from fablint.model.limits.detection_limits import (
     FEWEST_LINK_PAIRS,
     HYPOTHESES,
@@ -20,7 +21,6 @@ from fablint.model.limits.detection_limits import (
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import ROWS
 from fablint.plan.check.stages import Stage
-from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.plan.schedule.stratified import collisions
 from fablint.topology.contention import link_flows
 from fablint.topology.routed_placement import RoutedPlacement
@@ -137,7 +137,7 @@ def _sights(of_host: int, of_link: int, hosts: int, links: int) -> list[Sight]:
     return found
 
 
-def _by_scope(rounds: Sequence[Pairs], placement: RoutedPlacement) -> dict[str, int]:
+def _by_scope(rounds: Sequence[RankPairs], placement: RoutedPlacement) -> dict[str, int]:
     """Rounds by the scope of most of their pairs, near ones first."""
     counts: dict[str, int] = {}
     for pairs in rounds:

@@ -5,31 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import FollowUp, Run
-from fablint.plan.schedule.rank_pairs import Codes, Pairs, pair_keys
-from fablint.topology.contention import Flows
+from fablint.model.arrays import Codes, RankPairs, Values
+from fablint.plan.schedule.rank_pairs import pair_keys
 from fablint.topology.routed_placement import RoutedPlacement, number_within
-
-Keys = npt.NDArray[np.int64]
 
 LEAST = 3  # new partners for each part: so often is a suspect connected anew
 MOST_ROUNDS = 8
 CONTROL_PASSES = 6  # over healthy ranks that are idle, to find pairs without contention
 LEAST_SHARE = 0.05  # of a pair's messages, from which a link counts for it
 ROOM = 0.75  # messages to be expected on a link, up to which several pairs may cross it
-NO_KEYS: Keys = np.zeros(0, np.int64)
+NO_KEYS: Codes = np.zeros(0, np.int64)
 
 
 def follow_up_rounds(
     follow_ups: Sequence[FollowUp],
     placement: RoutedPlacement,
-    measured: Keys = NO_KEYS,
+    measured: Codes = NO_KEYS,
     *,
     least: int = LEAST,
     most_rounds: int = MOST_ROUNDS,
-) -> list[Pairs]:
+) -> list[RankPairs]:
     """Return rounds of disjoint pairs: at least `least` new pairs of each follow-up, where there are so many.
 
     Follow-ups take turns, so that none waits for the end of another. Pairs that were measured already come after
@@ -59,7 +56,7 @@ def follow_up_rounds(
     return packed.rounds()
 
 
-def measured_pairs(run: Run, ranks: int) -> Keys:
+def measured_pairs(run: Run, ranks: int) -> Codes:
     """Keys of the pairs that the listed rows of a run have measured; those of matrices are not looked at."""
     found = [NO_KEYS]
     for row in run.rows:
@@ -71,8 +68,8 @@ def measured_pairs(run: Run, ranks: int) -> Keys:
 
 
 def with_controls(
-    rounds: Sequence[Pairs], placement: RoutedPlacement, suspects: Sequence[int], each: int, seed: int = 1
-) -> list[Pairs]:
+    rounds: Sequence[RankPairs], placement: RoutedPlacement, suspects: Sequence[int], each: int, seed: int = 1
+) -> list[RankPairs]:
     """Return the rounds with up to `each` more pairs in each, of ranks of no candidate: what is healthy now.
 
     They are pairs of the suspects' partners, and a few more from two switches of each of two groups, so that every
@@ -100,7 +97,7 @@ def with_controls(
     return result
 
 
-def _as_many_as_fit(pairs: Pairs, found: Pairs, placement: RoutedPlacement, most: int) -> Pairs:
+def _as_many_as_fit(pairs: RankPairs, found: RankPairs, placement: RoutedPlacement, most: int) -> RankPairs:
     """`pairs` and those of `found` that cross none of their links, `most` in all."""
     packed = _Packing(placement, np.concatenate([pairs, found]))
     packed.place(range(len(pairs)), 0)
@@ -111,7 +108,11 @@ def _as_many_as_fit(pairs: Pairs, found: Pairs, placement: RoutedPlacement, most
 
 
 def _pool(
-    rounds: Sequence[Pairs], placement: RoutedPlacement, suspects: Sequence[int], each: int, random: np.random.Generator
+    rounds: Sequence[RankPairs],
+    placement: RoutedPlacement,
+    suspects: Sequence[int],
+    each: int,
+    random: np.random.Generator,
 ) -> Codes:
     """Return ranks of no candidate: all that are measured already, and `2 each` others."""
     used = np.unique(np.concatenate([np.zeros((0, 2), np.int32), *rounds]))
@@ -129,7 +130,7 @@ def _pool(
     return np.union1d(np.setdiff1d(used, suspects), chosen).astype(np.int32)
 
 
-def _partners(rounds: Sequence[Pairs], ranks: int) -> list[set[int]]:
+def _partners(rounds: Sequence[RankPairs], ranks: int) -> list[set[int]]:
     found: list[set[int]] = [set() for _ in range(ranks)]
     for a, b in (pair for pairs in rounds for pair in pairs.tolist()):
         found[a].add(b)
@@ -137,7 +138,7 @@ def _partners(rounds: Sequence[Pairs], ranks: int) -> list[set[int]]:
     return found
 
 
-def _pairs_among(ranks: list[int], placement: RoutedPlacement, known: set[int]) -> Pairs:
+def _pairs_among(ranks: list[int], placement: RoutedPlacement, known: set[int]) -> RankPairs:
     """Disjoint pairs of ranks on two hosts that have not met, those at the front of the list first."""
     left, found = list(ranks), []
     while left:
@@ -154,9 +155,9 @@ def _pairs_among(ranks: list[int], placement: RoutedPlacement, known: set[int]) 
 class _Turns:
     """Pairs of all follow-ups in one list, each follow-up with its own queue."""
 
-    def __init__(self, follow_ups: Sequence[FollowUp], placement: RoutedPlacement, measured: Keys) -> None:
+    def __init__(self, follow_ups: Sequence[FollowUp], placement: RoutedPlacement, measured: Codes) -> None:
         ordered = [_new_first(follow_up, placement, measured) for follow_up in follow_ups]
-        self.pairs: Pairs = np.concatenate([np.zeros((0, 2), np.int32), *ordered])
+        self.pairs: RankPairs = np.concatenate([np.zeros((0, 2), np.int32), *ordered])
         ends = np.cumsum([len(pairs) for pairs in ordered]).tolist()
         self._queues = [
             list(range(end - 1, end - len(pairs) - 1, -1)) for end, pairs in zip(ends, ordered, strict=True)
@@ -173,21 +174,21 @@ class _Turns:
         return added
 
 
-def _new_first(follow_up: FollowUp, placement: RoutedPlacement, measured: Keys) -> Pairs:
+def _new_first(follow_up: FollowUp, placement: RoutedPlacement, measured: Codes) -> RankPairs:
     """Return the pairs of a follow-up, each once whatever its direction: both are measured."""
     pairs = np.asarray(follow_up.pairs, dtype=np.int32).reshape(-1, 2)
     pairs = pairs[placement.host[pairs[:, 0]] != placement.host[pairs[:, 1]]]
     keys = pair_keys(pairs, placement.ranks)
     first = np.sort(np.unique(keys, return_index=True)[1])
     old = np.isin(keys[first], measured)
-    ordered: Pairs = pairs[first[np.argsort(old, kind="stable")]]
+    ordered: RankPairs = pairs[first[np.argsort(old, kind="stable")]]
     return ordered
 
 
 class _Packing:
     """Rounds under construction: the ranks that each uses, and the messages to be expected on each directed link."""
 
-    def __init__(self, placement: RoutedPlacement, pairs: Pairs) -> None:
+    def __init__(self, placement: RoutedPlacement, pairs: RankPairs) -> None:
         self._pairs = pairs
         links = len(placement.routes.ends) if placement.routes is not None else 0
         self._free = np.zeros(2 * links, np.float32)
@@ -201,7 +202,7 @@ class _Packing:
         self._shares = np.split(share[order], bounds)
         self._chosen: list[list[int]] = []
         self._busy: list[set[int]] = []
-        self._flows: list[Flows] = []
+        self._flows: list[Values] = []
         self._placed: set[tuple[int, int]] = set()
 
     def add(self, pair: int, most_rounds: int = 0) -> bool:
@@ -247,7 +248,7 @@ class _Packing:
     def size(self, number: int) -> int:
         return len(self._chosen[number])
 
-    def rounds(self) -> list[Pairs]:
+    def rounds(self) -> list[RankPairs]:
         return [self._pairs[np.array(chosen, dtype=np.int64)] for chosen in self._chosen]
 
     def _ends(self, pair: int) -> tuple[int, int]:

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from fablint.model import Plan, PlanRow, Run, Slots
+from fablint.model.arrays import RankPairs
 from fablint.plan.check.stages import Stage
 from fablint.plan.rows.patterns import parse_rounds
 from fablint.plan.rows.plan_file import ReadFile
 from fablint.plan.rows.run_rows import planned_specs
-from fablint.plan.schedule.rank_pairs import Pairs
 
 
 def begun_stage(run: Run, slots: tuple[Slots, ...], read_file: ReadFile) -> Stage:
@@ -27,7 +27,7 @@ def begun_stage(run: Run, slots: tuple[Slots, ...], read_file: ReadFile) -> Stag
         Reads the rounds files that its rows name.
     """
     rows: list[PlanRow] = []
-    rounds: dict[str, tuple[Pairs, ...]] = {}
+    rounds: dict[str, tuple[RankPairs, ...]] = {}
     for spec in planned_specs(run).values():
         if file := spec.rounds_file:
             if file not in rounds:

@@ -15,6 +15,7 @@ import numpy as np
 
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Scope, Slots
+from fablint.model.arrays import RankPairs
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import (
     COMFORTABLE_S,
@@ -32,7 +33,6 @@ from fablint.plan.rows.side_by_side import over_media
 from fablint.plan.schedule.bisection import bisection_rounds
 from fablint.plan.schedule.host_rounds import all_pairs_rounds, neighbour_rounds, reach_rounds, scope_rounds
 from fablint.plan.schedule.interleaving import repeated
-from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.topology.routed_placement import RoutedPlacement
 
 LEVEL_S = 20.0  # seconds of a level where no budget says otherwise
@@ -147,7 +147,7 @@ def level_stage(
 
 def _rounds(
     level: Level, asked: CheckRequest, placement: RoutedPlacement, left_out: Collection[int], most: int | None
-) -> tuple[list[Pairs], bool]:
+) -> tuple[list[RankPairs], bool]:
     """Rounds, and whether it makes sense to repeat them: they are all there is."""
     if level.within_hosts:
         return neighbour_rounds(placement, left_out), True

@@ -22,13 +22,13 @@ from fablint.model import (
     State,
     Topology,
 )
+from fablint.model.arrays import RankPairs
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.follow_up import follow_up_rounds, with_controls
 from fablint.plan.check.stages import MOST_ROUTES, RETEST, Stage, repeated_routes, suspects_of, timed_stage
 from fablint.plan.rows.host_lists import joined
 from fablint.plan.rows.run_rows import spec_of
 from fablint.plan.schedule.interleaving import interleaved
-from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.text.sentences import finding_facts
 from fablint.topology.routed_placement import RoutedPlacement
 
@@ -225,7 +225,7 @@ def _effect_now(was: Finding, run: Run, retest: Retest) -> float | None:
     return math.expm1(worst) if was.quantity == "latency" else math.expm1(-worst)
 
 
-def _pairs_about(was: Finding, follow_up: FollowUp) -> Pairs:
+def _pairs_about(was: Finding, follow_up: FollowUp) -> RankPairs:
     """Return the pairs of a follow-up whose messages cross the component of a finding; of a route its directions."""
     if was.component != "route":
         return follow_up.pairs if follow_up.component in was.components else follow_up.pairs[:0]
@@ -234,7 +234,7 @@ def _pairs_about(was: Finding, follow_up: FollowUp) -> Pairs:
     return follow_up.pairs[: 2 if both else 1] if is_one_of_them else follow_up.pairs[:0]
 
 
-def _losses(sent: np.ndarray, partner: np.ndarray, about: Pairs, placement: RoutedPlacement) -> list[float]:
+def _losses(sent: np.ndarray, partner: np.ndarray, about: RankPairs, placement: RoutedPlacement) -> list[float]:
     """One figure, the median loss of the pairs `about`; none where too few of them, or of others, are known."""
     src, column = np.nonzero((partner >= 0) & ~np.isnan(sent))
     pairs = np.stack([src, partner[src, column]], axis=1).astype(np.int32)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fablint.model import FollowUp, Plan, PlanRow, RowSpec, Run, Scope
+from fablint.model.arrays import RankPairs
 from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import (
     COMFORTABLE_S,
@@ -24,7 +25,6 @@ from fablint.plan.rows.cost import OVERHEAD, row_seconds
 from fablint.plan.rows.patterns import Extent
 from fablint.plan.rows.side_by_side import named_after_medium, over_media
 from fablint.plan.schedule.interleaving import interleaved, repeated
-from fablint.plan.schedule.rank_pairs import Pairs
 from fablint.plan.schedule.stratified import COUNTS, strata, stratified_rounds, tournament
 from fablint.topology.routed_placement import RoutedPlacement
 
@@ -47,7 +47,7 @@ class Stage:
     """Rows measured in one launch; `rounds` are the rounds files that they name, as `rounds/stratified.txt`."""
 
     plan: Plan
-    rounds: Mapping[str, Sequence[Pairs]] = field(default_factory=dict)
+    rounds: Mapping[str, Sequence[RankPairs]] = field(default_factory=dict)
     again: int = 0  # number of rounds that repeat measured pairs
 
     def renamed(self, name: str, other: str) -> Stage:
@@ -98,7 +98,7 @@ def first_stage(asked: CheckRequest, placement: RoutedPlacement | None = None) -
     return _stage(FIRST, rounds, asked, order, share, rows)
 
 
-def all_rounds(placement: RoutedPlacement, repeats: int, seed: int) -> list[Pairs]:
+def all_rounds(placement: RoutedPlacement, repeats: int, seed: int) -> list[RankPairs]:
     """Every pair once in each repeat, the rounds of a repeat in another order each time."""
     labels = np.random.default_rng(seed).permutation(placement.ranks).astype(np.int32)
     turns = range(placement.ranks - 1 + placement.ranks % 2)
@@ -145,14 +145,14 @@ def next_stage(
     return stage and replace(stage, again=again)
 
 
-def repeated_routes(routes: Sequence[FollowUp], placement: RoutedPlacement) -> list[Pairs]:
+def repeated_routes(routes: Sequence[FollowUp], placement: RoutedPlacement) -> list[RankPairs]:
     """Return the pairs of these follow-ups in rounds of their own, each in several of them."""
     rounds = follow_up_rounds(routes[:MOST_ROUTES], placement, least=1, most_rounds=MOST_ROUTES) if routes else []
     return [pairs for _ in range(ROUTE_REPEATS) for pairs in rounds]
 
 
 def timed_stage(
-    name: str, rounds: Sequence[Pairs], asked: CheckRequest, left_s: float, specs: Sequence[RowSpec] = ROWS
+    name: str, rounds: Sequence[RankPairs], asked: CheckRequest, left_s: float, specs: Sequence[RowSpec] = ROWS
 ) -> Stage | None:
     """Rows of these rounds, alone where that does not take too long, within `left_s`; None where that is too short."""
     pairs = sum(len(one) for one in rounds)
@@ -172,13 +172,18 @@ def suspects_of(follow_ups: Sequence[FollowUp]) -> list[int]:
     return sorted(found)
 
 
-def rounds_text(rounds: Sequence[Pairs]) -> str:
+def rounds_text(rounds: Sequence[RankPairs]) -> str:
     """A rounds file: one round per line, pairs as `0-1 2-3`."""
     return "".join(" ".join(f"{a}-{b}" for a, b in pairs.tolist()) + "\n" for pairs in rounds)
 
 
 def _stage(
-    name: str, rounds: Sequence[Pairs], asked: CheckRequest, order: str, share: float, specs: Sequence[RowSpec] = ROWS
+    name: str,
+    rounds: Sequence[RankPairs],
+    asked: CheckRequest,
+    order: str,
+    share: float,
+    specs: Sequence[RowSpec] = ROWS,
 ) -> Stage:
     """Return the rows with the same rounds, names and seconds of a round."""
     names = names_of(specs, "{}" if name in (FIRST, EVERY, RETEST) else f"{{}}-{name}")
@@ -202,7 +207,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 
 def stage_of(
-    name: str, rounds: Sequence[Pairs], asked: CheckRequest, order: str, rows: Sequence[tuple[RowSpec, float]]
+    name: str, rounds: Sequence[RankPairs], asked: CheckRequest, order: str, rows: Sequence[tuple[RowSpec, float]]
 ) -> Stage:
     """Return rows with the same rounds, in the rounds file of that name; with histograms if routing is adaptive.
 

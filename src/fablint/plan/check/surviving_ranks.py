@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from fablint.model import PlanRow, Slots
+from fablint.model.arrays import RankPairs
 from fablint.plan.check.stages import Stage
-from fablint.plan.schedule.rank_pairs import Pairs
 
 HostPair = frozenset[str]
 
@@ -64,7 +64,7 @@ def narrowed(
     return Stage(replace(stage.plan, ranks=len(here), rows=tuple(rows), slots=kept), filled)
 
 
-def _remaining(pairs: Pairs, number: np.ndarray, hosts: Sequence[str], apart: Collection[HostPair]) -> Pairs:
+def _remaining(pairs: RankPairs, number: np.ndarray, hosts: Sequence[str], apart: Collection[HostPair]) -> RankPairs:
     """The pairs both of whose ranks are there and may meet, renumbered."""
     met = [
         (number[a], number[b])

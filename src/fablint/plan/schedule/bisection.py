@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.errors import UsageError
+from fablint.model.arrays import Codes, RankPairs
 from fablint.model.names import plural
 from fablint.plan.schedule.host_rounds import crossing_rounds, leads, ranks_of_hosts
-from fablint.plan.schedule.rank_pairs import Codes, Pairs
 from fablint.topology.routed_placement import RoutedPlacement
 
 ROUNDS = 8  # matchings across the cut
@@ -50,7 +50,7 @@ def bisection_rounds(
     *,
     unequal: bool = False,
     seed: int = 1,
-) -> list[Pairs]:
+) -> list[RankPairs]:
     """Host i of the one half with host i of the other, then other matchings across the cut.
 
     Raises UsageError as `halves`.

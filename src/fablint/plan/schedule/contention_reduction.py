@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import Scope
-from fablint.plan.schedule.rank_pairs import Pairs
-from fablint.topology.contention import Flows, link_flows
+from fablint.model.arrays import Codes, RankPairs, Values
+from fablint.topology.contention import link_flows
 from fablint.topology.routed_placement import RoutedPlacement
 
 FEWEST_PASSES, MOST_PASSES = 2, 16
@@ -18,8 +17,8 @@ EVENNESS = 0.5  # what a crossing more than others have is worth, in flows
 
 
 def reduce_contention(
-    pairs: Pairs, placement: RoutedPlacement, scope: Scope, crossed: Flows, random: np.random.Generator
-) -> Pairs:
+    pairs: RankPairs, placement: RoutedPlacement, scope: Scope, crossed: Values, random: np.random.Generator
+) -> RankPairs:
     """Return the same ranks in a round with less contention; the round itself without contention or known paths.
 
     Two pairs (a, b), (c, d) become (a, d), (c, b) where that stays in the stratum and lowers the sum of squared flows;
@@ -43,13 +42,17 @@ def reduce_contention(
     return best
 
 
-def _tangle(flows: Flows, spread: Flows) -> float:
+def _tangle(flows: Values, spread: Values) -> float:
     return float((flows.astype(np.float64) ** 2).sum() + (flows.sum(axis=0) * spread).sum())
 
 
 def _exchanged(
-    pairs: Pairs, placement: RoutedPlacement, scope: Scope, state: tuple[Flows, Flows], random: np.random.Generator
-) -> Pairs:
+    pairs: RankPairs,
+    placement: RoutedPlacement,
+    scope: Scope,
+    state: tuple[Values, Values],
+    random: np.random.Generator,
+) -> RankPairs:
     """Some of the pairs that collide, each with another pair, exchange partners where both gain by it."""
     hot = _hot(pairs, placement, state[0])
     count = min(hot.size, len(pairs) // 2, max(1, len(pairs) // AT_ONCE))
@@ -69,7 +72,7 @@ def _exchanged(
     return result
 
 
-def _hot(pairs: Pairs, placement: RoutedPlacement, flows: Flows) -> npt.NDArray[np.int64]:
+def _hot(pairs: RankPairs, placement: RoutedPlacement, flows: Values) -> Codes:
     """Pairs that share a link with others."""
     hot = np.zeros(len(pairs), dtype=bool)
     for direction in (0, 1):
@@ -78,7 +81,7 @@ def _hot(pairs: Pairs, placement: RoutedPlacement, flows: Flows) -> npt.NDArray[
     return np.flatnonzero(hot)
 
 
-def _price(pairs: Pairs, placement: RoutedPlacement, state: tuple[Flows, Flows], more: float) -> Flows:
+def _price(pairs: RankPairs, placement: RoutedPlacement, state: tuple[Values, Values], more: float) -> Values:
     """(k,) what each pair adds to the tangle: of a pair that is in it, or (`more` is 1) of one that would come."""
     flows, spread = state
     price = np.zeros(len(pairs), dtype=np.float32)

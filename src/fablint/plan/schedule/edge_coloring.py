@@ -6,12 +6,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from fablint.plan.schedule.rank_pairs import Pairs
+from fablint.model.arrays import RankPairs
 from fablint.plan.schedule.stratified import tournament
 
 
 @lru_cache(maxsize=256)
-def coloured(parts: tuple[int, ...]) -> tuple[Pairs, ...]:
+def coloured(parts: tuple[int, ...]) -> tuple[RankPairs, ...]:
     """Rounds in which any two members of different parts meet once; at most one round more than the most partners.
 
     Members are numbered part by part. Parts of one member each play a tournament; equal parts, if their number is
@@ -31,7 +31,7 @@ def coloured(parts: tuple[int, ...]) -> tuple[Pairs, ...]:
     return colouring.rounds()
 
 
-def _shifted(parts: int, members: int) -> tuple[Pairs, ...]:
+def _shifted(parts: int, members: int) -> tuple[RankPairs, ...]:
     """Equal parts: in each round of their tournament the members of two parts meet in `members` rounds."""
     rounds = []
     number = np.arange(members, dtype=np.int32)
@@ -51,7 +51,7 @@ class _Colouring:
         self._mate = [[-1] * colours for _ in range(vertices)]  # of each vertex and colour
         self._colour = [[-1] * vertices for _ in range(vertices)]
 
-    def rounds(self) -> tuple[Pairs, ...]:
+    def rounds(self) -> tuple[RankPairs, ...]:
         """The edges of each colour that was used."""
         mate = np.array(self._mate, dtype=np.int32)
         found = []

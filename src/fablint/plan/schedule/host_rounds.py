@@ -11,16 +11,16 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from fablint.model import Scope
+from fablint.model.arrays import Codes, RankPairs
 from fablint.plan.schedule.edge_coloring import coloured
 from fablint.plan.schedule.interleaving import interleaved
-from fablint.plan.schedule.rank_pairs import Codes, Pairs
 from fablint.plan.schedule.stratified import COUNTS, strata, stratified_rounds, tournament
 from fablint.topology.routed_placement import RoutedPlacement, number_within
 
 REACH_ROUNDS = 3
 LOOKED_AT = 64  # rounds of a tournament, of which those with most pairs of a scope are taken
 
-Rounds = list[Pairs]
+Rounds = list[RankPairs]
 
 
 def ranks_of_hosts(placement: RoutedPlacement, left_out: Collection[int] = ()) -> Codes:
@@ -199,18 +199,18 @@ def _turns(labels: Codes, most: int) -> Rounds:
 # ------------------------------------------------------------------------------------------------ ranks
 
 
-def _expanded(rounds: Sequence[Pairs], table: Codes) -> Rounds:
+def _expanded(rounds: Sequence[RankPairs], table: Codes) -> Rounds:
     """Pairs of hosts, rows of the table, as pairs of their ranks."""
     every = [np.stack([table[pairs[:, 0]].ravel(), table[pairs[:, 1]].ravel()], axis=1) for pairs in rounds]
     return _filled([pairs[(pairs >= 0).all(axis=1)] for pairs in every])
 
 
-def _side_by_side(found: Sequence[Sequence[Pairs]]) -> Rounds:
+def _side_by_side(found: Sequence[Sequence[RankPairs]]) -> Rounds:
     """Rounds of sets of ranks that have none in common, as rounds of all of them."""
     longest = max((len(rounds) for rounds in found), default=0)
     merged = [[rounds[number] for rounds in found if number < len(rounds)] for number in range(longest)]
     return _filled([np.concatenate(parts) for parts in merged])
 
 
-def _filled(rounds: Sequence[Pairs]) -> Rounds:
+def _filled(rounds: Sequence[RankPairs]) -> Rounds:
     return [pairs for pairs in rounds if len(pairs)]

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.plan.schedule.rank_pairs import Pairs, pair_keys
+from fablint.model.arrays import Codes, Floats, Mask, RankPairs
+from fablint.plan.schedule.rank_pairs import pair_keys
 from fablint.topology.routed_placement import RoutedPlacement
 
 MOST_ROUNDS = 512  # with more, a component has so many rounds that a random order spreads them
@@ -21,13 +21,10 @@ LEAST_GAIN = 1e-9
 RESOLUTION = 2.0**-32  # of a likeness: sums of multiples of it are exact, so that every linear algebra library agrees
 CHUNK = 1 << 22  # entries of a block of the matrix of components and rounds
 
-Numbers = npt.NDArray[np.int64]
-Weights = npt.NDArray[np.float64]
-
 
 def interleaved(
-    rounds: Sequence[Pairs], placement: RoutedPlacement, seed: int = 1, groups: Sequence[Pairs] = ()
-) -> list[Pairs]:
+    rounds: Sequence[RankPairs], placement: RoutedPlacement, seed: int = 1, groups: Sequence[RankPairs] = ()
+) -> list[RankPairs]:
     """The same rounds in an order in which every component is measured all over the row.
 
     The rounds are halved so that each component has as many of its rounds in one half as in the other; each half is
@@ -57,7 +54,7 @@ def interleaved(
     return [rounds[number] for number in order]
 
 
-def repeated(rounds: Sequence[Pairs], repeats: int, placement: RoutedPlacement, seed: int = 1) -> list[Pairs]:
+def repeated(rounds: Sequence[RankPairs], repeats: int, placement: RoutedPlacement, seed: int = 1) -> list[RankPairs]:
     """All rounds in each repeat, `interleaved` in another order each time."""
     return [pairs for number in range(repeats) for pairs in interleaved(rounds, placement, seed + number)]
 
@@ -66,16 +63,16 @@ def repeated(rounds: Sequence[Pairs], repeats: int, placement: RoutedPlacement, 
 class _Presence:
     """Components of one type: entry i says that `component[i]` has the share `share[i]` of round `number[i]`."""
 
-    component: Numbers
-    number: Numbers
-    share: Weights
+    component: Codes
+    number: Codes
+    share: Floats
 
-    def of_rounds(self, numbers: Numbers) -> _Presence:
+    def of_rounds(self, numbers: Codes) -> _Presence:
         """The entries of some rounds."""
         kept = np.isin(self.number, numbers)
         return _Presence(self.component[kept], self.number[kept], self.share[kept])
 
-    def likeness(self, numbers: Numbers) -> Weights:
+    def likeness(self, numbers: Codes) -> Floats:
         """(rounds, rounds) the sum over components of the product of their shares, over the rounds that they have.
 
         Each component's rounds count 1 in all, and so do all components; those in every round, or in one, do not count.
@@ -100,7 +97,7 @@ class _Presence:
         return np.round(found / rounds.size / RESOLUTION) * RESOLUTION
 
 
-def _presences(rounds: Sequence[Pairs], placement: RoutedPlacement) -> list[_Presence]:
+def _presences(rounds: Sequence[RankPairs], placement: RoutedPlacement) -> list[_Presence]:
     """Scopes, hosts, pairs of switches, pairs of hosts."""
     number = np.repeat(np.arange(len(rounds)), [len(pairs) for pairs in rounds])
     pairs = np.concatenate([np.zeros((0, 2), np.int32), *rounds])
@@ -113,7 +110,7 @@ def _presences(rounds: Sequence[Pairs], placement: RoutedPlacement) -> list[_Pre
     return [scopes, hosts, *of_pairs]
 
 
-def _present(component: npt.NDArray[np.integer], number: Numbers) -> _Presence:
+def _present(component: Codes, number: Codes) -> _Presence:
     """Components that have a round whole, however often they occur in it; without those of a single round."""
     rounds = int(number.max(initial=0)) + 1
     key = np.unique(component.astype(np.int64) * rounds + number)
@@ -122,7 +119,7 @@ def _present(component: npt.NDArray[np.integer], number: Numbers) -> _Presence:
     return _Presence(key // rounds, key % rounds, np.ones(key.size))
 
 
-def _of_groups(rounds: Sequence[Pairs], placement: RoutedPlacement, groups: Sequence[Pairs]) -> _Presence:
+def _of_groups(rounds: Sequence[RankPairs], placement: RoutedPlacement, groups: Sequence[RankPairs]) -> _Presence:
     """Sets of pairs, whatever their direction."""
     keys = [pair_keys(np.asarray(pairs, np.int32).reshape(-1, 2), placement.ranks) for pairs in groups]
     found = [
@@ -135,7 +132,7 @@ def _of_groups(rounds: Sequence[Pairs], placement: RoutedPlacement, groups: Sequ
     return _Presence(component, number, np.ones(component.size))
 
 
-def _order(numbers: Numbers, presences: Sequence[_Presence], random: np.random.Generator) -> list[int]:
+def _order(numbers: Codes, presences: Sequence[_Presence], random: np.random.Generator) -> list[int]:
     """Numbers of rounds, those of the one half before those of the other."""
     if numbers.size < 3:
         found: list[int] = random.permutation(numbers).tolist()
@@ -145,19 +142,19 @@ def _order(numbers: Numbers, presences: Sequence[_Presence], random: np.random.G
     return [*_order(numbers[first], within, random), *_order(numbers[~first], within, random)]
 
 
-def _half(likeness: Weights, random: np.random.Generator) -> npt.NDArray[np.bool_]:
+def _half(likeness: Floats, random: np.random.Generator) -> Mask:
     """Which rounds are in the first half: the cheapest of a few halvings, each improved as far as that goes."""
     size = (len(likeness) + 1) // 2
     found = [_improved(random.permutation(len(likeness)) < size, likeness) for _ in range(TRIES)]
     return min(found, key=lambda half: _cost(half, likeness))
 
 
-def _cost(half: npt.NDArray[np.bool_], likeness: Weights) -> float:
+def _cost(half: Mask, likeness: Floats) -> float:
     side = np.where(half, 1.0, -1.0)
     return float(side @ likeness @ side)
 
 
-def _improved(half: npt.NDArray[np.bool_], likeness: Weights) -> npt.NDArray[np.bool_]:
+def _improved(half: Mask, likeness: Floats) -> Mask:
     """The same after exchanges of two rounds, the best one first, until none lowers the cost."""
     half = half.copy()
     own = np.diag(likeness)

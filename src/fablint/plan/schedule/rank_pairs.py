@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Codes = npt.NDArray[np.int32]
-Pairs = npt.NDArray[np.int32]  # (k, 2) ranks, each at most once
+from fablint.model.arrays import Codes, RankPairs
 
 
-def pair_keys(pairs: Pairs, ranks: int) -> npt.NDArray[np.int64]:
+def pair_keys(pairs: RankPairs, ranks: int) -> Codes:
     """(k,) one number per unordered pair."""
-    keys: npt.NDArray[np.int64] = pairs.min(axis=1).astype(np.int64) * ranks + pairs.max(axis=1)
+    keys: Codes = pairs.min(axis=1).astype(np.int64) * ranks + pairs.max(axis=1)
     return keys

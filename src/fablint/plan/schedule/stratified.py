@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import Scope
+from fablint.model.arrays import Codes, RankPairs, Values
 from fablint.plan.schedule.contention_reduction import reduce_contention
 from fablint.plan.schedule.interleaving import interleaved
-from fablint.plan.schedule.rank_pairs import Codes, Pairs, pair_keys
-from fablint.topology.contention import Flows, link_flows
+from fablint.plan.schedule.rank_pairs import pair_keys
+from fablint.topology.contention import link_flows
 from fablint.topology.routed_placement import RoutedPlacement, number_within
 
 COUNTS = {Scope.EDGE: 6, Scope.LOCAL: 9, Scope.GLOBAL: 9}
@@ -32,8 +32,6 @@ FINE = 1.01  # cost of a round that collides nowhere and repeats nothing
 REPEATED = 2.0  # flows that a round may have more for not measuring the same pairs again
 UNEVEN = 1.0  # the same for not crossing the cables that were crossed already
 
-Table = npt.NDArray[np.int32]  # (containers, units, members) rank, -1: empty
-
 
 @dataclass
 class _Drawing:
@@ -41,14 +39,14 @@ class _Drawing:
 
     placement: RoutedPlacement
     random: np.random.Generator
-    measured: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    crossed: Flows = field(default_factory=lambda: np.zeros(0, np.float32))
+    measured: Codes = field(default_factory=lambda: np.zeros(0, np.int64))
+    crossed: Values = field(default_factory=lambda: np.zeros(0, np.float32))
 
-    def repeated(self, pairs: Pairs) -> float:
+    def repeated(self, pairs: RankPairs) -> float:
         """Share of pairs that were measured before."""
         return float(np.isin(pair_keys(pairs, self.placement.ranks), self.measured).mean()) if len(pairs) else 1.0
 
-    def cost(self, pairs: Pairs) -> float:
+    def cost(self, pairs: RankPairs) -> float:
         """Most flows on a link, and what repeating and crossing the same cables again are worth on top of it."""
         flows = link_flows(pairs, self.placement)
         idle = 1.0 - 2.0 * len(pairs) / self.placement.ranks
@@ -59,13 +57,15 @@ class _Drawing:
             cost += UNEVEN * float(np.average(before, weights=total[total > 0]) / before.mean() - 1.0)
         return cost
 
-    def take(self, pairs: Pairs) -> None:
+    def take(self, pairs: RankPairs) -> None:
         self.measured = np.union1d(self.measured, pair_keys(pairs, self.placement.ranks))
         flows = link_flows(pairs, self.placement).sum(axis=0)
         self.crossed = flows if not self.crossed.size else self.crossed + flows
 
 
-def stratified_rounds(placement: RoutedPlacement, seed: int = 1, counts: Mapping[Scope, int] = COUNTS) -> list[Pairs]:
+def stratified_rounds(
+    placement: RoutedPlacement, seed: int = 1, counts: Mapping[Scope, int] = COUNTS
+) -> list[RankPairs]:
     """Rounds of disjoint pairs of ranks, in which (nearly) every rank is busy; strata are `interleaved`.
 
     Parameters
@@ -108,12 +108,12 @@ def strata(placement: RoutedPlacement, counts: Mapping[Scope, int] = COUNTS) -> 
     return {scope: rounds for scope, rounds in clamped.items() if rounds}
 
 
-def _stratum(drawing: _Drawing, scope: Scope, rounds: int) -> list[Pairs]:
+def _stratum(drawing: _Drawing, scope: Scope, rounds: int) -> list[RankPairs]:
     """Return the rounds of one stratum; methods that made good rounds are tried first."""
     methods = _methods(drawing.placement, scope, drawing.random)
     ranks = drawing.placement.ranks
     tries = 1 if ranks >= MANY_RANKS else min(max(2, EASY_RANKS // ranks), TRIES)
-    taken: list[Pairs] = []
+    taken: list[RankPairs] = []
     for turn in range(rounds):
         costs, best = [], None
         for method in methods if turn == 0 else (methods * TRIES)[:tries]:
@@ -134,7 +134,7 @@ def _stratum(drawing: _Drawing, scope: Scope, rounds: int) -> list[Pairs]:
     return taken
 
 
-def _completed(pairs: Pairs, scope: Scope, drawing: _Drawing) -> Pairs:
+def _completed(pairs: RankPairs, scope: Scope, drawing: _Drawing) -> RankPairs:
     """The same with the ranks that were left over: paired within the stratum where that goes, else anyhow."""
     placement, random = drawing.placement, drawing.random
     parts = [pairs]
@@ -165,11 +165,11 @@ class _Stride:
     all that of the next unit but `shift` (stride 0), or each member another (stride 1), or with a drawn stride (None).
     """
 
-    table: Table
+    table: Codes  # (containers, units, members) rank, -1: empty
     labels: Codes  # of the units in the tournament that the odd members play
     stride: int | None = 0
 
-    def round(self, turn: int, random: np.random.Generator) -> Pairs:
+    def round(self, turn: int, random: np.random.Generator) -> RankPairs:
         _, units, members = self.table.shape
         half = members // 2
         found = []
@@ -193,10 +193,10 @@ class _Stride:
 class _Neighbours:
     """Hosts of a switch meet in a tournament, which has every pair once."""
 
-    table: Table  # (switches, hosts, ranks of a host)
+    table: Codes  # (switches, hosts, ranks of a host)
     labels: Codes  # of the hosts
 
-    def round(self, turn: int, random: np.random.Generator) -> Pairs:
+    def round(self, turn: int, random: np.random.Generator) -> RankPairs:
         _, hosts, ranks = self.table.shape
         one, other = tournament(self.labels, turn)
         a = self.table[:, one]
@@ -209,7 +209,7 @@ class _Neighbours:
 class _Drawn:
     """All ranks are left over, and sampled."""
 
-    def round(self, turn: int, random: np.random.Generator) -> Pairs:
+    def round(self, turn: int, random: np.random.Generator) -> RankPairs:
         return np.zeros((0, 2), dtype=np.int32)
 
 
@@ -253,7 +253,7 @@ def _methods(
     return [*methods[: 2 if placement.ranks >= MANY_RANKS else None], _Drawn()]
 
 
-def _table(placement: RoutedPlacement, as_built: bool) -> Table | None:
+def _table(placement: RoutedPlacement, as_built: bool) -> Codes | None:
     """(groups, switches, hosts, ranks) rank at each place: as the fabric was built, or without the places of others.
 
     None where nearly all places would be empty.
@@ -275,7 +275,7 @@ def _table(placement: RoutedPlacement, as_built: bool) -> Table | None:
     return table
 
 
-def collisions(rounds: Sequence[Pairs], placement: RoutedPlacement) -> int:
+def collisions(rounds: Sequence[RankPairs], placement: RoutedPlacement) -> int:
     """Messages of all rounds that share a link with another one."""
     count = 0
     for pairs in rounds:

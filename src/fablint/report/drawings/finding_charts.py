@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import Finding
+from fablint.model.arrays import Codes
 from fablint.report import finding_order
 from fablint.report.drawings.plots import Plot
 from fablint.report.drawings.strips import strip
@@ -39,7 +39,7 @@ def strips(source: ReportSource) -> dict[int, Plot]:
     return made
 
 
-def crossed(crossing: ComponentPairs, own: CellSet, source: ReportSource) -> npt.NDArray[np.intp]:
+def crossed(crossing: ComponentPairs, own: CellSet, source: ReportSource) -> Codes:
     """Positions of the cells whose messages use the component of a finding."""
     key = f"crossed {own.row.name} {id(crossing)}"
     if key not in source.memo:
@@ -48,7 +48,7 @@ def crossed(crossing: ComponentPairs, own: CellSet, source: ReportSource) -> npt
     return np.asarray(source.memo[key])
 
 
-def explained(own: CellSet, source: ReportSource) -> npt.NDArray[np.int32]:
+def explained(own: CellSet, source: ReportSource) -> Codes:
     """(k,) for each cell the place of the first finding that explains it among those with pairs, -1: none does."""
     key = f"explained {own.row.name}"
     if key not in source.memo:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import Row
+from fablint.model.arrays import Codes, Mask, Values
 from fablint.report.drawings.plots import HEIGHT, WIDTH, Plot, PlotLayer, band, dots, line
 from fablint.report.drawings.scales import bulk_ends, position, ticks
 from fablint.report.survey.measured_cells import MeasuredCells
@@ -21,8 +21,8 @@ def strip(
     row: Row,
     size: int,
     cells: MeasuredCells,
-    mine: npt.NDArray[np.bool_],
-    explained: npt.NDArray[np.int32],
+    mine: Mask,
+    explained: Codes,
     late: np.ndarray | None = None,
 ) -> Plot | None:
     """The cells `mine` (k,) of a finding over time, against those that no finding explains; None without either.
@@ -99,7 +99,7 @@ def _quantiles(at: np.ndarray, value: np.ndarray, x: list[float], y: list[float]
     return band(middle, low, high)
 
 
-def timeline(row: Row, size: int, cells: MeasuredCells, residual: npt.NDArray[np.float32]) -> Plot | None:
+def timeline(row: Row, size: int, cells: MeasuredCells, residual: Values) -> Plot | None:
     """Median and middle 90 % of the deviations (k,) of all pairs over time: drift and bursts.
 
     None where the times are unknown, or no part of the time has enough measurements for a median.

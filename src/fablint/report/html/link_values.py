@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fablint.model.arrays import Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.names import natural
 from fablint.report.drawings.finding_charts import crossed
@@ -26,10 +26,10 @@ class LinkValues:
     """Values of the links of the routes, each (links,); NaN where no pair is known to cross a link."""
 
     own: CellSet
-    pairs: npt.NDArray[np.int64]  # measurements that cross it
-    residual: npt.NDArray[np.float64]  # their median deviation, as a logarithm, without those of other findings
-    time: npt.NDArray[np.float64]  # their median time, as a logarithm
-    late: npt.NDArray[np.float64] | None  # share of late messages, by the probability of crossing the link
+    pairs: Ints  # measurements that cross it
+    residual: Floats  # their median deviation, as a logarithm, without those of other findings
+    time: Floats  # their median time, as a logarithm
+    late: Floats | None  # share of late messages, by the probability of crossing the link
 
 
 def all_links(source: ReportSource) -> dict[str, LinkValues]:
@@ -76,7 +76,7 @@ def link_values(own: CellSet, source: ReportSource) -> LinkValues | None:
     return LinkValues(own, np.bincount(link, minlength=count), residual, time, late)
 
 
-def _own_only(own: CellSet, cell: np.ndarray, link: np.ndarray, source: ReportSource) -> npt.NDArray[np.bool_]:
+def _own_only(own: CellSet, cell: np.ndarray, link: np.ndarray, source: ReportSource) -> Mask:
     """(m,) crossings of a link by a cell that no finding about another component explains."""
     kept = np.ones(cell.size, dtype=bool)
     for links, crossing in zip(source.crossings.links, source.crossings.crossings, strict=True):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import Finding
+from fablint.model.arrays import Codes
 from fablint.report import finding_order
 from fablint.report.drawings.finding_charts import crossed
 from fablint.report.html.link_values import link_cells
@@ -62,7 +62,7 @@ def _mark(
     return MapMark(facts, crossing)
 
 
-def measured_of(own: CellSet, source: ReportSource) -> list[tuple[npt.NDArray[np.intp], bool]]:
+def measured_of(own: CellSet, source: ReportSource) -> list[tuple[Codes, bool]]:
     """For each mark the positions of the cells whose messages use its component, and whether that is one of hosts."""
     nothing = np.zeros(0, dtype=np.intp)
     return [

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import ComponentRef, Finding, Placement, State
+from fablint.model.arrays import Mask
 from fablint.report import finding_order
 from fablint.topology.routing import Routes
-
-Mask = npt.NDArray[np.bool_]
 
 MOST_PATHS = 16_000_000  # paths that are followed for one page
 MOST_FRAMES = 4000  # rectangles of one finding

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import Row, Topology
+from fablint.model.arrays import Values
 from fablint.report.survey.measured_cells import MeasuredCells
 
 USUALLY_LATE = 0.05  # share of all messages beyond the limit
@@ -20,7 +20,7 @@ def has_late_messages(row: Row, topology: Topology | None) -> bool:
     return "histogram" in row.arrays and topology is not None and topology.routing.kind == "adaptive"
 
 
-def late_shares(row: Row, size: int, cells: MeasuredCells) -> tuple[npt.NDArray[np.float32], float]:
+def late_shares(row: Row, size: int, cells: MeasuredCells) -> tuple[Values, float]:
     """(k,) share of the messages of each cell that are late, and the limit as a multiple of the pair's usual time.
 
     That is the model's time, and without a model the pair's own median: where most messages of a pair cross a slow
@@ -51,7 +51,7 @@ def late_shares(row: Row, size: int, cells: MeasuredCells) -> tuple[npt.NDArray[
     return share, limit
 
 
-def _counts(row: Row, index: int, at: tuple[np.ndarray, ...]) -> npt.NDArray[np.float32]:
+def _counts(row: Row, index: int, at: tuple[np.ndarray, ...]) -> Values:
     """(k, buckets) messages of cells. Reads the rows between the first and the last."""
     array = row.arrays["histogram"]
     line = at[-2]

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import SCOPES, Fit, Placement, Row
+from fablint.model.arrays import Codes, Floats, Mask, Values
 from fablint.report import run_facts
 
 MOST_CELLS = 4_000_000  # of a matrix; of a larger one, every k-th receiver of each sender
@@ -25,12 +25,12 @@ class MeasuredCells:
     `residual` is the logarithm of the time over the model's, NaN where there is no model.
     """
 
-    src: npt.NDArray[np.int32]
-    dst: npt.NDArray[np.int32]
-    time: npt.NDArray[np.float32]  # logarithm of seconds
-    residual: npt.NDArray[np.float32]
-    started: npt.NDArray[np.float64]  # seconds since the run's start, NaN where it is not known
-    at: tuple[npt.NDArray[np.int32], ...]  # indices into the row's arrays, without the size
+    src: Codes
+    dst: Codes
+    time: Values  # logarithm of seconds
+    residual: Values
+    started: Floats  # seconds since the run's start, NaN where it is not known
+    at: tuple[Codes, ...]  # indices into the row's arrays, without the size
     complete: bool = True  # all cells of the row
 
     @classmethod
@@ -75,7 +75,7 @@ class MeasuredCells:
         residual = time - model_log(fit, placement, sender, receiver)
         return cls(sender, receiver, time, residual, begun, tuple(one.astype(np.int32) for one in at), step == 1)
 
-    def where(self, mask: npt.NDArray[np.bool_] | npt.NDArray[np.integer]) -> Self:
+    def where(self, mask: Mask | Codes) -> Self:
         """The cells of a mask (k,), or of positions."""
         picked = {name: getattr(self, name)[mask] for name in ("src", "dst", "time", "residual", "started")}
         return replace(self, **picked, at=tuple(one[mask] for one in self.at))
@@ -104,7 +104,7 @@ def _blocks_of_matrix(
         yield (repeat, first + line, partner), value[repeat, line, partner], begun
 
 
-def model_log(fit: Fit | None, placement: Placement, src: np.ndarray, dst: np.ndarray) -> npt.NDArray[np.float32]:
+def model_log(fit: Fit | None, placement: Placement, src: np.ndarray, dst: np.ndarray) -> Values:
     """Logarithm of the time of pairs (k,) on a healthy fabric: scope, and what a healthy sender and receiver add."""
     if fit is None:
         return np.full(src.size, np.nan, dtype=np.float32)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from fablint.model.arrays import Values
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.report.survey.report_source import FEWEST_OF_DISTANCE, CellSet, ReportSource
 
 MOST_SWITCH_PAIRS = 400_000  # whose paths are followed
 
 
-def deviations(own: CellSet, source: ReportSource) -> npt.NDArray[np.float32]:
+def deviations(own: CellSet, source: ReportSource) -> Values:
     """(k,) residual of each cell, less the median of the cells that cross as many links between switches."""
     residual, routes, place = own.cells.residual, source.routes, source.placement
     if routes is None or not residual.size:

@@ -7,42 +7,39 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import Routing
-from fablint.simulate.faults import Condition, Floats
-from fablint.simulate.rounds import Partners
-from fablint.simulate.simulated_fabric import Fabric, Index
+from fablint.model.arrays import Codes, Floats, Values
+from fablint.simulate.faults import Condition
+from fablint.simulate.simulated_fabric import Fabric
 from fablint.topology.routing import Routes
 
 SOFTWARE_S = 0.5e-6  # cost of a message before and after the network
 MEMORY_BANDWIDTH = 10e9  # bytes/s between two ranks of one host
 MOST_VIAS = 64  # switches that represent all intermediate switches of detours
 
-Shares = npt.NDArray[np.float32]
-
 
 @dataclass(frozen=True)
 class Measurements:
     """Directed measurements; the second half has the pairs of the first half in the reverse direction."""
 
-    src: Index  # (k,) ranks
-    dst: Index
-    round: Index
+    src: Codes  # (k,) ranks
+    dst: Codes
+    round: Codes
 
     @property
-    def reverse(self) -> npt.NDArray[np.int64]:
+    def reverse(self) -> Codes:
         """(k,) position of the same pair in the reverse direction."""
         half = self.src.size // 2
         return (np.arange(self.src.size) + half) % max(1, self.src.size)
 
-    def only(self, pairs: npt.NDArray[np.int64]) -> Measurements:
+    def only(self, pairs: Codes) -> Measurements:
         """Measurements of some pairs of the first half."""
         positions = np.concatenate([pairs, pairs + self.src.size // 2])
         return Measurements(self.src[positions], self.dst[positions], self.round[positions])
 
 
-def cells_of(partner: Partners, most: int) -> Iterator[Measurements]:
+def cells_of(partner: Codes, most: int) -> Iterator[Measurements]:
     """Yield all cells of a table of partners in blocks of rounds, about `most` cells each."""
     ranks, rounds = partner.shape
     step = max(1, most // max(1, ranks))
@@ -62,7 +59,7 @@ class CellLinks:
     `links` (k, H) holds `Fabric.links` for "no link".
     """
 
-    links: Index
+    links: Codes
     loads: Floats | None = None  # (k, H) flows on each link at the same time, None: only the cell's own
 
 
@@ -71,8 +68,8 @@ class ActualRouting:
     """Actual routing of a fabric, including choices that no topology shows."""
 
     fabric: Fabric
-    port_of_rank: Index  # (ranks,)
-    port_switch: Index  # (ports,) actual switch of each NIC
+    port_of_rank: Codes  # (ranks,)
+    port_switch: Codes  # (ports,) actual switch of each NIC
     seed: int
 
     @property
@@ -85,7 +82,7 @@ class ActualRouting:
         """Routes on which every choice follows a number per message, as in d-mod-k, with a different number."""
         return replace(self.fabric.routes, routing=Routing("d-mod-k"))
 
-    def ports(self, cells: Measurements) -> tuple[Index, Index]:
+    def ports(self, cells: Measurements) -> tuple[Codes, Codes]:
         """NIC that each message leaves, and NIC that it enters: of the same rail."""
         rails = self.fabric.rails
         src, dst = self.port_of_rank[cells.src], self.port_of_rank[cells.dst]
@@ -102,7 +99,7 @@ class ActualRouting:
         links[links < 0] = fabric.links
         return CellLinks(links)
 
-    def hops(self, src: Index, dst: Index) -> Index:
+    def hops(self, src: Codes, dst: Codes) -> Codes:
         """(k, H) links between switches of messages from port to port, -1 after the last."""
         if self.adaptive or not self.fabric.switch_links:
             return np.zeros((src.size, 0), dtype=np.int32)
@@ -113,7 +110,7 @@ class ActualRouting:
         pair = (src, dst) if kind == "ecmp" else (src_switch, dst_switch)
         return self._hidden.hops(src_switch, dst_switch, mixed(*pair, self.seed))
 
-    def exposure(self, cells: Measurements) -> tuple[Index, Index, Shares]:
+    def exposure(self, cells: Measurements) -> tuple[Codes, Codes, Values]:
         """Flat, adaptive routing only: cell, link between switches, and share of its messages that cross the link.
 
         Only shortest paths are included.
@@ -127,7 +124,7 @@ class ActualRouting:
         return 1.0 - self.fabric.topology.routing.minimal_share if self.adaptive else 0.0
 
     @cached_property
-    def detours(self) -> tuple[Shares, Shares, Index]:
+    def detours(self) -> tuple[Values, Values, Codes]:
         """Shares of messages through a random intermediate switch that cross each link.
 
         Returns (leaf switches, links) for the path to the intermediate switch and for the path from it, and (switches,)
@@ -150,13 +147,13 @@ class ActualRouting:
         return tables[0], tables[1], row
 
 
-def ports_of_ranks(fabric: Fabric, ranks_per_host: int) -> Index:
+def ports_of_ranks(fabric: Fabric, ranks_per_host: int) -> Codes:
     """(ranks,) NIC of each rank: the ranks of a host use its NICs in turn."""
     rank = np.arange(len(fabric.hosts) * ranks_per_host)
     return (rank // ranks_per_host * fabric.rails + rank % ranks_per_host % fabric.rails).astype(np.int32)
 
 
-def mixed(a: Index, b: Index, seed: int) -> Index:
+def mixed(a: Codes, b: Codes, seed: int) -> Codes:
     """(k,) pseudo-random numbers that depend only on (a, b, seed): splitmix64."""
     value = a.astype(np.uint64) << np.uint64(32) | b.astype(np.uint64)
     value += np.uint64((seed * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) % 2**64)

@@ -6,14 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.model import ComponentRef, Direction
+from fablint.model.arrays import Codes, Mask
 from fablint.simulate.messages.costs import ActualRouting, cells_of
-from fablint.simulate.rounds import Partners
-from fablint.simulate.simulated_fabric import Fabric, Index
-
-Mask = npt.NDArray[np.bool_]
+from fablint.simulate.simulated_fabric import Fabric
 
 
 @dataclass(frozen=True)
@@ -21,12 +18,12 @@ class Crossings:
     """Flat: measurement `cell` crosses directed link `link`. With adaptive routing only some of its messages may."""
 
     fabric: Fabric
-    cell: Index
-    link: Index
+    cell: Codes
+    link: Codes
     cells: int
 
     @classmethod
-    def of(cls, actual: ActualRouting, partner: Partners, *, round_trips: bool = False) -> Crossings:
+    def of(cls, actual: ActualRouting, partner: Codes, *, round_trips: bool = False) -> Crossings:
         """Return the crossings of all cells of a table of partners.
 
         Parameters
@@ -41,8 +38,8 @@ class Crossings:
         cells = next(cells_of(partner, max(1, partner.size)))
         links = actual.paths(cells).links
         cell, hop = np.nonzero(links < actual.fabric.links)
-        crossing: Index = cell.astype(np.int32)
-        link: Index = links[cell, hop]
+        crossing: Codes = cell.astype(np.int32)
+        link: Codes = links[cell, hop]
         if actual.adaptive:
             more, over, _ = actual.exposure(cells)
             crossing, link = np.concatenate([crossing, more]), np.concatenate([link, over])
@@ -74,7 +71,7 @@ class Crossings:
                 equivalents.update(dict.fromkeys(components, direction))
         return equivalents
 
-    def _components(self, links: Index) -> Iterator[tuple[list[ComponentRef], Direction | None, list[int]]]:
+    def _components(self, links: Codes) -> Iterator[tuple[list[ComponentRef], Direction | None, list[int]]]:
         """Yield every component that one of these links belongs to: equivalent references, direction, its links."""
         fabric = self.fabric
         for link in links.tolist():

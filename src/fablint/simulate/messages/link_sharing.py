@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from fablint.simulate.faults import Condition, Floats
+from fablint.model.arrays import Codes, Floats
+from fablint.simulate.faults import Condition
 from fablint.simulate.messages.costs import ActualRouting, Measurements
-from fablint.simulate.simulated_fabric import Index
-from fablint.topology.contention import Turns, flows_on_busiest, flows_on_links, turns
+from fablint.topology.contention import flows_on_busiest, flows_on_links, turns
 
 
-def path_flows(links: Index, cells: Measurements, count: int, *, at_once: bool) -> Floats:
+def path_flows(links: Codes, cells: Measurements, count: int, *, at_once: bool) -> Floats:
     """(k, H) flows on each link of each cell's path at the same time; both directions if they run at once."""
     turn = _turns(cells, at_once=at_once)
     every = np.repeat(turn, links.shape[1])
@@ -39,6 +39,6 @@ def contended_time(actual: ActualRouting, condition: Condition, cells: Measureme
     return flows_on_busiest(cell, slowed, cells.src.size)
 
 
-def _turns(cells: Measurements, *, at_once: bool) -> Turns:
+def _turns(cells: Measurements, *, at_once: bool) -> Codes:
     """(k,) numbers from 0, equal for the cells that run at the same time."""
     return turns(cells.src, cells.dst, cells.round - (cells.round[0] if cells.round.size else 0), at_once=at_once)

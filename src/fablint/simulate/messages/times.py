@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.simulate.faults import Condition, Floats
+from fablint.model.arrays import Codes, Floats, Ints, Values
+from fablint.simulate.faults import Condition
 from fablint.simulate.messages.costs import SOFTWARE_S, ActualRouting, CellLinks, Measurements
-from fablint.simulate.simulated_fabric import LINK_BANDWIDTH, LINK_LATENCY_S, Index
+from fablint.simulate.simulated_fabric import LINK_BANDWIDTH, LINK_LATENCY_S
 
 Kernel = Literal["latency", "bandwidth", "bibandwidth", "exchange"]
-Times = npt.NDArray[np.float32]
 
 KERNELS: tuple[Kernel, ...] = ("latency", "bandwidth", "bibandwidth", "exchange")
 AT_ONCE = frozenset({"bibandwidth", "exchange"})  # both directions at the same time
@@ -29,21 +28,19 @@ RAREST = 2e-3  # events that affect a smaller share of messages belong to the ba
 class Events:
     """Events that delay a share of the messages of some cells. Flat arrays of one length."""
 
-    cell: Index
+    cell: Codes
     share: Floats
     per_byte: Floats  # s, of the faulty link crossed; 0: none
     added_s: Floats
 
-    def only(self, place: Index) -> Events:
+    def only(self, place: Codes) -> Events:
         """Events of the cells that have a place in 0.., -1 elsewhere."""
         at = place[self.cell]
         is_kept = at >= 0
         return Events(at[is_kept], self.share[is_kept], self.per_byte[is_kept], self.added_s[is_kept])
 
 
-def times(
-    kernel: Kernel, size: int, delay: Floats, per_byte: Floats, reverse: npt.NDArray[np.int64]
-) -> npt.NDArray[np.floating]:
+def times(kernel: Kernel, size: int, delay: Floats, per_byte: Floats, reverse: Codes) -> Floats | Values:
     """Seconds per message of cells, or of the single messages of cells (a second axis).
 
     The slowest link limits a stream, a latency is the sum of the links. A round trip has both directions one after the
@@ -129,9 +126,7 @@ def shortest_hops(actual: ActualRouting, cells: Measurements) -> Floats:
     return np.asarray(np.bincount(cell, weights=share, minlength=cells.src.size) / minimal, dtype=np.float64)
 
 
-def meet(
-    rng: np.random.Generator, events: Events, delay: Floats, per_byte: Floats
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def meet(rng: np.random.Generator, events: Events, delay: Floats, per_byte: Floats) -> tuple[Floats, Floats]:
     """(k, MESSAGES) delay and time per byte of single messages, some of which are delayed by an event."""
     shape = (delay.size, MESSAGES)
     delays, rates = np.broadcast_to(delay[:, None], shape).copy(), np.broadcast_to(per_byte[:, None], shape).copy()
@@ -147,7 +142,7 @@ def meet(
     return delays, rates
 
 
-def statistic(name: str, messages: Times) -> Times:
+def statistic(name: str, messages: Values) -> Values:
     """(k,) statistic of (k, MESSAGES) times."""
     match name:
         case "median":
@@ -176,7 +171,7 @@ def buckets_of(kernel: Kernel, sizes: tuple[int, ...], slowest: float) -> Floats
     return np.asarray(np.exp2(np.arange(first, last + 1) / BUCKETS))
 
 
-def histogram(messages: Times, buckets: Floats) -> npt.NDArray[np.uint32]:
+def histogram(messages: Values, buckets: Floats) -> Ints:
     """(k, buckets) messages in each bucket."""
     first = np.float32(np.log2(buckets[0]) * BUCKETS)
     place = np.log2(messages)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.errors import UsageError
+from fablint.model.arrays import Floats, Ints, Mask
 from fablint.model.figures.percentiles import Statistic
 from fablint.store.importing.lines import Foreign
 from fablint.store.layout import LONGEST_S, SHORTEST_S
@@ -18,8 +18,6 @@ EVERYBODY = -1  # the partner in a collective, and of a figure for all pairs tog
 
 Order = Literal["parallel", "serial", "unknown"]  # of an all-pairs row: whether the pairs of a round run at once
 Figures = Mapping[Statistic, float] | Mapping[str, float]  # of one size
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, order=True)
@@ -70,11 +68,11 @@ class Cells:
     started: Floats | None = None  # s since the start of the run, NaN where a cell has none; None: not known
 
     @property
-    def measured(self) -> npt.NDArray[np.bool_]:
+    def measured(self) -> Mask:
         """(K,) whether the cell has a figure."""
         return np.asarray(np.logical_or.reduce([np.isfinite(values) for values in self.seconds.values()]), np.bool_)
 
-    def chosen(self, mask: npt.NDArray[np.bool_]) -> Cells:
+    def chosen(self, mask: Mask) -> Cells:
         """Return the cells that a (K,) mask selects."""
         seconds = {name: values[mask] for name, values in self.seconds.items()}
         started = None if self.started is None else self.started[mask]

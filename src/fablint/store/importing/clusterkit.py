@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from fablint.errors import UsageError
+from fablint.model.arrays import Floats
 from fablint.store.importing.cells import (
     BIBANDWIDTH,
     LATENCY,
     Body,
-    Floats,
     Imported,
     LeftOut,
     RankName,

@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fablint.errors import UsageError
+from fablint.model.arrays import Floats, Ints
 from fablint.store.importing.cells import (
     EXCHANGE,
     Body,
-    Floats,
     Imported,
-    Ints,
     RankName,
     left_out,
     matrix_cells,

@@ -10,12 +10,12 @@ from dataclasses import replace
 import numpy as np
 
 from fablint.errors import UsageError
+from fablint.model.arrays import Ints
 from fablint.model.registry.linktest_modes import LINKTEST_MODE, LINKTEST_MODES
 from fablint.store.importing.cells import (
     LATENCY,
     Body,
     Imported,
-    Ints,
     Order,
     RankName,
     cells_of,

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fablint.errors import UsageError
+from fablint.model.arrays import Floats
 from fablint.store.importing.cells import (
     BANDWIDTH,
     Body,
-    Floats,
     Imported,
     LeftOut,
     RankName,

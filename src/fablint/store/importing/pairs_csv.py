@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fablint.errors import UsageError
+from fablint.model.arrays import Floats
 from fablint.model.figures.percentiles import Statistic
 from fablint.store.importing.cells import (
     BANDWIDTH,
     LATENCY,
     Body,
     Cells,
-    Floats,
     Imported,
     LeftOut,
     Order,

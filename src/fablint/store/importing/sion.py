@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.errors import UsageError
-from fablint.store.importing.cells import Floats, Ints
+from fablint.model.arrays import Floats, Ints
 
 MAGIC = b"sion"
 _NAME = 1024  # bytes for the name of the file

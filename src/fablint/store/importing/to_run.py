@@ -16,17 +16,8 @@ import numpy as np
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
-from fablint.store.importing.cells import (
-    EVERYBODY,
-    Body,
-    Cells,
-    Imported,
-    Ints,
-    LeftOut,
-    RankName,
-    needed,
-    times_before,
-)
+from fablint.model.arrays import Ints
+from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, LeftOut, RankName, needed, times_before
 from fablint.version import __version__
 
 SMALL = 1 << 22  # cells of an array that is allocated even if sparse: 16 MiB a statistic

@@ -22,9 +22,9 @@ from fablint.workflows.recovery.launch_recovery import LaunchFailure, LaunchReco
 from fablint.workflows.run_files import LAUNCHES, reported_full_disk
 
 if TYPE_CHECKING:
+    from fablint.model.arrays import RankPairs
     from fablint.plan.check.check_request import CheckRequest
     from fablint.plan.check.stages import Stage
-    from fablint.plan.schedule.rank_pairs import Pairs
 
 MOST_LAUNCHES = 8  # of one stage
 
@@ -204,7 +204,7 @@ class Launches:
             rounds_left[name] = self._missing(name, rounds, run) if name in begun else range(len(rounds))
         return narrowed(stage, self.request.slots, self.recovery.failed_hosts, self.recovery.failed_pairs, rounds_left)
 
-    def _missing(self, name: str, rounds: Sequence[Pairs], run: Run) -> list[int]:
+    def _missing(self, name: str, rounds: Sequence[RankPairs], run: Run) -> list[int]:
         """Return the rounds of a row that lack a pair which can be measured."""
         import numpy as np
 

@@ -17,17 +17,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.data.binomial import quantile
-from fablint.analyse.data.pair_matrix import Cells, Codes
-from fablint.analyse.data.robust_stats import FEWEST_VALUES, Floats
+from fablint.analyse.data.robust_stats import FEWEST_VALUES
 from fablint.analyse.detect.lateness.background import late_background
 from fablint.analyse.detect.lateness.exposures import Exposures, exposures_of_components
-from fablint.analyse.detect.lateness.late_messages import Histograms, Tails, count_late, sample_positions
+from fablint.analyse.detect.lateness.late_messages import Tails, count_late, sample_positions
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
+from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.topology.routing import Routes
 
@@ -74,11 +73,11 @@ def find_late_components(
     routes: Routes,
     placement: Placement,
     effects: Effects,
-    histograms: tuple[Histograms, Floats] | None,
+    histograms: tuple[Ints, Floats] | None,
     settings: Settings,
     *,
     faulty_switches: frozenset[str] = frozenset(),
-    alone: npt.NDArray[np.bool_] | None = None,
+    alone: Mask | None = None,
 ) -> LateComponents:
     """Detect links and switches that delay messages.
 
@@ -181,7 +180,7 @@ class _Search:
 
     found: dict[int, LateComponent]
     suspects: dict[int, LateComponent]
-    rejected: npt.NDArray[np.bool_]  # (components,) excluded from the search
+    rejected: Mask  # (components,) excluded from the search
 
     def set_aside(self, scores_of_late: _LateScores, faulty_switches: Sequence[int]) -> None:
         """Explain the late messages of faulty switches and of components that were found before."""

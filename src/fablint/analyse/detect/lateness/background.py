@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.detect.lateness.late_messages import Tails
 from fablint.analyse.fit.effects import Effects
 from fablint.model import Placement
+from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.figures.grouped_values import GroupedValues
-
-Mask = npt.NDArray[np.bool_]
 
 LEAST_LATE = 1e-4  # smallest share of late messages that is assumed
 FEWEST_OF_RANK = 3  # cells of a rank from which their median is known

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.detect.lateness.late_pairs import Candidates
+from fablint.model.arrays import Codes, Floats, Mask
 
 COMMON = (0.5, 9.5)  # Beta prior of the shared probability: few pairs of a healthy fabric are late
 OWN = (1.0, 0.5)  # Beta prior of a candidate's probability: most of its pairs are late
@@ -28,10 +28,6 @@ MOSTLY = 0.9  # share of late pairs of a candidate, for the search with a prefer
 AHEAD = 4  # steps that may follow without a higher score
 MOST_STEPS = 200  # largest explanation
 MOST_REPLACED = 30  # largest explanation whose members are each tried against all other candidates
-
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells, Codes
-from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.fit.effects import Effects
 from fablint.model import Placement
-from fablint.topology.routing import Index, Routes, Shares
+from fablint.model.arrays import Cells, Codes, Floats, Mask, Values
+from fablint.topology.routing import Routes
 
 SAME = 1e-6  # relative difference of sums of probabilities that is rounding
 
@@ -25,8 +23,8 @@ class Exposures:
     """
 
     routes: Routes
-    cell: Index
-    part: Index
+    cell: Codes
+    part: Codes
     share: Floats
     is_bidirectional: bool
 
@@ -54,7 +52,7 @@ class Exposures:
         others: Codes = same[same != part].astype(np.int64)
         return others
 
-    def has_uniform_links(self, end: int, placement: Placement) -> npt.NDArray[np.bool_]:
+    def has_uniform_links(self, end: int, placement: Placement) -> Mask:
         """(n,) whether the links that start (0) or end (1) at the switch of a rank are all indistinguishable.
 
         A cable of round trips starts and ends at both of its switches.
@@ -97,13 +95,13 @@ def exposures_of_components(
     return Exposures(routes, cell[known], part[known], chance[known], effects.bidirectional)
 
 
-def _exposures(routes: Routes, placement: Placement, src: Codes, dst: Codes) -> tuple[Index, Index, Shares]:
+def _exposures(routes: Routes, placement: Placement, src: Codes, dst: Codes) -> tuple[Codes, Codes, Values]:
     """Return flat lists: pair of ranks, link, probability that a message of the pair crosses the link."""
     switch = _switch_of_ranks(routes, placement)
     return routes.exposure(switch[src], switch[dst])
 
 
-def _switch_of_ranks(routes: Routes, placement: Placement) -> Index:
+def _switch_of_ranks(routes: Routes, placement: Placement) -> Codes:
     """Return the (n,) switches of the ranks as the routes number them; -1: unknown."""
-    switch: Index = np.append(routes.codes(placement.switches), np.int32(-1))[placement.switch]
+    switch: Codes = np.append(routes.codes(placement.switches), np.int32(-1))[placement.switch]
     return switch

@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Cells, Codes
-from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.fit.effects import Effects
+from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 
 LATE = 0.985  # quantile of all messages from which a message is rare,
 FAR = 0.75  # distances of the quartiles above the upper quartile from which it is far from the bulk
@@ -21,8 +19,6 @@ FAST = 0.1  # quantile of a pair's messages that no single link delays, with sev
 FEWEST_MESSAGES = 50  # messages of a pair from which that quantile is known
 BLOCK = 1 << 15  # cells whose histograms are processed at once
 POOL = 8192  # pairs in a sample
-
-Histograms = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -38,9 +34,9 @@ class Tails:
 
 def count_late(
     effects: Effects,
-    histograms: tuple[Histograms, Floats] | None,
+    histograms: tuple[Ints, Floats] | None,
     tolerance: float,
-    only: npt.NDArray[np.bool_] | None,
+    only: Mask | None,
     *,
     own: bool = False,
 ) -> Tails:
@@ -97,7 +93,7 @@ def count_late(
     return Tails(cells, messages, late, excess, bound)
 
 
-def _common(counts: Histograms, centre: Floats, usual: Floats, cells: Cells) -> Floats:
+def _common(counts: Ints, centre: Floats, usual: Floats, cells: Cells) -> Floats:
     """Return the (k,) log-effect of the fast messages of each cell relative to other cells.
 
     0 for cells of few messages.
@@ -112,7 +108,7 @@ def _common(counts: Histograms, centre: Floats, usual: Floats, cells: Cells) -> 
     return np.nan_to_num(fast - np.nanmedian(fast)) if not np.isnan(fast).all() else np.zeros(usual.size)
 
 
-def _late_from(values: Floats, below: npt.NDArray[np.floating | np.integer], tolerance: float) -> float:
+def _late_from(values: Floats, below: np.ndarray, tolerance: float) -> float:
     """Return the log of relative time beyond which a message is late.
 
     It is above the tolerance, and rare or far from the bulk. `values` are sorted; `below` counts the messages up to
@@ -129,7 +125,7 @@ def sample_positions(size: int) -> Codes:
     return np.sort(np.random.default_rng(size).permutation(size)[:POOL])
 
 
-def _sampled(counts: Histograms, centre: Floats, usual: Floats, cells: Cells) -> tuple[Floats, Floats]:
+def _sampled(counts: Ints, centre: Floats, usual: Floats, cells: Cells) -> tuple[Floats, Floats]:
     """Return relative log times of a sample of all messages, sorted, and the number of messages up to each."""
     at = sample_positions(usual.size)
     block = counts[cells[0][at], cells[1][at]]

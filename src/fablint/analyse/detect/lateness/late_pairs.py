@@ -6,16 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.data.mean_ratios import MeanRatios
-from fablint.analyse.data.pair_matrix import Codes
 from fablint.model import ComponentKind, ComponentRef, Direction, Endpoint, Placement
+from fablint.model.arrays import Codes, Floats, Mask
 from fablint.topology.routed_placement import links_crossed
 from fablint.topology.routing import Routes, codes_of
-
-Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 FEWEST_PAIRS = 2  # late pairs of a candidate: a single late pair is not a component
 
@@ -250,7 +246,7 @@ def add_switches(
     names = placement.switches if routes is None else routes.switches
     code = codes_of(placement.switches, {name: number for number, name in enumerate(names)}).astype(np.int64)
     ends = np.where(switches >= 0, code[switches], -1)
-    every = np.arange(len(switches))
+    every: Codes = np.arange(len(switches))
     entries = [(every, ends[:, end]) for end in (0, 1)]
     if routes is not None:
         pair, link = links

@@ -8,9 +8,9 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.detect.lateness.late_pairs import BETWEEN_SWITCHES, CandidateBuilder, add_switches, named
 from fablint.model import ComponentRef, Direction, Placement
+from fablint.model.arrays import Codes
 from fablint.topology.routed_placement import links_crossed
 from fablint.topology.routing import Routes
 
@@ -41,7 +41,7 @@ def directed_candidates(pairs: DirectedPairs, placement: Placement, routes: Rout
     builder = CandidateBuilder()
     add_ends(builder, "host", placement.hosts, pairs.hosts)
     if placement.switches:
-        links = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        links: tuple[Codes, Codes] = np.zeros(0, np.int64), np.zeros(0, np.int64)
         if routes is not None:
             pair, link = links = _links(pairs, placement, routes)
             count = len(routes.ends)

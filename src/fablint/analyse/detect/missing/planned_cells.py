@@ -12,14 +12,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import BLOCK_CELLS, Cells, Codes
+from fablint.analyse.data.pair_matrix import BLOCK_CELLS
 from fablint.analyse.data.samples import MATCHINGS
 from fablint.model import Row
+from fablint.model.arrays import Cells, Codes, Mask
 from fablint.model.figures.pair_metrics import PREFERRED_STATISTICS
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

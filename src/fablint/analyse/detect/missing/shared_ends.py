@@ -14,20 +14,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import gammaln, xlogy
 
-from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.detect.components import RankGroups, RankHosts
 from fablint.model import ComponentRef, Placement
+from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.component import MOST_LINKS
 
 MOST_LISTED = 1 << 24  # missing cells that are kept in memory; more are read again in each step
 MOST_STEPS = 32  # largest number of steps of a search
 
-Mask = npt.NDArray[np.bool_]
-Counts = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Source = Callable[[], Iterable[Cells]]
 
 
@@ -56,7 +52,7 @@ class CandidateType:
         between = sender.astype(np.int64) * len(self.ends) + receiver
         return np.where((sender >= 0) & (receiver >= 0), between, -1)
 
-    def count(self, cells: Cells) -> Counts:
+    def count(self, cells: Cells) -> Ints:
         """Return the number of cells of each candidate."""
         number = self.of_cells(cells)
         return np.bincount(number[number >= 0], minlength=self.size).astype(np.int64)
@@ -181,8 +177,8 @@ class SharedEndSearch:
                 left &= ~(taken[candidate] & (candidate >= 0))
             yield cells[0][left], cells[1][left]
 
-    def _counted(self, blocks: Iterable[Cells]) -> list[Counts]:
-        counts = [np.zeros(each.size, dtype=np.int64) for each in self.types]
+    def _counted(self, blocks: Iterable[Cells]) -> list[Ints]:
+        counts: list[Ints] = [np.zeros(each.size, dtype=np.int64) for each in self.types]
         for cells in blocks:
             for each, count in zip(self.types, counts, strict=True):
                 count += each.count(cells)
@@ -205,7 +201,7 @@ class SharedEndSearch:
             inside += int(np.count_nonzero(within))
         return (total - inside + 0.5) / (planned - inside + 1)
 
-    def _gains(self, number: int, missing: Counts) -> Floats:
+    def _gains(self, number: int, missing: Ints) -> Floats:
         """Return the log-likelihood ratio of each candidate of a type."""
         planned = self.planned_of[number] - (self.first[number] - missing)
         found = planned - missing

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fablint.analyse.data.robust_stats import Floats
 from fablint.model import Placement
+from fablint.model.arrays import Floats
 from fablint.topology.routing import Routes
 
 HOP_S, CABLE_S = 400e-9, 490e-9  # a switch, and 100 m of cable at 4.9 ns/m

@@ -10,11 +10,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.detect.paths.geometry import most_extra_s
 from fablint.analyse.fit.path_levels import PathLevels
 from fablint.model import EvidenceRecord
+from fablint.model.arrays import Codes, Floats
 
 
 class Judgement(Enum):

@@ -14,20 +14,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.data.binomial import upper_tail
 from fablint.analyse.data.message_paths import BY_HOST, MessagePaths
-from fablint.analyse.data.pair_matrix import Codes, Pairs, unordered
-from fablint.analyse.data.robust_stats import Floats
+from fablint.analyse.data.pair_matrix import Pairs, unordered
 from fablint.analyse.data.time_correlation import SameTime, TimedMeasurements
 from fablint.analyse.detect.paths.geometry import GEOMETRY_S
 from fablint.analyse.detect.paths.judgement import Measure
 from fablint.analyse.fit.effects import FINEST_NOISE
 from fablint.analyse.fit.path_levels import PathLevels
+from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.figures.grouped_values import GroupedValues
-
-Mask = npt.NDArray[np.bool_]
 
 NOISES = 4.0  # standard deviations of the noise beyond which a pair is slow
 FEWEST_SLOW = 3  # pairs

@@ -12,16 +12,12 @@ Latency is compared in seconds: a longer cable or one more switch adds a constan
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.detect.paths.geometry import MOST_HOPS, most_cables_s, most_hop_s
 from fablint.analyse.detect.paths.judgement import Judgement, Measure, PathJudgements, Reference, error_quantile
 from fablint.analyse.detect.paths.steadiness import judge_steadiness
 from fablint.analyse.fit.path_levels import PathLevels
-
-Mask = npt.NDArray[np.bool_]
+from fablint.model.arrays import Codes, Floats
 
 FEWEST_PAIRS = 3  # pairs of hosts from which a path is compared
 FEWEST_EDGE_PAIRS = 2  # pairs of hosts on switches, of all switches together, that give the reference

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.detect.paths.judgement import Judgement, Measure, PathJudgements, error_quantile
 from fablint.analyse.detect.timing import FEWEST_STRETCHES, STRETCHES, error_over_time
 from fablint.model import EvidenceRecord
+from fablint.model.arrays import Codes, Floats
 from fablint.model.verdict import seen
 
 

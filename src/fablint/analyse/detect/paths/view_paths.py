@@ -7,12 +7,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtri
 
 from fablint.analyse.data.message_paths import MessagePaths
-from fablint.analyse.data.pair_matrix import Codes, Pairs
-from fablint.analyse.data.robust_stats import Floats
+from fablint.analyse.data.pair_matrix import Pairs
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.paths.geometry import are_lengths_unknown
@@ -27,6 +25,7 @@ from fablint.analyse.detect.paths.slow_paths import (
 from fablint.analyse.fit.path_levels import PathLevels, fit_path_levels
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Placement
+from fablint.model.arrays import Codes, Floats, Mask
 from fablint.topology.routing import Routes
 
 UNFOLLOWED = frozenset({"ecmp", "adaptive"})  # routings in which the cables of a message are unknown
@@ -226,12 +225,12 @@ class PathBounds:
     """Upper bounds of the losses of paths relative to their reference. Arrays (p,) are by path."""
 
     paths: tuple[PathKey, ...]
-    upper: npt.NDArray[np.float64]  # upper 95 % bound of the log-loss, for all paths together; NaN where unknown
+    upper: Floats  # upper 95 % bound of the log-loss, for all paths together; NaN where unknown
     host_pairs: Codes  # number of pairs of hosts measured across each path
     compared_with: tuple[Reference, ...]
-    fine: npt.NDArray[np.bool_]  # as fast as its kind: otherwise a finding or note describes the path
+    fine: Mask  # as fast as its kind: otherwise a finding or note describes the path
     # (p,) slower among concurrent messages, over known links: no finding until measured alone
-    beside: npt.NDArray[np.bool_]
+    beside: Mask
 
 
 def path_bounds(paths: Paths | None, placement: Placement) -> PathBounds:

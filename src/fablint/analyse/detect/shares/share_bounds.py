@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.detect.shares.slow_measurements import SlowMeasurements
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.settings import Settings
+from fablint.model.arrays import Codes, Floats
 
 SURE = 0.95  # confidence of a bound (Clopper and Pearson, 1934)
 HALF = 0.5  # share that a median shows

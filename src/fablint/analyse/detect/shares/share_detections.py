@@ -7,7 +7,6 @@ from typing import Literal, cast
 
 import numpy as np
 
-from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.data.robust_stats import interval_ranks
 from fablint.analyse.detect.ambiguity import AmbiguityGroup, GroupMember
 from fablint.analyse.detect.components import Kind
@@ -16,6 +15,7 @@ from fablint.analyse.detect.search import Detection, SlowCount
 from fablint.analyse.detect.shares.share_evidence import ShareEvidence
 from fablint.analyse.detect.shares.slow_measurements import SlowMeasurements
 from fablint.model import ComponentRef
+from fablint.model.arrays import Cells, Codes
 from fablint.topology.routing import Routes
 
 SIDES = {"tx": (0,), "rx": (1,)}

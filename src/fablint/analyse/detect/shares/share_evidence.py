@@ -15,11 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.analyse.data.binomial import upper_tail
-from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.data.time_correlation import SameTime
-from fablint.analyse.detect.shares.slow_measurements import Mask, SlowMeasurements
+from fablint.analyse.detect.shares.slow_measurements import SlowMeasurements
 from fablint.analyse.settings import SlowShares
+from fablint.model.arrays import Codes, Floats, Mask
 
 TINY = 1e-300  # smallest probability that is distinguished from 0
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from fablint.analyse.data.measurements import SingleTimes
-from fablint.analyse.data.pair_matrix import Cells, Codes, unordered
-from fablint.analyse.data.robust_stats import Floats, robust_sd
+from fablint.analyse.data.pair_matrix import unordered
+from fablint.analyse.data.robust_stats import robust_sd
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.data.time_correlation import TimedMeasurements
 from fablint.analyse.detect.evidence import OWN_POOL, SMALLEST_POOL, Evidence
@@ -19,8 +18,7 @@ from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED, UNCERTAIN
 from fablint.analyse.fit.effects import Effects, leftover_of
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
-
-Mask = npt.NDArray[np.bool_]
+from fablint.model.arrays import Cells, Codes, Floats, Mask
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.analyse.data.binomial import upper_tail
-from fablint.analyse.data.robust_stats import Floats
 from fablint.analyse.detect.lateness.explanation import LateSearch, Member
 from fablint.analyse.detect.lateness.late_pairs import (
     Candidate,
@@ -29,10 +28,11 @@ from fablint.analyse.detect.lateness.lossy_pairs import add_ends, directed_candi
 from fablint.analyse.detect.search import Detection
 from fablint.analyse.detect.shares.share_detections import detection_of
 from fablint.analyse.detect.shares.share_evidence import ShareEvidence, WeighedMeasurements
-from fablint.analyse.detect.shares.slow_measurements import Mask, SlowMeasurements
+from fablint.analyse.detect.shares.slow_measurements import SlowMeasurements
 from fablint.analyse.detect.timing import SlowTime, find_slow_time
 from fablint.analyse.settings import Settings
 from fablint.model import EvidenceRecord, Placement
+from fablint.model.arrays import Floats, Mask
 from fablint.model.verdict import seen
 from fablint.topology.routing import Routes
 

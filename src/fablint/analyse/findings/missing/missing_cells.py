@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.analyse.data.pair_matrix import Cells, Codes
 from fablint.analyse.data.samples import has_messages
-from fablint.analyse.detect.missing.planned_cells import Mask, PlannedCells
+from fablint.analyse.detect.missing.planned_cells import PlannedCells
 from fablint.analyse.detect.missing.shared_ends import SharedEnd, SharedEndSearch
 from fablint.analyse.phrasing import is_resumable
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Placement, Run, State
+from fablint.model.arrays import Cells, Codes, Mask
 from fablint.model.component import MOST_LINKS
 from fablint.model.verdict import advise, seen
 

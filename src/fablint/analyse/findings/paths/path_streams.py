@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
 from fablint.analyse.detect.paths.judgement import Judgement
 from fablint.analyse.detect.paths.path_modes import Mode
 from fablint.analyse.detect.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS
@@ -32,6 +30,7 @@ from fablint.analyse.findings.paths.path_groups import (
 )
 from fablint.analyse.phrasing import DESIGN, GEOMETRY, next_step
 from fablint.model import ComponentRef, EvidenceRecord, Finding, FollowUp, Placement, State
+from fablint.model.arrays import Codes, Mask
 from fablint.model.component import MOST_LINKS, cause, label_of
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.verdict import Action, advise, seen
@@ -79,7 +78,7 @@ class _PathView:
         return {path: entry for path, entry in found.items() if of[entry] in HEALTHY or not self._by_hosts[entry]}
 
     @cached_property
-    def _by_hosts(self) -> npt.NDArray[np.bool_]:
+    def _by_hosts(self) -> Mask:
         """(k,) entries whose pairs without hosts at fault are as fast as what they are compared with, or are none."""
         levels, judged = self.paths.levels, self.paths.judgements
         entries = levels.level.size

@@ -12,16 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from fablint.analyse.data.pair_matrix import Codes
-from fablint.analyse.data.robust_stats import Floats, robust_sd
+from fablint.analyse.data.robust_stats import robust_sd
 from fablint.analyse.data.samples import GPU_COPIES, UsableRow, statistic_of
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.median_polish import FEW_PARTS
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Endpoint, Finding, Placement, Row, State
+from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.verdict import advise, seen
 
@@ -75,7 +74,7 @@ def slow_gpus(rows: Sequence[Row], placement: Placement, settings: Settings) -> 
     return list(found.values())
 
 
-def have_comparable_gpus(placement: Placement) -> npt.NDArray[np.bool_]:
+def have_comparable_gpus(placement: Placement) -> Mask:
     """Return the mask of the ranks whose GPU has as many ranks as most GPUs of the run.
 
     Ranks that share a GPU have a part of its bandwidth each.
@@ -84,7 +83,7 @@ def have_comparable_gpus(placement: Placement) -> npt.NDArray[np.bool_]:
         return np.zeros(placement.gpu.shape, dtype=bool)
     sharing = np.bincount(placement.gpu[placement.gpu >= 0], minlength=len(placement.gpus))
     usual = np.bincount(sharing[sharing > 0]).argmax()
-    comparable: npt.NDArray[np.bool_] = (placement.gpu >= 0) & (sharing[placement.gpu] == usual)
+    comparable: Mask = (placement.gpu >= 0) & (sharing[placement.gpu] == usual)
     return comparable
 
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from fablint.model.arrays import Codes, Values
 from fablint.simulate.messages.costs import Measurements
-from fablint.simulate.messages.times import MESSAGES, Times, buckets_of, histogram, statistic
-from fablint.simulate.rounds import Partners
+from fablint.simulate.messages.times import MESSAGES, buckets_of, histogram, statistic
 from fablint.simulate.simulated_rows import SimulatedRow
 
 
 class Store:
     """Arrays of a row while they are filled."""
 
-    def __init__(self, row: SimulatedRow, partner: Partners, *, full: bool, slowest: float) -> None:
+    def __init__(self, row: SimulatedRow, partner: Codes, *, full: bool, slowest: float) -> None:
         n, rounds = partner.shape
         self._row, self._full = row, full
         shape = (1, n, n) if full else (n, rounds)
@@ -38,7 +37,7 @@ class Store:
     def _at(self, cells: Measurements) -> tuple[Any, ...]:
         return (0, cells.src, cells.dst) if self._full else (cells.src, cells.round)
 
-    def put(self, name: str, cells: Measurements, values: npt.NDArray[Any], *size: int) -> None:
+    def put(self, name: str, cells: Measurements, values: np.ndarray, *size: int) -> None:
         """Write the (k,) values of k measurements to the array `name`.
 
         `size` is the index of the message size, of an array with that dimension.
@@ -50,7 +49,7 @@ class Store:
             if self._full:
                 self._arrays["round"][at] = cells.round
 
-    def put_messages(self, cells: Measurements, messages: Times, size: int) -> None:
+    def put_messages(self, cells: Measurements, messages: Values, size: int) -> None:
         """Store the statistics and the histogram of the cells' samples."""
         for name in self._row.statistics:
             self.put(f"time_{name}", cells, statistic(name, messages), size)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import struct
 import zlib
 
 import numpy as np
@@ -12,22 +11,6 @@ from hypothesis import given, strategies as st
 
 from fablint.model import Placement
 from fablint.report.survey.heatmap import HeatMap, block_side, topological_order
-from fablint.report.survey.png import grey_png
-
-
-def pixels(image):
-    """An independent reading of an unfiltered 8-bit greyscale PNG."""
-    data, at, parts = base64.b64decode(image.partition(",")[2]), 8, {}
-    while at < len(data):
-        (length,) = struct.unpack_from(">I", data, at)
-        kind, content = data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
-        assert zlib.crc32(kind + content) == struct.unpack_from(">I", data, at + 8 + length)[0]
-        parts[kind], at = content, at + 12 + length
-    width, height, depth, colour = struct.unpack(">IIBB", parts[b"IHDR"][:10])
-    assert (depth, colour) == (8, 0)
-    lines = np.frombuffer(zlib.decompress(parts[b"IDAT"]), np.uint8).reshape(height, width + 1)
-    assert not lines[:, 0].any()
-    return lines[:, 1:]
 
 
 def planes(encoded, mode="raw"):
@@ -40,12 +23,6 @@ def log_times(encoded, mode="raw"):
     found = planes(encoded, mode)
     code = found["high"] * 256 + found["low"]
     return np.where(code > 0, encoded["low"] + (code - 1) * encoded["step"], np.nan)
-
-
-def test_a_png_passes_every_value():
-    image = np.arange(256, dtype=np.uint8).reshape(8, 32)
-    data = "data:image/png;base64," + base64.b64encode(grey_png(image)).decode()
-    assert (pixels(data) == image).all()
 
 
 @given(st.integers(2, 40), st.integers(1, 7), st.integers(0, 2**32 - 1), st.floats(0, 0.9))

@@ -93,17 +93,6 @@ def scope_lines(
     return sorted(lines, key=lambda line: (order.index(line.section), kernels.index(line.kernel), line.size))
 
 
-def scope_table(run: Run, placement: Placement) -> str:
-    """Return the lines of `scope_lines` as a text table, newline-terminated; empty where there are none."""
-    lines = scope_lines(run, placement)
-    if not lines:
-        return ""
-    beside = [line.beside for line in lines]
-    table = units.columns([HEAD, *(line.cells for line in lines)], left=2)
-    rows = [f"{row}  {words}".rstrip() for row, words in zip(table, ["", *beside], strict=True)]
-    return "\n".join([*rows, *_footnotes(lines)]) + "\n"
-
-
 def short_lines(lines: Sequence[ScopeLine]) -> Iterator[tuple[str, str]]:
     """For a few columns: each section with its figures at the sizes that tell, `edge`, `latency 1.93 us, ...`."""
     for section in dict.fromkeys(line.section for line in lines):
@@ -114,11 +103,6 @@ def short_lines(lines: Sequence[ScopeLine]) -> Iterator[tuple[str, str]]:
             typical = own[-1] if units.is_rate(own[0].quantity) else own[0]
             words.append(f"{kernel} {typical.words(typical.mean)}")
         yield section, ", ".join(words)
-
-
-def _footnotes(lines: Sequence[ScopeLine]) -> list[str]:
-    counted = any(directions_counted(line.kernel) == 2 for line in lines)
-    return ["what goes both ways at once counts both"] if counted else []
 
 
 # ------------------------------------------------------------------------------------------------ thresholds
@@ -144,14 +128,6 @@ def threshold_cells(one: Compared) -> tuple[str, ...]:
         f"{one.outside:,}",
         one.verdict,
     )
-
-
-def threshold_table(comparison: Comparison) -> str:
-    """All thresholds as text; empty where there are none."""
-    if not comparison.compared:
-        return ""
-    lines = units.columns([THRESHOLD_HEAD, *map(threshold_cells, comparison.compared)], left=4)
-    return "\n".join(lines) + "\n"
 
 
 def threshold_words(comparison: Comparison) -> str:

@@ -29,11 +29,6 @@ class ComponentPairs:
     blocks: list[tuple[Mask, Mask]] = field(default_factory=list)
     through: Mask | None = None
 
-    @property
-    def is_between_switches(self) -> bool:
-        """Whether the component is of links between switches, and not of hosts."""
-        return not (self.tx.any() or self.rx.any())
-
     def of(self, src: np.ndarray, dst: np.ndarray, switch: np.ndarray, payload: str) -> Mask:
         """Whether the messages of each pair (k,) use the component; `payload` as in `Row`, `switch` of each rank."""
         directions = {"src": [(src, dst)], "dst": [(dst, src)]}.get(payload, [(src, dst), (dst, src)])

@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "base/mpi_c.hpp"  // SMPI_H
-#include "host/sysfs.hpp"
+#include "base/sysfs.hpp"
 
 namespace fablint {
 

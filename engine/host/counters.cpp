@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "host/sysfs.hpp"
+#include "base/sysfs.hpp"
 
 namespace fablint {
 

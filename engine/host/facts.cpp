@@ -9,9 +9,9 @@
 #include <set>
 
 #include "base/mpi_c.hpp"  // SMPI_H
+#include "base/sysfs.hpp"
 #include "host/counters.hpp"
 #include "host/gpus.hpp"
-#include "host/sysfs.hpp"
 #include "memories/gpu_memory.hpp"
 
 extern char** environ;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "host/sysfs.hpp"
+#include "base/sysfs.hpp"
 
 namespace fablint {
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <tuple>
 
-#include "host/sysfs.hpp"
+#include "base/sysfs.hpp"
 
 namespace fablint {
 

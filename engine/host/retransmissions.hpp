@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/json.hpp"
-#include "host/addresses.hpp"
-#include "host/tcp_connections.hpp"
 #include "ranks/rank_group.hpp"
+#include "sockets/addresses.hpp"
+#include "sockets/tcp_connections.hpp"
 
 namespace fablint {
 

@@ -23,8 +23,10 @@ struct GetAccumulate : Writes<true, Content::sum> {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_accumulate(const RowOptions& row) { return make_one_sided<Accumulate>(row); }
+std::unique_ptr<Kernel> make_accumulate(const KernelOptions& options) { return make_one_sided<Accumulate>(options); }
 
-std::unique_ptr<Kernel> make_get_accumulate(const RowOptions& row) { return make_one_sided<GetAccumulate>(row); }
+std::unique_ptr<Kernel> make_get_accumulate(const KernelOptions& options) {
+    return make_one_sided<GetAccumulate>(options);
+}
 
 }  // namespace fablint

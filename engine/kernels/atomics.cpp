@@ -28,11 +28,11 @@ struct FetchAndAdd : Writes<true, Content::sum64> {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_cas(const RowOptions& row) {
-    refuse_swaps_that_crash(row.win);
-    return make_one_sided<CompareAndSwap>(row);
+std::unique_ptr<Kernel> make_cas(const KernelOptions& options) {
+    refuse_swaps_that_crash(options.win);
+    return make_one_sided<CompareAndSwap>(options);
 }
 
-std::unique_ptr<Kernel> make_fop(const RowOptions& row) { return make_one_sided<FetchAndAdd>(row); }
+std::unique_ptr<Kernel> make_fop(const KernelOptions& options) { return make_one_sided<FetchAndAdd>(options); }
 
 }  // namespace fablint

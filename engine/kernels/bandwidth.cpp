@@ -31,6 +31,6 @@ class Bandwidth : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_bandwidth(const RowOptions&) { return std::make_unique<Bandwidth>(); }
+std::unique_ptr<Kernel> make_bandwidth(const KernelOptions&) { return std::make_unique<Bandwidth>(); }
 
 }  // namespace fablint

@@ -26,10 +26,10 @@ class Bidirectional : public Kernel {
 }  // namespace
 
 // A window in each direction at once, as osu_bibw.
-std::unique_ptr<Kernel> make_bibandwidth(const RowOptions&) { return std::make_unique<Bidirectional>(); }
+std::unique_ptr<Kernel> make_bibandwidth(const KernelOptions&) { return std::make_unique<Bidirectional>(); }
 
 // One message in each direction at once, as IMB's Sendrecv between two ranks and as bisec_bw: a kernel without a window
 // has one message in flight.
-std::unique_ptr<Kernel> make_exchange(const RowOptions&) { return std::make_unique<Bidirectional>(); }
+std::unique_ptr<Kernel> make_exchange(const KernelOptions&) { return std::make_unique<Bidirectional>(); }
 
 }  // namespace fablint

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "kernels/kernel.hpp"
-#include "spec/row.hpp"
 
 namespace fablint {
 
@@ -210,16 +209,18 @@ class ReduceScatter : public AllSlots {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_barrier(const RowOptions&) { return std::make_unique<Barrier>(); }
+std::unique_ptr<Kernel> make_barrier(const KernelOptions&) { return std::make_unique<Barrier>(); }
 
-std::unique_ptr<Kernel> make_bcast(const RowOptions&) { return std::make_unique<Broadcast>(); }
+std::unique_ptr<Kernel> make_bcast(const KernelOptions&) { return std::make_unique<Broadcast>(); }
 
-std::unique_ptr<Kernel> make_allreduce(const RowOptions&) { return std::make_unique<AllReduce>(); }
+std::unique_ptr<Kernel> make_allreduce(const KernelOptions&) { return std::make_unique<AllReduce>(); }
 
-std::unique_ptr<Kernel> make_allgather(const RowOptions& row) { return std::make_unique<AllGather>(row.in_place); }
+std::unique_ptr<Kernel> make_allgather(const KernelOptions& options) {
+    return std::make_unique<AllGather>(options.in_place);
+}
 
-std::unique_ptr<Kernel> make_reduce_scatter(const RowOptions&) { return std::make_unique<ReduceScatter>(); }
+std::unique_ptr<Kernel> make_reduce_scatter(const KernelOptions&) { return std::make_unique<ReduceScatter>(); }
 
-std::unique_ptr<Kernel> make_alltoall(const RowOptions&) { return std::make_unique<AllToAll>(); }
+std::unique_ptr<Kernel> make_alltoall(const KernelOptions&) { return std::make_unique<AllToAll>(); }
 
 }  // namespace fablint

@@ -16,8 +16,8 @@ struct Get {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_get_latency(const RowOptions& row) { return make_one_sided<Get>(row); }
+std::unique_ptr<Kernel> make_get_latency(const KernelOptions& options) { return make_one_sided<Get>(options); }
 
-std::unique_ptr<Kernel> make_get_bandwidth(const RowOptions& row) { return make_one_sided<Get>(row); }
+std::unique_ptr<Kernel> make_get_bandwidth(const KernelOptions& options) { return make_one_sided<Get>(options); }
 
 }  // namespace fablint

@@ -5,7 +5,6 @@
 #include "base/errors.hpp"
 #include "gpu/gpu_runtime.hpp"
 #include "kernels/kernel.hpp"
-#include "spec/row.hpp"
 
 namespace fablint {
 
@@ -79,12 +78,12 @@ class GpuLoopback : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_gpu_loopback(const RowOptions& row) {
-    const auto api = memory_named(row.memory).gpu;
+std::unique_ptr<Kernel> make_gpu_loopback(const KernelOptions& options) {
+    const auto api = memory_named(options.memory).gpu;
     if (!api) throw usage_error("gpu_loopback copies memory of a GPU: use --memory cuda or --memory hip");
-    return std::make_unique<GpuLoopback>(*api, row.copy == "to-host"     ? GpuCopy::to_host
-                                               : row.copy == "to-device" ? GpuCopy::to_device
-                                                                         : GpuCopy::between_devices);
+    return std::make_unique<GpuLoopback>(*api, options.copy == "to-host"     ? GpuCopy::to_host
+                                               : options.copy == "to-device" ? GpuCopy::to_device
+                                                                             : GpuCopy::between_devices);
 }
 
 }  // namespace fablint

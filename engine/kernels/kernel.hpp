@@ -8,15 +8,27 @@
 #include <string>
 #include <vector>
 
-#include "measure/payload.hpp"
+#include "base/values.hpp"
+#include "memories/payload.hpp"
+#include "messaging/capabilities.hpp"
+#include "messaging/transport.hpp"
+#include "messaging/window.hpp"
 #include "patterns/pattern.hpp"
-#include "transports/capabilities.hpp"
-#include "transports/transport.hpp"
-#include "transports/window.hpp"
 
 namespace fablint {
 
-struct RowOptions;
+// Options of a row that kernels read; registry/options.inc documents them.
+struct KernelOptions {
+    std::string kernel;
+    std::string memory;
+    Workers workers;   // of latency_mt and latency_mp
+    std::string copy;  // of gpu_loopback: direction
+    std::string win;
+    std::string sync;
+    int server_flight = 0;  // requests that a server processes at once
+    bool in_place = false;  // one buffer for what a collective sends and receives
+    bool validate = false;
+};
 
 // One member of a group at one message size.
 struct Endpoint {
@@ -132,7 +144,7 @@ struct KernelInfo {
     const char* options;
     const char* win;
     const char* sync;
-    std::unique_ptr<Kernel> (*make)(const RowOptions&);
+    std::unique_ptr<Kernel> (*make)(const KernelOptions&);
 
     bool accepts(const std::string& option) const;  // an option that does not apply to every kernel
     bool runs_on(Shapes shape) const { return (shapes & shape) != 0; }
@@ -154,7 +166,7 @@ const char* word(Quantity quantity);
 const char* word(Sender sender);
 
 // Defined in the files of kernels/.
-#define KERNEL(name, ...) std::unique_ptr<Kernel> make_##name(const RowOptions&);
+#define KERNEL(name, ...) std::unique_ptr<Kernel> make_##name(const KernelOptions&);
 #include "registry/kernels.inc"
 
 }  // namespace fablint

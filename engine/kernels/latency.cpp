@@ -48,6 +48,6 @@ class Latency : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_latency(const RowOptions&) { return std::make_unique<Latency>(); }
+std::unique_ptr<Kernel> make_latency(const KernelOptions&) { return std::make_unique<Latency>(); }
 
 }  // namespace fablint

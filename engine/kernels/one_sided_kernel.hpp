@@ -7,7 +7,6 @@
 #pragma once
 
 #include "kernels/kernel.hpp"
-#include "spec/row.hpp"
 
 namespace fablint {
 
@@ -165,12 +164,12 @@ class UnidirectionalAcknowledged : public OneSidedKernel<Operation> {
 };
 
 template <typename Operation>
-std::unique_ptr<Kernel> make_one_sided(const RowOptions& row) {
-    const bool both_ends = sync_named(row.sync).both_ends;
-    if (both_ends && kernel_named(row.kernel).windowed())
+std::unique_ptr<Kernel> make_one_sided(const KernelOptions& options) {
+    const bool both_ends = sync_named(options.sync).both_ends;
+    if (both_ends && kernel_named(options.kernel).windowed())
         return std::make_unique<UnidirectionalAcknowledged<Operation>>();
     if (both_ends) return std::make_unique<TakingTurns<Operation>>();
-    if (row.validate) return std::make_unique<UnidirectionalConfirmed<Operation>>();
+    if (options.validate) return std::make_unique<UnidirectionalConfirmed<Operation>>();
     return std::make_unique<Unidirectional<Operation>>();
 }
 

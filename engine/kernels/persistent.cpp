@@ -108,11 +108,13 @@ class BibandwidthPersistent : public PersistentKernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_latency_persistent(const RowOptions&) { return std::make_unique<LatencyPersistent>(); }
+std::unique_ptr<Kernel> make_latency_persistent(const KernelOptions&) { return std::make_unique<LatencyPersistent>(); }
 
-std::unique_ptr<Kernel> make_bandwidth_persistent(const RowOptions&) { return std::make_unique<BandwidthPersistent>(); }
+std::unique_ptr<Kernel> make_bandwidth_persistent(const KernelOptions&) {
+    return std::make_unique<BandwidthPersistent>();
+}
 
-std::unique_ptr<Kernel> make_bibandwidth_persistent(const RowOptions&) {
+std::unique_ptr<Kernel> make_bibandwidth_persistent(const KernelOptions&) {
     return std::make_unique<BibandwidthPersistent>();
 }
 

@@ -13,7 +13,6 @@
 #include <system_error>
 
 #include "kernels/kernel.hpp"
-#include "spec/row.hpp"
 
 namespace fablint {
 
@@ -83,11 +82,11 @@ class Children {
 
 class LatencyProcesses : public Kernel {
   public:
-    explicit LatencyProcesses(const RowOptions& row)
+    explicit LatencyProcesses(const KernelOptions& options)
         : Kernel(round_trip_traits()),
-          plain_(make_latency(row)),
-          senders_(row.workers.senders),
-          receivers_(row.workers.receivers) {}
+          plain_(make_latency(options)),
+          senders_(options.workers.senders),
+          receivers_(options.workers.receivers) {}
 
     // --workers includes the measuring process.
     void arm(const Endpoint&, bool leads, std::int64_t) override {
@@ -116,6 +115,8 @@ class LatencyProcesses : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_latency_mp(const RowOptions& row) { return std::make_unique<LatencyProcesses>(row); }
+std::unique_ptr<Kernel> make_latency_mp(const KernelOptions& options) {
+    return std::make_unique<LatencyProcesses>(options);
+}
 
 }  // namespace fablint

@@ -29,12 +29,12 @@ class BidirectionalPut : public OneSidedKernel<Put> {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_put_latency(const RowOptions& row) { return make_one_sided<Put>(row); }
+std::unique_ptr<Kernel> make_put_latency(const KernelOptions& options) { return make_one_sided<Put>(options); }
 
-std::unique_ptr<Kernel> make_put_bandwidth(const RowOptions& row) { return make_one_sided<Put>(row); }
+std::unique_ptr<Kernel> make_put_bandwidth(const KernelOptions& options) { return make_one_sided<Put>(options); }
 
-std::unique_ptr<Kernel> make_put_bibandwidth(const RowOptions& row) {
-    refuse_posts_that_wait(row.sync);
+std::unique_ptr<Kernel> make_put_bibandwidth(const KernelOptions& options) {
+    refuse_posts_that_wait(options.sync);
     return std::make_unique<BidirectionalPut>();
 }
 

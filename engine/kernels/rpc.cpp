@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "kernels/kernel.hpp"
-#include "spec/row.hpp"
 
 namespace fablint {
 
@@ -35,8 +34,8 @@ struct GetFromClient {
 template <typename Transfer>
 class Rpc : public Kernel {
   public:
-    explicit Rpc(const RowOptions& row)
-        : Kernel(transfer_traits()), most_at_once_(static_cast<std::size_t>(row.server_flight)) {}
+    explicit Rpc(const KernelOptions& options)
+        : Kernel(transfer_traits()), most_at_once_(static_cast<std::size_t>(options.server_flight)) {}
 
     void arm(const Endpoint& end, bool leads, std::int64_t) override {
         const std::size_t in_flight = static_cast<std::size_t>(end.window) * end.peers.size();
@@ -110,8 +109,12 @@ class Rpc : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_rpc_put(const RowOptions& row) { return std::make_unique<Rpc<PutToClient>>(row); }
+std::unique_ptr<Kernel> make_rpc_put(const KernelOptions& options) {
+    return std::make_unique<Rpc<PutToClient>>(options);
+}
 
-std::unique_ptr<Kernel> make_rpc_get(const RowOptions& row) { return std::make_unique<Rpc<GetFromClient>>(row); }
+std::unique_ptr<Kernel> make_rpc_get(const KernelOptions& options) {
+    return std::make_unique<Rpc<GetFromClient>>(options);
+}
 
 }  // namespace fablint

@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "kernels/kernel.hpp"
-#include "spec/row.hpp"
 
 namespace fablint {
 
@@ -173,11 +172,11 @@ class Answer {
 
 class LatencyThreads : public Kernel {
   public:
-    explicit LatencyThreads(const RowOptions& row)
-        : Kernel(slot_per_thread(row.workers)),
-          senders_(row.workers.senders),
-          receivers_(row.workers.receivers),
-          stepwise_(row.validate) {}
+    explicit LatencyThreads(const KernelOptions& options)
+        : Kernel(slot_per_thread(options.workers)),
+          senders_(options.workers.senders),
+          receivers_(options.workers.receivers),
+          stepwise_(options.validate) {}
 
     // Receivers process the whole order, each in its own slot. With --validate they must not receive before the slot is
     // filled: they proceed repetition by repetition, and each message has the slot of its sender.
@@ -250,6 +249,8 @@ class LatencyThreads : public Kernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_latency_mt(const RowOptions& row) { return std::make_unique<LatencyThreads>(row); }
+std::unique_ptr<Kernel> make_latency_mt(const KernelOptions& options) {
+    return std::make_unique<LatencyThreads>(options);
+}
 
 }  // namespace fablint

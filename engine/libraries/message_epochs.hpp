@@ -2,7 +2,7 @@
 // sends the message that ends its access after its operations are complete at the target.
 #pragma once
 
-#include "transports/transport.hpp"
+#include "messaging/transport.hpp"
 
 namespace fablint {
 

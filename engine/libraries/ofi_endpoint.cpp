@@ -8,8 +8,8 @@
 #include <cstring>
 #include <set>
 
-#include "base/names.hpp"
 #include "base/shared_library.hpp"
+#include "base/values.hpp"
 
 namespace fablint {
 

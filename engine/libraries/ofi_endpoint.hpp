@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/errors.hpp"
-#include "transports/transport.hpp"
+#include "messaging/transport.hpp"
 
 namespace fablint {
 

@@ -13,8 +13,8 @@
 #include <sstream>
 
 #include "base/errors.hpp"
-#include "base/names.hpp"
 #include "base/shared_library.hpp"
+#include "base/values.hpp"
 
 namespace fablint {
 

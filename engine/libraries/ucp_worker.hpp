@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "transports/transport.hpp"
+#include "messaging/transport.hpp"
 
 namespace fablint {
 

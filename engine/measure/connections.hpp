@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "messaging/connectable.hpp"
 #include "ranks/rank_group.hpp"
-#include "transports/connectable.hpp"
 
 namespace fablint {
 

@@ -40,18 +40,6 @@ double barrier_skew(RankGroup& rank_group) {
 
 }  // namespace
 
-Json Instrument::json(const RankGroup& rank_group, bool oversubscribed) const {
-    return JsonObject()
-        .add("clock", wall_clock().name())
-        .add("resolution_s", clock.resolution_s)
-        .add("overhead_s", clock.overhead_s)
-        .add("empty_kernel_s", empty_kernel_s)
-        .add("barrier_skew_s", barrier_skew_s)
-        .add("clock_sync_s", rank_group.clock_uncertainty())
-        .add("oversubscribed", oversubscribed)
-        .json();
-}
-
 Instrument examine_instrument(RankGroup& rank_group, const Clock& clock) {
     Instrument instrument;
     // All ranks at once, although ranks of a host disturb each other: the worst rank is reported.

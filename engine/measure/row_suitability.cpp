@@ -6,8 +6,8 @@
 
 #include "base/errors.hpp"
 #include "kernels/kernel.hpp"
-#include "measure/payload.hpp"
 #include "memories/memory.hpp"
+#include "memories/payload.hpp"
 
 namespace fablint {
 

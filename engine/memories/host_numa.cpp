@@ -5,7 +5,7 @@
 #include <climits>
 
 #include "base/errors.hpp"
-#include "host/sysfs.hpp"
+#include "base/sysfs.hpp"
 #include "memories/mapped_memory.hpp"
 
 namespace fablint {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "measure/sample.hpp"
+#include "base/sample.hpp"
 
 namespace fablint {
 

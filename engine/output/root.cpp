@@ -31,6 +31,18 @@ Json mpi_json(const std::vector<double>& init_s) {
 
 }  // namespace
 
+Json Instrument::json(const RankGroup& rank_group, bool oversubscribed) const {
+    return JsonObject()
+        .add("clock", wall_clock().name())
+        .add("resolution_s", clock.resolution_s)
+        .add("overhead_s", clock.overhead_s)
+        .add("empty_kernel_s", empty_kernel_s)
+        .add("barrier_skew_s", barrier_skew_s)
+        .add("clock_sync_s", rank_group.clock_uncertainty())
+        .add("oversubscribed", oversubscribed)
+        .json();
+}
+
 Root::Root(RankGroup& rank_group, const Facts& facts, const Instrument& instrument,
            const std::vector<std::string>& command, const std::vector<RowOptions>& rows, double epoch_s)
     : rank_group_(rank_group), facts_(facts), instrument_(instrument), command_(command), epoch_s_(epoch_s) {

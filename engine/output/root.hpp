@@ -4,12 +4,22 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
+#include "base/json.hpp"
 #include "host/facts.hpp"
-#include "measure/instrument.hpp"
 #include "output/store.hpp"
 #include "spec/options.hpp"
 
 namespace fablint {
+
+// Properties of the instrument itself: clock, overhead, skew of the barrier.
+struct Instrument {
+    ClockFacts clock{};
+    double empty_kernel_s = 0.0;  // per message of the latency kernel on the null transport
+    double barrier_skew_s = 0.0;  // spread of the ranks' exits from a barrier, median of several
+
+    Json json(const RankGroup& rank_group, bool oversubscribed) const;
+};
 
 class Root {
   public:

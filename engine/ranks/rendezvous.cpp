@@ -21,8 +21,8 @@
 #include <thread>
 
 #include "base/errors.hpp"
-#include "host/addresses.hpp"
-#include "host/sysfs.hpp"
+#include "base/sysfs.hpp"
+#include "sockets/addresses.hpp"
 
 namespace fablint {
 

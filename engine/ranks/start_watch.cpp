@@ -9,8 +9,8 @@
 #include <string>
 
 #include "base/mpi_c.hpp"  // SMPI_H
-#include "host/addresses.hpp"
-#include "host/connection_requests.hpp"
+#include "sockets/addresses.hpp"
+#include "sockets/connection_requests.hpp"
 
 namespace fablint {
 

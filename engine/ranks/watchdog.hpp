@@ -7,8 +7,8 @@
 #include <string>
 #include <thread>
 
-#include "host/connection_requests.hpp"
 #include "ranks/rank_group.hpp"
+#include "sockets/connection_requests.hpp"
 
 namespace fablint {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/addresses.hpp"
+#include "sockets/addresses.hpp"
 #include "sockets/socket.hpp"
 
 namespace fablint {

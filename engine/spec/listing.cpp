@@ -3,10 +3,10 @@
 #include "base/json.hpp"
 #include "kernels/kernel.hpp"
 #include "memories/memory.hpp"
+#include "messaging/transport.hpp"
+#include "messaging/window.hpp"
 #include "patterns/pattern.hpp"
 #include "spec/benchmarks.hpp"
-#include "transports/transport.hpp"
-#include "transports/window.hpp"
 
 namespace fablint {
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/table.hpp"
+#include "base/values.hpp"
 #include "memories/memory.hpp"
+#include "messaging/transport.hpp"
 #include "patterns/pattern.hpp"
-#include "spec/values.hpp"
-#include "transports/transport.hpp"
 
 namespace fablint::kind {
 

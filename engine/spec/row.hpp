@@ -7,20 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "base/stop.hpp"
+#include "base/values.hpp"
 #include "kernels/kernel.hpp"
-#include "measure/stop.hpp"
 #include "patterns/pattern.hpp"
-#include "spec/values.hpp"
 
 namespace fablint {
 
 // Options as they are written: name without the dashes, and value ("" for a flag).
 using OptionTexts = std::map<std::string, std::string>;
 
-struct RowOptions {
+struct RowOptions : KernelOptions {
     RowOptions();  // the defaults of registry/options.inc
 
-    std::string kernel;
     std::string name;
     std::string purpose;  // what it is measured for
     std::string pattern;
@@ -41,19 +40,12 @@ struct RowOptions {
     bool single_buffer = false;     // one buffer for all messages of a window
     bool barrier_each = false;      // a barrier of all ranks before every sample, as in osu_mbw_mr and osu_multi_lat
     bool loop_mean = false;         // mean of the whole loop, clock readings included, as in osu_put_latency
-    bool in_place = false;          // one buffer for what a collective sends and receives
-    Workers workers;                // of latency_mt and latency_mp
-    std::string copy;               // of gpu_loopback: direction
-    std::string win;
-    std::string sync;
     int servers = 0;
-    int server_flight = 0;
     std::optional<int> victims;  // pairs; a tenth of the ranks if absent
     bool all_to_all = false;     // traffic beside the victims; false: incast
     int retest = 0;              // slowest pairs to measure again
     std::string retest_of;       // in the row that does so: name of the row in which they were slow
     std::string transport;
-    std::string memory;
     std::string device;  // NIC of the transport
     int streams = 0;     // connections of a pair
     std::string ofi_provider;
@@ -61,7 +53,6 @@ struct RowOptions {
     std::string service_level;
     std::string mtu;         // empty: that of the port
     bool reconnect = false;  // connections of their own for every two passes over the pattern
-    bool validate = false;
     bool histogram = false;
     std::optional<Ranges> only_rounds;
 

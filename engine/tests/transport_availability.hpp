@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/errors.hpp"
-#include "transports/transport.hpp"
+#include "messaging/transport.hpp"
 
 inline bool is_available(const fablint::TransportInfo& info, const fablint::TransportSettings& settings = {}) {
     const auto error = fablint::attempt([&] { info.make(settings); });

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "base/permutation.hpp"
-#include "transports/transport.hpp"
+#include "messaging/transport.hpp"
 
 namespace fablint {
 

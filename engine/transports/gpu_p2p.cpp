@@ -14,7 +14,7 @@
 #include "base/errors.hpp"
 #include "gpu/gpu_inbox.hpp"
 #include "libraries/library_window.hpp"
-#include "transports/transport.hpp"
+#include "messaging/transport.hpp"
 
 namespace fablint {
 

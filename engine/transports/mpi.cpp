@@ -1,7 +1,7 @@
 #include "base/errors.hpp"
 #include "base/mpi_c.hpp"
+#include "messaging/transport.hpp"
 #include "ranks/mpi_control.hpp"
-#include "transports/transport.hpp"
 
 #ifdef FABLINT_WITHOUT_MPI
 

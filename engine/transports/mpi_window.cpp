@@ -6,9 +6,9 @@
 #include "base/errors.hpp"
 #include "base/mpi_c.hpp"
 #include "base/table.hpp"
+#include "messaging/transport.hpp"
 #include "transports/mpi_count.hpp"
 #include "transports/mpi_window.hpp"
-#include "transports/transport.hpp"
 
 namespace fablint {
 

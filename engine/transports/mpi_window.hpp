@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "transports/window.hpp"
+#include "messaging/window.hpp"
 
 namespace fablint {
 

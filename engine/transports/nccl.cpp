@@ -5,7 +5,7 @@
 
 #include "base/shared_library.hpp"
 #include "gpu/gpu_runtime.hpp"
-#include "transports/transport.hpp"
+#include "messaging/transport.hpp"
 
 namespace fablint {
 

@@ -1,4 +1,4 @@
-#include "transports/transport.hpp"
+#include "messaging/transport.hpp"
 
 namespace fablint {
 

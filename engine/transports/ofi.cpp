@@ -73,7 +73,7 @@ std::unique_ptr<Transport> make_ofi_transport(const TransportSettings& settings)
 #else
 
 #include "base/errors.hpp"
-#include "transports/transport.hpp"
+#include "messaging/transport.hpp"
 
 namespace fablint {
 

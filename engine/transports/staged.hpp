@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "gpu/gpu_runtime.hpp"
-#include "transports/transport.hpp"
+#include "messaging/transport.hpp"
 
 namespace fablint {
 

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "base/names.hpp"
+#include "base/values.hpp"
+#include "messaging/transport.hpp"
 #include "sockets/tcp_listener.hpp"
-#include "transports/transport.hpp"
 
 namespace fablint {
 

@@ -82,7 +82,7 @@ std::unique_ptr<Transport> make_ucx_transport(const TransportSettings& settings)
 #else
 
 #include "base/errors.hpp"
-#include "transports/transport.hpp"
+#include "messaging/transport.hpp"
 
 namespace fablint {
 

@@ -1,4 +1,4 @@
-#include "transports/transport.hpp"
+#include "messaging/transport.hpp"
 
 #if __has_include(<infiniband/verbs.h>)
 

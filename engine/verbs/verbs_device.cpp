@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "base/shared_library.hpp"
-#include "host/sysfs.hpp"
-#include "spec/values.hpp"
+#include "base/sysfs.hpp"
+#include "base/values.hpp"
 
 namespace fablint {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "host/addresses.hpp"
-#include "transports/transport.hpp"
+#include "messaging/transport.hpp"
+#include "sockets/addresses.hpp"
 
 namespace fablint {
 

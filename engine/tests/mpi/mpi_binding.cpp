@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/sysfs.hpp"
 #include "host/binding.hpp"
 #include "host/facts.hpp"
-#include "host/sysfs.hpp"
 #include "measure/instrument.hpp"
 #include "ranks/mpi_control.hpp"
 #include "tests/fake_sysfs.hpp"

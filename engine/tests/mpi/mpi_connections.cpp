@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "measure/connections.hpp"
+#include "messaging/transport.hpp"
 #include "ranks/mpi_control.hpp"
-#include "transports/transport.hpp"
 
 using namespace fablint;
 

@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "base/mpi_c.hpp"
+#include "messaging/transport.hpp"
 #include "ranks/rank_group.hpp"
 #include "tests/transport_availability.hpp"
-#include "transports/transport.hpp"
 
 using namespace fablint;
 

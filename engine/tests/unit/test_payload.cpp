@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "measure/payload.hpp"
+#include "memories/payload.hpp"
 
 using namespace fablint;
 

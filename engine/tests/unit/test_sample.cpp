@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "measure/sample.hpp"
-#include "measure/stop.hpp"
+#include "base/sample.hpp"
+#include "base/stop.hpp"
 #include "output/cell.hpp"
 
 using namespace fablint;

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "kernels/kernel.hpp"
+#include "messaging/transport.hpp"
 #include "spec/row.hpp"
 #include "tests/fake_gpus.hpp"
-#include "transports/transport.hpp"
 
 #if __has_include(<infiniband/verbs.h>)
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "base/sysfs.hpp"
 #include "host/counters.hpp"
 #include "host/nics.hpp"
-#include "host/sysfs.hpp"
 #include "tests/fake_sysfs.hpp"
 #if __has_include(<infiniband/verbs.h>)
 #include "verbs/verbs_device.hpp"

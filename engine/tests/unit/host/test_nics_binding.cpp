@@ -1,8 +1,8 @@
 // Which ranks fit which NICs, and which cores they get.
 #include <doctest.h>
 
+#include "base/sysfs.hpp"
 #include "host/binding.hpp"
-#include "host/sysfs.hpp"
 #include "tests/fake_sysfs.hpp"
 
 using namespace fablint;

@@ -11,11 +11,11 @@
 #include <thread>
 
 #include "base/errors.hpp"
-#include "host/addresses.hpp"
 #include "ranks/local_ranks.hpp"
 #include "ranks/rank_group.hpp"
 #include "ranks/rendezvous.hpp"
 #include "ranks/socket_control.hpp"
+#include "sockets/addresses.hpp"
 
 using namespace fablint;
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/errors.hpp"
+#include "messaging/transport.hpp"
 #include "sockets/tcp_listener.hpp"
-#include "transports/transport.hpp"
 
 using namespace fablint;
 

@@ -1,4 +1,4 @@
-#include "host/addresses.hpp"
+#include "sockets/addresses.hpp"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

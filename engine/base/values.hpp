@@ -1,8 +1,9 @@
-// Values of options as text and as numbers. A parser throws a usage error that names the option.
+// Values of options as text and as numbers, and lists as text. A parser throws a usage error that names the option.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,5 +56,12 @@ std::string to_text(const BySize<Count>& count) {
     return count.small == count.large ? small : small + "," + std::to_string(count.large);
 }
 std::string sizes_text(const std::vector<std::size_t>& sizes);
+
+// "eth0, lo"; empty for no names.
+inline std::string joined(const std::set<std::string>& names) {
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    return list;
+}
 
 }  // namespace fablint

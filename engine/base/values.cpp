@@ -1,4 +1,4 @@
-#include "spec/values.hpp"
+#include "base/values.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,4 +1,4 @@
-#include "measure/payload.hpp"
+#include "memories/payload.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "host/sysfs.hpp"
+#include "base/sysfs.hpp"
 
 #include <algorithm>
 #include <cstdlib>

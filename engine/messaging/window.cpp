@@ -1,4 +1,4 @@
-#include "transports/window.hpp"
+#include "messaging/window.hpp"
 
 #include "base/table.hpp"
 

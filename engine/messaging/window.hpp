@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "memories/memory.hpp"
-#include "transports/connectable.hpp"
+#include "messaging/connectable.hpp"
 
 namespace fablint {
 

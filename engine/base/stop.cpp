@@ -1,4 +1,4 @@
-#include "measure/stop.hpp"
+#include "base/stop.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "measure/sample.hpp"
+#include "base/sample.hpp"
 
 #include <cmath>
 #include <limits>

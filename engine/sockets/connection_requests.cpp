@@ -1,4 +1,4 @@
-#include "host/connection_requests.hpp"
+#include "sockets/connection_requests.hpp"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -11,8 +11,8 @@
 #include <sstream>
 #include <thread>
 
-#include "host/addresses.hpp"
-#include "host/tcp_connections.hpp"
+#include "sockets/addresses.hpp"
+#include "sockets/tcp_connections.hpp"
 
 namespace fablint {
 

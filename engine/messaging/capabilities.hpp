@@ -7,7 +7,7 @@
 #include <string>
 
 #include "memories/memory.hpp"
-#include "transports/window.hpp"
+#include "messaging/window.hpp"
 
 namespace fablint {
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/row_limits.hpp"
-#include "measure/sample.hpp"
+#include "base/sample.hpp"
 
 namespace fablint {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "memories/memory.hpp"
+#include "messaging/capabilities.hpp"
+#include "messaging/connectable.hpp"
 #include "sockets/connect_limit.hpp"
-#include "transports/capabilities.hpp"
-#include "transports/connectable.hpp"
 
 namespace fablint {
 

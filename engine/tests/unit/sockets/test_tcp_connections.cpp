@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "host/retransmissions.hpp"
-#include "host/tcp_connections.hpp"
+#include "sockets/tcp_connections.hpp"
 
 using namespace fablint;
 

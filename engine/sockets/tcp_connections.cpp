@@ -1,4 +1,4 @@
-#include "host/tcp_connections.hpp"
+#include "sockets/tcp_connections.hpp"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -9,8 +9,8 @@
 #include <cstring>
 #include <tuple>
 
-#include "host/addresses.hpp"
-#include "host/sysfs.hpp"
+#include "base/sysfs.hpp"
+#include "sockets/addresses.hpp"
 
 namespace fablint {
 

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <sstream>
 
-#include "host/addresses.hpp"
-#include "host/connection_requests.hpp"
+#include "sockets/addresses.hpp"
 #include "sockets/connect_limit.hpp"
+#include "sockets/connection_requests.hpp"
 #include "sockets/socket.hpp"
 
 using namespace fablint;

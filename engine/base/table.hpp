@@ -1,9 +1,19 @@
-// Look-up of names in the tables of registry/.
+// Rows of the tables of registry/, and look-up of their names.
 #pragma once
 
 #include <string>
 
 #include "base/errors.hpp"
+
+// An object of a struct after assignments to its members, as `name = "mpi", options = ""`: a row whose fields have
+// names. The members are in scope, and C++17 has no designated initialisers.
+#define ROW_OF_TABLE(Info, ...)            \
+    [] {                                   \
+        struct NamedFields : Info {        \
+            NamedFields() { __VA_ARGS__; } \
+        };                                 \
+        return Info(NamedFields());        \
+    }()
 
 namespace fablint {
 

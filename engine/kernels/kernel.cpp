@@ -9,14 +9,19 @@ namespace fablint {
 const std::vector<KernelInfo>& kernels() {
     using namespace capability;
     using namespace shape;
-    constexpr bool directed = false;
-    constexpr bool bidirectional = true;
+    static constexpr auto latency = Quantity::latency;
+    static constexpr auto bandwidth = Quantity::bandwidth;
+    static constexpr auto src = Sender::src;
+    static constexpr auto dst = Sender::dst;
+    static constexpr auto both = Sender::both;
+    static constexpr auto none = Sender::none;
+    static constexpr auto from_0 = Sizes::from_0;
+    static constexpr auto from_1 = Sizes::from_1;
+    static constexpr auto only_0 = Sizes::only_0;
+    static constexpr auto only_8 = Sizes::only_8;
+    static constexpr auto floats = Sizes::floats;
     static const std::vector<KernelInfo> table = {
-#define KERNEL(name, quantity, payload, traffic, sizes, default_sizes, required, groups, options, win, sync, title, \
-               description)                                                                                         \
-    {#name,   description,  title,         Quantity::quantity, Sender::payload,                                     \
-     traffic, Sizes::sizes, default_sizes, required,           groups,                                              \
-     options, win,          sync,          make_##name},
+#define KERNEL(identifier, ...) ROW_OF_TABLE(KernelInfo, name = #identifier, make = make_##identifier, __VA_ARGS__),
 #include "registry/kernels.inc"
     };
     return table;

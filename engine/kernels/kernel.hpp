@@ -131,23 +131,27 @@ enum class Sizes { from_0, from_1, only_0, only_8, floats };
 
 // A row of registry/kernels.inc, which documents the fields.
 struct KernelInfo {
-    const char* name;
-    const char* description;
-    const char* osu_title;
-    Quantity quantity;
-    Sender payload;
-    bool bidirectional;
-    Sizes sizes;
-    const char* default_sizes;
-    Capabilities required;
-    Shapes shapes;
-    const char* options;
-    const char* win;
-    const char* sync;
-    std::unique_ptr<Kernel> (*make)(const KernelOptions&);
+    const char* name = "";
+    Quantity quantity{};
+    Sender payload{};
+    bool bidirectional = false;
+    Sizes sizes{};
+    const char* default_sizes = "";
+    Capabilities required = capability::nothing;
+    Shapes groups{};
+    const char* options = "";
+    const char* win = "";
+    const char* sync = "";
+    bool is_of_parts = false;
+    bool is_rooted = false;
+    const char* datatype = "MPI_CHAR";
+    const char* nccl_test = "";
+    const char* osu_title = "";
+    const char* description = "";
+    std::unique_ptr<Kernel> (*make)(const KernelOptions&) = nullptr;
 
     bool accepts(const std::string& option) const;  // an option that does not apply to every kernel
-    bool runs_on(Shapes shape) const { return (shapes & shape) != 0; }
+    bool runs_on(Shapes shape) const { return (groups & shape) != 0; }
     bool needs(Capabilities capabilities) const { return (required & capabilities) == capabilities; }
     const char* default_pattern() const { return runs_on(shape::pairs) ? "pair" : "world"; }
     bool takes(std::size_t bytes) const;

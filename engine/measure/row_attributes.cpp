@@ -26,7 +26,7 @@ Json stop_json(const RowOptions& row) {
 }
 
 const char* directions(const RowOptions& row) {
-    if (!row.pattern_info().pairs()) return "one";
+    if (!row.pattern_info().has_pairs()) return "one";
     return row.single_direction ? "single" : "both";
 }
 
@@ -61,7 +61,7 @@ void add_request(JsonObject& object, const RowOptions& row, const Schedule& sche
 void add_options_of_kernel_and_pattern(JsonObject& object, const RowOptions& row) {
     const KernelInfo& kernel = row.kernel_info();
     if (kernel.windowed()) object.add("buffers", row.single_buffer ? "single" : "distinct");
-    if (row.pattern_info().pairs()) object.add("barrier", row.barrier_each ? "sample" : "start");
+    if (row.pattern_info().has_pairs()) object.add("barrier", row.barrier_each ? "sample" : "start");
     object.add("mean", row.loop_mean ? "loop" : "samples");
     if (row.applies("device")) object.add("device", row.device);
     if (row.applies("streams")) object.add("streams", row.streams);

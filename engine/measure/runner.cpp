@@ -225,7 +225,7 @@ std::string Runner::table() {
         for (Cell& cell : unpack(std::vector<char>(text.begin(), text.end()))) cells.push_back(std::move(cell));
     if (cells.empty()) return "";
     const Pattern& pattern = schedule_.pattern();
-    return osu_table(row_, cells, row_.pattern_info().pairs() ? pattern.slots(0) : pattern.cells(0));
+    return osu_table(row_, cells, row_.pattern_info().has_pairs() ? pattern.slots(0) : pattern.cells(0));
 }
 
 }  // namespace fablint

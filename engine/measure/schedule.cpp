@@ -68,7 +68,7 @@ std::optional<std::pair<int, int>> Schedule::pair_of_hosts(const std::vector<int
 
 int Schedule::largest_fan() const {
     int fan = 1;
-    if (!row_.pattern_info().stars()) return fan;
+    if (!row_.pattern_info().has_stars()) return fan;
     for (std::int64_t round = 0; round < per_repeat_; ++round)
         fan = std::max(fan, static_cast<int>(pattern().role(round, rank_).peers.size()));
     return fan;

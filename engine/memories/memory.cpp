@@ -8,12 +8,10 @@
 namespace fablint {
 
 const std::vector<MemoryInfo>& memories() {
-    constexpr auto host = std::nullopt;
-    constexpr auto cuda = GpuApi::cuda;
-    constexpr auto hip = GpuApi::hip;
+    static constexpr auto cuda = GpuApi::cuda;
+    static constexpr auto hip = GpuApi::hip;
     static const std::vector<MemoryInfo> table = {
-#define MEMORY(identifier, name, parameter, place, description) \
-    {name, parameter, place, description, make_##identifier##_memory},
+#define MEMORY(identifier, ...) ROW_OF_TABLE(MemoryInfo, make = make_##identifier##_memory, __VA_ARGS__),
 #include "registry/transports.inc"
     };
     return table;

@@ -54,11 +54,11 @@ struct MemorySettings {
 
 // A row of registry/transports.inc, which documents the fields.
 struct MemoryInfo {
-    const char* name;
-    const char* parameter;
-    std::optional<GpuApi> gpu;
-    const char* description;
-    std::unique_ptr<Memory> (*make)(const MemorySettings& settings);
+    const char* name = "";
+    const char* parameter = "";
+    std::optional<GpuApi> gpu = std::nullopt;
+    const char* description = "";
+    std::unique_ptr<Memory> (*make)(const MemorySettings& settings) = nullptr;
 };
 
 // The table of memories in registry/transports.inc.
@@ -68,8 +68,7 @@ const MemoryInfo& memory_named(const std::string& text);
 std::unique_ptr<Memory> make_memory(const std::string& text, MemorySettings settings = {});
 
 // One file each in memories/.
-#define MEMORY(identifier, name, parameter, place, description) \
-    std::unique_ptr<Memory> make_##identifier##_memory(const MemorySettings& settings);
+#define MEMORY(identifier, ...) std::unique_ptr<Memory> make_##identifier##_memory(const MemorySettings& settings);
 #include "registry/transports.inc"
 
 }  // namespace fablint

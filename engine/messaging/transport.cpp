@@ -6,13 +6,8 @@ namespace fablint {
 
 const std::vector<TransportInfo>& transports() {
     using namespace capability;
-    constexpr bool moves = true;
-    constexpr bool moves_nothing = false;
-    constexpr bool fabric = false;
-    constexpr bool host = true;
     static const std::vector<TransportInfo> table = {
-#define TRANSPORT(identifier, name, offers, options, wins, syncs, bytes, reach, memories, description) \
-    {name, description, offers, options, wins, syncs, bytes, reach, memories, make_##identifier##_transport},
+#define TRANSPORT(identifier, ...) ROW_OF_TABLE(TransportInfo, make = make_##identifier##_transport, __VA_ARGS__),
 #include "registry/transports.inc"
     };
     return table;

@@ -95,16 +95,17 @@ struct TransportSettings {
 
 // A row of registry/transports.inc, which documents the fields.
 struct TransportInfo {
-    const char* name;
-    const char* description;
-    Capabilities offers;
-    const char* options;
-    const char* wins;
-    const char* syncs;
-    bool moves_bytes;
-    bool is_within_host;
-    const char* memories;
-    std::unique_ptr<Transport> (*make)(const TransportSettings& settings);
+    const char* name = "";
+    Capabilities offers = capability::nothing;
+    const char* options = "";
+    const char* wins = "";
+    const char* syncs = "";
+    bool moves_nothing = false;
+    bool damages_payloads = false;
+    bool is_within_host = false;
+    const char* memories = "";
+    const char* description = "";
+    std::unique_ptr<Transport> (*make)(const TransportSettings& settings) = nullptr;
 
     bool accepts(const std::string& option) const;  // an option that does not apply to every transport
     std::string default_memory() const;

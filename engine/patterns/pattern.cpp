@@ -7,11 +7,12 @@ namespace fablint {
 
 const std::vector<PatternInfo>& patterns() {
     using namespace shape;
-    constexpr bool osu = true;
-    constexpr bool no = false;
+    static constexpr auto matrix = Layout::matrix;
+    static constexpr auto list = Layout::list;
+    static constexpr auto leaves = StarSender::leaves;
+    static constexpr auto hub = StarSender::hub;
     static const std::vector<PatternInfo> table = {
-#define PATTERN(identifier, name, shape, layout, sender, table, options, description) \
-    {name, description, shape, Layout::layout, StarSender::sender, table, options, make_##identifier},
+#define PATTERN(identifier, ...) ROW_OF_TABLE(PatternInfo, make = make_##identifier, __VA_ARGS__),
 #include "registry/patterns.inc"
     };
     return table;

@@ -76,18 +76,18 @@ struct PatternRequest {
 
 // A row of registry/patterns.inc, which documents the fields.
 struct PatternInfo {
-    const char* name;
-    const char* description;
-    Shapes shape;
-    Layout layout;
-    StarSender sender;
-    bool osu_table;
-    const char* options;
-    std::unique_ptr<Pattern> (*make)(const PatternRequest&);
+    const char* name = "";
+    Shapes shape{};
+    Layout layout{};
+    StarSender sender = StarSender::both;
+    bool osu_table = false;
+    const char* options = "";
+    const char* description = "";
+    std::unique_ptr<Pattern> (*make)(const PatternRequest&) = nullptr;
 
     bool accepts(const std::string& option) const;  // an option that does not apply to every pattern
-    bool pairs() const { return shape == shape::pairs; }
-    bool stars() const { return shape == shape::stars || shape == shape::servers; }
+    bool has_pairs() const { return shape == shape::pairs; }
+    bool has_stars() const { return shape == shape::stars || shape == shape::servers; }
 };
 
 // The table registry/patterns.inc.

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "base/errors.hpp"
+#include "base/table.hpp"
 #include "spec/benchmarks.hpp"
 
 namespace fablint {
@@ -52,19 +53,20 @@ struct action {
 }  // namespace run_kind
 
 struct RunOption {
-    const char* name;
-    int letter;  // 0: long form only
-    bool argument;
-    const char* value_name;
-    const char* description;
-    void (*read)(Options& options, Texts text);
+    const char* name = "";
+    int letter = 0;  // 0: long form only
+    bool argument = false;
+    const char* value_name = "";
+    const char* description = "";
+    void (*read)(Options& options, Texts text) = nullptr;
 };
 
 const std::vector<RunOption>& run_options() {
     static const std::vector<RunOption> table = {
-#define RUN_OPTION(name, letter, kind, field, value_name, description) \
-    {name,       letter,      run_kind::kind::argument,                \
-     value_name, description, [](Options& options, Texts text) { run_kind::kind::read(options.field, name, text); }},
+#define RUN_OPTION(text_, kind_, field_, ...)                          \
+    ROW_OF_TABLE(                                                      \
+        RunOption, name = text_, argument = run_kind::kind_::argument, \
+        read = [](Options& options, Texts text) { run_kind::kind_::read(options.field_, text_, text); }, __VA_ARGS__),
 #include "registry/options.inc"
     };
     return table;

@@ -17,16 +17,16 @@ void assign(Field& field, Value&& value) {
 
 // A combination of options that a row refuses, as in registry/options.inc.
 struct Combination {
-    const char* option;
-    const char* value;
-    std::vector<std::string> others;
-    const char* other_value;
-    const char* reason;
+    const char* option = "";
+    const char* value = "";
+    const char* others = "";
+    const char* other_value = "";
+    const char* reason = "";
 };
 
 const std::vector<Combination>& exclusions() {
     static const std::vector<Combination> table = {
-#define EXCLUDES(option, value, other, other_value, reason) {option, value, {other}, other_value, reason},
+#define EXCLUDES(...) ROW_OF_TABLE(Combination, __VA_ARGS__),
 #include "registry/options.inc"
     };
     return table;
@@ -34,7 +34,7 @@ const std::vector<Combination>& exclusions() {
 
 const std::vector<Combination>& requirements() {
     static const std::vector<Combination> table = {
-#define REQUIRES(option, value, others, other_value, reason) {option, value, split(others, ' '), other_value, reason},
+#define REQUIRES(...) ROW_OF_TABLE(Combination, __VA_ARGS__),
 #include "registry/options.inc"
     };
     return table;
@@ -82,15 +82,15 @@ std::string written(const std::string& option, const std::string& value) {
 
 void refuse_combinations(const OptionTexts& texts) {
     for (const Combination& rule : exclusions())
-        if (is_given(texts, rule.option, rule.value) && is_given(texts, rule.others.front(), rule.other_value))
-            throw usage_error(written(rule.option, rule.value) + " excludes " +
-                              written(rule.others.front(), rule.other_value) + ": " + rule.reason);
+        if (is_given(texts, rule.option, rule.value) && is_given(texts, rule.others, rule.other_value))
+            throw usage_error(written(rule.option, rule.value) + " excludes " + written(rule.others, rule.other_value) +
+                              ": " + rule.reason);
     for (const Combination& rule : requirements()) {
+        const std::vector<std::string> others = split(rule.others, ' ');
         const auto met = [&](const std::string& other) { return is_given(texts, other, rule.other_value); };
-        if (!is_given(texts, rule.option, rule.value) || std::any_of(rule.others.begin(), rule.others.end(), met))
-            continue;
+        if (!is_given(texts, rule.option, rule.value) || std::any_of(others.begin(), others.end(), met)) continue;
         std::string choices;
-        for (const std::string& other : rule.others)
+        for (const std::string& other : others)
             choices += (choices.empty() ? "" : " or ") + written(other, rule.other_value);
         throw usage_error(written(rule.option, rule.value) + " requires " + choices + ": " + rule.reason);
     }
@@ -205,7 +205,7 @@ void refuse_transport(const RowOptions& row, const KernelInfo& kernel) {
     if (memory_named(row.memory).gpu && (kernel.required & ~of_gpu_memory) != 0)
         throw usage_error(row.kernel + " does not apply to --memory " + row.memory +
                           ": kernels with one-sided operations or threads have host memory");
-    if (row.validate && !transport.moves_bytes)
+    if (row.validate && transport.moves_nothing)
         throw usage_error("--validate does not apply to transport " + row.transport + ": it moves nothing");
 }
 
@@ -225,21 +225,19 @@ void refuse_one_sided_sync(const RowOptions& row, const KernelInfo& kernel) {
 }  // namespace
 
 const std::vector<OptionInfo>& row_options() {
-    using A = Applies;
+    static constexpr auto listed = Applies::listed;
+    static constexpr auto unless_default = Applies::unless_default;
     static const std::vector<OptionInfo> table = {
-#define OPTION(name, kind_, values, field, default_text, kernels, patterns, kernel_reason, pattern_reason, value_name, \
-               description)                                                                                            \
-    {name,                                                                                                             \
-     kind::kind_::argument,                                                                                            \
-     default_text,                                                                                                     \
-     A::kernels,                                                                                                       \
-     A::patterns,                                                                                                      \
-     kernel_reason,                                                                                                    \
-     pattern_reason,                                                                                                   \
-     value_name,                                                                                                       \
-     description,                                                                                                      \
-     [](RowOptions& row, const std::string& text) { assign(row.field, kind::kind_::read(name, values, text)); },       \
-     [](const RowOptions& row) { return kind::kind_::write(row.field, values); }},
+#define OPTION(text_, kind_, field_, ...)                                                                  \
+    ROW_OF_TABLE(                                                                                          \
+        OptionInfo, name = text_, argument = kind::kind_::argument,                                        \
+        read_field =                                                                                       \
+            [](const OptionInfo& option, RowOptions& row, const std::string& text) {                       \
+                assign(row.field_, kind::kind_::read(option.name, option.values, text));                   \
+            },                                                                                             \
+        write_field = [](const OptionInfo& option,                                                         \
+                         const RowOptions& row) { return kind::kind_::write(row.field_, option.values); }, \
+        __VA_ARGS__),
 #include "registry/options.inc"
     };
     return table;

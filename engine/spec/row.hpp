@@ -76,17 +76,22 @@ enum class Applies { any, listed, unless_default };
 
 // A row of registry/options.inc, which documents the fields.
 struct OptionInfo {
-    const char* name;
-    bool argument;  // false: a flag
-    const char* default_text;
-    Applies kernels;
-    Applies patterns;
-    const char* kernel_reason;
-    const char* pattern_reason;
-    const char* value_name;
-    const char* description;
-    void (*read)(RowOptions& row, const std::string& text);
-    std::optional<std::string> (*write)(const RowOptions& row);  // none where the option is absent
+    const char* name = "";
+    bool argument = false;  // false: a flag
+    const char* values = "";
+    const char* default_text = "";
+    Applies kernels = Applies::any;
+    Applies patterns = Applies::any;
+    const char* kernel_reason = "";
+    const char* pattern_reason = "";
+    const char* value_name = "";
+    const char* description = "";
+    void (*read_field)(const OptionInfo& option, RowOptions& row, const std::string& text) = nullptr;
+    std::optional<std::string> (*write_field)(const OptionInfo& option, const RowOptions& row) = nullptr;
+
+    void read(RowOptions& row, const std::string& text) const { read_field(*this, row, text); }
+    // None where the option is absent.
+    std::optional<std::string> write(const RowOptions& row) const { return write_field(*this, row); }
 };
 
 const std::vector<OptionInfo>& row_options();

@@ -9,18 +9,16 @@ import numpy as np
 from analyse_cases import in_rounds
 
 from fablint.model import Row, Run
+from fablint.model.registry import KERNELS
 
-PAYLOAD = {  # of the kernels, as the engine says
-    "get_bandwidth": ("bandwidth", "dst"),
-    "put_bandwidth": ("bandwidth", "src"),
-    "bandwidth_persistent": ("bandwidth", "src"),
-    "rpc_put": ("bandwidth", "dst"),
-    "rpc_get": ("bandwidth", "src"),
-    "put_bibandwidth": ("bandwidth", "both"),
-    "get_latency": ("latency", "dst"),
-    "put_latency": ("latency", "src"),
-    "fop": ("latency", "both"),
-}
+# A kernel of each kind: what it measures, the sender of the payload, and whether its target is passive.
+KINDS = tuple(
+    {
+        (kernel.quantity, kernel.payload, kernel.is_one_sided): name
+        for name, kernel in KERNELS.items()
+        if "pairs" in kernel.groups
+    }.values()
+)
 
 
 def only(run: Run, *rows: Row) -> Run:
@@ -30,7 +28,7 @@ def only(run: Run, *rows: Row) -> Run:
 
 def with_kernel(run: Run, kernel: str) -> Row:
     """An all-pairs row of this kernel: the simulated stream or round trip, recorded by the leader."""
-    quantity, payload = PAYLOAD[kernel]
+    quantity, payload = KERNELS[kernel].quantity, KERNELS[kernel].payload
     row = run.row(quantity)
     times = np.asarray(row.arrays["time_median"])
     if payload == "dst":  # the leader receives
@@ -62,7 +60,7 @@ def one_direction_in_rounds(run: Run, row: Row, rounds: int, seed: int) -> Row:
 
 def clients_servers(run: Run, kernel: str, servers: int, *, unfair: float = 0.0, seed: int = 0) -> Row:
     """Clients in turn with every server. A server's clients share its link; `unfair`: by how much not evenly."""
-    quantity, payload = PAYLOAD.get(kernel, ("bandwidth", "src"))
+    quantity, payload = KERNELS[kernel].quantity, KERNELS[kernel].payload
     pairs = np.asarray(run.row("bandwidth").arrays["time_median"])[0, :, :, 0]
     pairs = pairs.T if payload == "dst" else pairs  # [client, server]
     n = run.ranks

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
+from fablint.model.registry import KERNELS
 from fablint.store import read_run, write_run
 
 Cell = tuple[int, int, int]  # src, dst (-1: a collective), round
@@ -16,13 +17,6 @@ EDGES = 1e-7 * 2 ** (np.arange(128 * 14) / 128)
 
 # What the other statistics are, as multiples of the mean.
 STATISTICS = {"min": 0.9, "median": 1.0, "mean": 1.0, "p99": 1.5, "max": 2.0}
-QUANTITIES = {
-    **dict.fromkeys(("bandwidth", "put_bandwidth"), ("bandwidth", "src")),
-    **dict.fromkeys(("get_bandwidth", "rpc_put"), ("bandwidth", "dst")),
-    "rpc_get": ("bandwidth", "src"),
-    **dict.fromkeys(("bibandwidth", "put_bibandwidth"), ("bandwidth", "both")),
-    "barrier": ("latency", "none"),
-}
 
 
 def row(  # noqa: PLR0913
@@ -63,7 +57,7 @@ def row(  # noqa: PLR0913
     arrays["round" if matrix else "dst"] = partner
     if samples:
         arrays |= {"histogram": histogram, "bucket": EDGES}
-    quantity, payload = QUANTITIES.get(kernel, ("latency", "both"))
+    info = KERNELS[kernel]
     known = {
         "kernel": kernel,
         "pattern": pattern,
@@ -79,8 +73,8 @@ def row(  # noqa: PLR0913
         "windows": [1] * len(sizes),
         "warmup": 10,
         "validate": False,
-        "quantity": quantity,
-        "payload": payload,
+        "quantity": info.quantity,
+        "payload": info.payload,
         "directions": "both",
     }
     name = attributes.pop("name", kernel)

@@ -51,8 +51,8 @@ Role pair_role(const RankGroup& rank_group) {
 }
 
 Role role_of(const RankGroup& rank_group, const RowOptions& row) {
-    if (row.pattern_info().stars()) return star_role(rank_group);
-    if (row.pattern_info().pairs()) return pair_role(rank_group);
+    if (row.pattern_info().has_stars()) return star_role(rank_group);
+    if (row.pattern_info().has_pairs()) return pair_role(rank_group);
     return {Role::Kind::world, {}, 0, 0};
 }
 
@@ -70,7 +70,7 @@ Met meet(RankGroup& rank_group, const RowOptions& row, const Clock& clock = wall
     Met met;
     met.role = role_of(rank_group, row);
     GroupMeasurement::GroupShape group_shape;
-    group_shape.fan = row.pattern_info().stars() ? rank_group.size() - 1 : 1;
+    group_shape.fan = row.pattern_info().has_stars() ? rank_group.size() - 1 : 1;
     group_shape.own_fan = std::max(1, static_cast<int>(met.role.peers.size()));
     group_shape.hub_leads = row.pattern == "fan-out";
     GroupMeasurement measurement(rank_group, clock, 25e-9, row, *transport, *memory, group_shape);
@@ -157,7 +157,7 @@ void check_kernels(InFlight in_flight) {
 void check_transports(const std::string& options) {
     RankGroup rank_group(wall_clock(), make_mpi_control());
     for (const TransportInfo& transport : transports()) {
-        if (!transport.moves_bytes || (transport.offers & capability::collectives) != 0) continue;
+        if (transport.moves_nothing || (transport.offers & capability::collectives) != 0) continue;
         if ((!options.empty() && !transport.accepts("streams")) || !is_available(transport)) continue;
         for (const KernelInfo& kernel : kernels()) {
             if (!runs_here(kernel) || (kernel.required & ~transport.offers) != 0) continue;

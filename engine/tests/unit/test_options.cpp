@@ -246,7 +246,7 @@ TEST_CASE("a kernel runs on the patterns that have the groups it needs, and on n
             const bool served = kind == "clients-servers" && (name == "rpc_put" || name == "rpc_get");
             const bool of_all_ranks = kernel.collective() || name == "gpu_loopback";
             const bool right = pattern.shape == shape::world ? of_all_ranks
-                               : pattern.stars()             ? name == "bandwidth" || served
+                               : pattern.has_stars()         ? name == "bandwidth" || served
                                                              : !of_all_ranks;
             const std::string extra = kind == "rounds" ? " --rounds 0-1" : "";
             const std::string message = line_refusal(name + " --pattern " + kind + extra);

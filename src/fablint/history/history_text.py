@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from fablint.model.registry import moves_nothing
 from fablint.text import units
 from fablint.text.units import plural
 
@@ -32,7 +33,7 @@ def trends_text(trends: Sequence[Trend], repeated: Sequence[RepeatedFinding]) ->
     for trend in trends:
         medium, kernel, size, quantity = trend.metric
         show = units.rate if quantity == "bandwidth" else units.duration
-        over = "" if medium == "null" else f" over {medium}"  # a simulated run has no transport
+        over = "" if moves_nothing(medium) else f" over {medium}"  # a simulated run has no transport
         lines.append(f"{trend.component}: {kernel} {units.size(size)}{over}, {plural(len(trend.points), 'run')}")
         lines += [f"  {line}" for line in _series(trend, show)]
     if repeated:

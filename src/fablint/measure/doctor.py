@@ -25,7 +25,6 @@ _PINNED_MEMORY = 64 * 2**20  # memory that an RDMA stack registers for a few con
 SRUN_REMEDY = "another launcher is used; for srun load an MPI whose PMI srun --mpi=list shows, or install that PMI"
 _FOLDERS = ("engines", "jobs")  # of FABLINT_HOME: a cache, and what a user keeps
 _FIRST_NODE = 0  # NUMA node, of a memory that is bound to one
-_DAMAGING = "corrupt"  # it tests --validate
 _EXTRAS = {  # optional package: what needs it, and the extra of pip that installs it
     "h5netcdf": ("export to netcdf and hdf5", "export"),
     "pyarrow": ("export to parquet", "export"),
@@ -147,7 +146,7 @@ def _transports(system: System) -> Iterator[DoctorCheck]:
     except (FablintError, StopIteration):
         return
     for transport in TRANSPORTS.values():
-        if not transport.moves_bytes or transport.name == _DAMAGING:
+        if transport.moves_nothing or transport.damages_payloads:
             continue
         failure = try_exchange(system, mpiexec, engine, "--transport", transport.name)
         state = f"{transport.name}: {failure or 'two ranks of this host exchanged messages'}"

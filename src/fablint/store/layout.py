@@ -11,6 +11,7 @@ import numpy as np
 
 from fablint.errors import BrokenRunError
 from fablint.model import Row
+from fablint.model.registry import moves_nothing
 
 FORMAT = 1
 STATES = ("measuring", "complete", "interrupted")
@@ -63,7 +64,7 @@ def valid_range(name: str, ranks: int, attributes: Mapping[str, Any]) -> tuple[f
     After a power failure a file system may leave a block of zeros, or blocks of other files.
     """
     if name.startswith("time_") or name == "percentile_time":
-        return 0.0 if attributes.get("transport") == "null" else SHORTEST_S, LONGEST_S
+        return 0.0 if moves_nothing(attributes.get("transport")) else SHORTEST_S, LONGEST_S
     if name == "dst":
         return -1, ranks - 1
     if name == "round":

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from analyse_cases import attributed, changed, named, reported, row_attributed
 from row_kinds import (
-    PAYLOAD,
+    KINDS,
     clients_servers,
     fan_in,
     one_direction,
@@ -23,6 +23,7 @@ from row_kinds import (
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run, State, Verdict
+from fablint.model.registry import KERNELS
 from fablint.simulate import Fault, Noise, full_mesh, simulate
 from fablint.text.evidence_sentences import sentences
 from finding_cases import ref
@@ -37,8 +38,8 @@ def judged(verdict: Verdict) -> tuple[int, int]:
 
 
 NOISES = ["normal", "student3", "lognormal"]
-STREAMS = [kernel for kernel, said in PAYLOAD.items() if said[0] == "bandwidth" and said[1] != "both"]
-ROUND_TRIPS = [kernel for kernel in PAYLOAD if kernel not in STREAMS]
+STREAMS = [name for name in KINDS if KERNELS[name].quantity == "bandwidth" and KERNELS[name].payload != "both"]
+ROUND_TRIPS = [kernel for kernel in KINDS if kernel not in STREAMS]
 
 
 def verdict_of(run: Run, row: Row) -> str:
@@ -202,8 +203,10 @@ def test_a_star_of_many_rounds_repeated_is_one_table() -> None:
 
 
 def every_kind(run: Run, seed: int) -> list[Row]:
-    rows = [with_kernel(run, kernel) for kernel in PAYLOAD]
-    rows += [one_direction(row) for row in (run.row("latency"), run.row("bandwidth"), rows[0])]
+    rows = [with_kernel(run, kernel) for kernel in KINDS]
+    rows += [
+        one_direction(row) for row in (run.row("latency"), run.row("bandwidth"), with_kernel(run, "get_bandwidth"))
+    ]
     rows += [one_direction_in_rounds(run, run.row(name), 9, seed) for name in ("latency", "bandwidth")]
     rows += [
         clients_servers(run, "rpc_put", servers, unfair=unfair, seed=seed)

@@ -16,27 +16,16 @@ from fablint.plan.rows.benchmarks import Benchmark
 from fablint.plan.rows.patterns import extent
 from fablint.plan.rows.row_text import parse_row
 
-WINDOWED = {
-    "bandwidth",
-    "bandwidth_persistent",
-    "bibandwidth",
-    "bibandwidth_persistent",
-    "put_bandwidth",
-    "put_bibandwidth",
-    "get_bandwidth",
-    "rpc_put",
-    "rpc_get",
-    "gpu_loopback",
-}
-ONE_SIDED = {"put_latency", "get_latency", "accumulate", "get_accumulate", "cas", "fop"} | {
-    "put_bandwidth",
-    "put_bibandwidth",
-    "get_bandwidth",
-}
-REQUESTS = {"rpc_put", "rpc_get"}
-COLLECTIVES = {"barrier", "bcast", "allreduce", "allgather", "reduce_scatter", "alltoall"}
-OF_ALL_RANKS = COLLECTIVES | {"gpu_loopback"}
-MUTUAL = OF_ALL_RANKS | {"bibandwidth", "bibandwidth_persistent", "exchange", "put_bibandwidth"}
+
+def kernels_with(option: str) -> set[str]:
+    return {name for name, kernel in KERNELS.items() if option in kernel.options}
+
+
+WINDOWED = kernels_with("window")
+ONE_SIDED = kernels_with("sync")
+REQUESTS = kernels_with("server-flight")
+OF_ALL_RANKS = {name for name, kernel in KERNELS.items() if kernel.groups == {"world"}}
+MUTUAL = {name for name, kernel in KERNELS.items() if kernel.bidirectional}
 
 
 def refusal(line: str) -> str:
@@ -51,7 +40,8 @@ def refusal(line: str) -> str:
 def test_the_table_of_kernels(kernel):
     info = KERNELS[kernel]
     assert info.is_windowed == (kernel in WINDOWED)
-    assert info.bidirectional == (kernel in MUTUAL)
+    assert (kernel in ONE_SIDED | REQUESTS) == ("rma" in info.requires)
+    assert OF_ALL_RANKS <= MUTUAL
     assert info.is_duplex == (kernel in MUTUAL - OF_ALL_RANKS)
     assert bool(info.win) == (kernel in ONE_SIDED | REQUESTS)
     assert (info.default_pattern == "world") == (kernel in OF_ALL_RANKS)
@@ -88,9 +78,8 @@ def test_rma_windows_as_osu_has_them(line, win, sync):
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_which_kernel_runs_on_which_pattern(kernel, pattern):
-    stars = {"fan-in": {"bandwidth"}, "fan-out": {"bandwidth"}, "clients-servers": {"bandwidth", *REQUESTS}}
-    possible = kernel in stars[pattern] if pattern in stars else (kernel in OF_ALL_RANKS) == (pattern == "world")
-    assert KERNELS[kernel].runs_on(pattern) == possible
+    possible = KERNELS[kernel].runs_on(pattern)
+    assert possible == (PATTERNS[pattern].shape in KERNELS[kernel].groups)
     line = f"{kernel} --pattern {pattern}" + (" --rounds 0-1" if pattern == "rounds" else "")
     if possible:
         assert parse_row(line.split()).pattern == pattern
@@ -102,7 +91,7 @@ def test_which_kernel_runs_on_which_pattern(kernel, pattern):
 FOR_SOME = {
     "--window 8": WINDOWED,
     "--buffers single": WINDOWED,
-    "--workers 2:2": {"latency_mt", "latency_mp"},
+    "--workers 2:2": kernels_with("workers"),
     "--win create": ONE_SIDED | REQUESTS,
     "--sync fence": ONE_SIDED,
     "--server-flight 8": REQUESTS,

@@ -19,6 +19,7 @@ from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.figures.pair_metrics import PREFERRED_STATISTICS
 from fablint.model.names import plural
+from fablint.model.registry import moves_nothing
 
 MATCHINGS = frozenset({"pair", "pairs", "random", "rounds"})  # patterns whose rounds can be concatenated
 GPU_COPIES = "gpu_loopback"  # kernel that copies within the host of each rank
@@ -241,7 +242,7 @@ def _is_directed(row: Row) -> bool:
 
 def has_messages(run: Run, row: Row) -> bool:
     """Return whether messages were measured. The null transport sends none, and neither do copies of GPUs."""
-    moved = row.attributes.get("transport") != "null" or "simulated" in run.attributes
+    moved = not moves_nothing(row.attributes.get("transport")) or "simulated" in run.attributes
     moved = moved and row.attributes.get("kernel") != GPU_COPIES
     return moved and bool(set(row.statistics) & set(PREFERRED_STATISTICS))
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from fablint.model import Placement, Row, Run
 from fablint.model.arrays import Codes, Floats, RankPairs
+from fablint.model.registry import moves_nothing
 
 # patterns in which no two ranks send to one host
 PATTERNS = frozenset({"pair", "pairs", "all-pairs", "bisection", "random", "rounds"})
@@ -134,7 +135,7 @@ def _opposite(hosts: Codes, size: int) -> Codes:
 def _has_segments(row: Row) -> bool:
     """Return whether segments were counted while at most two hosts at a time exchanged messages."""
     tcp: Any = row.attributes.get("tcp")
-    return bool(tcp) and row.pattern in PATTERNS and row.attributes.get("transport") != "null"
+    return bool(tcp) and row.pattern in PATTERNS and not moves_nothing(row.attributes.get("transport"))
 
 
 def _is_calm(row: Row) -> bool:

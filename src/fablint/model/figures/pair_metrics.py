@@ -11,7 +11,7 @@ import numpy as np
 
 from fablint.model import Placement, Row, Run
 from fablint.model.arrays import Codes, Floats, Mask
-from fablint.model.registry import directions_counted
+from fablint.model.registry import directions_counted, moves_nothing
 
 OF_NO_PAIR = frozenset({"world", "victim-aggressor", "fan-in", "fan-out", "clients-servers"})  # patterns
 PREFERRED_STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has stands for a pair
@@ -48,7 +48,7 @@ def quotable(run: Run) -> list[Row]:
         for row in run.rows
         if row.pattern not in OF_NO_PAIR
         and row.purpose != "rate_probe"  # too short to be quoted
-        and (simulated or row.attributes.get("transport") != "null")
+        and (simulated or not moves_nothing(row.attributes.get("transport")))
         and set(row.statistics) & set(PREFERRED_STATISTICS)
     ]
 

@@ -16,14 +16,6 @@ from fablint.model.registry.option_values import KINDS, parse_sizes
 Quantity = Literal["latency", "bandwidth"]
 Payload = Literal["src", "dst", "both", "none"]  # sender of the payload of a cell (src, dst)
 Applies = Literal["any", "listed", "unless_default"]
-_DATATYPES = {
-    "allreduce": "MPI_FLOAT",
-    "reduce_scatter": "MPI_FLOAT",
-    "accumulate": "MPI_UINT8_T",
-    "get_accumulate": "MPI_UINT8_T",
-    "cas": "MPI_UINT64_T",
-    "fop": "MPI_UINT64_T",
-}
 
 
 @dataclass(frozen=True)
@@ -41,6 +33,10 @@ class KernelInfo:
     options: frozenset[str]  # options that do not apply to every kernel
     win: str
     sync: str
+    is_of_parts: bool  # its size is that of one rank's part of the largest buffer
+    is_rooted: bool  # rank 0 has the data at the beginning
+    datatype: str  # MPI data type of the messages
+    nccl_test: str  # test of nccl-tests that measures it; empty where there is none
     osu_title: str
     description: str
 
@@ -48,11 +44,6 @@ class KernelInfo:
     def default_pattern(self) -> str:
         """Pattern of a row that names none."""
         return "pair" if "pairs" in self.groups else "world"
-
-    @property
-    def datatype(self) -> str:
-        """MPI data type of the messages: a type of numbers where the kernel adds or compares them."""
-        return _DATATYPES.get(self.name, "MPI_CHAR")
 
     @property
     def is_windowed(self) -> bool:
@@ -73,6 +64,11 @@ class KernelInfo:
     def is_one_sided(self) -> bool:
         """Does it access the RMA window of a passive target?"""
         return "sync" in self.options
+
+    @property
+    def adds_floats(self) -> bool:
+        """Is the result of all ranks a sum of floats?"""
+        return self.datatype == "MPI_FLOAT"
 
     @property
     def is_duplex(self) -> bool:
@@ -169,7 +165,8 @@ class TransportInfo:
     options: frozenset[str]  # options that do not apply to every transport
     wins: tuple[str, ...]  # values of --win
     syncs: tuple[str, ...]  # values of --sync
-    moves_bytes: bool
+    moves_nothing: bool  # no payload arrives
+    damages_payloads: bool
     is_within_host: bool  # it connects ranks of one host only
     memories: tuple[str, ...]  # of GPUs: those that it moves; the first is the default
 
@@ -191,74 +188,97 @@ class Combination:
 
 
 def _set(text: str) -> tuple[str, ...]:
-    """The elements of `a | b`; none of `nothing`."""
-    return tuple(word.strip() for word in text.split("|") if word.strip() != "nothing")
+    """The elements of `a | b`."""
+    return tuple(word.strip() for word in text.split("|") if word.strip())
 
 
-def _kernel(fields: tuple[str, ...]) -> KernelInfo:
-    name, quantity, payload, traffic, sizes, default_sizes, requires, groups, options, win, sync, title, what = fields
+def _words(fields: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """The words of a field, which blanks separate; none where the entry does not have the field."""
+    return tuple(fields.get(name, "").split())
+
+
+def _kernel(fields: Mapping[str, str]) -> KernelInfo:
     return KernelInfo(
-        name,
-        cast(Quantity, quantity),
-        cast(Payload, payload),
-        traffic == "bidirectional",
-        sizes,
-        parse_sizes(default_sizes),
-        _set(requires),
-        frozenset(_set(groups)),
-        frozenset(options.split()),
-        win,
-        sync,
-        title,
-        what,
+        fields["name"],
+        cast(Quantity, fields["quantity"]),
+        cast(Payload, fields["payload"]),
+        fields.get("bidirectional") == "true",
+        fields["sizes"],
+        parse_sizes(fields["default_sizes"]),
+        _set(fields.get("required", "")),
+        frozenset(_set(fields["groups"])),
+        frozenset(_words(fields, "options")),
+        fields.get("win", ""),
+        fields.get("sync", ""),
+        fields.get("is_of_parts") == "true",
+        fields.get("is_rooted") == "true",
+        fields.get("datatype", "MPI_CHAR"),
+        fields.get("nccl_test", ""),
+        fields["osu_title"],
+        fields["description"],
     )
 
 
-def _option(fields: tuple[str, ...]) -> OptionInfo:
-    name, kind, values, _, default, kernels, patterns, kernel_reason, pattern_reason, *_ = fields
-    choices = tuple(values.split()) or tuple(_CHOICES.get(kind, ()))
-    rules = cast(Applies, kernels), cast(Applies, patterns)
-    return OptionInfo(name, kind, choices, default, *rules, kernel_reason, pattern_reason)
+def _transport(fields: Mapping[str, str]) -> TransportInfo:
+    return TransportInfo(
+        fields["name"],
+        frozenset(_set(fields.get("offers", ""))),
+        frozenset(_words(fields, "options")),
+        _words(fields, "wins"),
+        _words(fields, "syncs"),
+        fields.get("moves_nothing") == "true",
+        fields.get("damages_payloads") == "true",
+        fields.get("is_within_host") == "true",
+        _words(fields, "memories"),
+    )
+
+
+def _option(fields: Mapping[str, str]) -> OptionInfo:
+    return OptionInfo(
+        fields["name"],
+        fields["kind"],
+        _words(fields, "values") or tuple(_CHOICES.get(fields["kind"], ())),
+        fields.get("default_text", ""),
+        cast(Applies, fields.get("kernels", "any")),
+        cast(Applies, fields.get("patterns", "any")),
+        fields.get("kernel_reason", ""),
+        fields.get("pattern_reason", ""),
+    )
 
 
 def _combinations(macro: str) -> tuple[Combination, ...]:
-    table = registry_table("options.inc", macro, 5)
-    return tuple(Combination(option, value, tuple(others.split()), *rest) for option, value, others, *rest in table)
+    return tuple(
+        Combination(
+            fields["option"],
+            fields.get("value", ""),
+            _words(fields, "others"),
+            fields.get("other_value", ""),
+            fields["reason"],
+        )
+        for fields in registry_table("options.inc", macro)
+    )
 
 
-KERNELS: Mapping[str, KernelInfo] = {
-    fields[0]: _kernel(fields) for fields in registry_table("kernels.inc", "KERNEL", 13)
-}
+_KERNELS = registry_table("kernels.inc", "KERNEL", "name")
+_PATTERNS = registry_table("patterns.inc", "PATTERN", "identifier")
+_TRANSPORTS = registry_table("transports.inc", "TRANSPORT", "identifier")
+_MEMORIES = registry_table("transports.inc", "MEMORY", "identifier")
+_WINS = registry_table("windows.inc", "WIN", "name osu_name description")
+_SYNCS = registry_table("windows.inc", "SYNC", "name ends osu_name description")
+
+KERNELS: Mapping[str, KernelInfo] = {fields["name"]: _kernel(fields) for fields in _KERNELS}
 PATTERNS: Mapping[str, PatternInfo] = {
-    name: PatternInfo(name, shape, frozenset(options.split()))
-    for _, name, shape, _, _, _, options, _ in registry_table("patterns.inc", "PATTERN", 8)
+    fields["name"]: PatternInfo(fields["name"], fields["shape"], frozenset(_words(fields, "options")))
+    for fields in _PATTERNS
 }
-TRANSPORTS: Mapping[str, TransportInfo] = {
-    name: TransportInfo(
-        name,
-        frozenset(_set(offers)),
-        frozenset(options.split()),
-        tuple(wins.split()),
-        tuple(syncs.split()),
-        moves == "moves",
-        reach == "host",
-        tuple(memories.split()),
-    )
-    for _, name, offers, options, wins, syncs, moves, reach, memories, _ in registry_table(
-        "transports.inc", "TRANSPORT", 10
-    )
-}
+TRANSPORTS: Mapping[str, TransportInfo] = {fields["name"]: _transport(fields) for fields in _TRANSPORTS}
 # What follows the name of a memory after a colon, as in host-numa:1, by name; "" where nothing does.
-MEMORIES: Mapping[str, str] = {
-    name: parameter for _, name, parameter, _, _ in registry_table("transports.inc", "MEMORY", 5)
-}
-GPU_MEMORIES = tuple(
-    name for _, name, _, place, _ in registry_table("transports.inc", "MEMORY", 5) if place in ("cuda", "hip")
-)
+MEMORIES: Mapping[str, str] = {fields["name"]: fields.get("parameter", "") for fields in _MEMORIES}
+GPU_MEMORIES = tuple(fields["name"] for fields in _MEMORIES if "gpu" in fields)
 # Names that OSU's tables print, by name; a synchronisation by both ends is in SYNCS_OF_BOTH_ENDS.
-WINS: Mapping[str, str] = {name: osu for name, osu, _ in registry_table("windows.inc", "WIN", 3)}
-SYNCS: Mapping[str, str] = {name: osu for name, _, osu, _ in registry_table("windows.inc", "SYNC", 4)}
-SYNCS_OF_BOTH_ENDS = tuple(name for name, ends, *_ in registry_table("windows.inc", "SYNC", 4) if ends == "both")
+WINS: Mapping[str, str] = {fields["name"]: fields["osu_name"] for fields in _WINS}
+SYNCS: Mapping[str, str] = {fields["name"]: fields["osu_name"] for fields in _SYNCS}
+SYNCS_OF_BOTH_ENDS = tuple(fields["name"] for fields in _SYNCS if fields["ends"] == "both")
 _CHOICES: Mapping[str, Any] = {
     "pattern": PATTERNS,
     "transport": TRANSPORTS,
@@ -267,22 +287,31 @@ _CHOICES: Mapping[str, Any] = {
     "sync": SYNCS,
 }
 OPTIONS: Mapping[str, OptionInfo] = {
-    fields[0]: _option(fields) for fields in registry_table("options.inc", "OPTION", 11)
+    fields["name"]: _option(fields) for fields in registry_table("options.inc", "OPTION", "name kind member")
 }
 EXCLUSIONS = _combinations("EXCLUDES")
 REQUIREMENTS = _combinations("REQUIRES")
 # Why a transport does not have an option, by both names, where the transports that have it are no replacement.
 ABSENCES: Mapping[tuple[str, str], str] = {
-    (option, transport): reason for option, transport, reason in registry_table("options.inc", "ABSENT", 3)
+    (fields["option"], fields["transport"]): fields["reason"]
+    for fields in registry_table("options.inc", "ABSENT", "option transport reason")
 }
 # (option of the user, option of a benchmark's row that it replaces in addition to that of the same name, its value)
-REPLACEMENTS = registry_table("options.inc", "REPLACES", 3)
+REPLACEMENTS = [
+    (fields["given"], fields["replaced"], fields["value"])
+    for fields in registry_table("options.inc", "REPLACES", "given replaced value")
+]
 
 
 def directions_counted(kernel: str) -> int:
     """Number of directions whose bytes a bandwidth counts: 2 where both run at once, as in OSU's tables."""
     known = KERNELS.get(kernel)
     return 2 if known and known.quantity == "bandwidth" and known.payload == "both" else 1
+
+
+def moves_nothing(transport: object) -> bool:
+    """Does the transport of that name move no byte? False for a name that the table lacks."""
+    return transport in TRANSPORTS and TRANSPORTS[str(transport)].moves_nothing
 
 
 def is_duplex(kernel: str) -> bool:

@@ -2,56 +2,67 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from fablint.errors import InternalError
 
+_FIELD = re.compile(r'(?:"[^"]*"|[^",])+')
+_NAMED = re.compile(r"(\w+) = (.*)")
+
 
 @dataclass(frozen=True)
 class TableEntry:
-    """One line `MACRO(field, field, ...)` of a table.
+    """One entry `MACRO(field, ..., name = field, ...)` of a table.
 
     Quotes around a field are removed; a set such as `pairs | stars` is one field.
     """
 
-    line: int  # counted from 1
-    fields: tuple[str, ...]
+    line: int  # of its beginning, counted from 1
+    fields: Mapping[str, str]  # by name; an entry leaves out fields that are empty
 
 
-def read_table(text: str, macro: str, columns: int, source: str) -> Iterator[TableEntry]:
+def read_table(text: str, macro: str, columns: str, source: str) -> Iterator[TableEntry]:
     """Yield the entries of one macro in the order of the file.
 
     Parameters
     ----------
     text
-        Content of the table: one entry per line; every other line is a comment or for the preprocessor.
+        Content of the table. An entry begins on a line of its own, and continues after a line that ends with a comma.
     macro
         Name of the macro, such as `KERNEL`. Entries of other macros are skipped.
     columns
-        Number of fields of an entry.
+        Names of the fields at the beginning of an entry, which the entry does not name; blanks separate them.
     source
         Name of the file, for messages.
 
     Raises
     ------
     InternalError
-        An entry is not closed, or has another number of fields: the table comes with fablint.
+        An entry is not closed, or lacks one of the `columns`: the table comes with fablint.
     """
-    for number, line in enumerate(text.splitlines(), 1):
-        bare = line.strip()
-        if not bare.startswith(f"{macro}("):
+    lines = enumerate(text.splitlines(), 1)
+    for number, line in lines:
+        if not line.startswith(f"{macro}("):
             continue
-        body = bare.removeprefix(f"{macro}(").removesuffix(")")
-        fields = next(csv.reader([body], skipinitialspace=True, strict=False), [])
-        if not bare.endswith(")") or len(fields) != columns:
-            raise InternalError(f"{source}:{number}: '{bare}' does not have {columns} fields", "reinstall fablint")
-        yield TableEntry(number, tuple(field.strip() for field in fields))
+        entry = line.rstrip()
+        while entry.endswith(","):
+            entry += " " + next(lines, (0, ""))[1].strip()
+        named, values = {}, []
+        for field in _FIELD.findall(entry.removeprefix(f"{macro}(").removesuffix(")")):
+            if match := _NAMED.fullmatch(field.strip()):
+                named[match[1]] = match[2].strip('"')
+            else:
+                values.append(field.strip().strip('"'))
+        if not entry.endswith(")") or len(values) != len(columns.split()):
+            what = f"{source}:{number}: '{entry}' does not have {len(columns.split())} fields without a name"
+            raise InternalError(what, "reinstall fablint")
+        yield TableEntry(number, dict(zip(columns.split(), values, strict=True)) | named)
 
 
-def registry_table(file: str, macro: str, columns: int) -> list[tuple[str, ...]]:
+def registry_table(file: str, macro: str, columns: str = "") -> list[Mapping[str, str]]:
     """Return the fields of all entries of a macro in a file of engine/registry/, inside the wheel or in the checkout.
 
     Raises InternalError where the file is missing or malformed.

@@ -27,8 +27,8 @@ class RowLimits:
 
 def _read_limits() -> RowLimits:
     values = {
-        name: float(value) if kind == "double" else int(value)
-        for name, kind, value, _ in registry_table("row_limits.inc", "ROW_LIMIT", 4)
+        row["name"]: float(row["value"]) if row["type"] == "double" else int(row["value"])
+        for row in registry_table("row_limits.inc", "ROW_LIMIT", "name type value description")
     }
     if set(values) != {field.name for field in fields(RowLimits)}:
         raise InternalError("row_limits.inc is of another version of fablint", "reinstall fablint")

@@ -158,7 +158,7 @@ def _buffers_of_linktest(request: BenchRequest, row: RowSpec) -> RowSpec:
 
 def _parts_of_ranks(request: BenchRequest, row: RowSpec) -> RowSpec:
     """nccl-tests counts the bytes of all ranks together, and gives each a multiple of 16 bytes."""
-    if row.kernel in ("bcast", "allreduce"):
+    if not row.kernel_info.is_of_parts:
         return row
     parts = (size // request.ranks // _NCCL_PART * _NCCL_PART for size in row.sizes)
     if not (sizes := tuple(dict.fromkeys(part for part in parts if part))):

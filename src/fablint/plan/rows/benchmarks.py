@@ -44,13 +44,14 @@ def read_benchmarks(text: str, source: str) -> dict[str, Benchmark]:
         A line is malformed, or a name occurs twice: the table comes with fablint.
     """
     benchmarks: dict[str, Benchmark] = {}
-    for entry in read_table(text, "BENCHMARK", 4, source):
-        if not all(entry.fields) or entry.fields[0] in benchmarks:
+    for entry in read_table(text, "BENCHMARK", "name family row what", source):
+        benchmark = Benchmark(**entry.fields)
+        if not all(entry.fields.values()) or benchmark.name in benchmarks:
             raise InternalError(
-                f"{source}:{entry.line}: benchmark '{entry.fields[0]}' occurs twice or has an empty field",
+                f"{source}:{entry.line}: benchmark '{benchmark.name}' occurs twice or has an empty field",
                 "reinstall fablint",
             )
-        benchmarks[entry.fields[0]] = Benchmark(*entry.fields)
+        benchmarks[benchmark.name] = benchmark
     return benchmarks
 
 

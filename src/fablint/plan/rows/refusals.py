@@ -117,7 +117,7 @@ def _refuse_transport(row: RowSpec) -> None:
             if value not in offered:
                 refused = f"--{option} {value} does not apply to transport {row.transport}"
                 raise UsageError(refused, f"choose one of {' '.join(offered)}")
-    if row.validate and not transport.moves_bytes:
+    if row.validate and transport.moves_nothing:
         raise UsageError(f"--validate does not apply to transport {row.transport}", "it moves nothing")
 
 

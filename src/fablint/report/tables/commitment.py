@@ -13,6 +13,7 @@ from typing import Any
 from fablint.model import Row, Run
 from fablint.model.figures.nic_traffic import fabric_nics
 from fablint.model.names import natural
+from fablint.model.registry import TRANSPORTS
 from fablint.report import run_facts
 from fablint.report.tables.cells import blocks
 from fablint.report.tables.traffic import messages, warmups
@@ -60,7 +61,9 @@ def row_state(row: Row) -> str:
 
 def real(run: Run, row: Row) -> bool:
     """Return whether the row was measured with real messages: neither simulated nor a test transport."""
-    return "simulated" not in run.attributes and row.attributes.get("transport", "mpi") not in ("null", "corrupt")
+    transport = TRANSPORTS.get(str(row.attributes.get("transport")))
+    is_test = transport is not None and (transport.moves_nothing or transport.damages_payloads)
+    return "simulated" not in run.attributes and not is_test
 
 
 def _origin(run: Run, row: Row) -> str:

@@ -6,19 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from fablint.model import Row, Run
+from fablint.model.registry import KERNELS
 from fablint.report.tables.cells import cells, central, ranks
 from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, program, refuse, stacked
 from fablint.report.tables.traffic import collective_bytes, collective_rates
 from fablint.text import units
 
-# Name of the program, reduction and root of a kernel, as nccl-tests prints them.
-_TESTS = {
-    "allreduce": ("all_reduce", "sum", -1),
-    "allgather": ("all_gather", "none", -1),
-    "reduce_scatter": ("reduce_scatter", "sum", -1),
-    "alltoall": ("alltoall", "none", -1),
-    "bcast": ("broadcast", "none", 0),
-}
 _FLOAT = 4  # bytes
 _PLACES = ("out_of_place", "in_place")
 _HALF = f"  {'time':>7}  {'algbw':>6}  {'busbw':>6} #wrong"
@@ -31,7 +24,12 @@ _HEAD = (
 
 def is_shown(row: Row) -> bool:
     """Return whether nccl-tests has a program for the kernel of the row."""
-    return row.kernel in _TESTS and row.pattern == "world" and bool(row.statistics)
+    return (
+        row.kernel in KERNELS
+        and bool(KERNELS[row.kernel].nccl_test)
+        and row.pattern == "world"
+        and bool(row.statistics)
+    )
 
 
 def nccl_tests(run: Run, rows: Sequence[Row], options: Options) -> Table:
@@ -56,12 +54,13 @@ def nccl_tests(run: Run, rows: Sequence[Row], options: Options) -> Table:
 
 def _table(run: Run, group: dict[str, Row]) -> Rendered:
     row = next(iter(group.values()))
-    test, operation, root = _TESTS[row.kernel]
+    kernel = KERNELS[row.kernel]
+    operation, root = "sum" if kernel.adds_floats else "none", 0 if kernel.is_rooted else -1
     sizes = sorted({size for each in group.values() for size in each.sizes})
     lines = [{place: _figures(run, each, size) for place, each in group.items()} for size in sizes]
     known = [figures for line in lines for figures in line.values() if figures]
     average = sum(figures["bus_bandwidth"] for figures in known) / len(known) if known else 0.0
-    text = [f"# Collective test starting: {test}_perf", *_comments(run, row), "#", "# Using devices"]
+    text = [f"# Collective test starting: {kernel.nccl_test}_perf", *_comments(run, row), "#", "# Using devices"]
     text += [_device(run, rank) for rank in range(run.ranks)]
     text += ["#", *_HEAD]
     for size, line in zip(sizes, lines, strict=True):
@@ -75,7 +74,7 @@ def _table(run: Run, group: dict[str, Row]) -> Rendered:
     text += [f"# Avg bus bandwidth    : {average / 1e9:g} ", "#"]
     facts = {
         "table": "nccl_tests",
-        "test": test,
+        "test": kernel.nccl_test,
         "rows": [each.name for each in group.values()],
         "ranks": run.ranks,
         "average_bus_bandwidth": average,
@@ -110,8 +109,7 @@ def _device(run: Run, rank: int) -> str:
 
 def _is_of_floats(row: Row, size: int) -> bool:
     """NCCL copies floats where the size allows it; MPI copies bytes."""
-    is_sum = _TESTS[row.kernel][1] == "sum"
-    return is_sum or (row.attributes.get("transport") == "nccl" and size % _FLOAT == 0)
+    return KERNELS[row.kernel].adds_floats or (row.attributes.get("transport") == "nccl" and size % _FLOAT == 0)
 
 
 def _figures(run: Run, row: Row, size: int) -> dict[str, Any]:

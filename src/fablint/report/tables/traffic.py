@@ -58,7 +58,7 @@ def rates(size: int, seconds: np.ndarray | float) -> np.ndarray:
 
 def collective_bytes(kernel: str, size: int, ranks: int) -> int:
     """Size of a collective as nccl-tests counts it: the larger one of the buffers that a rank sends and receives."""
-    return size * ranks if kernel in ("allgather", "reduce_scatter", "alltoall") else size
+    return size * ranks if kernel in KERNELS and KERNELS[kernel].is_of_parts else size
 
 
 def collective_rates(kernel: str, size: int, ranks: int, seconds: float) -> tuple[float, float]:
@@ -69,7 +69,11 @@ def collective_rates(kernel: str, size: int, ranks: int, seconds: float) -> tupl
     (n - 1) / n.
     """
     algorithm = float(rates(collective_bytes(kernel, size, ranks), seconds))
-    share = {"bcast": 1.0, "allreduce": 2 * (ranks - 1) / ranks}.get(kernel, (ranks - 1) / ranks)
+    share = (ranks - 1) / ranks
+    if kernel in KERNELS and KERNELS[kernel].is_rooted:
+        share = 1.0
+    elif kernel in KERNELS and KERNELS[kernel].adds_floats and not KERNELS[kernel].is_of_parts:
+        share *= 2
     return algorithm, algorithm * share
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fablint.errors import UsageError
+from fablint.model.registry import KERNELS
 from fablint.store.importing.cells import (
     Body,
     Imported,
@@ -28,13 +29,10 @@ _NAME = re.compile(r"# (?:Collective test starting: |Running |)(\w+)_perf\b")
 _HEADER = re.compile(r"# +size +count +type +(?:redop +)?(?:root +)?time +algbw +busbw .*")
 _BANDWIDTH = re.compile(r"# Avg bus bandwidth")
 _KERNELS = {
-    "all_reduce": Kernel("allreduce", "latency", "both"),
-    "all_gather": Kernel("allgather", "latency", "both"),
-    "reduce_scatter": Kernel("reduce_scatter", "latency", "both"),
-    "alltoall": Kernel("alltoall", "latency", "both"),
-    "broadcast": Kernel("bcast", "latency", "both"),
+    kernel.nccl_test: Kernel(kernel.name, kernel.quantity, kernel.payload)
+    for kernel in KERNELS.values()
+    if kernel.nccl_test
 }
-_OF_ALL_RANKS = ("allgather", "reduce_scatter", "alltoall")  # size is that of all ranks together
 _OTHER = Kernel("collective", "latency", "both")  # reduce, sendrecv, ..., or not stated
 
 
@@ -105,7 +103,7 @@ def read_nccl_tests(data: bytes, hosts: Sequence[str]) -> Imported:
     parsed = parse_nccl_tests(text_of(data))
     rank_names = _rank_names(parsed, hosts)
     kernel = _KERNELS.get(parsed.test, _OTHER)
-    share = len(rank_names) if kernel.name in _OF_ALL_RANKS else 1
+    share = len(rank_names) if kernel.name in KERNELS and KERNELS[kernel.name].is_of_parts else 1
     facts = {"transport": "nccl", "memory": "device", "variant": parsed.test or "unknown"}
     bodies: list[Body] = []
     for name, times in (

@@ -180,12 +180,10 @@ def test_a_host_without_a_readable_figure_is_not_judged(tmp_path, capsys):
     assert any(one["state"] == "NOT JUDGED" and "h8" in one["text"]["name"] for one in found["findings"])
 
 
-def test_other_formats_may_have_lines_of_others_but_not_most(tmp_path):
+def test_any_number_of_lines_of_others_may_follow_the_end_of_another_format(tmp_path):
     path = tmp_path / "mpigraph.txt"
     content = FAULTY.read_text()
     path.write_text("srun: job 17 queued\n" + content)
     assert import_run([path]).state == "complete"
     path.write_text(content + "\n".join(["0x7f 0x45 0x4c"] * 1000))
-    run = import_run([path])
-    assert run.state == "interrupted"
-    assert "lines cannot be read" in run.attributes["imported"]["missing"][0]
+    assert import_run([path]).state == "complete"

@@ -147,13 +147,6 @@ def test_the_matrices_of_varied_windows_are_distinguished():
     assert rate.facts["window size"] == "varied"
 
 
-@pytest.mark.parametrize("label", ["[1,0]<stdout>:", "0: "])
-def test_labels_of_launchers_do_not_matter(label):
-    plain = text_of("osu", QUIET)
-    labelled = "".join(f"{label}{line}\n" for line in plain.splitlines())
-    assert parse_osu(labelled).tables == parse_osu(plain).tables
-
-
 def test_lines_of_others_between_the_figures_are_named_and_change_nothing():
     lines = text_of("osu", QUIET).splitlines()
     noise = ["slurmstepd: error: step killed", "1 two", "12", "1 2 3 4", "# a remark"]

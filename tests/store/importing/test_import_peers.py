@@ -266,8 +266,7 @@ def test_nccl_tests_are_figures_of_all_ranks():
     assert (out.kernel, out.attributes["transport"]) == ("allreduce", "nccl")
     assert np.asarray(out.arrays["time_mean"])[0, 0] == pytest.approx([27.43e-6, 30.12e-6, 112.4e-6, 47312e-6])
     assert np.asarray(within.arrays["time_mean"])[0, 0, 2] == pytest.approx(110.8e-6)
-    (line,) = run.attributes["imported"]["lines_left_out"]
-    assert (line["line"], line["text"][:12]) == (15, "gpu002:50711")
+    assert run.attributes["imported"]["lines_left_out"] == []  # one is of NCCL
 
 
 def test_nccl_tests_of_older_releases_do_not_say_the_test():

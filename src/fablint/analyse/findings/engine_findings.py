@@ -22,7 +22,7 @@ def damaged(run: Run) -> list[Finding]:
         for (src, dst), first in _damage(run, row):
             routes[src, dst] += 1
             where.setdefault((src, dst), {"row_name": row.name, "where": first})
-    findings = _damaged_together(routes, where)
+    findings = _damaged_together(run, routes, where)
     for side, direction in ((0, "tx"), (1, "rx")):
         ends: dict[str, list[tuple[str, str]]] = defaultdict(list)
         for route in routes:
@@ -56,14 +56,14 @@ def damaged(run: Run) -> list[Finding]:
 
 
 def _damaged_together(
-    routes: Counter[tuple[str, str]], where: Mapping[tuple[str, str], Mapping[str, str]]
+    run: Run, routes: Counter[tuple[str, str]], where: Mapping[tuple[str, str], Mapping[str, str]]
 ) -> list[Finding]:
     """Takes out the payloads that have no single sender: one finding, as one bad contribution damages all results."""
     common = [route for route in routes if route[0] == ANYBODY]
     if not common:
         return []
     payloads = sum(routes.pop(route) for route in common)
-    hosts = sorted({dst for _, dst in common})
+    hosts = sorted({dst for _, dst in common if dst != ANYBODY}) or run.hosts
     return [
         Finding(
             state=State.FAULT,
@@ -75,15 +75,15 @@ def _damaged_together(
 
 
 def _damage(run: Run, row: Row) -> list[tuple[tuple[str, str], str]]:
-    """Host pair and place of each damaged payload of a row."""
+    """Host pair and place of each damaged payload of a row; other tools state the size only."""
     host = run.rank_host
-    return [
-        (
-            (host[entry["src"]] if entry["src"] >= 0 else ANYBODY, host[entry["dst"]]),
-            f"message {entry.get('message', '?')} of {entry['size']} B at byte {entry.get('offset', '?')}",
-        )
-        for entry in row.attributes.get("corrupt", ())
-    ]
+    damage = []
+    for entry in row.attributes.get("corrupt", ()):
+        src, dst = (host[entry[end]] if entry[end] >= 0 else ANYBODY for end in ("src", "dst"))
+        place = f" at byte {entry['offset']}" if "offset" in entry else ""
+        which = f"message {entry['message']}" if "message" in entry else "a message"
+        damage.append(((src, dst), f"{which} of {entry['size']} B{place}"))
+    return damage
 
 
 def lost(run: Run) -> list[Finding]:

@@ -36,6 +36,11 @@ class LeftOut:
     text: str
     why: str = "not part of the output"
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether another program printed it, or nothing of it can be read."""
+        return self.why == LeftOut.why
+
 
 @dataclass(frozen=True)
 class Kernel:
@@ -86,6 +91,15 @@ class Cells:
 
 
 @dataclass(frozen=True)
+class Damage:
+    """A size at which a program found payloads that arrived changed, or wrong results."""
+
+    size: int
+    src: int = EVERYBODY  # sender; EVERYBODY: several ranks contribute to the result
+    dst: int = EVERYBODY  # receiver; EVERYBODY: the program does not say which rank has it
+
+
+@dataclass(frozen=True)
 class Body:
     """All cells that one program measured with the same settings: they become one row of a run."""
 
@@ -97,6 +111,8 @@ class Body:
     pattern: str = "all-pairs"
     facts: Mapping[str, Any] = field(default_factory=dict)  # more attributes of the row
     is_listed: bool = False  # whether the plan is known from its cells only: nothing else states which pairs it has
+    checked: bool = False  # whether the program checked payloads
+    damage: tuple[Damage, ...] = ()  # what it found
 
     @property
     def row_key(self) -> tuple[Any, ...]:

@@ -10,22 +10,26 @@ import re
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from pathlib import Path
 from typing import BinaryIO
 
 from fablint.errors import UsageError
+from fablint.model.names import plural
 from fablint.store.importing import (
     clusterkit,
     hp2p,
     imb,
     linktest_cells,
     mpigraph,
+    nccl_json,
     nccl_tests,
     net_sanitizer_cells,
     osu_cells,
     pairs_csv,
 )
 from fablint.store.importing.cells import Imported
+from fablint.store.importing.launcher_text import LABELS, has_figures, is_noise
 
 HEAD = 1 << 20  # bytes; a file whose format is not recognised in them is not read any further
 LARGEST = 2 << 30  # bytes of a file; its figures take several times as much memory
@@ -56,6 +60,7 @@ FORMATS = (
     Format("ClusterKit", _has_mark(clusterkit.TEXT_MARK), clusterkit.read_clusterkit_text),
     Format("ClusterKit's JSON", _has_mark(clusterkit.JSON_MARK), clusterkit.read_clusterkit_json),
     Format("nccl-tests", _has_mark(nccl_tests.MARK), nccl_tests.read_nccl_tests),
+    Format("nccl-tests' JSON", _has_mark(nccl_json.MARK), nccl_json.read_nccl_json),
     Format("CSV", _has_mark(pairs_csv.MARK), pairs_csv.read_csv),
     Format(
         "LinkTest's SION file", lambda head, _: head.startswith(linktest_cells.SION), linktest_cells.read_sion, True
@@ -87,26 +92,49 @@ def _read(file: BinaryIO, hosts: Sequence[str]) -> Imported:
     status = os.fstat(file.fileno())
     head = file.read(HEAD)
     length = status.st_size if stat.S_ISREG(status.st_mode) else len(head)
-    form = recognise(head, length)
+    form, labels = recognise(head, length)
     if length > LARGEST:
         raise UsageError(f"{length >> 20} MiB exceed the largest file that is read ({LARGEST >> 20} MiB)", "split it")
     data = head + file.read(LARGEST + 1 - len(head)) if len(head) == HEAD else head
-    imported = form.read(data, hosts)
-    why = "; ".join(filter(None, [imported.missing, "" if form.binary else _unreadable(imported, data)]))
-    return replace(imported, missing=why)
+    imported = form.read(_without(labels, data), hosts)
+    if form.binary:
+        return imported
+    return _without_noise(imported, sum(1 for line in data.split(b"\n") if line.strip()))
 
 
-def _unreadable(imported: Imported, data: bytes) -> str:
-    """Number of unreadable lines as a message, if they make the file incomplete: most lines, or a line of a missing
-    pair.
+def _without(labels: Sequence[re.Pattern[bytes]], data: bytes) -> bytes:
+    for label in labels:
+        data = label.sub(b"", data)
+    return data
+
+
+def _without_noise(imported: Imported, lines: int) -> Imported:
+    """Leave out what launchers and libraries print; figures that cannot be read make the file incomplete.
+
+    These are rows of numbers that are part of no table, lines that name no pair, and lines without a usable figure if
+    most of the `lines` are.
     """
-    unreadable = len({line.line for line in imported.left_out if line.line})
-    lines = sum(1 for line in data.split(b"\n") if line.strip())
-    return f"{unreadable:,} of {lines:,} lines cannot be read" if 2 * unreadable > lines or imported.pairless else ""
+    kept = [line for line in imported.left_out if not (line.is_foreign and is_noise(line.text))]
+    rows = sum(line.is_foreign and has_figures(line.text) for line in kept)
+    useless = len({line.line for line in kept if line.line and not line.is_foreign})
+    most = 2 * useless > lines - sum(line.is_foreign for line in imported.left_out)
+    reasons = (
+        imported.missing,
+        f"{plural(rows, 'row')} of figures cannot be read" if rows else "",
+        f"{useless:,} of {lines:,} lines cannot be read" if most or imported.pairless else "",
+    )
+    return replace(imported, left_out=tuple(kept), missing="; ".join(filter(None, reasons)))
 
 
-def recognise(head: bytes, length: int) -> Format:
-    """Format of a file, by its first bytes and its length.
+def recognise(head: bytes, length: int) -> tuple[Format, Sequence[re.Pattern[bytes]]]:
+    """Return the format of a file, and the labels of launchers without which it has this format.
+
+    Parameters
+    ----------
+    head
+        First bytes of the file.
+    length
+        Its length in bytes.
 
     Raises
     ------
@@ -116,15 +144,18 @@ def recognise(head: bytes, length: int) -> Format:
     if not head.strip():
         raise UsageError("the file is empty" if not head else "the file is blank", "give the output of a benchmark")
     binary = b"\0" in head
-    fits = [form for form in FORMATS if form.binary == binary and form.recognise(head, length)]
-    if not fits:
-        problem = "a binary file of unknown format" if binary else "not the output of a known benchmark"
-        hint = (
-            "supported binary files: SION files of LinkTest 1.2, .bin files of HP2P"
-            if binary
-            else f"supported: output of {KNOWN}"
-        )
-        raise UsageError(problem, hint)
-    if len(fits) > 1:
-        raise UsageError(f"output of {' and of '.join(form.name for form in fits)} in one file", "split it")
-    return fits[0]
+    present = [] if binary else [label for label in LABELS if label.search(head)]
+    for labels in ((), *((label,) for label in present), *permutations(present, 2)):
+        plain = _without(labels, head)
+        fits = [form for form in FORMATS if form.binary == binary and form.recognise(plain, length)]
+        if len(fits) > 1:
+            raise UsageError(f"output of {' and of '.join(form.name for form in fits)} in one file", "split it")
+        if fits:
+            return fits[0], labels
+    problem = "a binary file of unknown format" if binary else "not the output of a known benchmark"
+    hint = (
+        "supported binary files: SION files of LinkTest 1.2, .bin files of HP2P"
+        if binary
+        else f"supported: output of {KNOWN}"
+    )
+    raise UsageError(problem, hint)

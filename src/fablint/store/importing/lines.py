@@ -11,9 +11,6 @@ NUMBER = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?(?:nan
 PLAIN = r"[0-9]{1,18}(?:\.[0-9]{1,18})?"  # always finite
 INTEGER = r"[0-9]{1,18}"  # at most 63 bits, and few enough digits for Python to convert
 
-# Prefixes of launchers: `[1,0]<stdout>:` (Open MPI --tag-output), `0: ` (srun -l).
-_LABEL = re.compile(r"^(?:\[[0-9]+,[0-9]+\]<std(?:out|err)>: ?| *[0-9]+: (?=[#0-9 ]))")
-
 
 @dataclass(frozen=True)
 class Foreign:
@@ -24,9 +21,9 @@ class Foreign:
 
 
 def numbered(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines with their numbers, from 1, without line ends and without the prefix of a launcher."""
+    """Yield lines with their numbers, from 1, without line ends."""
     for number, line in enumerate(text.split("\n"), 1):
-        yield number, _LABEL.sub("", line.removesuffix("\r"))
+        yield number, line.removesuffix("\r")
 
 
 def figure(word: str) -> float | None:
@@ -50,9 +47,8 @@ def text_of(data: bytes) -> str:
 
 
 def marked(pattern: bytes) -> re.Pattern[bytes]:
-    """Pattern of a line that begins with `pattern`, with or without the prefix of a launcher, in the head of a file."""
-    label = rb"(?:\[[0-9]+,[0-9]+\]<std(?:out|err)>: ?| *[0-9]+: )?"
-    return re.compile(rb"(?m)^" + label + rb"(?:" + pattern + rb")")
+    """Pattern of a line that begins with `pattern`, in the head of a file."""
+    return re.compile(rb"(?m)^(?:" + pattern + rb")")
 
 
 def figures(words: Sequence[str]) -> list[float] | None:

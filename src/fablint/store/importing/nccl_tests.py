@@ -1,15 +1,21 @@
-"""Output of nccl-tests and rccl-tests -> numbers. All ranks take part in every figure, so that none is of one pair."""
+"""Output of nccl-tests and rccl-tests -> numbers. All ranks take part in every figure, so that none is of one pair.
+
+The columns are read by their heading: releases and options (`-S`, `-I`, `-C`) differ in them. The printed forms are
+those of the sources, 2.0 (2017) to 2.19.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from fablint.errors import UsageError
 from fablint.model.registry import KERNELS
 from fablint.store.importing.cells import (
     Body,
+    Damage,
     Imported,
     Kernel,
     LeftOut,
@@ -24,37 +30,63 @@ from fablint.store.importing.lines import INTEGER, Foreign, figure, marked, numb
 
 MARK = marked(rb"# nThread [0-9]+ nGpus [0-9]+ minBytes |# +size +count +type .*algbw +busbw")
 
-_DEVICE = re.compile(rf"# +Rank +({INTEGER}) +(?:Group +[0-9]+ +)?(?:Pid +[0-9]+ +)?on +(\S+) device +(\S+)")
-_NAME = re.compile(r"# (?:Collective test starting: |Running |)(\w+)_perf\b")
-_HEADER = re.compile(r"# +size +count +type +(?:redop +)?(?:root +)?time +algbw +busbw .*")
-_BANDWIDTH = re.compile(r"# Avg bus bandwidth")
+_DEVICE = re.compile(rf"# +Rank +({INTEGER}) +(?:Group +({INTEGER}) +)?(?:Pid +[0-9]+ +)?on +(\S+) device +(\S+)")
+_NAMED = re.compile(r"# (?:Collective test starting: |Running |)(\w+)_perf\b")
+_PROGRAM = re.compile(r"(?:^|[\s/])(\w+)_perf(?:\s|$)")  # of a command line
+_HEADING = re.compile(r"# +(size +count +type .*)")
+_WRONG = re.compile(r"# Out of bounds values *: *([0-9]+) (OK|FAILED)")
+_END = re.compile(r"# Avg bus bandwidth")
+_FIRST = ("size", "count", "type", "redop", "root")
+_MAY_BE_BLANK = ("redop", "root")  # some releases print nothing below these
+_HALF = ("time", "algbw", "busbw", "copybw", "#wrong", "error", "i_min", "i_max", "i_p99", "i_cv%")
+_COLUMNS = {*_FIRST, *_HALF, "timestamp"}
 _KERNELS = {
     kernel.nccl_test: Kernel(kernel.name, kernel.quantity, kernel.payload)
     for kernel in KERNELS.values()
     if kernel.nccl_test
 }
 _OTHER = Kernel("collective", "latency", "both")  # reduce, sendrecv, ..., or not stated
+_CLOSE = 0.03  # bandwidths have three digits or more
+
+
+@dataclass(frozen=True)
+class NcclFigures:
+    """Figures of a size, out of place or in place; None where the program prints none."""
+
+    time_us: float | None = None
+    algbw: float | None = None
+    busbw: float | None = None
+    wrong: float | None = None  # number of wrong values
 
 
 @dataclass(frozen=True)
 class NcclRow:
-    """One size: us out of place and in place, None where the program skipped it."""
+    """One size. `redop` and `root` as printed; '' where they are not."""
 
     line: int
     size: int
-    out_of_place: float | None
-    in_place: float | None
+    redop: str
+    root: str
+    halves: tuple[NcclFigures, NcclFigures]  # out of place, in place
 
 
 @dataclass
 class NcclText:
-    """Printed text. `test` is `all_reduce` and so on; releases before 2.13 do not print it."""
+    """Printed text. `test` is `all_reduce` and so on; releases before 2.17 do not print it."""
 
     test: str = ""
-    hosts: dict[int, tuple[str, str]] = field(default_factory=dict)  # host and device of each rank
+    hosts: dict[tuple[int, int], tuple[str, str]] = field(default_factory=dict)  # (group, rank): host, device
+    columns: tuple[str, ...] = ()
     rows: list[NcclRow] = field(default_factory=list)
-    ended: bool = False
+    wrong: int | None = None  # values out of bounds; None: not stated
+    tables: int = 0
+    ended: int = 0
     foreign: list[Foreign] = field(default_factory=list)
+
+    @property
+    def groups(self) -> int:
+        """Number of groups of ranks, each with a communicator of its own."""
+        return len({group for group, _ in self.hosts}) or 1
 
 
 def parse_nccl_tests(text: str) -> NcclText:
@@ -63,73 +95,159 @@ def parse_nccl_tests(text: str) -> NcclText:
     Raises
     ------
     UsageError
-        The text has no table of nccl-tests.
+        The text has no table of nccl-tests, one with a column that is not known, or tables of several programs.
     """
-    parsed, table = NcclText(), False
+    parsed, named, started = NcclText(), Counter[str](), Counter[str]()
     cut, last = not text.endswith("\n"), text.count("\n") + 1
     for number, line in numbered(text):
         line = line.rstrip()
-        if device := _DEVICE.match(line):
-            parsed.hosts[int(device[1])] = (device[2], device[3])
-        elif line.startswith("#"):
-            table = table or bool(_HEADER.match(line))
-            parsed.ended = parsed.ended or bool(_BANDWIDTH.match(line))
-            if name := _NAME.match(line):
-                parsed.test = name[1]
-        elif line and ((cut and number == last) or not (table and _row(parsed, number, line))):
+        if line.startswith("#"):
+            named.update(_heading(parsed, number, line))
+        elif line and ((cut and number == last) or not _row(parsed, number, line)):
             parsed.foreign.append(Foreign(number, line))
-    if not table:
+            started.update(_PROGRAM.findall(line))
+    if not parsed.tables:
         raise UsageError("the text has no table of nccl-tests", "give the complete output of the program")
+    tests = named or started
+    if len(named) > 1 or (parsed.tables > 1 and len(tests) > 1):
+        raise UsageError(
+            f"output of {len(tests)} programs: {', '.join(sorted(tests))}", "give each in a file of its own"
+        )
+    parsed.test = next(iter(tests)) if len(tests) == 1 else _test_of(parsed)
     return parsed
 
 
+def _heading(parsed: NcclText, number: int, line: str) -> Iterator[str]:
+    """Read a line that begins with #; yield the name of a program in it."""
+    if device := _DEVICE.match(line):
+        parsed.hosts[int(device[2] or 0), int(device[1])] = (device[3], device[4])
+    elif heading := _HEADING.match(line):
+        columns = tuple(heading[1].split())
+        unknown = [name for name in columns if name not in _COLUMNS]
+        if unknown or columns[:3] != _FIRST[:3] or not 1 <= columns.count("time") <= 2:
+            name = next(iter(unknown), "time")
+            problem = f"the column '{name}' is not known" if unknown else f"{columns.count('time')} columns 'time'"
+            raise UsageError(f"line {number}: {problem}", "run the program without the option that prints it")
+        if parsed.columns not in ((), columns):
+            raise UsageError(f"line {number}: a table with other columns than before", "give each run in its own file")
+        parsed.columns = columns
+        parsed.tables += 1
+    elif wrong := _WRONG.match(line):
+        parsed.wrong = (parsed.wrong or 0) + int(wrong[1])
+    elif _END.match(line):
+        parsed.ended += 1
+    elif name := _NAMED.match(line):
+        yield name[1]
+
+
 def _row(parsed: NcclText, number: int, line: str) -> bool:
-    """`size count type [redop [root]]` and then two times `time algbw busbw errors`."""
-    words = line.split()
-    if len(words) < 7 or not all(re.fullmatch(INTEGER, word) for word in words[:2]):
+    """Read a line of figures by the columns of the heading; return whether it is one."""
+    words, columns = line.split(), parsed.columns
+    if "timestamp" in columns:
+        words = [*words[:-2], " ".join(words[-2:])]
+    for blank in reversed(_MAY_BE_BLANK):
+        if len(words) < len(columns):
+            columns = tuple(name for name in columns if name != blank)
+    if not columns or len(words) != len(columns) or not all(re.fullmatch(INTEGER, word) for word in words[:2]):
         return False
-    halves = words[-8:] if len(words) >= 11 else words[-4:]
-    first, second = halves[:4], halves[4:]
-    good = all(figure(word) is not None for word in first[:3])
-    if not good or re.fullmatch(r"[\d.]+", words[2]):
+    middle = columns.index("time")
+    second = columns.index("time", middle + 1) if columns.count("time") == 2 else len(columns)
+    parts = (slice(middle, second), slice(second, len(columns)))
+    halves = tuple(_figures(dict(zip(columns[part], words[part], strict=True))) for part in parts)
+    if halves[0].time_us is None and halves[1].time_us is None:
         return False
-    again = figure(second[0]) if second and figure(second[1]) is not None else None
-    parsed.rows.append(NcclRow(number, int(words[0]), figure(first[0]), again))
+    first = dict(zip(columns[:middle], words[:middle], strict=True))
+    size = int(words[0])
+    parsed.rows.append(NcclRow(number, size, first.get("redop", ""), first.get("root", ""), (halves[0], halves[1])))
     return True
+
+
+def _figures(words: Mapping[str, str]) -> NcclFigures:
+    """Figures of a half of a line. The column `error` of releases before 2.11 is the largest rounding difference."""
+    return NcclFigures(*(figure(words.get(name, "-")) for name in ("time", "algbw", "busbw", "#wrong")))
+
+
+def _test_of(parsed: NcclText) -> str:
+    """Return the collective by what the table prints: bus over algorithm bandwidth, reduction and root; '' if unclear.
+
+    The ratios are those of the sources: 2 (n - 1) / n of all_reduce, (n - 1) / n of all_gather, reduce_scatter and
+    alltoall, 1 of broadcast. In place, results of alltoall are not checked.
+    """
+    ranks = len(parsed.hosts) // parsed.groups
+    figures = [half for row in parsed.rows for half in row.halves if half.algbw and half.busbw]
+    if ranks < 2 or not figures:
+        return ""
+    ratio = sorted((half.busbw or 0) / (half.algbw or 1) for half in figures)[len(figures) // 2]
+    part = (ranks - 1) / ranks
+    row = parsed.rows[0]
+    is_reduction, has_root = row.redop not in ("", "none"), row.root not in ("", "-1")
+    unchecked = row.halves[0].wrong is not None and row.halves[1].wrong is None
+    expected = {
+        "all_reduce": (2 * part, is_reduction and not has_root),
+        "reduce_scatter": (part, is_reduction and not has_root),
+        "all_gather": (part, not is_reduction and not has_root and not unchecked),
+        "alltoall": (part, not is_reduction and not has_root and unchecked),
+        "broadcast": (1.0, not is_reduction and has_root),
+    }
+    return next((test for test, (value, fits) in expected.items() if fits and abs(ratio / value - 1) < _CLOSE), "")
 
 
 def read_nccl_tests(data: bytes, hosts: Sequence[str]) -> Imported:
     """Import the table as two rows of the whole fabric: out of place and in place."""
-    parsed = parse_nccl_tests(text_of(data))
+    return imported_of(parse_nccl_tests(text_of(data)), hosts)
+
+
+def imported_of(parsed: NcclText, hosts: Sequence[str]) -> Imported:
+    """Return the contents of the table as two rows of the whole fabric.
+
+    Raises
+    ------
+    UsageError
+        `hosts` is given, and the text names its hosts.
+    """
     rank_names = _rank_names(parsed, hosts)
     kernel = _KERNELS.get(parsed.test, _OTHER)
-    share = len(rank_names) if kernel.name in KERNELS and KERNELS[kernel.name].is_of_parts else 1
-    facts = {"transport": "nccl", "memory": "device", "variant": parsed.test or "unknown"}
+    is_of_parts = kernel.name in KERNELS and KERNELS[kernel.name].is_of_parts
+    share = len(rank_names) // parsed.groups if is_of_parts else 1
+    groups = f" in {parsed.groups} groups" if parsed.groups > 1 else ""
+    facts = {"transport": "nccl", "memory": "device", "variant": f"{parsed.test or 'unknown'}{groups}"}
     bodies: list[Body] = []
-    for name, times in (
-        (kernel.name, [(row, row.out_of_place) for row in parsed.rows]),
-        (f"{kernel.name}-in-place", [(row, row.in_place) for row in parsed.rows]),
-    ):
-        usable = [(row, us * 1e-6) for row, us in times if us is not None and measurable(us * 1e-6)]
-        entries = [(row.size // share, {"mean": seconds}) for row, seconds in usable]
-        in_place = name != kernel.name
-        bodies += [world_body(name, kernel, entries, in_place=in_place, **facts)] if entries else []
+    for place, name in enumerate((kernel.name, f"{kernel.name}-in-place")):
+        halves = [(row, row.halves[place]) for row in parsed.rows]
+        times = [(row, half.time_us * 1e-6) for row, half in halves if half.time_us is not None]
+        entries = [(row.size // share, {"mean": time}) for row, time in times if measurable(time)]
+        if entries:
+            body = world_body(name, kernel, entries, in_place=bool(place), **facts)
+            damage = tuple(Damage(row.size // share) for row, half in halves if half.wrong)
+            bodies.append(replace(body, checked=any(half.wrong is not None for _, half in halves), damage=damage))
+    if parsed.wrong and bodies and not any(body.damage for body in bodies):  # at a size that is not stated
+        bodies[0] = replace(bodies[0], checked=True, damage=(Damage(parsed.rows[0].size // share),))
     return Imported(
         tool="nccl-tests",
         rank_names=rank_names,
         bodies=tuple(bodies),
         left_out=(*left_out(parsed.foreign), *_unknown(parsed)),
-        missing="" if parsed.ended else "its end is missing",
+        missing="" if parsed.ended >= parsed.tables else "its end is missing",
     )
 
 
+def _are_named(parsed: NcclText) -> bool:
+    """Return whether the text names each rank of each group."""
+    groups = {group for group, _ in parsed.hosts}
+    ranks = [sorted(rank for group, rank in parsed.hosts if group == each) for each in groups]
+    return bool(ranks) and all(numbers == list(range(len(numbers))) for numbers in ranks)
+
+
 def _unknown(parsed: NcclText) -> tuple[LeftOut, ...]:
-    is_complete = bool(parsed.hosts) and sorted(parsed.hosts) == list(range(len(parsed.hosts)))
-    return () if is_complete else (LeftOut(0, "# Using devices", "it does not name all ranks and their hosts"),)
+    return () if _are_named(parsed) else (LeftOut(0, "# Using devices", "it does not name all ranks and their hosts"),)
 
 
 def _rank_names(parsed: NcclText, hosts: Sequence[str]) -> tuple[RankName, ...]:
-    if not parsed.hosts or sorted(parsed.hosts) != list(range(len(parsed.hosts))):
+    if not _are_named(parsed):
         return ranks_named(max(2, len(hosts)), hosts)
     refuse_hosts(hosts)
-    return tuple(RankName(host, f"{rank}/{device}") for rank, (host, device) in sorted(parsed.hosts.items()))
+    label = "{0}.{1}/{2}" if parsed.groups > 1 else "{1}/{2}"
+    return tuple(
+        RankName(host, label.format(group, rank, device))
+        for (group, rank), (host, device) in sorted(parsed.hosts.items())
+    )

@@ -1,7 +1,8 @@
-"""Text of the OSU micro-benchmarks, release 4 to 7, and of fablint's own tables in their format -> numbers.
+"""Text of the OSU micro-benchmarks, release 2 to 7, and of fablint's own tables in their format -> numbers.
 
-Releases differ in their headers: 4 and 5 have no line for the datatype and other column names, 7.1 prints the title
-twice and the column names before the datatype. Lines of other programs may stand anywhere between.
+Releases differ in their headers: 2 to 5 have no line for the datatype and other column names, 7.1 prints the title
+twice and the column names before the datatype. Lines of other programs may stand anywhere between. What a script
+prints before a table, its command line or a heading, distinguishes tables of one program.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _TITLE = re.compile(r"# ((?:OSU MPI|OSU |fablint [a-z]).*?)(?: +\(?(?:v|Version 
 _FACT = re.compile(r"# ([A-Z][A-Za-z ]*[a-z]): (.+?)\.? *$")
 _PAIRS = re.compile(r"# \[ pairs: ([0-9]+) \](?: \[ window size: (\w+) \])?")
 _NAMES = (
-    r"Size|(?:Avg |Min |Max )?Latency ?\(us\)|Reverse (?:Lat\(us\)|BW\(MB/s\))|Bandwidth \(MB/s\)|MB/s|Messages/s"
+    r"Size|(?:Avg |Min |Max )?Latency ?\(us\)|Reverse (?:Lat\(us\)|BW\(MB/s\))|(?:Bi-)?Bandwidth \(MB/s\)|MB/s"
+    r"|Messages/s"
     r"|Validation|Iterations|P[0-9.]+ Tail (?:Lat\(us\)|BW\(MB/s\))|(?:Alg|Bus) BW\(MB/s\)|Overall\(us\)|Compute\(us\)"
     r"|Pure Comm\.\(us\)|(?:Coll\. Init|MPI_Test|MPI_Wait)\(us\)|Overlap\(%\)|Transmit Size"
 )
@@ -29,6 +31,13 @@ _SECTIONS = {"# Uni-directional Bandwidth (MB/sec)": "MB/s", "# Message Rate Pro
 _VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}
 _WORD = rf"(?:{NUMBER}|-|pass(?:ed)?|fail(?:ed)?)"
 _ROW = re.compile(rf" *{_WORD}(?: +{_WORD})* *$", re.IGNORECASE)
+_PLACES = re.compile(r"# Send Buffer on (\w+) .*and Receive Buffer on (\w+) ")
+_CAPTION = re.compile(r"[-=*#]{3,} *(?P<text>\S.*?\S) *[-=*#]{3,}$")
+_COMMAND = re.compile(r"(?:[$+#>] ?)?(?P<text>(?:.*[\s/])?osu_\w+(?:\s.*)?)$")
+_ABORTED = re.compile(
+    r"DATA VALIDATION ERROR|MPI_ABORT was invoked|BAD TERMINATION|DUE TO TIME LIMIT|process(?:es)? returned$"
+    r"|^srun: error: .*(?:Killed|Exited|Segmentation|Aborted)"
+)
 _INIT = re.compile(rf"nprocs: ({INTEGER}), min: ({NUMBER}) ms, max: ({NUMBER}) ms, avg: ({NUMBER}) ms *$")
 
 
@@ -55,6 +64,7 @@ class OsuTable:
     comments: tuple[str, ...] = ()
     windows: tuple[int, ...] = ()
     launch: int | None = None  # index of the line of hosts above it
+    caption: str = ""  # command line or heading of a script above it
 
     def column(self, name: str) -> tuple[float | None, ...]:
         """Figures of a column, one per row."""
@@ -78,6 +88,7 @@ class OsuText:
     foreign: tuple[Foreign, ...]
     truncated: bool
     launches: tuple[Launch, ...] = ()
+    aborted: int = 0  # line on which a program or its launcher reports that it was aborted; 0: none
 
 
 def parse_osu(text: str) -> OsuText:
@@ -98,7 +109,11 @@ def parse_osu(text: str) -> OsuText:
     if cut is not None:
         reader.foreign.append(cut)
     return OsuText(
-        tables, tuple(sorted(reader.foreign, key=lambda line: line.line)), cut is not None, tuple(reader.launches)
+        tables,
+        tuple(sorted(reader.foreign, key=lambda line: line.line)),
+        cut is not None,
+        tuple(reader.launches),
+        reader.aborted,
     )
 
 
@@ -135,10 +150,11 @@ class _Open:
     comments: list[str] = field(default_factory=list)
     windows: tuple[int, ...] = ()
     launch: int | None = None
+    caption: str = ""
 
     def next(self, line: int, facts: Mapping[str, str]) -> _Open:
         """Open another table of the same program, which differs in these facts."""
-        return _Open(self.title, self.version, line, {**self.facts, **facts}, launch=self.launch)
+        return _Open(self.title, self.version, line, {**self.facts, **facts}, launch=self.launch, caption=self.caption)
 
 
 class _Reader:
@@ -151,6 +167,8 @@ class _Reader:
         self.open: _Open | None = None
         self.facts: dict[str, str] = {}  # seen before the title that they belong to
         self.section = "MB/s"  # quantity of the next matrix of -V
+        self.caption = ""  # of the next title
+        self.aborted = 0
 
     def take(self, number: int, line: str) -> None:
         if not line:
@@ -160,7 +178,12 @@ class _Reader:
             self.launches.append(Launch(number, (hosts[1], hosts[2])))
             return
         understood = self._heading(number, line) if line.startswith("#") else self._figures(number, line)
-        if not understood:
+        if not understood and _ABORTED.search(line):
+            self.aborted = self.aborted or number
+            self.foreign.append(Foreign(number, line))
+        elif not understood and (caption := _CAPTION.match(line) or _COMMAND.match(line)):
+            self.caption = caption["text"]
+        elif not understood:
             self.foreign.append(Foreign(number, line))
 
     def finished(self) -> tuple[OsuTable, ...]:
@@ -188,6 +211,7 @@ class _Reader:
                     comments,
                     table.windows,
                     table.launch,
+                    table.caption,
                 )
             )
         self.open = None
@@ -197,6 +221,8 @@ class _Reader:
             self._begin(number, title[1], title[2] or "")
         elif line in _SECTIONS:
             self.section = _SECTIONS[line]
+        elif places := _PLACES.match(line):
+            self._facts()["buffers"] = f"{places[1]} {places[2]}"
         elif pairs := _PAIRS.match(line):
             self._facts().update({"pairs": pairs[1], **({"window size": pairs[2]} if pairs[2] else {})})
         elif _HEADER.match(line):
@@ -218,8 +244,8 @@ class _Reader:
         if again and self.open is not None and not self.open.columns and not self.open.rows:
             return  # 7.1 prints its title twice
         self._close()
-        self.open = _Open(title, version, number, self.facts, launch=self._launch())
-        self.facts = {}
+        self.open = _Open(title, version, number, self.facts, launch=self._launch(), caption=self.caption)
+        self.facts, self.caption = {}, ""
         self.section = "MB/s"
 
     def _current(self, number: int) -> _Open:

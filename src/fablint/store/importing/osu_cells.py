@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import and_
 from typing import Any
 
 import numpy as np
 
 from fablint.model.figures.percentiles import STATISTICS_AT, Statistic
+from fablint.model.names import plural
 from fablint.model.registry import KERNELS, SYNCS, WINS, KernelInfo, directions_counted
 from fablint.store.importing.cells import (
     BANDWIDTH,
     LATENCY,
     Body,
     Cells,
+    Damage,
     Imported,
     Kernel,
     LeftOut,
@@ -65,9 +70,11 @@ _TESTS: Mapping[str, _Test] = {
 _WIN = {osu: name for name, osu in WINS.items()}
 _SYNC = {osu: name for name, osu in SYNCS.items()}
 _LATENCIES = ("Latency (us)", "Latency(us)", "Avg Latency(us)", "Avg Latency (us)")
-_RATES = ("Bandwidth (MB/s)", "MB/s")
+_RATES = ("Bandwidth (MB/s)", "Bi-Bandwidth (MB/s)", "MB/s")
 _LATENCY_TAIL, _RATE_TAIL = re.compile(r"P([0-9.]+) Tail Lat"), re.compile(r"P([0-9.]+) Tail BW")
 _OF_TIME = "percentiles are those of the time"  # in a comment of fablint's own tables
+_LETTERS = re.compile(r"\s([DHM]) ([DHM])\s*$")  # arguments of a command line
+_BUFFERS = {"D": "DEVICE", "H": "HOST", "M": "MANAGED"}
 _US, _MB = 1e-6, 1e6
 _HALF = 0.005  # of the last of two decimals
 
@@ -125,6 +132,8 @@ class _Gathered:
     launches: list[int] = field(default_factory=list)
     entries: list[tuple[int, int, int, int]] = field(default_factory=list)  # src, dst, launch, size
     seconds: list[Mapping[Statistic, float]] = field(default_factory=list)
+    checked: bool = False
+    damage: list[Damage] = field(default_factory=list)
 
 
 class _Reader:
@@ -134,6 +143,7 @@ class _Reader:
         self.parsed, self.hosts = parsed, hosts
         self.skipped: list[LeftOut] = []
         self.gathered: dict[str, _Gathered] = {}
+        self.captions = _captions(parsed.tables)
         self.world: list[Body] = []
         self.rank_names: dict[RankName, int] = {}
         full = {table.launch for table in parsed.tables if table.rows}
@@ -149,7 +159,9 @@ class _Reader:
         """Number of ranks in the tables; the number of hosts given by the user if a table does not state it."""
         most = 2 * max((_pairs(table) or 1 for table in self.parsed.tables), default=1)
         tests = [(_test(table)[0], table) for table in self.parsed.tables]
-        open_ended = any(test and (test.collective or (test.many and _pairs(table) is None)) for test, table in tests)
+        open_ended = any(
+            test is None or test.collective or (test.many and _pairs(table) is None) for test, table in tests
+        )
         return max(most, len(self.hosts)) if open_ended else most
 
     def _rank_index(self, rank_name: RankName) -> int:
@@ -160,6 +172,8 @@ class _Reader:
             empty, launches = self.empty, self.parsed.launches
             first = launches[empty[0]].line
             return f"{len(empty)} of {len(launches)} pairs have no figures, the first is on line {first}"
+        if self.parsed.aborted:
+            return f"a program was aborted (line {self.parsed.aborted})"
         return "the last line is cut off" if self.parsed.truncated else ""
 
     def take(self, table: OsuTable) -> None:
@@ -168,7 +182,7 @@ class _Reader:
             self.skipped.append(LeftOut(table.line, table.title or "a table without a title", reason))
             return
         assert test is not None
-        facts = _facts(table) | ({"memory": memory} if memory else {})
+        facts = _facts(table, self.captions) | ({"memory": memory} if memory else {})
         for at in range(max(1, len(table.windows))):
             own = facts | ({"window": table.windows[at]} if table.windows else {})
             figures = [(row, _seconds(table, test, row, at)) for row in table.rows]
@@ -179,9 +193,20 @@ class _Reader:
             pairs = self._pairs_together(table, test)
             if test.collective or pairs > 1:
                 together = own if test.collective else own | {"pairs": pairs}
-                self.world += [world_body(test.kernel.name, test.kernel, usable, **together)] if usable else []
+                self.world += [self._world_body(table, test, usable, together)] if usable else []
             else:
                 self._gather(table, test, own, usable)
+
+    def _world_body(
+        self,
+        table: OsuTable,
+        test: _Test,
+        usable: Sequence[tuple[int, dict[Statistic, float]]],
+        facts: Mapping[str, Any],
+    ) -> Body:
+        body = world_body(test.kernel.name, test.kernel, usable, **facts)
+        damage = tuple(Damage(row.size or 0) for row in table.rows if row.valid is False)
+        return replace(body, checked=any(row.valid is not None for row in table.rows), damage=damage)
 
     def _pairs_together(self, table: OsuTable, test: _Test) -> int:
         """Number of pairs of which the table has one figure."""
@@ -192,13 +217,15 @@ class _Reader:
         if not table.rows:
             return "no figures"
         if test is None:
-            return "not a test of messages"
+            return "not a supported test of messages"
         names = _LATENCIES if test.kernel.quantity == "latency" else _RATES
         if not table.windows and table.columns[0] not in names:
             return f"the column '{table.columns[0]}' is not the title's: fan-in and fan-out print MB/s under it"
         unknown = test.collective or (test.many and _pairs(table) is None)
         if unknown and table.launch is None and not self.hosts:
-            return "the number of ranks is not stated: name their hosts with --hosts"
+            wrong = sum(row.valid is False for row in table.rows)
+            damage = f"payloads of {plural(wrong, 'size')} are damaged; " if wrong else ""
+            return f"{damage}the number of ranks is not stated: name their hosts with --hosts"
         if any(row.size is None for row in table.rows) and test.kernel.name != "barrier":
             return "it has no sizes"
         return ""
@@ -220,6 +247,10 @@ class _Reader:
             ends = self._rank_index(first), self._rank_index(second)
         if launch not in gathered.launches:
             gathered.launches.append(launch)
+        gathered.checked |= any(row.valid is not None for row in table.rows)
+        for row in table.rows:
+            if row.valid is False:
+                gathered.damage += [Damage(row.size or 0, src, dst) for src, dst in _directions(ends, test.kernel)]
         gathered.entries += [(*ends, launch, size) for size, _ in figures]
         gathered.seconds += [seconds for _, seconds in figures]
 
@@ -236,10 +267,41 @@ class _Reader:
         seconds = {name: np.array([times.get(name, np.nan) for times in gathered.seconds]) for name in names}
         ones = np.ones(len(entries), np.int64)
         cells = Cells(entries[:, 0], entries[:, 1], entries[:, 3], rounds, ones, seconds)
-        pattern = "all-pairs" if self.parsed.launches else "pair"
+        kernel = gathered.test.kernel
         return Body(
-            gathered.test.kernel.name, gathered.test.kernel, cells, [1] * len(order), "serial", pattern, gathered.facts
+            kernel.name,
+            kernel,
+            cells,
+            planned=[1] * len(order),
+            order="serial",
+            pattern="all-pairs" if self.parsed.launches else "pair",
+            facts=gathered.facts,
+            checked=gathered.checked,
+            damage=tuple(gathered.damage),
         )
+
+
+def _directions(ends: tuple[int, int], kernel: Kernel) -> tuple[tuple[int, int], ...]:
+    """Return sender and receiver of the payloads that a pair checks; a round trip does not say which way was wrong."""
+    return (ends,) if kernel.payload == "src" else (ends, ends[::-1])
+
+
+def _captions(tables: Sequence[OsuTable]) -> Mapping[tuple[str, str], str]:
+    """Return, by title and caption, the words of a caption that not all captions of the title have.
+
+    Tables of a program below different command lines or headings are different measurements.
+    """
+    captions: dict[str, dict[str, Counter[str]]] = defaultdict(dict)
+    for table in tables:
+        captions[table.title][table.caption] = Counter(table.caption.split())
+    words: dict[tuple[str, str], str] = {}
+    for title, counts in captions.items():
+        shared = reduce(and_, counts.values())
+        for caption in counts:
+            rest = shared.copy()
+            kept = [word for word in caption.split() if rest.subtract([word]) or rest[word] < 0]
+            words[title, caption] = " ".join(kept)
+    return words
 
 
 def _test(table: OsuTable) -> tuple[_Test | None, str]:
@@ -249,7 +311,14 @@ def _test(table: OsuTable) -> tuple[_Test | None, str]:
         return (_TESTS["latency"] if latency and len(table.columns) == 1 else None), ""
     match = _TITLE.match(table.title)
     memory = {"-CUDA": "cuda", "-ROCM": "hip"}.get(match[1] or "", "") if match else ""
-    return _TESTS.get(_words_of_title(table.title)), memory
+    return _TESTS.get(_words_of_title(table.title)), "" if _buffers(table) == "HOST HOST" else memory
+
+
+def _buffers(table: OsuTable) -> str:
+    """Return where the buffers of sender and receiver were: by the line that says it, else by the command line."""
+    letters = _LETTERS.search(table.caption)
+    stated = " ".join(_BUFFERS[letter] for letter in letters.groups()) if letters else ""
+    return table.facts.get("buffers", stated)
 
 
 def _pairs(table: OsuTable) -> int | None:
@@ -257,11 +326,25 @@ def _pairs(table: OsuTable) -> int | None:
     return min(int(declared), 1 << 20) if declared.isdecimal() and len(declared) < 9 and int(declared) else None
 
 
-def _facts(table: OsuTable) -> dict[str, Any]:
-    """Attributes that tables must share to become one row: releases measure the same test with different methods."""
+def _facts(table: OsuTable, captions: Mapping[tuple[str, str], str]) -> dict[str, Any]:
+    """Attributes that tables must share to become one row: releases measure the same test with different methods.
+
+    Parameters
+    ----------
+    table
+        The table.
+    captions
+        What distinguishes the line of a script above the table, by its title and that line.
+    """
     declared = table.facts
     datatype = declared.get("Datatype", "MPI_CHAR")
-    words = [table.version, datatype if datatype != "MPI_CHAR" else ""]
+    source, _, target = _buffers(table).lower().partition(" ")
+    words = [
+        table.version,
+        datatype if datatype != "MPI_CHAR" else "",
+        f"{source} to {target}" if source != target else "",
+        captions[table.title, table.caption],
+    ]
     facts: dict[str, Any] = {"variant": " ".join(filter(None, words))} if any(words) else {}
     facts |= {"win": _WIN.get(declared["Window creation"], "")} if "Window creation" in declared else {}
     facts |= {"sync": _SYNC.get(declared["Synchronization"], "")} if "Synchronization" in declared else {}

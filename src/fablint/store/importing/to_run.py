@@ -17,7 +17,7 @@ import numpy as np
 from fablint.errors import UsageError
 from fablint.model import Row, Run
 from fablint.model.arrays import Ints
-from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, LeftOut, RankName, needed, times_before
+from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, RankName, needed, times_before
 from fablint.version import __version__
 
 SMALL = 1 << 22  # cells of an array that is allocated even if sparse: 16 MiB a statistic
@@ -72,7 +72,7 @@ def _refuse_different(names: Sequence[str], files: Sequence[Imported]) -> None:
 
 def _first_reason(imported: Imported) -> str:
     """Reason of the first line that was skipped because of its contents."""
-    reasons = [line for line in imported.left_out if line.why != LeftOut.why] or list(imported.left_out)
+    reasons = [line for line in imported.left_out if not line.is_foreign] or list(imported.left_out)
     return (
         f"line {reasons[0].line}, '{reasons[0].text[:60]}': {reasons[0].why}" if reasons else "it has no measured pair"
     )
@@ -85,7 +85,7 @@ def _attributes(names: Sequence[str], files: Sequence[Imported], rank_names: Seq
     lines = [
         {"file": name, "line": line.line, "text": line.text[:200], "why": line.why}
         for name, imported in zip(names, files, strict=True)
-        for line in imported.left_out
+        for line in sorted(imported.left_out, key=lambda line: line.is_foreign)
     ]
     attributes: dict[str, Any] = {
         "format": 1,
@@ -128,7 +128,12 @@ def _placed(body: Body, place: Ints) -> Body:
     cells = body.cells
     dst = np.where(cells.dst == EVERYBODY, EVERYBODY, place[np.maximum(cells.dst, 0)])
     moved = replace(cells, src=place[cells.src], dst=dst)
-    return replace(body, cells=moved)
+    damage = tuple(replace(each, src=_moved(place, each.src), dst=_moved(place, each.dst)) for each in body.damage)
+    return replace(body, cells=moved, damage=damage)
+
+
+def _moved(place: Ints, rank: int) -> int:
+    return EVERYBODY if rank == EVERYBODY else int(place[rank])
 
 
 def _row(name: str, bodies: Sequence[Body], rank_host: Ints) -> Row:
@@ -165,9 +170,17 @@ def _row(name: str, bodies: Sequence[Body], rank_host: Ints) -> Row:
     }
     if layout == "list" and body.pattern == "all-pairs":
         attributes["pattern"] = "rounds"
+    attributes |= _damage(bodies)
     if attributes["state"] != "complete":
         attributes["reason"] = f"{measured} of {expected} cells are in the files"
     return Row(name, attributes, {"size": sizes, **arrays})
+
+
+def _damage(bodies: Sequence[Body]) -> dict[str, Any]:
+    """Attributes of payloads that the program checked."""
+    entries = [{"src": each.src, "dst": each.dst, "size": each.size} for body in bodies for each in body.damage]
+    checked = any(body.checked or body.damage for body in bodies)
+    return ({"validate": True} if checked else {}) | ({"corrupt": entries} if entries else {})
 
 
 def _planned_pairs(body: Body, cells: Cells, rank_host: Ints, announced: int) -> tuple[str, int]:

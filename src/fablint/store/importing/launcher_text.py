@@ -1,0 +1,54 @@
+"""What launchers and libraries add to the output of a program: labels before its lines, and lines of their own.
+
+A label is removed from every line of a file only if the file has a known format without it (`formats.recognise`), so
+that a label which looks like data does no harm.
+"""
+
+from __future__ import annotations
+
+import re
+
+_CLOCK = rb"[0-9]{2}:[0-9]{2}:[0-9]{2}"
+_DATE = rb"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]"
+
+# Labels at the start of a line, those that no data resemble first.
+LABELS = tuple(
+    re.compile(rb"(?m)^" + pattern)
+    for pattern in (
+        # Open MPI, PRRTE: [1,0]<stdout>:  [prterun-n1-42@1,0]<stdout>:  [1,0][n1:42]<stderr>:  Tue Nov  3 ...<stdout>:
+        rb"[^<>\n]{0,200}<std(?:out|err|diag)>: ?",
+        _DATE + _CLOCK + rb"(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?[ \t]",  # kubectl logs --timestamps, ts
+        rb"(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ 0-9][0-9] " + _CLOCK + rb"(?: [0-9]{4})?:? ",  # ts, syslog
+        rb"\[(?:pod|container)/[^\]\n]*\] ",  # kubectl logs --prefix
+        rb"\[[0-9]+\] ?",  # mpiexec -l of Hydra and Intel MPI
+        rb" *[0-9]+: ?",  # srun -l
+        rb"[A-Za-z0-9][\w.-]* [0-9]+: ",  # mpiexec -l of PALS: host, rank
+        rb"[A-Za-z0-9][\w.-]* +\| ",  # docker compose
+        rb"[A-Za-z0-9][\w.-]*: ?",  # pdsh, clush: host
+    )
+)
+
+_NOISE = re.compile(
+    r"\S+:\d+:\d+ \[\d+\] .*\bNCCL (?:INFO|WARN|TRACE|CALL)|(?:NCCL|RCCL) version |rccl-tests: |RCCL library path"
+    r"|(?:HIP|ROCm) version|Hostname +:|Librccl path"
+    r"|\[\d+\.\d+\] \[\S+ *:\d+ *(?::\d+)?\] .*\bUCX +[A-Z]+|libfabric:\d+:|\[\S+:\d+\] |\[\S+:\d+:\d+:\d+\] "
+    r"|=+ +JOB MAP|Data for (?:JOB|node)[ :]| *(?:Mapping policy|Cpu set|Process (?:jobid|OMPI jobid)|PPR|Bound):? "
+    r"|(?:MPI startup|\[\d+\] MPI startup)\(\)|\[(?:mpiexec|proxy)[@:]|impi: |MPID?[A-Z]*_?[A-Z]*: "
+    r"|(?:srun|salloc|sbatch|slurmstepd\S*|mpirun|mpiexec|orterun|prterun|aprun|palsd?|jsrun)(?:\.\w+)?: "
+    r"|(?:Loading|Unloading|Activating|Inactive|Currently Loaded|Due to MODULEPATH|The following have been) "
+    r"|PE \d+: |MPICH |MPI VERSION|CXI |OFI |Warning: |(?:WARNING|INFO|NOTE|DEBUG)\b"
+    r"|[$+#>] ?\S*(?:mpirun|mpiexec|srun|prterun|osu_|IMB|_perf)\b|(?:real|user|sys)\t"
+    r"|[-=*_+~. ]{4,}$"
+)
+_NUMERIC = re.compile(r"[-+]?[0-9][0-9.,:eE+-]*%?")
+
+
+def is_noise(line: str) -> bool:
+    """Return whether a launcher, a library or a shell prints such a line beside the output of any program."""
+    return _NOISE.match(line) is not None
+
+
+def has_figures(line: str) -> bool:
+    """Return whether a line is a row of numbers: of a table, or of what is left of one."""
+    words = line.split()
+    return len(words) > 1 and all(map(_NUMERIC.fullmatch, words))

@@ -1,0 +1,63 @@
+"""JSON of nccl-tests (option `-J` of 2.17 and later) -> numbers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from fablint.errors import UsageError
+from fablint.store.importing.cells import Imported
+from fablint.store.importing.lines import figure, text_of
+from fablint.store.importing.nccl_tests import NcclFigures, NcclRow, NcclText, imported_of
+
+MARK = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{[\s\S]*"nccl_version"\s*:')
+
+
+def parse_nccl_json(text: str) -> NcclText:
+    """Read the file that `-J` writes.
+
+    Raises
+    ------
+    UsageError
+        The text is not JSON, or does not have the keys of nccl-tests.
+    """
+    hint = "give the whole file as nccl-tests wrote it"
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise UsageError("the text begins as JSON but is not JSON", hint) from None
+    try:
+        return _parsed(document)
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError):
+        raise UsageError("JSON without the results of nccl-tests", hint) from None
+
+
+def _parsed(document: Mapping[str, Any]) -> NcclText:
+    program = PurePosixPath(str(document["args"][0])).name
+    hosts = {
+        (int(entry["group"]), int(entry["rank"])): (str(entry["hostname"]), str(entry["device"]))
+        for entry in document["config"]["devices"]
+    }
+    parsed = NcclText(test=program.removesuffix("_perf"), hosts=hosts, tables=1)
+    for number, entry in enumerate(document["results"], 1):
+        halves = tuple(_figures(entry.get(place)) for place in ("out_of_place", "in_place"))
+        size, redop, root = int(entry["size"]), str(entry.get("redop", "")), str(entry.get("root", "")).strip()
+        parsed.rows.append(NcclRow(number, size, redop, root, (halves[0], halves[1])))
+    summary = document.get("out_of_bounds")
+    parsed.wrong = None if summary is None else int(summary["count"])
+    parsed.ended = int(summary is not None)
+    return parsed
+
+
+def _figures(half: Mapping[str, Any] | None) -> NcclFigures:
+    """Figures of one place; NaN is written as a text."""
+    keys = ("time", "alg_bw", "bus_bw", "nwrong")
+    return NcclFigures(*(figure(str((half or {}).get(key, "nan"))) for key in keys))
+
+
+def read_nccl_json(data: bytes, hosts: Sequence[str]) -> Imported:
+    """Import the results as two rows of the whole fabric: out of place and in place."""
+    return imported_of(parse_nccl_json(text_of(data)), hosts)

@@ -32,6 +32,7 @@ from fablint.store.importing.cells import Imported
 from fablint.store.importing.launcher_text import LABELS, has_figures, is_noise
 
 HEAD = 1 << 20  # bytes; a file whose format is not recognised in them is not read any further
+HEAD_OF_PAGE = 16 << 20  # bytes of an HTML page, whose scripts may come before its data
 LARGEST = 2 << 30  # bytes of a file; its figures take several times as much memory
 
 
@@ -91,11 +92,13 @@ def import_file(path: Path, hosts: Sequence[str] = ()) -> Imported:
 def _read(file: BinaryIO, hosts: Sequence[str]) -> Imported:
     status = os.fstat(file.fileno())
     head = file.read(HEAD)
+    if head.lstrip()[:9].lower().startswith((b"<!doctype", b"<html")):
+        head += file.read(HEAD_OF_PAGE - HEAD)
     length = status.st_size if stat.S_ISREG(status.st_mode) else len(head)
     form, labels = recognise(head, length)
     if length > LARGEST:
         raise UsageError(f"{length >> 20} MiB exceed the largest file that is read ({LARGEST >> 20} MiB)", "split it")
-    data = head + file.read(LARGEST + 1 - len(head)) if len(head) == HEAD else head
+    data = head + file.read(LARGEST + 1 - len(head)) if len(head) in (HEAD, HEAD_OF_PAGE) else head
     imported = form.read(_without(labels, data), hosts)
     if form.binary:
         return imported

@@ -1,4 +1,6 @@
-"""Output of the Intel MPI Benchmarks -> numbers, in the units of its columns: us and MB/s of 10^6 bytes/s.
+"""Output of the Intel MPI Benchmarks 2 to 2021 -> numbers, in the units of its columns.
+
+Mbytes/sec are of 10^6 bytes since 2018 and of 2^20 before; Msg/sec, where it is printed, shows which.
 
 Supported are PingPong, PingPing, Sendrecv, Exchange, Uniband and Biband, also with -multi; tables of other benchmarks
 are reported as skipped.
@@ -6,9 +8,10 @@ are reported as skipped.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fablint.errors import UsageError
@@ -18,6 +21,7 @@ from fablint.store.importing.cells import (
     EXCHANGE,
     LATENCY,
     Body,
+    Damage,
     Imported,
     Kernel,
     LeftOut,
@@ -31,16 +35,16 @@ from fablint.store.importing.cells import (
 )
 from fablint.store.importing.lines import INTEGER, Foreign, figures, marked, numbered, text_of
 
-MARK = marked(rb"# +Intel\(R\) MPI Benchmarks|# Benchmarking \S+")
+MARK = marked(rb"# +(?:Intel ?\(R\)|PALLAS) MPI Benchmark|# Benchmarking \S+")
 
 MOST_RANKS = 1 << 20
 
-_VERSION = re.compile(r"# +Intel\(R\) MPI Benchmarks ([0-9][\w.]*)")
+_VERSION = re.compile(r"# +(?:Intel ?\(R\)|PALLAS) MPI Benchmark(?:s| Suite) V?([0-9][\w.]*)")
 _BENCHMARK = re.compile(r"# Benchmarking (?:(Multi)-)?(\S+)")
 _PROCESSES = re.compile(rf"# #processes = ({INTEGER})")
 _GROUP = re.compile(rf"# Group +({INTEGER}): +((?:{INTEGER} *)+)$")
 _MODE = re.compile(r"# +MODE: (.*\S)")
-_COLUMN = re.compile(r"Group|#bytes|#repetitions|t(?:_min|_max|_avg)?\[usec\]|Mbytes/sec|Msg/sec")
+_COLUMN = re.compile(r"Group|#bytes|#repetitions|t(?:_min|_max|_avg)?\[usec\]|Mbytes/sec|Msg/sec|defects")
 
 
 @dataclass(frozen=True)
@@ -196,6 +200,8 @@ def _bodies(table: ImbTable, benchmark: _Benchmark, skipped: list[LeftOut]) -> l
     entries, fabric = [], []
     counts: list[int] = []
     figureless: list[tuple[int, int]] = []
+    damage = [(_pair(table, row), row) for row in table.rows if (table.value(row, "defects") or 0) > 0]
+    checked = "defects" in table.columns
     for row in table.rows:
         size, repetitions = table.value(row, "#bytes"), table.value(row, "#repetitions")
         times, pair = _times(table, benchmark, row), _pair(table, row)
@@ -215,9 +221,18 @@ def _bodies(table: ImbTable, benchmark: _Benchmark, skipped: list[LeftOut]) -> l
         ends = len({*figureless, *(entry[:2] for entry in entries)})
         pattern = "pair" if ends == 1 else "pairs"
         # All groups of -multi run at once, and a single pair is a round.
-        bodies.append(Body(benchmark.kernel.name, benchmark.kernel, cells, [ends], "parallel", pattern, facts))
+        body = Body(benchmark.kernel.name, benchmark.kernel, cells, [ends], "parallel", pattern, facts)
+        wrong = [
+            Damage(int(table.value(row, "#bytes") or 0), *ends)
+            for pair, row in damage
+            if pair
+            for ends in (pair, pair[::-1])
+        ]
+        bodies.append(replace(body, checked=checked, damage=tuple(wrong)))
     if fabric:
-        bodies.append(world_body(benchmark.kernel.name, benchmark.kernel, fabric, **facts))
+        body = world_body(benchmark.kernel.name, benchmark.kernel, fabric, **facts)
+        wrong = [Damage(int(table.value(row, "#bytes") or 0)) for pair, row in damage if not pair]
+        bodies.append(replace(body, checked=checked, damage=tuple(wrong)))
     return bodies
 
 
@@ -251,8 +266,16 @@ def _times(table: ImbTable, benchmark: _Benchmark, row: ImbRow) -> dict[str, flo
             value = table.value(row, column)
             seconds[name] = None if value is None else value * scale
     else:
+        unit = _unit(rate, messages, size)
         seconds["mean"] = sharpest(
-            (rate, _HALF, size * streams / (rate * 1e6) if rate else 0.0),
+            (rate, _HALF, size * streams / (rate * unit) if rate else 0.0),
             (messages, 0.5, streams / messages if messages else 0.0),
         )
     return {name: value for name, value in seconds.items() if value is not None and measurable(value)}
+
+
+def _unit(rate: float | None, messages: float | None, size: float) -> float:
+    """Bytes of an Mbyte: those with which the rate is nearest to that of the messages; 10^6 where it is not printed."""
+    if not rate or not messages or not size:
+        return 1e6
+    return min((1e6, 2.0**20), key=lambda unit: abs(math.log(rate * unit / (messages * size))))

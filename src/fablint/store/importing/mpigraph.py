@@ -1,4 +1,4 @@
-"""Output of mpiGraph -> numbers, bytes/s. It prints MiB/s."""
+"""Output of mpiGraph -> numbers, bytes/s. It prints MiB/s; a fork that pads its columns prints MB/s of 10^6 bytes."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ from fablint.store.importing.cells import (
 )
 from fablint.store.importing.lines import INTEGER, Foreign, figures, marked, numbered, text_of
 
-MARK = marked(rb"START mpiGraph v|(?:Send|Recv)\t\S+:[0-9]+\t")
+MARK = marked(rb"START mpiGraph v|(?:Send|Recv) *\t\S+:[0-9]+ *\t")
 
 SMALL = 1 << 20  # cells of a matrix that is allocated however incomplete the text is
 FEWEST = 4  # a larger matrix has at most so many cells per character of the text: a 24th of it must be present
 
 _MIB = 2.0**20
 _FACT = re.compile(rf"(MsgSize|Times|Window|Procs)\t({INTEGER})$")
+_FACT_OF_FORK = re.compile(rf"(Msg Size|Iterations|Window Size): ({INTEGER})(?: Bytes)?$")
+_NAME_OF_FORK = {"Msg Size": "MsgSize", "Iterations": "Times", "Window Size": "Window"}
 _START = re.compile(r"START mpiGraph v(\S+)")
-_PASSED = re.compile(r"[0-9]+ of [0-9]+ \(.*%\)|Gathering results|(?:Send|Recv) (?:max|avg)\t.*|END mpiGraph")
+_PASSED = re.compile(r"[0-9]+ of [0-9]+ \(.*%\)|Gathering results|(?:Send|Recv) (?:max|avg|min)(?:\t|: ).*|Procs: [0-9]+|END mpiGraph")
 
 
 @dataclass
@@ -43,6 +45,7 @@ class MpigraphText:
     send: Floats | None = None
     received: Floats | None = None
     ended: bool = False
+    is_fork: bool = False
     foreign: list[Foreign] = field(default_factory=list)
 
 
@@ -75,33 +78,41 @@ def parse_mpigraph(text: str) -> MpigraphText:
             parsed.foreign.append(Foreign(number, line))
     if not tables:
         raise UsageError("the text has no matrix of mpiGraph", "give the complete output of mpiGraph")
-    parsed.send = tables.get("Send")
-    parsed.received = tables["Recv"].T if "Recv" in tables else None
+    unit = 1e6 if parsed.is_fork else _MIB
+    parsed.send = tables["Send"] * unit if "Send" in tables else None
+    parsed.received = tables["Recv"].T * unit if "Recv" in tables else None
     return parsed
 
 
 def _header(line: str) -> tuple[str, tuple[str, ...]] | None:
-    word, *names = line.rstrip("\t ").split("\t")
+    word, *names = _columns(line)
     is_header = word in ("Send", "Recv") and names and all(re.fullmatch(r"\S+:[0-9]+", name) for name in names)
     return (word, tuple(names)) if is_header and len(set(names)) == len(names) else None
 
 
 def _row(table: Floats, names: Sequence[str], line: str) -> bool:
     """Write a row of the matrix to `table`; return whether the line is such a row."""
-    first, *words = line.rstrip("\t ").split("\t")
+    first, *words = _columns(line)
     name, _, direction = first.partition(" ")
+    direction = direction.strip()
     if direction not in ("to", "from") or name not in names or len(words) != len(names):
         return False
     values = figures(words)
     if values is None:
         return False
-    table[names.index(name)] = np.array(values) * _MIB
+    table[names.index(name)] = values
     return True
+
+
+def _columns(line: str) -> list[str]:
+    return [word.strip() for word in line.rstrip("\t ").split("\t")]
 
 
 def _fact(parsed: MpigraphText, line: str) -> bool:
     if fact := _FACT.match(line):
         parsed.facts[fact[1]] = int(fact[2])
+    elif fact := _FACT_OF_FORK.match(line):
+        parsed.facts[_NAME_OF_FORK[fact[1]]], parsed.is_fork = int(fact[2]), True
     elif start := _START.match(line):
         parsed.version = start[1]
     elif line.startswith("END mpiGraph"):

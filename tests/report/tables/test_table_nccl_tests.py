@@ -72,7 +72,7 @@ def test_the_importer_reads_the_table_back():
     parsed = parse_nccl_tests(table(*both).text)
     assert (parsed.test, parsed.ended, parsed.foreign) == ("all_gather", 1, [])
     assert parsed.hosts == {(0, rank): (f"n{rank}", "-") for rank in range(4)}
-    assert [(one.size, one.out_of_place, one.in_place) for one in parsed.rows] == [(64, 25.0, 25.0)]
+    assert [(line.size, *(half.time_us for half in line.halves)) for line in parsed.rows] == [(64, 25.0, 25.0)]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from fablint.store.importing import (
     net_sanitizer_cells,
     osu_cells,
     pairs_csv,
+    perftest,
 )
 from fablint.store.importing.cells import Imported
 from fablint.store.importing.launcher_text import LABELS, has_figures, is_noise
@@ -62,13 +63,15 @@ FORMATS = (
     Format("ClusterKit's JSON", _has_mark(clusterkit.JSON_MARK), clusterkit.read_clusterkit_json),
     Format("nccl-tests", _has_mark(nccl_tests.MARK), nccl_tests.read_nccl_tests),
     Format("nccl-tests' JSON", _has_mark(nccl_json.MARK), nccl_json.read_nccl_json),
-    Format("CSV", _has_mark(pairs_csv.MARK), pairs_csv.read_csv),
+    Format("perftest", _has_mark(perftest.MARK), perftest.read_perftest),
+    Format("perftest's JSON", _has_mark(perftest.JSON_MARK), perftest.read_perftest_json),
+    Format("CSV", pairs_csv.is_csv, pairs_csv.read_csv),
     Format(
         "LinkTest's SION file", lambda head, _: head.startswith(linktest_cells.SION), linktest_cells.read_sion, True
     ),
     Format("HP2P's binary file", lambda head, length: bool(hp2p.bin_layout(head, length)), hp2p.read_hp2p_bin, True),
 )
-KNOWN = "OSU, net_sanitizer, LinkTest, mpiGraph, HP2P, IMB, ClusterKit, nccl-tests or CSV"
+KNOWN = "OSU, net_sanitizer, LinkTest, mpiGraph, HP2P, IMB, ClusterKit, nccl-tests, perftest or CSV"
 
 
 def import_file(path: Path, hosts: Sequence[str] = ()) -> Imported:

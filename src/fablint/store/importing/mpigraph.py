@@ -32,7 +32,9 @@ _FACT = re.compile(rf"(MsgSize|Times|Window|Procs)\t({INTEGER})$")
 _FACT_OF_FORK = re.compile(rf"(Msg Size|Iterations|Window Size): ({INTEGER})(?: Bytes)?$")
 _NAME_OF_FORK = {"Msg Size": "MsgSize", "Iterations": "Times", "Window Size": "Window"}
 _START = re.compile(r"START mpiGraph v(\S+)")
-_PASSED = re.compile(r"[0-9]+ of [0-9]+ \(.*%\)|Gathering results|(?:Send|Recv) (?:max|avg|min)(?:\t|: ).*|Procs: [0-9]+|END mpiGraph")
+_PASSED = re.compile(
+    r"[0-9]+ of [0-9]+ \(.*%\)|Gathering results|(?:Send|Recv) (?:max|avg|min)(?:\t|: ).*|Procs: [0-9]+|END mpiGraph"
+)
 
 
 @dataclass

@@ -37,7 +37,7 @@ _HEADING = re.compile(r"# +(size +count +type .*)")
 _WRONG = re.compile(r"# Out of bounds values *: *([0-9]+) (OK|FAILED)")
 _END = re.compile(r"# Avg bus bandwidth")
 _FIRST = ("size", "count", "type", "redop", "root")
-_MAY_BE_BLANK = ("redop", "root")  # some releases print nothing below these
+_BLANK = ((), ("redop",), ("root",), ("redop", "root"))  # columns below which some releases print nothing
 _HALF = ("time", "algbw", "busbw", "copybw", "#wrong", "error", "i_min", "i_max", "i_p99", "i_cv%")
 _COLUMNS = {*_FIRST, *_HALF, "timestamp"}
 _KERNELS = {
@@ -145,10 +145,9 @@ def _row(parsed: NcclText, number: int, line: str) -> bool:
     words, columns = line.split(), parsed.columns
     if "timestamp" in columns:
         words = [*words[:-2], " ".join(words[-2:])]
-    for blank in reversed(_MAY_BE_BLANK):
-        if len(words) < len(columns):
-            columns = tuple(name for name in columns if name != blank)
-    if not columns or len(words) != len(columns) or not all(re.fullmatch(INTEGER, word) for word in words[:2]):
+    layouts = (tuple(name for name in columns if name not in blank) for blank in _BLANK)
+    columns = next((names for names in layouts if _fits(names, words)), ())
+    if not columns:
         return False
     middle = columns.index("time")
     second = columns.index("time", middle + 1) if columns.count("time") == 2 else len(columns)
@@ -160,6 +159,15 @@ def _row(parsed: NcclText, number: int, line: str) -> bool:
     size = int(words[0])
     parsed.rows.append(NcclRow(number, size, first.get("redop", ""), first.get("root", ""), (halves[0], halves[1])))
     return True
+
+
+def _fits(columns: Sequence[str], words: Sequence[str]) -> bool:
+    """Return whether the words of a line can be those of the columns."""
+    if not columns or len(words) != len(columns):
+        return False
+    first = dict(zip(columns[: len(_FIRST)], words, strict=False))
+    integers = [re.fullmatch(rf"-?{INTEGER}", first[name]) for name in ("size", "count", "root") if name in first]
+    return all(integers) and not any(re.fullmatch(r"[-\d.]+", first.get(name, "none")) for name in ("type", "redop"))
 
 
 def _figures(words: Mapping[str, str]) -> NcclFigures:

@@ -1,11 +1,10 @@
-"""Plain CSV -> numbers: `src,dst,size` and one column of figures, whose name gives the quantity and the unit.
+"""Plain CSV -> numbers: pairs of hosts, sizes, and columns of figures whose names give the quantity and the unit.
 
 `round` and `started` hold the round and the start of a measurement, if the program that wrote the file records them.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from array import array
@@ -31,20 +30,18 @@ from fablint.store.importing.cells import (
     refuse_hosts,
     times_before,
 )
+from fablint.store.importing.csv_columns import CsvFigure, columns_of, factor_of, heading_of, is_heading, words_of
 from fablint.store.importing.lines import INTEGER, figure, text_of
 
-MARK = re.compile(
-    rb"^(?:\xef\xbb\xbf)?(?:#[^\n]*\n|\s*\n)*(?=[^\n]*\bsrc\b)(?=[^\n]*\bdst\b)(?=[^\n]*\bsize\b)"
-    rb"[\w \",/-]*\b(?:time|bandwidth)(?:_us)?\b[^\n]*"
-)
-
-# Column -> seconds per message of a figure and a size. A time is half a round trip, MB/s are 10^6 bytes/s.
-FIGURES = ("time", "time_us", "bandwidth")
 CUT = "without a line end it may be cut off"
 NO_PAIR, SHORT, CUT_SHORT = "src and dst are not two hosts", "too few columns", "too few columns behind its pair"
 _WHERE = ("src", "dst", "size")
 _WHEN = ("round", "started")  # optional columns
-_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?::[^\s:,]*)?")
+_HOST = re.compile(
+    r"(?P<host>[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::(?P<rank>[^\s:,]*))?"
+    r"|[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*"  # an IPv6 address
+)
+_LONGEST_PREFACE = 1 << 16  # bytes of comments before the heading
 _SHOWN = 80  # characters of a line in a message
 
 
@@ -54,8 +51,12 @@ class CsvPairs:
 
     Attributes
     ----------
+    figure
+        The column of figures.
     places
         Positions of src, dst, size and the figure in a line.
+    unit
+        Position of the unit of the figure, if the file has it.
     when
         Positions of `round` and `started`, if the file has them.
     size
@@ -66,8 +67,9 @@ class CsvPairs:
         -1 if it cannot be read; 0 in all lines without that column.
     """
 
-    column: str
+    figure: CsvFigure
     places: tuple[int, ...] = ()
+    unit: int | None = None
     when: dict[str, int] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
     src: array[int] = field(default_factory=lambda: array("q"))
@@ -80,54 +82,49 @@ class CsvPairs:
     pairless: int = 0
 
 
-def parse_csv(text: str) -> CsvPairs:
-    """Read pairs from CSV. Blank lines and lines that begin with # are skipped; further columns are ignored.
+def is_csv(head: bytes, _: int) -> bool:
+    """Return whether a text begins with the heading of such a file."""
+    return is_heading(heading_of(head[:_LONGEST_PREFACE].decode("utf-8-sig", errors="replace")))
+
+
+def parse_csv(text: str) -> list[CsvPairs]:
+    """Read pairs from CSV, for each column of figures. Blank lines and lines that begin with # are skipped.
 
     Raises
     ------
     UsageError
         The first line does not name the columns.
     """
+    heading = heading_of(text)
+    if not heading:
+        raise UsageError("the text has no line of CSV", f"begin it with {','.join(_WHERE)},bandwidth")
+    columns = columns_of(heading)
+    when = {name: columns.places[name] for name in _WHEN if name in columns.places}
+    where = tuple(columns.places[name] for name in _WHERE)
+    tables = [CsvPairs(figure, (*where, at), columns.places.get("unit"), when) for at, figure in columns.figures]
     cut, last = not text.endswith("\n"), text.count("\n") + 1
-    parsed: CsvPairs | None = None
+    is_heading = True
     for number, line in enumerate(text.split("\n"), 1):
-        words = _words(line)
+        words = words_of(line, columns.separator)
         if not any(words) or words[0].startswith("#"):
             continue
-        if parsed is None:
-            parsed = _header(words)
+        if is_heading:
+            is_heading = False
             continue
-        if cut and number == last:  # a figure without its last digits is another figure
-            parsed.left_out.append(LeftOut(number, ",".join(words)[:_SHOWN], CUT))
-            _take(parsed, [*words[:-1], ""])  # its hosts, if they are complete
-        elif why := _take(parsed, words):
-            parsed.left_out.append(LeftOut(number, ",".join(words)[:_SHOWN], why))
-            parsed.pairless += why in (NO_PAIR, SHORT)
-    if parsed is None:
-        raise UsageError("the text has no line of CSV", f"begin it with {','.join(_WHERE)},bandwidth")
-    return parsed
+        for parsed in tables:
+            _line(parsed, number, words, is_cut=cut and number == last)
+    return tables
 
 
-def _words(line: str) -> list[str]:
-    """Columns of a single line: a quotation mark that is never closed must not extend over the following lines."""
-    try:
-        return next(csv.reader([line.removesuffix("\r")], skipinitialspace=True), [])
-    except csv.Error:
-        return ["?"]
-
-
-def _header(words: Sequence[str]) -> CsvPairs:
-    names = [word.strip().lower() for word in words]
-    figures = [name for name in FIGURES if name in names]
-    lacking = [name for name in _WHERE if name not in names]
-    if lacking or len(figures) != 1:
-        problem = f"no column {lacking[0]}" if lacking else f"not one column of {', '.join(FIGURES)}"
-        raise UsageError(
-            f"the header '{','.join(words)[:_SHOWN]}' has {problem}",
-            "name src, dst, size and one of time (s), time_us or bandwidth (MB/s)",
-        )
-    places = tuple(names.index(name) for name in (*_WHERE, figures[0]))
-    return CsvPairs(figures[0], places, {name: names.index(name) for name in _WHEN if name in names})
+def _line(parsed: CsvPairs, number: int, words: Sequence[str], *, is_cut: bool) -> None:
+    """Add a line; one that is cut off has a figure without its last digits, which is another figure."""
+    text = ",".join(words)[:_SHOWN]
+    if is_cut:
+        parsed.left_out.append(LeftOut(number, text, CUT))
+        _take(parsed, [*words[:-1], ""])  # its hosts, if they are complete
+    elif why := _take(parsed, words):
+        parsed.left_out.append(LeftOut(number, text, why))
+        parsed.pairless += why in (NO_PAIR, SHORT)
 
 
 def _take(parsed: CsvPairs, words: Sequence[str]) -> str:
@@ -144,14 +141,15 @@ def _take(parsed: CsvPairs, words: Sequence[str]) -> str:
     if len(hosts) < 2 or src == dst:
         return NO_PAIR if whole else SHORT
     bytes_ = int(size) if re.fullmatch(INTEGER, size) else -1
-    seconds = _seconds(parsed.column, figure(value), bytes_) if bytes_ >= 0 else None
+    unit = words[parsed.unit].strip() if parsed.unit is not None and parsed.unit < len(words) else ""
+    seconds = _seconds(parsed.figure, value, unit, bytes_) if bytes_ >= 0 else None
     number, started, when_wrong = _when(parsed, words)
     if bytes_ < 0:
         why = "size is not a number of bytes" if whole else CUT_SHORT
     elif not whole:
         why = CUT_SHORT
     elif seconds is None or not measurable(seconds):
-        why = f"{parsed.column} is not a figure above 0"
+        why = f"{parsed.figure.name} is not a figure above 0" + (f" in '{unit}'" if unit else "")
     else:
         why = when_wrong
     row = (parsed.names[src], parsed.names[dst], bytes_, number)
@@ -173,12 +171,13 @@ def _when(parsed: CsvPairs, words: Sequence[str]) -> tuple[int, float, str]:
     return int(fields.get("round", 0)), math.nan if started is None else started, ""
 
 
-def _seconds(column: str, value: float | None, size: int) -> float | None:
-    if value is None or value <= 0:
+def _seconds(column: CsvFigure, text: str, unit: str, size: int) -> float | None:
+    """Return the seconds of a message; None without a figure above 0 or with an unknown unit. `1,5` is 1.5."""
+    value = figure(text.replace(",", ".") if text.count(",") == 1 else text)
+    factor = column.factor if column.factor is not None else factor_of(unit, column.quantity)
+    if value is None or value <= 0 or factor is None:
         return None
-    if column == "bandwidth":
-        return size / (value * 1e6)
-    return value * (1e-6 if column == "time_us" else 1.0)
+    return size / (value * factor) if column.quantity == "bandwidth" else value * factor
 
 
 def read_csv(data: bytes, hosts: Sequence[str]) -> Imported:
@@ -189,18 +188,23 @@ def read_csv(data: bytes, hosts: Sequence[str]) -> Imported:
     concurrency is not known.
     """
     refuse_hosts(hosts)
-    parsed = parse_csv(text_of(data))
-    kernel = BANDWIDTH if parsed.column == "bandwidth" else LATENCY
-    cells, planned = _cells(parsed)
-    order = _order(cells) if "round" in parsed.when else "unknown"
+    tables = parse_csv(text_of(data))
+    first = tables[0]
     return Imported(
         tool="csv",
-        rank_names=tuple(_rank_name(name) for name in parsed.names),
-        bodies=(Body(kernel.name, kernel, cells, planned, order, is_listed=True),),
-        left_out=tuple(parsed.left_out),
-        pairless=parsed.pairless,
-        missing="the last line is cut off" if any(line.why == CUT for line in parsed.left_out) else "",
+        rank_names=tuple(_rank_name(name) for name in first.names),
+        bodies=tuple(map(_body, tables)),
+        left_out=tuple(dict.fromkeys(line for parsed in tables for line in parsed.left_out)),
+        pairless=first.pairless,
+        missing="the last line is cut off" if any(line.why == CUT for line in first.left_out) else "",
     )
+
+
+def _body(parsed: CsvPairs) -> Body:
+    kernel = BANDWIDTH if parsed.figure.quantity == "bandwidth" else LATENCY
+    cells, planned = _cells(parsed)
+    order = _order(cells) if "round" in parsed.when else "unknown"
+    return Body(kernel.name, kernel, cells, planned, order, is_listed=True)
 
 
 def _order(cells: Cells) -> Order:
@@ -229,5 +233,7 @@ def _cells(parsed: CsvPairs) -> tuple[Cells, list[int]]:
 
 
 def _rank_name(name: str) -> RankName:
-    host, _, rank = name.partition(":")
-    return RankName(host, rank)
+    """Return host and rank of `n1`, `n1:3`, `[2001:db8::1]:3` or `2001:db8::1`."""
+    match = _HOST.fullmatch(name)
+    host = match["host"] if match else None
+    return RankName(host.strip("[]"), match["rank"] or "") if match and host else RankName(name)

@@ -1,0 +1,183 @@
+"""Output of perftest (`ib_write_bw`, `ib_send_lat`, ...) -> numbers, as text and as JSON.
+
+A rate is of MiB/s below the heading MB/sec or MiB/sec, and of 10^9 bit/s below Gb/sec; of a bidirectional test both
+directions together. A latency is half a round trip, of reads and atomic operations a whole one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fablint.errors import UsageError
+from fablint.store.importing.cells import (
+    BANDWIDTH,
+    BIBANDWIDTH,
+    LATENCY,
+    Body,
+    Cells,
+    Imported,
+    Kernel,
+    LeftOut,
+    cells_of,
+    left_out,
+    measurable,
+    ranks_named,
+)
+from fablint.store.importing.lines import INTEGER, Foreign, figure, marked, numbered, text_of
+
+MARK = marked(
+    rb" *#bytes +#iterations +(?:BW peak|t_min)\[| *(?:Send|RDMA_Write|RDMA_Read) (?:[\w ]+ )?(?:BW|Latency) Test\s*$"
+)
+JSON_MARK = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"test_info"\s*:')
+
+_TITLE = re.compile(r"\s*((?:Send|RDMA_Write|RDMA_Read|Atomic|Raw Ethernet)[\w ]*?) Test\s*$")
+_HEADING = re.compile(r"\s*(#bytes\s+#iterations\s.*)")
+_COLUMN = re.compile(r"[#\w.%]+(?: (?:peak|average|percentile|Port[12]|Port[12]))*(?:\[[^\]]*\])?")
+_SETTING = re.compile(r"\s*[A-Za-z][\w*. /-]*\s*: \S|\s*(?:local|remote) address:|\s*GID:|-{10,}|\*{10,}|\s*\* Waiting")
+_KERNELS = {
+    ("Send", "BW"): BANDWIDTH,
+    ("RDMA_Write", "BW"): Kernel("put_bandwidth", "bandwidth", "src"),
+    ("RDMA_Read", "BW"): Kernel("get_bandwidth", "bandwidth", "dst"),
+    ("Send", "Latency"): LATENCY,
+    ("RDMA_Write", "Latency"): Kernel("put_latency", "latency", "src"),
+    ("RDMA_Read", "Latency"): Kernel("get_latency", "latency", "dst"),
+}
+_UNITS = {"MB/sec": 2.0**20, "MiB/sec": 2.0**20, "Gb/sec": 1e9 / 8}
+
+
+@dataclass
+class PerftestTable:
+    """One test: its title, and the figures of each size by the names of the columns."""
+
+    title: str
+    line: int
+    columns: tuple[str, ...] = ()
+    rows: list[tuple[int, dict[str, float]]] = field(default_factory=list)  # line, figures
+
+
+def parse_perftest(text: str) -> tuple[list[PerftestTable], list[Foreign]]:
+    """Read the output of a program of perftest: its tables, and the lines that belong to none.
+
+    Raises
+    ------
+    UsageError
+        The text has no table of perftest.
+    """
+    tables: list[PerftestTable] = []
+    foreign: list[Foreign] = []
+    cut, last = not text.endswith("\n"), text.count("\n") + 1
+    for number, line in numbered(text):
+        if title := _TITLE.match(line):
+            tables.append(PerftestTable(title[1], number))
+        elif heading := _HEADING.match(line):
+            if not tables or tables[-1].rows:
+                tables.append(PerftestTable("", number))
+            tables[-1].columns = tuple(_COLUMN.findall(heading[1]))
+        elif (cut and number == last and line.strip()) or not (
+            not line.strip() or (tables and _row(tables[-1], number, line)) or _SETTING.match(line)
+        ):
+            foreign.append(Foreign(number, line))
+    if not any(table.columns for table in tables):
+        raise UsageError("the text has no table of perftest", "give the complete output of the client")
+    return tables, foreign
+
+
+def _row(table: PerftestTable, number: int, line: str) -> bool:
+    """Add a line of figures; return whether it is one."""
+    words = line.split()
+    figures = [figure(word) for word in words]
+    if not table.columns or len(words) < len(table.columns) or not re.fullmatch(INTEGER, words[0]):
+        return False
+    named = zip(table.columns, figures, strict=False)  # --cpu_util adds a column without a name in some releases
+    table.rows.append((number, {name: value for name, value in named if value is not None}))
+    return True
+
+
+def read_perftest(data: bytes, hosts: Sequence[str]) -> Imported:
+    """Import each test as a row of one pair: of the client, which sends, and the server."""
+    tables, foreign = parse_perftest(text_of(data))
+    skipped = list(left_out(foreign))
+    bodies = [body for table in tables if (body := _body(table, skipped)) is not None]
+    return Imported(
+        tool="perftest",
+        rank_names=ranks_named(2, hosts),
+        bodies=tuple(bodies),
+        left_out=tuple(sorted(skipped, key=lambda line: line.line)),
+        missing="" if all(table.rows for table in tables) else "a test has no figures",
+    )
+
+
+def read_perftest_json(data: bytes, hosts: Sequence[str]) -> Imported:
+    """Import the file that `--out_json` writes. It does not state the unit of a rate: the rate of messages shows it.
+
+    Raises
+    ------
+    UsageError
+        The text is not JSON of perftest.
+    """
+    hint = "give the whole file as perftest wrote it"
+    try:
+        document = json.loads(text_of(data))
+        title = str(document["test_info"]["test"]).replace("RDMA_", "RDMA~").replace("_", " ").replace("~", "_")
+        results = document["results"]
+        table = _of_results(title.removesuffix(" Test"), results[0] if isinstance(results, list) else results)
+    except (ValueError, RecursionError):
+        raise UsageError("the text begins as JSON but is not JSON", hint) from None
+    except (AttributeError, KeyError, TypeError, IndexError):
+        raise UsageError("JSON without the results of perftest", hint) from None
+    skipped: list[LeftOut] = []
+    body = _body(table, skipped)
+    return Imported("perftest", ranks_named(2, hosts), () if body is None else (body,), tuple(skipped))
+
+
+def _of_results(title: str, results: Mapping[str, Any]) -> PerftestTable:
+    size, iterations = float(results["MsgSize"]), float(results.get("n_iterations", 1))
+    figures = {"#bytes": size, "#iterations": iterations}
+    for key in ("t_min", "t_max", "t_typical", "t_avg"):
+        if key in results:
+            figures[f"{key}[usec]"] = float(results[key])
+    if "BW_average" in results:
+        rate, messages = float(results["BW_average"]), float(results.get("MsgRate", 0)) * 1e6
+        unit = "MiB/sec"
+        if rate > 0 and messages > 0 and size > 0:
+            unit = min(_UNITS, key=lambda name: abs(math.log(rate * _UNITS[name] / (messages * size))))
+        figures[f"BW average[{unit}]"] = rate
+    return PerftestTable(title, 1, tuple(figures), [(1, figures)])
+
+
+def _body(table: PerftestTable, skipped: list[LeftOut]) -> Body | None:
+    """Return the body of a table; None if its test is not supported, or has no usable figure."""
+    operation, is_bandwidth = table.title.partition(" ")[0], "BW" in table.title.split()
+    kernel = _KERNELS.get((operation, "BW" if is_bandwidth else "Latency"))
+    is_both = "Bidirectional" in table.title
+    if kernel is None or not table.rows:
+        why = "no figures" if kernel else "not a supported test" if table.title else "the title of the test is missing"
+        skipped.append(LeftOut(table.line, table.title or "#bytes #iterations", why))
+        return None
+    entries, counts = [], []
+    for line, figures in table.rows:
+        size, seconds = int(figures.get("#bytes", 0)), _seconds(figures, 2 if is_both else 1)
+        if seconds is None or not measurable(seconds):
+            skipped.append(LeftOut(line, " ".join(f"{value:g}" for value in figures.values()), "no figure above 0"))
+            continue
+        entries.append((0, 1, size, seconds))
+        counts.append(int(min(max(figures.get("#iterations", 1), 1), 1 << 31)))
+    cells: Cells = cells_of(entries, count=counts)
+    kernel = BIBANDWIDTH if is_both else kernel
+    return Body(kernel.name, kernel, cells, [1], "serial", "pair", {"transport": "verbs", "variant": table.title})
+
+
+def _seconds(figures: Mapping[str, float], directions: int) -> float | None:
+    """Return the mean seconds of a message; None without a figure."""
+    if "t_avg[usec]" in figures:
+        return figures["t_avg[usec]"] * 1e-6
+    for unit, factor in _UNITS.items():
+        rate, size = figures.get(f"BW average[{unit}]", 0.0), figures.get("#bytes", 0.0)
+        if rate > 0 and size > 0:
+            return directions * size / (rate * factor)
+    return None

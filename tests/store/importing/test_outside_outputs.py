@@ -1,0 +1,302 @@
+"""Outputs in the forms that people have published (tests/fixtures/outside), and further members of each kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fablint.analyse import diagnose
+from fablint.errors import UsageError
+from fablint.model import Row, Run
+from fablint.store import import_run
+
+OUTSIDE = Path(__file__).parents[2] / "fixtures" / "outside"
+MIB = 2.0**20
+
+
+def run_of(number: str, hosts: list[str] | None = None) -> Run:
+    (path,) = OUTSIDE.glob(f"{number}-*")
+    return import_run([path], hosts or [])
+
+
+def written(folder: Path, text: str, hosts: list[str] | None = None) -> Run:
+    path = folder / "output.txt"
+    path.write_text(text)
+    return import_run([path], hosts or [])
+
+
+def means(row: Row) -> list[float]:
+    times = np.asarray(row.arrays["time_mean"]).ravel()
+    return [float(time) for time in times if np.isfinite(time)]
+
+
+NCCL = [  # file, ranks, hosts, seconds of the first row, of the second
+    ("01", 2, 2, (3421.5e-6, 6842e-6, 13684e-6), (3320.1e-6, 6640.1e-6, 13280e-6)),
+    ("16", 2, 2, (3421.5e-6, 6842e-6, 13684e-6), (3420.1e-6, 6840.1e-6, 13680e-6)),
+    ("51", 2, 2, (3421.5e-6, 6842e-6, 13684e-6), (3318.855e-6, 6636.74e-6, 13273.48e-6)),
+    ("53", 16, 2, (8520e-6, 16900e-6, 33559e-6), (8530e-6, 16920e-6, 33570e-6)),
+]
+
+
+@pytest.mark.parametrize(("number", "ranks", "hosts", "out", "within"), NCCL)
+def test_times_of_nccl_tests(
+    number: str, ranks: int, hosts: int, out: tuple[float, ...], within: tuple[float, ...]
+) -> None:
+    run = run_of(number)
+    assert (run.ranks, len(run.hosts), run.state) == (ranks, hosts, "complete")
+    assert [row.kernel for row in run.rows] == ["allreduce", "allreduce"]
+    assert [means(row) for row in run.rows] == [pytest.approx(out), pytest.approx(within)]
+
+
+def test_groups_of_nccl_tests_keep_all_ranks() -> None:
+    run = run_of("21")
+    assert (run.ranks, run.hosts) == (8, ["node-a", "node-b"])
+    assert run.rows[0].sizes == (1 << 28, 1 << 29, 1 << 30)  # of a rank: a group has four
+
+
+def test_wrong_values_of_nccl_tests_are_a_fault() -> None:
+    run = run_of("03")
+    verdict = diagnose(run).verdict
+    assert verdict.exit_code == 1
+    assert [entry["size"] for entry in run.rows[0].attributes["corrupt"]] == [67108864, 134217728]
+
+
+NCCL_HEAD = """# nThread 1 nGpus 1 minBytes 8 maxBytes 16 step: 2(factor) warmup iters: 5 iters: 20 validation: 1
+#  Rank  0 Pid 71 on  n1 device  0 [0x01] NVIDIA H100
+#  Rank  1 Pid 72 on  n1 device  1 [0x02] NVIDIA H100
+#  Rank  2 Pid 44 on  n2 device  0 [0x01] NVIDIA H100
+#  Rank  3 Pid 45 on  n2 device  1 [0x02] NVIDIA H100
+"""
+NCCL_END = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.0\n"
+TABLES = {  # of a release or an option: heading, line, kernel, seconds
+    "2.0 to 2.10": (
+        "#  size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error",
+        "4096 1024 float sum 10.0 4.00 6.00 1e-07 20.0 2.00 3.00 1e-07",
+        "allreduce",
+        (10e-6, 20e-6),
+    ),
+    "2.10 broadcast": (
+        "#  size  count  type  root  time  algbw  busbw  error  time  algbw  busbw  error",
+        "4096 1024 float 0 10.0 4.00 4.00 0e+00 20.0 2.00 2.00 0e+00",
+        "bcast",
+        (10e-6, 20e-6),
+    ),
+    "no reduction is printed": (
+        "#  size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong",
+        "4096 1024 float -1 10.0 4.00 3.00 0 20.0 2.00 1.50 0",
+        "allgather",
+        (10e-6, 20e-6),
+    ),
+    "alltoall in place is not checked": (
+        "#  size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong",
+        "4096 1024 float none -1 10.0 4.00 3.00 0 20.0 2.00 1.50 N/A",
+        "alltoall",
+        (10e-6, 20e-6),
+    ),
+    "-I": (
+        "# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv% time algbw busbw #wrong i_min"
+        " i_max i_p99 i_cv%",
+        "4096 1024 float sum -1 10.0 4.00 3.00 0 9.0 11.0 10.9 1.5 20.0 2.00 1.50 0 19.0 21.0 20.9 1.5",
+        "reduce_scatter",
+        (10e-6, 20e-6),
+    ),
+    "-I -S 1": (
+        "# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv% time algbw busbw #wrong i_min"
+        " i_max i_p99 i_cv% timestamp",
+        "4096 1024 float sum -1 10.0 4.00 6.00 0 9.0 11.0 10.9 1.5 20.0 2.00 3.00 0 19.0 21.0 20.9 1.5"
+        " 2026-11-03 10:00:01",
+        "allreduce",
+        (10e-6, 20e-6),
+    ),
+    "side work": (
+        "# size count type redop root time algbw busbw copybw #wrong time algbw busbw copybw #wrong",
+        "4096 1024 float sum -1 10.0 4.00 6.00 9.00 0 20.0 2.00 3.00 9.00 0",
+        "allreduce",
+        (10e-6, 20e-6),
+    ),
+}
+
+
+@pytest.mark.parametrize(("heading", "line", "kernel", "seconds"), TABLES.values(), ids=TABLES)
+def test_columns_of_nccl_tests_are_read_by_their_heading(
+    tmp_path: Path, heading: str, line: str, kernel: str, seconds: tuple[float, float]
+) -> None:
+    run = written(tmp_path, f"{NCCL_HEAD}{heading}\n{line}\n{NCCL_END}")
+    assert [row.kernel for row in run.rows] == [kernel] * 2
+    assert [time for row in run.rows for time in means(row)] == pytest.approx(seconds)
+    assert diagnose(run).verdict.exit_code != 1
+
+
+@pytest.mark.parametrize("column", ["cputime", "speed"])
+def test_an_unknown_column_of_nccl_tests_is_named(tmp_path: Path, column: str) -> None:
+    heading = f"# size count type redop root {column} algbw busbw #wrong"
+    with pytest.raises(UsageError, match=f"the column '{column}' is not known"):
+        written(tmp_path, f"{NCCL_HEAD}{heading}\n4096 1024 float sum -1 10.0 4.00 6.00 0\n{NCCL_END}")
+
+
+def test_the_summary_alone_tells_of_damage(tmp_path: Path) -> None:
+    heading, line, *_ = TABLES["2.0 to 2.10"]
+    run = written(tmp_path, f"{NCCL_HEAD}{heading}\n{line}\n{NCCL_END.replace('0 OK', '7 FAILED')}")
+    assert diagnose(run).verdict.exit_code == 1
+
+
+def test_two_programs_of_nccl_tests_in_one_file_are_refused(tmp_path: Path) -> None:
+    tables = [
+        f"{NCCL_HEAD.replace('# nThread', f'# Collective test starting: {name}_perf{chr(10)}# nThread')}"
+        f"{TABLES['side work'][0]}\n{TABLES['side work'][1]}\n{NCCL_END}"
+        for name in ("all_reduce", "all_gather")
+    ]
+    with pytest.raises(UsageError, match="output of 2 programs: all_gather, all_reduce"):
+        written(tmp_path, "".join(tables))
+
+
+def test_a_failed_validation_of_osu_is_a_fault_and_the_run_is_incomplete() -> None:
+    run = run_of("04", ["n1", "n2", "n3", "n4"])
+    assert (diagnose(run).verdict.exit_code, run.state) == (1, "interrupted")
+    assert run.attributes["imported"]["missing"][0].endswith("a program was aborted (line 9)")
+    with pytest.raises(UsageError, match="payloads of 1 size are damaged; the number of ranks is not stated"):
+        run_of("04")
+
+
+def test_a_failed_validation_of_a_pair_names_its_hosts(tmp_path: Path) -> None:
+    text = "# OSU MPI Bandwidth Test v7.4\n# Size  Bandwidth (MB/s)  Validation\n64  10.0  Pass\n128  20.0  Fail\n"
+    run = written(tmp_path, text, ["n1", "n2"])
+    assert run.rows[0].attributes["corrupt"] == [{"src": 0, "dst": 1, "size": 128}]
+    assert run.rows[0].attributes["validate"]
+    (fault,) = (finding for finding in diagnose(run).verdict.findings if finding.state == "FAULT")
+    assert {component.label for component in fault.ambiguity_group} == {"n1", "n2"}
+
+
+def test_defects_of_imb_are_a_fault() -> None:
+    run = run_of("06")
+    latency, exchange = run.rows
+    assert means(latency) == pytest.approx([1.59e-6, 1.77e-6, 342e-6])
+    assert {entry["size"] for entry in latency.attributes["corrupt"]} == {4194304}
+    assert "corrupt" not in exchange.attributes and exchange.attributes["validate"]
+    assert diagnose(run).verdict.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("heading", "version"),
+    [
+        ("#    Intel (R) MPI Benchmarks 4.0 Update 1, MPI-1 part", "4.0"),
+        ("#    Intel(R) MPI Benchmarks 2021.3, MPI-1 part", "2021.3"),
+        ("#    Intel (R) MPI Benchmark Suite V3.2, MPI-1 part", "3.2"),
+        ("#    PALLAS MPI Benchmark Suite V2.2, MPI-1 part", "2.2"),
+    ],
+)
+def test_the_headings_of_all_releases_of_imb(tmp_path: Path, heading: str, version: str) -> None:
+    (path,) = OUTSIDE.glob("47-*")
+    text = path.read_text().replace("#    Intel (R) MPI Benchmarks 4.0 Update 1, MPI-1 part", heading)
+    run = written(tmp_path, text)
+    assert run.attributes["imported"]["tool"] == f"imb {version}"
+    assert (run.state, means(run.rows[0])[0]) == ("complete", pytest.approx(58.74e-6))
+
+
+@pytest.mark.parametrize("unit", [1e6, MIB])
+def test_the_unit_of_imb_is_that_of_its_rate_of_messages(tmp_path: Path, unit: float) -> None:
+    rate = 1e10 / unit
+    columns = "#bytes #repetitions Mbytes/sec Msg/sec"
+    table = f"# Benchmarking Uniband\n# #processes = 2\n {columns}\n 65536 100 {rate:.2f} 152588\n"
+    run = written(tmp_path, table + "# All processes entering MPI_Finalize\n")
+    assert means(run.rows[0]) == pytest.approx([65536 / 1e10], rel=1e-4)
+
+
+@pytest.mark.parametrize("number", ["07", "09"])
+def test_labelled_lines_of_osu(number: str) -> None:
+    run = run_of(number)
+    assert (run.state, means(run.rows[0])) == ("complete", pytest.approx([1.88e-6, 1.84e-6, 1.88e-6, 104.3e-6]))
+
+
+def test_tables_below_different_command_lines_are_rows_of_their_own() -> None:
+    first, second = run_of("10").rows
+    assert means(first) == pytest.approx([268435456 / 279573.25e6])
+    assert means(second) == pytest.approx([268435456 / 23751.60e6])
+    assert "host to device" in second.attributes["variant"]
+
+
+def test_tables_below_different_headings_are_rows_of_their_own() -> None:
+    assert [means(row)[1] for row in run_of("12").rows] == pytest.approx([1048576 / 21000e6, 1048576 / 1900e6])
+
+
+def test_tables_below_equal_command_lines_are_repeats(tmp_path: Path) -> None:
+    table = "$ mpirun -n 2 osu_latency\n# OSU MPI Latency Test v7.4\n# Size  Avg Latency(us)\n8  {}\n"
+    (row,) = written(tmp_path, "".join(map(table.format, (1.5, 1.6, 1.7)))).rows
+    assert sorted(means(row)) == pytest.approx([1.5e-6, 1.6e-6, 1.7e-6])
+
+
+def test_the_memory_is_that_of_the_buffers_that_were_measured() -> None:
+    (row,) = run_of("13").rows
+    assert row.attributes["memory"] == "host"
+    assert run_of("52").rows[0].attributes["memory"] == "cuda"
+
+
+def test_bidirectional_bandwidth_of_old_releases() -> None:
+    (row,) = run_of("14").rows
+    assert (row.kernel, means(row)[-1]) == ("bibandwidth", pytest.approx(2 * 4194304 / 6291.84e6))
+
+
+def test_an_unsupported_test_is_named() -> None:
+    with pytest.raises(UsageError, match="OSU MPI-CUDA Reduce Latency Test': not a supported test"):
+        run_of("45", ["n1", "n2", "n3", "n4"])
+
+
+def test_dropped_tables_are_named_before_noise() -> None:
+    run = run_of("46")
+    assert run.state == "interrupted"
+    shown = [line["text"] for line in run.attributes["imported"]["lines_left_out"][:5]]
+    assert sum(text.startswith("OSU MPI") for text in shown) == 4
+
+
+def test_the_fork_of_mpigraph_prints_megabytes() -> None:
+    (row,) = run_of("20").rows
+    assert row.arrays["time_mean"][0, 0, 1, 0] == pytest.approx(4194304 / 23466.789e6)  # the shorter of both ends
+    assert row.attributes["windows"] == [64]
+
+
+def test_the_table_of_perftest() -> None:
+    (row,) = run_of("56", ["n1", "n2"]).rows
+    assert (row.kernel, row.sizes) == ("put_bandwidth", (65536,))
+    assert means(row) == pytest.approx([65536 / (46885.43 * MIB)])
+
+
+BW = (
+    " #bytes     #iterations    BW peak[{0}]    BW average[{0}]   MsgRate[Mpps]\n 65536      5000  {1}  {1}  0.190735\n"
+)
+LAT = (
+    " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]"
+    "   99% percentile[usec]   99.9% percentile[usec]\n 2  1000  1.59  4.57  1.62  1.63  0.05  1.75  4.57\n"
+)
+PERFTEST = {
+    "gigabits": ("Send BW", BW.format("Gb/sec", "100.00"), "bandwidth", 65536 / 12.5e9),
+    "mebibytes": ("RDMA_Read BW", BW.format("MiB/sec", "11920.93"), "get_bandwidth", 65536 / 12.5e9),
+    "both directions": ("Send Bidirectional BW", BW.format("MB/sec", "23841.86"), "bibandwidth", 65536 / 12.5e9),
+    "half a round trip": ("RDMA_Write Latency", LAT, "put_latency", 1.63e-6),
+    "a list of requests": ("RDMA_Write Post List BW", BW.format("Gb/sec", "100.00"), "put_bandwidth", 65536 / 12.5e9),
+}
+
+
+@pytest.mark.parametrize(("title", "table", "kernel", "seconds"), PERFTEST.values(), ids=PERFTEST)
+def test_units_of_perftest(tmp_path: Path, title: str, table: str, kernel: str, seconds: float) -> None:
+    (row,) = written(tmp_path, f"                    {title} Test\n Mtu             : 4096[B]\n{table}").rows
+    assert (row.kernel, means(row)) == (kernel, pytest.approx([seconds], rel=1e-5))
+
+
+@pytest.mark.parametrize("rate", [100.0, 12.5e9 / MIB])
+def test_json_of_perftest(tmp_path: Path, rate: float) -> None:
+    results = (
+        f'"MsgSize": 65536,\n"n_iterations": 5000,\n"BW_peak": {rate},\n"BW_average": {rate},\n"MsgRate": 0.190735'
+    )
+    run = written(
+        tmp_path, f'{{\n"test_info": {{\n"test": "RDMA_Write_BW_Test"\n}},\n"results": {{\n{results}\n}}\n}}\n'
+    )
+    assert means(run.rows[0]) == pytest.approx([65536 / 12.5e9], rel=1e-5)
+
+
+def test_a_page_of_hp2p_may_begin_with_its_script(tmp_path: Path) -> None:
+    page = next((OUTSIDE.parent / "hp2p").glob("*.html"))
+    path = tmp_path / "page.html"
+    path.write_text(f"<!DOCTYPE html>\n<script>{'x' * 3_600_000}</script>\n{page.read_text()}")
+    assert means(import_run([path]).rows[0]) == means(import_run([page]).rows[0])

@@ -282,7 +282,7 @@ class _Reader:
 
 
 def _directions(ends: tuple[int, int], kernel: Kernel) -> tuple[tuple[int, int], ...]:
-    """Return sender and receiver of the payloads that a pair checks; a round trip does not say which direction was wrong."""
+    """Return sender and receiver of the payloads that a pair checks: both directions of a round trip."""
     return (ends,) if kernel.payload == "src" else (ends, ends[::-1])
 
 

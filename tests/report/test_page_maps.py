@@ -187,7 +187,7 @@ def test_the_chart_of_a_finding_has_its_pairs_beside_those_that_no_finding_expla
     plot = strips(source(12))[0]
     own, rest = map(float, re.findall(r"([-+][\d.]+) %", plot.words))
     assert own == pytest.approx(-40, abs=5) and abs(rest) < 2
-    assert {layer.style for layer in plot.layers} == {"band", "dots"}
+    assert {layer.kind for layer in plot.layers} == {"band", "dots"}
 
 
 def test_late_messages_are_counted_against_the_pair_s_own_median():

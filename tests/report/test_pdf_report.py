@@ -15,8 +15,9 @@ from report_cases import bench_run, diagnose, fault_case, healthy_case, incomple
 from fablint.errors import UsageError
 from fablint.model import Placement, State
 from fablint.report import finding_order, run_facts
-from fablint.report.pdf.page_layout import WIDTH, fitted, styles
-from fablint.report.pdf.pdf_figures import axis_labels
+from fablint.report.canvas.fonts import fitted
+from fablint.report.drawings.matrix_drawing import axis_labels
+from fablint.report.pdf.page_layout import WIDTH
 from fablint.report.pdf.pdf_report import pdf_report
 from fablint.report.pdf.png_pictures import picture
 from fablint.report.survey.drawn_matrix import drawn_matrix
@@ -83,7 +84,6 @@ def test_every_font_is_embedded_and_text_stays_on_the_page():
 
 
 def test_names_that_are_too_long_are_shortened_to_their_room_and_markup_is_text():
-    styles()
     run, diagnosis = fault_case()
     long = tuple(f"<b>{'rack' * 30}&{number:03}" for number in range(len(run.hosts)))
     run = replace(run, attributes={**run.attributes, "hosts": list(long)})
@@ -154,7 +154,6 @@ def test_hosts_of_findings_are_named_at_the_axes_where_many_others_have_no_name(
     run = SimulatedFabric(tree, [], seed=1).measure([np.arange(512).reshape(-1, 2)])
     placement = Placement.of(run, tree.topology)
     matrix = drawn_matrix(run.rows[0], run.rows[0].sizes[0], None, placement, topological_order(placement))
-    styles()
     labels = axis_labels(placement, matrix, {"h333"})
     assert [label.name for label in labels if label.is_named] == ["h333"]
     assert 20 < len(labels) < 40

@@ -90,8 +90,8 @@ def test_the_page_has_the_table_the_curves_and_the_devices():
     assert section.lines[2] == ["1 KiB", "2.00", "-", "-"]
     assert section.media[1] == ("tcp", "ipv4/hsn0")
     assert "does not report" in section.media[0][1]
-    curves = {layer.label: layer.path for layer in section.plot.layers if layer.label}
-    assert curves == {"mpi": "M0 240L500 204L1000 120", "tcp": "M0 120L1000 0"}
+    curves = {layer.label: layer.points for layer in section.plot.layers if layer.label}
+    assert curves == {"mpi": ((0, 240), (500, 204), (1000, 120)), "tcp": ((0, 120), (1000, 0))}
     page = render(run, diagnose(run, None))
     assert "Transports side by side" in page
     assert "Every block (4 rows)" in page and 'id="row-1"' not in page  # one table of all blocks, no section of each

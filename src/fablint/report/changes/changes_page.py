@@ -13,6 +13,7 @@ from fablint.model import Run, State
 from fablint.model.run_changes import FindingChange, MeasuredChange, RunChanges
 from fablint.report import finding_order, summary
 from fablint.report.changes.changes_document import VERDICT_WORDS, headline, share, subject
+from fablint.report.drawings.palette import css_variables
 from fablint.report.self_contained import asset, source_hash, write_page
 from fablint.text import units
 from fablint.text.evidence_sentences import sentences
@@ -37,7 +38,7 @@ def write_changes_page(changes: RunChanges, old: Run, new: Run, path: Path) -> N
 
 def render(changes: RunChanges, old: Run, new: Run) -> str:
     """Return the page as a string."""
-    style = asset("report.css") + asset("changes.css", "fablint.report.changes")
+    style = css_variables() + asset("report.css") + asset("changes.css", "fablint.report.changes")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update(text=units, findings=finding_order, sentences=sentences, share=share)
     return environment.from_string(asset("changes.html.j2", "fablint.report.changes")).render(
@@ -111,15 +112,6 @@ class Axis:
     def limit(self) -> int:
         """Pixel of the margin."""
         return self.at(self.margin)
-
-    def interval(self, line: ChangeLine) -> str:
-        """Path of the interval of a change."""
-        low, _, high = map(self.at, line.losses)
-        return f"M{low} 12H{high}"
-
-    def dot(self, line: ChangeLine) -> str:
-        """Path of the change itself."""
-        return f"M{self.at(line.losses[1])} 12h0"
 
 
 def _lines(changes: Sequence[MeasuredChange]) -> list[ChangeLine]:

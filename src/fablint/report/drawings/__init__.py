@@ -1,1 +1,1 @@
-"""Plots, scales and the drawing of the topology, as data for inline SVG."""
+"""What the pictures of a report show, as numbers and names of colours: plots, matrices, histograms, the topology."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fablint.report.drawings.plots import HEIGHT, WIDTH, Plot, PlotLayer, dots, line
+from fablint.report.drawings.plots import HEIGHT, WIDTH, Plot, PlotLayer, band, dots, points
 from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
 
@@ -27,18 +27,35 @@ def curve(surveys: Sequence[SizeSurvey]) -> Plot | None:
     ends = decades(value)
     x = np.rint(np.linspace(0, WIDTH, len(known))).astype(int)
     y = height(value, ends)
-    layers = (
-        PlotLayer("band", line(x, y[:, 0]) + "L" + line(x[::-1], y[::-1, 2])[1:] + "Z"),
-        PlotLayer("line", line(x, y[:, 1])),
-        PlotLayer("dots small", dots(x, y[:, 1])),
-    )
-    words = units.rate if rate else units.duration
-    steps = np.linspace(ends[1], ends[0], int(ends[1] - ends[0]) + 1)
+    median = PlotLayer("line", "quiet", points(x, y[:, 1]))
+    layers = band(x, low=y[:, 2], high=y[:, 0]), median, dots("quiet", x, y[:, 1])
     title = f"{row.quantity} against message size"
     if max(one.distribution.pairs() for one in known) > 1:
         title += ": median over pairs, and 98 % of them"
-    labels = tuple(words(10.0 ** float(one)) for one in steps)
-    return Plot(title, title, labels, size_labels([one.size for one in known]), layers)
+    return size_plot(title, row.quantity, ends, [one.size for one in known], layers)
+
+
+def size_plot(
+    title: str, quantity: str, ends: tuple[float, float], sizes: Sequence[int], layers: Sequence[PlotLayer]
+) -> Plot:
+    """Return a plot of a quantity against the message size.
+
+    Parameters
+    ----------
+    title
+        What it shows.
+    quantity
+        As in `Row`.
+    ends
+        Logarithms to base 10 of the ends of the axis.
+    sizes
+        The sizes, at equal distances.
+    layers
+        The series.
+    """
+    words = units.rate if units.is_rate(quantity) else units.duration
+    steps = np.linspace(ends[1], ends[0], int(ends[1] - ends[0]) + 1)
+    return Plot(title, title, tuple(words(10.0 ** float(one)) for one in steps), size_labels(sizes), tuple(layers))
 
 
 def decades(value: np.ndarray) -> tuple[float, float]:

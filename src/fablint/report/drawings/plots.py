@@ -1,22 +1,30 @@
-"""A plot as inline SVG: axes with ticks at equal distances, and layers of paths."""
+"""A plot as numbers: axes with ticks at equal distances, and layers of points."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-WIDTH, HEIGHT = 1000, 240  # of the drawing, whose pixels are stretched to the page's
+WIDTH, HEIGHT = 1000, 240  # of the plot, whose units are stretched to the page's
+
+PlotPoints = tuple[tuple[int, int], ...]  # x from the left, y from the top
 
 
 @dataclass(frozen=True)
 class PlotLayer:
-    """A path with a class of the style sheet: `band`, `line`, `dots`; `colour` adds one of several."""
+    """A series: an area (`band`), a line, or dots; `medium` and `points` are the line and the dots of a transport."""
 
-    style: str
-    path: str
+    kind: Literal["band", "line", "dots", "medium", "points"]
+    colour: str  # of the palette
+    points: PlotPoints  # of a band its upper edge, then its lower edge backwards
     label: str = ""
+
+    @property
+    def role(self) -> str:
+        """Classes of the style sheet."""
+        return self.kind if self.kind == self.colour else f"{self.kind} {self.colour}"
 
 
 @dataclass(frozen=True)
@@ -28,28 +36,18 @@ class Plot:
     y_labels: tuple[str, ...]
     x_labels: tuple[str, ...]
     layers: tuple[PlotLayer, ...]
-    hint: str = ""
-
-    @property
-    def rules(self) -> str:
-        """Path of the horizontal lines at the ticks."""
-        steps = max(1, len(self.y_labels) - 1)
-        return "".join(f"M0 {round(HEIGHT * index / steps)}H{WIDTH}" for index in range(steps + 1))
 
 
-def dots(x: np.ndarray, y: np.ndarray) -> str:
-    """Path of round dots."""
-    points = dict.fromkeys(zip(x.tolist(), y.tolist(), strict=True))
-    return "".join(f"M{a} {b}h0" for a, b in points)
+def points(x: np.ndarray, y: np.ndarray) -> PlotPoints:
+    """Return points as pairs of numbers."""
+    return tuple(zip(x.tolist(), y.tolist(), strict=True))
 
 
-def line(x: Sequence[int] | np.ndarray, y: Sequence[int] | np.ndarray) -> str:
-    """Path of a line through points."""
-    return "M" + "L".join(f"{a} {b}" for a, b in zip(x, y, strict=True)) if len(x) else ""
+def dots(colour: str, x: np.ndarray, y: np.ndarray) -> PlotLayer:
+    """Return round dots, each place once."""
+    return PlotLayer("dots", colour, tuple(dict.fromkeys(points(x, y))))
 
 
-def band(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> str:
-    """Path of the area between two lines."""
-    if not len(x):
-        return ""
-    return line(x, high) + "L" + line(x[::-1], low[::-1])[1:] + "Z"
+def band(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> PlotLayer:
+    """Return the area between two lines."""
+    return PlotLayer("band", "band", points(x, high) + points(x[::-1], low[::-1]))

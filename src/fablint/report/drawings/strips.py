@@ -6,7 +6,7 @@ import numpy as np
 
 from fablint.model import Row
 from fablint.model.arrays import Codes, Mask, Values
-from fablint.report.drawings.plots import HEIGHT, WIDTH, Plot, PlotLayer, band, dots, line
+from fablint.report.drawings.plots import HEIGHT, WIDTH, Plot, PlotLayer, band, dots, points
 from fablint.report.drawings.scales import bulk_ends, position, ticks
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.text import units
@@ -46,8 +46,8 @@ def strip(
     ends = bulk_ends(least, first, last, most, narrowest=high - low)
     y = ticks(min(low, ends[0], 0.0), max(high, ends[1], 0.0))
     x = np.linspace(at.min(), at.max(), 6).tolist()
-    layers = [PlotLayer("band", _quantiles(at[rest], value[rest], x, y))]
-    layers.append(PlotLayer("dots", dots(position(at[drawn], x, WIDTH), HEIGHT - position(value[drawn], y, HEIGHT))))
+    across, down = position(at[drawn], x, WIDTH), HEIGHT - position(value[drawn], y, HEIGHT)
+    layers = _quantiles(at[rest], value[rest], x, y), dots("fault-mark", across, down)
     middle = np.median(value[own]), np.median(value[rest])
     figures = [percent_of(one) if late is None else f"{one:.1f} %" for one in middle]
     words = (
@@ -55,7 +55,7 @@ def strip(
         f" {figures[1]} of {rest.size:,} that no finding explains"
     )
     labels = tuple(f"{one:g} %" for one in reversed(y))
-    return Plot(title, words, labels, time_labels(x, name), tuple(layers))
+    return Plot(title, words, labels, time_labels(x, name), layers)
 
 
 def percent_of(value: float) -> str:
@@ -85,8 +85,8 @@ def time_labels(x: list[float], name: str) -> tuple[str, ...]:
     return tuple(units.duration(one) if one else "0" for one in x)
 
 
-def _quantiles(at: np.ndarray, value: np.ndarray, x: list[float], y: list[float]) -> str:
-    """Band of the middle 90 %."""
+def _quantiles(at: np.ndarray, value: np.ndarray, x: list[float], y: list[float]) -> PlotLayer:
+    """Return the band of the middle 90 %."""
     bins = int(np.clip(value.size // _OF_A_BAND, 8, _BINS))
     place = np.minimum(position(at, x, bins), bins - 1)
     order = np.lexsort((value, place))
@@ -119,13 +119,13 @@ def timeline(row: Row, size: int, cells: MeasuredCells, residual: Values) -> Plo
     medians = np.array([np.median(value[bins[one]]) for one in used])
     across = np.rint((np.array(used) + 0.5) * WIDTH / _BINS).astype(int)
     layers = [
-        PlotLayer("band", _quantiles(at, value, x, y)),
-        PlotLayer("line", line(across, HEIGHT - position(medians, y, HEIGHT))),
+        _quantiles(at, value, x, y),
+        PlotLayer("line", "quiet", points(across, HEIGHT - position(medians, y, HEIGHT))),
     ]
     scatter = 1.4826 * float(np.median(np.abs(medians - np.median(medians))))
     bursts = np.flatnonzero(np.abs(medians - np.median(medians)) > max(6 * scatter, 1.0))
     if bursts.size:
-        layers.append(PlotLayer("dots", dots(across[bursts], HEIGHT - position(medians[bursts], y, HEIGHT))))
+        layers.append(dots("fault-mark", across[bursts], HEIGHT - position(medians[bursts], y, HEIGHT)))
     third = max(1, medians.size // 3)
     drift = float(np.median(medians[-third:]) - np.median(medians[:third]))
     words = f"{row.name}, {units.size(size)}: from the first third to the last {percent_of(drift)}" + (

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Literal, NamedTuple
 
 from fablint.model import Finding, State, Topology
 from fablint.model.names import fold, natural
@@ -38,7 +39,8 @@ class Dot:
     x: float
     y: float
     size: float
-    style: str
+    kind: Literal["switch", "host"]
+    state: str  # of the gravest finding, in small letters: `fault`; empty without one
     name: str
     switch: str  # itself, or the one of the host
     hosts: str = ""  # of a switch, folded: `h[00-07]`
@@ -49,20 +51,50 @@ class Dot:
         return f"{self.name}: {self.hosts}" if self.hosts else self.name
 
 
+class GroupBox(NamedTuple):
+    """The place of a group."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    name: str
+
+
+class NamedLine(NamedTuple):
+    """A link or a route of a finding."""
+
+    points: tuple[tuple[float, float], ...]
+    state: str
+    name: str
+
+
+class NameTag(NamedTuple):
+    """A name beside a component: the middle of its foot."""
+
+    x: float
+    y: float
+    name: str
+    state: str  # empty: of a switch, or of its hosts
+
+
 @dataclass
 class Drawing:
     """What page and pictures show, in units of a box of WIDTH x `height`."""
 
     height: float
     words: str
-    boxes: list[tuple[float, float, float, float, str]] = field(default_factory=list)  # of groups
-    cables: str = ""  # path of those without a finding
-    has_few_cables: bool = False  # are they drawn darker: many together are dark
-    links: list[tuple[str, str, str]] = field(default_factory=list)  # path, style, name
-    routes: list[tuple[str, str, str]] = field(default_factory=list)  # the same of pairs: their cables are not known
+    boxes: list[GroupBox] = field(default_factory=list)
+    cables: list[tuple[tuple[float, float], ...]] = field(default_factory=list)  # ends of those without a finding
+    links: list[NamedLine] = field(default_factory=list)
+    routes: list[NamedLine] = field(default_factory=list)  # of pairs: their cables are not known
     dots: list[Dot] = field(default_factory=list)
-    ends: list[tuple[tuple[float, float], tuple[float, float]]] = field(default_factory=list)  # of these links
-    names: list[tuple[float, float, str, str]] = field(default_factory=list)  # place, name, style
+    names: list[NameTag] = field(default_factory=list)
+
+    @property
+    def has_few_cables(self) -> bool:
+        """Whether cables are drawn darker: many together are dark."""
+        return len(self.cables) <= FEW_CABLES
 
 
 def drawing(source: ReportSource) -> Drawing | None:
@@ -80,8 +112,8 @@ def drawing(source: ReportSource) -> Drawing | None:
     size = size if max(levels.values()) else 12.0
     hosts = _hosts_of_switches(source)
     for name, (x, y) in places.items():
-        style = f"switch {states.get(name, '')}".strip()
-        drawn.dots.append(Dot(x, y, size, style, name, name, fold(hosts.get(name, ()), ", ")))
+        folded = fold(hosts.get(name, ()), ", ")
+        drawn.dots.append(Dot(x, y, size, "switch", states.get(name, ""), name, name, folded))
     _add_hosts(drawn, hosts, places, states, ends_of_routes=frozenset().union(*(one.nodes for one in routes)))
     _add_routes(drawn, routes)
     _add_names(drawn, places, states)
@@ -95,31 +127,31 @@ def _add_names(drawn: Drawing, places: _Places, states: dict[str, str]) -> None:
         below[dot.switch] = max(below.get(dot.switch, 0.0), dot.y + dot.size / 2)
     for dot in drawn.dots:
         if dot.name in states:
-            _add_name(drawn, dot.x, below[dot.switch] + _LINE, dot.name, f"named {states[dot.name]}")
+            _add_name(drawn, dot.x, below[dot.switch] + _LINE, dot.name, states[dot.name])
     if len(drawn.links) <= MOST_LINK_NAMES:
-        for ((x, y), (u, v)), (_, style, name) in zip(drawn.ends, drawn.links, strict=True):
+        for ((x, y), (u, v)), state, name in drawn.links:
             above = 12 if abs(v - y) < _LINE else 0  # a name on a level line would hide it
             legs = [(x + at * (u - x), y + at * (v - y) - above) for at in (0.5, 0.35, 0.65)]
-            any(_add_name(drawn, *leg, name, f"named {style}") for leg in legs)
+            any(_add_name(drawn, *leg, name, state) for leg in legs)
     if len(places) <= MOST_SWITCH_NAMES:
         for name, (x, y) in places.items():
-            _add_name(drawn, x, y - 12, name, "switch-name")
+            _add_name(drawn, x, y - 12, name)
     before = len(drawn.names)
     lines = (_LINE, 2 * _LINE + 1)  # the second one below the name of a faulty host
     for dot in drawn.dots:
         low = below[dot.switch]
-        if dot.hosts and not any(_add_name(drawn, dot.x, low + line, dot.hosts, "switch-name") for line in lines):
+        if dot.hosts and not any(_add_name(drawn, dot.x, low + line, dot.hosts) for line in lines):
             del drawn.names[before:]
             break
 
 
-def _add_name(drawn: Drawing, x: float, y: float, name: str, style: str) -> bool:
+def _add_name(drawn: Drawing, x: float, y: float, name: str, state: str = "") -> bool:
     """Add a name, unless it overprints another one."""
     half = 4.0 * len(name)
     x = min(max(x, half), WIDTH - half)
     free = all(abs(u - x) > half + 4.0 * len(other) or abs(v - y) > _LINE for u, v, other, _ in drawn.names)
-    if free and (style == "switch-name" or len(drawn.names) < MOST_NAMES):
-        drawn.names.append((x, y, name, style))
+    if free and (not state or len(drawn.names) < MOST_NAMES):
+        drawn.names.append(NameTag(x, y, name, state))
         return True
     return False
 
@@ -171,7 +203,7 @@ def _groups(topology: Topology) -> tuple[_Places, Drawing]:
     places: _Places = {}
     for number, group in enumerate(groups):
         left, top = width * (number % columns), height * (number // columns)
-        drawn.boxes.append((left + 4, top + 4, width - 8, height - 8, group))
+        drawn.boxes.append(GroupBox(left + 4, top + 4, width - 8, height - 8, group))
         for index, name in enumerate(_sorted(members[group], topology)):
             x = left + (index % inside + 0.5) * width / inside
             places[name] = (x, top + 46 + _PITCH * (index // inside))
@@ -179,34 +211,31 @@ def _groups(topology: Topology) -> tuple[_Places, Drawing]:
 
 
 def _states(faulty: list[Finding], switches: set[str]) -> dict[str, str]:
-    """Class of each named host and switch, and of each link `a>b` and `b>a`; the gravest first."""
+    """State of each named host and switch, and of each link `a>b` and `b>a`; the gravest first."""
     states: dict[str, str] = {}
     for finding in faulty:
         for component in finding.components:
-            style = str(finding.state).lower()
+            state = str(finding.state).lower()
             ends = [end.nodes for end in component.ends]
             if len(ends) == 2 and switches.issuperset((*ends[0], *ends[1])):
                 there = [(a, b) for a in ends[0] for b in ends[1]]
                 for a, b in there if component.directed else [*there, *((b, a) for a, b in there)]:
-                    states.setdefault(f"{a}>{b}", style)
+                    states.setdefault(f"{a}>{b}", state)
             elif ends:
                 for name in ends[0]:
-                    states.setdefault(name, style)
+                    states.setdefault(name, state)
     return states
 
 
 def _add_cables(drawn: Drawing, topology: Topology, places: _Places, states: dict[str, str]) -> None:
-    faint = []
     for cable in topology.cables:
-        (x, y), (u, v) = places[cable.a], places[cable.b]
+        ends = places[cable.a], places[cable.b]
         found = [link for link in (f"{cable.a}>{cable.b}", f"{cable.b}>{cable.a}") if link in states]
         if found:
             name = cable.name if len(found) > 1 else found[0]
-            drawn.ends.append(((x, y), (u, v)))
-            drawn.links.append((f"M{x:.0f} {y:.0f}L{u:.0f} {v:.0f}", states[found[0]], name))
+            drawn.links.append(NamedLine(ends, states[found[0]], name))
         elif len(topology.cables) <= MOST_CABLES:
-            faint.append(f"M{x:.0f} {y:.0f}L{u:.0f} {v:.0f}")
-    drawn.cables, drawn.has_few_cables = "".join(faint), len(faint) <= FEW_CABLES
+            drawn.cables.append(ends)
     if len(topology.cables) > MOST_CABLES:
         drawn.words += "; of the cables only those of findings"
 
@@ -224,13 +253,13 @@ def _add_routes(drawn: Drawing, routes: list[Finding]) -> None:
                     drawn.words += f"; lines below hosts: {MOST_ROUTES} pairs of the gravest routes"
                     return
                 middle, low = (a.x + b.x) / 2, max(a.y, b.y) + _SAG + _SAG_SHARE * abs(a.x - b.x)
-                path = f"M{a.x:.0f} {a.y:.0f}L{middle:.0f} {low:.0f}L{b.x:.0f} {b.y:.0f}"
-                drawn.routes.append((path, str(finding.state).lower(), component.label))
+                points = (a.x, a.y), (middle, low), (b.x, b.y)
+                route = NamedLine(points, str(finding.state).lower(), component.label)
+                drawn.routes.append(route)
                 drawn.height = max(drawn.height, low + 10)
                 if len(routes) <= MOST_LINK_NAMES:
                     legs = [(middle + at * (b.x - middle), low + at * (b.y - low)) for at in (0.0, 0.3, 0.6)]
-                    style = f"named {str(finding.state).lower()}"
-                    any(_add_name(drawn, x, y + 4, component.label, style) for x, y in legs)
+                    any(_add_name(drawn, x, y + 4, route.name, route.state) for x, y in legs)
     if drawn.routes:
         drawn.words += "; lines below hosts: pairs whose route has a finding"
 
@@ -268,7 +297,7 @@ def _add_hosts(
         for index, name in enumerate(names):
             across = x + (index % columns - (columns - 1) / 2) * pitch
             down = y + 14 + (index // columns) * pitch
-            drawn.dots.append(Dot(across, down, pitch - 2, f"host {states.get(name, '')}".strip(), name, switch))
+            drawn.dots.append(Dot(across, down, pitch - 2, "host", states.get(name, ""), name, switch))
             drawn.height = max(drawn.height, down + 30)
     if not every:
         drawn.words += "; of the hosts only those of findings"

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fablint.report.drawings.curves import FEWEST_SIZES, decades, height, size_labels
-from fablint.report.drawings.plots import WIDTH, Plot, PlotLayer, dots, line
+from fablint.report.drawings.curves import FEWEST_SIZES, decades, height, size_plot
+from fablint.report.drawings.palette import MEDIA
+from fablint.report.drawings.plots import WIDTH, Plot, PlotLayer, points
 from fablint.report.transport_comparison import TransportComparison
-from fablint.text import units
-
-STYLES = 6  # of the style sheet: further media repeat them
 
 
 def transport_curves(comparison: TransportComparison) -> Plot | None:
@@ -25,12 +23,9 @@ def transport_curves(comparison: TransportComparison) -> Plot | None:
     layers: list[PlotLayer] = []
     for number, (one, own) in enumerate(zip(comparison.media, value, strict=True)):
         measured = np.isfinite(own)
-        points = x[measured], height(own[measured], ends)
-        style = f"medium-{number % STYLES}"
-        layers += [PlotLayer(f"medium {style}", line(*points), one.medium.label)]
-        layers += [PlotLayer(f"points {style}", dots(*points))]
-    words = units.rate if units.is_rate(comparison.quantity) else units.duration
-    steps = np.linspace(ends[1], ends[0], int(ends[1] - ends[0]) + 1)
+        places, colour = points(x[measured], height(own[measured], ends)), f"medium-{number % MEDIA}"
+        layers.append(PlotLayer("medium", colour, places, one.medium.label))
+        layers.append(PlotLayer("points", colour, places))
     sizes = [size for size, is_used in zip(comparison.sizes, used.tolist(), strict=True) if is_used]
     title = f"{comparison.quantity} against message size over each transport"
-    return Plot(title, title, tuple(words(10.0 ** float(one)) for one in steps), size_labels(sizes), tuple(layers))
+    return size_plot(title, comparison.quantity, ends, sizes, layers)

@@ -7,30 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.model import Finding, Fit, Row, Run, Scope, State
+from fablint.model import Finding, Fit, Row, Run, State
 from fablint.report import finding_order, run_facts
+from fablint.report.drawings.histograms import Histogram, histograms
 from fablint.report.survey.row_survey import SizeSurvey, counted
 from fablint.report.survey.size_lines import FEWEST_PAIRS, SizeLine, size_line
 from fablint.text import units
 
 BINS = 72
-_TICKS = 4  # distances between the labels of an axis
+STEPS = 4  # distances between the labels of an axis
 RANKED_HOSTS = 15
-_BEYOND = 3.0  # the axis ends at so many medians; what is above stands in the last bin
 _PAIRS_OF_EFFECT = 3  # measured pairs for each effect of a rank, from which the rest of the model is the scatter
-
-
-@dataclass(frozen=True)
-class Histogram:
-    """Pairs of one scope over time. Heights are logarithms of the counts, 0..1: a single pair stays visible."""
-
-    scope: Scope
-    pairs: int
-    heights: tuple[float, ...]
-    counts: tuple[int, ...]
-    labels: tuple[str, ...]  # figures at equal distances along the axis
-    highest: int  # count of the highest bar
-    clipped: bool  # does the last bin hold everything beyond the axis?
 
 
 @dataclass(frozen=True)
@@ -62,7 +49,7 @@ class RowCharts:
     @classmethod
     def of(cls, run: Run, row: Row, surveys: Sequence[SizeSurvey], found: Sequence[Finding]) -> RowCharts:
         shown = next(one for one in surveys if one.size == run_facts.informative_size(row))
-        fit = shown.fit
+        fit, pairs = shown.fit, shown.distribution.pairs()
         return cls(
             name=row.name,
             kernel=row.kernel,
@@ -70,9 +57,9 @@ class RowCharts:
             size=units.size(shown.size),
             lines=tuple(size_line(one) for one in surveys),
             over_pairs=any(one.distribution.pairs() >= FEWEST_PAIRS for one in surveys),
-            histograms=histograms(shown) if shown.distribution.pairs() >= FEWEST_PAIRS else (),
+            histograms=histograms(shown, _bins(pairs), STEPS) if pairs >= FEWEST_PAIRS else (),
             hosts=host_effects(run, fit, found) if fit and _has_hosts_to_compare(run, shown) else (),
-            noise=fit.noise if fit and _shows_scatter(fit, shown.distribution.pairs()) else None,
+            noise=fit.noise if fit and _shows_scatter(fit, pairs) else None,
         )
 
 
@@ -85,40 +72,8 @@ def _shows_scatter(fit: Fit, pairs: int) -> bool:
     return bool(np.isfinite(fit.noise)) and pairs >= _PAIRS_OF_EFFECT * (fit.tx.size + fit.rx.size)
 
 
-def histograms(one: SizeSurvey) -> tuple[Histogram, ...]:
-    """One histogram per scope, all on the same axis."""
-    distribution = one.distribution
-    if not distribution.pairs():
-        return ()
-    low, median, high = (distribution.quantile(share) for share in (0.0, 0.5, 1.0))
-    end = min(high * 1.001, max(_BEYOND * median, distribution.quantile(0.9)))
-    bins = _TICKS * int(np.clip(np.sqrt(distribution.pairs()) / 2, 3, BINS // _TICKS))
-    edges = np.geomspace(low * 0.999, max(end, low * 1.01), bins + 1)
-    labels = _with_one_unit([units.figure(one.row.quantity, one.size, float(at)) for at in edges[:: bins // _TICKS]])
-    drawn = []
-    for scope in distribution.scopes():
-        counts = distribution.histogram(scope, edges)
-        heights = np.log1p(counts) / np.log1p(counts.max())
-        drawn.append(
-            Histogram(
-                scope=scope,
-                pairs=distribution.pairs(scope),
-                heights=tuple(round(float(height), 4) for height in heights),
-                counts=tuple(int(count) for count in counts),
-                labels=labels,
-                highest=int(counts.max()),
-                clipped=high > edges[-1],
-            )
-        )
-    return tuple(drawn)
-
-
-def _with_one_unit(labels: list[str]) -> tuple[str, ...]:
-    """Labels of an axis; where all have the same unit, the first one keeps it."""
-    words = [label.split(" ", 1) for label in labels]
-    if any(len(one) < 2 or one[1] != words[0][1] for one in words):
-        return tuple(labels)
-    return labels[0], *(one[0] for one in words[1:])
+def _bins(pairs: int) -> int:
+    return STEPS * int(np.clip(np.sqrt(pairs) / 2, 3, BINS // STEPS))
 
 
 def host_effects(run: Run, fit: Fit, found: Sequence[Finding] = ()) -> tuple[HostEffect, ...]:

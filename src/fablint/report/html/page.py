@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
 from fablint.model import Diagnosis, Run
 from fablint.report import finding_order, run_facts, scopes, summary
+from fablint.report.canvas.figures import draw_layers, draw_topology
+from fablint.report.canvas.svg import svg
 from fablint.report.coverage_words import coverage_words
 from fablint.report.drawings import finding_charts
 from fablint.report.drawings.curves import curve
+from fablint.report.drawings.palette import css_variables
 from fablint.report.drawings.plots import Plot
 from fablint.report.drawings.strips import timeline
 from fablint.report.drawings.topology_drawing import drawing
@@ -56,10 +60,11 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
     """The page as a string."""
     source = ReportSource(run, diagnosis)
     found, surveys = source.found, source.surveys
-    style, script = asset("report.css"), "".join(map(asset, SCRIPTS))
+    style, script = css_variables() + asset("report.css"), "".join(map(asset, SCRIPTS))
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.globals.update(text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes)
     environment.globals.update(sentences=sentences, advice=advice, len=len)
+    environment.globals.update(layers=lambda plot: svg(partial(draw_layers, plot=plot)))
     environment.globals.update(MOST_ALL_OPEN=MOST_ALL_OPEN, MOST_OPEN=MOST_OPEN, MOST_LISTED=MOST_LISTED)
     drawn, transports = drawing(source), transport_sections(run, run.rows)
     distances = scopes.scope_lines(run, source.placement, surveys)
@@ -81,6 +86,7 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         curves={row.name: curve(surveys[row.name]) for row in source.rows},
         contents=contents({name for name, section in sections.items() if section}, rows),
         drawing=drawn,
+        topology=svg(partial(draw_topology, drawing=drawn)) if drawn else "",
         transports=transports,
         blocks=blocks,
         all_facts=all_facts(run),

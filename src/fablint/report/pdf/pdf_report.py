@@ -15,15 +15,16 @@ from reportlab.platypus import CondPageBreak, KeepTogether, SimpleDocTemplate, S
 
 from fablint.model import Diagnosis, Placement, Row, Run, State
 from fablint.report import finding_order, run_facts, scopes, summary
+from fablint.report.canvas.fonts import REGULAR, fitted, printable
 from fablint.report.conditions import conditions
 from fablint.report.coverage_words import coverage_words
 from fablint.report.drawings import finding_charts
 from fablint.report.drawings.curves import curve
-from fablint.report.pdf.page_layout import MARGIN, REGULAR, STATE_COLOURS, banner, fitted, paragraph, printable, table
-from fablint.report.pdf.pdf_figures import HistogramFigure, MatrixFigure, axis_labels, colour_scales
-from fablint.report.pdf.pdf_plots import PlotFigure
+from fablint.report.drawings.histograms import histograms
+from fablint.report.drawings.matrix_drawing import axis_labels, colour_scales
+from fablint.report.pdf.page_layout import MARGIN, banner, paragraph, table
+from fablint.report.pdf.pdf_figures import histogram_figure, matrix_figure, plot_figure
 from fablint.report.survey.drawn_matrix import drawn_matrix
-from fablint.report.survey.heatmap import topological_order
 from fablint.report.survey.report_source import ReportSource
 from fablint.report.survey.row_survey import OutlierPair, SizeSurvey, counted, survey
 from fablint.report.survey.size_lines import FEWEST_PAIRS, SizeLine, size_line
@@ -71,9 +72,11 @@ class _Report:
 
     @cached_property
     def surveys(self) -> dict[str, list[SizeSurvey]]:
-        order = topological_order(self.placement)
         side = max(1, self.run.ranks // 64)  # the survey's own maps are not drawn
-        return {row.name: survey(row, self.source.fits_of(row), self.placement, order, side) for row in self.rows}
+        return {
+            row.name: survey(row, self.source.fits_of(row), self.placement, self.source.order, side)
+            for row in self.rows
+        }
 
     def render(self) -> bytes:
         name = printable(run_facts.title(self.run))
@@ -148,7 +151,7 @@ class _Report:
         for place in sorted(drawn)[:MOST_STRIPS]:
             number = f"Finding {place + 1} of {findings} over time" if findings > 1 else "The finding over time"
             subject = finding_order.subject(finding_order.faulty(self.source.found)[place])
-            yield KeepTogether([paragraph(f"{number}: {subject}", "heading"), PlotFigure(drawn[place])])
+            yield KeepTogether([paragraph(f"{number}: {subject}", "heading"), plot_figure(drawn[place])])
 
     def _configuration(self) -> Iterator[Any]:
         yield from _heading("Configuration")
@@ -198,8 +201,7 @@ class _Report:
         if shown.distribution.pairs() < FEWEST_PAIRS:
             yield from _few_pairs(row, surveys, lines)
             return
-        order = topological_order(self.placement)
-        matrix = drawn_matrix(row, shown.size, shown.fit, self.placement, order)
+        matrix = drawn_matrix(row, shown.size, shown.fit, self.placement, self.source.order)
         per_cell = f", {matrix.side} x {matrix.side} ranks in a cell, of which the slowest pair is shown"
         title = paragraph(f"{row.name}, {units.size(shown.size)}: pairs", "heading")
         words = f"Lines send, columns receive{per_cell if matrix.side > 1 else ''}; grey: not measured"
@@ -208,7 +210,7 @@ class _Report:
                 title,
                 paragraph(f"{words}; red names: hosts of findings."),
                 Spacer(1, 3),
-                MatrixFigure(
+                matrix_figure(
                     colour_scales(row, shown.size, shown.fit, matrix),
                     axis_labels(self.placement, matrix, finding_order.faulty_hosts(self.diagnosis.verdict)),
                 ),
@@ -216,7 +218,14 @@ class _Report:
         )
         cells = [(line.size, f"{line.pairs:,}", line.best, line.median, line.p99, line.worst) for line in lines]
         sizes = table(("size", f"{counted(row)}s", "best", "median", "P99", "worst"), cells, (1, 1, 1, 1, 1, 1))
-        yield KeepTogether([paragraph("Distribution", "heading"), HistogramFigure(shown), Spacer(1, 3), sizes])
+        yield KeepTogether(
+            [
+                paragraph("Distribution", "heading"),
+                histogram_figure(histograms(shown)),
+                Spacer(1, 3),
+                sizes,
+            ]
+        )
         yield from self._slowest(shown)
 
     def _slowest(self, one: SizeSurvey) -> Iterator[Any]:
@@ -314,7 +323,7 @@ def _finding(finding: Any) -> tuple[Any, ...]:
         words.append(f"indistinguishable from: {', '.join(one.text for one in finding.ambiguity_group)}")
     if finding.next_step:
         words.append(f"next: {advice(finding.next_step)}")
-    state = paragraph(finding.state, "head", STATE_COLOURS.get(str(finding.state), ""))
+    state = paragraph(finding.state, "head", finding.state)
     return state, finding_order.subject(finding), finding_order.effect(finding), ". ".join(filter(None, words))
 
 
@@ -325,14 +334,14 @@ def _few_pairs(row: Row, surveys: list[SizeSurvey], lines: list[SizeLine]) -> It
     yield from _heading(row.name)
     yield table(("size", *names), cells, (1,) * (1 + len(names)))
     if plot := curve(surveys):
-        yield KeepTogether([Spacer(1, 5), PlotFigure(plot)])
+        yield KeepTogether([Spacer(1, 5), plot_figure(plot)])
 
 
 def _host_cells(host: str, switch: str, found: _HostState | None) -> tuple[Any, ...]:
     if found is None:
         return host, switch, "-"
     words = f"{found.state} route" if found.of_route else str(found.state)
-    return host, switch, paragraph(words, "cell", STATE_COLOURS[found.state])
+    return host, switch, paragraph(words, "cell", found.state)
 
 
 def _signatures(diagnosis: Diagnosis) -> Iterator[Any]:

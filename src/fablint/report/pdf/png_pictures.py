@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from PIL import Image, ImageDraw
+from collections.abc import Sequence
 
 from fablint.errors import UsageError
 from fablint.model import Diagnosis, Row, Run
 from fablint.report import finding_order, run_facts
-from fablint.report.drawings import finding_charts
+from fablint.report.canvas.figures import Panel, PlotFrame, draw_histogram, draw_plot, draw_topology
+from fablint.report.canvas.interface import Ink
+from fablint.report.canvas.matrix_figure import MatrixFrame, draw_matrix
+from fablint.report.canvas.png import LETTER, PngCanvas
+from fablint.report.drawings import finding_charts, topology_drawing
 from fablint.report.drawings.curves import curve
+from fablint.report.drawings.histograms import Histogram, histograms
+from fablint.report.drawings.matrix_drawing import AxisLabel, ColourScale, axis_labels, colour_scales
+from fablint.report.drawings.plots import HEIGHT, WIDTH, Plot
 from fablint.report.drawings.strips import timeline
-from fablint.report.drawings.topology_drawing import drawing
+from fablint.report.drawings.topology_drawing import Drawing, drawing
 from fablint.report.drawings.transport_curves import transport_curves
-from fablint.report.pdf.page_layout import printable, styles
-from fablint.report.pdf.pdf_figures import (
-    BAR_COLOUR,
-    NAMED_COLOUR,
-    AxisLabel,
-    ColourScale,
-    Histograms,
-    axis_labels,
-    colour_scales,
-)
 from fablint.report.pdf.pdf_report import drawn_rows
-from fablint.report.pdf.plot_pictures import LETTER, font, plot_picture, png, topology_picture
-from fablint.report.survey.drawn_matrix import drawn_matrix, ramp_pixels
+from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.path_lengths import deviations
 from fablint.report.survey.report_source import ReportSource
 from fablint.report.survey.row_survey import survey
@@ -33,9 +29,13 @@ from fablint.text import units
 from fablint.text.suggestions import alternatives, did_you_mean
 
 _EDGE = 960  # pixels of the matrix
-_MARGIN = 170  # of names, above and on the left
-_BELOW = 70  # of the scale
 _PANEL = 200  # pixels of the height of a histogram
+_TITLE = 40  # pixels of a line of words
+_SMOOTH = 3  # times as large as shown: smooth lines
+_MATRIX = MatrixFrame(170, 200, _EDGE, _EDGE - 1, LETTER, (8, 6), 0, (14, 14), _EDGE, (36, LETTER, "t"))
+_PLOT_TOP = 2 * _TITLE + 10
+_PLOT = PlotFrame(left=100, top=_PLOT_TOP)
+_TOPOLOGY = 1.6  # pixels of a unit of the topology
 FINDING, DISTRIBUTION = "finding", "distribution"
 MATRICES = ("deviation", "measured")
 CURVE, TIME, STRIP, TOPOLOGY, TRANSPORTS = "curve", "time", "strip", "topology", "transports"
@@ -74,7 +74,6 @@ def picture(run: Run, diagnosis: Diagnosis, name: str) -> bytes:
     names += [f"{STRIP}:{number}" for number in range(1, found + 1)]
     if name not in names:
         raise UsageError(f"the run has no picture '{name}'", did_you_mean(name, names, f"choose {alternatives(names)}"))
-    styles()  # registers the font that labels are measured with
     kind, _, of = name.partition(":")
     word = f"{finding_order.word(diagnosis.verdict)}: {finding_order.headline(diagnosis.verdict)}"
     source = ReportSource(run, diagnosis)
@@ -86,7 +85,8 @@ def picture(run: Run, diagnosis: Diagnosis, name: str) -> bytes:
     title = f"{run_facts.title(run)}, {row.name} {units.size(size)}. {word}"
     if kind == DISTRIBUTION:
         surveys = survey(row, {size: fit} if fit else {}, placement, order, max(1, run.ranks // 64))
-        return _histogram(Histograms.of(next(one for one in surveys if one.size == size)), title)
+        shown = next(one for one in surveys if one.size == size)
+        return _histograms(histograms(shown), title)
     matrix = drawn_matrix(row, size, fit, placement, order)
     scales = colour_scales(row, size, fit, matrix)
     if kind == "deviation" and not scales[-1].is_diverging:
@@ -104,7 +104,7 @@ def _drawing(source: ReportSource, kind: str, of: str, title: str) -> bytes:
         drawn = drawing(source)
         if drawn is None:
             raise UsageError("no topology to draw: unknown, of one switch or of too many", "name it with --topology")
-        return topology_picture(drawn, title)
+        return _topology(drawn, title)
     if kind == STRIP:
         finding = finding_order.faulty(source.found)[int(of) - 1]
         plot = finding_charts.strips(source).get(int(of) - 1)
@@ -118,7 +118,7 @@ def _drawing(source: ReportSource, kind: str, of: str, title: str) -> bytes:
         plot = next(filter(None, map(transport_curves, transport_comparisons(source.run.rows))), None)
     if plot is None:
         raise UsageError(f"the run has nothing to draw for '{kind}{of and f':{of}'}'", _NEEDS[kind])
-    return plot_picture(plot, title)
+    return _plot(plot, title)
 
 
 def _row_of_finding(diagnosis: Diagnosis, rows: list[Row]) -> Row:
@@ -128,43 +128,43 @@ def _row_of_finding(diagnosis: Diagnosis, rows: list[Row]) -> Row:
     return next((row for row in rows if row.quantity == quantity), rows[0])
 
 
-def _histogram(histograms: Histograms, title: str) -> bytes:
-    """Draw the histograms below each other."""
-    letters, panel = font(), _PANEL + 70
-    canvas = Image.new("RGB", (_EDGE + 60, 40 + panel * len(histograms.panels)), "white")
-    pen = ImageDraw.Draw(canvas)
-    pen.text((10, 8), printable(units.shorten(title, 95)), "black", letters)
-    for number, (words, counts) in enumerate(histograms.panels):
-        top, bar = 40 + panel * number, _EDGE / len(counts)
-        bottom = top + 24 + _PANEL
-        pen.text((30, top), printable(words), "black", letters)
-        for index, share in enumerate(Histograms.heights(counts)):
-            if share > 0:
-                left = 30 + index * bar
-                pen.rectangle((left, bottom - max(1.0, share * _PANEL), left + 0.9 * bar, bottom), fill=BAR_COLOUR)
-        pen.line((30, bottom, 30 + _EDGE, bottom), "#666666")
-        pen.text((30, bottom + 6), histograms.ends[0], "black", letters)
-        pen.text((30 + _EDGE, bottom + 6), histograms.ends[1], "black", letters, anchor="ra")
-    return png(canvas)
+def _histograms(drawn: Sequence[Histogram], title: str) -> bytes:
+    """Draw histograms below each other."""
+    panel = _PANEL + 70
+    canvas = PngCanvas(_EDGE + 60, 40 + panel * len(drawn))
+    canvas.caption(8, units.shorten(title, 95), "print")
+    for number, histogram in enumerate(drawn):
+        place = Panel(30, 40 + panel * number, _EDGE, _PANEL, 24, 6, LETTER, 1.0)
+        draw_histogram(canvas, histogram, histogram.title, place)
+    return canvas.content()
 
 
-def _matrix(scale: ColourScale, labels: list[AxisLabel], title: str) -> bytes:
-    letters = font()
-    left, top = _MARGIN, _MARGIN + 30
-    canvas = Image.new("RGB", (left + _EDGE + 30, top + _EDGE + _BELOW), "white")
-    canvas.paste(Image.fromarray(scale.pixels, "RGB").resize((_EDGE, _EDGE), Image.Resampling.NEAREST), (left, top))
-    pen = ImageDraw.Draw(canvas)
-    pen.text((10, 8), printable(units.shorten(title, 110)), "black", letters)
-    for place, name, is_named in labels:
-        colour = NAMED_COLOUR if is_named else "black"
-        pen.text((left - 8, top + place * _EDGE), name, colour, letters, anchor="rm")
-        tile = Image.new("L", (_MARGIN, LETTER + 6), 0)
-        ImageDraw.Draw(tile).text((0, (LETTER + 6) / 2), name, 255, letters, anchor="lm")
-        tile = tile.transpose(Image.Transpose.ROTATE_90)
-        canvas.paste(colour, (int(left + place * _EDGE - (LETTER + 6) / 2), top - 6 - _MARGIN), tile)
-    pen.rectangle((left, top, left + _EDGE - 1, top + _EDGE - 1), outline="#666666")
-    ramp = Image.fromarray(ramp_pixels(_EDGE, is_diverging=scale.is_diverging), "RGB").resize((_EDGE, 14))
-    canvas.paste(ramp, (left, top + _EDGE + 14))
-    for words, place, anchor in zip(scale.ends, (0.0, 0.5, 1.0), ("lt", "mt", "rt"), strict=True):
-        pen.text((left + place * _EDGE, top + _EDGE + 36), words, "black", letters, anchor=anchor)
-    return png(canvas)
+def _matrix(scale: ColourScale, labels: Sequence[AxisLabel], title: str) -> bytes:
+    canvas = PngCanvas(_EDGE + 200, _EDGE + 270)
+    canvas.caption(8, units.shorten(title, 110), "print")
+    draw_matrix(canvas, scale, labels, _MATRIX)
+    return canvas.content()
+
+
+def _plot(plot: Plot, title: str) -> bytes:
+    """Draw a plot with its title, and the names of its series below."""
+    series = [layer for layer in plot.layers if layer.label]
+    below = _PLOT_TOP + HEIGHT
+    canvas = PngCanvas(160 + WIDTH, below + 40 + 24 * bool(series), smooth=_SMOOTH)
+    for row, words in enumerate((title, plot.words)):
+        canvas.caption(8 + row * _TITLE, units.shorten(words, 140))
+    draw_plot(canvas, plot, _PLOT)
+    for index, layer in enumerate(series):
+        place = _PLOT.left + index * WIDTH / len(series)
+        canvas.text(place, below + 34, layer.label, LETTER, Ink(layer.colour), "la")
+    return canvas.content()
+
+
+def _topology(drawn: Drawing, title: str) -> bytes:
+    height = round(drawn.height * _TOPOLOGY) + 2 * _TITLE
+    width = round(topology_drawing.WIDTH * _TOPOLOGY)
+    canvas = PngCanvas(width, height, scale=_TOPOLOGY, origin=(0, _TITLE), smooth=_SMOOTH)
+    draw_topology(canvas, drawn)
+    canvas.caption(8, units.shorten(title, 160))
+    canvas.caption(height - _TITLE + 8, drawn.words, "quiet")
+    return canvas.content()

@@ -11,6 +11,7 @@ from preflight_help import NOW, host, nic
 
 from fablint.model import Allocation, ComponentKind, Run, State
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Severity
+from fablint.preflight import CHECKS
 from fablint.preflight.after_measuring import spanning
 from fablint.preflight.site.site_file import parse_site
 from fablint.snapshot import CollectedSnapshots, Snapshot
@@ -106,7 +107,7 @@ def test_what_preflight_said_is_no_finding_once_more(monkeypatch: pytest.MonkeyP
 
 def test_what_grew_and_is_suppressed_is_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     suppress = '[[suppress]]\ncheck = "net.link.flaps"\nhosts = "n3"\nuntil = 2026-01-31\nreason = "cable is ordered"\n'
-    site = parse_site(f"format = 1\n{suppress}", "site.toml", date(2026, 1, 5))
+    site = parse_site(f"format = 1\n{suppress}", "site.toml", date(2026, 1, 5), CHECKS)
     asked_again(monkeypatch, {"n3": {f"{AT}/carrier_changes": "66"}})
     found = HostCounters(System(), ALLOCATION, snapshots(), site=site).recount(RUN, NAMES)
     assert list(found.findings) == []

@@ -9,7 +9,8 @@ from fleets import FAULTS, GPU_FAULTS, fleet, judged, late, made, rewritten, sai
 
 from fablint.model.preflight_results import Outcome
 from fablint.preflight import Fleet
-from fablint.preflight.host_classes import classes_of, lacking
+from fablint.preflight.checks.host.class_members import lacking
+from fablint.preflight.host_classes import classes_of
 from fablint.text.evidence_sentences import sentences
 from fablint.text.fitness_findings import findings
 

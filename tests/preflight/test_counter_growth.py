@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 from preflight_help import host, sample
 
-from fablint.preflight.counter_deltas import Delta, delta, saturated
+from fablint.snapshot.counter_deltas import Delta, delta, saturated
 
 IB = "/sys/class/infiniband/mlx5_0/ports/1/counters"
 TELEMETRY = "/sys/class/cxi/cxi0/device/telemetry"

@@ -1,4 +1,4 @@
-"""A fleet: all hosts that gave a snapshot, their classes, and what the hosts report about each other."""
+"""A fleet: all hosts that gave a snapshot, and their classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import cached_property
 from fablint.model import Topology
 from fablint.preflight.host import Host
 from fablint.preflight.host_classes import HostClass, classes_of, usual_boards
-from fablint.preflight.pings.mesh import Reach, reach_of
 from fablint.snapshot import Snapshot
 
 
@@ -41,8 +40,3 @@ class Fleet:
     def classes(self) -> Sequence[HostClass]:
         """Host classes, the largest first, without hosts with an incomplete snapshot."""
         return classes_of({host.name: host.built for host in self.hosts if not host.snapshot.incomplete})
-
-    @cached_property
-    def reach(self) -> Reach | None:
-        """Results of the pings between hosts; None if there were none."""
-        return reach_of(self.hosts)

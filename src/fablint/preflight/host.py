@@ -7,10 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from fablint.preflight.cards import Card, accelerators_on, addresses_of, cards_of, cpu_model
-from fablint.preflight.counter_deltas import Delta, delta, deltas, is_same, total
-from fablint.preflight.host_classes import Boards, Built, completed
 from fablint.snapshot import NicFact, Output, Snapshot, nics_of, rails
+from fablint.snapshot.cards import Boards, Built, Card, accelerators_on, addresses_of, cards_of, completed, cpu_model
+from fablint.snapshot.counter_deltas import Delta, delta, deltas, is_same, total
 from fablint.snapshot.host_snapshot import CXI as CXI, INFINIBAND as INFINIBAND, NET as NET, Tree
 from fablint.snapshot.neighbours import neighbours_of
 from fablint.snapshot.parsers.inet import Inet

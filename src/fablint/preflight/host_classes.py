@@ -12,21 +12,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from fablint.preflight.cards import Card
-from fablint.preflight.class_values import is_clear
+from fablint.snapshot.cards import Boards, Built, Card, completed
 
 OWN_CLASS = 4  # hosts with the same cards: so many always form a class
 _SHARE = 0.5  # of a larger class: a larger group does not join it
-
-Build = tuple[str, str]  # machine and CPU model
-Boards = Mapping[tuple[str, str, str], str]  # board ids by kind, vendor and device of the card
-
-
-class Built(NamedTuple):
-    """Machine, CPU model and cards of a host."""
-
-    build: Build
-    cards: tuple[Card, ...]  # sorted
 
 
 class HostClass(NamedTuple):
@@ -40,14 +29,6 @@ class HostClass(NamedTuple):
     def label(self) -> str:
         """`Super Server, EPYC 9654, 8 GPUs 10de:2330, 2 NICs 15b3:1021 MT_0000000838`."""
         return ", ".join(filter(None, [*self.built.build, *map(_counted, Counter(self.built.cards).items())]))
-
-
-class Lack(NamedTuple):
-    """Class with fewer cards of a kind than a much larger class of the same machine and CPU."""
-
-    less: HostClass
-    than: HostClass
-    words: str  # `7 instead of 8 GPUs`
 
 
 def classes_of(hosts: Mapping[str, Built]) -> list[HostClass]:
@@ -69,27 +50,11 @@ def classes_of(hosts: Mapping[str, Built]) -> list[HostClass]:
     return [one._replace(hosts=members[one.key]) for one in found]
 
 
-def lacking(classes: Sequence[HostClass]) -> list[Lack]:
-    """Find classes in which the same card may have failed on all hosts."""
-    found = []
-    for less in classes:
-        for than in classes:
-            if less.built.build != than.built.build:
-                continue
-            if not is_clear(len(than.hosts), len(than.hosts) + len(less.hosts)):
-                continue
-            words = _fewer(less.built.cards, than.built.cards)
-            if words:
-                found.append(Lack(less, than, words))
-                break
-    return found
-
-
 def _joins(built: Built, count: int, other: HostClass, of: int) -> bool:
     """Tell whether a small group of hosts differs from a class only as faulty hosts do."""
     if built.build != other.built.build or count >= OWN_CLASS or count > _SHARE * of:
         return False
-    own, usual = _coarse(built.cards), _coarse(other.built.cards)
+    own, usual = coarse_counts(built.cards), coarse_counts(other.built.cards)
     missing, extra = usual - own, own - usual
     if (missing and extra) or any(part not in usual for part in extra):
         return False  # additional cards are not the result of a failure
@@ -99,11 +64,11 @@ def _joins(built: Built, count: int, other: HostClass, of: int) -> bool:
 
 def _distance(cards: Iterable[Card], others: Iterable[Card]) -> tuple[int, int]:
     """Count additional cards, then missing cards; additional ones weigh more, since a failure adds no card."""
-    own, usual = _coarse(cards), _coarse(others)
+    own, usual = coarse_counts(cards), coarse_counts(others)
     return (own - usual).total(), (usual - own).total()
 
 
-def _coarse(cards: Iterable[Card]) -> Counter[tuple[str, str]]:
+def coarse_counts(cards: Iterable[Card]) -> Counter[tuple[str, str]]:
     """Count cards by kind and vendor; a spare part of another model and a NIC in recovery mode make no difference."""
     return Counter((card.kind, card.vendor) for card in cards)
 
@@ -118,11 +83,6 @@ def usual_boards(hosts: Iterable[Built]) -> Boards:
     return {ids: counts.most_common(1)[0][0] for ids, counts in found.items()}
 
 
-def completed(card: Card, boards: Boards) -> Card:
-    """Give a card without a board id the most frequent board id of its PCI id."""
-    return card if card.board else card._replace(board=boards.get(card[:3], ""))
-
-
 def _completed(built: Built, boards: Boards) -> Built:
     return built._replace(cards=tuple(sorted(completed(card, boards) for card in built.cards)))
 
@@ -130,12 +90,3 @@ def _completed(built: Built, boards: Boards) -> Built:
 def _counted(pair: tuple[Card, int]) -> str:
     card, count = pair
     return f"{count} {card.kind}{'s' if count > 1 else ''} {card.number}"
-
-
-def _fewer(cards: Iterable[Card], usual: Iterable[Card]) -> str:
-    """Return `7 instead of 8 GPUs` if some, but not all, cards of a kind are missing; else ''."""
-    own, others = _coarse(cards), _coarse(usual)
-    missing = others - own
-    if not missing or own - others or any(own[part] == 0 for part in missing):
-        return ""
-    return ", ".join(f"{own[part]} instead of {others[part]} {part[0]}s" for part in missing)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from fablint.preflight.checks.network.reachability import contested_in
+from fablint.preflight.address_conflicts import contested_ends
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.pings.dead_paths import HostPair
 from fablint.preflight.pings.mesh import Ping
 from fablint.preflight.pings.reach_faults import ReachFaults
-from fablint.preflight.pings.triage import Rail, is_answered, rails_of
+from fablint.preflight.pings.triage import Rail, is_answered, rails_of, reach_in
 
 
 @dataclass
@@ -28,8 +28,8 @@ def pair_reach(fleet: Fleet) -> PairReach:
     Not among them are pings that do not show whether messages arrive: of a rail without any answer, where ICMP may be
     filtered, of hosts that answer none but have answers, and of NICs that lose a large share of all pings.
     """
-    found, reach = PairReach(), fleet.reach
-    for rail in rails_of(reach, contested_in(fleet)) if reach is not None else ():
+    found, reach = PairReach(), reach_in(fleet)
+    for rail in rails_of(reach, contested_ends(fleet)) if reach is not None else ():
         _add(found.answered, rail.answers, rail, [(ping, is_answered(ping)) for ping in rail.pings])
         _add(found.full_size, rail.sizes, rail, [(ping, not ping.kind) for ping in rail.full_size])
         for ping in rail.full_size:

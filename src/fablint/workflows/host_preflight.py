@@ -212,14 +212,15 @@ def judge_snapshots(
 
 def learn_site(system: System, collected: CollectedSnapshots, level: str) -> Learned:
     """Return a site file with the values of these hosts. Raises IncompleteError where no snapshot is complete."""
-    from fablint.preflight import Fleet, Host
+    from fablint.preflight import CHECKS, Fleet, Host
     from fablint.preflight.site.learning import learn
 
     fleet = Fleet([Host(one) for one in collected.snapshots.values()], collected.silent)
     if not fleet.classes:
         raise IncompleteError("no host gave a complete snapshot", "there is nothing to learn; see above why")
     count = sum(len(one.hosts) for one in fleet.classes)
-    return learn(fleet, f"Learned on {system.now():%Y-%m-%d} from {plural(count, 'host')} at level {level}.")
+    remark = f"Learned on {system.now():%Y-%m-%d} from {plural(count, 'host')} at level {level}."
+    return learn(fleet, remark, CHECKS)
 
 
 def _name(document: Mapping[str, Any]) -> str:

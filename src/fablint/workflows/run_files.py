@@ -242,6 +242,7 @@ def load_site(path: Path | None, system: System) -> Site | None:
 
     Thresholds and known faults are parsed as well, so that a file with an error is refused before anything is measured.
     """
+    from fablint.preflight import CHECKS
     from fablint.preflight.site.site_file import parse_site
 
     if path is None:
@@ -249,7 +250,7 @@ def load_site(path: Path | None, system: System) -> Site | None:
     today = system.now().date()
     load_thresholds(path)
     load_known_faults(path, today)
-    return parse_site(_site_text(path), str(path), today)
+    return parse_site(_site_text(path), str(path), today, CHECKS)
 
 
 def _site_text(path: Path) -> str:

@@ -31,10 +31,10 @@ UNSEEN = {"ib.gid", "gpu.nvlink", "host.mpi"}
 
 def site_of(hosts: Sequence[Host], change: Callable[[Any], None] | None = None) -> Site:
     """What is learned of hosts, after an administrator has changed the file."""
-    document = tomlkit.parse(learn(Fleet(list(hosts)), "learned").text)
+    document = tomlkit.parse(learn(Fleet(list(hosts)), "learned", CHECKS).text)
     if change:
         change(document)
-    return parse_site(tomlkit.dumps(document), "site.toml", TODAY)
+    return parse_site(tomlkit.dumps(document), "site.toml", TODAY, CHECKS)
 
 
 def against(hosts: Sequence[Host], site: Site) -> Fitness:
@@ -133,7 +133,8 @@ def test_a_file_that_was_learned_of_a_faulty_fleet_has_no_finding_on_other_hosts
 def test_what_is_learned_does_not_depend_on_the_order_of_hosts(name: str) -> None:
     hosts = RICH[name]()
     random.Random(1).shuffle(hosts)
-    assert tomllib.loads(learn(Fleet(hosts), "x").text) == tomllib.loads(learn(Fleet(RICH[name]()), "x").text)
+    again = learn(Fleet(RICH[name]()), "x", CHECKS).text
+    assert tomllib.loads(learn(Fleet(hosts), "x", CHECKS).text) == tomllib.loads(again)
 
 
 # ------------------------------------------------------------------------------------------------ what is found
@@ -162,14 +163,14 @@ def test_every_value_of_a_file_is_compared_with() -> None:
     checks = {check.id: check for check in CHECKS}
     for name, hosts in RICH.items():
         members = hosts()
-        text = learn(Fleet(members), "learned").text
+        text = learn(Fleet(members), "learned", CHECKS).text
         for number, check, key in rows(text):
             document = tomlkit.parse(text)
             expect = document["class"][number]["expect"]  # type: ignore[index]
             holder, last = (expect[check], key) if key else (expect, check)
             plain = holder[last].unwrap()
             holder[last] = -1 if check == "host.cstates" else other(plain)
-            site = parse_site(tomlkit.dumps(document), "site.toml", TODAY)
+            site = parse_site(tomlkit.dumps(document), "site.toml", TODAY, CHECKS)
             fitness = judge(Fleet(members), [checks[check]], site=site)
             found = [one for one in fitness.results if "in site.toml" in one.message]
             assert found and all(one.outcome in WRONG for one in found), (name, check, key)
@@ -262,13 +263,13 @@ def test_a_new_host_that_is_built_like_a_class_belongs_to_it() -> None:
 
 def test_values_that_hosts_do_not_share_are_not_learned() -> None:
     odd = {f"ndr{number}": rewritten("4092", "2044", "/ib0/mtu") for number in range(12, 21)}
-    learned = learn(Fleet(fleet({"ndr": 20}, odd)), "x")
+    learned = learn(Fleet(fleet({"ndr": 20}, odd)), "x", CHECKS)
     assert "net.link.mtu" not in tomllib.loads(learned.text)["class"][0]["expect"]
     assert "# net.link.mtu: hosts differ in ib0: not learned" in learned.text and learned.divided == 1
 
 
 def test_a_value_that_a_check_warns_of_has_a_remark() -> None:
-    learned = learn(Fleet(half_speed("ndr")), "x")
+    learned = learn(Fleet(half_speed("ndr")), "x", CHECKS)
     assert (
         '"pcie.speed" = 16 # mlx5_0: 16 GT/s on all similar hosts, supported 32 GT/s: check settings and slot'
         in learned.text
@@ -305,7 +306,7 @@ def governed(name: str, governor: str, latency: int) -> Host:
 
 
 def test_a_file_that_is_written_by_hand() -> None:
-    site = parse_site(BY_HAND, "site.toml", TODAY)
+    site = parse_site(BY_HAND, "site.toml", TODAY, CHECKS)
     found = said(against(fleet({"gpu": 1, "hdr": 1}), site))
     assert found["net.link.mtu"] == {"gpu1", "hdr1"}
     hosts = [governed("a", "powersave", 133), governed("b", "performance", 300)]

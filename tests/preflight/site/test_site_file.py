@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 from fablint.act import drains, parse_source
 from fablint.errors import UsageError
 from fablint.model.preflight_results import Fitness, Outcome
-from fablint.preflight import Fleet, judge
+from fablint.preflight import CHECKS, Fleet, judge
 from fablint.preflight.site.site_file import parse_site
 from fablint.report import fitness_json, fitness_table
 from fablint.report.exports.fitness_junit import junit_text
@@ -42,7 +42,7 @@ ODD: dict[str, Change] = {name: rewritten("4092", "2044", "/ib0/mtu") for name i
 
 def seen(text: str, today: date = TODAY, changes: dict[str, Change] | None = None) -> Fitness:
     """Twelve hosts, two of them with another MTU, beside a site file."""
-    site = parse_site(text, "etc/site.toml", today)
+    site = parse_site(text, "etc/site.toml", today, CHECKS)
     return judge(Fleet(fleet({"ndr": 12}, ODD if changes is None else changes)), site=site)
 
 
@@ -141,7 +141,7 @@ def test_hosts_without_a_suppression_are_drained() -> None:
 def test_what_was_not_looked_at_cannot_be_suppressed() -> None:
     for check in ("host.snapshot", "net.examined"):
         with pytest.raises(UsageError, match=rf"suppress 1: {check} says what was not looked at"):
-            parse_site(replaced("net.link.mtu", check), "site.toml", TODAY)
+            parse_site(replaced("net.link.mtu", check), "site.toml", TODAY, CHECKS)
 
 
 # ------------------------------------------------------------------------------------------------ severities
@@ -218,7 +218,7 @@ BAD: Sequence[tuple[str, str]] = [
 @pytest.mark.parametrize(("text", "message"), BAD, ids=[message for _, message in BAD])
 def test_a_bad_file_is_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
-        parse_site(text, "site.toml", TODAY)
+        parse_site(text, "site.toml", TODAY, CHECKS)
     line = str(raised.value)
     assert message in line and line.startswith("site.toml: ") and "\n" not in line and raised.value.hint
 
@@ -244,6 +244,6 @@ def test_whatever_is_in_a_file_it_is_read_or_refused(tables: dict[str, object]) 
     except Exception:  # some of it is no TOML
         return
     try:
-        parse_site(text, "site.toml", TODAY)
+        parse_site(text, "site.toml", TODAY, CHECKS)
     except UsageError as error:
         assert "\n" not in str(error)

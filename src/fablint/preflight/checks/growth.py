@@ -15,9 +15,9 @@ from typing import ClassVar, NamedTuple
 
 from fablint.model.preflight_results import Result
 from fablint.preflight.base import Check
-from fablint.preflight.counter_deltas import Delta, is_same, total
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
+from fablint.snapshot.counter_deltas import Delta, is_same, total
 from fablint.snapshot.host_snapshot import text_in
 
 _HOUR = 3600.0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from fablint.preflight.fleet import Fleet
 from fablint.preflight.pings.losses import Losses, losses
-from fablint.preflight.pings.mesh import LOST, MTU, TOO_LONG, End, Ping, Reach
+from fablint.preflight.pings.mesh import LOST, MTU, TOO_LONG, End, Ping, Reach, reach_of
 from fablint.preflight.pings.reach_faults import Attempt, ReachFaults, localise_failures
 
 
@@ -35,7 +36,13 @@ class Rail:
 
 
 @lru_cache(maxsize=1)  # for several checks
-def rails_of(reach: Reach, contested: frozenset[End]) -> Sequence[Rail]:
+def reach_in(fleet: Fleet) -> Reach | None:
+    """Return the results of the pings between the hosts of a fleet; None if there were none."""
+    return reach_of(fleet.hosts)
+
+
+@lru_cache(maxsize=1)  # for several checks
+def rails_of(reach: Reach, contested: Collection[tuple[str, str]]) -> Sequence[Rail]:
     """Return all rails, without pings of ends whose address is `contested`: another NIC may have answered."""
     return [
         _rail([one for one in pings if one.source not in contested and one.target not in contested])

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from fablint.model.preflight_results import Severity
 from fablint.preflight.base import Value
-from fablint.preflight.cards import Card
 from fablint.preflight.host import Host
-from fablint.preflight.host_classes import Built, completed
+from fablint.snapshot.cards import Built, Card, completed
 
 ALL = "*"  # all hosts
 Cards = Counter[str]  # `NIC 15b3:1021 MT_0000000838` -> how many

@@ -14,7 +14,6 @@ from tomlkit.items import Table
 from fablint.model.names import fold
 from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight.base import Check, Value
-from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.class_values import is_clear
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
@@ -54,7 +53,7 @@ class _ClassValues:
     divided: str = ""  # targets without an agreement
 
 
-def learn(fleet: Fleet, remark: str, checks: Sequence[type[Check]] = CHECKS) -> Learned:
+def learn(fleet: Fleet, remark: str, checks: Sequence[type[Check]]) -> Learned:
     """Write the values of the classes of a fleet as a site file. `remark` is its first line.
 
     A value is learned if all hosts of the class have it, or a clear majority (`Agreement.is_clear`).

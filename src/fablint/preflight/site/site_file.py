@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from fablint.errors import UsageError
 from fablint.model.names import expanded
 from fablint.model.preflight_results import NETWORK, Severity
 from fablint.preflight.base import Check, Value
-from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.site.expectations import ALL, Cards, Expected, Site, SiteClass, Suppression
 from fablint.text.site_suppressions import COMPONENT, last_day, reason_of
 from fablint.text.site_tables import (
@@ -34,10 +33,11 @@ SUPPRESS_NEEDED = ("check", "hosts", "until", "reason")
 NEVER = (NETWORK, "host.snapshot")  # they say what was not looked at, which no file can make good
 FOLDED = re.compile(r"[\[,]")  # in the first word of a target: it stands for several names
 _PAGE = "see docs/reference/preflight-checks.md"
-_BY_ID: Mapping[str, type[Check]] = {check.id: check for check in CHECKS}
+
+_ById = Mapping[str, type[Check]]
 
 
-def parse_site(text: str, source: str, today: date) -> Site:
+def parse_site(text: str, source: str, today: date, checks: Iterable[type[Check]]) -> Site:
     """What a site file says about hosts.
 
     Parameters
@@ -48,6 +48,8 @@ def parse_site(text: str, source: str, today: date) -> Site:
         Its name, for messages: `site.toml: suppress 2: unknown check 'host.cstate': did you mean host.cstates`.
     today
         Suppressions that ended before are returned as expired.
+    checks
+        All checks.
 
     Raises
     ------
@@ -55,18 +57,20 @@ def parse_site(text: str, source: str, today: date) -> Site:
         No TOML, an unknown key, check or severity, a value of a wrong type, a bad date, a host in two
         classes.
     """
-    document = read_document(text, source)
-    classes = [_class(entry, f"{source}: class {number}") for number, entry in _numbered(document, "class", source)]
+    document, by_id = read_document(text, source), {check.id: check for check in checks}
+    classes = [
+        _class(entry, f"{source}: class {number}", by_id) for number, entry in _numbered(document, "class", source)
+    ]
     _refuse_twice(classes, source)
     every = [
-        _suppression(entry, f"{source}: suppress {number}")
+        _suppression(entry, f"{source}: suppress {number}", by_id)
         for number, entry in _numbered(document, "suppress", source)
         if COMPONENT not in entry
     ]
     return Site(
         Path(source).name,
         classes,
-        _severities(document.get("severity", {}), f"{source}: severity"),
+        _severities(document.get("severity", {}), f"{source}: severity", by_id),
         [one for one in every if one.until >= today],
         [one for one in every if one.until < today],
     )
@@ -79,7 +83,7 @@ def _numbered(document: Mapping[str, Any], key: str, source: str) -> Collection[
 # ------------------------------------------------------------------------------------------------ classes
 
 
-def _class(entry: Mapping[str, Any], where: str) -> SiteClass:
+def _class(entry: Mapping[str, Any], where: str, by_id: _ById) -> SiteClass:
     refuse_unknown(entry, CLASS_KEYS, where)
     refuse_missing(entry, ("name",), where)
     name, machine, cpu = (one_line(entry.get(key, ""), f"{where}: {key}") for key in ("name", "machine", "cpu"))
@@ -87,7 +91,7 @@ def _class(entry: Mapping[str, Any], where: str) -> SiteClass:
         raise UsageError(f"{where}: name is empty", "give the class a name")
     where = f"{where} ({short(name)})"
     hosts = _hosts(entry["hosts"], f"{where}: hosts") if "hosts" in entry else frozenset()
-    found = SiteClass(name, machine, cpu, _cards(entry.get("cards", {}), where), hosts, _expect(entry, where))
+    found = SiteClass(name, machine, cpu, _cards(entry.get("cards", {}), where), hosts, _expect(entry, where, by_id))
     if not found.hosts and not found.is_built:
         raise UsageError(f"{where}: which hosts are it?", 'give hosts = "n[1-8]", or machine, cpu and cards')
     return found
@@ -120,12 +124,13 @@ def _cards(table: Any, where: str) -> Cards:
     return Counter(table)
 
 
-def _expect(entry: Mapping[str, Any], where: str) -> Mapping[str, Expected]:
+def _expect(entry: Mapping[str, Any], where: str, by_id: _ById) -> Mapping[str, Expected]:
     table = entry.get("expect", {})
     if not isinstance(table, dict):
         raise UsageError(f"{where}: expect is not a table", 'write [class.expect] and "net.link.mtu" = 9000 below')
     return {
-        _check(id, f"{where}: expect"): _expected(_BY_ID[id], value, f"{where}: {id}") for id, value in table.items()
+        _check(id, f"{where}: expect", by_id): _expected(by_id[id], value, f"{where}: {id}")
+        for id, value in table.items()
     }
 
 
@@ -166,11 +171,11 @@ def _targets(key: str, where: str) -> tuple[str, ...]:
 # ------------------------------------------------------------------------------------------------ severities
 
 
-def _severities(table: Any, where: str) -> Mapping[str, Severity]:
+def _severities(table: Any, where: str, by_id: _ById) -> Mapping[str, Severity]:
     if not isinstance(table, dict):
         raise UsageError(f"{where} is not a table", 'write [severity] and "host.cstates" = "info" below')
     levels = [str(one) for one in Severity]
-    found = {_check(id, where): Severity(choice(table, id, where, levels)) for id in table}
+    found = {_check(id, where, by_id): Severity(choice(table, id, where, levels)) for id in table}
     for id in NEVER:
         if id in found:
             raise UsageError(f"{where}: {id} says what was not looked at", "its severity cannot be changed")
@@ -180,10 +185,10 @@ def _severities(table: Any, where: str) -> Mapping[str, Severity]:
 # ------------------------------------------------------------------------------------------------ suppressions
 
 
-def _suppression(entry: Mapping[str, Any], where: str) -> Suppression:
+def _suppression(entry: Mapping[str, Any], where: str, by_id: _ById) -> Suppression:
     refuse_unknown(entry, SUPPRESS_KEYS, where)
     refuse_missing(entry, SUPPRESS_NEEDED, where)
-    check = _check(entry["check"], where)
+    check = _check(entry["check"], where, by_id)
     if check in NEVER:
         raise UsageError(f"{where}: {check} says what was not looked at", "it cannot be suppressed")
     hosts = _hosts(entry["hosts"], f"{where}: hosts")
@@ -197,9 +202,9 @@ def _suppression(entry: Mapping[str, Any], where: str) -> Suppression:
 # ------------------------------------------------------------------------------------------------ values
 
 
-def _check(id: Any, where: str) -> str:
-    if not isinstance(id, str) or id not in _BY_ID:
-        raise UsageError(f"{where}: unknown check {shown(id)}", did_you_mean(str(id), _BY_ID, _PAGE))
+def _check(id: Any, where: str, by_id: _ById) -> str:
+    if not isinstance(id, str) or id not in by_id:
+        raise UsageError(f"{where}: unknown check {shown(id)}", did_you_mean(str(id), by_id, _PAGE))
     return id
 
 

@@ -13,9 +13,9 @@ from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import majority
 from fablint.preflight.checks.fabric.fabric_tools import FABRIC, FabricCheck, requested_hosts, spelling
 from fablint.preflight.checks.infiniband.port_counters import LIMITS
-from fablint.preflight.counter_deltas import Delta, saturated
 from fablint.preflight.fleet import Fleet
 from fablint.snapshot.cable_speeds import SlowCable, slow_cables
+from fablint.snapshot.counter_deltas import Delta, saturated
 from fablint.snapshot.parsers.ibnetdiscover import cables_of, node_count, why_incomplete
 from fablint.snapshot.parsers.infiniband_tools import NamedCable, host_and_nic, name_cables
 from fablint.text.sanitise import shortened

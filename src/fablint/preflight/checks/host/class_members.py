@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from fablint.model.names import plural
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import Check
+from fablint.preflight.class_values import is_clear
 from fablint.preflight.fleet import Fleet
-from fablint.preflight.host_classes import lacking
+from fablint.preflight.host_classes import HostClass, coarse_counts
+from fablint.snapshot.cards import Card
 from fablint.text.sanitise import shortened
 
 _MAX_LABEL = 160  # characters of the description of a class
@@ -39,3 +42,36 @@ class HostClasses(Check):
                     yield self.ok(host, value=label)
                 else:
                     yield self.skip(host, "", "no other host has the same build: not compared")
+
+
+class Lack(NamedTuple):
+    """Class with fewer cards of a kind than a much larger class of the same machine and CPU."""
+
+    less: HostClass
+    than: HostClass
+    words: str  # `7 instead of 8 GPUs`
+
+
+def lacking(classes: Sequence[HostClass]) -> list[Lack]:
+    """Find classes in which the same card may have failed on all hosts."""
+    found = []
+    for less in classes:
+        for than in classes:
+            if less.built.build != than.built.build:
+                continue
+            if not is_clear(len(than.hosts), len(than.hosts) + len(less.hosts)):
+                continue
+            words = _fewer(less.built.cards, than.built.cards)
+            if words:
+                found.append(Lack(less, than, words))
+                break
+    return found
+
+
+def _fewer(cards: Iterable[Card], usual: Iterable[Card]) -> str:
+    """Return `7 instead of 8 GPUs` if some, but not all, cards of a kind are missing; else ''."""
+    own, others = coarse_counts(cards), coarse_counts(usual)
+    missing = others - own
+    if not missing or own - others or any(own[part] == 0 for part in missing):
+        return ""
+    return ", ".join(f"{own[part]} instead of {others[part]} {part[0]}s" for part in missing)

@@ -9,8 +9,8 @@ from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import HostCheck
 from fablint.preflight.checks.growth import CountedPart, Excess, GrowthCheck, Limit
 from fablint.preflight.checks.infiniband.ports import NO_PORT
-from fablint.preflight.counter_deltas import saturated
 from fablint.preflight.host import INFINIBAND, Host
+from fablint.snapshot.counter_deltas import saturated
 
 _COUNTERS = f"{INFINIBAND}/DEVICE/ports/PORT"
 LIMITS = {  # defaults of infiniband-diags; errors of the link

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import LEAST_OTHERS, Check, HostCheck
 from fablint.preflight.checks.network.links import ABSENT
-from fablint.preflight.counter_deltas import Delta
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import NET, Host
+from fablint.snapshot.counter_deltas import Delta
 
 _HOUR = 3600.0
 _LIMITS = ((5, _HOUR), (10, 10 * _HOUR))  # flaps within seconds, as in HPE's cxi_healthcheck

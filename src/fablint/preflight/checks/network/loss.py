@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.checks.network.reachability import ReachCheck, contested_in
+from fablint.preflight.address_conflicts import contested_ends
+from fablint.preflight.checks.network.reachability import ReachCheck
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.pings.losses import EndLoss
 from fablint.preflight.pings.mesh import End, Reach
@@ -29,7 +30,7 @@ class PingLoss(ReachCheck):
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         results: list[Result] = []
         tried: set[End] = set()
-        for rail in rails_of(reach, contested_in(fleet)):
+        for rail in rails_of(reach, contested_ends(fleet)):
             tried |= {end for one in rail.pings if not one.kind and one.sent for end in one[:2]}
             results += self._results(rail)
             results += self._not_confirmed(rail, {End(one.host, one.target) for one in results})

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from fablint.model.preflight_results import Severity
-from fablint.preflight.cards import addresses_of
 from fablint.preflight.checks.log_checks import BDF, LogCheck, PatternCheck
 from fablint.preflight.checks.network import driver_log
 from fablint.preflight.host import INFINIBAND, Host
+from fablint.snapshot.cards import addresses_of
 from fablint.snapshot.parsers.kernel_log import ERROR, Event, Grade, Line, Pattern, Recovery, RecoveryPattern
 
 _FLAPS = 10  # links that went down within a day

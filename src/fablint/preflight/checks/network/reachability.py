@@ -5,18 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from statistics import median
 
 from fablint.model import Topology
 from fablint.model.names import fold
-from fablint.model.preflight_results import Outcome, Result, Severity
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.address_conflicts import contested_ends
 from fablint.preflight.base import Check
-from fablint.preflight.checks.network.conflicts import IpDuplicate
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.pings.mesh import LOST, MTU, NO_ANSWER, NOT_RUN, TOO_LONG, End, NameLookup, Ping, Reach
 from fablint.preflight.pings.reach_faults import Attempt, ReachFaults, localise_failures
-from fablint.preflight.pings.triage import Rail, rails_of
+from fablint.preflight.pings.triage import Rail, rails_of, reach_in
 from fablint.text.sanitise import shortened
 
 _SLOW = 5.0  # times the median of similar pairs
@@ -32,7 +31,7 @@ class ReachCheck(Check):
     compares = False  # pings are not in the snapshot
 
     def judge(self, fleet: Fleet) -> Iterator[Result]:
-        reach = fleet.reach
+        reach = reach_in(fleet)
         if reach is None:
             why = "the hosts did not ping each other" if len(fleet.hosts) > 1 else "there is no other host"
             yield from (self.skip(host.name, "", why) for host in fleet.hosts)
@@ -69,10 +68,10 @@ class PingAnswers(ReachCheck):
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         results = [self.skip(*end, why) for end, why in reach.left_out.items()]
         results += [self.error(host, "", f"pinger: {shortened(why)}") for host, why in reach.silent.items()]
-        contested = contested_in(fleet)
+        contested = contested_ends(fleet) & reach.targets.keys()
         results += [self.skip(*end, "two hosts have its address") for end in sorted(contested)]
         tried: set[End] = set()
-        for rail in rails_of(reach, contested_in(fleet)):
+        for rail in rails_of(reach, contested_ends(fleet)):
             tried |= rail.ends
             results += self._results(rail)
         results += self._not_run(reach)
@@ -120,7 +119,7 @@ class PingRoutes(ReachCheck):
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         results: list[Result] = []
         ends: set[End] = set()
-        for rail in rails_of(reach, contested_in(fleet)):
+        for rail in rails_of(reach, contested_ends(fleet)):
             ends |= rail.sized
             kinds = {frozenset((one.source, one.target)): one for one in rail.pings if one.kind}
             for pair in rail.answers.routes + rail.sizes.routes:
@@ -153,7 +152,7 @@ class FullSize(ReachCheck):
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         results: list[Result] = []
         tried: set[End] = set()
-        for rail in rails_of(reach, contested_in(fleet)):
+        for rail in rails_of(reach, contested_ends(fleet)):
             tried |= rail.sized
             for end, some in rail.refused.items():
                 why = shortened(some[0].text.rpartition("too long")[2].strip(" ,")) or "message too long"
@@ -192,7 +191,7 @@ class RoundTrip(ReachCheck):
     def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         results: list[Result] = []
         timed: set[End] = set()
-        for rail in rails_of(reach, contested_in(fleet)):
+        for rail in rails_of(reach, contested_ends(fleet)):
             pings, attempts = rail.pings, list[Attempt]()
             for some in _like(pings, fleet.topology):
                 usual = median(time for _, time in some)
@@ -242,14 +241,6 @@ class PeerNames(ReachCheck):
             *results,
             *(self.ok(host) for host in sorted({one.host for one in lookups} - {result.host for result in results})),
         ]
-
-
-@lru_cache(maxsize=1)  # for several checks
-def contested_in(fleet: Fleet) -> frozenset[End]:
-    """Return the ends whose address another NIC answers for as well."""
-    known = fleet.reach.targets if fleet.reach else {}
-    ends = {End(one.host, one.target) for one in IpDuplicate().judge(fleet) if one.outcome is Outcome.FAIL}
-    return frozenset(ends & known.keys())
 
 
 def _peers(pings: Iterable[Ping]) -> set[str]:

@@ -11,8 +11,8 @@ from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.base import HostCheck
 from fablint.preflight.checks.growth import CountedPart, Excess, GrowthCheck, Limit
 from fablint.preflight.checks.slingshot.cxi import LINE_RATES, NO_NIC
-from fablint.preflight.counter_deltas import Delta
 from fablint.preflight.host import CXI, Host
+from fablint.snapshot.counter_deltas import Delta
 from fablint.snapshot.counter_widths import CODE_WORD_BITS
 
 _TELEMETRY = f"{CXI}/CXI/device/telemetry"

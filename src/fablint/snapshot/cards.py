@@ -32,6 +32,17 @@ class Card(NamedTuple):
         return f"{self.vendor[2:]}:{self.device[2:]} {self.board}".strip() if self.vendor else self.board
 
 
+Build = tuple[str, str]  # machine and CPU model
+Boards = Mapping[tuple[str, str, str], str]  # board ids by kind, vendor and device of the card
+
+
+class Built(NamedTuple):
+    """Machine, CPU model and cards of a host."""
+
+    build: Build
+    cards: tuple[Card, ...]  # sorted
+
+
 def cards_of(snapshot: Snapshot) -> Mapping[str, Card]:
     """Return all cards by PCI address; a device that is not on the bus has the path of its folder as address."""
     found = dict(_on_bus(snapshot.folder(_PCI)))
@@ -75,6 +86,11 @@ def cpu_model(snapshot: Snapshot) -> str:
     """Return the CPU model, such as `Intel(R) Xeon(R) Platinum 8480+`; '' if /proc/cpuinfo lacks it."""
     found = _CPU.search(snapshot.read("/proc/cpuinfo") or "")
     return " ".join(found[1].split())[:80] if found else ""
+
+
+def completed(card: Card, boards: Boards) -> Card:
+    """Give a card without a board id the most frequent board id of its PCI id."""
+    return card if card.board else card._replace(board=boards.get(card[:3], ""))
 
 
 def _devices(snapshot: Snapshot) -> Iterator[tuple[str, str]]:

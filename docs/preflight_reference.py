@@ -45,7 +45,7 @@ FAMILIES = {  # by the first word of the id
 def render() -> str:
     families: dict[str, list[Rule]] = defaultdict(list)
     for check in CHECKS:
-        families[check.id.partition(".")[0]].append(check.described())
+        families[check.id.partition(".")[0]].append(check)
     return "\n".join([HEAD, *(_family(FAMILIES[name], families[name]) for name in FAMILIES if name in families)])
 
 

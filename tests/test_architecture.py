@@ -37,8 +37,8 @@ OTHER_TEXTS = {
     "cluster/schedulers/pbs_job.py": "PBS job 4711.server",
     "cluster/schedulers/submission.py": "PBS job 4711.server",
     "measure/launcher_choice.py": "file mpicxx.mpich",
-    "preflight/checks/gpu/gpu_log.py": "PCI address 0000:3b:00.0",
-    "preflight/checks/infiniband/ports.py": "PCI address 0000:3b:00.0",
+    "snapshot/parsers/gpu_messages.py": "PCI address 0000:3b:00.0",
+    "snapshot/rdma_ports.py": "PCI address 0000:3b:00.0",
     "store/checksums.py": "chunk c.0.1",
 }
 SPLITS = {"partition", "rpartition", "split", "rsplit", "find", "index"}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from fablint.model.preflight_results import Outcome, Result
-from fablint.preflight.base import Check
+from fablint.preflight.check import Check
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output, Snapshot
@@ -72,9 +73,14 @@ def sysroot(name: str, host_name: str = "n1", **changed: str) -> dict[str, str]:
     return {**files, **changed}
 
 
-def of(check: type[Check], *hosts: Host, **known: Any) -> list[Result]:
+def rows_of(*modules: ModuleType) -> list[Check]:
+    """The checks of modules, in their order there."""
+    return [value for module in modules for value in vars(module).values() if isinstance(value, Check)]
+
+
+def of(check: Check, *hosts: Host, **known: Any) -> list[Result]:
     """What a check says of hosts."""
-    return list(check().judge(Fleet(list(hosts), **known)))
+    return list(check.results(Fleet(list(hosts), **known)))
 
 
 def wrong(results: Sequence[Result]) -> list[tuple[str, str, Outcome, str]]:

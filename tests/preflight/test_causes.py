@@ -12,8 +12,8 @@ from preflight_help import host, nic
 from fablint.model import State, Switch, Topology
 from fablint.model.preflight_results import Fitness, Outcome
 from fablint.preflight import Fleet, Host, judge
-from fablint.preflight.checks.network.links import LinkMtu, LinkSpeed
-from fablint.preflight.checks.network.lldp import LldpNeighbor
+from fablint.preflight.checks.network.links import LINK_MTU, LINK_SPEED
+from fablint.preflight.checks.network.lldp import LLDP_NEIGHBOR
 from fablint.report import fitness_table
 from fablint.text.evidence_sentences import sentences
 from fablint.text.fitness_findings import findings
@@ -40,7 +40,7 @@ def racked(silent: Sequence[str] = (), slow: Sequence[str] = (), mtu: Sequence[s
 
 
 def judged_by(hosts: Sequence[Host], topology: Topology | None = None) -> Fitness:
-    return judge(Fleet(list(hosts), topology=topology), [LinkSpeed, LinkMtu, LldpNeighbor])
+    return judge(Fleet(list(hosts), topology=topology), [LINK_SPEED, LINK_MTU, LLDP_NEIGHBOR])
 
 
 def test_a_switch_with_lldp_off_is_one_finding_and_no_host_is_unfit() -> None:

@@ -9,6 +9,8 @@ from functools import lru_cache
 
 MOST_LETTERS = 80  # of a name: a longer text is not a name
 MOST_HOSTS = 200_000  # that one folded list of a source may stand for
+_NODE = re.compile(r"(x\d{1,4}c\d)s\d+b\d+n\d+")  # xname of a host
+_LAST_NUMBER = re.compile(r"(.*\d)(?:[^\d]+)\d+")
 _UNWRITABLE = re.compile(r"[^A-Za-z0-9_.:-]+")
 _PLAIN = re.compile(r"[A-Za-z0-9._:/-]+")
 _DIGITS = re.compile(r"(\d{1,18})")
@@ -25,6 +27,12 @@ _SWITCH_MODULE = re.compile(r"x\d{1,4}c[0-7]r\d{1,2}")  # an xname without its c
 def plain(name: object) -> str:
     """Name without special meaning in a node set: other characters become `-`. '' if nothing is left."""
     return _UNWRITABLE.sub("-", str(name).strip()[:MOST_LETTERS]).strip("-")
+
+
+def rack_name(host: str) -> str:
+    """Return the name of a host before its last number: `r12` of `r12n03`, `x1000c0` of an xname; '' if it has none."""
+    found = _NODE.fullmatch(host) or _LAST_NUMBER.fullmatch(host)
+    return found[1] if found else ""
 
 
 def switch_name(name: object) -> str:

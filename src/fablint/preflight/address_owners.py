@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from fablint.model.preflight_results import Result
-from fablint.preflight.base import Check
 from fablint.preflight.host import NET, Host
 from fablint.snapshot import NicFact
-from fablint.snapshot.parsers.inet import Address, Listed, number_of
+from fablint.snapshot.parsers.inet import Address, number_of
 
 _GUID = -23  # characters of a 20-octet IPoIB address; the rest depends on the queue pair
 
@@ -38,12 +36,6 @@ def of_rails(host: Host) -> Mapping[str, Sequence[Address]]:
         if address.nic in names:
             found[address.nic].append(address)
     return found
-
-
-def unseen(check: Check, host: Host, output: Listed[Any]) -> Result:
-    """Return the result of a check whose output of `ip` is missing: an error if it is malformed, else a skip."""
-    make = check.error if output.garbled else check.skip
-    return make(host.name, "", output.missing)
 
 
 def siblings(host: Host) -> Mapping[str, Address]:

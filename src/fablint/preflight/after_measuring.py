@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fablint.preflight.base import Check
+from fablint.preflight.check import Check
 from fablint.preflight.checks.host import pcie
 from fablint.preflight.checks.infiniband import port_counters, ports
 from fablint.preflight.checks.network import arp_table, link_counters, links, multirail
@@ -13,24 +13,24 @@ from fablint.snapshot import Snapshot
 from fablint.snapshot.host_snapshot import BOOT
 
 # Checks of counters and of link states. Load and memory always differ after a measurement.
-GROWTH: tuple[type[Check], ...] = (
-    links.LinkUp,
-    links.LinkSpeed,
-    link_counters.LinkFlaps,
-    link_counters.LinkErrors,
-    link_counters.LinkDrops,
-    arp_table.ArpOverflow,
-    multirail.RpfDrops,
-    cxi.CxiLink,
-    cxi_counters.CxiUncorrected,
-    cxi_counters.CxiCorrected,
-    cxi_counters.CxiReplay,
-    cxi_counters.CxiErrors,
-    ports.IbPortState,
-    ports.IbPortRate,
-    port_counters.IbErrors,
-    port_counters.IbLoss,
-    pcie.PcieErrors,
+GROWTH: tuple[Check, ...] = (
+    links.LINK_UP,
+    links.LINK_SPEED,
+    link_counters.LINK_FLAPS,
+    link_counters.LINK_ERRORS,
+    link_counters.LINK_DROPS,
+    arp_table.ARP_OVERFLOW,
+    multirail.RPF_DROPS,
+    cxi.CXI_LINK,
+    cxi_counters.CXI_UNCORRECTED,
+    cxi_counters.CXI_CORRECTED,
+    cxi_counters.CXI_REPLAY,
+    cxi_counters.CXI_ERRORS,
+    ports.IB_PORT_STATE,
+    ports.IB_PORT_RATE,
+    port_counters.IB_ERRORS,
+    port_counters.IB_LOSS,
+    pcie.PCIE_ERRORS,
 )
 
 

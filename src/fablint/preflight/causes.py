@@ -6,32 +6,27 @@ other hosts of the check do not have it. Such results become one finding about t
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from fablint.model.host_name import HostName
-from fablint.model.names import switch_name
+from fablint.model.names import rack_name, switch_name
 from fablint.model.preflight_results import Outcome, Result
-from fablint.preflight.base import Check
+from fablint.preflight.check import Check
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot.parsers.ama import decode
+from fablint.snapshot.parsers.proc_files import boot_images, name_servers, system_name
 from fablint.text.sanitise import shortened
 
 LEAST_HOSTS = 3  # with the result, and at least as many without it
 _OVERLAP = 0.8  # share of the hosts with the result, and of the hosts with the property
 _WRONG = (Outcome.FAIL, Outcome.WARN)
 _JUDGED = (*_WRONG, Outcome.PASS)
-_XNAME = re.compile(r"(x\d{1,4}c\d)s\d+b\d+n\d+")
-_LAST_NUMBER = re.compile(r"(.*\d)(?:[^\d]+)\d+")
-_PRETTY = re.compile(r"^PRETTY_NAME=\"?([^\"\n]*)", re.MULTILINE)
-_BOOTED = re.compile(r"(?:^|\s)(?:BOOT_IMAGE|root)=(\S+)")
-_SERVER = re.compile(r"^\s*nameserver\s+(\S+)", re.MULTILINE)
 _MAX_NAME = 60
 
 
-def with_causes(results: Sequence[Result], fleet: Fleet, checks: Sequence[type[Check]]) -> list[Result]:
+def with_causes(results: Sequence[Result], fleet: Fleet, checks: Sequence[Check]) -> list[Result]:
     """Return the results with their common causes. A failure that the far end of a cable causes becomes a warning."""
     rules = {check.id: check for check in checks}
     hosts: dict[str, set[str]] = defaultdict(set)
@@ -48,7 +43,7 @@ def with_causes(results: Sequence[Result], fleet: Fleet, checks: Sequence[type[C
     return [_with_cause(one, rules[one.check], found) for one in results] if found else list(results)
 
 
-def _with_cause(one: Result, check: type[Check], causes: Mapping[str, tuple[str, frozenset[str]]]) -> Result:
+def _with_cause(one: Result, check: Check, causes: Mapping[str, tuple[str, frozenset[str]]]) -> Result:
     cause, hosts = causes.get(one.check, ("", frozenset()))
     if one.outcome not in _WRONG or one.host not in hosts:
         return one
@@ -57,7 +52,7 @@ def _with_cause(one: Result, check: type[Check], causes: Mapping[str, tuple[str,
 
 
 def _cause(
-    check: type[Check], wrong: set[str], judged: set[str], shared: Mapping[str, Mapping[str, set[str]]]
+    check: Check, wrong: set[str], judged: set[str], shared: Mapping[str, Mapping[str, set[str]]]
 ) -> tuple[str, frozenset[str]] | None:
     """Return what the hosts with a result share, and the hosts that share it."""
     of_cables = check.component in ("cable", "nic", "link", "route")
@@ -92,22 +87,18 @@ def _switches(fleet: Fleet, host: Host) -> Iterator[str]:
 def _images(_: Fleet, host: Host) -> Iterator[str]:
     """Yield kernel, operating system and boot image, and the kernel alone."""
     kernel = host.snapshot.kernel or host.read("/proc/sys/kernel/osrelease") or ""
-    system = _PRETTY.search(host.read("/etc/os-release") or "")
-    booted = _BOOTED.findall(host.read("/proc/cmdline") or "")
-    yield " ".join(filter(None, [kernel, system[1] if system else "", *booted[:1]]))
+    booted = boot_images(host.read("/proc/cmdline"))
+    yield " ".join(filter(None, [kernel, system_name(host.read("/etc/os-release")), *booted[:1]]))
     if kernel:
         yield kernel
 
 
 def _name_servers(_: Fleet, host: Host) -> Iterator[str]:
-    yield from dict.fromkeys(_SERVER.findall(host.read("/etc/resolv.conf") or ""))
+    yield from name_servers(host.read("/etc/resolv.conf"))
 
 
 def _racks(_: Fleet, host: Host) -> Iterator[str]:
-    """Yield the name before its last number: `r12` of `r12n03`, `x1000c0` of an xname."""
-    short = HostName(host.name).short
-    found = _XNAME.fullmatch(short) or _LAST_NUMBER.fullmatch(short)
-    yield found[1] if found else ""
+    yield rack_name(HostName(host.name).short)
 
 
 _SWITCH = "switch"

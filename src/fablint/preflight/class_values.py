@@ -97,6 +97,11 @@ class Agreement:
         return f"{_NUMBERS.get(kinds, str(kinds))} kinds: {', '.join(parts)}{more}"
 
 
+def majority(values: Sequence[Any]) -> tuple[Any, int]:
+    """Return the value of more than half, at least two, with its count; (None, 0) if there is none."""
+    return majority_of(Counter(values).most_common())
+
+
 def majority_of(counted: Sequence[tuple[Any, int]]) -> tuple[Any, int]:
     """Return the value of more than half, at least two, with its count; (None, 0) if there is none."""
     if not counted:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -11,14 +10,18 @@ from fablint.snapshot import NicFact, Output, Snapshot, nics_of, rails
 from fablint.snapshot.cards import Boards, Built, Card, accelerators_on, addresses_of, cards_of, completed, cpu_model
 from fablint.snapshot.counter_deltas import Delta, delta, deltas, is_same, total
 from fablint.snapshot.host_snapshot import CXI as CXI, INFINIBAND as INFINIBAND, NET as NET, Tree
-from fablint.snapshot.neighbours import neighbours_of
+from fablint.snapshot.neighbours import CableEnd, neighbours_of, switch_ports
 from fablint.snapshot.parsers.inet import Inet
 from fablint.snapshot.parsers.kernel_log import KernelLog
 from fablint.snapshot.parsers.lldp import Neighbour
 from fablint.snapshot.parsers.nvidia_smi import QUERY, Gpu, gpus_of
+from fablint.snapshot.parsers.proc_files import CpuInfo, MemoryInfo, count_listed, cpu_info, memory_info, uptime_s
+from fablint.snapshot.rdma_ports import RdmaPort, rdma_ports
 from fablint.text.sanitise import shortened
 
 PCI = "/sys/bus/pci/devices"
+CPUS = "/sys/devices/system/cpu"
+GPUS = "/proc/driver/nvidia/gpus"
 _FAST_MBIT = 10_000  # slower network interfaces do not need all lanes
 _CASSINI_2 = {  # files of a port, which Cassini-1 has by the names of the properties
     "link": "0/link/state",
@@ -74,6 +77,11 @@ class Host:
         return neighbours_of(self.snapshot)
 
     @cached_property
+    def switch_ports(self) -> Mapping[str, Sequence[CableEnd]]:
+        """Neighbours of each network interface of the fabric."""
+        return switch_ports(self.neighbours, (nic.name for nic in self.interfaces))
+
+    @cached_property
     def inet(self) -> Inet:
         """Addresses, routes, rules and the neighbour table."""
         return Inet(self.snapshot)
@@ -87,14 +95,33 @@ class Host:
     @cached_property
     def uptime_s(self) -> float | None:
         """Seconds since the boot."""
-        text = (self.read("/proc/uptime") or "").partition(" ")[0]
-        return float(text) if re.fullmatch(r"\d{1,10}(?:\.\d{1,9})?", text) else None
+        return uptime_s(self.read("/proc/uptime"))
 
     @cached_property
-    def ports(self) -> Sequence[tuple[str, str]]:
-        """Ports of RDMA devices: device and number."""
-        devices = self.snapshot.names(INFINIBAND)
-        return [(device, port) for device in devices for port in self.snapshot.names(f"{INFINIBAND}/{device}/ports")]
+    def memory(self) -> MemoryInfo:
+        """Figures of /proc/meminfo."""
+        return memory_info(self.read("/proc/meminfo"))
+
+    @cached_property
+    def cpu(self) -> CpuInfo:
+        """Fields of /proc/cpuinfo."""
+        return cpu_info(self.read("/proc/cpuinfo"))
+
+    @cached_property
+    def cpus_online(self) -> int | None:
+        """Number of CPUs online; None if unknown."""
+        return count_listed(self.read(f"{CPUS}/online"))
+
+    @cached_property
+    def rdma_devices(self) -> Mapping[str, str]:
+        """Folders of RDMA devices by name."""
+        found = {device: f"{INFINIBAND}/{device}" for device in self.snapshot.names(INFINIBAND)}
+        return {**found, **{device: f"{CXI}/{device}" for device in self.cxi}}
+
+    @cached_property
+    def ports(self) -> Sequence[RdmaPort]:
+        """Ports of RDMA devices."""
+        return rdma_ports(self.snapshot)
 
     @cached_property
     def cxi(self) -> Sequence[str]:

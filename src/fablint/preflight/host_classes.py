@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from fablint.snapshot.cards import Boards, Built, Card, completed
 
+CLASS = "host.class"  # id of the check of classes
 OWN_CLASS = 4  # hosts with the same cards: so many always form a class
 _SHARE = 0.5  # of a larger class: a larger group does not join it
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from fablint.preflight.address_conflicts import contested_ends
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.pings.dead_paths import HostPair
-from fablint.preflight.pings.mesh import Ping
+from fablint.preflight.pings.mesh import Ping, reach_of
 from fablint.preflight.pings.reach_faults import ReachFaults
-from fablint.preflight.pings.triage import Rail, is_answered, rails_of, reach_in
+from fablint.preflight.pings.triage import Rail, is_answered, rails_of
 
 
 @dataclass
@@ -28,7 +28,7 @@ def pair_reach(fleet: Fleet) -> PairReach:
     Not among them are pings that do not show whether messages arrive: of a rail without any answer, where ICMP may be
     filtered, of hosts that answer none but have answers, and of NICs that lose a large share of all pings.
     """
-    found, reach = PairReach(), reach_in(fleet)
+    found, reach = PairReach(), reach_of(fleet.hosts)
     for rail in rails_of(reach, contested_ends(fleet)) if reach is not None else ():
         _add(found.answered, rail.answers, rail, [(ping, is_answered(ping)) for ping in rail.pings])
         _add(found.full_size, rail.sizes, rail, [(ping, not ping.kind) for ping in rail.full_size])

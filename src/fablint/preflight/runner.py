@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fablint.model.preflight_results import Fitness, Result
-from fablint.preflight.base import Check
 from fablint.preflight.batch import Batch
 from fablint.preflight.causes import with_causes
+from fablint.preflight.check import Check
 from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.site.comparing import Membership, compared, membership, notes, with_severity, with_suppressions
 from fablint.preflight.site.expectations import Site
 from fablint.system import no_collection
 
-Group = Sequence[type[Check]]  # checks that read the same, which a process understands once
+Group = Sequence[Check]  # checks that read the same, which a process understands once
 Each = Callable[[Callable[[Group], list[Batch]], Sequence[Group]], Iterable[list[Batch]]]
 
 
-def judge(fleet: Fleet, checks: Sequence[type[Check]] = CHECKS, site: Site | None = None, each: Each = map) -> Fitness:
+def judge(fleet: Fleet, checks: Sequence[Check] = CHECKS, site: Site | None = None, each: Each = map) -> Fitness:
     """Judge a fleet with the checks. Values of `site` replace the comparison with other hosts.
 
     `each` is `map`, or an equivalent that uses several processes.
@@ -41,15 +41,15 @@ def judge(fleet: Fleet, checks: Sequence[type[Check]] = CHECKS, site: Site | Non
             results += batches[check].results
         results = with_suppressions(with_causes(results, fleet, checks), site.suppressions)
     hosts = [*(host.name for host in fleet.hosts), *fleet.silent]
-    rules = {check.id: check.described() for check in checks}
+    rules = {check.id: check for check in checks}
     return Fitness(hosts, results, rules, fleet.silent, notes(site))
 
 
-def _groups(checks: Sequence[type[Check]]) -> list[Group]:
+def _groups(checks: Sequence[Check]) -> list[Group]:
     """Checks by what they read, those of most checks first: they take longest."""
-    found: dict[str, list[type[Check]]] = {}
+    found: dict[str, list[Check]] = {}
     for check in checks:
-        found.setdefault(check.reads or check.id, []).append(check)
+        found.setdefault(check.judge.reads or check.id, []).append(check)
     return sorted(found.values(), key=len, reverse=True)
 
 
@@ -65,10 +65,10 @@ class _Comparison:
 
     def results(self, group: Group) -> list[Batch]:
         """The results of each check of a group."""
-        return [Batch(self._judged(check())) for check in group]
+        return [Batch(self._judged(check)) for check in group]
 
     def _judged(self, check: Check) -> list[Result]:
-        judged = list(check.judge(self.whole if check.compares else self.fleet))
+        judged = list(check.results(self.whole if check.judge.compares else self.fleet))
         judged = compared(check, self.whole, judged, self.site, self.classes)
-        late = self.late if check.compares else ()
+        late = self.late if check.judge.compares else ()
         return judged + [check.skip(host, "", "not all of the host was read in time") for host in late]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from fablint.snapshot.host_snapshot import Snapshot, Tree
 from fablint.snapshot.memo import once_per_folder
+from fablint.snapshot.parsers.proc_files import cpu_info
 
 NIC, GPU = "NIC", "GPU"
 _PCI = "/sys/bus/pci/devices"
 _NETWORK = ("0x0200", "0x0207", "0x0280", "0x0c06")  # Ethernet, InfiniBand, other network, InfiniBand of old cards
 COMPUTE = ("0x0302", "0x0380", "0x1200")  # 3D and display controllers, processing accelerators
 _CLASSES = ("net", "infiniband", "cxi")
-_NAME = re.compile(r"[^/]+")
-_CPU = re.compile(r"^(?:model name|CPU part|cpu)\s*:\s*(\S.*)$", re.MULTILINE)
 
 
 class Card(NamedTuple):
@@ -84,8 +82,7 @@ def addresses_of(snapshot: Snapshot) -> Mapping[str, str]:
 
 def cpu_model(snapshot: Snapshot) -> str:
     """Return the CPU model, such as `Intel(R) Xeon(R) Platinum 8480+`; '' if /proc/cpuinfo lacks it."""
-    found = _CPU.search(snapshot.read("/proc/cpuinfo") or "")
-    return " ".join(found[1].split())[:80] if found else ""
+    return cpu_info(snapshot.read("/proc/cpuinfo")).model
 
 
 def completed(card: Card, boards: Boards) -> Card:
@@ -97,7 +94,7 @@ def _devices(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     """Yield name and folder of the PCI device of each network interface and fabric device."""
     for group in _CLASSES:
         for name in snapshot.names(f"/sys/class/{group}"):
-            if _NAME.fullmatch(name):
+            if name and "/" not in name:
                 yield name, f"/sys/class/{group}/{name}/device"
 
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from fablint.model.names import fold
+from fablint.model.names import fold, switch_name
 from fablint.snapshot.host_snapshot import Snapshot
 from fablint.snapshot.parsers.lldp import Neighbour, neighbours
 from fablint.snapshot.parsers.lldptool import read_neighbour
 
 RUNS = "LLDP runs on the host"
+
+
+class CableEnd(NamedTuple):
+    """The other end of a NIC's cable."""
+
+    switch: str
+    port: str
+
+    def __str__(self) -> str:
+        return f"{self.switch} port {self.port}" if self.port else self.switch
 
 
 def neighbours_of(snapshot: Snapshot) -> list[Neighbour]:
@@ -19,6 +30,15 @@ def neighbours_of(snapshot: Snapshot) -> list[Neighbour]:
         outputs = snapshot.commands_like("lldptool")
         found = [neighbour for nic, output in outputs.items() if (neighbour := read_neighbour(nic, output.text))]
     return found
+
+
+def switch_ports(neighbours: Iterable[Neighbour], nics: Iterable[str]) -> Mapping[str, Sequence[CableEnd]]:
+    """Return the neighbours of each of these NICs, without duplicates."""
+    found: dict[str, dict[CableEnd, None]] = {nic: {} for nic in nics}
+    for one in neighbours:
+        if one.port in found:
+            found[one.port][CableEnd(switch_name(one.name), one.its_port)] = None
+    return {nic: list(ends) for nic, ends in found.items()}
 
 
 def why_no_neighbour(snapshot: Snapshot, elsewhere: Sequence[Neighbour]) -> str:

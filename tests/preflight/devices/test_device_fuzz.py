@@ -85,7 +85,7 @@ def _put(tree: dict[str, Any], path: str, value: Any) -> None:
 
 
 def every(fleet: Fleet) -> list[Result]:
-    return [result for check in OURS for result in check().judge(fleet)]
+    return [result for check in OURS for result in check.results(fleet)]
 
 
 def sound(results: list[Result]) -> None:
@@ -121,7 +121,7 @@ def test_any_text_is_judged(texts: dict[str, str], raw: bytes) -> None:
 def test_all_of_ours_are_in_the_table() -> None:
     families = {check.id.partition(".")[0] for check in OURS}
     assert families >= {"cxi", "ib", "opa", "pcie", "tool", "fabric"}
-    assert {cxi.CxiLink, ports.IbPortState, omnipath.OmniPathPort, pcie.PcieWidth, tools.CxiHealth} <= set(OURS)
+    assert {cxi.CXI_LINK, ports.IB_PORT_STATE, omnipath.OMNI_PATH_PORT, pcie.PCIE_WIDTH, tools.CXI_HEALTH} <= set(OURS)
     assert all(len(check.id) <= 20 and check.remedy and check.rule for check in OURS)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from preflight_help import host, of, outcomes, sample, wrong
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.checks.gpu.gpus import GpuCount, NvLinkErrors, NvLinks
+from fablint.preflight.checks.gpu.gpus import GPU_COUNT, NV_LINK_ERRORS, NV_LINKS
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
 
@@ -22,54 +22,54 @@ def with_gpus(name: str, count: int, pci: int = 0) -> Host:
 
 def test_a_lost_gpu_is_a_failure() -> None:
     hosts = [*(with_gpus(f"n{index}", 8, 8) for index in range(4)), with_gpus("odd", 7, 8)]
-    assert wrong(of(GpuCount, *hosts)) == [("odd", "", Outcome.FAIL, "7 GPUs, 4 others 8")]
-    assert wrong(of(GpuCount, *hosts[2:])) == [("odd", "", Outcome.WARN, "7 GPUs, 2 others 8")]
+    assert wrong(of(GPU_COUNT, *hosts)) == [("odd", "", Outcome.FAIL, "7 GPUs, 4 others 8")]
+    assert wrong(of(GPU_COUNT, *hosts[2:])) == [("odd", "", Outcome.WARN, "7 GPUs, 2 others 8")]
 
 
 def test_a_host_whose_driver_is_not_loaded_has_no_gpus() -> None:
     hosts = [*(with_gpus(f"n{index}", 4, 4) for index in range(4)), with_gpus("odd", 0, 4)]
-    assert wrong(of(GpuCount, *hosts)) == [("odd", "", Outcome.FAIL, "0 GPUs, 4 others 4")]
+    assert wrong(of(GPU_COUNT, *hosts)) == [("odd", "", Outcome.FAIL, "0 GPUs, 4 others 4")]
 
 
 def test_a_host_that_has_none_on_its_bus_may_be_built_so() -> None:
     hosts = [*(with_gpus(f"n{index}", 4, 4) for index in range(4)), with_gpus("odd", 0)]
-    assert wrong(of(GpuCount, *hosts)) == [("odd", "", Outcome.WARN, "0 GPUs, 4 others 4")]
+    assert wrong(of(GPU_COUNT, *hosts)) == [("odd", "", Outcome.WARN, "0 GPUs, 4 others 4")]
 
 
 def test_one_gpu_is_no_plural() -> None:
     hosts = [*(with_gpus(f"n{index}", count, 2) for index, count in enumerate((1, 1, 1, 2, 2, 2)))]
-    assert {said for _, _, _, said in wrong(of(GpuCount, *hosts))} == {"two kinds: 3 x 1 GPU, 3 x 2"}
+    assert {said for _, _, _, said in wrong(of(GPU_COUNT, *hosts))} == {"two kinds: 3 x 1 GPU, 3 x 2"}
 
 
 def test_gpus_of_other_vendors_are_counted_on_the_bus() -> None:
     hosts = [*(with_gpus(f"n{index}", 0, 8) for index in range(4)), with_gpus("odd", 0, 6)]
-    assert wrong(of(GpuCount, *hosts)) == [("odd", "", Outcome.FAIL, "6 GPUs, 4 others 8")]
+    assert wrong(of(GPU_COUNT, *hosts)) == [("odd", "", Outcome.FAIL, "6 GPUs, 4 others 8")]
 
 
 def test_more_gpus_than_others_is_no_fault() -> None:
-    assert wrong(of(GpuCount, with_gpus("n1", 4), with_gpus("n2", 4), with_gpus("n3", 8))) == []
+    assert wrong(of(GPU_COUNT, with_gpus("n1", 4), with_gpus("n2", 4), with_gpus("n3", 8))) == []
 
 
 def test_hosts_without_gpus_have_none_to_count() -> None:
-    assert outcomes(of(GpuCount, with_gpus("n1", 0), with_gpus("n2", 0))) == [Outcome.SKIP] * 2
+    assert outcomes(of(GPU_COUNT, with_gpus("n1", 0), with_gpus("n2", 0))) == [Outcome.SKIP] * 2
 
 
 def test_a_link_that_is_inactive_on_one_host_only() -> None:
     good = STATE.replace("<inactive>", "26.562 GB/s")
     hosts = [host(f"n{index}", commands={"nvidia-smi-nvlink": STATE if index == 2 else good}) for index in range(5)]
     message = "2 links of 26.562 GB/s, 4 others 3 links of 26.562 GB/s"
-    assert wrong(of(NvLinks, *hosts)) == [("n2", "gpu0", Outcome.FAIL, message)]
+    assert wrong(of(NV_LINKS, *hosts)) == [("n2", "gpu0", Outcome.FAIL, message)]
 
 
 def test_links_that_no_host_uses_are_no_fault() -> None:
     hosts = [host(f"n{index}", commands={"nvidia-smi-nvlink": STATE}) for index in range(3)]
-    assert outcomes(of(NvLinks, *hosts)) == [Outcome.PASS] * 3
+    assert outcomes(of(NV_LINKS, *hosts)) == [Outcome.PASS] * 3
 
 
 def test_no_link_at_all() -> None:
     down = STATE.replace("26.562 GB/s", "<inactive>")
     hosts = [host(f"n{index}", commands={"nvidia-smi-nvlink": down if index == 1 else STATE}) for index in range(3)]
-    assert [(name, reported) for name, _, _, reported in wrong(of(NvLinks, *hosts))] == [
+    assert [(name, reported) for name, _, _, reported in wrong(of(NV_LINKS, *hosts))] == [
         ("n1", "no active link, 2 others 2 links of 26.562 GB/s")
     ]
 
@@ -78,12 +78,12 @@ def test_errors_of_links_count_only_while_they_grow() -> None:
     def read(*totals: int) -> Host:
         return host("n1", commands={"nvidia-smi-nvlink-errors": "".join(map(ERRORS.format, totals))})
 
-    assert wrong(of(NvLinkErrors, read(5, 9))) == [("n1", "gpu0", Outcome.WARN, "link 0 Replay +4")]
-    assert [(one.outcome, one.message) for one in of(NvLinkErrors, read(5, 5))] == [(Outcome.PASS, "8 before")]
-    assert outcomes(of(NvLinkErrors, read(5))) == [Outcome.SKIP]
+    assert wrong(of(NV_LINK_ERRORS, read(5, 9))) == [("n1", "gpu0", Outcome.WARN, "link 0 Replay +4")]
+    assert [(one.outcome, one.message) for one in of(NV_LINK_ERRORS, read(5, 5))] == [(Outcome.PASS, "8 before")]
+    assert outcomes(of(NV_LINK_ERRORS, read(5))) == [Outcome.SKIP]
 
 
 def test_what_cannot_be_seen_is_skipped() -> None:
     missing = host("n1", commands={"nvidia-smi-nvlink": Output(error="not installed")})
-    for check in (GpuCount, NvLinks, NvLinkErrors):
+    for check in (GPU_COUNT, NV_LINKS, NV_LINK_ERRORS):
         assert outcomes(of(check, missing)) == [Outcome.SKIP]

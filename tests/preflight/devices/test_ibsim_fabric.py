@@ -11,14 +11,14 @@ from simulated_fabric import MISSING, Simulator, Tree, simulated
 
 from fablint.model import Cable, Switch, Topology
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.checks.fabric.infiniband_fabric import FabricBalance, FabricErrors, FabricLinks, FabricSm
+from fablint.preflight.checks.fabric.infiniband_fabric import FABRIC_BALANCE, FABRIC_ERRORS, FABRIC_LINKS, FABRIC_SM
 from fablint.snapshot import Snapshot, snapshot_of
 from fablint.system import System
 from fablint.workflows.host_preflight import FABRIC, query_fabric
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 PORT_COUNTERS = 0x12  # an attribute ID
-CHECKS = (FabricLinks, FabricErrors, FabricBalance, FabricSm)
+CHECKS = (FABRIC_LINKS, FABRIC_ERRORS, FABRIC_BALANCE, FABRIC_SM)
 
 
 class Inside(System):
@@ -67,14 +67,14 @@ def test_a_good_fabric_is_silent(good: Simulator) -> None:
     for check in CHECKS:
         results = of(check, fabric=fabric, topology=planned())
         assert {result.outcome for result in results} == {Outcome.PASS}, (check.id, results)
-    links = of(FabricLinks, fabric=fabric, topology=planned())
+    links = of(FABRIC_LINKS, fabric=fabric, topology=planned())
     assert len(links) == 12 + 5, "every host and every switch passes"
 
 
 def test_degraded_cables_and_swapped_hosts_are_named(bad: Simulator) -> None:
     fabric = seen(bad)
     found = {
-        (host, target): (outcome, message) for host, target, outcome, message in wrong(of(FabricLinks, fabric=fabric))
+        (host, target): (outcome, message) for host, target, outcome, message in wrong(of(FABRIC_LINKS, fabric=fabric))
     }
     assert found == {
         ("node006", "mlx5_0"): (
@@ -86,7 +86,7 @@ def test_degraded_cables_and_swapped_hosts_are_named(bad: Simulator) -> None:
             "leaf2 port 21 to spine1 port 3 runs at 1xEDR, 3 other cables of leaf2 at 4xEDR",
         ),
     }
-    placed = wrong(of(FabricLinks, fabric=fabric, topology=planned()))
+    placed = wrong(of(FABRIC_LINKS, fabric=fabric, topology=planned()))
     assert [one for one in placed if one[0] in ("node004", "node009")] == [
         ("node004", "", Outcome.FAIL, "connected to leaf3, expected leaf1: node004 and node009 swapped"),
         ("node009", "", Outcome.FAIL, "connected to leaf1, expected leaf3: node004 and node009 swapped"),
@@ -105,8 +105,8 @@ def test_error_counters_are_named_with_their_growth(bad: Simulator) -> None:
         ("node006", "mlx5_0/1", Outcome.WARN, "local_link_integrity_errors is saturated: >= 15 since it was cleared"),
         ("spine1", "port 3", Outcome.WARN, "port_xmit_discards 812 since it was cleared"),
     ]
-    assert sorted(wrong(of(FabricErrors, fabric=after))) == first
-    grown = sorted(wrong(of(FabricErrors, fabric=after, fabric_before=[before])))
+    assert sorted(wrong(of(FABRIC_ERRORS, fabric=after))) == first
+    grown = sorted(wrong(of(FABRIC_ERRORS, fabric=after, fabric_before=[before])))
     assert [one[:2] for one in grown] == [("leaf2", "port 21"), ("node006", "mlx5_0/1")], (
         "old errors are not reported again"
     )
@@ -116,13 +116,13 @@ def test_error_counters_are_named_with_their_growth(bad: Simulator) -> None:
 def test_counters_that_were_not_read_are_an_error(tmp_path: Path) -> None:
     with simulated(Tree(leaves=1), tmp_path) as simulator:
         simulator.leave_unanswered("node002", 1, PORT_COUNTERS)
-        (unread,) = wrong(of(FabricErrors, fabric=seen(simulator)))
+        (unread,) = wrong(of(FABRIC_ERRORS, fabric=seen(simulator)))
     assert unread[2:] == (Outcome.ERROR, "ibqueryerrors had no answer to 1 request for counters")
 
 
 def test_a_fabric_whose_subnet_manager_has_gone(tmp_path: Path) -> None:
     with simulated(Tree(leaves=1), tmp_path) as simulator:
         simulator.opensm.kill()
-        ((host, _, outcome, message),) = wrong(of(FabricSm, fabric=seen(simulator)))
+        ((host, _, outcome, message),) = wrong(of(FABRIC_SM, fabric=seen(simulator)))
     assert (host, outcome) == ("fabric", Outcome.FAIL)
     assert message.startswith("no subnet manager answers: ")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from preflight_help import NOW, host, nested, of, outcomes, sample, sysroot, wrong
+from preflight_help import NOW, host, nested, of, outcomes, rows_of, sample, sysroot, wrong
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.base import Check
+from fablint.preflight.check import Check
 from fablint.preflight.checks.host import pcie
 from fablint.preflight.checks.infiniband import omnipath, port_counters, ports
 from fablint.preflight.host import Host
@@ -22,12 +22,7 @@ LINKS = {
     "/sys/class/infiniband/mlx5_1/device": "../../../0000:b1:00.0",
 }
 PCI = "/sys/class/infiniband/mlx5_0/device"
-CHECKS = [
-    var
-    for module in (ports, port_counters, pcie)
-    for var in vars(module).values()
-    if isinstance(var, type) and issubclass(var, Check) and var.__module__ == module.__name__ and "id" in vars(var)
-]
+CHECKS = rows_of(ports, port_counters, pcie)
 
 
 def good(name: str = "n1", **changed: str) -> Host:
@@ -41,21 +36,21 @@ def good(name: str = "n1", **changed: str) -> Host:
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda one: one.id)
-def test_good_hosts_are_silent_and_pass(check: type[Check]) -> None:
+def test_good_hosts_are_silent_and_pass(check: Check) -> None:
     results = of(check, *(good(f"n{number}") for number in range(3)))
     assert set(outcomes(results)) == {Outcome.PASS}
     assert {result.host for result in results} == {"n0", "n1", "n2"}
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda one: one.id)
-def test_a_host_without_such_a_device_is_skipped(check: type[Check]) -> None:
+def test_a_host_without_such_a_device_is_skipped(check: Check) -> None:
     files = {"/sys/class/net/eth0/address": "52:54:00:12:34:56", "/sys/class/net/eth0/operstate": "up"}
     (one,) = of(check, host(files=files))
     assert one.outcome is Outcome.SKIP and one.message
 
 
 def test_a_port_without_a_subnet_manager() -> None:
-    assert wrong(of(ports.IbPortState, host(files=BAD, links=LINKS))) == [
+    assert wrong(of(ports.IB_PORT_STATE, host(files=BAD, links=LINKS))) == [
         ("n1", "mlx5_1/1", Outcome.FAIL, "INIT although the link is up: no subnet manager")
     ]
 
@@ -63,55 +58,57 @@ def test_a_port_without_a_subnet_manager() -> None:
 def test_a_port_that_is_up_on_the_others() -> None:
     hosts = [good(f"n{number}") for number in range(4)]
     hosts.append(good("n4", state="1: DOWN", phys_state="2: Polling"))
-    assert wrong(of(ports.IbPortState, *hosts)) == [("n4", "mlx5_0/1", Outcome.FAIL, "DOWN, Polling, 4 others ACTIVE")]
+    assert wrong(of(ports.IB_PORT_STATE, *hosts)) == [
+        ("n4", "mlx5_0/1", Outcome.FAIL, "DOWN, Polling, 4 others ACTIVE")
+    ]
 
 
 def test_a_port_that_no_host_uses_is_no_fault() -> None:
     hosts = [good(f"n{number}", state="1: DOWN", phys_state="3: Disabled") for number in range(3)]
-    results = of(ports.IbPortState, *hosts)
+    results = of(ports.IB_PORT_STATE, *hosts)
     assert not wrong(results)
     assert results[0].outcome is Outcome.SKIP and "as 2 others" in results[0].message
 
 
 def test_the_second_port_of_a_card_may_be_without_a_cable() -> None:
     one = good(state="1: DOWN", phys_state="2: Polling")
-    assert [result[2] for result in wrong(of(ports.IbPortState, one))] == [Outcome.WARN]
+    assert [result[2] for result in wrong(of(ports.IB_PORT_STATE, one))] == [Outcome.WARN]
     card = dict(zip(LINKS, ["../../../0000:3b:00.0", "../../../0000:3b:00.1"], strict=True))
     one = Host(replace(one.snapshot, links=card))
-    assert not wrong(of(ports.IbPortState, one))
+    assert not wrong(of(ports.IB_PORT_STATE, one))
 
 
 def test_a_rate_below_the_others() -> None:
     hosts = [good(f"n{number}") for number in range(4)] + [good("n4", rate="200 Gb/sec (4X HDR)")]
-    assert wrong(of(ports.IbPortRate, *hosts)) == [
+    assert wrong(of(ports.IB_PORT_RATE, *hosts)) == [
         ("n4", "mlx5_0/1", Outcome.FAIL, "rate 200 Gb/s, 4 others rate 400 Gb/s")
     ]
 
 
 def test_lost_lanes_are_seen_on_a_host_alone() -> None:
     one = good(rate="100 Gb/sec (1X NDR)")
-    assert wrong(of(ports.IbPortRate, one)) == [
+    assert wrong(of(ports.IB_PORT_RATE, one)) == [
         ("n1", "mlx5_0/1", Outcome.WARN, "rate 100 Gb/s, supported rate 400 Gb/s")
     ]
     other_make = good(rate="100 Gb/sec (1X NDR)", ib_board_id="MT_0000000001")
-    assert not wrong(of(ports.IbPortRate, other_make))
+    assert not wrong(of(ports.IB_PORT_RATE, other_make))
 
 
 def test_a_port_without_addresses() -> None:
-    assert wrong(of(ports.IbPortLid, good(lid="0x0"))) == [("n1", "mlx5_0/1", Outcome.FAIL, "no LID")]
-    assert wrong(of(ports.IbPortLid, good(sm_lid="0x0"))) == [("n1", "mlx5_0/1", Outcome.FAIL, "no SM LID")]
-    assert outcomes(of(ports.IbPortLid, good(lid="0x0", link_layer="Ethernet"))) == [Outcome.PASS]
+    assert wrong(of(ports.IB_PORT_LID, good(lid="0x0"))) == [("n1", "mlx5_0/1", Outcome.FAIL, "no LID")]
+    assert wrong(of(ports.IB_PORT_LID, good(sm_lid="0x0"))) == [("n1", "mlx5_0/1", Outcome.FAIL, "no SM LID")]
+    assert outcomes(of(ports.IB_PORT_LID, good(lid="0x0", link_layer="Ethernet"))) == [Outcome.PASS]
 
 
 def test_firmware_and_make_that_differ() -> None:
     hosts = [*(good(f"n{number}") for number in range(3)), good("n3", ib_fw_ver="28.39.1002")]
-    assert wrong(of(ports.IbFirmware, *hosts)) == [
+    assert wrong(of(ports.IB_FIRMWARE, *hosts)) == [
         ("n3", "mlx5_0", Outcome.WARN, "firmware 28.39.1002, 3 others 28.41.1000")
     ]
     odd = good("n3", ib_fw_ver="28.39.1002", ib_board_id="MT_0000000001")  # another card has other firmware
     hosts = [*(good(f"n{number}") for number in range(3)), odd]
-    assert not wrong(of(ports.IbFirmware, *hosts))
-    assert wrong(of(ports.IbBoard, *hosts)) == [
+    assert not wrong(of(ports.IB_FIRMWARE, *hosts))
+    assert wrong(of(ports.IB_BOARD, *hosts)) == [
         ("n3", "mlx5_0", Outcome.WARN, "board MT_0000000001, 3 others MT_0000000838")
     ]
 
@@ -126,18 +123,18 @@ def counting(**later: str) -> Host:
 
 
 def test_link_errors_that_are_counted_now_fail() -> None:
-    assert not wrong(of(port_counters.IbErrors, counting(symbol_error="9", port_xmit_discards="99")))
-    assert wrong(of(port_counters.IbErrors, counting(symbol_error="10"))) == [
+    assert not wrong(of(port_counters.IB_ERRORS, counting(symbol_error="9", port_xmit_discards="99")))
+    assert wrong(of(port_counters.IB_ERRORS, counting(symbol_error="10"))) == [
         ("n1", "mlx5_0/1", Outcome.FAIL, "symbol_error 10 in 4.0 s")
     ]
-    assert wrong(of(port_counters.IbErrors, counting(port_xmit_discards="812"))) == [
+    assert wrong(of(port_counters.IB_ERRORS, counting(port_xmit_discards="812"))) == [
         ("n1", "mlx5_0/1", Outcome.WARN, "port_xmit_discards 812 in 4.0 s")
     ]
 
 
 def test_old_errors_say_nothing_but_a_full_counter_has_to_be_cleared() -> None:
     """link_downed 7, link_error_recovery 12 and port_xmit_discards 812 were there before anybody looked."""
-    assert wrong(of(port_counters.IbErrors, host(files=BAD))) == [
+    assert wrong(of(port_counters.IB_ERRORS, host(files=BAD))) == [
         ("n1", "mlx5_0/1", Outcome.WARN, "symbol_error is saturated: at least 65535 since it was cleared")
     ]
 
@@ -147,22 +144,22 @@ def test_errors_since_the_last_time_warn() -> None:
     before = {PORT.format("mlx5_0", f"counters/{name}"): "0" for name in ("link_error_recovery", "symbol_error")}
     one.before = {"time": NOW - 3600, "counters": nested(before)}
     message = "symbol_error at least 65535 in 60 min; link_error_recovery 12 in 60 min"
-    assert wrong(of(port_counters.IbErrors, one)) == [("n1", "mlx5_0/1", Outcome.WARN, message)]
+    assert wrong(of(port_counters.IB_ERRORS, one)) == [("n1", "mlx5_0/1", Outcome.WARN, message)]
     one.before = {"time": NOW - 3 * 86400, "counters": nested(before)}  # 12 in 3 days are few
     message = "symbol_error at least 65535 in 3 d"
-    assert wrong(of(port_counters.IbErrors, one)) == [("n1", "mlx5_0/1", Outcome.WARN, message)]
+    assert wrong(of(port_counters.IB_ERRORS, one)) == [("n1", "mlx5_0/1", Outcome.WARN, message)]
 
 
 def test_waiting_is_reported_and_not_judged() -> None:
-    (first, _) = of(port_counters.IbCongestion, counting(port_xmit_wait="4000000"))
+    (first, _) = of(port_counters.IB_CONGESTION, counting(port_xmit_wait="4000000"))
     assert (first.outcome, first.message) == (Outcome.PASS, "waited 1e+06 ticks/s")
 
 
 def test_packets_that_were_lost() -> None:
-    assert wrong(of(port_counters.IbLoss, counting(out_of_sequence="2", packet_seq_err="1"))) == [
+    assert wrong(of(port_counters.IB_LOSS, counting(out_of_sequence="2", packet_seq_err="1"))) == [
         ("n1", "mlx5_0/1", Outcome.WARN, "packet_seq_err 1 in 4.0 s, out_of_sequence 2 in 4.0 s")
     ]
-    assert not wrong(of(port_counters.IbLoss, host(files=BAD))), "they are of yesterday"
+    assert not wrong(of(port_counters.IB_LOSS, host(files=BAD))), "they are of yesterday"
 
 
 # ------------------------------------------------------------------------------------------------ PCI Express
@@ -170,37 +167,37 @@ def test_packets_that_were_lost() -> None:
 
 def test_fewer_lanes_than_the_others() -> None:
     hosts = [good(f"n{number}") for number in range(4)] + [good("n4", pci_current_link_width="8")]
-    assert wrong(of(pcie.PcieWidth, *hosts)) == [("n4", "mlx5_0", Outcome.FAIL, "x8, 4 others x16")]
+    assert wrong(of(pcie.PCIE_WIDTH, *hosts)) == [("n4", "mlx5_0", Outcome.FAIL, "x8, 4 others x16")]
 
 
 def test_alone_fewer_lanes_than_there_could_be_are_a_warning() -> None:
-    assert wrong(of(pcie.PcieWidth, host(files=BAD))) == [("n1", "mlx5_1", Outcome.WARN, "x8, supported x16")]
-    assert wrong(of(pcie.PcieWidth, host(files=SLINGSHOT))) == [("n1", "cxi1", Outcome.WARN, "x8, supported x16")]
+    assert wrong(of(pcie.PCIE_WIDTH, host(files=BAD))) == [("n1", "mlx5_1", Outcome.WARN, "x8, supported x16")]
+    assert wrong(of(pcie.PCIE_WIDTH, host(files=SLINGSHOT))) == [("n1", "cxi1", Outcome.WARN, "x8, supported x16")]
     slow = good(pci_current_link_speed="16.0 GT/s PCIe")
-    assert wrong(of(pcie.PcieSpeed, slow)) == [("n1", "mlx5_0", Outcome.WARN, "16 GT/s, supported 32 GT/s")]
+    assert wrong(of(pcie.PCIE_SPEED, slow)) == [("n1", "mlx5_0", Outcome.WARN, "16 GT/s, supported 32 GT/s")]
 
 
 def test_hosts_that_are_all_slower_than_their_cards_share_a_warning() -> None:
     """A card that could do more than its slot, or a setting of the BIOS, on all of them."""
     hosts = [good(f"n{number}", pci_current_link_speed="16.0 GT/s PCIe") for number in range(3)]
     message = "16 GT/s on all similar hosts, supported 32 GT/s: check settings and slot"
-    assert wrong(of(pcie.PcieSpeed, *hosts)) == [(f"n{n}", "mlx5_0", Outcome.WARN, message) for n in range(3)]
+    assert wrong(of(pcie.PCIE_SPEED, *hosts)) == [(f"n{n}", "mlx5_0", Outcome.WARN, message) for n in range(3)]
 
 
 @pytest.mark.parametrize("text", ["0", "255", "Unknown", "Unknown speed", "", "-1"])
 def test_a_driver_that_does_not_know_is_skipped(text: str) -> None:
-    results = of(pcie.PcieWidth, good(pci_current_link_width=text))
+    results = of(pcie.PCIE_WIDTH, good(pci_current_link_width=text))
     assert outcomes(results) == [Outcome.SKIP, Outcome.PASS]
 
 
 def test_virtual_slots_of_a_virtual_machine_are_no_fault() -> None:
     vendor = {"/sys/devices/virtual/dmi/id/sys_vendor": "QEMU"}
-    assert not wrong(of(pcie.PcieWidth, host(files={**BAD, **vendor})))
+    assert not wrong(of(pcie.PCIE_WIDTH, host(files={**BAD, **vendor})))
 
 
 def test_older_drivers_have_no_such_files() -> None:
     files = {path: text for path, text in GOOD.items() if "_link_" not in path}
-    assert set(outcomes(of(pcie.PcieWidth, host(files=files)))) == {Outcome.SKIP}
+    assert set(outcomes(of(pcie.PCIE_WIDTH, host(files=files)))) == {Outcome.SKIP}
 
 
 def test_a_gpu_with_fewer_lanes_than_the_other_gpus() -> None:
@@ -209,10 +206,10 @@ def test_a_gpu_with_fewer_lanes_than_the_other_gpus() -> None:
         return {f"/sys/bus/pci/devices/0000:{bus}:00.0/{key}": text for key, text in values.items()}
 
     five = {**gpu(11, "16"), **gpu(12, "16"), **gpu(13, "8"), **gpu(14, "16"), **gpu(15, "16")}
-    results = wrong(of(pcie.PcieWidth, host(files=five)))
+    results = wrong(of(pcie.PCIE_WIDTH, host(files=five)))
     assert results == [("n1", "GPU 0000:13:00.0", Outcome.FAIL, "x8, 4 similar parts of this host x16")]
     two = {**gpu(11, "16"), **gpu(12, "8")}
-    assert not wrong(of(pcie.PcieWidth, host(files=two))), "a workstation's second slot"
+    assert not wrong(of(pcie.PCIE_WIDTH, host(files=two))), "a workstation's second slot"
 
 
 def test_one_device_by_several_names_is_reported_once() -> None:
@@ -236,22 +233,22 @@ def test_one_device_by_several_names_is_reported_once() -> None:
 def test_errors_of_pci_express(kind: str, count: int, outcome: Outcome) -> None:
     word = {"correctable": "COR", "nonfatal": "NONFATAL", "fatal": "FATAL"}[kind]
     later = {f"{PCI}/aer_dev_{kind}": f"RxErr {count}\nTOTAL_ERR_{word} {count}"}
-    found = of(pcie.PcieErrors, host(files=GOOD, later=later))[0]
+    found = of(pcie.PCIE_ERRORS, host(files=GOOD, later=later))[0]
     assert (found.target, found.outcome) == ("mlx5_0", outcome)
     assert not found.message or found.message == f"{kind} PCI Express errors: {count} in 4.0 s"
 
 
 def test_errors_of_last_year_are_not_reported() -> None:
-    assert not wrong(of(pcie.PcieErrors, host(files=SLINGSHOT)))  # 514 corrected ones, since the driver was loaded
+    assert not wrong(of(pcie.PCIE_ERRORS, host(files=SLINGSHOT)))  # 514 corrected ones, since the driver was loaded
 
 
 def test_numa_nodes() -> None:
     online = {"/sys/devices/system/node/online": "0-1"}
     hosts = [host(f"n{number}", {**GOOD, **online}) for number in range(4)]
     hosts[1] = host("n1", {**GOOD, **online, f"{PCI}/numa_node": "-1"})
-    assert wrong(of(pcie.PcieNuma, *hosts)) == [("n1", "mlx5_0", Outcome.WARN, "NUMA node unknown, 3 others 0")]
+    assert wrong(of(pcie.PCIE_NUMA, *hosts)) == [("n1", "mlx5_0", Outcome.WARN, "NUMA node unknown, 3 others 0")]
     single = [host(f"n{number}", {**GOOD, f"{PCI}/numa_node": "-1" if number else "0"}) for number in range(4)]
-    assert not wrong(of(pcie.PcieNuma, *single)), "with one node some drivers say -1"
+    assert not wrong(of(pcie.PCIE_NUMA, *single)), "with one node some drivers say -1"
 
 
 # ------------------------------------------------------------------------------------------------ Omni-Path
@@ -264,7 +261,7 @@ def omni(text: str | Output) -> Host:
 
 
 def test_omni_path_from_a_sample() -> None:
-    assert wrong(of(omnipath.OmniPathPort, omni(sample("misc/opainfo.txt")))) == [
+    assert wrong(of(omnipath.OMNI_PATH_PORT, omni(sample("misc/opainfo.txt")))) == [
         ("n1", "hfi1_1/1", Outcome.FAIL, "tx lanes 3 of 4, link quality 2 (Poor)")
     ]
 
@@ -281,12 +278,12 @@ def test_omni_path_from_a_sample() -> None:
 def test_omni_path_ports(old: str, new: str, outcome: Outcome, words: str) -> None:
     text = sample("misc/opainfo.txt")
     assert old in text
-    found = of(omnipath.OmniPathPort, omni(text.replace(old, new, 1)))[0]
+    found = of(omnipath.OMNI_PATH_PORT, omni(text.replace(old, new, 1)))[0]
     assert found.outcome is outcome and words in found.message
 
 
 def test_without_opainfo_or_its_ports_nothing_passes() -> None:
-    assert outcomes(of(omnipath.OmniPathPort, omni(Output(error="not installed")))) == [Outcome.SKIP]
-    assert outcomes(of(omnipath.OmniPathPort, omni("no such thing"))) == [Outcome.ERROR]
-    assert outcomes(of(omnipath.OmniPathPort, omni(Output(error="no answer in time")))) == [Outcome.ERROR]
-    assert outcomes(of(omnipath.OmniPathPort, host(files=GOOD))) == [Outcome.SKIP]
+    assert outcomes(of(omnipath.OMNI_PATH_PORT, omni(Output(error="not installed")))) == [Outcome.SKIP]
+    assert outcomes(of(omnipath.OMNI_PATH_PORT, omni("no such thing"))) == [Outcome.ERROR]
+    assert outcomes(of(omnipath.OMNI_PATH_PORT, omni(Output(error="no answer in time")))) == [Outcome.ERROR]
+    assert outcomes(of(omnipath.OMNI_PATH_PORT, host(files=GOOD))) == [Outcome.SKIP]

@@ -10,8 +10,8 @@ from preflight_help import host, of, outcomes, sample, wrong
 
 from fablint.model import Cable, Switch, Topology
 from fablint.model.preflight_results import Outcome, Result
-from fablint.preflight.base import Check
-from fablint.preflight.checks.fabric.infiniband_fabric import FabricBalance, FabricErrors, FabricLinks, FabricSm
+from fablint.preflight.check import Check
+from fablint.preflight.checks.fabric.infiniband_fabric import FABRIC_BALANCE, FABRIC_ERRORS, FABRIC_LINKS, FABRIC_SM
 from fablint.snapshot import CollectedSnapshots, Output, Snapshot, save_snapshots, snapshot_of
 from fablint.system import System
 from fablint.workflows.host_preflight import FABRIC, judge_snapshots, preflight_saved, query_fabric
@@ -39,13 +39,13 @@ def planned(**moved: str) -> Topology:
     return Topology({name: Switch(name) for name in names}, hosts, tuple(cables))
 
 
-@pytest.mark.parametrize("check", [FabricLinks, FabricErrors, FabricBalance, FabricSm])
-def test_a_good_fabric_is_silent(check: type[Check]) -> None:
+@pytest.mark.parametrize("check", [FABRIC_LINKS, FABRIC_ERRORS, FABRIC_BALANCE, FABRIC_SM])
+def test_a_good_fabric_is_silent(check: Check) -> None:
     assert set(outcomes(of(check, fabric=printed("good"), topology=planned()))) == {Outcome.PASS}
 
 
-@pytest.mark.parametrize("check", [FabricLinks, FabricErrors, FabricBalance, FabricSm])
-def test_what_was_not_seen_never_passes(check: type[Check]) -> None:
+@pytest.mark.parametrize("check", [FABRIC_LINKS, FABRIC_ERRORS, FABRIC_BALANCE, FABRIC_SM])
+def test_what_was_not_seen_never_passes(check: Check) -> None:
     silent = printed("good", ibnetdiscover=NOTHING, ibqueryerrors=NOTHING, sminfo=NOTHING)
     timed_out = Output(error="no answer in time")
     late = printed("good", ibnetdiscover=timed_out, ibqueryerrors=timed_out, sminfo=timed_out)
@@ -57,11 +57,11 @@ def test_what_was_not_seen_never_passes(check: type[Check]) -> None:
 
 
 def test_missing_parts_of_the_bad_fabric_are_named() -> None:
-    found = {one[0]: one[2:] for one in wrong(of(FabricLinks, fabric=printed("bad"), topology=planned()))}
+    found = {one[0]: one[2:] for one in wrong(of(FABRIC_LINKS, fabric=printed("bad"), topology=planned()))}
     assert found.keys() == {"leaf2", "leaf3", "node006", "node015"}
     assert found["node015"] == (Outcome.FAIL, "not on the fabric, expected on leaf4")
     assert found["leaf3"] == (Outcome.FAIL, "1 of 2 cables to spine2")
-    assert wrong(of(FabricBalance, fabric=printed("bad"))) == [
+    assert wrong(of(FABRIC_BALANCE, fabric=printed("bad"))) == [
         ("leaf3", "", Outcome.WARN, "3 uplinks, 3 others 4"),
     ]
 
@@ -69,7 +69,7 @@ def test_missing_parts_of_the_bad_fabric_are_named() -> None:
 def placed(*hosts: str, **known: str) -> list[tuple[str, str, Outcome, str]]:
     """What is said of the good fabric where the plan differs."""
     fleet = [host(name) for name in hosts]
-    return wrong(of(FabricLinks, *fleet, fabric=printed("good"), topology=planned(**known)))
+    return wrong(of(FABRIC_LINKS, *fleet, fabric=printed("good"), topology=planned(**known)))
 
 
 def test_hosts_elsewhere_than_planned() -> None:
@@ -83,21 +83,21 @@ def test_hosts_elsewhere_than_planned() -> None:
 def test_faults_of_other_hosts_are_warnings() -> None:
     assert placed("node001", node004="leaf2") == [("node004", "", Outcome.WARN, "connected to leaf1, expected leaf2")]
     assert placed("node004", node004="leaf2")[0][2] is Outcome.FAIL
-    bad = {one[0]: one[2] for one in wrong(of(FabricLinks, host("node001"), fabric=printed("bad")))}
+    bad = {one[0]: one[2] for one in wrong(of(FABRIC_LINKS, host("node001"), fabric=printed("bad")))}
     assert bad == {"node006": Outcome.WARN, "leaf2": Outcome.FAIL}
 
 
 def test_names_that_do_not_fit_have_no_finding() -> None:
     other = Topology({"leaf1": Switch("leaf1")}, {f"nid{number:06d}": "leaf1" for number in range(4)})
-    assert not wrong(of(FabricLinks, fabric=printed("good"), topology=other))
+    assert not wrong(of(FABRIC_LINKS, fabric=printed("good"), topology=other))
     blocks = Topology({"block1": Switch("block1")}, {"node001": "block1", "node009": "block1"})
-    assert not wrong(of(FabricLinks, host("node001"), fabric=printed("good"), topology=blocks))
-    assert not wrong(of(FabricLinks, host("node001.site.org"), fabric=printed("good"), topology=planned()))
+    assert not wrong(of(FABRIC_LINKS, host("node001"), fabric=printed("good"), topology=blocks))
+    assert not wrong(of(FABRIC_LINKS, host("node001.site.org"), fabric=printed("good"), topology=planned()))
 
 
 def test_a_host_that_does_not_tell_its_name_is_not_said_to_be_missing() -> None:
     unnamed = sample("fattree16-good/ibnetdiscover.txt").replace("node007 mlx5_0", "MT4123 ConnectX6")
-    found = wrong(of(FabricLinks, fabric=printed("good", ibnetdiscover=unnamed), topology=planned()))
+    found = wrong(of(FABRIC_LINKS, fabric=printed("good", ibnetdiscover=unnamed), topology=planned()))
     message = "not on the fabric under its name; MT4123-ConnectX6 is connected to leaf2"
     assert found == [("node007", "", Outcome.WARN, message)]
 
@@ -106,14 +106,14 @@ def test_a_host_that_the_topology_does_not_know() -> None:
     topology = planned()
     hosts = {name: leaf for name, leaf in topology.host_switch.items() if name != "node007"}
     topology = Topology(topology.switches, hosts, topology.cables)
-    found = wrong(of(FabricLinks, host("node007"), fabric=printed("good"), topology=topology))
+    found = wrong(of(FABRIC_LINKS, host("node007"), fabric=printed("good"), topology=topology))
     assert found == [("node007", "", Outcome.WARN, "connected to leaf2, but not in the topology")]
 
 
 def errors(text: str, before: str | None = None) -> list[tuple[str, str, Outcome, str]]:
     earlier = printed("bad", ibqueryerrors=before) if before is not None else None
     return wrong(
-        of(FabricErrors, fabric=printed("bad", ibqueryerrors=text), fabric_before=[earlier] if earlier else [])
+        of(FABRIC_ERRORS, fabric=printed("bad", ibqueryerrors=text), fabric_before=[earlier] if earlier else [])
     )
 
 
@@ -140,7 +140,7 @@ def test_old_errors_are_reported_once() -> None:
 
 def test_a_list_of_errors_that_was_cut_off_never_passes() -> None:
     text = sample("ibsim/fattree16-bad/ibqueryerrors.txt").partition("## Summary")[0]
-    assert outcomes(of(FabricErrors, fabric=printed("good", ibqueryerrors=text))) == [Outcome.ERROR]
+    assert outcomes(of(FABRIC_ERRORS, fabric=printed("good", ibqueryerrors=text))) == [Outcome.ERROR]
 
 
 def test_counters_that_were_not_read_never_pass() -> None:
@@ -158,11 +158,11 @@ def test_counters_that_were_not_read_never_pass() -> None:
 
 def test_a_fabric_without_a_master() -> None:
     standby = sample("ibsim/fattree16-good/sminfo.txt").replace("state 3 SMINFO_MASTER", "state 2 SMINFO_STANDBY")
-    assert wrong(of(FabricSm, fabric=printed("good", sminfo=standby))) == [
+    assert wrong(of(FABRIC_SM, fabric=printed("good", sminfo=standby))) == [
         ("fabric", "", Outcome.FAIL, "the subnet manager at LID 1 is STANDBY")
     ]
     none = Output("sminfo: iberror: failed: query\n", "ibwarn: _do_madrpc: recv failed", 255)
-    assert wrong(of(FabricSm, fabric=printed("good", sminfo=none))) == [
+    assert wrong(of(FABRIC_SM, fabric=printed("good", sminfo=none))) == [
         ("fabric", "", Outcome.FAIL, "no subnet manager answers: query")
     ]
 
@@ -181,7 +181,7 @@ def test_a_dragonfly_has_no_uplinks_to_count() -> None:
         "",
         'Ca\t1 "H-000000000000000e"\t\t# "n2 mlx5_0"',
     ]
-    assert outcomes(of(FabricBalance, fabric=printed("good", ibnetdiscover="\n".join(lines)))) == [Outcome.SKIP]
+    assert outcomes(of(FABRIC_BALANCE, fabric=printed("good", ibnetdiscover="\n".join(lines)))) == [Outcome.SKIP]
 
 
 # ------------------------------------------------------------------------------------------------ asked and kept

@@ -12,7 +12,7 @@ from simulated_fabric import Tree
 from fablint.discover.sources import SavedOutput, read_saved
 from fablint.errors import UsageError
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.checks.fabric.infiniband_fabric import FabricBalance, FabricLinks
+from fablint.preflight.checks.fabric.infiniband_fabric import FABRIC_BALANCE, FABRIC_LINKS
 from fablint.snapshot import Snapshot, snapshot_of
 from fablint.snapshot.agent import collector
 from fablint.snapshot.agent.collector import fewer_neighbours
@@ -37,10 +37,10 @@ def test_thousands_of_ports_are_judged(tmp_path: Path) -> None:
     assert len(TEXT) > 2 * MOST_LETTERS
     fabric = below(tmp_path, {"ibnetdiscover": TEXT}, "fabric")
     assert fabric.command("ibnetdiscover").text == TEXT.rstrip("\n")
-    ((name, target, outcome, message),) = wrong(of(FabricLinks, fabric=fabric))
+    ((name, target, outcome, message),) = wrong(of(FABRIC_LINKS, fabric=fabric))
     assert (name, target, outcome) == ("node666", "", Outcome.FAIL)
     assert "runs at 1xEDR" in message
-    assert len(of(FabricLinks, fabric=fabric)) == 4002, "every host and every switch"
+    assert len(of(FABRIC_LINKS, fabric=fabric)) == 4002, "every host and every switch"
 
 
 def test_a_real_program_prints_more_than_others_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,7 +59,7 @@ def test_a_real_program_prints_more_than_others_may(tmp_path: Path, monkeypatch:
 
 def test_what_is_still_too_long_is_no_pass() -> None:
     fabric = Snapshot("here", commands={"ibnetdiscover": Output(error="it printed more than 33554432 letters")})
-    assert outcomes(of(FabricLinks, fabric=fabric)) == [Outcome.ERROR]
+    assert outcomes(of(FABRIC_LINKS, fabric=fabric)) == [Outcome.ERROR]
 
 
 @pytest.mark.parametrize("part", [0.3, 0.7, 0.95])
@@ -71,7 +71,7 @@ def test_a_file_whose_end_is_missing_is_refused(part: float) -> None:
     assert str(refused.value).startswith("fabric.txt: the output is cut off: cables lead to ")
     assert "\n" not in str(refused.value)
     fabric = Snapshot("here", commands={"ibnetdiscover": Output(cut, status=0)})
-    for check in (FabricLinks, FabricBalance):
+    for check in (FABRIC_LINKS, FABRIC_BALANCE):
         ((_, _, outcome, message),) = wrong(of(check, fabric=fabric))
         assert (outcome, message) == (Outcome.ERROR, why_incomplete(cut))
     assert why_incomplete(text) == ""

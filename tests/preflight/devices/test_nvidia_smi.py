@@ -13,18 +13,18 @@ from fablint.snapshot.host_snapshot import Output
 from fablint.snapshot.parsers.nvidia_smi import gpus_of
 
 
-def outcome_of(check: type[gpu_state.GpuMemory], hosts: list[Host], name: str) -> list[tuple[Outcome, str]]:
+def outcome_of(check: type[gpu_state.GPU_MEMORY], hosts: list[Host], name: str) -> list[tuple[Outcome, str]]:
     return [(one.outcome, one.message) for one in of(check, *hosts) if one.host == name]
 
 
 def test_nvidia_smi_that_fails_is_no_pass_and_a_host_without_gpus_is_not_asked_for_any() -> None:
     mismatch = Output("Failed to initialize NVML: Driver/library version mismatch\n", status=18)
-    ((outcome, message),) = outcome_of(gpu_state.GpuMemory, [gpu(0, commands={"nvidia-smi-q": mismatch})], "n0")
+    ((outcome, message),) = outcome_of(gpu_state.GPU_MEMORY, [gpu(0, commands={"nvidia-smi-q": mismatch})], "n0")
     assert (outcome, message) == (
         Outcome.ERROR,
         "nvidia-smi: Failed to initialize NVML: Driver/library version mismatch",
     )
-    ((outcome, _),) = outcome_of(gpu_state.GpuMemory, [intel(0, commands={"nvidia-smi-q": mismatch})], "n0")
+    ((outcome, _),) = outcome_of(gpu_state.GPU_MEMORY, [intel(0, commands={"nvidia-smi-q": mismatch})], "n0")
     assert outcome is Outcome.SKIP
 
 
@@ -52,5 +52,5 @@ def test_the_document_of_an_h200() -> None:
     assert found.watts("gpu_power_readings/current_power_limit") == 700.0
     assert found.text("remapped_rows/remapped_row_failure") == "No"
     host = gpu(0, commands={"nvidia-smi-q": Output(text, status=0)})
-    for check in (gpu_state.GpuMemory, gpu_state.GpuThrottling):
+    for check in (gpu_state.GPU_MEMORY, gpu_state.GPU_THROTTLING):
         assert outcome_of(check, [host], "n0")[0][0] is Outcome.PASS

@@ -10,11 +10,11 @@ from preflight_help import NOW, host, of, sysroot, wrong
 
 from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight import Fleet, Host
-from fablint.preflight.base import Check
-from fablint.preflight.checks.fabric.infiniband_fabric import FabricErrors
-from fablint.preflight.checks.host.pcie import PcieErrors
-from fablint.preflight.checks.infiniband.port_counters import IbErrors, IbLoss
-from fablint.preflight.checks.slingshot.cxi_counters import CxiErrors
+from fablint.preflight.check import Check
+from fablint.preflight.checks.fabric.infiniband_fabric import FABRIC_ERRORS
+from fablint.preflight.checks.host.pcie import PCIE_ERRORS
+from fablint.preflight.checks.infiniband.port_counters import IB_ERRORS, IB_LOSS
+from fablint.preflight.checks.slingshot.cxi_counters import CXI_ERRORS
 from fablint.snapshot.host_snapshot import Output, Snapshot
 from fablint.workflows.counter_history import CounterHistory
 from snapshot_trees import nested
@@ -24,10 +24,10 @@ PORT = "/sys/class/infiniband/mlx5_0/ports/1"
 TELEMETRY = "/sys/class/cxi/cxi0/device/telemetry"
 HOUR, MINUTE = 3600.0, 60.0
 KINDS = [  # a check, the file of a counter, and its text for a figure at a time
-    (IbErrors, MLX5, f"{PORT}/counters/symbol_error", "{0}"),
-    (IbLoss, MLX5, f"{PORT}/hw_counters/packet_seq_err", "{0}"),
-    (PcieErrors, MLX5, "/sys/class/infiniband/mlx5_0/device/aer_dev_correctable", "RxErr {0}\nTOTAL_ERR_COR {0}"),
-    (CxiErrors, CXI, f"{TELEMETRY}/hni_rx_bad_opt", "{0}@{1:.3f}"),
+    (IB_ERRORS, MLX5, f"{PORT}/counters/symbol_error", "{0}"),
+    (IB_LOSS, MLX5, f"{PORT}/hw_counters/packet_seq_err", "{0}"),
+    (PCIE_ERRORS, MLX5, "/sys/class/infiniband/mlx5_0/device/aer_dev_correctable", "RxErr {0}\nTOTAL_ERR_COR {0}"),
+    (CXI_ERRORS, CXI, f"{TELEMETRY}/hni_rx_bad_opt", "{0}@{1:.3f}"),
 ]
 
 
@@ -38,9 +38,9 @@ def snapshot(files: dict[str, str], path: str, text: str, figure: int, moment: f
     return Snapshot(name, time=moment, window_s=4.0, files=first, counters=first, later=later)
 
 
-def looked(readings: CounterHistory, check: type[Check], taken: Snapshot) -> list[Result]:
+def looked(readings: CounterHistory, check: Check, taken: Snapshot) -> list[Result]:
     """One run of preflight: what the check says, and the reading that is kept."""
-    results = list(check().judge(Fleet([Host(taken, readings.before(taken), partial(readings.older, taken))])))
+    results = list(check.results(Fleet([Host(taken, readings.before(taken), partial(readings.older, taken))])))
     readings.keep([taken])
     return results
 
@@ -68,7 +68,7 @@ def test_a_fatal_error_is_reported_for_days_and_corrected_ones_are_not(tmp_path)
     at = "/sys/class/infiniband/mlx5_0/device/aer_dev_fatal"
     for count, days in ((0, 0), (1, 3)):
         taken = snapshot(MLX5, at, "Undefined {0}\nTOTAL_ERR_FATAL {0}", count, NOW + days * 24 * HOUR)
-        results = looked(CounterHistory(tmp_path), PcieErrors, taken)
+        results = looked(CounterHistory(tmp_path), PCIE_ERRORS, taken)
     assert [(one[2], one[3]) for one in wrong(results)] == [(Outcome.FAIL, "fatal PCI Express errors: 1 in 3 d")]
 
 
@@ -100,7 +100,7 @@ def test_a_reading_that_is_spoilt_is_left_alone(octets, tmp_path):
     (tmp_path / "n1.hour-x.gz").write_bytes(b"odd")
     later = snapshot(MLX5, f"{PORT}/counters/symbol_error", "{0}", 5, NOW + 2 * HOUR)
     assert CounterHistory(tmp_path).older(later) == []
-    looked(CounterHistory(tmp_path), IbErrors, later)
+    looked(CounterHistory(tmp_path), IB_ERRORS, later)
 
 
 # ------------------------------------------------------------------------------------------------ the first reading
@@ -113,7 +113,7 @@ def fleet(figures: Iterable[int], days: float = 1.0, **more: str) -> list[Host]:
 
 
 def test_the_first_look_compares_totals_with_those_of_peers():
-    found = wrong(of(IbErrors, *fleet([0, 3, 0, 5000, 1, 0, 2, 0])))
+    found = wrong(of(IB_ERRORS, *fleet([0, 3, 0, 5000, 1, 0, 2, 0])))
     assert found == [
         ("n3", "mlx5_0/1", Outcome.WARN, "symbol_error 5000 so far, at most 0 on most of 14 others"),
     ]
@@ -129,13 +129,13 @@ def test_the_first_look_compares_totals_with_those_of_peers():
     ],
 )
 def test_totals_that_say_nothing(figures, days):
-    assert wrong(of(IbErrors, *fleet(figures, days))) == []
+    assert wrong(of(IB_ERRORS, *fleet(figures, days))) == []
 
 
 def test_a_host_that_was_looked_at_before_is_judged_by_its_rate():
     hosts = fleet([0, 3, 0, 5000, 1, 0, 2, 0])
     hosts[3].before = {"time": NOW - HOUR, "counters": hosts[3].snapshot.counters}
-    assert wrong(of(IbErrors, *hosts)) == []
+    assert wrong(of(IB_ERRORS, *hosts)) == []
 
 
 @pytest.mark.parametrize(("check", "files", "path", "text"), KINDS)
@@ -166,6 +166,6 @@ def asked(count: int, moment: float) -> Snapshot:
 def test_ports_of_switches_are_judged_by_the_hour_too(counts, minutes, bad):
     now = asked(counts[1], NOW)
     results = list(
-        FabricErrors().judge(Fleet([], fabric=now, fabric_before=[asked(counts[0], NOW - minutes * MINUTE)]))
+        FABRIC_ERRORS.results(Fleet([], fabric=now, fabric_before=[asked(counts[0], NOW - minutes * MINUTE)]))
     )
     assert bool(wrong(results)) is bad

@@ -22,7 +22,7 @@ def test_a_soft_roce_device_writes_to_itself(rdmavm: RunInVm, tmp_path: Path) ->
     said = snapshot.command("ib_write_bw/rxe0")
     assert said.status == 0, (said, done.stderr)
     assert re.search(r"GID index\s*: 1\b", said.text)
-    (result,) = [one for one in of(tools.IbLoopbackRate, Host(snapshot)) if one.target == "rxe0"]
+    (result,) = [one for one in of(tools.IB_LOOPBACK_RATE, Host(snapshot)) if one.target == "rxe0"]
     assert result.outcome is Outcome.SKIP
     assert result.message.endswith("Gb/s, no speed or similar NIC to compare with")
     after = (tmp_path / "after").read_text()

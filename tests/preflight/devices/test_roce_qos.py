@@ -19,7 +19,7 @@ from documented_machine import Machine
 
 from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight import Fleet, Host
-from fablint.preflight.checks.infiniband.roce_qos import RoceQos
+from fablint.preflight.checks.infiniband.roce_qos import ROCE_QOS
 from fablint.snapshot import snapshot_of
 from fablint.snapshot.agent.machine import Machine as Read
 from fablint.snapshot.agent.tuning import roce_nics
@@ -93,7 +93,7 @@ def results(tmp_path: Path, basis: Change, changes: dict[str, Change], count: in
     documents: Sequence[dict[str, Any]] = collected(
         tmp_path, {"roce": count}, {name: made(changes.get(name)) for name in names}
     )
-    return list(RoceQos().judge(Fleet([Host(snapshot_of(document)) for document in documents])))
+    return list(ROCE_QOS.results(Fleet([Host(snapshot_of(document)) for document in documents])))
 
 
 def wrong(found: Sequence[Result]) -> dict[tuple[str, str], set[str]]:

@@ -8,7 +8,7 @@ import pytest
 from preflight_help import host, of, outcomes, sample, sysroot, wrong
 
 from fablint.model.preflight_results import Outcome, Result
-from fablint.preflight.base import Check
+from fablint.preflight.check import Check
 from fablint.preflight.checks.fabric import fabric_manager
 from fablint.preflight.checks.host import tools
 from fablint.preflight.host import Host
@@ -33,13 +33,13 @@ def asked(**commands: str | Output) -> Host:
 
 
 def test_a_health_check_that_passes() -> None:
-    results = of(tools.CxiHealth, asked(cxi_healthcheck=sample("slingshot/cxi_healthcheck-pass.txt")))
+    results = of(tools.CXI_HEALTH, asked(cxi_healthcheck=sample("slingshot/cxi_healthcheck-pass.txt")))
     assert [(result.target, result.outcome) for result in results] == [("cxi0", Outcome.PASS), ("cxi1", Outcome.PASS)]
 
 
 def test_a_health_check_that_fails_with_its_warnings() -> None:
     text = sample("slingshot/cxi_healthcheck-fail.txt")
-    ((_, target, outcome, message),) = wrong(of(tools.CxiHealth, asked(cxi_healthcheck=text)))
+    ((_, target, outcome, message),) = wrong(of(tools.CXI_HEALTH, asked(cxi_healthcheck=text)))
     assert (target, outcome) == ("cxi1", Outcome.FAIL)
     assert message.startswith("link_flap_check, dmesg_check, codeword_rate_check failed; [260188.266586] cxi_core")
     assert message.endswith("A node reboot may be required for this uncorrectable error")
@@ -48,9 +48,9 @@ def test_a_health_check_that_fails_with_its_warnings() -> None:
 def test_a_health_check_that_was_cut_off_never_passes() -> None:
     text = sample("slingshot/cxi_healthcheck-pass.txt")
     for end in range(len(text) - 1):
-        results = of(tools.CxiHealth, asked(cxi_healthcheck=text[:end]))
+        results = of(tools.CXI_HEALTH, asked(cxi_healthcheck=text[:end]))
         assert Outcome.ERROR in outcomes(results), f"after {end} letters"
-    (_, second) = of(tools.CxiHealth, asked(cxi_healthcheck=text.partition("cxi1")[0]))
+    (_, second) = of(tools.CXI_HEALTH, asked(cxi_healthcheck=text.partition("cxi1")[0]))
     assert (second.target, second.outcome) == ("cxi1", Outcome.ERROR)
     assert second.message == "no summary: the output of cxi_healthcheck is incomplete"
 
@@ -67,7 +67,7 @@ def test_a_health_check_that_was_cut_off_never_passes() -> None:
 )
 def test_without_an_answer_nothing_passes(said: Output, outcome: Outcome) -> None:
     one = asked(cxi_healthcheck=said, diag_hsn0=said, loop_cxi0=said, loop_cxi1=said)
-    for check in (tools.CxiHealth, tools.SlingshotDiag, tools.CxiLoopbackRate):
+    for check in (tools.CXI_HEALTH, tools.SLINGSHOT_DIAG, tools.CXI_LOOPBACK_RATE):
         assert set(outcomes(of(check, one))) == {outcome}, check.id
 
 
@@ -77,7 +77,7 @@ def test_without_an_answer_nothing_passes(said: Output, outcome: Outcome) -> Non
 def test_warnings_of_slingshot_diag_reach_the_result_whatever_its_status() -> None:
     """Its loop over AER counters runs in a subshell, so that it ends with status 0."""
     text = sample("slingshot/slingshot-diag-aer.txt")
-    assert wrong(of(tools.SlingshotDiag, asked(diag_hsn0=Output(text, status=0)))) == [
+    assert wrong(of(tools.SLINGSHOT_DIAG, asked(diag_hsn0=Output(text, status=0)))) == [
         (
             "n1",
             "hsn0",
@@ -98,7 +98,7 @@ def test_slingshot_diag_by_its_words_and_its_status() -> None:
         diag_hsn4=Output("hello", "", 0),
         diag_hsn5=sample("slingshot/slingshot-diag-ama-mismatch.txt"),
     )
-    results = {result.target: result for result in of(tools.SlingshotDiag, one)}
+    results = {result.target: result for result in of(tools.SLINGSHOT_DIAG, one)}
     assert [result.outcome.name for result in results.values()] == ["PASS", "WARN", "FAIL", "FAIL", "ERROR", "WARN"]
     assert "AMA for device hsn0 does not match switch port ID" in results["hsn5"].message
 
@@ -117,7 +117,7 @@ def loopback(*rates: float, speed: str = "BS_200G") -> list[Result]:
     for number, rate in enumerate(rates):
         files = {"/sys/class/cxi/cxi0/device/port/speed": speed}
         hosts.append(host(f"n{number}", files, commands={"cxi_gpu_loopback_bw/cxi0": row(rate)}))
-    return of(tools.CxiLoopbackRate, *hosts)
+    return of(tools.CXI_LOOPBACK_RATE, *hosts)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_loopback_is_compared_with_the_others() -> None:
 def test_a_loopback_that_printed_no_row_never_passes() -> None:
     blocks = sample("slingshot/cxi_gpu_loopback_bw.txt").split("\ncxi")
     cut = blocks[1].partition("\n      524288")[0]
-    results = of(tools.CxiLoopbackRate, asked(loop_cxi0=cut, loop_cxi1=blocks[1]))
+    results = of(tools.CXI_LOOPBACK_RATE, asked(loop_cxi0=cut, loop_cxi1=blocks[1]))
     assert [(result.target, result.outcome) for result in results] == [("cxi0", Outcome.ERROR), ("cxi1", Outcome.PASS)]
     assert results[0].message == "cxi_gpu_loopback_bw printed no bandwidth"
 
@@ -176,13 +176,13 @@ def write_bw(*rates: float, **changed: str) -> list[Result]:
     for number, rate in enumerate(rates):
         files = {**ROCE, **({} if number else changed)}
         hosts.append(host(f"n{number}", files, commands={"ib_write_bw/mlx5_0": written(rate)}))
-    return of(tools.IbLoopbackRate, *hosts)
+    return of(tools.IB_LOOPBACK_RATE, *hosts)
 
 
 def test_the_average_of_a_real_output_is_reported() -> None:
     one = host("n1", ROCE, commands={"ib_write_bw/mlx5_0": WRITE_BW})
     average = float(MEASURED.split()[3])
-    (result,) = of(tools.IbLoopbackRate, one)
+    (result,) = of(tools.IB_LOOPBACK_RATE, one)
     assert 0 < average < 10
     assert (result.outcome, result.value) == (Outcome.WARN, average)
 
@@ -232,7 +232,7 @@ def test_what_the_processor_copies_or_has_no_rate_is_not_judged(changed: dict[st
 
 def test_soft_roce_is_not_judged() -> None:
     files = {path: text for path, text in ROCE.items() if "vendor" not in path}
-    assert outcomes(of(tools.IbLoopbackRate, host("n1", files, commands={"ib_write_bw/mlx5_0": WRITE_BW}))) == [
+    assert outcomes(of(tools.IB_LOOPBACK_RATE, host("n1", files, commands={"ib_write_bw/mlx5_0": WRITE_BW}))) == [
         Outcome.SKIP
     ]
 
@@ -252,7 +252,7 @@ def test_soft_roce_is_not_judged() -> None:
     ],
 )
 def test_a_device_that_wrote_nothing_never_passes(said: Output, outcome: Outcome, words: str) -> None:
-    (result,) = of(tools.IbLoopbackRate, host("n1", ROCE, commands={"ib_write_bw/mlx5_0": said}))
+    (result,) = of(tools.IB_LOOPBACK_RATE, host("n1", ROCE, commands={"ib_write_bw/mlx5_0": said}))
     assert (result.target, result.outcome, result.message) == ("mlx5_0", outcome, words)
 
 
@@ -260,7 +260,7 @@ def test_a_device_that_wrote_nothing_never_passes(said: Output, outcome: Outcome
     "changed", [{f"{PORT}/state": "1: DOWN"}, {"/sys/class/infiniband/mlx5_0/node_type": "4: RNIC"}]
 )
 def test_a_device_without_an_active_port_and_iwarp_are_skipped(changed: dict[str, str]) -> None:
-    (result,) = of(tools.IbLoopbackRate, host("n1", {**ROCE, **changed}))
+    (result,) = of(tools.IB_LOOPBACK_RATE, host("n1", {**ROCE, **changed}))
     assert (result.outcome, result.message) == (Outcome.SKIP, "no active InfiniBand or RoCE device")
 
 
@@ -276,11 +276,11 @@ def diagnostic(status: str, warnings: object = None) -> str:
 
 @pytest.mark.parametrize("warnings", ["rows are pending", [{"warning": "rows are pending", "error_id": 38}]])
 def test_a_gpu_that_fails_its_diagnostic(warnings: object) -> None:
-    assert wrong(of(tools.GpuDiag, asked(dcgmi=diagnostic("Fail", warnings)))) == [
+    assert wrong(of(tools.GPU_DIAG, asked(dcgmi=diagnostic("Fail", warnings)))) == [
         ("n1", "", Outcome.WARN, "GPU 3: Row Remap fail (rows are pending)")
     ]
-    assert outcomes(of(tools.GpuDiag, asked(dcgmi=diagnostic("PASS")))) == [Outcome.PASS]
-    assert outcomes(of(tools.GpuDiag, asked(dcgmi=diagnostic("Skip")))) == [Outcome.PASS]
+    assert outcomes(of(tools.GPU_DIAG, asked(dcgmi=diagnostic("PASS")))) == [Outcome.PASS]
+    assert outcomes(of(tools.GPU_DIAG, asked(dcgmi=diagnostic("Skip")))) == [Outcome.PASS]
 
 
 @pytest.mark.parametrize(
@@ -293,13 +293,13 @@ def test_a_gpu_that_fails_its_diagnostic(warnings: object) -> None:
     ],
 )
 def test_a_diagnostic_that_did_not_run(said: str | Output, outcome: Outcome) -> None:
-    assert outcomes(of(tools.GpuDiag, asked(dcgmi=said))) == [outcome]
+    assert outcomes(of(tools.GPU_DIAG, asked(dcgmi=said))) == [outcome]
 
 
 # ------------------------------------------------------------------------------------------------ fabric manager
 
 
-def manager(check: type[Check], said: str | Output, *hosts: str) -> list[Result]:
+def manager(check: Check, said: str | Output, *hosts: str) -> list[Result]:
     output = Output(said, status=0) if isinstance(said, str) else said
     commands = {name: output for name in ("fmn-update-compute-hsn-health", "fmn-show-status")}
     fleet = [host(name) for name in hosts]
@@ -310,7 +310,7 @@ HEALTH = sample("slingshot/fmn-update-compute-hsn-health.txt")
 
 
 def test_failures_that_the_fabric_manager_names_and_those_that_it_only_counts() -> None:
-    results = wrong(manager(fabric_manager.FmnHealth, HEALTH))
+    results = wrong(manager(fabric_manager.FMN_HEALTH, HEALTH))
     assert [result[:3] for result in results] == [
         ("nid001003", "hsn0", Outcome.FAIL),
         ("nid001007", "hsn0", Outcome.FAIL),
@@ -322,22 +322,22 @@ def test_failures_that_the_fabric_manager_names_and_those_that_it_only_counts() 
 
 
 def test_a_host_that_is_not_named_passes_only_if_all_failures_are() -> None:
-    results = manager(fabric_manager.FmnHealth, HEALTH, "nid001003", "nid001004")
+    results = manager(fabric_manager.FMN_HEALTH, HEALTH, "nid001003", "nid001004")
     assert [result.outcome for result in results if result.host == "nid001004"] == [Outcome.SKIP]
     assert not any(result.host == "nid001007" for result in results), "not a requested host"
     whole = HEALTH.replace("failure_computes:4", "failure_computes:3")
-    results = manager(fabric_manager.FmnHealth, whole, "nid001003", "nid001004")
+    results = manager(fabric_manager.FMN_HEALTH, whole, "nid001003", "nid001004")
     assert {result.host: result.outcome for result in results} == {"nid001003": Outcome.FAIL, "nid001004": Outcome.PASS}
 
 
 def test_without_a_summary_no_host_passes() -> None:
-    assert outcomes(manager(fabric_manager.FmnHealth, "Compute Health test", "nid001003")) == [Outcome.ERROR]
-    assert outcomes(manager(fabric_manager.FmnHealth, TIMED_OUT, "nid001003")) == [Outcome.ERROR]
-    assert outcomes(manager(fabric_manager.FmnHealth, ABSENT, "nid001003")) == [Outcome.SKIP]
+    assert outcomes(manager(fabric_manager.FMN_HEALTH, "Compute Health test", "nid001003")) == [Outcome.ERROR]
+    assert outcomes(manager(fabric_manager.FMN_HEALTH, TIMED_OUT, "nid001003")) == [Outcome.ERROR]
+    assert outcomes(manager(fabric_manager.FMN_HEALTH, ABSENT, "nid001003")) == [Outcome.SKIP]
 
 
 def test_ports_that_are_down_by_name() -> None:
-    assert wrong(manager(fabric_manager.FmnStatus, sample("slingshot/fmn-show-status-v1.txt"))) == [
+    assert wrong(manager(fabric_manager.FMN_STATUS, sample("slingshot/fmn-show-status-v1.txt"))) == [
         ("x1000c0r3b0", "j2p1", Outcome.WARN, "edge link is down"),
         ("x1001c0r7b0", "j9p0", Outcome.WARN, "edge link is down"),
         ("x1000c0r3b0", "j104p0", Outcome.WARN, "fabric link is down"),
@@ -347,7 +347,7 @@ def test_ports_that_are_down_by_name() -> None:
 
 def test_ports_that_are_down_by_number_and_health() -> None:
     text = sample("slingshot/fmn-show-status-v2.txt").replace("Traffic:HEALTHY", "Traffic:UNHEALTHY")
-    assert wrong(manager(fabric_manager.FmnStatus, text)) == [
+    assert wrong(manager(fabric_manager.FMN_STATUS, text)) == [
         ("fabric", "", Outcome.WARN, "edge ports online: 62 of 64"),
         ("fabric", "", Outcome.WARN, "fabric ports online: 22 of 24"),
         ("fabric", "", Outcome.WARN, "traffic: UNHEALTHY"),
@@ -356,7 +356,7 @@ def test_ports_that_are_down_by_number_and_health() -> None:
 
 def test_a_fabric_that_is_well() -> None:
     text = "Runtime:HEALTHY\nEdge Total: 64 Online: 64, Offline: 0\nPorts Reported: 88 / 88\n"
-    assert outcomes(manager(fabric_manager.FmnStatus, text)) == [Outcome.PASS]
-    assert outcomes(manager(fabric_manager.FmnStatus, "well, well")) == [Outcome.ERROR]
-    (without,) = of(fabric_manager.FmnStatus, host("n1"))
+    assert outcomes(manager(fabric_manager.FMN_STATUS, text)) == [Outcome.PASS]
+    assert outcomes(manager(fabric_manager.FMN_STATUS, "well, well")) == [Outcome.ERROR]
+    (without,) = of(fabric_manager.FMN_STATUS, host("n1"))
     assert without.outcome is Outcome.SKIP

@@ -5,7 +5,7 @@ from __future__ import annotations
 from preflight_help import host, of
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.base import Check
+from fablint.preflight.check import Check
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
 
@@ -26,7 +26,7 @@ def logged(*lines: str, hours: float = 1.0, files: dict[str, str] | None = None,
     return host("n1", known, kernel_log=Output(text, status=0), commands=more)
 
 
-def reported(check: type[Check], *lines: str, hours: float = 1.0, files: dict[str, str] | None = None) -> list[str]:
+def reported(check: Check, *lines: str, hours: float = 1.0, files: dict[str, str] | None = None) -> list[str]:
     """`OUTCOME TARGET` of all results."""
     results = of(check, logged(*lines, hours=hours, files=files))
     return [f"{result.outcome.name} {result.target}".strip() for result in results]

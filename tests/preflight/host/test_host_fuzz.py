@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import given, settings, strategies as st
-from preflight_help import sample
+from preflight_help import rows_of, sample
 from tuned_hosts import COALESCING, COUNTERS, FEATURES, RINGS, probe, smi
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.base import Check
-from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.checks.gpu import gpu_log, gpu_state, gpus
 from fablint.preflight.checks.host import (
     boot,
@@ -37,7 +35,7 @@ from fablint.snapshot.parsers.kernel_log import KernelLog, hardware_errors
 TUNING = (boot, clock, frequency, port_settings, interrupts, memory, pcie_requests, probe_speed, processors)
 LOGS = (hardware_log, network_log, gpu_log, storage_log)
 FILES = (*LOGS, host_settings, software, gpus, gpu_state, ethtool_settings, *TUNING)
-OWN: tuple[type[Check], ...] = tuple(check for check in CHECKS if check.__module__ in {file.__name__ for file in FILES})
+OWN = rows_of(*FILES)
 LINES = (sample("misc/dmesg-hardware.txt") + sample("slingshot/dmesg-cxi.txt")).splitlines()
 LINES += [
     "<3>[  100.000001] mlx5_core 0000:d2:00.0: poll_health:825:(pid 0): Fatal error 3 detected",

@@ -6,18 +6,18 @@ import pytest
 from preflight_help import host, of, outcomes, sysroot, wrong
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.base import Check
+from fablint.preflight.check import Check
 from fablint.preflight.checks.host.settings import (
-    AccessControl,
-    ClockSync,
-    Governor,
-    Hugepages,
-    HugepagesOnDemand,
-    IdleStates,
-    Iommu,
-    Memlock,
-    NumaBalancing,
-    SharedMemory,
+    ACCESS_CONTROL,
+    CLOCK_SYNC,
+    GOVERNOR,
+    HUGEPAGES,
+    HUGEPAGES_ON_DEMAND,
+    IDLE_STATES,
+    IOMMU,
+    MEMLOCK,
+    NUMA_BALANCING,
+    SHARED_MEMORY,
 )
 from fablint.snapshot.host_snapshot import Output
 
@@ -51,18 +51,18 @@ def memlock(limit: str, **files: str) -> dict[str, str]:
     ],
 )
 def test_locked_memory_of_a_host_with_rdma(limit: str, outcome: Outcome) -> None:
-    assert outcomes(of(Memlock, host("n1", memlock(limit, **MLX5)))) == [outcome]
+    assert outcomes(of(MEMLOCK, host("n1", memlock(limit, **MLX5)))) == [outcome]
 
 
 def test_locked_memory_in_samples_of_trees() -> None:
-    bad = of(Memlock, host("n1", sysroot("mlx5-2rail-bad")))
+    bad = of(MEMLOCK, host("n1", sysroot("mlx5-2rail-bad")))
     assert wrong(bad) == [("n1", "", Outcome.FAIL, "limit of locked memory 0.0625 MiB")]
-    assert outcomes(of(Memlock, host("n1", sysroot("mlx5-2rail-good")))) == [Outcome.PASS]
+    assert outcomes(of(MEMLOCK, host("n1", sysroot("mlx5-2rail-good")))) == [Outcome.PASS]
 
 
 def test_locked_memory_matters_to_rdma_and_not_to_root() -> None:
-    assert outcomes(of(Memlock, host("laptop", memlock("8388608")))) == [Outcome.SKIP]
-    assert outcomes(of(Memlock, host("n1", memlock("8388608", **MLX5), root=True))) == [Outcome.SKIP]
+    assert outcomes(of(MEMLOCK, host("laptop", memlock("8388608")))) == [Outcome.SKIP]
+    assert outcomes(of(MEMLOCK, host("n1", memlock("8388608", **MLX5), root=True))) == [Outcome.SKIP]
 
 
 @pytest.mark.parametrize(
@@ -76,35 +76,35 @@ def test_locked_memory_matters_to_rdma_and_not_to_root() -> None:
     ],
 )
 def test_shared_memory(size: int, free: int, outcome: Outcome) -> None:
-    assert outcomes(of(SharedMemory, host("n1", shared_memory={"size": size, "free": free}))) == [outcome]
+    assert outcomes(of(SHARED_MEMORY, host("n1", shared_memory={"size": size, "free": free}))) == [outcome]
 
 
 def test_a_tenth_of_a_small_memory_is_enough_shared_memory() -> None:
     small = host("n1", {"/proc/meminfo": "MemTotal:  2097152 kB"}, shared_memory={"size": GIB // 4, "free": GIB // 4})
-    assert outcomes(of(SharedMemory, small)) == [Outcome.PASS]
+    assert outcomes(of(SHARED_MEMORY, small)) == [Outcome.PASS]
 
 
 @pytest.mark.parametrize(
     ("check", "path", "usual", "odd", "message"),
     [
         (
-            Hugepages,
+            HUGEPAGES,
             "/proc/meminfo",
             "HugePages_Total:       0\nHugePages_Free:        0\nHugepagesize:       2048 kB\n",
             "HugePages_Total:     512\nHugePages_Free:        0\nHugepagesize:       2048 kB\n",
             "huge pages 512 of 2048 kB, 3 others 0 of 2048 kB",
         ),
         (
-            HugepagesOnDemand,
+            HUGEPAGES_ON_DEMAND,
             "/sys/kernel/mm/transparent_hugepage/enabled",
             "always [madvise] never",
             "[always] madvise never",
             "transparent huge pages: always, 3 others madvise",
         ),
-        (NumaBalancing, "/proc/sys/kernel/numa_balancing", "0", "1", "numa_balancing 1, 3 others 0"),
+        (NUMA_BALANCING, "/proc/sys/kernel/numa_balancing", "0", "1", "numa_balancing 1, 3 others 0"),
     ],
 )
-def test_a_deviating_setting_is_reported(check: type[Check], path: str, usual: str, odd: str, message: str) -> None:
+def test_a_deviating_setting_is_reported(check: Check, path: str, usual: str, odd: str, message: str) -> None:
     hosts = [host(f"n{index}", {path: odd if index == 2 else usual}) for index in range(4)]
     assert wrong(of(check, *hosts)) == [("n2", "", Outcome.WARN, message)]
 
@@ -114,8 +114,8 @@ def test_governors_are_counted() -> None:
         at = "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor"
         return {at.format(index): one for index, one in enumerate(chosen)} | {"/sys/devices/system/cpu/online": "0-3"}
 
-    assert outcomes(of(Governor, host("n1", governors(*["performance"] * 4)))) == [Outcome.PASS]
-    results = of(Governor, host("n1", governors("performance", "powersave", "powersave")))
+    assert outcomes(of(GOVERNOR, host("n1", governors(*["performance"] * 4)))) == [Outcome.PASS]
+    results = of(GOVERNOR, host("n1", governors("performance", "powersave", "powersave")))
     assert wrong(results) == [("n1", "", Outcome.WARN, "powersave on 2 of 3 CPUs")]
 
 
@@ -131,9 +131,9 @@ def test_deep_states_are_named_unless_disabled() -> None:
             f"{at}/state3/disable": disable,
         }
 
-    ((_, _, outcome, message),) = wrong(of(IdleStates, host("n1", states("0"))))
+    ((_, _, outcome, message),) = wrong(of(IDLE_STATES, host("n1", states("0"))))
     assert (outcome, message) == (Outcome.WARN, "deep states enabled: C6 (133 us)")
-    assert outcomes(of(IdleStates, host("n1", states("1")))) == [Outcome.PASS]
+    assert outcomes(of(IDLE_STATES, host("n1", states("1")))) == [Outcome.PASS]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_translation_by_the_iommu(group: str | None, kind: str | None, outcome: 
     if group:
         links["/sys/class/infiniband/mlx5_0/device/iommu_group"] = f"../../../kernel/iommu_groups/{group}"
     types = {"/sys/kernel/iommu_groups/12/type": kind} if kind else {}
-    assert outcomes(of(Iommu, host("n1", {**MLX5, **types}, links=links))) == [outcome]
+    assert outcomes(of(IOMMU, host("n1", {**MLX5, **types}, links=links))) == [outcome]
 
 
 @pytest.mark.parametrize(
@@ -171,12 +171,12 @@ def test_the_clock(chrony: str | None, systemd: str | None, outcome: Outcome) ->
     said = {"chronyc": chrony, "timedatectl": systemd}
     missing = Output(error="not installed")
     commands = {name: missing if text is None else Output(text, status=0) for name, text in said.items()}
-    assert outcomes(of(ClockSync, host("n1", commands=commands))) == [outcome]
+    assert outcomes(of(CLOCK_SYNC, host("n1", commands=commands))) == [outcome]
 
 
 def test_how_far_off_the_clock_is() -> None:
     off = host("n1", commands={"chronyc": CHRONY.format(offset="-0.0021", leap="Normal")})
-    assert wrong(of(ClockSync, off))[0][3] == "clock off by 2.1 ms"
+    assert wrong(of(CLOCK_SYNC, off))[0][3] == "clock off by 2.1 ms"
 
 
 @pytest.mark.parametrize(
@@ -190,14 +190,14 @@ def test_how_far_off_the_clock_is() -> None:
     ],
 )
 def test_access_control_of_bridges_above_gpus(lspci: str, root: bool, outcome: Outcome) -> None:
-    results = of(AccessControl, host("n1", commands={"lspci": lspci}, root=root))
+    results = of(ACCESS_CONTROL, host("n1", commands={"lspci": lspci}, root=root))
     assert outcomes(results) == [outcome]
     if outcome is Outcome.WARN:
         assert results[0].message == "ACS on: bridge 0000:c0:01.4"
 
 
-@pytest.mark.parametrize("check", [Memlock, SharedMemory, Governor, IdleStates, Iommu, ClockSync, AccessControl])
-def test_what_cannot_be_seen_is_skipped_with_its_reason(check: type[Check]) -> None:
+@pytest.mark.parametrize("check", [MEMLOCK, SHARED_MEMORY, GOVERNOR, IDLE_STATES, IOMMU, CLOCK_SYNC, ACCESS_CONTROL])
+def test_what_cannot_be_seen_is_skipped_with_its_reason(check: Check) -> None:
     (result,) = of(check, host("n1"))
     assert result.outcome is Outcome.SKIP
     assert result.message

@@ -13,10 +13,10 @@ from kernel_log_hosts import FAIL, HOUR, MLX5, PASS, ROOT, WARN, logged, reporte
 from preflight_help import NOW, host, nic, of, wrong
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.checks.gpu.gpu_log import LogGpu
-from fablint.preflight.checks.host.hardware_log import LogAer, LogKernel
-from fablint.preflight.checks.host.storage_log import LogLustre, LogStorage
-from fablint.preflight.checks.network.network_log import LogNic
+from fablint.preflight.checks.gpu.gpu_log import LOG_GPU
+from fablint.preflight.checks.host.hardware_log import LOG_AER, LOG_KERNEL
+from fablint.preflight.checks.host.storage_log import LOG_LUSTRE, LOG_STORAGE
+from fablint.preflight.checks.network.network_log import LOG_NIC
 from fablint.snapshot.host_snapshot import Output
 from fablint.snapshot.parsers.kernel_log import line_of
 
@@ -33,30 +33,30 @@ INIT = "NVRM: GPU 0000:3b:00.0: RmInitAdapter failed! (0x62:0xffff:2477)"
 
 
 def test_the_age_of_an_event_is_printed() -> None:
-    (result,) = of(LogNic, logged(FATAL, hours=3))
+    (result,) = of(LOG_NIC, logged(FATAL, hours=3))
     assert result.message == f"fatal error; last 3 h ago: {FATAL[:77]}..."[: len(result.message)]
     assert result.outcome is FAIL
 
 
 def test_no_age_is_printed_where_the_uptime_is_not_known() -> None:
-    (result,) = of(LogNic, host("n1", kernel_log=Output(f"<3>[  5.000000] {FATAL}\n<6>[ 999.000000] x", status=0)))
+    (result,) = of(LOG_NIC, host("n1", kernel_log=Output(f"<3>[  5.000000] {FATAL}\n<6>[ 999.000000] x", status=0)))
     assert result.message.startswith("fatal error; last: mlx5_core")
 
 
 @pytest.mark.parametrize(("hours", "outcome"), [(1, "FAIL"), (167, "FAIL"), (169, "PASS"), (2000, "PASS")])
 def test_an_event_of_a_week_ago_says_nothing_about_today(hours: float, outcome: str) -> None:
-    assert reported(LogNic, FATAL, hours=hours) == [f"{outcome} 0000:d2:00.0"]
+    assert reported(LOG_NIC, FATAL, hours=hours) == [f"{outcome} 0000:d2:00.0"]
 
 
 @pytest.mark.parametrize(
     "event", [FATAL, COMPROMISED, MLX5 + "wait_func:1144: ACCESS_REG(0x805) timeout. Will cause a leak"]
 )
 def test_a_nic_that_recovered_is_in_order_and_one_that_failed_again_is_not(event: str) -> None:
-    assert reported(LogNic, event) == ["FAIL 0000:d2:00.0"]
-    assert reported(LogNic, event, RECOVERED) == ["PASS 0000:d2:00.0"]
-    assert reported(LogNic, event, RECOVERED, event) == ["FAIL 0000:d2:00.0"]
-    assert reported(LogNic, event, RECOVERED.replace("d2:", "d3:")) == ["FAIL 0000:d2:00.0"], "another NIC recovered"
-    (result,) = of(LogNic, logged(event, RECOVERED))
+    assert reported(LOG_NIC, event) == ["FAIL 0000:d2:00.0"]
+    assert reported(LOG_NIC, event, RECOVERED) == ["PASS 0000:d2:00.0"]
+    assert reported(LOG_NIC, event, RECOVERED, event) == ["FAIL 0000:d2:00.0"]
+    assert reported(LOG_NIC, event, RECOVERED.replace("d2:", "d3:")) == ["FAIL 0000:d2:00.0"], "another NIC recovered"
+    (result,) = of(LOG_NIC, logged(event, RECOVERED))
     assert " (recovered); last 60 min ago: " in result.message
 
 
@@ -65,10 +65,10 @@ def test_a_recovery_ends_only_what_it_is_about() -> None:
     enough = MLX5 + "mlx5_pcie_event:304:(pid 448): PCIe slot advertised sufficient power (75W)."
     hot = MLX5 + "Port module event[error]: module 0, Cable error, High Temperature"
     plugged = MLX5 + "Port module event: module 0, Cable plugged"
-    assert reported(LogNic, power, enough) == ["PASS 0000:d2:00.0"]
-    assert reported(LogNic, enough, power) == ["WARN 0000:d2:00.0"]
-    assert reported(LogNic, hot, plugged) == ["PASS 0000:d2:00.0"]
-    assert reported(LogNic, FATAL, plugged, enough) == ["FAIL 0000:d2:00.0"]
+    assert reported(LOG_NIC, power, enough) == ["PASS 0000:d2:00.0"]
+    assert reported(LOG_NIC, enough, power) == ["WARN 0000:d2:00.0"]
+    assert reported(LOG_NIC, hot, plugged) == ["PASS 0000:d2:00.0"]
+    assert reported(LOG_NIC, FATAL, plugged, enough) == ["FAIL 0000:d2:00.0"]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_lines_of_programs_are_no_lines_of_the_kernel() -> None:
 def test_dates_are_ages_by_the_time_of_the_snapshot() -> None:
     day = {"/proc/uptime": f"{100 * HOUR} 5.0"}
     text = f"2026-01-05T03:20:00+0000 n1 kernel: {FATAL}"  # the snapshot is of 06:20
-    (result,) = of(LogNic, host("n1", day, kernel_log=Output(text, status=0), time=NOW))
+    (result,) = of(LOG_NIC, host("n1", day, kernel_log=Output(text, status=0), time=NOW))
     assert result.message.startswith("fatal error; last 3 h ago: ")
 
 
@@ -125,14 +125,14 @@ def test_dates_are_ages_by_the_time_of_the_snapshot() -> None:
     ],
 )
 def test_health_of_mlx5(line: str, outcome: str) -> None:
-    assert reported(LogNic, MLX5 + line) == [f"{outcome} 0000:d2:00.0" if outcome else "PASS"]
+    assert reported(LOG_NIC, MLX5 + line) == [f"{outcome} 0000:d2:00.0" if outcome else "PASS"]
 
 
 def test_a_fatal_error_of_a_nic_that_is_not_the_fabrics_only_warns() -> None:
     rail, other = nic("hsn0"), nic("eth0", speed="10000")
     links = {"/sys/class/net/hsn0/device": "../0000:c1:00.0", "/sys/class/net/eth0/device": "../0000:d2:00.0"}
     text = f"<3>[  100.000000] {FATAL}\n<3>[  101.000000] {FATAL.replace('d2:', 'c1:')}"
-    (first, second) = of(LogNic, host("n1", {**rail, **other}, links=links, kernel_log=Output(text, status=0)))
+    (first, second) = of(LOG_NIC, host("n1", {**rail, **other}, links=links, kernel_log=Output(text, status=0)))
     assert (first.target, first.outcome) == ("0000:d2:00.0", WARN)
     assert (second.target, second.outcome) == ("0000:c1:00.0", FAIL)
 
@@ -142,19 +142,19 @@ def test_a_fatal_error_of_a_nic_that_is_not_the_fabrics_only_warns() -> None:
 
 def test_a_gpu_that_the_driver_could_not_initialise_fails() -> None:
     (result,) = of(
-        LogGpu, logged(INIT, "NVRM: GPU 0000:3b:00.0: rm_init_adapter failed, device minor number 0", hours=2)
+        LOG_GPU, logged(INIT, "NVRM: GPU 0000:3b:00.0: rm_init_adapter failed, device minor number 0", hours=2)
     )
     assert (result.target, result.outcome) == ("0000:3b:00", FAIL)
     assert result.message.startswith("the driver could not initialise the GPU (0x62:0xffff:2477); last 2 h ago: NVRM: ")
-    assert reported(LogGpu, "NVRM: RmInitAdapter failed! (0x24:0x38:1157)") == ["FAIL"]
+    assert reported(LOG_GPU, "NVRM: RmInitAdapter failed! (0x24:0x38:1157)") == ["FAIL"]
 
 
 def test_a_driver_that_was_loaded_again_had_success_unless_it_says_otherwise() -> None:
     loaded = "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build"
-    assert reported(LogGpu, INIT, loaded) == ["PASS 0000:3b:00"]
-    assert reported(LogGpu, INIT, loaded, INIT) == ["FAIL 0000:3b:00"]
-    assert reported(LogGpu, loaded, INIT) == ["FAIL 0000:3b:00"]
-    assert reported(LogGpu, XID + "79, GPU has fallen off the bus.", loaded) == ["FAIL 0000:3b:00"], "needs a repair"
+    assert reported(LOG_GPU, INIT, loaded) == ["PASS 0000:3b:00"]
+    assert reported(LOG_GPU, INIT, loaded, INIT) == ["FAIL 0000:3b:00"]
+    assert reported(LOG_GPU, loaded, INIT) == ["FAIL 0000:3b:00"]
+    assert reported(LOG_GPU, XID + "79, GPU has fallen off the bus.", loaded) == ["FAIL 0000:3b:00"], "needs a repair"
 
 
 @pytest.mark.parametrize(
@@ -171,14 +171,14 @@ def test_a_driver_that_was_loaded_again_had_success_unless_it_says_otherwise() -
     ],
 )
 def test_xids(line: str, outcome: str) -> None:
-    assert reported(LogGpu, line) == [f"{outcome} 0000:3b:00"]
+    assert reported(LOG_GPU, line) == [f"{outcome} 0000:3b:00"]
 
 
 def test_a_gpu_that_requires_no_recovery_any_more_is_in_order() -> None:
     fallen = XID + "79, GPU has fallen off the bus."
-    assert reported(LogGpu, fallen, ACTION.format(NONE, REBOOT), ACTION.format(REBOOT, NONE)) == ["PASS 0000:3b:00"]
-    assert reported(LogGpu, ACTION.format(REBOOT, NONE), fallen, ACTION.format(NONE, REBOOT)) == ["FAIL 0000:3b:00"]
-    (result,) = of(LogGpu, logged(fallen, ACTION.format(NONE, REBOOT)))
+    assert reported(LOG_GPU, fallen, ACTION.format(NONE, REBOOT), ACTION.format(REBOOT, NONE)) == ["PASS 0000:3b:00"]
+    assert reported(LOG_GPU, ACTION.format(REBOOT, NONE), fallen, ACTION.format(NONE, REBOOT)) == ["FAIL 0000:3b:00"]
+    (result,) = of(LOG_GPU, logged(fallen, ACTION.format(NONE, REBOOT)))
     assert result.message.startswith(
         "Xid 79; Xid 154, recovery action Node Reboot Required; last 60 min ago: NVRM: Xid"
     )
@@ -190,7 +190,7 @@ def test_what_nvidia_smi_lists_now_was_initialised() -> None:
 
     def now(bus: str, action: str, *lines: str) -> list[Outcome]:
         document = f"<nvidia_smi_log>{gpu.format(bus, action, bus)}</nvidia_smi_log>"
-        return [one.outcome for one in of(LogGpu, logged(*lines, **{"nvidia-smi-q": document}))]
+        return [one.outcome for one in of(LOG_GPU, logged(*lines, **{"nvidia-smi-q": document}))]
 
     required = ACTION.format(NONE, RESET)
     assert now("3B", none, INIT) == [PASS]
@@ -232,7 +232,7 @@ def test_what_nvidia_smi_lists_now_was_initialised() -> None:
     ],
 )
 def test_a_kernel_in_trouble(line: str, outcome: str) -> None:
-    assert reported(LogKernel, line) == [outcome]
+    assert reported(LOG_KERNEL, line) == [outcome]
 
 
 def test_a_stall_that_ended_is_a_note_and_a_later_one_is_not() -> None:
@@ -240,22 +240,22 @@ def test_a_stall_that_ended_is_a_note_and_a_later_one_is_not() -> None:
         "rcu: INFO: rcu_sched detected stalls on CPUs/tasks:",
         "rcu: INFO: Stall ended before state dump start",
     )
-    assert reported(LogKernel, stall, ended) == ["PASS"]
-    assert reported(LogKernel, stall, ended, stall) == ["WARN"]
+    assert reported(LOG_KERNEL, stall, ended) == ["PASS"]
+    assert reported(LOG_KERNEL, stall, ended, stall) == ["WARN"]
 
 
 def test_pci_express_errors_that_the_device_recovered_from() -> None:
     received = "pcieport 0000:c0:01.4: AER: Multiple Uncorrected ({}) error received: 0000:c1:00.0"
     recovered = "pcieport 0000:c0:01.4: AER: device recovery successful"
     fatal, other = received.format("Fatal"), received.format("Non-Fatal")
-    assert reported(LogAer, fatal) == ["FAIL 0000:c1:00.0"]
-    assert reported(LogAer, fatal, recovered) == ["PASS 0000:c1:00.0"]
-    assert reported(LogAer, fatal, recovered.replace("01.4", "01.5")) == ["FAIL 0000:c1:00.0"], "another port"
-    assert reported(LogAer, fatal, "pcieport 0000:c0:01.4: AER: device recovery failed") == ["FAIL 0000:c1:00.0"]
-    assert reported(LogAer, *[other, recovered] * 4) == ["PASS 0000:c1:00.0"]
-    assert reported(LogAer, *[other, recovered] * 5) == ["WARN 0000:c1:00.0"], "5 within a day"
-    assert reported(LogAer, *[other, recovered] * 5, hours=30) == ["PASS 0000:c1:00.0"]
-    assert reported(LogAer, "mlx5_core 0000:c1:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=x") == [
+    assert reported(LOG_AER, fatal) == ["FAIL 0000:c1:00.0"]
+    assert reported(LOG_AER, fatal, recovered) == ["PASS 0000:c1:00.0"]
+    assert reported(LOG_AER, fatal, recovered.replace("01.4", "01.5")) == ["FAIL 0000:c1:00.0"], "another port"
+    assert reported(LOG_AER, fatal, "pcieport 0000:c0:01.4: AER: device recovery failed") == ["FAIL 0000:c1:00.0"]
+    assert reported(LOG_AER, *[other, recovered] * 4) == ["PASS 0000:c1:00.0"]
+    assert reported(LOG_AER, *[other, recovered] * 5) == ["WARN 0000:c1:00.0"], "5 within a day"
+    assert reported(LOG_AER, *[other, recovered] * 5, hours=30) == ["PASS 0000:c1:00.0"]
+    assert reported(LOG_AER, "mlx5_core 0000:c1:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=x") == [
         "FAIL 0000:c1:00.0"
     ]
 
@@ -283,5 +283,5 @@ def test_what_healthy_hosts_print_when_they_are_booted_is_no_event() -> None:
         "rcu: Hierarchical SRCU implementation.",
         "NMI watchdog: Enabled. Permanently consumes one hw-PMU counter.",
     )
-    for check in (LogAer, LogKernel, LogNic, LogGpu, LogStorage, LogLustre):
+    for check in (LOG_AER, LOG_KERNEL, LOG_NIC, LOG_GPU, LOG_STORAGE, LOG_LUSTRE):
         assert wrong(of(check, logged(*boot, files=ROOT))) == []

@@ -6,15 +6,15 @@ import pytest
 from preflight_help import host, nic, of, outcomes, sample, wrong
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.base import Check
-from fablint.preflight.checks.gpu.gpu_log import LogGpu
-from fablint.preflight.checks.host.hardware_log import LogAer, LogEdac, LogHardware, LogKernel, LogMce
-from fablint.preflight.checks.network.network_log import LogArp, LogCxi, LogIb, LogNic
+from fablint.preflight.check import Check
+from fablint.preflight.checks.gpu.gpu_log import LOG_GPU
+from fablint.preflight.checks.host.hardware_log import LOG_AER, LOG_EDAC, LOG_HARDWARE, LOG_KERNEL, LOG_MCE
+from fablint.preflight.checks.network.network_log import LOG_ARP, LOG_CXI, LOG_IB, LOG_NIC
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
 from fablint.snapshot.parsers.kernel_log import KernelLog, hardware_errors, line_of
 
-ALL = (LogHardware, LogAer, LogEdac, LogMce, LogNic, LogCxi, LogIb, LogArp, LogGpu, LogKernel)
+ALL = (LOG_HARDWARE, LOG_AER, LOG_EDAC, LOG_MCE, LOG_NIC, LOG_CXI, LOG_IB, LOG_ARP, LOG_GPU, LOG_KERNEL)
 HARDWARE = sample("misc/dmesg-hardware.txt")
 SLINGSHOT = sample("slingshot/dmesg-cxi.txt")
 CXI = {"/sys/class/cxi/cxi0/device/port/link": "up"}
@@ -25,7 +25,7 @@ def logged(*lines: str, **files: str) -> Host:
     return host("n1", files, kernel_log=Output("\n".join(lines), status=0))
 
 
-def one(check: type[Check], *lines: str) -> tuple[str, Outcome, str]:
+def one(check: Check, *lines: str) -> tuple[str, Outcome, str]:
     """Target, outcome and message of the one thing that is said."""
     (result,) = of(check, logged(*lines))
     return result.target, result.outcome, result.message
@@ -52,7 +52,7 @@ def test_lines_of_one_number_are_one_record_though_others_come_between() -> None
 
 
 def test_a_fatal_record_fails_and_a_corrected_one_is_a_note() -> None:
-    results = of(LogHardware, logged(HARDWARE))
+    results = of(LOG_HARDWARE, logged(HARDWARE))
     assert [(result.target, result.outcome) for result in results] == [
         ("0000:60:03.1", Outcome.PASS),
         ("", Outcome.FAIL),
@@ -63,14 +63,14 @@ def test_a_fatal_record_fails_and_a_corrected_one_is_a_note() -> None:
 
 def test_a_record_that_lost_its_severity_is_not_taken_as_fatal() -> None:
     lines = [line for line in HARDWARE.splitlines() if "{2}" in line and "event severity" not in line]
-    target, outcome, message = one(LogHardware, *lines)
+    target, outcome, message = one(LOG_HARDWARE, *lines)
     assert (target, outcome) == ("", Outcome.PASS)
     assert "unknown severity" in message
 
 
 def test_an_error_from_before_the_boot_is_a_warning() -> None:
     lines = ("BERT: [Hardware Error]: event severity: fatal", "[Hardware Error]:   section_type: PCIe error")
-    _, outcome, message = one(LogHardware, *lines)
+    _, outcome, message = one(LOG_HARDWARE, *lines)
     assert (outcome, message.partition(";")[0]) == (Outcome.WARN, "fatal PCIe error before the last boot")
 
 
@@ -78,15 +78,15 @@ def test_many_corrected_errors_within_a_day_are_a_warning() -> None:
     def record(number: int, moment: int) -> str:
         return f"[{moment}.000000] {{{number}}}[Hardware Error]: event severity: corrected"
 
-    few = one(LogHardware, *(record(index, index) for index in range(100)))
-    many = one(LogHardware, *(record(index, index) for index in range(101)))
-    long = one(LogHardware, *(record(index, 7200 * index) for index in range(101)))
+    few = one(LOG_HARDWARE, *(record(index, index) for index in range(100)))
+    many = one(LOG_HARDWARE, *(record(index, index) for index in range(101)))
+    long = one(LOG_HARDWARE, *(record(index, 7200 * index) for index in range(101)))
     assert (few[1], many[1], long[1]) == (Outcome.PASS, Outcome.WARN, Outcome.PASS)
     assert many[2].startswith("corrected hardware error, 101 times within a day")
 
 
 def test_aer_counts_what_port_and_device_both_tell_once() -> None:
-    (result,) = of(LogAer, logged(*HARDWARE.splitlines()[11:13]))
+    (result,) = of(LOG_AER, logged(*HARDWARE.splitlines()[11:13]))
     assert (result.target, result.outcome, result.value) == ("0000:c1:00.0", Outcome.PASS, 1)
 
 
@@ -103,14 +103,14 @@ def test_aer_counts_what_port_and_device_both_tell_once() -> None:
     ],
 )
 def test_errors_of_pci_express(line: str, times: int, outcome: Outcome) -> None:
-    target, found, _ = one(LogAer, *[line] * times)
+    target, found, _ = one(LOG_AER, *[line] * times)
     assert (target, found) == ("0000:c1:00.0", outcome)
 
 
 def test_memory_errors_are_counted_as_the_line_says() -> None:
-    assert one(LogEdac, HARDWARE)[1] is Outcome.PASS
-    assert one(LogEdac, "EDAC MC1: 500 CE memory read error on DIMM_A1 (channel:0)")[1] is Outcome.WARN
-    target, outcome, message = one(LogEdac, "EDAC MC1: 1 UE memory read error on DIMM_A1 (channel:0)")
+    assert one(LOG_EDAC, HARDWARE)[1] is Outcome.PASS
+    assert one(LOG_EDAC, "EDAC MC1: 500 CE memory read error on DIMM_A1 (channel:0)")[1] is Outcome.WARN
+    target, outcome, message = one(LOG_EDAC, "EDAC MC1: 1 UE memory read error on DIMM_A1 (channel:0)")
     assert (target, outcome) == ("MC1", Outcome.FAIL)
     assert "DIMM_A1" in message
 
@@ -127,16 +127,16 @@ def test_memory_errors_are_counted_as_the_line_says() -> None:
     ],
 )
 def test_machine_checks(line: str, outcome: Outcome) -> None:
-    assert one(LogMce, line)[1] is outcome
+    assert one(LOG_MCE, line)[1] is outcome
 
 
 def test_firmware_records_are_no_machine_checks() -> None:
     lines = [line for line in HARDWARE.splitlines() if "}[Hardware Error]" in line]
-    assert one(LogMce, *lines) == ("", Outcome.PASS, "")
+    assert one(LOG_MCE, *lines) == ("", Outcome.PASS, "")
 
 
 def test_what_drivers_say_of_nics() -> None:
-    results = of(LogNic, logged(HARDWARE))
+    results = of(LOG_NIC, logged(HARDWARE))
     said = {result.target: (result.outcome, result.message.partition("; last")[0]) for result in results}
     assert said == {
         "0000:d2:00.0": (Outcome.FAIL, "health compromised"),
@@ -154,21 +154,21 @@ def test_what_drivers_say_of_nics() -> None:
     ],
 )
 def test_lines_of_nic_drivers(line: str, outcome: Outcome) -> None:
-    assert one(LogNic, line)[1] is outcome
+    assert one(LOG_NIC, line)[1] is outcome
 
 
 def test_many_restarts_of_a_fabric_link_are_a_warning_and_a_cable_of_another_network_is_not() -> None:
     flap = "mlx5_core 0000:c1:00.0 {}: Link down"
     files = {**nic("hsn0"), **nic("eno1", speed="1000")}
     few, many = logged(*[flap.format("hsn0")] * 10, **files), logged(*[flap.format("hsn0")] * 11, **files)
-    assert wrong(of(LogNic, few)) == []
-    ((_, target, outcome, message),) = wrong(of(LogNic, many))
+    assert wrong(of(LOG_NIC, few)) == []
+    ((_, target, outcome, message),) = wrong(of(LOG_NIC, many))
     assert (target, outcome, message.partition(";")[0]) == ("hsn0", Outcome.WARN, "link down, 11 times within a day")
-    assert wrong(of(LogNic, logged(*["igb 0000:01:00.0 eno1: igb: eno1 NIC Link is Down"] * 50, **files))) == []
+    assert wrong(of(LOG_NIC, logged(*["igb 0000:01:00.0 eno1: igb: eno1 NIC Link is Down"] * 50, **files))) == []
 
 
 def test_slingshot_errors_by_class_with_what_they_mean() -> None:
-    results = of(LogCxi, logged(SLINGSHOT))
+    results = of(LOG_CXI, logged(SLINGSHOT))
     said = {result.target: (result.outcome, result.message.partition("; last")[0]) for result in results}
     assert said == {
         "cxi0": (Outcome.PASS, "pcs_link_down; link down"),
@@ -189,29 +189,29 @@ def test_slingshot_errors_by_class_with_what_they_mean() -> None:
     ],
 )
 def test_slingshot_lines(line: str, outcome: Outcome) -> None:
-    target, found, _ = one(LogCxi, f"[  1.0] cxi_ss1 0000:41:00.0: {line}")
+    target, found, _ = one(LOG_CXI, f"[  1.0] cxi_ss1 0000:41:00.0: {line}")
     assert (target, found) == ("cxi1", outcome)
 
 
 def test_a_transmit_error_of_a_link_that_goes_down_is_harmless() -> None:
     error = "cxi_ss1 0000:41:00.0: cxi1[hsn1]: C_EC_UNCOR_NS: C_HNI error: pcs_tx_dp_err (3)"
-    assert one(LogCxi, error, "cxi_ss1 0000:41:00.0: cxi1[hsn1] CXI_EVENT_LINK_DOWN")[1] is Outcome.PASS
+    assert one(LOG_CXI, error, "cxi_ss1 0000:41:00.0: cxi1[hsn1] CXI_EVENT_LINK_DOWN")[1] is Outcome.PASS
 
 
 def test_xids_of_broken_gpus_fail_and_those_of_programs_do_not() -> None:
-    results = of(LogGpu, logged(HARDWARE))
+    results = of(LOG_GPU, logged(HARDWARE))
     assert [(result.target, result.outcome) for result in results] == [
         ("0000:3b:00", Outcome.FAIL),
         ("0000:c4:00.0", Outcome.FAIL),
     ]
-    assert one(LogGpu, "NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=a.out")[1] is Outcome.PASS
-    assert one(LogGpu, "NVRM: Xid (PCI:0000:3b:00): 94, pid=7, name=a.out")[1] is Outcome.WARN
-    assert one(LogGpu, "nvidia-nvswitch0: SXid (PCI:0000:c4:00.0): 22013, Non-fatal, Link 30")[1] is Outcome.PASS
+    assert one(LOG_GPU, "NVRM: Xid (PCI:0000:3b:00): 31, pid=7, name=a.out")[1] is Outcome.PASS
+    assert one(LOG_GPU, "NVRM: Xid (PCI:0000:3b:00): 94, pid=7, name=a.out")[1] is Outcome.WARN
+    assert one(LOG_GPU, "nvidia-nvswitch0: SXid (PCI:0000:c4:00.0): 22013, Non-fatal, Link 30")[1] is Outcome.PASS
 
 
 def test_tables_and_groups() -> None:
-    assert one(LogArp, HARDWARE)[:2] == ("arp_cache", Outcome.WARN)
-    assert one(LogIb, HARDWARE)[:2] == ("ib0", Outcome.WARN)
+    assert one(LOG_ARP, HARDWARE)[:2] == ("arp_cache", Outcome.WARN)
+    assert one(LOG_IB, HARDWARE)[:2] == ("ib0", Outcome.WARN)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_tables_and_groups() -> None:
     ],
 )
 def test_signs_of_a_kernel_in_trouble(line: str, outcome: Outcome) -> None:
-    assert one(LogKernel, line)[1] is outcome
+    assert one(LOG_KERNEL, line)[1] is outcome
 
 
 def test_a_warning_lasts_for_a_day_and_a_failure_for_a_week() -> None:
@@ -235,14 +235,14 @@ def test_a_warning_lasts_for_a_day_and_a_failure_for_a_week() -> None:
         text = "[  10.0] watchdog: BUG: soft lockup - CPU#3 stuck\n[  10.0] NVRM: Xid (PCI:0000:3b:00): 79, gone"
         return host("n1", {"/proc/uptime": f"{86400 * days:.2f} 5.0"}, kernel_log=Output(text, status=0))
 
-    assert outcomes(of(LogKernel, uptime(0.9))) == [Outcome.WARN]
-    assert outcomes(of(LogKernel, uptime(1.1))) == [Outcome.PASS]
-    assert outcomes(of(LogGpu, uptime(6.9))) == [Outcome.FAIL]
-    assert outcomes(of(LogGpu, uptime(7.1))) == [Outcome.PASS]
+    assert outcomes(of(LOG_KERNEL, uptime(0.9))) == [Outcome.WARN]
+    assert outcomes(of(LOG_KERNEL, uptime(1.1))) == [Outcome.PASS]
+    assert outcomes(of(LOG_GPU, uptime(6.9))) == [Outcome.FAIL]
+    assert outcomes(of(LOG_GPU, uptime(7.1))) == [Outcome.PASS]
 
 
 @pytest.mark.parametrize("check", ALL)
-def test_a_log_that_cannot_be_read_is_no_pass(check: type[Check]) -> None:
+def test_a_log_that_cannot_be_read_is_no_pass(check: Check) -> None:
     for log in (Output(error="Operation not permitted"), Output("", status=0), Output("  \n", status=0)):
         (result,) = of(check, host("n1", kernel_log=log))
         assert result.outcome is Outcome.SKIP
@@ -250,7 +250,7 @@ def test_a_log_that_cannot_be_read_is_no_pass(check: type[Check]) -> None:
 
 
 @pytest.mark.parametrize("check", ALL)
-def test_a_quiet_log_is_silent(check: type[Check]) -> None:
+def test_a_quiet_log_is_silent(check: Check) -> None:
     results = of(check, logged("<6>[    0.000000] Linux version 6.1.0", "<6>[    1.0] EDAC MC: Ver: 3.0.0"))
     assert set(outcomes(results)) <= {Outcome.PASS, Outcome.SKIP}
     assert len(results) == 1
@@ -258,20 +258,20 @@ def test_a_quiet_log_is_silent(check: type[Check]) -> None:
 
 def test_what_a_host_has_none_of_is_skipped() -> None:
     quiet = logged("<6>[    0.000000] Linux version 6.1.0")
-    for check in (LogCxi, LogIb, LogGpu):
+    for check in (LOG_CXI, LOG_IB, LOG_GPU):
         assert outcomes(of(check, quiet)) == [Outcome.SKIP]
-    assert outcomes(of(LogCxi, logged("<6>[    0.000000] Linux version 6.1.0", **CXI))) == [Outcome.PASS]
+    assert outcomes(of(LOG_CXI, logged("<6>[    0.000000] Linux version 6.1.0", **CXI))) == [Outcome.PASS]
 
 
 def test_a_message_is_one_short_line_without_control_letters() -> None:
-    _, _, message = one(LogKernel, f"INFO: task \x1b[31m{'x' * 300} blocked for more than 122 seconds.")
+    _, _, message = one(LOG_KERNEL, f"INFO: task \x1b[31m{'x' * 300} blocked for more than 122 seconds.")
     assert len(message) < 120
     assert message.isprintable()
 
 
 def test_fields_of_a_record_are_short_and_without_control_letters() -> None:
     lines = ("event severity: fatal", f"section_type: PCIe\x1b[31m {'x' * 900}", "device_id: 0000:60:\x0703.1")
-    target, outcome, message = one(LogHardware, *(f"{{1}}[Hardware Error]:  {line}" for line in lines))
+    target, outcome, message = one(LOG_HARDWARE, *(f"{{1}}[Hardware Error]:  {line}" for line in lines))
     assert (target, outcome) == ("0000:60: 03.1", Outcome.FAIL)
     assert len(message) < 200
     assert message.isprintable()

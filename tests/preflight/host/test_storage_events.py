@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kernel_log_hosts import ROOT, reported
 
-from fablint.preflight.checks.host.storage_log import LogLustre, LogStorage
+from fablint.preflight.checks.host.storage_log import LOG_LUSTRE, LOG_STORAGE
 
 EXT4 = "EXT4-fs (sda1): Remounting filesystem read-only"
 XFS = "XFS (dm-0): Please unmount the filesystem and rectify the problem(s)"
@@ -61,7 +61,7 @@ RESTORED = "Lustre: scratch-OST000a-osc-ffff8f0d2a0b8000: Connection restored to
     ],
 )
 def test_disks_and_file_systems(line: str, outcome: str) -> None:
-    assert reported(LogStorage, line, files=ROOT) == [outcome]
+    assert reported(LOG_STORAGE, line, files=ROOT) == [outcome]
 
 
 @pytest.mark.parametrize(
@@ -82,37 +82,37 @@ def test_disks_and_file_systems(line: str, outcome: str) -> None:
     ],
 )
 def test_a_disk_that_works_again(event: str, end: str, other: str) -> None:
-    (before,) = reported(LogStorage, event, files=ROOT)
+    (before,) = reported(LOG_STORAGE, event, files=ROOT)
     assert before.startswith(("WARN", "FAIL"))
-    assert reported(LogStorage, event, end, files=ROOT) == [f"PASS {before.split()[1]}"]
-    assert reported(LogStorage, event, other, files=ROOT) == [before]
-    assert reported(LogStorage, end, event, files=ROOT) == [before]
+    assert reported(LOG_STORAGE, event, end, files=ROOT) == [f"PASS {before.split()[1]}"]
+    assert reported(LOG_STORAGE, event, other, files=ROOT) == [before]
+    assert reported(LOG_STORAGE, end, event, files=ROOT) == [before]
 
 
 def test_a_removable_disk_is_no_disk_of_the_host() -> None:
     error = "I/O error, dev sdb, sector 0 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2"
     attached = "sd 7:0:0:0: [sdb] Attached SCSI {}disk"
-    assert reported(LogStorage, attached.format("removable "), error) == ["PASS sdb"]
-    assert reported(LogStorage, attached.format("removable "), EXT4.replace("sda1", "sdb1")) == ["PASS sdb1"]
-    assert reported(LogStorage, attached.format(""), error) == ["WARN sdb"]
+    assert reported(LOG_STORAGE, attached.format("removable "), error) == ["PASS sdb"]
+    assert reported(LOG_STORAGE, attached.format("removable "), EXT4.replace("sda1", "sdb1")) == ["PASS sdb1"]
+    assert reported(LOG_STORAGE, attached.format(""), error) == ["WARN sdb"]
 
 
 def test_only_the_root_file_system_makes_a_host_unfit() -> None:
-    assert reported(LogStorage, XFS, files=ROOT) == ["FAIL dm-0"]
-    assert reported(LogStorage, XFS) == ["WARN dm-0"], "which one is the root is not known"
+    assert reported(LOG_STORAGE, XFS, files=ROOT) == ["FAIL dm-0"]
+    assert reported(LOG_STORAGE, XFS) == ["WARN dm-0"], "which one is the root is not known"
     diskless = {**ROOT, "/proc/self/mountinfo": "22 1 0:21 / / rw - overlay overlay rw"}
-    assert reported(LogStorage, XFS, files=diskless) == ["WARN dm-0"]
-    assert reported(LogStorage, XFS, files=ROOT, hours=25) == ["FAIL dm-0"]
-    assert reported(LogStorage, XFS, files=diskless, hours=25) == ["PASS dm-0"]
+    assert reported(LOG_STORAGE, XFS, files=diskless) == ["WARN dm-0"]
+    assert reported(LOG_STORAGE, XFS, files=ROOT, hours=25) == ["FAIL dm-0"]
+    assert reported(LOG_STORAGE, XFS, files=diskless, hours=25) == ["PASS dm-0"]
 
 
 def test_servers_of_lustre() -> None:
-    assert reported(LogLustre, LOST) == ["WARN scratch-OST000a"]
-    assert reported(LogLustre, LOST, RESTORED) == ["PASS scratch-OST000a"]
-    assert reported(LogLustre, EVICTED) == ["WARN scratch-OST000a"]
-    assert reported(LogLustre, EVICTED, RESTORED.replace("000a", "000b")) == ["WARN scratch-OST000a"]
-    assert reported(LogLustre, LOST, EVICTED, RESTORED) == ["PASS scratch-OST000a"]
-    assert reported(LogLustre, *[EVICTED, RESTORED] * 4) == ["PASS scratch-OST000a"]
-    assert reported(LogLustre, *[EVICTED, RESTORED] * 5) == ["WARN scratch-OST000a"], "5 evictions within a day"
-    assert reported(LogLustre, "Lustre: Lustre: Build Version: 2.15.4") == ["PASS"]
-    assert reported(LogLustre, "usb 1-1: new high-speed USB device number 2") == ["SKIP"]
+    assert reported(LOG_LUSTRE, LOST) == ["WARN scratch-OST000a"]
+    assert reported(LOG_LUSTRE, LOST, RESTORED) == ["PASS scratch-OST000a"]
+    assert reported(LOG_LUSTRE, EVICTED) == ["WARN scratch-OST000a"]
+    assert reported(LOG_LUSTRE, EVICTED, RESTORED.replace("000a", "000b")) == ["WARN scratch-OST000a"]
+    assert reported(LOG_LUSTRE, LOST, EVICTED, RESTORED) == ["PASS scratch-OST000a"]
+    assert reported(LOG_LUSTRE, *[EVICTED, RESTORED] * 4) == ["PASS scratch-OST000a"]
+    assert reported(LOG_LUSTRE, *[EVICTED, RESTORED] * 5) == ["WARN scratch-OST000a"], "5 evictions within a day"
+    assert reported(LOG_LUSTRE, "Lustre: Lustre: Build Version: 2.15.4") == ["PASS"]
+    assert reported(LOG_LUSTRE, "usb 1-1: new high-speed USB device number 2") == ["SKIP"]

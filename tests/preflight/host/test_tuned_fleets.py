@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from preflight_help import of
+from preflight_help import of, rows_of
 from tuned_hosts import (
     CARD,
     CLOCK,
@@ -32,8 +32,7 @@ from tuned_hosts import (
 )
 
 from fablint.model.preflight_results import Outcome, Result
-from fablint.preflight.base import Check
-from fablint.preflight.check_registry import CHECKS
+from fablint.preflight.check import Check
 from fablint.preflight.checks.gpu import gpu_state
 from fablint.preflight.checks.host import (
     boot as boot_checks,
@@ -66,7 +65,7 @@ FILES = (
     probe_speed,
     processors,
 )
-OWN = [check for check in CHECKS if check.__module__ in {file.__name__ for file in FILES}] + [software.Load]
+OWN = [*rows_of(*FILES), software.LOAD]
 Maker = Callable[..., Host]
 
 
@@ -247,7 +246,7 @@ def test_a_fault_is_found_among_two_cpu_models() -> None:
 # ------------------------------------------------------------------------------------------------ guards
 
 
-def outcome_of(check: type[Check], hosts: Sequence[Host], name: str) -> list[tuple[Outcome, str]]:
+def outcome_of(check: Check, hosts: Sequence[Host], name: str) -> list[tuple[Outcome, str]]:
     return [(one.outcome, one.message) for one in of(check, *hosts) if one.host == name]
 
 
@@ -256,36 +255,36 @@ def test_memory_of_several_sizes_is_no_fault(sizes: list[int]) -> None:
     hosts = [
         intel(index, files={"/proc/meminfo": meminfo((gib << 20) - 9_000_000, 0.97)}) for index, gib in enumerate(sizes)
     ]
-    assert bad(of(memory.Memory, *hosts)) == []
+    assert bad(of(memory.MEMORY, *hosts)) == []
 
 
 def test_half_of_the_memory_is_a_warning_where_few_hosts_agree() -> None:
     hosts = [intel(0), intel(1), intel(2, files={"/proc/meminfo": meminfo(KIB // 2, 0.97)})]
-    assert bad(of(memory.Memory, *hosts)) == [("n2", "host.memory", Outcome.WARN)]
+    assert bad(of(memory.MEMORY, *hosts)) == [("n2", "host.memory", Outcome.WARN)]
 
 
 def test_available_memory_is_not_compared_where_jobs_run_on_all_hosts() -> None:
     hosts = [intel(n, files={"/proc/meminfo": meminfo(KIB, 0.1 if n == 2 else 0.4)}) for n in range(5)]
-    assert outcome_of(memory.AvailableMemory, hosts, "n2")[0][0] is Outcome.SKIP
+    assert outcome_of(memory.AVAILABLE_MEMORY, hosts, "n2")[0][0] is Outcome.SKIP
 
 
 @pytest.mark.parametrize(("load", "outcome"), [("22.0", Outcome.PASS), ("23.0", Outcome.WARN)])
 def test_load_above_a_tenth_of_the_cpus_among_idle_hosts(load: str, outcome: Outcome) -> None:
     hosts = [intel(n, files={"/proc/loadavg": f"{load if n == 1 else '0.5'} 1.0 1.0 1/9 9"}) for n in range(5)]
-    assert outcome_of(software.Load, hosts, "n1")[0][0] is outcome
+    assert outcome_of(software.LOAD, hosts, "n1")[0][0] is outcome
 
 
 def test_cores_of_a_cpu_that_reach_more_than_others_are_no_cap() -> None:
     both = {f"{CPU}/cpu*/cpufreq/{name}_max_freq": "216 3800000\n8 4100000" for name in ("scaling", "cpuinfo")}
-    assert bad(of(frequency.FrequencyCap, *[intel(n, files=both) for n in range(5)])) == []
+    assert bad(of(frequency.FREQUENCY_CAP, *[intel(n, files=both) for n in range(5)])) == []
     empty = {f"{CPU}/cpu*/cpufreq/{name}_max_freq": "0 3800000" for name in ("scaling", "cpuinfo")}
-    assert bad(of(frequency.FrequencyCap, intel(0, files=empty))) == []
+    assert bad(of(frequency.FREQUENCY_CAP, intel(0, files=empty))) == []
 
 
 def test_part_of_a_process_on_a_small_host_is_no_load() -> None:
     small = {f"{CPU}/online": "0-1"}
     hosts = [intel(n, files={**small, "/proc/loadavg": f"{0.5 if n == 1 else 0.01:.2f} 0 0 1/9 9"}) for n in range(5)]
-    assert bad(of(software.Load, *hosts)) == []
+    assert bad(of(software.LOAD, *hosts)) == []
 
 
 @pytest.mark.parametrize(
@@ -303,16 +302,16 @@ def test_part_of_a_process_on_a_small_host_is_no_load() -> None:
 )
 def test_a_host_is_slow_only_if_it_was_idle_and_steady(answer: Any, outcome: Outcome, message: str) -> None:
     hosts = [intel(n, commands={"probe": answer} if n == 3 else {}) for n in range(8)]
-    ((found, reported),) = outcome_of(probe_speed.MemorySpeed, hosts, "n3")
+    ((found, reported),) = outcome_of(probe_speed.MEMORY_SPEED, hosts, "n3")
     assert found is outcome
     assert message in reported
-    assert {one.outcome for one in of(probe_speed.MemorySpeed, *hosts) if one.host != "n3"} == {Outcome.PASS}
+    assert {one.outcome for one in of(probe_speed.MEMORY_SPEED, *hosts) if one.host != "n3"} == {Outcome.PASS}
 
 
 def test_hosts_that_vary_much_are_not_slow() -> None:
     rates = [300e9, 380e9, 340e9, 420e9, 360e9, 460e9, 260e9, 400e9]
     hosts = [intel(n, commands={"probe": probe(rate, 95e9, cores=112)}) for n, rate in enumerate(rates)]
-    assert bad(of(probe_speed.MemorySpeed, *hosts)) == []
+    assert bad(of(probe_speed.MEMORY_SPEED, *hosts)) == []
 
 
 def test_indices_of_roce_addresses() -> None:
@@ -323,7 +322,7 @@ def test_indices_of_roce_addresses() -> None:
     moved = {f"{port}/gids/3": None, f"{port}/gids/5": "0000:0000:0000:0000:0000:ffff:0a00:0001"}
     moved |= {f"{port}/gid_attrs/types/5": "RoCE v2"}
     hosts = [intel(n, files={**files, **(moved if n == 2 else {})}) for n in range(5)]
-    results = of(port_settings.GidTypes, *hosts)
+    results = of(port_settings.GID_TYPES, *hosts)
     assert bad(results) == [("n2", "ib.gid", Outcome.WARN)]
     assert [result.message for result in results if result.host == "n2"] == [
         "RoCE v2 over IPv4 at index 5, 4 others at index 3"
@@ -336,20 +335,20 @@ LOG = "<4>[863000.000001] {}\n"
 @pytest.mark.parametrize(
     ("check", "line"),
     [
-        (frequency.LogThrottle, "mce: CPU4: Core temperature above threshold, cpu clock throttled (total events = 38)"),
-        (frequency.LogThrottle, "CPU1: Package temperature above threshold, cpu clock throttled (total events = 1)"),
-        (clock.LogClock, "clocksource: timekeeping watchdog on CPU262: Marking clocksource 'tsc' as unstable because the skew is too large:"),  # noqa: E501
-        (clock.LogClock, "tsc: Marking TSC unstable due to check_tsc_sync_source failed"),
+        (frequency.LOG_THROTTLE, "mce: CPU4: Core temperature above threshold, cpu clock throttled (total events = 38)"),  # noqa: E501
+        (frequency.LOG_THROTTLE, "CPU1: Package temperature above threshold, cpu clock throttled (total events = 1)"),
+        (clock.LOG_CLOCK, "clocksource: timekeeping watchdog on CPU262: Marking clocksource 'tsc' as unstable because the skew is too large:"),  # noqa: E501
+        (clock.LOG_CLOCK, "tsc: Marking TSC unstable due to check_tsc_sync_source failed"),
     ],
 )  # fmt: skip
-def test_lines_of_the_kernel_log(check: type[Check], line: str) -> None:
+def test_lines_of_the_kernel_log(check: Check, line: str) -> None:
     def said(text: str, **more: Any) -> list[tuple[str, str, Outcome]]:
         return bad(of(check, intel(0, kernel_log=Output(LOG.format(text), status=0), **more)))
 
     assert said(line) == [("n0", check.id, Outcome.WARN)]
     assert said("mce: CPU4: Core temperature/speed normal") == []
     assert said("clocksource: Switched to clocksource tsc") == []
-    if check is clock.LogClock:
+    if check is clock.LOG_CLOCK:
         assert said(line, files={"/proc/cpuinfo": CPUINFO.format("0x1") + " hypervisor"}) == []
 
 
@@ -359,7 +358,7 @@ def test_what_only_root_sees_is_skipped_for_others() -> None:
         + "\tCapabilities: <access denied>\n"
     )
     hosts = [intel(n, commands={"lspci": text}) for n in range(3)]
-    assert {(one.outcome, one.message) for one in of(pcie_requests.PcieRequests, *hosts)} == {
+    assert {(one.outcome, one.message) for one in of(pcie_requests.PCIE_REQUESTS, *hosts)} == {
         (Outcome.SKIP, "lspci shows it to root only")
     }
 
@@ -367,14 +366,14 @@ def test_what_only_root_sees_is_skipped_for_others() -> None:
 @pytest.mark.parametrize(
     ("check", "name", "answer", "outcome", "message"),
     [
-        (ethtool_settings.Offloads, "ethtool-k/ib0", "not installed", Outcome.SKIP, "ethtool: not installed"),
-        (ethtool_settings.Rings, "ethtool-g/ib0", "no answer in time", Outcome.ERROR, "ethtool: no answer in time"),
-        (ethtool_settings.PauseFrames, "ethtool-S/ib0", "not installed", Outcome.SKIP, "ethtool: not installed"),
-        (ethtool_settings.PauseFrames, "ethtool-S-later/ib0", "no answer in time", Outcome.ERROR, "no answer in time"),
-        (pcie_requests.PcieRequests, "lspci", "not installed", Outcome.SKIP, "lspci: not installed"),
-        (gpu_state.GpuPower, "nvidia-smi-q", "no answer in time", Outcome.ERROR, "nvidia-smi: no answer in time"),
-        (gpu_state.GpuModes, "nvidia-smi-q", "not installed", Outcome.SKIP, "nvidia-smi: not installed"),
-        (gpu_state.GpuMemory, "nvidia-smi-q", "no answer in time", Outcome.ERROR, "no answer in time"),
+        (ethtool_settings.OFFLOADS, "ethtool-k/ib0", "not installed", Outcome.SKIP, "ethtool: not installed"),
+        (ethtool_settings.RINGS, "ethtool-g/ib0", "no answer in time", Outcome.ERROR, "ethtool: no answer in time"),
+        (ethtool_settings.PAUSE_FRAMES, "ethtool-S/ib0", "not installed", Outcome.SKIP, "ethtool: not installed"),
+        (ethtool_settings.PAUSE_FRAMES, "ethtool-S-later/ib0", "no answer in time", Outcome.ERROR, "no answer in time"),
+        (pcie_requests.PCIE_REQUESTS, "lspci", "not installed", Outcome.SKIP, "lspci: not installed"),
+        (gpu_state.GPU_POWER, "nvidia-smi-q", "no answer in time", Outcome.ERROR, "nvidia-smi: no answer in time"),
+        (gpu_state.GPU_MODES, "nvidia-smi-q", "not installed", Outcome.SKIP, "nvidia-smi: not installed"),
+        (gpu_state.GPU_MEMORY, "nvidia-smi-q", "no answer in time", Outcome.ERROR, "no answer in time"),
     ],
 )
 def test_why_there_is_nothing_to_judge(check: Any, name: str, answer: str, outcome: Outcome, message: str) -> None:
@@ -388,12 +387,12 @@ def test_settings_that_each_host_has_for_itself_are_not_compared() -> None:
     hosts = [
         intel(n, files={"/proc/cmdline": f"nid={n} ip=10.0.0.{n} root=UUID=0{n}34abcd-12ef quiet"}) for n in range(6)
     ]
-    results = of(boot_checks.CommandLine, *hosts)
+    results = of(boot_checks.COMMAND_LINE, *hosts)
     assert {(result.target, result.outcome) for result in results} == {("Intel Xeon Platinum 8480+", Outcome.PASS)}
 
 
 def test_two_hosts_that_differ_are_not_compared_as_similar() -> None:
     hosts = [intel(0), intel(1, files={"/proc/cmdline": boot(1, "intel_iommu=off")})]
-    results = [one for one in of(boot_checks.CommandLine, *hosts) if "passthrough" in one.target]
+    results = [one for one in of(boot_checks.COMMAND_LINE, *hosts) if "passthrough" in one.target]
     assert {result.outcome for result in results} == {Outcome.SKIP}
     assert {result.message.partition(";")[0] for result in results} == {"iommu.passthrough=on", "no iommu.passthrough"}

@@ -6,11 +6,12 @@ import random
 
 import pytest
 
-from fablint.preflight.check_registry import CHECKS
-from fablint.snapshot.parsers.kernel_log import KernelLog
+from fablint.preflight import CHECKS
+from fablint.snapshot.parsers.kernel_log import WATCHED, KernelLog
 from fablint.text.word_search import WordSearch
 
-WORDS = sorted({word for check in CHECKS for word in getattr(check, "words", ()) if check.id.startswith("log.")})
+assert CHECKS  # whose modules register the words of events
+WORDS = sorted(WATCHED)
 
 
 def found(text: str, word: str) -> list[int]:

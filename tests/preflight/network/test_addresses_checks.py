@@ -8,8 +8,8 @@ from net_help import wired
 from preflight_help import host, nic, of, outcomes, sample, wrong
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.checks.network.address_names import DnsForward, DnsReverse
-from fablint.preflight.checks.network.addresses import IpAssigned, IpPrefix, IpTlv
+from fablint.preflight.checks.network.address_names import DNS_FORWARD, DNS_REVERSE
+from fablint.preflight.checks.network.addresses import IP_ASSIGNED, IP_PREFIX, IP_TLV
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
 
@@ -18,36 +18,36 @@ MISMATCH = "lldpcli-json0-slingshot-ama-mismatch-on-hsn1.json"  # asks for 10.25
 
 def test_a_nic_without_an_address() -> None:
     hosts = [wired(index, {"hsn0": "" if index == 3 else f"10.1.0.{index}/16"}) for index in range(1, 17)]
-    assert wrong(of(IpAssigned, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "no IPv4 address, 15 others have one")]
+    assert wrong(of(IP_ASSIGNED, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "no IPv4 address, 15 others have one")]
 
 
 def test_a_fabric_without_addresses_is_no_fault() -> None:
-    assert outcomes(of(IpAssigned, *(wired(index, {"ib0": ""}) for index in range(4)))) == [Outcome.SKIP] * 4
-    assert outcomes(of(IpAssigned, wired(1, {"hsn0": ""}))) == [Outcome.SKIP]
+    assert outcomes(of(IP_ASSIGNED, *(wired(index, {"ib0": ""}) for index in range(4)))) == [Outcome.SKIP] * 4
+    assert outcomes(of(IP_ASSIGNED, wired(1, {"hsn0": ""}))) == [Outcome.SKIP]
 
 
 def test_without_ip_nothing_is_known() -> None:
     absent = host("n1", nic(), commands={"ip-addr": Output(error="not installed")})
-    assert [(one.outcome, one.message) for one in of(IpAssigned, absent)] == [
+    assert [(one.outcome, one.message) for one in of(IP_ASSIGNED, absent)] == [
         (Outcome.SKIP, "ip addr: not installed"),
     ]
-    assert outcomes(of(IpAssigned, host("n1", nic(), commands={"ip-addr": "Oops"}))) == [Outcome.ERROR]
-    for check in (IpPrefix, DnsReverse, DnsForward):
+    assert outcomes(of(IP_ASSIGNED, host("n1", nic(), commands={"ip-addr": "Oops"}))) == [Outcome.ERROR]
+    for check in (IP_PREFIX, DNS_REVERSE, DNS_FORWARD):
         assert outcomes(of(check, absent)) == [Outcome.SKIP]
 
 
 def test_a_prefix_that_no_other_host_has() -> None:
     hosts = [wired(index, {"hsn0": f"10.1.0.{index}/{24 if index == 3 else 16}"}) for index in range(1, 9)]
-    assert wrong(of(IpPrefix, *hosts)) == [
+    assert wrong(of(IP_PREFIX, *hosts)) == [
         ("n3", "hsn0", Outcome.WARN, "10.1.0.3 in 10.1.0.0/24, 7 others in 10.1.0.0/16")
     ]
 
 
 def test_racks_with_a_network_each_are_no_fault() -> None:
     hosts = [wired(index, {"hsn0": f"10.{1 if index > 3 else 2}.0.{index}/24"}) for index in range(1, 9)]
-    assert outcomes(of(IpPrefix, *hosts)) == [Outcome.PASS] * 8
+    assert outcomes(of(IP_PREFIX, *hosts)) == [Outcome.PASS] * 8
     routed = [wired(index, {"eth1": f"10.1.0.{2 * index}/31"}) for index in range(1, 9)]
-    assert outcomes(of(IpPrefix, *routed)) == [Outcome.SKIP] * 8
+    assert outcomes(of(IP_PREFIX, *routed)) == [Outcome.SKIP] * 8
 
 
 def slingshot(mtu: str, address: str) -> Host:
@@ -55,16 +55,16 @@ def slingshot(mtu: str, address: str) -> Host:
 
 
 def test_what_the_switch_asks_for() -> None:
-    assert outcomes(of(IpTlv, slingshot("9000", "10.253.0.21/16"))) == [Outcome.PASS]
+    assert outcomes(of(IP_TLV, slingshot("9000", "10.253.0.21/16"))) == [Outcome.PASS]
     message = "MTU 1500, the switch requests 9000; address 10.253.0.9/16, the switch requests 10.253.0.21/16"
-    assert wrong(of(IpTlv, slingshot("1500", "10.253.0.9/16"))) == [("n1", "hsn0", Outcome.WARN, message)]
-    assert outcomes(of(IpTlv, wired(1))) == [Outcome.SKIP]
+    assert wrong(of(IP_TLV, slingshot("1500", "10.253.0.9/16"))) == [("n1", "hsn0", Outcome.WARN, message)]
+    assert outcomes(of(IP_TLV, wired(1))) == [Outcome.SKIP]
 
 
 def test_a_tlv_that_cannot_be_understood() -> None:
     document = json.loads(sample(MISMATCH))
     document["lldp"][0]["interface"][0]["unknown-tlvs"][0]["unknown-tlv"][0]["value"] = "7B,22"
-    assert outcomes(of(IpTlv, wired(1, commands={"lldpcli": json.dumps(document)}))) == [Outcome.ERROR]
+    assert outcomes(of(IP_TLV, wired(1, commands={"lldpcli": json.dumps(document)}))) == [Outcome.ERROR]
 
 
 # ------------------------------------------------------------------------------------------------ names
@@ -79,41 +79,41 @@ def named(index: int, name: str | None = "", leads_to: str | None = "") -> Host:
 
 def test_an_address_without_a_name() -> None:
     hosts = [named(index, None if index == 3 else "") for index in range(1, 9)]
-    assert wrong(of(DnsReverse, *hosts)) == [
+    assert wrong(of(DNS_REVERSE, *hosts)) == [
         ("n3", "hsn0", Outcome.WARN, "10.1.0.3 has no name; 7 others have their own name")
     ]
 
 
 def test_an_address_with_another_hosts_name() -> None:
     hosts = [named(index, "N4-hsn0.site.org" if index == 3 else "") for index in range(1, 9)]
-    assert wrong(of(DnsReverse, *hosts)) == [
+    assert wrong(of(DNS_REVERSE, *hosts)) == [
         ("n3", "hsn0", Outcome.WARN, "10.1.0.3 has the name N4-hsn0.site.org; 7 others have their own name")
     ]
-    assert not wrong(of(DnsReverse, *(named(index, f"x1000c0s{index}b0n0h0") for index in range(1, 9))))
-    assert not wrong(of(DnsReverse, *hosts[3:], named(3), named(1, "n30-hsn0")))  # which is not n3's
+    assert not wrong(of(DNS_REVERSE, *(named(index, f"x1000c0s{index}b0n0h0") for index in range(1, 9))))
+    assert not wrong(of(DNS_REVERSE, *hosts[3:], named(3), named(1, "n30-hsn0")))  # which is not n3's
 
 
 def test_a_site_without_names_for_its_fabric_has_no_finding() -> None:
     hosts = [named(index, None) for index in range(1, 9)]
-    assert not wrong([*of(DnsReverse, *hosts), *of(DnsForward, *hosts)])
-    assert outcomes(of(DnsReverse, named(1, None))) == [Outcome.SKIP]
-    assert outcomes(of(DnsReverse, wired(1))) == [Outcome.SKIP]
+    assert not wrong([*of(DNS_REVERSE, *hosts), *of(DNS_FORWARD, *hosts)])
+    assert outcomes(of(DNS_REVERSE, named(1, None))) == [Outcome.SKIP]
+    assert outcomes(of(DNS_REVERSE, wired(1))) == [Outcome.SKIP]
 
 
 def test_a_name_that_leads_elsewhere() -> None:
     hosts = [named(index, "", "10.1.0.99" if index == 3 else "") for index in range(1, 9)]
-    assert wrong(of(DnsForward, *hosts)) == [
+    assert wrong(of(DNS_FORWARD, *hosts)) == [
         ("n3", "hsn0", Outcome.WARN, "n3-hsn0 resolves to 10.1.0.99; 7 others resolve to their address")
     ]
 
 
 def test_names_that_lead_to_another_network_everywhere_are_no_fault() -> None:
-    assert not wrong(of(DnsForward, *(named(index, "", f"10.9.0.{index}") for index in range(1, 9))))
+    assert not wrong(of(DNS_FORWARD, *(named(index, "", f"10.9.0.{index}") for index in range(1, 9))))
 
 
 def test_a_host_whose_own_name_leads_nowhere() -> None:
     hosts = [named(index) for index in range(1, 8)]
     lost = wired(8, names_of={"10.1.0.8": None}, addresses_of={"n8": []})
-    assert wrong(of(DnsForward, *hosts, lost)) == [
+    assert wrong(of(DNS_FORWARD, *hosts, lost)) == [
         ("n8", "", Outcome.WARN, "n8 resolves to no address; 7 others resolve to their address")
     ]

@@ -6,7 +6,7 @@ from net_help import wired
 from preflight_help import host, nic, of, outcomes, sample, wrong
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.checks.network.arp_table import ArpOverflow, ArpSize, ArpUniform
+from fablint.preflight.checks.network.arp_table import ARP_OVERFLOW, ARP_SIZE, ARP_UNIFORM
 from fablint.preflight.host import Host
 
 CACHE = "/proc/net/stat/arp_cache"
@@ -27,41 +27,41 @@ def cluster(first: int, last: int, *, shared: bool = False, count: int = 101) ->
 
 
 def test_a_small_table() -> None:
-    results = of(ArpSize, *cluster(512, 1024)[:100], cluster(64, 128)[100])
+    results = of(ARP_SIZE, *cluster(512, 1024)[:100], cluster(64, 128)[100])
     assert wrong(results) == [("n101", "", Outcome.FAIL, "gc_thresh3 128, 200 neighbours need an entry")]
 
 
 def test_rails_in_one_subnet_need_room_for_each_pair() -> None:
-    assert outcomes(of(ArpSize, *cluster(256, 399, shared=True))) == [Outcome.FAIL] * 101
-    assert outcomes(of(ArpSize, *cluster(400, 499, shared=True))) == [Outcome.WARN] * 101
-    assert outcomes(of(ArpSize, *cluster(399, 500, shared=True))) == [Outcome.WARN] * 101
-    assert outcomes(of(ArpSize, *cluster(400, 500, shared=True))) == [Outcome.PASS] * 101
+    assert outcomes(of(ARP_SIZE, *cluster(256, 399, shared=True))) == [Outcome.FAIL] * 101
+    assert outcomes(of(ARP_SIZE, *cluster(400, 499, shared=True))) == [Outcome.WARN] * 101
+    assert outcomes(of(ARP_SIZE, *cluster(399, 500, shared=True))) == [Outcome.WARN] * 101
+    assert outcomes(of(ARP_SIZE, *cluster(400, 500, shared=True))) == [Outcome.PASS] * 101
 
 
 def test_silent_hosts_need_room_as_well() -> None:
     silent = {f"s{index}": "no answer in time" for index in range(300)}
-    assert outcomes(of(ArpSize, *cluster(128, 256, count=2), silent=silent)) == [Outcome.FAIL] * 2
+    assert outcomes(of(ARP_SIZE, *cluster(128, 256, count=2), silent=silent)) == [Outcome.FAIL] * 2
 
 
 def test_without_addresses_the_number_of_nics_counts() -> None:
     rails = {**nic("hsn0"), **nic("hsn1"), **limits(64, 128)}
     hosts = [host(f"n{index}", rails) for index in range(101)]
-    assert wrong(of(ArpSize, *hosts))[0][3] == "gc_thresh3 128, 400 neighbours need an entry"
+    assert wrong(of(ARP_SIZE, *hosts))[0][3] == "gc_thresh3 128, 400 neighbours need an entry"
 
 
 def test_the_kernels_own_limits_do_for_a_small_cluster() -> None:
-    assert outcomes(of(ArpSize, *cluster(128, 1024, count=32))) == [Outcome.PASS] * 32
+    assert outcomes(of(ARP_SIZE, *cluster(128, 1024, count=32))) == [Outcome.PASS] * 32
 
 
 def test_a_container_shows_no_limits() -> None:
-    for check in (ArpSize, ArpUniform, ArpOverflow):
+    for check in (ARP_SIZE, ARP_UNIFORM, ARP_OVERFLOW):
         assert outcomes(of(check, wired(1))) == [Outcome.SKIP]
 
 
 def test_limits_that_differ() -> None:
     hosts = [host(f"n{index}", limits(128, 1024) if index == 3 else limits(4096, 16384)) for index in range(8)]
     message = "gc_thresh 128/128/1024, 7 others 4096/4096/16384"
-    assert wrong(of(ArpUniform, *hosts)) == [("n3", "", Outcome.WARN, message)]
+    assert wrong(of(ARP_UNIFORM, *hosts)) == [("n3", "", Outcome.WARN, message)]
 
 
 def test_an_overflow() -> None:
@@ -70,6 +70,6 @@ def test_an_overflow() -> None:
     assert text.endswith("00000000\n")
     later = text.replace(" 00000000\n", " 0000000a\n")
     full = host("n1", {CACHE: text}, later={CACHE: later})
-    assert wrong(of(ArpOverflow, full)) == [("n1", "", Outcome.FAIL, "the neighbour table overflowed: 20 in 4.0 s")]
-    assert outcomes(of(ArpOverflow, host("n1", {CACHE: later}))) == [Outcome.PASS]
-    assert outcomes(of(ArpOverflow, host("n1", {CACHE: "entries table_fulls\n0000"}))) == [Outcome.ERROR]
+    assert wrong(of(ARP_OVERFLOW, full)) == [("n1", "", Outcome.FAIL, "the neighbour table overflowed: 20 in 4.0 s")]
+    assert outcomes(of(ARP_OVERFLOW, host("n1", {CACHE: later}))) == [Outcome.PASS]
+    assert outcomes(of(ARP_OVERFLOW, host("n1", {CACHE: "entries table_fulls\n0000"}))) == [Outcome.ERROR]

@@ -9,7 +9,7 @@ from net_help import mac, wired
 from preflight_help import of, outcomes, sample, wrong
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.checks.network.conflicts import ArpFailed, IpDuplicate
+from fablint.preflight.checks.network.conflicts import ARP_FAILED, IP_DUPLICATE
 from fablint.preflight.host import Host
 
 STRANGER = "02:15:00:00:ff:ff"
@@ -22,8 +22,8 @@ def healthy(*but: int) -> list[Host]:
 
 
 def test_hosts_that_know_each_other_are_fine() -> None:
-    assert outcomes(of(IpDuplicate, *healthy())) == [Outcome.PASS] * 8
-    assert outcomes(of(ArpFailed, *healthy())) == [Outcome.PASS] * 8
+    assert outcomes(of(IP_DUPLICATE, *healthy())) == [Outcome.PASS] * 8
+    assert outcomes(of(ARP_FAILED, *healthy())) == [Outcome.PASS] * 8
 
 
 def test_an_address_that_two_hosts_have() -> None:
@@ -31,7 +31,7 @@ def test_an_address_that_two_hosts_have() -> None:
     both = [{"family": "inet", "local": f"10.1.0.{last}", "prefixlen": 16, "scope": "global"} for last in (2, 5)]
     thief = wired(2, commands={"ip-addr": json.dumps([{"ifname": "hsn0", "addr_info": both}])})
     deceived = wired(9, neighbours=[("10.1.0.5", mac(2), "REACHABLE")])
-    assert wrong(of(IpDuplicate, *healthy(2), thief, deceived)) == [
+    assert wrong(of(IP_DUPLICATE, *healthy(2), thief, deceived)) == [
         ("n5", "hsn0", Outcome.FAIL, "address 10.1.0.5 is also assigned to n2/hsn0"),
         ("n2", "hsn0", Outcome.FAIL, "address 10.1.0.5 (in addition to 10.1.0.2) is also assigned to n5/hsn0"),
     ]
@@ -40,7 +40,7 @@ def test_an_address_that_two_hosts_have() -> None:
 def test_an_address_that_another_host_answers_for() -> None:
     hearing = wired(9, neighbours=[("10.1.0.5", mac(2), "REACHABLE")])
     message = "10.1.0.5 of n5/hsn0 is also answered by n2/hsn0, according to n9"
-    assert wrong(of(IpDuplicate, *healthy(), hearing)) == [
+    assert wrong(of(IP_DUPLICATE, *healthy(), hearing)) == [
         ("n2", "hsn0", Outcome.FAIL, message),
         ("n5", "hsn0", Outcome.FAIL, message),
     ]
@@ -48,23 +48,23 @@ def test_an_address_that_another_host_answers_for() -> None:
 
 def test_what_is_only_remembered_may_be_over() -> None:
     hearing = wired(9, neighbours=[("10.1.0.5", mac(2), "STALE")])
-    assert {outcome for *_, outcome, _ in wrong(of(IpDuplicate, *healthy(), hearing))} == {Outcome.WARN}
+    assert {outcome for *_, outcome, _ in wrong(of(IP_DUPLICATE, *healthy(), hearing))} == {Outcome.WARN}
 
 
 def test_a_stranger() -> None:
     """Its MAC is not that of one of these hosts."""
     hearing = wired(9, neighbours=[("10.1.0.5", STRANGER, "DELAY")])
     message = f"10.1.0.5 is also answered by {STRANGER}, which belongs to no known host, according to n9"
-    assert wrong(of(IpDuplicate, *healthy(), hearing)) == [("n5", "hsn0", Outcome.FAIL, message)]
+    assert wrong(of(IP_DUPLICATE, *healthy(), hearing)) == [("n5", "hsn0", Outcome.FAIL, message)]
 
 
 def test_a_cloud_that_answers_for_everybody_is_no_stranger() -> None:
     cloud = "12:34:56:78:9a:bc"
     known = [(f"10.1.0.{index}", cloud, "REACHABLE") for index in range(1, 9)]
-    assert not wrong(of(IpDuplicate, *(wired(index, neighbours=known) for index in range(1, 9))))
+    assert not wrong(of(IP_DUPLICATE, *(wired(index, neighbours=known) for index in range(1, 9))))
     gateway = [{"dst": "default", "gateway": "10.1.255.254", "dev": "hsn0"}]
     known = [("10.1.0.2", cloud, "REACHABLE"), ("10.1.255.254", cloud, "REACHABLE")]
-    assert not wrong(of(IpDuplicate, wired(1, routes=gateway, neighbours=known), wired(2)))
+    assert not wrong(of(IP_DUPLICATE, wired(1, routes=gateway, neighbours=known), wired(2)))
 
 
 def test_two_macs_of_one_host_are_arp_flux() -> None:
@@ -72,34 +72,34 @@ def test_two_macs_of_one_host_are_arp_flux() -> None:
     two = [wired(index, {"hsn0": f"10.1.0.{index}/16", "hsn1": f"10.1.1.{index}/16"}) for index in (1, 2)]
     hearing = wired(9, neighbours=[("10.1.1.2", mac(2, 0), "REACHABLE"), ("10.1.0.2", mac(2, 0), "REACHABLE")])
     message = "10.1.1.2 is also answered by hsn0, according to n9 (ARP flux)"
-    assert wrong(of(IpDuplicate, *two, hearing)) == [("n2", "hsn1", Outcome.WARN, message)]
+    assert wrong(of(IP_DUPLICATE, *two, hearing)) == [("n2", "hsn1", Outcome.WARN, message)]
 
 
 def test_a_bond_may_answer_with_each_of_its_nics() -> None:
     bond = {"/sys/class/net/hsn0/bonding/slaves": "hsn1 hsn2"}
     two = wired(2, {"hsn0": "10.1.0.2/16", "hsn1": ""}, files=bond)
-    assert not wrong(of(IpDuplicate, two, wired(9, neighbours=[("10.1.0.2", mac(2, 1), "REACHABLE")])))
+    assert not wrong(of(IP_DUPLICATE, two, wired(9, neighbours=[("10.1.0.2", mac(2, 1), "REACHABLE")])))
 
 
 def test_a_permanent_entry_that_is_wrong_is_its_hosts_fault() -> None:
     hearing = wired(9, neighbours=[("10.1.0.5", STRANGER, "PERMANENT")])
-    ((name, *_, outcome, message),) = wrong(of(IpDuplicate, *healthy(), hearing))
+    ((name, *_, outcome, message),) = wrong(of(IP_DUPLICATE, *healthy(), hearing))
     assert (name, outcome) == ("n9", Outcome.WARN)
     assert message.startswith("permanent entry: 10.1.0.5 of n5/hsn0 has the MAC")
 
 
 def test_machines_behind_hypervisors_have_the_same_address() -> None:
     """Each its own network: the same address, often with the same MAC."""
-    assert not wrong(of(IpDuplicate, *(wired(index, {"eth0": "10.0.2.15/24"}) for index in range(1, 5))))
+    assert not wrong(of(IP_DUPLICATE, *(wired(index, {"eth0": "10.0.2.15/24"}) for index in range(1, 5))))
     again = Host(replace(wired(1).snapshot, host="localhost"))
-    assert not wrong(of(IpDuplicate, wired(1), again))
+    assert not wrong(of(IP_DUPLICATE, wired(1), again))
 
 
 def test_the_queue_pair_of_an_ipoib_address_changes() -> None:
     guid = "fe:80:00:00:00:00:00:00:24:8a:07:03:00:a1:b2:c3"
     one = wired(1, {"ib0": "10.1.0.1/16"}, files={"/sys/class/net/ib0/address": f"80:00:02:08:{guid}"})
     hearing = wired(2, {"ib0": "10.1.0.2/16"}, neighbours=[("10.1.0.1", f"00:00:10:29:{guid}", "REACHABLE")])
-    assert not wrong(of(IpDuplicate, one, hearing))
+    assert not wrong(of(IP_DUPLICATE, one, hearing))
 
 
 # ------------------------------------------------------------------------------------------------ in vain
@@ -119,26 +119,26 @@ def asking(index: int, *silent: int, state: str = "FAILED") -> Host:
 
 def test_a_host_that_answers_no_host() -> None:
     hosts = [asking(1, 3), asking(2, 3, state="INCOMPLETE"), asking(3, 1, 2, 4), asking(4, 3)]
-    assert wrong(of(ArpFailed, *hosts)) == [
+    assert wrong(of(ARP_FAILED, *hosts)) == [
         ("n3", "hsn0", Outcome.WARN, "does not answer n[1-2,4]"),
     ]
 
 
 def test_a_host_that_does_not_reach_one_other() -> None:
-    assert wrong(of(ArpFailed, asking(1, 3), asking(2), asking(3), asking(4))) == [
+    assert wrong(of(ARP_FAILED, asking(1, 3), asking(2), asking(3), asking(4))) == [
         ("n1", "hsn0", Outcome.WARN, "no answer from n3/hsn0")
     ]
 
 
 def test_what_was_asked_long_ago_says_nothing() -> None:
     text = asking(1, 3).command("ip-neigh").text.replace('"updated": 9', '"updated": 86400')
-    assert not wrong(of(ArpFailed, wired(1, commands={"ip-neigh": text}), asking(2), asking(3), asking(4)))
+    assert not wrong(of(ARP_FAILED, wired(1, commands={"ip-neigh": text}), asking(2), asking(3), asking(4)))
 
 
 def test_addresses_that_are_no_hosts_of_these_do_not_matter() -> None:
     """A real neighbour table, with an entry that is being asked for."""
     text = sample("host/ip-j-s-neigh-incomplete.json")
     one = wired(1, {"hsn0": "10.100.0.11/16"}, commands={"ip-neigh": text})
-    assert outcomes(of(ArpFailed, one)) == [Outcome.PASS]
+    assert outcomes(of(ARP_FAILED, one)) == [Outcome.PASS]
     other = wired(2, {"hsn0": "10.100.0.77/16"})
-    assert wrong(of(ArpFailed, one, other)) == [("n1", "hsn0", Outcome.WARN, "no answer from n2/hsn0")]
+    assert wrong(of(ARP_FAILED, one, other)) == [("n1", "hsn0", Outcome.WARN, "no answer from n2/hsn0")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from preflight_help import host, nic, of, outcomes, sample, wrong
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.base import Check
-from fablint.preflight.checks.network.ethtool import LinkFec, LinkOptics, LinkPause
+from fablint.preflight.check import Check
+from fablint.preflight.checks.network.ethtool import LINK_FEC, LINK_OPTICS, LINK_PAUSE
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
 
@@ -38,39 +38,39 @@ def asked(name: str, command: str, output: str | Output, later: str = "", **valu
 
 def test_fec_that_differs() -> None:
     hosts = [asked(f"n{index}", "ethtool-fec", fec("None" if index == 3 else "RS")) for index in range(8)]
-    assert wrong(of(LinkFec, *hosts)) == [("n3", "hsn0", Outcome.WARN, "FEC None, 7 others RS")]
+    assert wrong(of(LINK_FEC, *hosts)) == [("n3", "hsn0", Outcome.WARN, "FEC None, 7 others RS")]
 
 
 def test_blocks_that_fec_could_not_correct() -> None:
-    results = of(LinkFec, asked("n1", "ethtool-fec", fec(lost=4), fec(lost=7)))
+    results = of(LINK_FEC, asked("n1", "ethtool-fec", fec(lost=4), fec(lost=7)))
     assert wrong(results) == [("n1", "hsn0", Outcome.FAIL, "3 uncorrectable blocks in some seconds")]
-    assert outcomes(of(LinkFec, asked("n1", "ethtool-fec", fec(lost=4), fec(lost=4)))) == [Outcome.PASS]
-    assert outcomes(of(LinkFec, asked("n1", "ethtool-fec", fec(lost=4)))) == [Outcome.PASS]
+    assert outcomes(of(LINK_FEC, asked("n1", "ethtool-fec", fec(lost=4), fec(lost=4)))) == [Outcome.PASS]
+    assert outcomes(of(LINK_FEC, asked("n1", "ethtool-fec", fec(lost=4)))) == [Outcome.PASS]
 
 
 def test_pause_that_differs() -> None:
     hosts = [asked(f"n{index}", "ethtool-a", PAUSE.format("on", "off" if index == 3 else "on")) for index in range(8)]
-    assert wrong(of(LinkPause, *hosts)) == [("n3", "hsn0", Outcome.WARN, "pause rx on, tx off; 7 others rx on, tx on")]
-    assert outcomes(of(LinkPause, hosts[0])) == [Outcome.SKIP]
+    assert wrong(of(LINK_PAUSE, *hosts)) == [("n3", "hsn0", Outcome.WARN, "pause rx on, tx off; 7 others rx on, tx on")]
+    assert outcomes(of(LINK_PAUSE, hosts[0])) == [Outcome.SKIP]
 
 
 def test_optics_with_an_alarm() -> None:
     dark, fine = MODULE.format("On", "On"), MODULE.format("Off", "Off")
     hosts = [asked(f"n{index}", "ethtool-m", dark if index == 3 else fine) for index in range(8)]
     message = "Laser rx power low alarm (Channel 1); Laser rx power low warning (Channel 1)"
-    assert wrong(of(LinkOptics, *hosts)) == [("n3", "hsn0", Outcome.WARN, message)]
+    assert wrong(of(LINK_OPTICS, *hosts)) == [("n3", "hsn0", Outcome.WARN, message)]
 
 
 def test_flags_that_a_make_of_modules_always_has_are_no_fault() -> None:
     hosts = [asked(f"n{index}", "ethtool-m", MODULE.format("On", "Off")) for index in range(8)]
-    assert outcomes(of(LinkOptics, *hosts)) == [Outcome.PASS] * 8
+    assert outcomes(of(LINK_OPTICS, *hosts)) == [Outcome.PASS] * 8
     copper = asked("n1", "ethtool-m", "\tIdentifier : 0x11 (QSFP28)\n\tTransmitter technology : 0xa0 (Copper cable)\n")
-    assert outcomes(of(LinkOptics, copper)) == [Outcome.SKIP]
+    assert outcomes(of(LINK_OPTICS, copper)) == [Outcome.SKIP]
 
 
 def test_what_cannot_be_seen_is_skipped_and_what_cannot_be_understood_is_reported() -> None:
     refused = Output(error=sample("host/ethtool-m-veth.err").strip(), status=1)
-    checks: dict[str, type[Check]] = {"ethtool-fec": LinkFec, "ethtool-a": LinkPause, "ethtool-m": LinkOptics}
+    checks: dict[str, Check] = {"ethtool-fec": LINK_FEC, "ethtool-a": LINK_PAUSE, "ethtool-m": LINK_OPTICS}
     for command, check in checks.items():
         (result,) = of(check, asked("n1", command, refused))
         assert (result.outcome, result.message) == (Outcome.SKIP, "ethtool: netlink error: Operation not supported")

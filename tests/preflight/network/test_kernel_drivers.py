@@ -12,8 +12,8 @@ from __future__ import annotations
 import pytest
 from preflight_help import host, of
 
-from fablint.preflight.base import Check
-from fablint.preflight.checks.network.network_log import LogCxi, LogNic
+from fablint.preflight.check import Check
+from fablint.preflight.checks.network.network_log import LOG_CXI, LOG_NIC
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
 
@@ -39,7 +39,7 @@ def logged(*lines: str) -> Host:
     return host("n1", files, kernel_log=Output(text, status=0))
 
 
-def reported(check: type[Check], *lines: str) -> list[str]:
+def reported(check: Check, *lines: str) -> list[str]:
     """`OUTCOME TARGET` of all results."""
     return [f"{one.outcome.name} {one.target}".strip() for one in of(check, logged(*lines))]
 
@@ -67,7 +67,7 @@ def reported(check: type[Check], *lines: str) -> list[str]:
     ],
 )
 def test_failures_of_drivers(line: str, outcome: str) -> None:
-    assert reported(LogNic, line) == [outcome]
+    assert reported(LOG_NIC, line) == [outcome]
 
 
 RECOVERIES = [
@@ -88,22 +88,22 @@ RECOVERIES = [
 
 @pytest.mark.parametrize(("event", "end", "other"), RECOVERIES)
 def test_a_link_that_is_up_again_ends_the_failure_of_its_nic_alone(event: str, end: str, other: str) -> None:
-    (ended,) = of(LogNic, logged(event, end))
+    (ended,) = of(LOG_NIC, logged(event, end))
     assert ended.outcome.name == "PASS"
     assert "(recovered)" in ended.message
-    assert reported(LogNic, event, other)[0].split()[0] in ("WARN", "FAIL")
-    assert reported(LogNic, end, event)[0].split()[0] in ("WARN", "FAIL")
+    assert reported(LOG_NIC, event, other)[0].split()[0] in ("WARN", "FAIL")
+    assert reported(LOG_NIC, end, event)[0].split()[0] in ("WARN", "FAIL")
 
 
 def test_a_slingshot_link_that_is_up_again_is_degraded_no_longer() -> None:
-    assert reported(LogCxi, DEGRADED) == ["WARN cxi0"]
-    assert reported(LogCxi, DEGRADED, CXI_UP) == ["PASS cxi0"]
-    assert reported(LogCxi, DEGRADED, CXI_UP.replace("cxi0[hsn0]", "cxi1[hsn1]")) == ["WARN cxi0"]
-    assert reported(LogCxi, CXI_UP, DEGRADED) == ["WARN cxi0"]
+    assert reported(LOG_CXI, DEGRADED) == ["WARN cxi0"]
+    assert reported(LOG_CXI, DEGRADED, CXI_UP) == ["PASS cxi0"]
+    assert reported(LOG_CXI, DEGRADED, CXI_UP.replace("cxi0[hsn0]", "cxi1[hsn1]")) == ["WARN cxi0"]
+    assert reported(LOG_CXI, CXI_UP, DEGRADED) == ["WARN cxi0"]
 
 
 def test_a_link_that_is_up_ends_nothing_that_is_not_of_the_link() -> None:
     uncorrected = CXI + ": C_EC_UNCOR_NS: C_IXE error: port_dfa_mismatch (37)"
     elsewhere = CXI + ": C_EC_DEGRD_NS: C_MB error: sbe_threshold (3)"
-    assert reported(LogCxi, uncorrected, DEGRADED, CXI_UP) == ["FAIL cxi0"]
-    assert reported(LogCxi, elsewhere, DEGRADED, CXI_UP) == ["WARN cxi0"]
+    assert reported(LOG_CXI, uncorrected, DEGRADED, CXI_UP) == ["FAIL cxi0"]
+    assert reported(LOG_CXI, elsewhere, DEGRADED, CXI_UP) == ["WARN cxi0"]

@@ -6,9 +6,9 @@ import pytest
 from preflight_help import NOW, host, nic, of, outcomes, sample, wrong
 
 from fablint.model.preflight_results import Fitness, Outcome, Result
-from fablint.preflight.base import Check
-from fablint.preflight.checks.network.link_counters import LinkDrops, LinkErrors, LinkFlaps
-from fablint.preflight.checks.network.loss import PingLoss
+from fablint.preflight.check import Check
+from fablint.preflight.checks.network.link_counters import LINK_DROPS, LINK_ERRORS, LINK_FLAPS
+from fablint.preflight.checks.network.loss import PING_LOSS
 from fablint.preflight.host import Host
 from fablint.report.preflight.preflight_text import fitness_table
 from fablint.text.action_sentences import advice
@@ -40,9 +40,9 @@ def after_three_flaps(name: str = "n1") -> Host:
 
 
 def test_a_flap_within_the_window() -> None:
-    assert wrong(of(LinkFlaps, flapping("n1", 1, 2))) == [("n1", "hsn0", Outcome.WARN, "link went down: 1 in 4.0 s")]
-    assert wrong(of(LinkFlaps, flapping("n1", 1, 6))) == [("n1", "hsn0", Outcome.FAIL, "link went down: 5 in 4.0 s")]
-    assert outcomes(of(LinkFlaps, flapping("n1", 7, 7))) == [Outcome.PASS]
+    assert wrong(of(LINK_FLAPS, flapping("n1", 1, 2))) == [("n1", "hsn0", Outcome.WARN, "link went down: 1 in 4.0 s")]
+    assert wrong(of(LINK_FLAPS, flapping("n1", 1, 6))) == [("n1", "hsn0", Outcome.FAIL, "link went down: 5 in 4.0 s")]
+    assert outcomes(of(LINK_FLAPS, flapping("n1", 7, 7))) == [Outcome.PASS]
 
 
 def test_flaps_since_the_reading_that_was_kept() -> None:
@@ -51,27 +51,27 @@ def test_flaps_since_the_reading_that_was_kept() -> None:
         kept = {"sys": {"class": {"net": {"hsn0": {"carrier_down_count": "3"}}}}}
         one = flapping("n1", 3 + flaps, 3 + flaps)
         one.before = {"time": NOW + 4 - hours * 3600, "counters": kept}
-        assert outcomes(of(LinkFlaps, one)) == [outcome], (flaps, hours)
+        assert outcomes(of(LINK_FLAPS, one)) == [outcome], (flaps, hours)
 
 
 def test_drivers_that_count_changes_count_two_for_a_flap() -> None:
     one = host("n1", nic(carrier_changes="2"), later={f"{AT}/carrier_changes": "8"})
-    assert wrong(of(LinkFlaps, one)) == [("n1", "hsn0", Outcome.WARN, "link went down: 3 in 4.0 s")]
+    assert wrong(of(LINK_FLAPS, one)) == [("n1", "hsn0", Outcome.WARN, "link went down: 3 in 4.0 s")]
     bare = {path: text for path, text in nic().items() if "carrier" not in path}
-    assert outcomes(of(LinkFlaps, host("n1", bare), host("n2"))) == [Outcome.SKIP] * 2
+    assert outcomes(of(LINK_FLAPS, host("n1", bare), host("n2"))) == [Outcome.SKIP] * 2
 
 
 def test_a_switch_that_was_restarted_flaps_for_all() -> None:
-    assert outcomes(of(LinkFlaps, *(flapping(f"n{index}", 1, 2) for index in range(8)))) == [Outcome.PASS] * 8
+    assert outcomes(of(LINK_FLAPS, *(flapping(f"n{index}", 1, 2) for index in range(8)))) == [Outcome.PASS] * 8
 
 
 def test_a_link_that_flapped_before_anybody_looked_is_reported_by_the_others() -> None:
     others = [flapping(f"n{index}", 1, 1) for index in range(2, 9)]
-    assert wrong(of(LinkFlaps, after_three_flaps(), *others)) == [
+    assert wrong(of(LINK_FLAPS, after_three_flaps(), *others)) == [
         ("n1", "hsn0", Outcome.WARN, "link went down 4 times since boot, 1 on most others")
     ]
-    assert not wrong(of(LinkFlaps, *(after_three_flaps(f"n{index}") for index in range(8))))
-    assert not wrong(of(LinkFlaps, after_three_flaps()))
+    assert not wrong(of(LINK_FLAPS, *(after_three_flaps(f"n{index}") for index in range(8))))
+    assert not wrong(of(LINK_FLAPS, after_three_flaps()))
 
 
 def test_a_host_that_is_up_for_a_year_may_have_seen_more_flaps() -> None:
@@ -79,33 +79,33 @@ def test_a_host_that_is_up_for_a_year_may_have_seen_more_flaps() -> None:
         return host(name, {**nic(), f"{AT}/carrier_down_count": str(flaps), "/proc/uptime": f"{seconds} 12.1"})
 
     old, fresh = up("old", "31536000.5", 9), [up(f"n{index}", "86400.0", 1) for index in range(8)]
-    assert not wrong(of(LinkFlaps, old, *fresh))
-    assert len(wrong(of(LinkFlaps, up("n9", "86400.0", 9), *fresh))) == 1
+    assert not wrong(of(LINK_FLAPS, old, *fresh))
+    assert len(wrong(of(LINK_FLAPS, up("n9", "86400.0", 9), *fresh))) == 1
 
 
 @pytest.mark.parametrize("counter", ["rx_errors", "tx_errors", "rx_crc_errors", "rx_frame_errors"])
 def test_errors(counter: str) -> None:
-    results = of(LinkErrors, counting(rx_packets=1000, **{counter: 3}), counting("n2", rx_packets=1000))
+    results = of(LINK_ERRORS, counting(rx_packets=1000, **{counter: 3}), counting("n2", rx_packets=1000))
     assert wrong(results) == [("n1", "hsn0", Outcome.WARN, f"{counter} 3 in 4.0 s")]
 
 
 def test_as_many_errors_as_ethernet_permits_are_none() -> None:
-    assert not wrong(of(LinkErrors, counting(rx_packets=10**9, rx_crc_errors=90)))
-    assert wrong(of(LinkErrors, counting(rx_packets=10**9, rx_crc_errors=110)))
-    assert outcomes(of(LinkErrors, host("n1", nic()))) == [Outcome.SKIP]
+    assert not wrong(of(LINK_ERRORS, counting(rx_packets=10**9, rx_crc_errors=90)))
+    assert wrong(of(LINK_ERRORS, counting(rx_packets=10**9, rx_crc_errors=110)))
+    assert outcomes(of(LINK_ERRORS, host("n1", nic()))) == [Outcome.SKIP]
 
 
 def test_packets_that_are_dropped_for_want_of_room() -> None:
-    results = of(LinkDrops, counting(rx_packets=100_000, rx_missed_errors=50, rx_dropped=50))
+    results = of(LINK_DROPS, counting(rx_packets=100_000, rx_missed_errors=50, rx_dropped=50))
     assert wrong(results) == [("n1", "hsn0", Outcome.WARN, "rx_missed_errors 50 in 4.0 s")]
-    assert not wrong(of(LinkDrops, counting(rx_packets=10**9, rx_missed_errors=50)))
+    assert not wrong(of(LINK_DROPS, counting(rx_packets=10**9, rx_missed_errors=50)))
 
 
 def fitness_of(hosts: list[Host], *lost: Result) -> Fitness:
     """Flaps, errors and drops of the hosts, beside lost pings."""
-    checks: list[type[Check]] = [LinkFlaps, LinkErrors, LinkDrops]
+    checks: list[Check] = [LINK_FLAPS, LINK_ERRORS, LINK_DROPS]
     results = [result for check in checks for result in of(check, *hosts)]
-    rules = {check.id: check.described() for check in (*checks, PingLoss)}
+    rules = {check.id: check for check in (*checks, PING_LOSS)}
     return Fitness([host.name for host in hosts], [*results, *lost], rules)
 
 
@@ -114,9 +114,9 @@ def test_rings_are_no_advice_beside_a_cause_of_the_drops(cause: str) -> None:
     """The rings of another host are: its drops have no other cause."""
     damaged, flaps = 50 * (cause == "damaged frames"), 1 * (cause == "flap")
     first = counting("n1", rx_packets=100_000, rx_missed_errors=50, rx_crc_errors=damaged, flaps=flaps)
-    lost = [PingLoss().failure("n1", "hsn0", "3 of 10 pings lost")] * (cause == "lost pings")
+    lost = [PING_LOSS.failure("n1", "hsn0", "3 of 10 pings lost")] * (cause == "lost pings")
     fitness = fitness_of([first, counting("n2", rx_packets=100_000, rx_missed_errors=50)], *lost)
-    drops = {result.host: fitness.remedy(result) for result in fitness.results if result.check == LinkDrops.id}
+    drops = {result.host: fitness.remedy(result) for result in fitness.results if result.check == LINK_DROPS.id}
     assert "cable" in drops["n1"] and "rings" not in drops["n1"]
     assert "rings" in drops["n2"]
     steps = {finding.hosts: advice(finding.next_step) for finding in findings(fitness) if finding.component == "config"}
@@ -127,9 +127,9 @@ def test_rings_are_no_advice_beside_a_cause_of_the_drops(cause: str) -> None:
 
 def test_unwanted_frames_are_dropped_on_every_idle_host() -> None:
     idle = [counting(f"n{index}", rx_packets=1000, rx_dropped=50 + index % 3) for index in range(8)]
-    assert not wrong(of(LinkDrops, *idle))
-    assert not wrong(of(LinkDrops, counting(rx_packets=100, rx_dropped=90)))
+    assert not wrong(of(LINK_DROPS, *idle))
+    assert not wrong(of(LINK_DROPS, counting(rx_packets=100, rx_dropped=90)))
     quiet = [counting(f"n{index}", rx_packets=10_000, rx_dropped=1) for index in range(2, 9)]
-    assert wrong(of(LinkDrops, counting(rx_packets=10_000, rx_dropped=400), *quiet)) == [
+    assert wrong(of(LINK_DROPS, counting(rx_packets=10_000, rx_dropped=400), *quiet)) == [
         ("n1", "hsn0", Outcome.WARN, "rx_dropped 400 in 4.0 s, 0.04 of the packets, 0.0001 on most others")
     ]

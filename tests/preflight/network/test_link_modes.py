@@ -6,9 +6,10 @@ import pytest
 from preflight_help import host, nic, of, wrong
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.checks.network.link_modes import LinkModes, ends_of
+from fablint.preflight.checks.network.link_modes import LINK_MODES
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
+from fablint.snapshot.parsers.ethtool import link_speeds
 
 SETTINGS = """Settings for ens1f0np0:
 \tSupported ports: [ Backplane ]
@@ -56,19 +57,19 @@ def connected(name: str, text: str, speed: int = 25_000, status: int = 0) -> Hos
 
 
 def test_modes_of_both_ends() -> None:
-    ends = ends_of(settings(25_000, (10_000, 25_000), (25_000,)))
+    ends = link_speeds(settings(25_000, (10_000, 25_000), (25_000,)))
     assert ends == (frozenset(ALL), frozenset({25_000}), frozenset({10_000, 25_000}), 25_000)
 
 
 def test_a_whole_class_that_runs_slower_than_it_could_is_one_warning() -> None:
     hosts = [connected(f"n{number}", settings(25_000, ALL)) for number in range(8)]
-    reported = wrong(of(LinkModes, *hosts))
+    reported = wrong(of(LINK_MODES, *hosts))
     message = "25000 Mbit/s, both ends support 100000"
     assert reported == [(f"n{number}", "ens1f0np0", Outcome.WARN, message) for number in range(8)]
 
 
 def test_a_host_that_offers_less_is_reported_so() -> None:
-    ((*_, message),) = wrong(of(LinkModes, connected("n1", settings(10_000, ALL, (1000, 10_000)), 10_000)))
+    ((*_, message),) = wrong(of(LINK_MODES, connected("n1", settings(10_000, ALL, (1000, 10_000)), 10_000)))
     assert message == "10000 Mbit/s, both ends support 100000: the host does not advertise it"
 
 
@@ -81,19 +82,19 @@ def test_a_host_that_offers_less_is_reported_so() -> None:
     ],
 )
 def test_the_best_that_both_ends_can_do_is_in_order(speed: int, partner: tuple[int, ...]) -> None:
-    (result,) = of(LinkModes, connected("n1", settings(speed, partner), speed))
+    (result,) = of(LINK_MODES, connected("n1", settings(speed, partner), speed))
     assert (result.outcome, result.value) == (Outcome.PASS, speed)
 
 
 def test_an_end_that_does_not_tell_is_not_judged() -> None:
-    (result,) = of(LinkModes, connected("n1", settings(25_000, ())))
+    (result,) = of(LINK_MODES, connected("n1", settings(25_000, ())))
     assert result.outcome is Outcome.SKIP
     assert result.message.startswith("25000 of 100000 Mbit/s; the speeds of the other end")
 
 
 def test_what_a_user_may_not_see_takes_nothing_from_the_rest() -> None:
     text = settings(25_000, ALL)
-    (result,) = of(LinkModes, connected("n1", text, status=1))
+    (result,) = of(LINK_MODES, connected("n1", text, status=1))
     assert result.outcome is Outcome.WARN
 
 
@@ -107,5 +108,5 @@ def test_what_a_user_may_not_see_takes_nothing_from_the_rest() -> None:
 )
 def test_why_there_is_nothing(said: Output, outcome: Outcome, message: str) -> None:
     one = host("n1", nic("ens1f0np0"), commands={"ethtool/ens1f0np0": said}, nics=("ens1f0np0",))
-    (result,) = of(LinkModes, one)
+    (result,) = of(LINK_MODES, one)
     assert (result.outcome, result.message) == (outcome, message)

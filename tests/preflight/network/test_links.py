@@ -5,45 +5,45 @@ from __future__ import annotations
 from preflight_help import host, nic, of, outcomes, wrong
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.checks.network.links import LinkDuplex, LinkMtu, LinkSpeed, LinkUp, RailsCount
+from fablint.preflight.checks.network.links import LINK_DUPLEX, LINK_MTU, LINK_SPEED, LINK_UP, RAILS_COUNT
 
 
 def test_an_odd_mtu_is_named_with_what_the_others_have() -> None:
     hosts = [host(f"n{index}", nic(mtu="1500" if index == 3 else "9000")) for index in range(16)]
-    assert wrong(of(LinkMtu, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "MTU 1500, 15 others 9000")]
+    assert wrong(of(LINK_MTU, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "MTU 1500, 15 others 9000")]
 
 
 def test_without_a_majority_nothing_is_said() -> None:
-    results = of(LinkMtu, host("n1", nic(mtu="1500")), host("n2", nic(mtu="9000")))
+    results = of(LINK_MTU, host("n1", nic(mtu="1500")), host("n2", nic(mtu="9000")))
     assert outcomes(results) == [Outcome.SKIP, Outcome.SKIP]
 
 
 def test_a_link_that_is_down_on_one_host_alone() -> None:
     hosts = [host(f"n{index}", nic(operstate="down" if index == 3 else "up")) for index in range(16)]
-    assert wrong(of(LinkUp, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "link down, 15 others up")]
+    assert wrong(of(LINK_UP, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "link down, 15 others up")]
 
 
 def test_a_link_that_is_configured_on_other_hosts_only() -> None:
     down = nic(operstate="down", carrier="0", flags="0x1002")
     hosts = [host(f"n{index}", down if index == 3 else nic()) for index in range(4)]
-    assert wrong(of(LinkUp, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "not configured, 3 others up")]
+    assert wrong(of(LINK_UP, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "not configured, 3 others up")]
 
 
 def test_a_second_port_that_no_host_uses_is_no_fault() -> None:
     for flags in ("0x1002", "0x1003"):
         unused = nic("hsn1", operstate="down", carrier="0", flags=flags)
-        results = of(LinkUp, *(host(f"n{index}", {**nic(), **unused}) for index in range(4)))
+        results = of(LINK_UP, *(host(f"n{index}", {**nic(), **unused}) for index in range(4)))
         assert outcomes(results) == [Outcome.PASS, Outcome.SKIP] * 4
 
 
 def test_a_fabric_that_is_dead_everywhere() -> None:
     hosts = [host(f"n{index}", nic("eth0", operstate="down", carrier="0")) for index in range(4)]
-    assert outcomes(of(LinkUp, *hosts)) == [Outcome.FAIL] * 4
+    assert outcomes(of(LINK_UP, *hosts)) == [Outcome.FAIL] * 4
 
 
 def test_a_lone_host() -> None:
     def alone(files: dict[str, str]) -> list[Outcome]:
-        return outcomes(of(LinkUp, host("n1", files)))
+        return outcomes(of(LINK_UP, host("n1", files)))
 
     assert alone(nic(operstate="down", carrier="0")) == [Outcome.FAIL]
     assert alone(nic(operstate="down", carrier="0", flags="0x1002")) == [Outcome.SKIP]
@@ -56,30 +56,30 @@ def test_a_lone_host() -> None:
 def test_a_slower_link_is_named_and_a_faster_one_is_not() -> None:
     speeds = {2: "100000", 3: "400000", 4: "-1"}
     hosts = [host(f"n{index}", nic(speed=speeds.get(index, "200000"))) for index in range(8)]
-    assert wrong(of(LinkSpeed, *hosts)) == [("n2", "hsn0", Outcome.FAIL, "100000 Mbit/s, 5 others 200000")]
+    assert wrong(of(LINK_SPEED, *hosts)) == [("n2", "hsn0", Outcome.FAIL, "100000 Mbit/s, 5 others 200000")]
 
 
 def test_half_duplex() -> None:
-    assert wrong(of(LinkDuplex, host("n1", nic(duplex="half")), host("n2", nic()))) == [
+    assert wrong(of(LINK_DUPLEX, host("n1", nic(duplex="half")), host("n2", nic()))) == [
         ("n1", "hsn0", Outcome.WARN, "half duplex")
     ]
-    assert outcomes(of(LinkDuplex, host("n1", nic(duplex="unknown")))) == [Outcome.SKIP]
+    assert outcomes(of(LINK_DUPLEX, host("n1", nic(duplex="unknown")))) == [Outcome.SKIP]
 
 
 def test_a_missing_nic_is_named() -> None:
     two = {**nic("hsn0"), **nic("hsn1")}
     hosts = [host(f"n{index}", nic("hsn0") if index == 3 else two) for index in range(8)]
-    assert wrong(of(RailsCount, *hosts)) == [("n3", "hsn1", Outcome.FAIL, "hsn1 is missing, 7 others have it")]
+    assert wrong(of(RAILS_COUNT, *hosts)) == [("n3", "hsn1", Outcome.FAIL, "hsn1 is missing, 7 others have it")]
 
 
 def test_nics_that_are_called_otherwise_are_not_missing() -> None:
     hosts = [host(f"n{index}", nic("enp2s0" if index == 3 else "enp1s0")) for index in range(8)]
-    assert outcomes(of(RailsCount, *hosts)) == [Outcome.PASS] * 8
-    assert outcomes(of(RailsCount, host("n1", nic()))) == [Outcome.SKIP]
+    assert outcomes(of(RAILS_COUNT, *hosts)) == [Outcome.PASS] * 8
+    assert outcomes(of(RAILS_COUNT, host("n1", nic()))) == [Outcome.SKIP]
 
 
 def test_a_host_of_another_make_is_not_compared() -> None:
     """A login node has no NIC of the fabric."""
     model = "/sys/devices/virtual/dmi/id/product_name"
     hosts = [host(f"n{index}", {**nic(), model: "EX425"}) for index in range(8)]
-    assert not wrong(of(RailsCount, *hosts, host("login", {**nic("eth0", mtu="1500"), model: "DL325"})))
+    assert not wrong(of(RAILS_COUNT, *hosts, host("login", {**nic("eth0", mtu="1500"), model: "DL325"})))

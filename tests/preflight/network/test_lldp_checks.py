@@ -8,8 +8,8 @@ from preflight_help import host, nic, of, outcomes, sample, sysroot, wrong
 
 from fablint.model import Switch, Topology
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.checks.network.lldp import LldpNeighbor, LldpPlacement, LldpPort, LldpSeveral
-from fablint.preflight.checks.slingshot.slingshot_addresses import AmaMatch, AmaUnique, AmaValid
+from fablint.preflight.checks.network.lldp import LLDP_NEIGHBOR, LLDP_PLACEMENT, LLDP_PORT, LLDP_SEVERAL
+from fablint.preflight.checks.slingshot.slingshot_addresses import AMA_MATCH, AMA_UNIQUE, AMA_VALID
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
 
@@ -50,29 +50,29 @@ def says(output: str | Output, name: str = "n3", **more: str | Output) -> Host:
 
 def test_a_missing_neighbour() -> None:
     message = "missing LLDP neighbour, 7 others with one"
-    assert wrong(of(LldpNeighbor, *cluster(8, says(sample(NONE))))) == [("n3", "hsn0", Outcome.FAIL, message)]
+    assert wrong(of(LLDP_NEIGHBOR, *cluster(8, says(sample(NONE))))) == [("n3", "hsn0", Outcome.FAIL, message)]
     lldpad = says(NOT_INSTALLED, **{"lldptool/hsn0": ""})
-    assert wrong(of(LldpNeighbor, *cluster(8, lldpad))) == [("n3", "hsn0", Outcome.FAIL, message)]
+    assert wrong(of(LLDP_NEIGHBOR, *cluster(8, lldpad))) == [("n3", "hsn0", Outcome.FAIL, message)]
 
 
 def test_a_host_that_has_just_booted_may_not_have_heard_anybody_yet() -> None:
     def booted(uptime: str) -> Host:
         return host("n3", {**nic(), "/proc/uptime": uptime}, commands={"lldpcli": sample(NONE)})
 
-    young = of(LldpNeighbor, *cluster(8, booted("40.12 300.50\n")))
+    young = of(LLDP_NEIGHBOR, *cluster(8, booted("40.12 300.50\n")))
     message = "no LLDP neighbour yet, 40 s after the boot, 7 others with one"
     assert wrong(young) == [("n3", "hsn0", Outcome.WARN, message)]
-    assert [one[2] for one in wrong(of(LldpNeighbor, *cluster(8, booted("90.00 300.50\n"))))] == [Outcome.FAIL]
+    assert [one[2] for one in wrong(of(LLDP_NEIGHBOR, *cluster(8, booted("90.00 300.50\n"))))] == [Outcome.FAIL]
 
 
 def test_without_any_neighbour_there_is_no_finding() -> None:
-    assert outcomes(of(LldpNeighbor, *(says(sample(NONE), f"n{index}") for index in range(4)))) == [Outcome.SKIP] * 4
-    assert outcomes(of(LldpNeighbor, says(NOT_INSTALLED), host("n2"))) == [Outcome.SKIP] * 2
+    assert outcomes(of(LLDP_NEIGHBOR, *(says(sample(NONE), f"n{index}") for index in range(4)))) == [Outcome.SKIP] * 4
+    assert outcomes(of(LLDP_NEIGHBOR, says(NOT_INSTALLED), host("n2"))) == [Outcome.SKIP] * 2
 
 
 def silences(*hosts: Host) -> set[tuple[str, str]]:
     """Target and message of NICs without a known neighbour."""
-    return {(one.target, one.message) for one in of(LldpNeighbor, *hosts) if one.outcome is Outcome.SKIP}
+    return {(one.target, one.message) for one in of(LLDP_NEIGHBOR, *hosts) if one.outcome is Outcome.SKIP}
 
 
 def test_a_silent_switch_is_not_a_daemon_that_does_not_run() -> None:
@@ -103,36 +103,36 @@ def test_the_switch_of_the_management_network_is_no_neighbour_of_the_fabric() ->
     runs = "LLDP runs on the host, but its only neighbours are mgmt1 on eno1, not on a NIC of the fabric"
     message = f"{runs}; the same on most others"
     assert silences(*only) == {("hsn0", message)}
-    assert outcomes(of(LldpSeveral, *only)) == [Outcome.SKIP] * 4
-    assert outcomes(of(LldpPort, *only)) == [Outcome.SKIP] * 4
+    assert outcomes(of(LLDP_SEVERAL, *only)) == [Outcome.SKIP] * 4
+    assert outcomes(of(LLDP_PORT, *only)) == [Outcome.SKIP] * 4
     cut = [managed(f"n{index}", lldp("s0", f"p{index}")) for index in range(7)] + [managed("n7")]
     message = "missing LLDP neighbour, 7 others with one"
-    assert wrong(of(LldpNeighbor, *cut)) == [("n7", "hsn0", Outcome.FAIL, message)]
+    assert wrong(of(LLDP_NEIGHBOR, *cut)) == [("n7", "hsn0", Outcome.FAIL, message)]
     place = Topology({"s0": Switch("s0")}, {f"n{index}": "s0" for index in range(8)})
-    assert outcomes(of(LldpPlacement, *cut, topology=place)) == [Outcome.SKIP, *[Outcome.PASS] * 7]
+    assert outcomes(of(LLDP_PLACEMENT, *cut, topology=place)) == [Outcome.SKIP, *[Outcome.PASS] * 7]
 
 
 def test_a_host_that_cannot_see() -> None:
-    absent = of(LldpNeighbor, *cluster(8, says(NOT_INSTALLED)))
+    absent = of(LLDP_NEIGHBOR, *cluster(8, says(NOT_INSTALLED)))
     assert not wrong(absent)
     assert [one.message for one in absent if one.host == "n3"] == [
         "lldpcli: not installed; lldptool: not run at this level"
     ]
-    ((_, _, outcome, message),) = wrong(of(LldpNeighbor, *cluster(8, says(REFUSED))))
+    ((_, _, outcome, message),) = wrong(of(LLDP_NEIGHBOR, *cluster(8, says(REFUSED))))
     assert outcome is Outcome.WARN
     assert message == f"LLDP does not work here (lldpcli: {NO_SOCKET}), 7 others with one"
-    assert outcomes(of(LldpNeighbor, says('{"lldp": [')))[0] is Outcome.ERROR
+    assert outcomes(of(LLDP_NEIGHBOR, says('{"lldp": [')))[0] is Outcome.ERROR
 
 
 def test_a_link_that_is_down_has_no_neighbour_and_is_reported_elsewhere() -> None:
     down = host("n3", nic(operstate="down"), commands={"lldpcli": sample(NONE)})
-    assert not wrong(of(LldpNeighbor, *cluster(8, down)))
+    assert not wrong(of(LLDP_NEIGHBOR, *cluster(8, down)))
 
 
 def test_neighbours_of_real_daemons() -> None:
     two = host("n1", {**nic("hsn0"), **nic("hsn1")}, commands={"lldpcli": sample(TWO)})
     one = says(NOT_INSTALLED, "n2", **{"lldptool/hsn0": sample("lldptool-tn-hsn0.txt")})
-    found = of(LldpNeighbor, two, one)
+    found = of(LLDP_NEIGHBOR, two, one)
     assert outcomes(found) == [Outcome.PASS] * 3
     assert [one.value for one in found] == [
         "x3000c0r42b0 port ros0p21",
@@ -142,17 +142,17 @@ def test_neighbours_of_real_daemons() -> None:
 
 
 def test_several_neighbours() -> None:
-    ((name, target, outcome, message),) = wrong(of(LldpSeveral, *cluster(8, says(sample(SEVERAL)))))
+    ((name, target, outcome, message),) = wrong(of(LLDP_SEVERAL, *cluster(8, says(sample(SEVERAL)))))
     assert (name, target, outcome) == ("n3", "hsn0", Outcome.WARN)
     assert message.endswith("; 7 others have one")
     everywhere = [says(sample(SEVERAL), f"n{index}") for index in range(4)]
-    assert outcomes(of(LldpSeveral, *everywhere)) == [Outcome.SKIP] * 4
-    assert outcomes(of(LldpSeveral, says(sample(SEVERAL)), host("n2"))) == [Outcome.SKIP] * 2
+    assert outcomes(of(LLDP_SEVERAL, *everywhere)) == [Outcome.SKIP] * 4
+    assert outcomes(of(LLDP_SEVERAL, says(sample(SEVERAL)), host("n2"))) == [Outcome.SKIP] * 2
 
 
 def test_a_neighbour_that_announces_itself_twice_is_one() -> None:
     twice = connected("n3", lldp("s0", "p3"), lldp("s0", "p3"))
-    assert not wrong(of(LldpSeveral, *cluster(8, twice)))
+    assert not wrong(of(LLDP_SEVERAL, *cluster(8, twice)))
 
 
 # ------------------------------------------------------------------------------------------------ the right place
@@ -166,14 +166,14 @@ def topology(**changed: str) -> Topology:
 def test_a_host_that_is_connected_to_another_switch() -> None:
     moved = cluster(8, connected("n3", lldp("s2", "p9")))
     message = "connected to s2 port p9, expected s0"
-    assert wrong(of(LldpPlacement, *moved, topology=topology())) == [("n3", "hsn0", Outcome.FAIL, message)]
+    assert wrong(of(LLDP_PLACEMENT, *moved, topology=topology())) == [("n3", "hsn0", Outcome.FAIL, message)]
     unknown = cluster(8, connected("n3", lldp("new", "p9")))
-    assert len(wrong(of(LldpPlacement, *unknown, topology=topology()))) == 1
+    assert len(wrong(of(LLDP_PLACEMENT, *unknown, topology=topology()))) == 1
 
 
 def test_two_cables_that_are_swapped() -> None:
     swapped = cluster(8, connected("n3", lldp("s1", "p7")), connected("n7", lldp("s0", "p3")))
-    assert wrong(of(LldpPlacement, *swapped, topology=topology())) == [
+    assert wrong(of(LLDP_PLACEMENT, *swapped, topology=topology())) == [
         ("n3", "hsn0", Outcome.FAIL, "connected to s1 port p7, expected s0: cables swapped with n7/hsn0"),
         ("n7", "hsn0", Outcome.FAIL, "connected to s0 port p3, expected s1: cables swapped with n3/hsn0"),
     ]
@@ -189,46 +189,46 @@ def test_rails_that_are_swapped() -> None:
         entries = [lldp(f"s{first}", f"a{index}", "hsn0"), lldp(f"s{1 - first}", f"b{index}", "hsn1")]
         return connected(f"n{index}", *entries, rails=("hsn0", "hsn1"))
 
-    found = wrong(of(LldpPlacement, *(both(index, int(index == 3)) for index in range(4)), topology=wiring))
+    found = wrong(of(LLDP_PLACEMENT, *(both(index, int(index == 3)) for index in range(4)), topology=wiring))
     assert [(name, target, message.partition(": ")[2]) for name, target, _, message in found] == [
         ("n3", "hsn0", "cables swapped with n3/hsn1"),
         ("n3", "hsn1", "cables swapped with n3/hsn0"),
     ]
     plain = Topology(wiring.switches, wiring.host_switch)  # does not tell the rails apart
-    assert not wrong(of(LldpPlacement, *(both(index, 0) for index in range(4)), topology=plain))
+    assert not wrong(of(LLDP_PLACEMENT, *(both(index, 0) for index in range(4)), topology=plain))
 
 
 def test_names_may_be_spelled_otherwise() -> None:
     xname = Topology({"x3000c0r42": Switch("x3000c0r42")}, {"n1": "x3000c0r42"})
     one = host("n1", nic(), commands={"lldpcli": sample("lldpcli-json0-one-port.json")})
-    assert outcomes(of(LldpPlacement, one, topology=xname)) == [Outcome.PASS]
-    assert outcomes(of(LldpPlacement, connected("n1", lldp("S0.site.org", "p1")), topology=topology())) == [
+    assert outcomes(of(LLDP_PLACEMENT, one, topology=xname)) == [Outcome.PASS]
+    assert outcomes(of(LLDP_PLACEMENT, connected("n1", lldp("S0.site.org", "p1")), topology=topology())) == [
         Outcome.PASS
     ]
 
 
 def test_a_topology_with_names_of_its_own_has_no_finding() -> None:
     own = Topology({"leaf1": Switch("leaf1")}, {f"n{index}": "leaf1" for index in range(8)})
-    assert outcomes(of(LldpPlacement, *cluster(), topology=own)) == [Outcome.SKIP] * 8
-    assert outcomes(of(LldpPlacement, *cluster())) == [Outcome.SKIP] * 8
+    assert outcomes(of(LLDP_PLACEMENT, *cluster(), topology=own)) == [Outcome.SKIP] * 8
+    assert outcomes(of(LLDP_PLACEMENT, *cluster())) == [Outcome.SKIP] * 8
     other = Topology({"s0": Switch("s0")}, {"m1": "s0"})
-    assert outcomes(of(LldpPlacement, *cluster(), topology=other)) == [Outcome.SKIP] * 8
+    assert outcomes(of(LLDP_PLACEMENT, *cluster(), topology=other)) == [Outcome.SKIP] * 8
 
 
 def test_two_hosts_on_one_port() -> None:
     both = cluster(8, connected("n3", lldp("s0", "p2")))
-    assert wrong(of(LldpPort, *both)) == [
+    assert wrong(of(LLDP_PORT, *both)) == [
         ("n2", "hsn0", Outcome.WARN, "s0 port p2 is also the port of n3/hsn0"),
         ("n3", "hsn0", Outcome.WARN, "s0 port p2 is also the port of n2/hsn0"),
     ]
-    assert outcomes(of(LldpPort, *cluster())) == [Outcome.PASS] * 8
+    assert outcomes(of(LLDP_PORT, *cluster())) == [Outcome.PASS] * 8
 
 
 def test_hosts_that_share_their_ports_by_design() -> None:
     """As those of a chassis with one NIC for several."""
     shared = [connected(f"n{index}", lldp("s0", f"p{index // 2}")) for index in range(8)]
-    assert outcomes(of(LldpPort, *shared)) == [Outcome.SKIP] * 8
-    assert outcomes(of(LldpPort, host("n1", nic()))) == [Outcome.SKIP]
+    assert outcomes(of(LLDP_PORT, *shared)) == [Outcome.SKIP] * 8
+    assert outcomes(of(LLDP_PORT, host("n1", nic()))) == [Outcome.SKIP]
 
 
 # ------------------------------------------------------------------------------------------------ Slingshot
@@ -241,34 +241,34 @@ def slingshot(name: str, first: str, second: str, lldpcli: str = MISMATCH) -> Ho
 
 def test_a_mac_that_is_not_its_ports() -> None:
     """The sample was taken where hsn1, whose MAC ends in 16, was connected to the port whose MAC ends in 1b."""
-    found = of(AmaMatch, slingshot("n1", "02:00:00:00:00:15", "02:00:00:00:00:16"))
+    found = of(AMA_MATCH, slingshot("n1", "02:00:00:00:00:15", "02:00:00:00:00:16"))
     message = "02:00:00:00:00:16 is connected to x3000c0r42b0 port ros0p27, whose MAC is 02:fe:00:00:00:1b"
     assert outcomes(found) == [Outcome.PASS, Outcome.FAIL]
     assert wrong(found) == [("n1", "hsn1", Outcome.FAIL, message)]
-    assert outcomes(of(AmaMatch, slingshot("n1", "06:00:00:00:00:15", "0a:00:00:00:00:16", TWO))) == [Outcome.PASS] * 2
-    assert outcomes(of(AmaMatch, connected("n1", lldp("s0", "p0")))) == [Outcome.SKIP]
+    assert outcomes(of(AMA_MATCH, slingshot("n1", "06:00:00:00:00:15", "0a:00:00:00:00:16", TWO))) == [Outcome.PASS] * 2
+    assert outcomes(of(AMA_MATCH, connected("n1", lldp("s0", "p0")))) == [Outcome.SKIP]
 
 
 def test_an_unassigned_address() -> None:
     burnt_in = "00:40:a6:82:f6:23"
     cassini = host("n1", sysroot("cxi-2rail-good"))
-    assert outcomes(of(AmaValid, cassini)) == [Outcome.PASS] * 2
+    assert outcomes(of(AMA_VALID, cassini)) == [Outcome.PASS] * 2
     others = [slingshot(f"n{index}", "02:00:00:00:00:15", f"02:00:00:00:01:{index:02x}") for index in range(4)]
-    assert wrong(of(AmaValid, *others, slingshot("n9", "02:00:00:00:00:17", burnt_in))) == [
+    assert wrong(of(AMA_VALID, *others, slingshot("n9", "02:00:00:00:00:17", burnt_in))) == [
         ("n9", "hsn1", Outcome.FAIL, f"{burnt_in} is not an algorithmic MAC, 4 others have one")
     ]
     new = host("n1", sysroot("cxi-2rail-good", **{"/sys/class/net/hsn1/address": burnt_in}), folders=CASSINI)
-    assert wrong(of(AmaValid, new)) == [("n1", "hsn1", Outcome.FAIL, f"{burnt_in} is not an algorithmic MAC")]
+    assert wrong(of(AMA_VALID, new)) == [("n1", "hsn1", Outcome.FAIL, f"{burnt_in} is not an algorithmic MAC")]
 
 
 def test_an_address_of_a_switch_is_no_hosts() -> None:
     others = [slingshot(f"n{index}", f"02:00:00:00:00:{index:02x}", "") for index in range(4)]
-    found = wrong(of(AmaValid, *others, slingshot("n9", "02:fe:00:00:00:17", "")))
+    found = wrong(of(AMA_VALID, *others, slingshot("n9", "02:fe:00:00:00:17", "")))
     assert found == [("n9", "hsn0", Outcome.FAIL, "02:fe:00:00:00:17 is that of a switch, 4 others have one")]
 
 
 def test_interfaces_that_are_only_called_like_slingshots() -> None:
-    for check in (AmaValid, AmaMatch, AmaUnique):
+    for check in (AMA_VALID, AMA_MATCH, AMA_UNIQUE):
         hosts = [host(f"n{index}", nic(address=f"02:15:00:00:00:{index:02x}")) for index in range(4)]
         assert outcomes(of(check, *hosts)) == [Outcome.SKIP] * 4
 
@@ -276,8 +276,8 @@ def test_interfaces_that_are_only_called_like_slingshots() -> None:
 def test_an_address_that_two_nics_have() -> None:
     hosts = [slingshot(f"n{index}", f"02:00:00:00:00:{index:02x}", f"02:00:00:00:01:{index:02x}") for index in range(4)]
     twin = slingshot("n9", "02:00:00:00:01:02", "02:00:00:00:01:09")
-    assert wrong(of(AmaUnique, *hosts, twin)) == [
+    assert wrong(of(AMA_UNIQUE, *hosts, twin)) == [
         ("n2", "hsn1", Outcome.FAIL, "02:00:00:00:01:02 is also the MAC of n9/hsn0"),
         ("n9", "hsn0", Outcome.FAIL, "02:00:00:00:01:02 is also the MAC of n2/hsn1"),
     ]
-    assert outcomes(of(AmaUnique, *hosts)) == [Outcome.PASS] * 8
+    assert outcomes(of(AMA_UNIQUE, *hosts)) == [Outcome.PASS] * 8

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 from net_help import wired
-from preflight_help import SAMPLES, nic, sample
+from preflight_help import SAMPLES, nic, rows_of, sample
 
 from fablint.model import Switch, Topology
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.check_registry import CHECKS
 from fablint.preflight.checks.host import identity
 from fablint.preflight.checks.network import (
     address_names,
@@ -36,7 +35,7 @@ from fablint.snapshot import snapshot_of
 
 MODULES = (addresses, arp_table, conflicts, ethtool, link_counters, links, lldp, multirail, address_names, routes)
 MORE = (identity, loss, slingshot_addresses)
-MINE = [check for check in CHECKS if check.__module__ in {one.__name__ for one in (*MODULES, *MORE)}]
+MINE = rows_of(*MODULES, *MORE)
 COMMANDS = ["ip-addr", "ip-route", "ip-rule", "ip-neigh", "lldpcli", "lldptool/hsn0", "ethtool-fec/hsn0"]
 COMMANDS += ["ethtool-fec-later/hsn0", "ethtool-a/hsn0", "ethtool-m/hsn0"]
 COUNTED = ("rx_errors", "tx_errors", "rx_missed_errors", "rx_dropped", "rx_packets")

@@ -6,8 +6,8 @@ import pytest
 from preflight_help import host, nic, of, wrong
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.checks.network.ethtool_settings import PauseFrames
-from fablint.preflight.checks.network.nic_counters import NicCounters
+from fablint.preflight.checks.network.ethtool_settings import PAUSE_FRAMES
+from fablint.preflight.checks.network.nic_counters import NIC_COUNTERS
 from fablint.preflight.host import Host
 from fablint.snapshot.agent.tuning import kept_of
 from fablint.snapshot.host_snapshot import Output
@@ -36,7 +36,7 @@ def fleet(odd: Host) -> list[Host]:
 
 
 def test_healthy_nics_are_quiet_and_were_looked_at() -> None:
-    results = of(NicCounters, *fleet(counted("n1", {"discards": 40})))
+    results = of(NIC_COUNTERS, *fleet(counted("n1", {"discards": 40})))
     assert {result.outcome for result in results} == {Outcome.PASS}
 
 
@@ -50,31 +50,31 @@ def test_healthy_nics_are_quiet_and_were_looked_at() -> None:
     ],
 )
 def test_a_nic_that_finds_symbols_damaged_is_named(first: dict[str, int], last: dict[str, int], message: str) -> None:
-    ((name, target, outcome, reported),) = wrong(of(NicCounters, *fleet(counted("n1", first, last))))
+    ((name, target, outcome, reported),) = wrong(of(NIC_COUNTERS, *fleet(counted("n1", first, last))))
     assert (name, target, outcome) == ("n1", NIC, Outcome.WARN)
     assert reported.startswith(message)
 
 
 def test_totals_that_all_like_nics_have_are_no_fault_of_one() -> None:
     hosts = [counted(f"n{number}", {"discards": 5000 + number}) for number in range(8)]
-    assert wrong(of(NicCounters, *hosts)) == []
+    assert wrong(of(NIC_COUNTERS, *hosts)) == []
 
 
 def test_frames_that_nics_of_all_like_hosts_discard_are_no_fault_of_one() -> None:
     hosts = [counted(f"n{number}", {}, {"discards": 500 + number}) for number in range(8)]
-    assert wrong(of(NicCounters, *hosts)) == []
+    assert wrong(of(NIC_COUNTERS, *hosts)) == []
 
 
 def test_counters_of_damage_are_no_pauses() -> None:
     hosts = [counted(f"n{number}", {}, {"discards": 900_000 if number else 3}) for number in range(8)]
-    assert wrong(of(PauseFrames, *hosts)) == []
+    assert wrong(of(PAUSE_FRAMES, *hosts)) == []
 
 
 def test_why_there_is_nothing() -> None:
     late = Output(error="no answer in time")
     one = host("n1", nic(NIC), commands={f"ethtool-S/{NIC}": late, f"ethtool-S-later/{NIC}": late}, nics=(NIC,))
-    assert [(result.outcome, result.message) for result in of(NicCounters, one)] == [
+    assert [(result.outcome, result.message) for result in of(NIC_COUNTERS, one)] == [
         (Outcome.ERROR, "ethtool: no answer in time")
     ]
     none = host("n1", nic(NIC), nics=(NIC,))
-    assert [result.outcome for result in of(NicCounters, none)] == [Outcome.SKIP]
+    assert [result.outcome for result in of(NIC_COUNTERS, none)] == [Outcome.SKIP]

@@ -10,18 +10,18 @@ from preflight_help import host, nic, of, wrong
 
 from fablint.model.preflight_results import Outcome
 from fablint.preflight import offsets
-from fablint.preflight.base import Check
+from fablint.preflight.check import Check
 from fablint.preflight.checks.network import reachability as checks
-from fablint.preflight.checks.network.loss import PingLoss
+from fablint.preflight.checks.network.loss import PING_LOSS
 from fablint.preflight.host import Host
 
 FAMILY = (
-    checks.PingAnswers,
-    checks.PingRoutes,
-    checks.FullSize,
-    PingLoss,
-    checks.RoundTrip,
-    checks.PeerNames,
+    checks.PING_ANSWERS,
+    checks.PING_ROUTES,
+    checks.FULL_SIZE,
+    PING_LOSS,
+    checks.ROUND_TRIP,
+    checks.PEER_NAMES,
 )
 FINE = ("", 200, 0, "", 3, 3)
 LOST = ("no answer", None, 0, "", 12, 0)
@@ -84,7 +84,7 @@ def detections(hosts: Iterable[Host], **known: Any) -> list[tuple[str, str, str,
     return found
 
 
-def named(check: type[Check], hosts: Iterable[Host]) -> list[tuple[str, str, Outcome]]:
+def named(check: Check, hosts: Iterable[Host]) -> list[tuple[str, str, Outcome]]:
     return [(name, target, outcome) for name, target, outcome, _ in wrong(of(check, *hosts))]
 
 

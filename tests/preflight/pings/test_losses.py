@@ -10,15 +10,15 @@ from simulated_pings import Burst, at_hosts, simulated_hosts
 
 from fablint.model.preflight_results import Outcome
 from fablint.preflight import FIRST, SECOND, Fleet, judge, offsets, repeats
-from fablint.preflight.checks.network.loss import PingLoss
-from fablint.preflight.checks.network.reachability import FullSize, PingAnswers, PingRoutes
+from fablint.preflight.checks.network.loss import PING_LOSS
+from fablint.preflight.checks.network.reachability import FULL_SIZE, PING_ANSWERS, PING_ROUTES
 from fablint.preflight.host import Host
 from fablint.preflight.pings.losses import losses
 from fablint.preflight.pings.mesh import End, reach_of
 from fablint.snapshot.agent.pinger import GAP_S, SLACK_S
 from fablint.snapshot.pinging import LIMITS_S
 
-FAMILY = (PingAnswers, PingRoutes, FullSize, PingLoss)
+FAMILY = (PING_ANSWERS, PING_ROUTES, FULL_SIZE, PING_LOSS)
 
 
 def detections(hosts: list[Host]) -> list[tuple[str, str, Outcome]]:
@@ -89,7 +89,7 @@ def test_losses_without_a_second_pass_are_not_judged():
     hosts = simulated_hosts(8, "quick", at_hosts(2, 30))
     for one in hosts:
         one.snapshot.reach.pop("second", None)
-    results = of(PingLoss, *hosts)
+    results = of(PING_LOSS, *hosts)
     assert ("n2", Outcome.SKIP) in {(one.host, one.outcome) for one in results}
     assert detections(hosts) == []
 
@@ -133,14 +133,14 @@ def test_replies_that_were_not_sent_do_not_hide_a_cable_that_loses_more():
 def test_a_lossy_cable_between_switches_names_no_single_host(seed):
     hosts = simulated_hosts(16, "full", lambda one, other: 0.9 if (one < 8) != (other < 8) else 1.0, seed)
     assert not judge(Fleet(hosts), FAMILY).unfit
-    messages = {message for *_, message in wrong(of(PingLoss, *hosts))}
+    messages = {message for *_, message in wrong(of(PING_LOSS, *hosts))}
     assert len(messages) == 1
     assert "no NIC loses clearly more than the others" in messages.pop()
 
 
 def test_a_single_lossy_pair_is_a_route():
     hosts = simulated_hosts(8, "full", lambda one, other: 0.8 if {one, other} == {3, 6} else 1.0)
-    ((name, target, outcome, message),) = wrong(of(PingRoutes, *hosts))
+    ((name, target, outcome, message),) = wrong(of(PING_ROUTES, *hosts))
     assert (name, target, outcome) == ("n3", "hsn0=n6/hsn0", Outcome.WARN)
     assert message.endswith("pings lost, although neither loses pings with others")
     assert detections(hosts) == [("net.ping.route", "n3", Outcome.WARN)]

@@ -47,7 +47,7 @@ def test_a_name_of_another_host():
 def test_a_fabric_without_names_has_no_finding():
     hosts = pinged(8, say=found_by(lambda one, other: ("", [])))
     assert detections(hosts) == []
-    assert outcomes(of(checks.PeerNames, *hosts)) == [Outcome.SKIP] * 8
+    assert outcomes(of(checks.PEER_NAMES, *hosts)) == [Outcome.SKIP] * 8
 
 
 _JSON = st.recursive(

@@ -75,7 +75,7 @@ def test_single_rails_ping_each_other_whatever_their_names():
 def test_ends_that_cannot_be_pinged_are_skipped_with_the_reason(local, values, why):
     odd = host("n4", nic("hsn0", **values), commands={"ip-addr": json.dumps([entry("hsn0", *local)])})
     assert table([odd]) == []
-    results = of(checks.PingAnswers, *pinged(4), odd)
+    results = of(checks.PING_ANSWERS, *pinged(4), odd)
     assert [(result.outcome, result.message) for result in results if result.host == "n4"] == [(Outcome.SKIP, why)]
     assert not wrong(results)
 
@@ -88,7 +88,7 @@ def test_ends_that_cannot_be_pinged_are_skipped_with_the_reason(local, values, w
 def test_a_clean_cluster_is_silent(count, level):
     hosts = pinged(count, rails=2, level=level)
     assert detections(hosts) == []
-    assert outcomes(of(checks.PingAnswers, *hosts)) == [Outcome.PASS] * 2 * count
+    assert outcomes(of(checks.PING_ANSWERS, *hosts)) == [Outcome.PASS] * 2 * count
 
 
 def test_without_pings_everything_is_skipped():
@@ -108,7 +108,7 @@ def test_a_dead_host_is_named_and_not_its_victims(count, level):
 
 
 def test_two_dead_hosts_of_four():
-    assert named(checks.PingAnswers, pinged(4, without(0, 3))) == [
+    assert named(checks.PING_ANSWERS, pinged(4, without(0, 3))) == [
         ("n0", "hsn0", Outcome.FAIL),
         ("n3", "hsn0", Outcome.FAIL),
     ]
@@ -190,14 +190,14 @@ def test_of_two_halves_neither_is_unfit():
 
 def test_a_host_that_reaches_hardly_anybody_is_named():
     hosts = pinged(16, lambda one, other: LOST if 5 in (one, other) and 6 not in (one, other) else FINE, level="full")
-    assert named(checks.PingAnswers, hosts) == [("n5", "hsn0", Outcome.FAIL)]
-    assert "14 of 15 others, most of which" in of(checks.PingAnswers, *hosts)[0].message
-    assert named(checks.PingRoutes, hosts) == []
+    assert named(checks.PING_ANSWERS, hosts) == [("n5", "hsn0", Outcome.FAIL)]
+    assert "14 of 15 others, most of which" in of(checks.PING_ANSWERS, *hosts)[0].message
+    assert named(checks.PING_ROUTES, hosts) == []
 
 
 def test_a_pinger_that_gave_nothing_is_never_a_pass():
     silent = bare(9, reach={"error": "no end after 23 s"})
-    results = of(checks.PingAnswers, *pinged(4), silent)
+    results = of(checks.PING_ANSWERS, *pinged(4), silent)
     assert ("n9", "", Outcome.ERROR, "pinger: no end after 23 s") in wrong(results)
     assert Outcome.PASS not in [result.outcome for result in results if result.host == "n9"]
 
@@ -208,7 +208,7 @@ def test_a_pinger_that_gave_nothing_is_never_a_pass():
 )
 def test_a_host_that_cannot_ping(text, outcome):
     hosts = pinged(2, lambda one, other: ("not run", None, 0, text, 0, 0))
-    assert outcomes(of(checks.PingAnswers, *hosts)) == [outcome] * 2
+    assert outcomes(of(checks.PING_ANSWERS, *hosts)) == [outcome] * 2
 
 
 # ------------------------------------------------------------------------------------------------ frames
@@ -294,7 +294,7 @@ def test_a_host_with_a_shared_address_is_not_reported_as_dead():
     hosts = pinged(4, lambda one, other: LOST if one == 3 else FINE)
     hosts[2].snapshot.commands["ip-neigh"] = Output(json.dumps(taken), status=0)
     assert detections(hosts) == []
-    assert [(one.host, one.outcome) for one in of(checks.PingAnswers, *hosts) if one.outcome is not Outcome.PASS] == [
+    assert [(one.host, one.outcome) for one in of(checks.PING_ANSWERS, *hosts) if one.outcome is not Outcome.PASS] == [
         ("n1", Outcome.SKIP),
         ("n3", Outcome.SKIP),
     ]

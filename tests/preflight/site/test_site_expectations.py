@@ -98,7 +98,7 @@ def test_a_fleet_is_quiet_beside_its_own_file(name: str) -> None:
     hosts = RICH[name]()
     before = bad(judge(Fleet(hosts)))
     after = bad(against(RICH[name](), site_of(hosts)))
-    compared = {check.id for check in CHECKS if check.expects or check.id == "host.class"}
+    compared = {check.id for check in CHECKS if check.judge.site is not None or check.id == "host.class"}
     assert {key for key in after if key[0] in compared} == set()
     assert {key for key in before if key[0] not in compared} == set(after)
 
@@ -175,7 +175,10 @@ def test_every_value_of_a_file_is_compared_with() -> None:
             found = [one for one in fitness.results if "in site.toml" in one.message]
             assert found and all(one.outcome in WRONG for one in found), (name, check, key)
             met.add(check)
-    assert met >= {check.id for check in CHECKS if check.expects} - UNSEEN - {"host.cstates", "host.governor"}
+    assert met >= {check.id for check in CHECKS if check.judge.site is not None} - UNSEEN - {
+        "host.cstates",
+        "host.governor",
+    }
 
 
 SETTINGS: Mapping[str, tuple[Change, str]] = {

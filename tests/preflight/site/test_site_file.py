@@ -165,7 +165,9 @@ def test_a_warning_can_be_made_a_failure() -> None:
 def test_the_examples_of_the_reference_are_one_file() -> None:
     page = (Path(__file__).parents[3] / "docs/reference/site-file.md").read_text()
     blocks = [block.partition("```")[0] for block in page.split("```toml")[1:]]
-    site = parse_site("".join([blocks[0], *(block.replace(HEAD, "") for block in blocks[1:])]), "site.toml", TODAY)
+    site = parse_site(
+        "".join([blocks[0], *(block.replace(HEAD, "") for block in blocks[1:])]), "site.toml", TODAY, CHECKS
+    )
     (one,) = site.classes
     assert one.expect["pcie.numa"].targets == {"mlx5_0": 0, "mlx5_1": 0, "mlx5_2": 1, "mlx5_3": 1}
     assert set(site.severities) == {"host.cstates", "net.link.mtu", "host.kernel"}

@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from fablint.preflight.fleet import Fleet
 from fablint.preflight.pings.losses import Losses, losses
-from fablint.preflight.pings.mesh import LOST, MTU, TOO_LONG, End, Ping, Reach, reach_of
+from fablint.preflight.pings.mesh import LOST, MTU, TOO_LONG, End, Ping, Reach
 from fablint.preflight.pings.reach_faults import Attempt, ReachFaults, localise_failures
 
 
@@ -33,12 +32,6 @@ class Rail:
     def sized(self) -> set[End]:
         """Ends of pairs with at least one answer."""
         return {end for one in self.pings if is_answered(one) for end in (one.source, one.target)}
-
-
-@lru_cache(maxsize=1)  # for several checks
-def reach_in(fleet: Fleet) -> Reach | None:
-    """Return the results of the pings between the hosts of a fleet; None if there were none."""
-    return reach_of(fleet.hosts)
 
 
 @lru_cache(maxsize=1)  # for several checks

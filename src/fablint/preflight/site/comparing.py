@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from fablint.model.preflight_results import Outcome, Result, Severity, Suppressed
-from fablint.preflight.base import Check
-from fablint.preflight.checks.host.class_members import HostClasses
+from fablint.preflight.check import ABSENT, Check, SiteValues, Value
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
-from fablint.preflight.site.expectations import Site, SiteClass, Suppression, cards_of, difference, has_part
+from fablint.preflight.host_classes import CLASS
+from fablint.preflight.site.expectations import (
+    ANY_GROUP,
+    Expected,
+    Site,
+    SiteClass,
+    Suppression,
+    alias_of,
+    cards_of,
+    difference,
+    has_part,
+)
 from fablint.text.sanitise import shortened
 
 _WRONG = (Outcome.FAIL, Outcome.WARN)
@@ -22,18 +34,18 @@ def membership(fleet: Fleet, site: Site) -> Membership:
     return {host.name: site.class_of(host) for host in fleet.hosts}
 
 
-def with_severity(check: type[Check], site: Site) -> type[Check]:
+def with_severity(check: Check, site: Site) -> Check:
     """Return the check with the severity of the site file, if there is one."""
     severity = site.severities.get(check.id)
-    return check if severity is None else type(check.__name__, (check,), {"severity": severity})
+    return check if severity is None else replace(check, severity=severity)
 
 
 def compared(check: Check, fleet: Fleet, results: list[Result], site: Site, of: Membership) -> list[Result]:
     """Return the results of a check of `fleet`; values in the site file replace the comparison with other hosts."""
-    if isinstance(check, HostClasses):
+    if check.id == CLASS:
         found = list(_of_classes(check, fleet, results, site, of))
-    elif check.expects:
-        found = _of_values(check, fleet, results, site, of)
+    elif check.judge.site is not None:
+        found = _of_values(check, check.judge.site, fleet, results, site, of)
     else:
         found = results
     severity = site.severities.get(check.id)
@@ -49,38 +61,71 @@ def _at_most(one: Result, severity: Severity) -> Result:
     return one
 
 
-def _of_values(check: Check, fleet: Fleet, results: list[Result], site: Site, of: Membership) -> list[Result]:
+def _of_values(
+    check: Check, values: SiteValues, fleet: Fleet, results: list[Result], site: Site, of: Membership
+) -> list[Result]:
     judged: dict[tuple[str, str], Result] = {}
     for host in fleet.hosts if site.classes else ():
         known = of.get(host.name)
         if known is not None and check.id in known.expect:
-            judged |= {(host.name, one.target): one for one in _of_host(check, host, known, site.label)}
+            found = values.values(fleet, host)
+            judged |= {(host.name, one.target): one for one in _of_host(check, values, host, found, known, site.label)}
     if not judged:
         return results
-    found = []
-    for result in results:
-        instead = judged.pop((result.host, result.target), None)
-        found.append(result if instead is None else instead)
-    return [*found, *(one for one in judged.values() if one.outcome is not Outcome.PASS)]
+    replaced = [judged.pop((result.host, result.target), result) for result in results]
+    return [*replaced, *(one for one in judged.values() if one.outcome is not Outcome.PASS)]
 
 
-def _of_host(check: Check, host: Host, known: SiteClass, label: str) -> Iterator[Result]:
+def _of_host(
+    check: Check, values: SiteValues, host: Host, found: Mapping[str, Value], known: SiteClass, label: str
+) -> Iterator[Result]:
+    """Yield a result for each value of a host that its class of the site file expects."""
     expected, met = known.expect[check.id], set()
-    for target, value in check.site_values(host).items():
-        alias = check.alias(target)
+    groups = values.groups(host) if values.groups is not None else ()
+    for target, value in found.items():
+        alias = alias_of(target, groups)
         met |= {target, alias}
         wanted = expected.of(target, alias)
         if value is not None and wanted is not None and has_part(host, target, known.cards):
-            yield check.against(host.name, target, value, wanted, label)
-    for target, value in check.lacking(host, expected.targets.keys()).items():
-        wanted = expected.of(target, check.alias(target))
+            yield _against(check, values, _Place(host, target, groups), value, wanted, label)
+    missing = values.missing(host)
+    lacking = (expected.targets if values.groups is None else _lacking(found, groups, expected)) if missing else ()
+    for target in lacking:
+        wanted = expected.of(target, alias_of(target, groups))
         if target not in met and wanted is not None:
-            yield check.against(host.name, target, value, wanted, label)
+            yield _against(check, values, _Place(host, target, groups), missing, wanted, label)
 
 
-def _of_classes(
-    check: HostClasses, fleet: Fleet, results: Sequence[Result], site: Site, of: Membership
-) -> Iterator[Result]:
+def _lacking(found: Collection[str], groups: Collection[str], expected: Expected) -> Iterator[str]:
+    """Yield the settings of each group that are expected, of the group or of any group, and not found."""
+    for group in groups:
+        heads = (f"{group} ", ANY_GROUP)
+        names = {key.removeprefix(head) for key in expected.targets for head in heads if key.startswith(head)}
+        yield from (target for name in sorted(names) if (target := f"{group} {name}") not in found)
+
+
+class _Place(NamedTuple):
+    """Host, target, and the groups of the host's settings."""
+
+    host: Host
+    target: str
+    groups: Collection[str]
+
+
+def _against(check: Check, values: SiteValues, at: _Place, value: Value, expected: Value, site: str) -> Result:
+    """Return the result of comparing a value with the site file instead of with other hosts."""
+    if values.is_met(value, expected):
+        return check.ok(at.host.name, at.target, value=value)
+    if values.groups is None:
+        own, text = values.worded(at.target, value), f"{expected:g}" if isinstance(expected, float) else expected
+    else:
+        name = alias_of(at.target, at.groups).removeprefix(ANY_GROUP)
+        own, text = values.worded(name, None if value == ABSENT else value), values.worded(name, str(expected))
+    say = check.failure if values.is_severe(at.host, value, expected) else check.warning
+    return say(at.host.name, at.target, f"{own}, {text} in {site}", value, expected)
+
+
+def _of_classes(check: Check, fleet: Fleet, results: Sequence[Result], site: Site, of: Membership) -> Iterator[Result]:
     """Yield whether each host has the build of its class."""
     hosts = {host.name: host for host in fleet.hosts}
     for result in results:
@@ -96,7 +141,7 @@ def _of_classes(
             yield _of_class(check, host, known, site.label)
 
 
-def _of_class(check: HostClasses, host: Host, known: SiteClass, label: str) -> Result:
+def _of_class(check: Check, host: Host, known: SiteClass, label: str) -> Result:
     differences = [
         f"{shortened(own, _LETTERS) or 'unknown'} instead of {wanted}"
         for own, wanted in zip(host.built.build, (known.machine, known.cpu), strict=True)

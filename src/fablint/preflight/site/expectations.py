@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from typing import NamedTuple
 
 from fablint.model.preflight_results import Severity
-from fablint.preflight.base import Value
+from fablint.preflight.check import Value
 from fablint.preflight.host import Host
 from fablint.snapshot.cards import Built, Card, completed
 
 ALL = "*"  # all hosts
+ANY_GROUP = "* "  # head of a setting that each group has: `* rx-checksumming`
 Cards = Counter[str]  # `NIC 15b3:1021 MT_0000000838` -> how many
 
 
@@ -115,6 +116,12 @@ def has_part(host: Host, target: str, cards: Cards) -> bool:
     """Tell whether a component is one of these cards, or no card. A card of another model has other values."""
     number = host.like(target)[1]
     return not number or not cards or any(name.partition(" ")[2] == number for name in cards)
+
+
+def alias_of(target: str, groups: Collection[str]) -> str:
+    """Return the name of a setting in any group, `* rx-checksumming` for `hsn0 rx-checksumming`, else the target."""
+    heads = (f"{group} " for group in groups)
+    return next((ANY_GROUP + target.removeprefix(head) for head in heads if target.startswith(head)), target)
 
 
 def is_near(own: Cards, usual: Cards) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,17 +12,16 @@ from tomlkit.items import Table
 
 from fablint.model.names import fold
 from fablint.model.preflight_results import Outcome, Result
-from fablint.preflight.base import Check, Value
+from fablint.preflight.check import Check, SiteValues, Value
 from fablint.preflight.class_values import is_clear
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.preflight.host_classes import HostClass
-from fablint.preflight.site.expectations import built_of, counted, has_part
-from fablint.preflight.site.site_file import FOLDED
+from fablint.preflight.site.expectations import alias_of, built_of, counted, has_part
+from fablint.preflight.site.site_file import is_folded
 from fablint.text.sanitise import shortened
 from fablint.text.site_tables import FORMAT
 
-_PLAIN = re.compile(r"[A-Za-z0-9._:/-]+")  # stands for itself in a folded list
 _MOST_TEXT = 100  # letters of a remark
 _WRONG = (Outcome.FAIL, Outcome.WARN)
 _HEAD = """Classes of hosts and what they have, for fablint preflight --site and fablint check --site.
@@ -53,7 +51,7 @@ class _ClassValues:
     divided: str = ""  # targets without an agreement
 
 
-def learn(fleet: Fleet, remark: str, checks: Sequence[type[Check]]) -> Learned:
+def learn(fleet: Fleet, remark: str, checks: Sequence[Check]) -> Learned:
     """Write the values of the classes of a fleet as a site file. `remark` is its first line.
 
     A value is learned if all hosts of the class have it, or a clear majority (`Agreement.is_clear`).
@@ -62,51 +60,65 @@ def learn(fleet: Fleet, remark: str, checks: Sequence[type[Check]]) -> Learned:
     classes = [one for one in fleet.classes if one.hosts]
     rows: dict[str, list[_ClassValues]] = {one.key: [] for one in classes}
     whole = Fleet(list(hosts.values()), fleet.silent, fleet.topology, fleet.fabric)
-    for kind in checks:
-        if kind.expects:
-            check = kind()
-            results = list(check.judge(whole))
+    for check in checks:
+        if check.judge.site is not None:
+            results = list(check.results(whole))
             for one in classes:
-                rows[one.key] += filter(None, [_row(check, one, [hosts[name] for name in one.hosts], results)])
+                values = _values_of(check.judge.site, whole, one, [hosts[name] for name in one.hosts])
+                rows[one.key] += filter(None, [_row(check.id, check.judge.site, values, len(one.hosts), results)])
     text = _text(classes, rows, remark)
     every = [row for found in rows.values() for row in found]
     counts = sum(len(row.values) for row in every), sum(bool(row.remark) for row in every)
     return Learned(text, len(classes), *counts, sum(bool(row.divided) for row in every))
 
 
-def _row(check: Check, of: HostClass, hosts: Sequence[Host], results: Sequence[Result]) -> _ClassValues | None:
-    """Return the values of a check on the hosts of a class; None if there are none."""
+class _Found(NamedTuple):
+    """Values of a check on the hosts of a class."""
+
+    of_targets: Mapping[str, Mapping[str, Value]]  # by target and host
+    aliases: Mapping[str, str]  # by target
+
+
+def _values_of(site: SiteValues, fleet: Fleet, of: HostClass, hosts: Iterable[Host]) -> _Found:
     found: dict[str, dict[str, Value]] = defaultdict(dict)
+    aliases: dict[str, str] = {}
     cards = counted(of.built.cards)
     for host in hosts:
-        for target, value in check.site_values(host).items():
-            is_of_check = value is not None and isinstance(value, int | float if check.numeric else str)
+        groups = site.groups(host) if site.groups is not None else ()
+        for target, value in site.values(fleet, host).items():
+            is_of_check = value is not None and isinstance(value, int | float if site.numeric else str)
             if is_of_check and has_part(host, target, cards):
                 found[target][host.name] = value
+                aliases[target] = alias_of(target, groups)
+    return _Found(found, aliases)
+
+
+def _row(check: str, site: SiteValues, found: _Found, hosts: int, results: Sequence[Result]) -> _ClassValues | None:
+    """Return the values of a check on the hosts of a class; None if there are none."""
     learned: dict[str, Value] = {}
     divided = []
-    for target, own in found.items():
-        if FOLDED.search(target.partition(" ")[0]):
+    for target, own in found.of_targets.items():
+        if is_folded(target.partition(" ")[0]):
             continue  # a site file cannot name it
-        value = check.typical(list(own.values())) if _is_usual(len(own), len(hosts)) else None
+        value = site.typical(list(own.values())) if _is_usual(len(own), hosts) else None
         if value is not None:
             learned[target] = value
         elif len(set(own.values())) > 1:
             divided.append(target)
     if not learned and not divided:
         return None
-    doubts = _doubts(check, learned, found, results)
-    is_same = len(learned) == len(found) and len(set(learned.values())) == 1 and not check.named
-    return _ClassValues(check.id, _shortest(check, learned, found), is_same, doubts, fold(divided) if divided else "")
+    doubts = _doubts(site, learned, found.of_targets, results)
+    is_same = len(learned) == len(found.of_targets) and len(set(learned.values())) == 1 and not site.named
+    return _ClassValues(check, _shortest(learned, found), is_same, doubts, fold(divided) if divided else "")
 
 
-def _shortest(check: Check, learned: Mapping[str, Value], found: Collection[str]) -> Mapping[str, Value]:
+def _shortest(learned: Mapping[str, Value], found: _Found) -> Mapping[str, Value]:
     """Return the values; a setting with one value in all groups appears once."""
     kinds: dict[str, set[Value]] = defaultdict(set)
-    for target in found:
-        kinds[check.alias(target)].add(learned.get(target))
+    for target, alias in found.aliases.items():
+        kinds[alias].add(learned.get(target))
     return {
-        alias if len(kinds[alias := check.alias(target)]) == 1 else target: value for target, value in learned.items()
+        alias if len(kinds[alias := found.aliases[target]]) == 1 else target: value for target, value in learned.items()
     }
 
 
@@ -115,7 +127,7 @@ def _is_usual(count: int, of: int) -> bool:
 
 
 def _doubts(
-    check: Check, learned: Mapping[str, Value], found: Mapping[str, Mapping[str, Value]], results: Sequence[Result]
+    site: SiteValues, learned: Mapping[str, Value], found: Mapping[str, Mapping[str, Value]], results: Sequence[Result]
 ) -> str:
     """Return the first warning of the check about a learned value."""
     said = [
@@ -124,9 +136,14 @@ def _doubts(
         if result.outcome in _WRONG
         and result.target in learned
         and result.host in found[result.target]
-        and check.is_met(found[result.target][result.host], learned[result.target])
+        and site.is_met(found[result.target][result.host], learned[result.target])
     ]
     return shortened(said[0], _MOST_TEXT) if said else ""
+
+
+def _is_plain(name: str) -> bool:
+    """Tell whether a name stands for itself in a folded list."""
+    return name.isascii() and all(letter.isalnum() or letter in "._:/-" for letter in name)
 
 
 def _plain(value: Value) -> Value:
@@ -183,7 +200,7 @@ def _targets_table(row: _ClassValues) -> Table:
         by_value[blank + setting, value].append(name)
     for (setting, value), names in by_value.items():
         folded = fold(names)
-        keys = [folded] if len(names) == 1 or FOLDED.search(folded) else names
-        for key in keys if all(map(_PLAIN.fullmatch, names)) else names:
+        keys = [folded] if len(names) == 1 or is_folded(folded) else names
+        for key in keys if all(map(_is_plain, names)) else names:
             table.add(f"{key}{setting}", tomlkit.item(_plain(value)))
     return table

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date
@@ -12,7 +11,7 @@ from typing import Any
 from fablint.errors import UsageError
 from fablint.model.names import expanded
 from fablint.model.preflight_results import NETWORK, Severity
-from fablint.preflight.base import Check, Value
+from fablint.preflight.check import Check, SiteValues, Value
 from fablint.preflight.site.expectations import ALL, Cards, Expected, Site, SiteClass, Suppression
 from fablint.text.site_suppressions import COMPONENT, last_day, reason_of
 from fablint.text.site_tables import (
@@ -31,13 +30,17 @@ CLASS_KEYS = ("name", "machine", "cpu", "hosts", "cards", "expect")
 SUPPRESS_KEYS = ("check", "hosts", "target", "until", "reason")
 SUPPRESS_NEEDED = ("check", "hosts", "until", "reason")
 NEVER = (NETWORK, "host.snapshot")  # they say what was not looked at, which no file can make good
-FOLDED = re.compile(r"[\[,]")  # in the first word of a target: it stands for several names
 _PAGE = "see docs/reference/preflight-checks.md"
 
-_ById = Mapping[str, type[Check]]
+_ById = Mapping[str, Check]
 
 
-def parse_site(text: str, source: str, today: date, checks: Iterable[type[Check]]) -> Site:
+def is_folded(word: str) -> bool:
+    """Tell whether the first word of a target stands for several names."""
+    return "[" in word or "," in word
+
+
+def parse_site(text: str, source: str, today: date, checks: Iterable[Check]) -> Site:
     """What a site file says about hosts.
 
     Parameters
@@ -134,36 +137,37 @@ def _expect(entry: Mapping[str, Any], where: str, by_id: _ById) -> Mapping[str, 
     }
 
 
-def _expected(check: type[Check], value: Any, where: str) -> Expected:
-    if not check.expects:
+def _expected(check: Check, value: Any, where: str) -> Expected:
+    site = check.judge.site
+    if site is None:
         raise UsageError(f"{where}: this check has no value to expect", "see [severity] and [[suppress]]")
     if not isinstance(value, dict):
-        if check.named:
+        if site.named:
             raise UsageError(f"{where}: {shown(value)} is not a table", "give each setting its value")
-        return Expected(_value(check, value, where))
+        return Expected(_value(site, value, where))
     targets: dict[str, Value] = {}
     for key, one in value.items():
         for target in _targets(key, where):
             if target in targets:
                 raise UsageError(f"{where}: {shown(target)} has two values", "leave one of them out")
-            targets[target] = _value(check, one, f"{where}: {short(key)}")
+            targets[target] = _value(site, one, f"{where}: {short(key)}")
     return Expected(targets=targets)
 
 
-def _value(check: type[Check], value: Any, where: str) -> Value:
+def _value(site: SiteValues, value: Any, where: str) -> Value:
     """A figure of a check of figures, else a text."""
-    if check.numeric and type(value) in (int, float) and abs(value) < 1e18:  # not NaN either
+    if site.numeric and type(value) in (int, float) and abs(value) < 1e18:  # not NaN either
         return value  # type: ignore[no-any-return]
-    if not check.numeric and isinstance(value, str):
+    if not site.numeric and isinstance(value, str):
         return value
-    hint = "give a figure without quotes, such as 9000" if check.numeric else 'give a text in quotes, such as "on"'
-    raise UsageError(f"{where}: {shown(value)} is not a {'figure' if check.numeric else 'text'}", hint)
+    hint = "give a figure without quotes, such as 9000" if site.numeric else 'give a text in quotes, such as "on"'
+    raise UsageError(f"{where}: {shown(value)} is not a {'figure' if site.numeric else 'text'}", hint)
 
 
 def _targets(key: str, where: str) -> tuple[str, ...]:
     """`ib[0-1]` as two names, `ib[0-1] rx-checksumming` as two settings; others mean themselves."""
     names, blank, setting = key.partition(" ")
-    if not FOLDED.search(names):
+    if not is_folded(names):
         return (key,)
     return tuple(f"{name}{blank}{setting}" for name in _names(names, where))
 

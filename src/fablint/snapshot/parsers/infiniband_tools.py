@@ -26,6 +26,7 @@ _SIGNALLED = {2.5: "SDR", 5.0: "DDR", 10.0: "QDR", 10.3125: "FDR10", 14.0625: "F
 _SIGNALLED |= {106.25: "NDR", 212.5: "XDR"}  # of a lane, in the output of iblinkinfo
 _RATE = re.compile(r"(\d{1,2})x([A-Z]{2,3}(?:10)?)")
 _DEVICE = re.compile(r"(.*\S)\s+((?:mlx|hfi|qib|ib|irdma|bnxt|rxe|mthca|cxi|HCA|roce)[\w.-]*)", re.IGNORECASE)
+_FAILED = re.compile(r"\s*\S+: iberror: failed: (.*)")  # infiniband-diags say so on stdout
 _AGGREGATION_NODES = ("aggregation node",)  # the aggregation node (SHARP) of a switch is listed as a channel adapter
 
 
@@ -147,3 +148,9 @@ def _switch_names(cables: Iterable[PortPair]) -> Mapping[str, str]:
 
 def _is_aggregation_node(port: Port) -> bool:
     return not port.switch and any(words in port.description.lower() for words in _AGGREGATION_NODES)
+
+
+def tool_failure(text: str) -> str | None:
+    """Return why a tool of infiniband-diags failed, which it prints on stdout; None for other texts."""
+    found = _FAILED.match(text)
+    return found[1] if found else None

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from fablint.text.word_search import WordSearch
@@ -22,6 +22,7 @@ DAY_S = 86400.0
 WEEK_S = 7 * DAY_S  # older events are ignored
 NOW = 1 << 62  # position after all lines of the log
 
+BDF = r"(?P<device>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"  # address of a PCI device
 ERROR = "rror"  # in all lines with `Error` or `error`
 
 _HEAD = re.compile(
@@ -40,12 +41,12 @@ _EARLIER = re.compile(r"(?:BERT: )?\[Hardware Error\]: (.*)")
 _FIELD = re.compile(r"\s*(event severity|section_type|device_id): (.*)")
 
 
-_watched: dict[str, None] = {}  # every log is searched for all of these words at once
+WATCHED: dict[str, None] = {}  # every log is searched for all of these words at once
 
 
 def watch(words: Iterable[str]) -> None:
     """Register words for the common search of every kernel log."""
-    _watched.update(dict.fromkeys(words))
+    WATCHED.update(dict.fromkeys(words))
 
 
 class Line(NamedTuple):
@@ -101,18 +102,23 @@ class Recovery(NamedTuple):
         return same and event.line.place < self.place and event.what.startswith(self.whats)
 
 
+@cache
+def _compiled(regex: str) -> re.Pattern[str]:
+    return re.compile(regex)
+
+
 class Pattern(NamedTuple):
     """Pattern of lines that report one kind of event; the group `device` is the device."""
 
     word: str
-    regex: re.Pattern[str]
+    regex: str
     grade: Grade
     what: str
     many: int = 0
 
     def events(self, line: Line) -> Iterator[Event]:
         """Yield the event of a line, if it matches."""
-        found = self.regex.search(line.text) if self.word in line.text else None
+        found = _compiled(self.regex).search(line.text) if self.word in line.text else None
         if found is not None:
             device = found.groupdict().get("device") or ""
             yield Event(self.grade, self.what, device, line, many=self.many)
@@ -122,12 +128,12 @@ class RecoveryPattern(NamedTuple):
     """Pattern of lines that report a recovery; the group `device` is the device."""
 
     word: str
-    regex: re.Pattern[str]
+    regex: str
     whats: tuple[str, ...] = ("",)
 
     def recoveries(self, line: Line) -> Iterator[Recovery]:
         """Yield the recovery of a line, if it matches."""
-        found = self.regex.search(line.text) if self.word in line.text else None
+        found = _compiled(self.regex).search(line.text) if self.word in line.text else None
         if found is not None:
             yield Recovery(found.groupdict().get("device") or "", line.place, self.whats)
 
@@ -156,7 +162,7 @@ class KernelLog:
         places: dict[int, int] = {}
         for word in words:
             if word not in self._found:
-                searched = _watched if word in _watched else (word,)
+                searched = WATCHED if word in WATCHED else (word,)
                 found = _search(tuple(searched)).places(self.text)
                 self._found.update((one, dict(map(self._line_at, at))) for one, at in found.items())
             places |= self._found[word]

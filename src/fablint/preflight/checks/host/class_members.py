@@ -6,42 +6,44 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fablint.model.names import plural
-from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.base import Check
+from fablint.model.preflight_results import Result
+from fablint.preflight.check import Check, Judge
 from fablint.preflight.class_values import is_clear
 from fablint.preflight.fleet import Fleet
-from fablint.preflight.host_classes import HostClass, coarse_counts
+from fablint.preflight.host_classes import CLASS, HostClass, coarse_counts
 from fablint.snapshot.cards import Card
 from fablint.text.sanitise import shortened
 
 _MAX_LABEL = 160  # characters of the description of a class
 
 
-class HostClasses(Check):
-    id = "host.class"
-    what = "the class of every host, which are the hosts it is compared with"
-    source = "DMI vendor and product, CPU model, PCI ids and board ids of NICs and GPUs"
-    rule = "other hosts have the same build; no group of hosts has fewer cards than a much larger group of its machine"
-    severity = Severity.WARN
-    component = "host"
-    remedy = "check whether cards failed on all of these hosts; a host without a class is not compared"
+def _host_classes(check: Check, fleet: Fleet) -> Iterator[Result]:
+    short = {one.less.key: one for one in lacking(fleet.classes)}
+    for one in fleet.classes:
+        label = shortened(one.label, _MAX_LABEL)
+        for host in one.hosts:
+            if not label:
+                yield check.skip(host, "", "machine, CPU and cards are unknown")
+            elif one.key in short:
+                lack = short[one.key]
+                few, many = plural(len(one.hosts), "host"), len(lack.than.hosts)
+                message = f"{lack.words} on {few}, {many} others have all of them"
+                yield check.failure(host, "", message, label, shortened(lack.than.label, _MAX_LABEL))
+            elif len(one.hosts) > 1:
+                yield check.ok(host, value=label)
+            else:
+                yield check.skip(host, "", "no other host has the same build: not compared")
 
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        short = {one.less.key: one for one in lacking(fleet.classes)}
-        for one in fleet.classes:
-            label = shortened(one.label, _MAX_LABEL)
-            for host in one.hosts:
-                if not label:
-                    yield self.skip(host, "", "machine, CPU and cards are unknown")
-                elif one.key in short:
-                    lack = short[one.key]
-                    few, many = plural(len(one.hosts), "host"), len(lack.than.hosts)
-                    message = f"{lack.words} on {few}, {many} others have all of them"
-                    yield self.failure(host, "", message, label, shortened(lack.than.label, _MAX_LABEL))
-                elif len(one.hosts) > 1:
-                    yield self.ok(host, value=label)
-                else:
-                    yield self.skip(host, "", "no other host has the same build: not compared")
+
+HOST_CLASSES = Check(
+    id=CLASS,
+    what="the class of every host, which are the hosts it is compared with",
+    source="DMI vendor and product, CPU model, PCI ids and board ids of NICs and GPUs",
+    rule="other hosts have the same build; no group of hosts has fewer cards than a much larger group of its machine",
+    component="host",
+    remedy="check whether cards failed on all of these hosts; a host without a class is not compared",
+    judge=Judge(_host_classes),
+)
 
 
 class Lack(NamedTuple):

@@ -2,71 +2,70 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from statistics import median
 from typing import Any, NamedTuple
 
-from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.base import Check, UniformCheck
-from fablint.preflight.checks.host.settings import CPUS
-from fablint.preflight.checks.log_checks import PatternCheck
-from fablint.preflight.checks.tallies import numbers
+from fablint.model.preflight_results import Result
+from fablint.preflight.check import Check, Judge
 from fablint.preflight.fleet import Fleet
-from fablint.preflight.host import Host
+from fablint.preflight.host import CPUS, Host
+from fablint.preflight.judges import log_patterns, uniform
+from fablint.preflight.judges.log_patterns import KERNEL_LOG
+from fablint.preflight.judges.outputs import LEAST_SIMILAR
 from fablint.snapshot.parsers.kernel_log import DAY_S, Grade, Pattern
-
-LEAST_LIKE = 3  # hosts, for a comparison
-
-
-class Turbo(UniformCheck):
-    id = "host.turbo"
-    what = "whether CPUs may run above their nominal frequency"
-    source = f"{CPUS}/intel_pstate/no_turbo, {CPUS}/cpufreq/boost"
-    rule = "on; if it is off on most similar hosts, one warning for all of them"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "set turbo or boost identically in the BIOS and in the boot options"
-    words = "turbo {}"
-    absent = "the frequency driver does not report it"
-
-    def values(self, host: Host) -> Mapping[str, Any]:
-        """Return on or off: `no_turbo` is 1 if turbo is off, `boost` is 1 if it is on."""
-        no_turbo, boost = host.number(f"{CPUS}/intel_pstate/no_turbo"), host.number(f"{CPUS}/cpufreq/boost")
-        if no_turbo in (0, 1):
-            return {"": "off" if no_turbo else "on"}
-        return {"": "on" if boost else "off"} if boost in (0, 1) else {}
-
-    def is_poor(self, value: Any) -> bool:
-        return bool(value == "off")
+from fablint.snapshot.parsers.tallies import numbers
 
 
-class FrequencyCap(UniformCheck):
-    id = "host.cpu.cap"
-    what = "the frequency cap of the CPUs, as a share of the highest frequency of the most capped CPU"
-    source = f"{CPUS}/cpu*/cpufreq/scaling_max_freq, cpuinfo_max_freq; {CPUS}/intel_pstate/max_perf_pct"
-    rule = "not lower than on most similar hosts, and at least 95 %"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "cpupower frequency-set -u MAX; check for a power cap of a job or the BMC"
-    words = "CPUs capped at {} % of their highest frequency"
-    numeric = True
-    _LEAST = 95  # percent, even if all hosts are equal
-    absent = "no frequency scaling (cpufreq)"
-    below = True
+def _turbo(host: Host) -> Mapping[str, Any]:
+    """Return on or off: `no_turbo` is 1 if turbo is off, `boost` is 1 if it is on."""
+    no_turbo, boost = host.number(f"{CPUS}/intel_pstate/no_turbo"), host.number(f"{CPUS}/cpufreq/boost")
+    if no_turbo in (0, 1):
+        return {"": "off" if no_turbo else "on"}
+    return {"": "on" if boost else "off"} if boost in (0, 1) else {}
 
-    def values(self, host: Host) -> Mapping[str, Any]:
-        allowed, possible = (host.read(f"{CPUS}/cpu*/cpufreq/{name}_max_freq") for name in ("scaling", "cpuinfo"))
-        share = _slowest_share(allowed, possible)
-        if share is None:
-            return {}
-        limit = host.number(f"{CPUS}/intel_pstate/max_perf_pct")
-        return {"": min(round(100 * share), 100, limit if limit is not None and limit > 0 else 100)}
 
-    def is_poor(self, value: Any) -> bool:
-        return bool(value < self._LEAST)
+TURBO = Check(
+    id="host.turbo",
+    what="whether CPUs may run above their nominal frequency",
+    source=f"{CPUS}/intel_pstate/no_turbo, {CPUS}/cpufreq/boost",
+    rule="on; if it is off on most similar hosts, one warning for all of them",
+    remedy="set turbo or boost identically in the BIOS and in the boot options",
+    judge=uniform(
+        _turbo, "turbo {}", absent="the frequency driver does not report it", is_poor=lambda value: bool(value == "off")
+    ),
+)
+
+
+_LEAST = 95  # percent, even if all hosts are equal
+
+
+def _frequency_cap(host: Host) -> Mapping[str, Any]:
+    allowed, possible = (host.read(f"{CPUS}/cpu*/cpufreq/{name}_max_freq") for name in ("scaling", "cpuinfo"))
+    share = _slowest_share(allowed, possible)
+    if share is None:
+        return {}
+    limit = host.number(f"{CPUS}/intel_pstate/max_perf_pct")
+    return {"": min(round(100 * share), 100, limit if limit is not None and limit > 0 else 100)}
+
+
+FREQUENCY_CAP = Check(
+    id="host.cpu.cap",
+    what="the frequency cap of the CPUs, as a share of the highest frequency of the most capped CPU",
+    source=f"{CPUS}/cpu*/cpufreq/scaling_max_freq, cpuinfo_max_freq; {CPUS}/intel_pstate/max_perf_pct",
+    rule="not lower than on most similar hosts, and at least 95 %",
+    remedy="cpupower frequency-set -u MAX; check for a power cap of a job or the BMC",
+    judge=uniform(
+        _frequency_cap,
+        "CPUs capped at {} % of their highest frequency",
+        absent="no frequency scaling (cpufreq)",
+        below=True,
+        is_poor=lambda value: bool(value < _LEAST),
+        numeric=True,
+    ),
+)
 
 
 @lru_cache(maxsize=4096)  # equal for similar hosts
@@ -100,51 +99,55 @@ class _Throttled(NamedTuple):
     grown: int  # within the snapshot's window
 
 
-class Throttling(Check):
-    id = "host.throttle"
-    what = "thermal throttling of Intel CPUs"
-    source = f"{CPUS}/cpu*/thermal_throttle/core_throttle_count, package_throttle_count"
-    rule = (
+_THROTTLING_MOST_A_DAY, _THROTTLING_TIMES_OTHERS = 100, 10
+_ALL = 10_000  # per day: one every nine seconds, more than a few hot hours explain
+
+
+def _throttling(check: Check, fleet: Fleet) -> Iterator[Result]:
+    like: dict[str, list[float]] = defaultdict(list)
+    seen = {id(host): list(_throttled(host)) for host in fleet.hosts}
+    for host in fleet.hosts:
+        if seen[id(host)]:
+            like[host.kind].append(_a_day(host, seen[id(host)]))
+    usual = {kind: median(rates) for kind, rates in like.items() if len(rates) >= LEAST_SIMILAR}
+    for host in fleet.hosts:
+        found = seen[id(host)]
+        yield (
+            _judged(check, host, found, usual.get(host.kind))
+            if found
+            else check.skip(host.name, "", "its driver does not count it (no thermal_throttle)")
+        )
+
+
+def _judged(check: Check, host: Host, found: list[_Throttled], usual: float | None) -> Result:
+    now = [one for one in found if one.grown]
+    if now:
+        events = ", ".join(f"{one.kind} throttled {one.grown} times" for one in now)
+        message = f"{events} in {host.snapshot.window_s:.1f} s"
+        return check.failure(host.name, "", message, max(one.grown for one in now), 0)
+    rate = _a_day(host, found)
+    if usual is not None and rate > max(_THROTTLING_MOST_A_DAY, _THROTTLING_TIMES_OTHERS * usual):
+        message = f"throttled {rate:,.0f} times a day since boot, median of similar hosts {usual:,.0f}"
+        return check.failure(host.name, "", message, rate, usual)
+    if rate > _ALL:
+        message = f"throttled more than {_ALL:,} times a day since boot, as similar hosts are"
+        alone = f"throttled {rate:,.0f} times a day since boot"
+        return check.failure(host.name, "", alone if usual is None else message, rate, _ALL)
+    return check.ok(host.name, value=sum(one.total for one in found))
+
+
+THROTTLING = Check(
+    id="host.throttle",
+    what="thermal throttling of Intel CPUs",
+    source=f"{CPUS}/cpu*/thermal_throttle/core_throttle_count, package_throttle_count",
+    rule=(
         "none during the snapshot; since boot fewer than 100 per day or 10 times those of similar hosts; always fewer "
         "than 10,000 per day"
-    )
-    severity = Severity.WARN
-    component = "host"
-    remedy = "check fans, heat sinks, coolant and the power limits of the BIOS; compare with log.throttle"
-
-    _MOST_A_DAY, _TIMES_OTHERS = 100, 10
-    _ALL = 10_000  # per day: one every nine seconds, more than a few hot hours explain
-
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        like: dict[str, list[float]] = defaultdict(list)
-        seen = {id(host): list(_throttled(host)) for host in fleet.hosts}
-        for host in fleet.hosts:
-            if seen[id(host)]:
-                like[host.kind].append(_a_day(host, seen[id(host)]))
-        usual = {kind: median(rates) for kind, rates in like.items() if len(rates) >= LEAST_LIKE}
-        for host in fleet.hosts:
-            found = seen[id(host)]
-            yield (
-                self._judged(host, found, usual.get(host.kind))
-                if found
-                else self.skip(host.name, "", "its driver does not count it (no thermal_throttle)")
-            )
-
-    def _judged(self, host: Host, found: list[_Throttled], usual: float | None) -> Result:
-        now = [one for one in found if one.grown]
-        if now:
-            events = ", ".join(f"{one.kind} throttled {one.grown} times" for one in now)
-            message = f"{events} in {host.snapshot.window_s:.1f} s"
-            return self.failure(host.name, "", message, max(one.grown for one in now), 0)
-        rate = _a_day(host, found)
-        if usual is not None and rate > max(self._MOST_A_DAY, self._TIMES_OTHERS * usual):
-            message = f"throttled {rate:,.0f} times a day since boot, median of similar hosts {usual:,.0f}"
-            return self.failure(host.name, "", message, rate, usual)
-        if rate > self._ALL:
-            message = f"throttled more than {self._ALL:,} times a day since boot, as similar hosts are"
-            alone = f"throttled {rate:,.0f} times a day since boot"
-            return self.failure(host.name, "", alone if usual is None else message, rate, self._ALL)
-        return self.ok(host.name, value=sum(one.total for one in found))
+    ),
+    component="host",
+    remedy="check fans, heat sinks, coolant and the power limits of the BIOS; compare with log.throttle",
+    judge=Judge(_throttling),
+)
 
 
 def _throttled(host: Host) -> Iterator[_Throttled]:
@@ -168,18 +171,21 @@ def _a_day(host: Host, found: list[_Throttled]) -> float:
     return sum(one.total for one in found) * DAY_S / max(host.uptime_s or DAY_S, DAY_S)
 
 
-class LogThrottle(PatternCheck):
-    id = "log.throttle"
-    what = "reports of thermal throttling of CPUs"
-    rule = "none within a day"
-    severity = Severity.WARN
-    component = "host"
-    remedy = "check fans, heat sinks, coolant and the power limits of the BIOS"
-    patterns = (
-        Pattern(
-            "temperature above threshold",
-            re.compile("(?:Core|Package) temperature above threshold, cpu clock(?: is)? throttled"),
-            Grade.WARN,
-            "CPU throttled",
-        ),
-    )
+_THROTTLE_PATTERNS = (
+    Pattern(
+        "temperature above threshold",
+        "(?:Core|Package) temperature above threshold, cpu clock(?: is)? throttled",
+        Grade.WARN,
+        "CPU throttled",
+    ),
+)
+
+LOG_THROTTLE = Check(
+    id="log.throttle",
+    what="reports of thermal throttling of CPUs",
+    source=KERNEL_LOG,
+    rule="none within a day",
+    component="host",
+    remedy="check fans, heat sinks, coolant and the power limits of the BIOS",
+    judge=log_patterns(_THROTTLE_PATTERNS),
+)

@@ -11,8 +11,7 @@ from fablint.model.host_name import HostName, unified
 from fablint.model.names import fold
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.address_owners import comparable
-from fablint.preflight.base import Check
-from fablint.preflight.checks.network.lldp import switch_ports
+from fablint.preflight.check import Check, Judge
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import BOOT
@@ -26,28 +25,30 @@ _PLANE, _CLEAR = 2, 0.8  # other hosts' NICs of a rail, and their share, for a s
 _SURE = 3  # NICs of a rail on a switch, for a failure
 
 
-class HostIdentity(Check):
-    id = "host.identity"
-    what = "whether every name is a different machine"
-    source = f"{_HOSTNAME}, {BOOT}, {_MACHINE}, {_SERIAL} (root), MAC addresses of the fabric's NICs"
-    rule = "no machine with two names; no host name, machine id or serial number of two machines"
-    severity = Severity.FAIL
-    component = "config"
-    remedy = "list every machine once; give every machine a unique name and machine id"
+def _host_identity(check: Check, fleet: Fleet) -> Iterator[Result]:
+    twice = dict(_twice(fleet.hosts))
+    rest = [host for host in fleet.hosts if host.name not in twice]
+    doubtful = {**dict(_ids(rest)), **dict(_called(rest))}
+    for host in fleet.hosts:
+        if host.name in twice:
+            yield check.failure(host.name, "", twice[host.name])
+        elif host.name in doubtful:
+            yield check.warning(host.name, "", doubtful[host.name])
+        elif not host.read(_HOSTNAME) and not host.read(BOOT):
+            yield check.skip(host.name, "", "neither its name nor its boot id can be read")
+        else:
+            yield check.ok(host.name)
 
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        twice = dict(_twice(fleet.hosts))
-        rest = [host for host in fleet.hosts if host.name not in twice]
-        doubtful = {**dict(_ids(rest)), **dict(_called(rest))}
-        for host in fleet.hosts:
-            if host.name in twice:
-                yield self.failure(host.name, "", twice[host.name])
-            elif host.name in doubtful:
-                yield self.warning(host.name, "", doubtful[host.name])
-            elif not host.read(_HOSTNAME) and not host.read(BOOT):
-                yield self.skip(host.name, "", "neither its name nor its boot id can be read")
-            else:
-                yield self.ok(host.name)
+
+HOST_IDENTITY = Check(
+    id="host.identity",
+    what="whether every name is a different machine",
+    source=f"{_HOSTNAME}, {BOOT}, {_MACHINE}, {_SERIAL} (root), MAC addresses of the fabric's NICs",
+    rule="no machine with two names; no host name, machine id or serial number of two machines",
+    severity=Severity.FAIL,
+    remedy="list every machine once; give every machine a unique name and machine id",
+    judge=Judge(_host_identity),
+)
 
 
 def _own(host: Host) -> HostName:
@@ -87,94 +88,100 @@ def _ids(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
                     yield host.name, f"has the same {words} as {_others(group, host)}"
 
 
-class OwnName(Check):
-    id = "host.name"
-    what = "the addresses that a host finds for its own name"
-    source = "getaddrinfo of the host's name; ip -j addr of all hosts"
-    rule = "not an address of another host"
-    severity = Severity.FAIL
-    component = "config"
-    remedy = "correct the entry in /etc/hosts or DNS; programs that listen on their own name use another host's address"
+def _own_name(check: Check, fleet: Fleet) -> Iterator[Result]:
+    owners: dict[str, set[str]] = defaultdict(set)
+    for host in fleet.hosts:
+        for address in host.inet.addresses.items:
+            owners[address.text].add(host.name)
+    for host in fleet.hosts:
+        name = host.read(_HOSTNAME) or host.name
+        found = host.snapshot.addresses_of.get(name)
+        mine = {address.text for address in host.inet.addresses.items}
+        away = [one for one in found or () if len(owners.get(one, ())) == 1 and host.name not in owners[one]]
+        if not found or not mine:
+            yield check.skip(host.name, "", "its own name was not looked up, or has no address")
+        elif away and not mine & set(found):
+            (other,) = owners[away[0]]
+            message = f"its own name {name} resolves to {away[0]}, an address of {other}"
+            yield check.failure(host.name, "", message, away[0])
+        else:
+            yield check.ok(host.name)
 
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        owners: dict[str, set[str]] = defaultdict(set)
-        for host in fleet.hosts:
-            for address in host.inet.addresses.items:
-                owners[address.text].add(host.name)
-        for host in fleet.hosts:
-            name = host.read(_HOSTNAME) or host.name
-            found = host.snapshot.addresses_of.get(name)
-            mine = {address.text for address in host.inet.addresses.items}
-            away = [one for one in found or () if len(owners.get(one, ())) == 1 and host.name not in owners[one]]
-            if not found or not mine:
-                yield self.skip(host.name, "", "its own name was not looked up, or has no address")
-            elif away and not mine & set(found):
-                (other,) = owners[away[0]]
-                message = f"its own name {name} resolves to {away[0]}, an address of {other}"
-                yield self.failure(host.name, "", message, away[0])
+
+OWN_NAME = Check(
+    id="host.name",
+    what="the addresses that a host finds for its own name",
+    source="getaddrinfo of the host's name; ip -j addr of all hosts",
+    rule="not an address of another host",
+    severity=Severity.FAIL,
+    remedy="correct the entry in /etc/hosts or DNS; programs that listen on their own name use another host's address",
+    judge=Judge(_own_name),
+)
+
+
+def _clock_peers(check: Check, fleet: Fleet) -> Iterator[Result]:
+    times = [host.snapshot.time for host in fleet.hosts if host.snapshot.time]
+    middle = median(times) if times else 0.0
+    near = sum(abs(one - middle) <= _CLOCK_S for one in times)
+    enough = near > _PEERS - 1 and 2 * near > len(times)  # snapshots of several days have no common time
+    for host in fleet.hosts:
+        off = host.snapshot.time - middle
+        if not enough or not host.snapshot.time:
+            yield check.skip(host.name, "", "too few snapshots were taken at the same time")
+        elif abs(off) > _CLOCK_S:
+            message = f"clock {abs(off):,.0f} s {'ahead of' if off > 0 else 'behind'} that of {near} others"
+            yield check.failure(host.name, "", message, off, 0.0, "s")
+        else:
+            yield check.ok(host.name)
+
+
+CLOCK_PEERS = Check(
+    id="host.time.peers",
+    what="the clock, compared with the clocks of the other hosts",
+    source="time() at the start of the snapshot",
+    rule=f"within {_CLOCK_S:g} s of the median, the accuracy of snapshots that are taken at the same time",
+    remedy="start a time service (chronyd), and check its sources",
+    judge=Judge(_clock_peers),
+)
+
+
+def _planes(check: Check, fleet: Fleet) -> Iterator[Result]:
+    ends = {host.name: {nic: every[0].switch for nic, every in host.switch_ports.items() if len(every) == 1}
+            for host in fleet.hosts}  # fmt: skip
+    rails: dict[str, Counter[str]] = defaultdict(Counter)  # of a switch: NICs of each name
+    for of_nics in ends.values():
+        for nic, switch in of_nics.items():
+            rails[switch][nic] += 1
+    for host in fleet.hosts:
+        of_nics = ends[host.name]
+        if len(of_nics) <= 1:
+            yield check.skip(host.name, "", "fewer than two rails have a neighbour")
+            continue
+        wrong = {nic: plane for nic, switch in of_nics.items() if (plane := _plane(rails[switch], nic))}
+        for nic, switch in of_nics.items():
+            other = wrong.get(nic, "")
+            if other and wrong.get(other) == nic:
+                message = (
+                    f"connected to {switch}, where {rails[switch][other]} other hosts have {other}: the cables of "
+                    f"{nic} and {other} are swapped"
+                )
+                clear = min(rails[switch][other], rails[of_nics[other]][nic]) >= _SURE
+                yield check.difference(clear, host.name, nic, message, switch)
             else:
-                yield self.ok(host.name)
+                yield check.ok(host.name, nic, value=switch)
 
 
-class ClockPeers(Check):
-    id = "host.time.peers"
-    what = "the clock, compared with the clocks of the other hosts"
-    source = "time() at the start of the snapshot"
-    rule = f"within {_CLOCK_S:g} s of the median, the accuracy of snapshots that are taken at the same time"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "start a time service (chronyd), and check its sources"
-
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        times = [host.snapshot.time for host in fleet.hosts if host.snapshot.time]
-        middle = median(times) if times else 0.0
-        near = sum(abs(one - middle) <= _CLOCK_S for one in times)
-        enough = near > _PEERS - 1 and 2 * near > len(times)  # snapshots of several days have no common time
-        for host in fleet.hosts:
-            off = host.snapshot.time - middle
-            if not enough or not host.snapshot.time:
-                yield self.skip(host.name, "", "too few snapshots were taken at the same time")
-            elif abs(off) > _CLOCK_S:
-                message = f"clock {abs(off):,.0f} s {'ahead of' if off > 0 else 'behind'} that of {near} others"
-                yield self.failure(host.name, "", message, off, 0.0, "s")
-            else:
-                yield self.ok(host.name)
-
-
-class Planes(Check):
-    id = "lldp.planes"
-    what = "the switch plane that every rail is connected to"
-    source = "lldpcli show neighbors, lldptool -t -n -i NIC"
-    rule = "the plane of the same rail on other hosts (no swapped cables); a warning if fewer than 3 hosts show it"
-    severity = Severity.FAIL
-    component = "cable"
-    root = True
-    remedy = "exchange the two cables of the host"
-
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        ends = {host.name: {nic: every[0].switch for nic, every in switch_ports(host).items() if len(every) == 1}
-                for host in fleet.hosts}  # fmt: skip
-        rails: dict[str, Counter[str]] = defaultdict(Counter)  # of a switch: NICs of each name
-        for of_nics in ends.values():
-            for nic, switch in of_nics.items():
-                rails[switch][nic] += 1
-        for host in fleet.hosts:
-            of_nics = ends[host.name]
-            if len(of_nics) <= 1:
-                yield self.skip(host.name, "", "fewer than two rails have a neighbour")
-                continue
-            wrong = {nic: plane for nic, switch in of_nics.items() if (plane := _plane(rails[switch], nic))}
-            for nic, switch in of_nics.items():
-                other = wrong.get(nic, "")
-                if other and wrong.get(other) == nic:
-                    message = (
-                        f"connected to {switch}, where {rails[switch][other]} other hosts have {other}: the cables of "
-                        f"{nic} and {other} are swapped"
-                    )
-                    clear = min(rails[switch][other], rails[of_nics[other]][nic]) >= _SURE
-                    yield self.difference(clear, host.name, nic, message, switch)
-                else:
-                    yield self.ok(host.name, nic, value=switch)
+PLANES = Check(
+    id="lldp.planes",
+    what="the switch plane that every rail is connected to",
+    source="lldpcli show neighbors, lldptool -t -n -i NIC",
+    rule="the plane of the same rail on other hosts (no swapped cables); a warning if fewer than 3 hosts show it",
+    severity=Severity.FAIL,
+    component="cable",
+    root=True,
+    remedy="exchange the two cables of the host",
+    judge=Judge(_planes),
+)
 
 
 def _plane(others: Mapping[str, int], nic: str) -> str:

@@ -6,35 +6,31 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from fablint.model.preflight_results import Severity
-from fablint.preflight.base import UniformCheck
-from fablint.preflight.checks.host.pcie import NO_DEVICE
-from fablint.preflight.checks.tallies import cpu_set, tallied
+from fablint.preflight.check import Check
 from fablint.preflight.host import Host
+from fablint.preflight.judges import uniform
+from fablint.preflight.judges.outputs import NO_PCI_DEVICE
+from fablint.snapshot.parsers.tallies import cpu_set, tallied
 
 _SPREAD = "on several CPUs"
 _LEAST = 4  # interrupts of a NIC, for a result
 
 
-class NicInterrupts(UniformCheck):
-    id = "host.irq"
-    what = "the CPUs that serve interrupts of every fabric device"
-    source = "DEVICE/msi_irqs, /proc/irq/*/effective_affinity_list, DEVICE/local_cpulist"
-    rule = "on several CPUs, and not all on another NUMA node; one warning for all hosts if most have this setting"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "start irqbalance, or run the affinity script of the driver, such as set_irq_affinity.sh"
-    words = "interrupts {}"
-    absent = NO_DEVICE
+def _nic_interrupts(host: Host) -> Mapping[str, Any]:
+    return {
+        name: _place(host.read(f"{folder}/msi_irqs/*"), host.read(f"{folder}/local_cpulist"))
+        for name, folder in host.fabric_devices.items()
+    }
 
-    def values(self, host: Host) -> Mapping[str, Any]:
-        return {
-            name: _place(host.read(f"{folder}/msi_irqs/*"), host.read(f"{folder}/local_cpulist"))
-            for name, folder in host.fabric_devices.items()
-        }
 
-    def is_poor(self, value: Any) -> bool:
-        return bool(value != _SPREAD)
+NIC_INTERRUPTS = Check(
+    id="host.irq",
+    what="the CPUs that serve interrupts of every fabric device",
+    source="DEVICE/msi_irqs, /proc/irq/*/effective_affinity_list, DEVICE/local_cpulist",
+    rule="on several CPUs, and not all on another NUMA node; one warning for all hosts if most have this setting",
+    remedy="start irqbalance, or run the affinity script of the driver, such as set_irq_affinity.sh",
+    judge=uniform(_nic_interrupts, "interrupts {}", absent=NO_PCI_DEVICE, is_poor=lambda value: bool(value != _SPREAD)),
+)
 
 
 @lru_cache(maxsize=4096)

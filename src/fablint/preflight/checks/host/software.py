@@ -2,106 +2,79 @@
 
 from __future__ import annotations
 
-import re
-from abc import abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Any
 
-from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.base import Check, UniformCheck, Value
-from fablint.preflight.checks.host.settings import CPUS
+from fablint.model.preflight_results import Result
+from fablint.preflight.check import Check, Judge, SiteValues
 from fablint.preflight.fleet import Fleet
-from fablint.preflight.host import Host
+from fablint.preflight.host import CPUS, Host
+from fablint.preflight.judges import uniform
+from fablint.preflight.judges.outputs import LEAST_SIMILAR, TOO_FEW
+from fablint.preflight.judges.uniform import ValueComparison
 from fablint.snapshot.host_snapshot import BOOT, Tree
 from fablint.snapshot.memo import once_per_folder
+from fablint.snapshot.parsers.ethtool import driver_facts
+from fablint.snapshot.parsers.proc_files import count_listed, load_average, system_name
 from fablint.text.sanitise import shortened
 
 MODULES = "/sys/module"
-LEAST_LIKE = 3  # hosts, for a comparison
 
 
-class MeasuredCheck(Check):
-    """Base of checks that compare a figure of each host with the median of similar hosts."""
-
-    absent = "not visible"
-
-    @abstractmethod
-    def figure(self, host: Host) -> float | None:
-        """Return the figure of a host; None if it is not visible."""
-
-    @abstractmethod
-    def compared(self, host: str, figure: float, usual: float, others: int) -> Result:
-        """Return the result for a host; `usual` is the median of `others` similar hosts and the host."""
-
-    def alone(self, host: str, figure: float) -> Result:
-        """Return the result for a host with too few similar hosts."""
-        return self.skip(host, "", "too few similar hosts to compare with")
-
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        like: dict[str, dict[str, float]] = defaultdict(dict)
-        for host in fleet.hosts:
-            figure = self.figure(host)
-            if figure is None:
-                yield self.skip(host.name, "", self.absent)
-            else:
-                like[host.kind][host.name] = figure
-        for figures in like.values():
-            usual = median(figures.values())
-            for name, figure in figures.items():
-                if len(figures) < LEAST_LIKE:
-                    yield self.alone(name, figure)
-                else:
-                    yield self.compared(name, figure, usual, len(figures) - 1)
+_LOAD_IDLE, _LOAD_STALE, _LOAD_BUSY = 0.05, 0.1, 0.5  # median of idle hosts, limit among these, median of busy hosts
+_PROCESS = 0.9  # less than a permanently running process is ignored
 
 
-class Load(MeasuredCheck):
-    id = "host.load"
-    what = "the load of the host before the measurement"
-    source = "/proc/loadavg, 1 min, per CPU"
-    rule = (
+def _load(check: Check, fleet: Fleet) -> Iterator[Result]:
+    boots = Counter(host.read(BOOT) for host in fleet.hosts)
+    like: dict[str, list[tuple[Host, float]]] = defaultdict(list)
+    for host in fleet.hosts:
+        in_container = host.read(BOOT) and boots[host.read(BOOT)] > 1
+        load, cpus = load_average(host.read("/proc/loadavg")), host.cpus_online
+        if in_container or load is None or not cpus:
+            why = "no load average or number of CPUs, or a container, whose load is that of all containers"
+            yield check.skip(host.name, "", why)
+        else:
+            like[host.kind].append((host, load / cpus))
+    for loads in like.values():
+        usual = median(load for _, load in loads)
+        for host, load in loads:
+            yield _judged_load(check, host, load, usual, len(loads))
+
+
+def _judged_load(check: Check, host: Host, load: float, usual: float, hosts: int) -> Result:
+    """Return the result for the load per CPU of a host; `usual` is the median of the similar hosts."""
+    busy = 0.5 if _has_threads(host) else 1.0
+    if hosts < LEAST_SIMILAR:
+        if load < busy:
+            return check.skip(host.name, "", TOO_FEW)
+        return check.failure(host.name, "", f"{load:.2f} processes per CPU: all cores are busy", load, busy)
+    most = _LOAD_STALE if usual < _LOAD_IDLE else 1
+    if usual >= _LOAD_BUSY:
+        if load < busy:
+            return check.ok(host.name, value=load)
+        message = f"all cores are busy, the same as on similar hosts: median {usual:.2f} processes per CPU"
+        return check.failure(host.name, "", message, load, busy)
+    if load <= most or load * (host.cpus_online or 1) < _PROCESS:
+        return check.ok(host.name, value=load)
+    message = f"{load:.2f} processes per CPU, median of {hosts} hosts {usual:.2f}"
+    return check.failure(host.name, "", message, load, usual)
+
+
+LOAD = Check(
+    id="host.load",
+    what="the load of the host before the measurement",
+    source="/proc/loadavg, 1 min, per CPU",
+    rule=(
         "at most 1 per CPU, or 0.1 if the median of similar hosts is below 0.05; always below one process per "
         "core, even if all similar hosts are busy"
-    )
-    severity = Severity.WARN
-    component = "host"
-    remedy = "end processes of earlier jobs"
-    absent = "no load average or number of CPUs, or a container, whose load is that of all containers"
-
-    _IDLE, _STALE, _BUSY = 0.05, 0.1, 0.5  # median of idle hosts, limit among idle hosts, median of busy hosts
-    _PROCESS = 0.9  # less than a permanently running process is ignored
-
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        boots = Counter(host.read(BOOT) for host in fleet.hosts)
-        self._containers = {host.name for host in fleet.hosts if host.read(BOOT) and boots[host.read(BOOT)] > 1}
-        self._cpus = {host.name: cpus_online(host) or 1 for host in fleet.hosts}
-        self._busy = {host.name: 0.5 if _has_threads(host) else 1.0 for host in fleet.hosts}
-        return super().judge(fleet)
-
-    def figure(self, host: Host) -> float | None:
-        if host.name in self._containers:
-            return None
-        load = re.match(r"\d{1,9}\.\d{1,9}", host.read("/proc/loadavg") or "")
-        cpus = cpus_online(host)
-        return float(load[0]) / cpus if load and cpus else None
-
-    def compared(self, host: str, figure: float, usual: float, others: int) -> Result:
-        most = self._STALE if usual < self._IDLE else 1
-        if usual >= self._BUSY:
-            if figure < self._busy[host]:
-                return self.ok(host, value=figure)
-            message = f"all cores are busy, the same as on similar hosts: median {usual:.2f} processes per CPU"
-            return self.failure(host, "", message, figure, self._busy[host])
-        if figure <= most or figure * self._cpus[host] < self._PROCESS:
-            return self.ok(host, value=figure)
-        message = f"{figure:.2f} processes per CPU, median of {others + 1} hosts {usual:.2f}"
-        return self.failure(host, "", message, figure, usual)
-
-    def alone(self, host: str, figure: float) -> Result:
-        if figure < self._busy[host]:
-            return super().alone(host, figure)
-        return self.failure(host, "", f"{figure:.2f} processes per CPU: all cores are busy", figure, self._busy[host])
+    ),
+    component="host",
+    remedy="end processes of earlier jobs",
+    judge=Judge(_load),
+)
 
 
 def _has_threads(host: Host) -> bool:
@@ -109,188 +82,145 @@ def _has_threads(host: Host) -> bool:
     return host.read(f"{CPUS}/smt/active") == "1"
 
 
-class Cpus(UniformCheck):
-    id = "host.cpus"
-    what = "the number of CPUs"
-    source = f"{CPUS}/online"
-    rule = "the same as on most similar hosts"
-    severity = Severity.WARN
-    component = "host"
-    remedy = "check for disabled CPUs or a different BIOS setting"
-    words = "{} CPU[s] online"
-    numeric = True
-
-    def values(self, host: Host) -> Mapping[str, Any]:
-        return {"": cpus_online(host)}
+CPU_COUNT = Check(
+    id="host.cpus",
+    what="the number of CPUs",
+    source=f"{CPUS}/online",
+    component="host",
+    remedy="check for disabled CPUs or a different BIOS setting",
+    judge=uniform(lambda host: {"": host.cpus_online}, "{} CPU[s] online", numeric=True),
+)
 
 
-class Smt(UniformCheck):
-    id = "host.smt"
-    what = "simultaneous multithreading (SMT)"
-    source = f"{CPUS}/smt/active"
-    rule = "the same as on most similar hosts"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "use the same setting in the BIOS or the boot option nosmt"
-    words = "SMT {}"
-
-    def values(self, host: Host) -> Mapping[str, Any]:
-        return {"": {"1": "on", "0": "off"}.get(host.read(f"{CPUS}/smt/active") or "")}
+SMT = Check(
+    id="host.smt",
+    what="simultaneous multithreading (SMT)",
+    source=f"{CPUS}/smt/active",
+    remedy="use the same setting in the BIOS or the boot option nosmt",
+    judge=uniform(lambda host: {"": {"1": "on", "0": "off"}.get(host.read(f"{CPUS}/smt/active") or "")}, "SMT {}"),
+)
 
 
-class NumaNodes(UniformCheck):
-    id = "host.numa.nodes"
-    what = "the number of NUMA nodes"
-    source = "/sys/devices/system/node/online"
-    rule = "the same as on most similar hosts"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "use the same setting in the BIOS (NPS, sub-NUMA clustering)"
-    words = "{} NUMA node[s]"
-    numeric = True
-
-    def values(self, host: Host) -> Mapping[str, Any]:
-        return {"": count_listed(host.read("/sys/devices/system/node/online"))}
+NUMA_NODES = Check(
+    id="host.numa.nodes",
+    what="the number of NUMA nodes",
+    source="/sys/devices/system/node/online",
+    remedy="use the same setting in the BIOS (NPS, sub-NUMA clustering)",
+    judge=uniform(
+        lambda host: {"": count_listed(host.read("/sys/devices/system/node/online"))}, "{} NUMA node[s]", numeric=True
+    ),
+)
 
 
-class KernelRelease(UniformCheck):
-    id = "host.kernel"
-    what = "the version of the kernel"
-    source = "uname"
-    rule = "the same as on most similar hosts"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "boot the same image on all hosts"
-    words = "kernel {}"
-
-    def values(self, host: Host) -> Mapping[str, Any]:
-        return {"": _version(host.snapshot.kernel or host.read("/proc/sys/kernel/osrelease"))}
+KERNEL_RELEASE = Check(
+    id="host.kernel",
+    what="the version of the kernel",
+    source="uname",
+    remedy="boot the same image on all hosts",
+    judge=uniform(
+        lambda host: {"": _version(host.snapshot.kernel or host.read("/proc/sys/kernel/osrelease"))}, "kernel {}"
+    ),
+)
 
 
-class OperatingSystem(UniformCheck):
-    id = "host.os"
-    what = "the operating system"
-    source = "/etc/os-release"
-    rule = "the same as on most similar hosts"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "install the same image on all hosts"
-    words = "{}"
-    absent = "no PRETTY_NAME in /etc/os-release"
-
-    _NAME = re.compile(r"^PRETTY_NAME=\"?([^\"\n]*)", re.MULTILINE)
-
-    def values(self, host: Host) -> Mapping[str, Any]:
-        match = self._NAME.search(host.read("/etc/os-release") or "")
-        return {"": _version(match[1]) if match else None}
+OPERATING_SYSTEM = Check(
+    id="host.os",
+    what="the operating system",
+    source="/etc/os-release",
+    remedy="install the same image on all hosts",
+    judge=uniform(
+        lambda host: {"": _version(system_name(host.read("/etc/os-release")))},
+        "{}",
+        absent="no PRETTY_NAME in /etc/os-release",
+    ),
+)
 
 
-class Bios(UniformCheck):
-    id = "host.bios"
-    what = "the version of the BIOS"
-    source = "/sys/devices/virtual/dmi/id/bios_version"
-    rule = "the same as on most similar hosts"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "install the same BIOS on all hosts"
-    words = "BIOS {}"
-
-    def values(self, host: Host) -> Mapping[str, Any]:
-        return {"": _version(host.read("/sys/devices/virtual/dmi/id/bios_version"))}
+BIOS = Check(
+    id="host.bios",
+    what="the version of the BIOS",
+    source="/sys/devices/virtual/dmi/id/bios_version",
+    remedy="install the same BIOS on all hosts",
+    judge=uniform(lambda host: {"": _version(host.read("/sys/devices/virtual/dmi/id/bios_version"))}, "BIOS {}"),
+)
 
 
-class Driver(UniformCheck):
-    id = "host.driver"
-    what = "the driver and driver version of every NIC of the fabric"
-    source = "ethtool -i"
-    rule = "the same as on most similar hosts"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "install the same driver on all hosts"
-    words = "driver {}"
-    absent = "ethtool -i does not report it"
-
-    def values(self, host: Host) -> Mapping[str, Any]:
-        drivers = {nic: [facts.get("driver"), facts.get("version")] for nic, facts in _driver_facts(host).items()}
-        return {nic: _version(" ".join(filter(None, words))) if words[0] else None for nic, words in drivers.items()}
+def _driver(host: Host) -> Mapping[str, Any]:
+    drivers = {nic: [facts.get("driver"), facts.get("version")] for nic, facts in _driver_facts(host).items()}
+    return {nic: _version(" ".join(filter(None, words))) if words[0] else None for nic, words in drivers.items()}
 
 
-class NicFirmware(UniformCheck):
-    id = "host.nic.fw"
-    what = "the firmware of every NIC of the fabric"
-    source = "ethtool -i"
-    rule = "the same as on most similar hosts"
-    severity = Severity.WARN
-    component = "nic"
-    remedy = "install the same firmware on all hosts"
-    words = "firmware {}"
-    absent = "ethtool -i does not report it"
-
-    def values(self, host: Host) -> Mapping[str, Any]:
-        versions = {nic: facts.get("firmware-version") for nic, facts in _driver_facts(host).items()}
-        return {nic: None if firmware in (None, "N/A") else _version(firmware) for nic, firmware in versions.items()}
+DRIVER = Check(
+    id="host.driver",
+    what="the driver and driver version of every NIC of the fabric",
+    source="ethtool -i",
+    remedy="install the same driver on all hosts",
+    judge=uniform(_driver, "driver {}", absent="ethtool -i does not report it"),
+)
 
 
-class Modules(UniformCheck):
-    id = "host.module"
-    what = "kernel modules of NICs, GPUs and MPI libraries"
-    source = f"{MODULES}/*/version"
-    rule = "loaded in the same version as on most similar hosts"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "install the same driver on all hosts; check the kernel log for why it was not loaded"
-    words = "{}"
-    absent = "no such module is loaded"
-    named = True
+def _nic_firmware(host: Host) -> Mapping[str, Any]:
+    versions = {nic: facts.get("firmware-version") for nic, facts in _driver_facts(host).items()}
+    return {nic: None if firmware in (None, "N/A") else _version(firmware) for nic, firmware in versions.items()}
 
-    _NOT = "not loaded"
 
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        self._somewhere = sorted({name for host in fleet.hosts for name in _modules(host)})
-        return super().judge(fleet)
+NIC_FIRMWARE = Check(
+    id="host.nic.fw",
+    what="the firmware of every NIC of the fabric",
+    source="ethtool -i",
+    component="nic",
+    remedy="install the same firmware on all hosts",
+    judge=uniform(_nic_firmware, "firmware {}", absent="ethtool -i does not report it"),
+)
 
-    def values(self, host: Host) -> Mapping[str, Any]:
+
+_NOT = "not loaded"
+
+
+def _kernel_modules(check: Check, fleet: Fleet) -> Iterator[Result]:
+    loaded_somewhere = sorted({name for host in fleet.hosts for name in _modules(host)})
+
+    def versions(host: Host) -> Mapping[str, str]:
         loaded = _modules(host)
-        return {name: loaded.get(name, self._NOT) for name in self._somewhere if host.snapshot.folder("/sys")}
+        return {name: loaded.get(name, _NOT) for name in loaded_somewhere if host.snapshot.folder("/sys")}
 
-    def site_values(self, host: Host) -> Mapping[str, Value]:
-        return _modules(host)
-
-    def lacking(self, host: Host, expected: Collection[str]) -> Mapping[str, Value]:
-        return dict.fromkeys(expected, self._NOT) if host.snapshot.folder("/sys") else {}
+    return ValueComparison("{}", "no such module is loaded").results(versions, check, fleet)
 
 
-class Mpi(UniformCheck):
-    id = "host.mpi"
-    what = "the version of the first mpiexec in PATH"
-    source = "mpiexec --version"
-    rule = "the same on all hosts"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "load the same modules on every host; check PATH in non-login shells"
-    words = "{}"
-    absent = "mpiexec was not found, or does not report its version"
-
-    def values(self, host: Host) -> Mapping[str, Any]:
-        """Return the first line; after Hydra's heading also the line with the version."""
-        output = host.command("mpiexec")
-        lines = [line.strip() for line in output.text.splitlines() if line.strip()] if output.status == 0 else []
-        if lines and not re.search(r"\d", lines[0]):
-            lines = [f"{lines[0]} {line}" for line in lines if line.startswith("Version:")][:1]
-        return {"": _version(lines[0]) if lines else None}
+KERNEL_MODULES = Check(
+    id="host.module",
+    what="kernel modules of NICs, GPUs and MPI libraries",
+    source=f"{MODULES}/*/version",
+    rule="loaded in the same version as on most similar hosts",
+    remedy="install the same driver on all hosts; check the kernel log for why it was not loaded",
+    judge=Judge(
+        _kernel_modules,
+        site=SiteValues(
+            lambda _, host: _modules(host),
+            named=True,
+            missing=lambda host: _NOT if host.snapshot.folder("/sys") else "",
+        ),
+    ),
+)
 
 
-def cpus_online(host: Host) -> int | None:
-    """Return the number of CPUs online; None if unknown."""
-    return count_listed(host.read(f"{CPUS}/online"))
+def _mpi(host: Host) -> Mapping[str, Any]:
+    """Return the first line; after Hydra's heading also the line with the version."""
+    output = host.command("mpiexec")
+    lines = [line.strip() for line in output.text.splitlines() if line.strip()] if output.status == 0 else []
+    if lines and not any(letter.isdecimal() for letter in lines[0]):
+        lines = [f"{lines[0]} {line}" for line in lines if line.startswith("Version:")][:1]
+    return {"": _version(lines[0]) if lines else None}
 
 
-def count_listed(text: str | None) -> int | None:
-    """Count the numbers in a list such as `0-3,8`; None for other texts."""
-    if not text or not re.fullmatch(r"\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*", text):
-        return None
-    ranges = [part.split("-") for part in text.split(",")]
-    return sum(max(int(ends[-1]) - int(ends[0]) + 1, 0) for ends in ranges)
+MPI = Check(
+    id="host.mpi",
+    what="the version of the first mpiexec in PATH",
+    source="mpiexec --version",
+    rule="the same on all hosts",
+    remedy="load the same modules on every host; check PATH in non-login shells",
+    judge=uniform(_mpi, "{}", absent="mpiexec was not found, or does not report its version"),
+)
 
 
 def _modules(host: Host) -> Mapping[str, str]:
@@ -307,11 +237,7 @@ def _versions(folder: Tree) -> Mapping[str, str]:
 def _driver_facts(host: Host) -> Mapping[str, Mapping[str, str]]:
     """Parse `ethtool -i` of the fabric's NICs."""
     outputs = {nic.name: host.command(f"ethtool-i/{nic.name}") for nic in host.interfaces}
-    return {
-        nic: {key: value.strip() for key, _, value in (line.partition(":") for line in one.text.splitlines())}
-        for nic, one in outputs.items()
-        if one.status == 0
-    }
+    return {nic: driver_facts(one.text) for nic, one in outputs.items() if one.status == 0}
 
 
 def _version(text: str | None) -> str | None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
 from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.base import LEAST_OTHERS, Check, HostCheck
-from fablint.preflight.checks.network.links import ABSENT
-from fablint.preflight.fleet import Fleet
+from fablint.preflight.check import Check
+from fablint.preflight.class_values import LEAST_OTHERS
 from fablint.preflight.host import NET, Host
+from fablint.preflight.judges import among_peers, limit
+from fablint.preflight.judges.outputs import NO_INTERFACE
 from fablint.snapshot.counter_deltas import Delta
 
 _HOUR = 3600.0
@@ -24,44 +24,39 @@ _LOSS, _FEWEST = 1e-6, 10  # drops a packet, drops
 _IDLE_LOSS, _TIMES = 1e-3, 10.0  # share of frames of unknown protocols, and factor above that of others
 
 
-class LinkFlaps(Check):
-    id = "net.link.flaps"
-    what = "link losses of every NIC of the fabric"
-    source = f"{NET}/NIC/carrier_down_count, carrier_changes"
-    rule = "none since the last reading; below 5 per hour and 10 in 10 hours; not more than on similar hosts since boot"
-    severity = Severity.FAIL
-    component = "cable"
-    remedy = "reseat or replace the cable, check the port of the switch"
+def _flaps_of(check: Check, host: Host) -> Mapping[str, Result | _Flaps]:
+    why = "the driver does not count them"
+    return {nic.name: _flaps(host, nic.name) or check.skip(host.name, nic.name, why) for nic in host.interfaces}
 
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        seen: dict[tuple[str, ...], list[_Flaps]] = defaultdict(list)
-        for host in fleet.hosts:
-            if not host.interfaces:
-                yield self.skip(host.name, "", ABSENT)
-            for nic in host.interfaces:
-                flaps = _flaps(host, nic.name)
-                if flaps is None:
-                    yield self.skip(host.name, nic.name, "the driver does not count them")
-                else:
-                    seen[nic.name, *host.like(nic.name)].append(flaps)
-        for (nic_name, *_), like in seen.items():
-            yield from self._compared(nic_name, like)
 
-    def _compared(self, nic: str, like: list[_Flaps]) -> Iterator[Result]:
-        usual = median(one.grown.growth for one in like) if len(like) > LEAST_OTHERS else 0
-        typical = median(one.total for one in like)
-        for one in like:
-            growth = one.grown.growth
-            message = f"link went down: {one.grown}"
-            if any(growth >= most and one.grown.rate >= most / length for most, length in _LIMITS):
-                yield self.failure(one.host, nic, message, growth)
-            elif growth > usual:
-                yield self.warning(one.host, nic, message, growth, usual)
-            elif one.total >= typical + _MORE_FLAPS and (others := _peers(one, like)) is not None:
-                message = f"link went down {one.total} times since boot, {others:g} on most others"
-                yield self.warning(one.host, nic, message, one.total, others)
-            else:
-                yield self.ok(one.host, nic, f"{message}, as on most others" if growth else "", growth)
+def _compared_flaps(check: Check, nic: str, of_hosts: Sequence[tuple[Host, _Flaps]]) -> Iterator[Result]:
+    like = [flaps for _, flaps in of_hosts]
+    usual = median(one.grown.growth for one in like) if len(like) > LEAST_OTHERS else 0
+    typical = median(one.total for one in like)
+    for one in like:
+        growth = one.grown.growth
+        message = f"link went down: {one.grown}"
+        if any(growth >= most and one.grown.rate >= most / length for most, length in _LIMITS):
+            yield check.failure(one.host, nic, message, growth)
+        elif growth > usual:
+            yield check.warning(one.host, nic, message, growth, usual)
+        elif one.total >= typical + _MORE_FLAPS and (others := _peers(one, like)) is not None:
+            message = f"link went down {one.total} times since boot, {others:g} on most others"
+            yield check.warning(one.host, nic, message, one.total, others)
+        else:
+            yield check.ok(one.host, nic, f"{message}, as on most others" if growth else "", growth)
+
+
+LINK_FLAPS = Check(
+    id="net.link.flaps",
+    what="link losses of every NIC of the fabric",
+    source=f"{NET}/NIC/carrier_down_count, carrier_changes",
+    rule="none since the last reading; below 5 per hour and 10 in 10 hours; not more than on similar hosts since boot",
+    severity=Severity.FAIL,
+    component="cable",
+    remedy="reseat or replace the cable, check the port of the switch",
+    judge=among_peers(_flaps_of, _compared_flaps, NO_INTERFACE),
+)
 
 
 class _Flaps(NamedTuple):
@@ -91,71 +86,75 @@ def _peers(one: _Flaps, like: list[_Flaps]) -> float | None:
     return usual if usual is not None and one.total >= max(usual + _MORE_FLAPS, 2 * usual) else None
 
 
-class LinkErrors(HostCheck):
-    id = "net.link.errors"
-    what = "damaged frames, and frames that could not be sent"
-    source = f"{NET}/NIC/statistics"
-    rule = f"at most {_RATE:g} of the packets, which is Ethernet's own bit error rate"
-    severity = Severity.WARN
-    component = "cable"
-    remedy = "clean or replace cable and transceivers"
-    absent = ABSENT
-
-    def look(self, host: Host) -> Iterable[Result]:
-        for nic in host.interfaces:
-            found = _grown(host, nic.name, _ERRORS)
-            some = any(one.growth for one in found.values())
-            limit = _RATE * _packets(host, nic.name) if some else 0.0
-            bad = {name: one for name, one in found.items() if one.growth > limit}
-            if not found:
-                yield self.skip(host.name, nic.name, "the driver does not count them")
-            elif bad:
-                message = ", ".join(f"{name} {one}" for name, one in bad.items())
-                yield self.failure(host.name, nic.name, message, max(one.growth for one in bad.values()), 0)
-            else:
-                yield self.ok(host.name, nic.name)
+def _link_errors(check: Check, host: Host) -> Iterable[Result]:
+    for nic in host.interfaces:
+        found = _grown(host, nic.name, _ERRORS)
+        some = any(one.growth for one in found.values())
+        limit = _RATE * _packets(host, nic.name) if some else 0.0
+        bad = {name: one for name, one in found.items() if one.growth > limit}
+        if not found:
+            yield check.skip(host.name, nic.name, "the driver does not count them")
+        elif bad:
+            message = ", ".join(f"{name} {one}" for name, one in bad.items())
+            yield check.failure(host.name, nic.name, message, max(one.growth for one in bad.values()), 0)
+        else:
+            yield check.ok(host.name, nic.name)
 
 
-class LinkDrops(Check):
-    id = "net.link.drops"
-    what = "packets that a NIC dropped"
-    source = f"{NET}/NIC/statistics"
-    rule = f"at most {_LOSS:g} of the packets for lack of buffers; for other reasons not far more than on similar hosts"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "enlarge the NIC's rings (ethtool -G), spread its interrupts"
-    follows = ("net.link.flaps", "net.link.errors", "net.ping.loss")
+LINK_ERRORS = Check(
+    id="net.link.errors",
+    what="damaged frames, and frames that could not be sent",
+    source=f"{NET}/NIC/statistics",
+    rule=f"at most {_RATE:g} of the packets, which is Ethernet's own bit error rate",
+    component="cable",
+    remedy="clean or replace cable and transceivers",
+    judge=limit(_link_errors, NO_INTERFACE),
+)
 
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        unwanted: dict[tuple[str, ...], list[tuple[str, Delta, float]]] = defaultdict(list)
-        for host in fleet.hosts:
-            if not host.interfaces:
-                yield self.skip(host.name, "", ABSENT)
-            for nic in host.interfaces:
-                lost = _grown(host, nic.name, (*_FULL, "tx_dropped", "rx_dropped"))
-                some = any(one.growth for one in lost.values())
-                packets = max(_packets(host, nic.name) if some else 0, 1)
-                dropped = lost.pop("rx_dropped", None)
-                name, worst = max(lost.items(), key=lambda pair: pair[1].growth, default=("", None))
-                if worst and worst.growth >= _FEWEST and worst.growth > _LOSS * packets:
-                    yield self.failure(host.name, nic.name, f"{name} {worst}", worst.growth, 0)
-                elif dropped is None:
-                    yield self.skip(host.name, nic.name, "the driver does not count them")
-                else:
-                    unwanted[nic.name, *host.like(nic.name)].append((host.name, dropped, dropped.growth / packets))
-        for (nic_name, *_), like in unwanted.items():
-            yield from self._compared(nic_name, like)
 
-    def _compared(self, nic: str, like: list[tuple[str, Delta, float]]) -> Iterator[Result]:
-        """Compare with similar hosts, since frames of unsupported protocols are dropped as well."""
-        usual = median(share for *_, share in like)
-        for host, dropped, share in like:
-            much = dropped.growth >= _FEWEST and share > max(_IDLE_LOSS, _TIMES * usual)
-            if much and len(like) > LEAST_OTHERS:
-                message = f"rx_dropped {dropped}, {share:.2g} of the packets, {usual:.2g} on most others"
-                yield self.failure(host, nic, message, share, usual)
-            else:
-                yield self.ok(host, nic)
+class _Drops(NamedTuple):
+    grown: Delta
+    share: float  # of the packets
+
+
+def _drops(check: Check, host: Host) -> Mapping[str, Result | _Drops]:
+    return {nic.name: _drops_of(check, host, nic.name) for nic in host.interfaces}
+
+
+def _drops_of(check: Check, host: Host, nic: str) -> Result | _Drops:
+    lost = _grown(host, nic, (*_FULL, "tx_dropped", "rx_dropped"))
+    some = any(one.growth for one in lost.values())
+    packets = max(_packets(host, nic) if some else 0, 1)
+    dropped = lost.pop("rx_dropped", None)
+    name, worst = max(lost.items(), key=lambda pair: pair[1].growth, default=("", None))
+    if worst and worst.growth >= _FEWEST and worst.growth > _LOSS * packets:
+        return check.failure(host.name, nic, f"{name} {worst}", worst.growth, 0)
+    if dropped is None:
+        return check.skip(host.name, nic, "the driver does not count them")
+    return _Drops(dropped, dropped.growth / packets)
+
+
+def _compared_drops(check: Check, nic: str, like: Sequence[tuple[Host, _Drops]]) -> Iterator[Result]:
+    """Compare with similar hosts, since frames of unsupported protocols are dropped as well."""
+    usual = median(drops.share for _, drops in like)
+    for host, (dropped, share) in like:
+        much = dropped.growth >= _FEWEST and share > max(_IDLE_LOSS, _TIMES * usual)
+        if much and len(like) > LEAST_OTHERS:
+            message = f"rx_dropped {dropped}, {share:.2g} of the packets, {usual:.2g} on most others"
+            yield check.failure(host.name, nic, message, share, usual)
+        else:
+            yield check.ok(host.name, nic)
+
+
+LINK_DROPS = Check(
+    id="net.link.drops",
+    what="packets that a NIC dropped",
+    source=f"{NET}/NIC/statistics",
+    rule=f"at most {_LOSS:g} of the packets for lack of buffers; for other reasons not far more than on similar hosts",
+    follows=("net.link.flaps", "net.link.errors", "net.ping.loss"),
+    remedy="enlarge the NIC's rings (ethtool -G), spread its interrupts",
+    judge=among_peers(_drops, _compared_drops, NO_INTERFACE),
+)
 
 
 def _grown(host: Host, nic: str, names: Iterable[str]) -> dict[str, Delta]:

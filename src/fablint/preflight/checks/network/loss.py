@@ -6,8 +6,10 @@ from collections.abc import Collection, Iterable, Iterator
 
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.address_conflicts import contested_ends
-from fablint.preflight.checks.network.reachability import ReachCheck
+from fablint.preflight.check import Check
 from fablint.preflight.fleet import Fleet
+from fablint.preflight.judges import pings
+from fablint.preflight.judges.pings import with_passes
 from fablint.preflight.pings.losses import EndLoss
 from fablint.preflight.pings.mesh import End, Reach
 from fablint.preflight.pings.triage import Rail, rails_of
@@ -15,44 +17,49 @@ from fablint.preflight.pings.triage import Rail, rails_of
 _MAX_WARN = 0.2  # of the pings: a larger share is a failure
 
 
-class PingLoss(ReachCheck):
-    id = "net.ping.loss"
-    what = "the ping loss of every NIC of the fabric that answers some pings"
-    source = "ping between all hosts, in rounds; after losses a second time, later, between the NICs that had them"
-    rule = (
+def _ping_loss(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
+    results: list[Result] = []
+    tried: set[End] = set()
+    for rail in rails_of(reach, contested_ends(fleet)):
+        tried |= {end for one in rail.pings if not one.kind and one.sent for end in one[:2]}
+        results += _results(check, rail)
+        results += _not_confirmed(check, rail, {End(one.host, one.target) for one in results})
+    return with_passes(check, tried, results)
+
+
+def _results(check: Check, rail: Rail) -> Iterator[Result]:
+    found = rail.losses
+    for end, loss in found.ends.items():
+        say = check.failure if loss.all.share > _MAX_WARN else check.warning
+        yield say(*end, _words(loss), round(loss.all.share, 4), 0)
+    if found.among:
+        message = (
+            f"{found.rest} pings between these are lost, {found.rest.share:.1%}, and no NIC loses clearly more "
+            "than the others: check the switches and cables between them"
+        )
+        yield from (check.warning(*end, message, round(found.rest.share, 4), 0) for end in found.among)
+
+
+def _not_confirmed(check: Check, rail: Rail, known: Collection[End]) -> Iterator[Result]:
+    """Yield a skip for each end with losses in the first pass, and without a second one."""
+    once = [one for one in rail.pings if not one.kind and one.received < one.sent and not one.is_second]
+    ends = {end for one in once for end in one[:2]} - set(known)
+    yield from (check.skip(*end, "pings were lost, and there was no second pass of pings") for end in sorted(ends))
+
+
+PING_LOSS = Check(
+    id="net.ping.loss",
+    what="the ping loss of every NIC of the fabric that answers some pings",
+    source="ping between all hosts, in rounds; after losses a second time, later, between the NICs that had them",
+    rule=(
         "in the second pass fewer than 2 lost, or no more than elsewhere on the rail; more than "
         f"{_MAX_WARN:.0%} fails. Round trips do not show the direction"
-    )
-    severity = Severity.FAIL
-    component = "nic"
-    remedy = "check the error counters of the NIC and of its switch port; clean and reseat the cable, then replace it"
-
-    def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        results: list[Result] = []
-        tried: set[End] = set()
-        for rail in rails_of(reach, contested_ends(fleet)):
-            tried |= {end for one in rail.pings if not one.kind and one.sent for end in one[:2]}
-            results += self._results(rail)
-            results += self._not_confirmed(rail, {End(one.host, one.target) for one in results})
-        return [*results, *self.rest(tried, results)]
-
-    def _results(self, rail: Rail) -> Iterator[Result]:
-        found = rail.losses
-        for end, loss in found.ends.items():
-            say = self.failure if loss.all.share > _MAX_WARN else self.warning
-            yield say(*end, _words(loss), round(loss.all.share, 4), 0)
-        if found.among:
-            message = (
-                f"{found.rest} pings between these are lost, {found.rest.share:.1%}, and no NIC loses clearly more "
-                "than the others: check the switches and cables between them"
-            )
-            yield from (self.warning(*end, message, round(found.rest.share, 4), 0) for end in found.among)
-
-    def _not_confirmed(self, rail: Rail, known: Collection[End]) -> Iterator[Result]:
-        """Yield a skip for each end with losses in the first pass, and without a second one."""
-        once = [one for one in rail.pings if not one.kind and one.received < one.sent and not one.is_second]
-        ends = {end for one in once for end in one[:2]} - set(known)
-        yield from (self.skip(*end, "pings were lost, and there was no second pass of pings") for end in sorted(ends))
+    ),
+    severity=Severity.FAIL,
+    component="nic",
+    remedy="check the error counters of the NIC and of its switch port; clean and reseat the cable, then replace it",
+    judge=pings(_ping_loss),
+)
 
 
 def _words(loss: EndLoss) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
@@ -11,11 +10,13 @@ from fablint.model import Topology
 from fablint.model.names import fold
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.address_conflicts import contested_ends
-from fablint.preflight.base import Check
+from fablint.preflight.check import Check
 from fablint.preflight.fleet import Fleet
+from fablint.preflight.judges import pings
+from fablint.preflight.judges.pings import with_passes
 from fablint.preflight.pings.mesh import LOST, MTU, NO_ANSWER, NOT_RUN, TOO_LONG, End, NameLookup, Ping, Reach
 from fablint.preflight.pings.reach_faults import Attempt, ReachFaults, localise_failures
-from fablint.preflight.pings.triage import Rail, rails_of, reach_in
+from fablint.preflight.pings.triage import Rail, rails_of
 from fablint.text.sanitise import shortened
 
 _SLOW = 5.0  # times the median of similar pairs
@@ -25,222 +26,206 @@ _MISSING = ("not installed", "permitted", "denied", "invalid option", "unrecogni
 _SOURCE = "ping between all hosts, in rounds"
 
 
-class ReachCheck(Check):
-    """Base of checks of the pings between hosts."""
-
-    compares = False  # pings are not in the snapshot
-
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        reach = reach_in(fleet)
-        if reach is None:
-            why = "the hosts did not ping each other" if len(fleet.hosts) > 1 else "there is no other host"
-            yield from (self.skip(host.name, "", why) for host in fleet.hosts)
-            return
-        results = list(self.look(reach, fleet))
-        seen = {result.host for result in results}
-        yield from results
-        for host in fleet.hosts:
-            if host.name not in seen:
-                yield self.skip(host.name, "", shortened(reach.silent.get(host.name, "none of its NICs takes part")))
-
-    @abstractmethod
-    def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        """Return the results of the pings between the hosts of `fleet`, for hosts and for their NICs.
-
-        `reach` holds the answers by sender and receiver. A host without a result is skipped afterwards.
-        """
-
-    def rest(self, ends: Iterable[End], results: Sequence[Result]) -> Iterator[Result]:
-        """Yield a pass for each end without another result."""
-        known = {(result.host, result.target) for result in results}
-        yield from (self.ok(*end) for end in sorted(ends) if end not in known)
+def _ping_answers(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
+    results = [check.skip(*end, why) for end, why in reach.left_out.items()]
+    results += [check.error(host, "", f"pinger: {shortened(why)}") for host, why in reach.silent.items()]
+    contested = contested_ends(fleet) & reach.targets.keys()
+    results += [check.skip(*end, "two hosts have its address") for end in sorted(contested)]
+    tried: set[End] = set()
+    for rail in rails_of(reach, contested_ends(fleet)):
+        tried |= rail.ends
+        results += _results(check, rail)
+    results += _not_run(check, reach)
+    idle = sorted(reach.targets.keys() - tried - contested - {End(one.host, one.target) for one in results})
+    results += [check.skip(*end, "no other host has such a NIC, or there was no time") for end in idle]
+    return with_passes(check, tried, results)
 
 
-class PingAnswers(ReachCheck):
-    id = "net.ping"
-    what = "whether every NIC of the fabric reaches the others"
-    source = _SOURCE
-    rule = "full-size or small pings are answered"
-    severity = Severity.FAIL
-    component = "nic"
-    remedy = "check the NIC, its cable, the switch port and the routes of the host"
+def _results(check: Check, rail: Rail) -> Iterator[Result]:
+    found, pings, ends = rail.answers, rail.pings, rail.ends
+    if found.all_failed:
+        message = f"none of {len(ends)} NICs answers another: check whether ICMP is filtered or the rail is down"
+        yield from (check.warning(*end, message) for end in sorted(ends))
+    for end, count in found.isolated.items():
+        which = "which reach each other" if count.failed == count.all else "most of which reach each other"
+        yield check.failure(*end, f"{_how(end, pings)} {count}, {which}", count.failed, 0)
+    for part, say in [(one, check.failure) for one in found.cut_off] + [(one, check.warning) for one in found.halves]:
+        others = len(ends) - len(part)
+        message = f"{fold(end.host for end in part)} reach each other, but none of the other {others}"
+        yield from (say(*end, message, others, 0) for end in part)
+    for end, count in found.rx_failed.items():
+        yield check.warning(
+            *end, f"does not answer {count}, although its own pings are answered: check whether ICMP is filtered"
+        )
+    for end, count in found.tx_failed.items():
+        yield check.warning(*end, f"{_how(end, pings)} {count}, although it answers their pings")
 
-    def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        results = [self.skip(*end, why) for end, why in reach.left_out.items()]
-        results += [self.error(host, "", f"pinger: {shortened(why)}") for host, why in reach.silent.items()]
-        contested = contested_ends(fleet) & reach.targets.keys()
-        results += [self.skip(*end, "two hosts have its address") for end in sorted(contested)]
-        tried: set[End] = set()
-        for rail in rails_of(reach, contested_ends(fleet)):
-            tried |= rail.ends
-            results += self._results(rail)
-        results += self._not_run(reach)
-        idle = sorted(reach.targets.keys() - tried - contested - {End(one.host, one.target) for one in results})
-        results += [self.skip(*end, "no other host has such a NIC, or there was no time") for end in idle]
-        return [*results, *self.rest(tried, results)]
 
-    def _results(self, rail: Rail) -> Iterator[Result]:
-        found, pings, ends = rail.answers, rail.pings, rail.ends
-        if found.all_failed:
-            message = f"none of {len(ends)} NICs answers another: check whether ICMP is filtered or the rail is down"
-            yield from (self.warning(*end, message) for end in sorted(ends))
-        for end, count in found.isolated.items():
-            which = "which reach each other" if count.failed == count.all else "most of which reach each other"
-            yield self.failure(*end, f"{_how(end, pings)} {count}, {which}", count.failed, 0)
-        for part, say in [(one, self.failure) for one in found.cut_off] + [(one, self.warning) for one in found.halves]:
-            others = len(ends) - len(part)
-            message = f"{fold(end.host for end in part)} reach each other, but none of the other {others}"
-            yield from (say(*end, message, others, 0) for end in part)
-        for end, count in found.rx_failed.items():
-            yield self.warning(
-                *end, f"does not answer {count}, although its own pings are answered: check whether ICMP is filtered"
+def _not_run(check: Check, reach: Reach) -> Iterator[Result]:
+    """Yield a result for each end on which ping itself failed."""
+    ran = {one.source for one in reach.pings if one.kind != NOT_RUN}
+    for end, text in {one.source: one.text for one in reach.pings if one.source not in ran}.items():
+        hopeless = any(word in text for word in _MISSING)
+        say = check.skip if hopeless else check.error
+        yield say(*end, shortened(f"ping: {text}"))
+
+
+PING_ANSWERS = Check(
+    id="net.ping",
+    what="whether every NIC of the fabric reaches the others",
+    source=_SOURCE,
+    rule="full-size or small pings are answered",
+    severity=Severity.FAIL,
+    component="nic",
+    remedy="check the NIC, its cable, the switch port and the routes of the host",
+    judge=pings(_ping_answers),
+)
+
+
+def _ping_routes(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
+    results: list[Result] = []
+    ends: set[End] = set()
+    for rail in rails_of(reach, contested_ends(fleet)):
+        ends |= rail.sized
+        kinds = {frozenset((one.source, one.target)): one for one in rail.pings if one.kind}
+        for pair in rail.answers.routes + rail.sizes.routes:
+            if not rail.losses.ends.keys().isdisjoint(pair):
+                continue  # an end with a high loss occasionally loses all pings of a pair
+            one = kinds[frozenset(pair)]
+            words = _lost_frames(reach, [one]) if one.kind in (MTU, TOO_LONG) else one.kind
+            also = ", although both reach others" if len(rail.ends) > 2 else ""
+            results.append(_of_pair(check, pair, words + also))
+        for pair, loss in rail.losses.pairs.items():
+            also = ", although neither loses pings with others" if len(rail.ends) > 2 else ""
+            results.append(_of_pair(check, pair, f"{loss} pings lost{also}", round(loss.share, 4)))
+    yield from results
+    yield from (check.ok(*end) for end in sorted(ends))
+
+
+def _of_pair(check: Check, pair: tuple[End, End], message: str, share: float | None = None) -> Result:
+    (one, other), expected = pair, None if share is None else 0
+    return check.failure(one.host, f"{one.nic}={other.name}", message, share, expected)._replace(peer=other.host)
+
+
+PING_ROUTES = Check(
+    id="net.ping.route",
+    what="single pairs that do not reach each other, although both reach others",
+    source=_SOURCE,
+    rule="full-size pings are answered, except at most one",
+    component="route",
+    remedy="check the routes of both hosts, and at the switches and cables between them",
+    judge=pings(_ping_routes),
+)
+
+
+def _full_size(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
+    results: list[Result] = []
+    tried: set[End] = set()
+    for rail in rails_of(reach, contested_ends(fleet)):
+        tried |= rail.sized
+        for end, some in rail.refused.items():
+            why = shortened(some[0].text.rpartition("too long")[2].strip(" ,")) or "message too long"
+            results.append(check.failure(*end, f"the host refuses full-size frames to {fold(_peers(some))}: {why}"))
+        results += _lost(check, rail.sizes, rail.pings, reach)
+    return with_passes(check, tried, results)
+
+
+def _lost(check: Check, found: ReachFaults, pings: Sequence[Ping], reach: Reach) -> Iterator[Result]:
+    bad = [one for one in pings if one.kind in (MTU, TOO_LONG)]
+    if found.all_failed:
+        yield from (check.warning(*end, f"{_lost_frames(reach, bad)}, on the whole rail") for end in _ends(bad))
+    for end, count in found.isolated.items():
+        own = [one for one in bad if end in one[:2]]
+        yield check.failure(*end, f"{_lost_frames(reach, own)}: from or to {count}", "lost", "answered")
+    for part, say in [(one, check.failure) for one in found.cut_off] + [(one, check.warning) for one in found.halves]:
+        out = [one for one in bad if (one.source in part) != (one.target in part)]
+        message = f"{_lost_frames(reach, out)}: between {fold(end.host for end in part)} and all others"
+        yield from (say(*end, message) for end in part)
+    for end, count in found.rx_failed.items():
+        received = [one for one in bad if one.target == end]
+        yield check.failure(*end, f"{_lost_frames(reach, received)}: from {count} to it")
+    for end, count in found.tx_failed.items():
+        sent = [one for one in bad if one.source == end]
+        yield check.failure(*end, f"{_lost_frames(reach, sent)}: from it to {count}")
+
+
+FULL_SIZE = Check(
+    id="net.ping.mtu",
+    what="whether frames of the full MTU arrive unfragmented",
+    source=f"{_SOURCE}, full-size, with the flag do-not-fragment",
+    rule="answered wherever small frames are",
+    severity=Severity.FAIL,
+    remedy="set the MTU of the switch port and of the host's routes to that of the NIC; long messages are lost",
+    judge=pings(_full_size),
+)
+
+
+def _round_trip(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
+    results: list[Result] = []
+    timed: set[End] = set()
+    for rail in rails_of(reach, contested_ends(fleet)):
+        pings, attempts = rail.pings, list[Attempt]()
+        for some in _like(pings, fleet.topology):
+            usual = median(time for _, time in some)
+            limit = max(_SLOW * usual, _SLOW_S)
+            attempts += [Attempt(one.source, one.target, time <= limit) for one, time in some]
+        timed |= {end for one in attempts for end in (one.source, one.target)}
+        for end, count in localise_failures(attempts).isolated.items():
+            if count.all >= _LEAST:
+                results.append(_slow(check, end, pings, str(count)))
+    return with_passes(check, timed, results)
+
+
+def _slow(check: Check, end: End, pings: Sequence[Ping], count: str) -> Result:
+    own, others = ([one.rtt_s for one in pings if one.rtt_s and (end in one[:2]) is mine] for mine in (True, False))
+    own_ms, usual_ms = median(own) * 1e3, median(others or own) * 1e3
+    message = f"round trip {own_ms:.2g} ms with {count}, {usual_ms:.2g} ms among these"
+    return check.failure(*end, message, own_ms, usual_ms, "ms")
+
+
+ROUND_TRIP = Check(
+    id="net.ping.rtt",
+    what="the round trip time of pings",
+    source=_SOURCE,
+    rule=f"to most others at most {_SLOW:g} times the median of similar pairs, or below {_SLOW_S * 1e3:g} ms",
+    component="nic",
+    remedy="check the load of the host, the NIC's interrupts and the path to its switch",
+    judge=pings(_round_trip),
+)
+
+
+def _peer_names(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
+    lookups = [one for one in reach.lookups if len(reach.owners.get(one.address, ())) == 1]
+    if 2 * sum(one.holds for one in lookups) <= len(lookups):
+        return []  # the site has no such names
+    results: list[Result] = []
+    by_address: dict[str, list[NameLookup]] = defaultdict(list)
+    for one in lookups:
+        by_address[one.address].append(one)
+    for address, some in sorted(by_address.items()):
+        known = [one.name for one in some if one.holds]
+        owner = reach.owners[address][0].end
+        bad = [one for one in some if not one.holds]
+        if bad and not known:
+            results.append(check.failure(*owner, f"no host finds a name of its address {address}"))
+        for one in bad if known else ():
+            results.append(
+                check.failure(one.host, owner.name, _not_found(one, known[0]), ", ".join(one.found), address)
             )
-        for end, count in found.tx_failed.items():
-            yield self.warning(*end, f"{_how(end, pings)} {count}, although it answers their pings")
-
-    def _not_run(self, reach: Reach) -> Iterator[Result]:
-        """Yield a result for each end on which ping itself failed."""
-        ran = {one.source for one in reach.pings if one.kind != NOT_RUN}
-        for end, text in {one.source: one.text for one in reach.pings if one.source not in ran}.items():
-            hopeless = any(word in text for word in _MISSING)
-            say = self.skip if hopeless else self.error
-            yield say(*end, shortened(f"ping: {text}"))
+    return [
+        *results,
+        *(check.ok(host) for host in sorted({one.host for one in lookups} - {result.host for result in results})),
+    ]
 
 
-class PingRoutes(ReachCheck):
-    id = "net.ping.route"
-    what = "single pairs that do not reach each other, although both reach others"
-    source = _SOURCE
-    rule = "full-size pings are answered, except at most one"
-    severity = Severity.WARN
-    component = "route"
-    remedy = "check the routes of both hosts, and at the switches and cables between them"
-
-    def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        results: list[Result] = []
-        ends: set[End] = set()
-        for rail in rails_of(reach, contested_ends(fleet)):
-            ends |= rail.sized
-            kinds = {frozenset((one.source, one.target)): one for one in rail.pings if one.kind}
-            for pair in rail.answers.routes + rail.sizes.routes:
-                if not rail.losses.ends.keys().isdisjoint(pair):
-                    continue  # an end with a high loss occasionally loses all pings of a pair
-                one = kinds[frozenset(pair)]
-                words = _lost_frames(reach, [one]) if one.kind in (MTU, TOO_LONG) else one.kind
-                also = ", although both reach others" if len(rail.ends) > 2 else ""
-                results.append(self._of_pair(pair, words + also))
-            for pair, loss in rail.losses.pairs.items():
-                also = ", although neither loses pings with others" if len(rail.ends) > 2 else ""
-                results.append(self._of_pair(pair, f"{loss} pings lost{also}", round(loss.share, 4)))
-        yield from results
-        yield from (self.ok(*end) for end in sorted(ends))
-
-    def _of_pair(self, pair: tuple[End, End], message: str, share: float | None = None) -> Result:
-        (one, other), expected = pair, None if share is None else 0
-        return self.failure(one.host, f"{one.nic}={other.name}", message, share, expected)._replace(peer=other.host)
-
-
-class FullSize(ReachCheck):
-    id = "net.ping.mtu"
-    what = "whether frames of the full MTU arrive unfragmented"
-    source = f"{_SOURCE}, full-size, with the flag do-not-fragment"
-    rule = "answered wherever small frames are"
-    severity = Severity.FAIL
-    component = "config"
-    remedy = "set the MTU of the switch port and of the host's routes to that of the NIC; long messages are lost"
-
-    def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        results: list[Result] = []
-        tried: set[End] = set()
-        for rail in rails_of(reach, contested_ends(fleet)):
-            tried |= rail.sized
-            for end, some in rail.refused.items():
-                why = shortened(some[0].text.rpartition("too long")[2].strip(" ,")) or "message too long"
-                results.append(self.failure(*end, f"the host refuses full-size frames to {fold(_peers(some))}: {why}"))
-            results += self._lost(rail.sizes, rail.pings, reach)
-        return [*results, *self.rest(tried, results)]
-
-    def _lost(self, found: ReachFaults, pings: Sequence[Ping], reach: Reach) -> Iterator[Result]:
-        bad = [one for one in pings if one.kind in (MTU, TOO_LONG)]
-        if found.all_failed:
-            yield from (self.warning(*end, f"{_lost_frames(reach, bad)}, on the whole rail") for end in _ends(bad))
-        for end, count in found.isolated.items():
-            own = [one for one in bad if end in one[:2]]
-            yield self.failure(*end, f"{_lost_frames(reach, own)}: from or to {count}", "lost", "answered")
-        for part, say in [(one, self.failure) for one in found.cut_off] + [(one, self.warning) for one in found.halves]:
-            out = [one for one in bad if (one.source in part) != (one.target in part)]
-            message = f"{_lost_frames(reach, out)}: between {fold(end.host for end in part)} and all others"
-            yield from (say(*end, message) for end in part)
-        for end, count in found.rx_failed.items():
-            received = [one for one in bad if one.target == end]
-            yield self.failure(*end, f"{_lost_frames(reach, received)}: from {count} to it")
-        for end, count in found.tx_failed.items():
-            sent = [one for one in bad if one.source == end]
-            yield self.failure(*end, f"{_lost_frames(reach, sent)}: from it to {count}")
-
-
-class RoundTrip(ReachCheck):
-    id = "net.ping.rtt"
-    what = "the round trip time of pings"
-    source = _SOURCE
-    rule = f"to most others at most {_SLOW:g} times the median of similar pairs, or below {_SLOW_S * 1e3:g} ms"
-    severity = Severity.WARN
-    component = "nic"
-    remedy = "check the load of the host, the NIC's interrupts and the path to its switch"
-
-    def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        results: list[Result] = []
-        timed: set[End] = set()
-        for rail in rails_of(reach, contested_ends(fleet)):
-            pings, attempts = rail.pings, list[Attempt]()
-            for some in _like(pings, fleet.topology):
-                usual = median(time for _, time in some)
-                limit = max(_SLOW * usual, _SLOW_S)
-                attempts += [Attempt(one.source, one.target, time <= limit) for one, time in some]
-            timed |= {end for one in attempts for end in (one.source, one.target)}
-            for end, count in localise_failures(attempts).isolated.items():
-                if count.all >= _LEAST:
-                    results.append(self._slow(end, pings, str(count)))
-        return [*results, *self.rest(timed, results)]
-
-    def _slow(self, end: End, pings: Sequence[Ping], count: str) -> Result:
-        own, others = ([one.rtt_s for one in pings if one.rtt_s and (end in one[:2]) is mine] for mine in (True, False))
-        own_ms, usual_ms = median(own) * 1e3, median(others or own) * 1e3
-        message = f"round trip {own_ms:.2g} ms with {count}, {usual_ms:.2g} ms among these"
-        return self.failure(*end, message, own_ms, usual_ms, "ms")
-
-
-class PeerNames(ReachCheck):
-    id = "net.dns.peers"
-    what = "the names of the peers' NICs, as every host resolves them"
-    source = "gethostbyaddr and getaddrinfo of the pinged peers"
-    rule = "the address has a name, and the name resolves to that address, if most have"
-    severity = Severity.WARN
-    component = "config"
-    remedy = "add the name to the DNS zone or to /etc/hosts of that host"
-
-    def look(self, reach: Reach, fleet: Fleet) -> Iterable[Result]:
-        lookups = [one for one in reach.lookups if len(reach.owners.get(one.address, ())) == 1]
-        if 2 * sum(one.holds for one in lookups) <= len(lookups):
-            return []  # the site has no such names
-        results: list[Result] = []
-        by_address: dict[str, list[NameLookup]] = defaultdict(list)
-        for one in lookups:
-            by_address[one.address].append(one)
-        for address, some in sorted(by_address.items()):
-            known = [one.name for one in some if one.holds]
-            owner = reach.owners[address][0].end
-            bad = [one for one in some if not one.holds]
-            if bad and not known:
-                results.append(self.failure(*owner, f"no host finds a name of its address {address}"))
-            for one in bad if known else ():
-                results.append(
-                    self.failure(one.host, owner.name, _not_found(one, known[0]), ", ".join(one.found), address)
-                )
-        return [
-            *results,
-            *(self.ok(host) for host in sorted({one.host for one in lookups} - {result.host for result in results})),
-        ]
+PEER_NAMES = Check(
+    id="net.dns.peers",
+    what="the names of the peers' NICs, as every host resolves them",
+    source="gethostbyaddr and getaddrinfo of the pinged peers",
+    rule="the address has a name, and the name resolves to that address, if most have",
+    remedy="add the name to the DNS zone or to /etc/hosts of that host",
+    judge=pings(_peer_names),
+)
 
 
 def _peers(pings: Iterable[Ping]) -> set[str]:

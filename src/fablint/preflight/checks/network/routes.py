@@ -8,74 +8,80 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fablint.model.names import fold
 from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.address_owners import of_rails, same_make, unseen
-from fablint.preflight.base import Check
+from fablint.preflight.address_owners import of_rails, same_make
+from fablint.preflight.check import Check, Judge
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
+from fablint.preflight.judges.outputs import unseen
 from fablint.preflight.route_lookup import RouteLookup
 from fablint.snapshot.parsers.inet import Address, Route
 
 _Rail = tuple[list[int], dict[int, str]]  # sorted addresses of all hosts, and the host of each address
 
 
-class RouteRails(Check):
-    id = "net.route.rails"
-    what = "the route to the other hosts' addresses on the same rail"
-    source = "ip -j route, ip -j rule, ip -j addr"
-    rule = "through that rail, if they are in its network"
-    severity = Severity.FAIL
-    component = "route"
-    remedy = "remove the route, or add a rule for each rail's own address"
+def _route_rails(check: Check, fleet: Fleet) -> Iterator[Result]:
+    rails: dict[str, dict[int, str]] = defaultdict(dict)
+    for host in fleet.hosts:
+        for nic, addresses in of_rails(host).items():
+            rails[nic].update((address.number, host.name) for address in addresses)
+    sorted_rails = {nic: (sorted(owners), owners) for nic, owners in rails.items()}
+    for host in fleet.hosts:
+        yield from _look(check, host, sorted_rails)
 
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        rails: dict[str, dict[int, str]] = defaultdict(dict)
-        for host in fleet.hosts:
-            for nic, addresses in of_rails(host).items():
-                rails[nic].update((address.number, host.name) for address in addresses)
-        sorted_rails = {nic: (sorted(owners), owners) for nic, owners in rails.items()}
-        for host in fleet.hosts:
-            yield from self._look(host, sorted_rails)
 
-    def _look(self, host: Host, rails: Mapping[str, _Rail]) -> Iterator[Result]:
-        if host.inet.missing_tables:
-            yield unseen(self, host, host.inet.missing_tables)
-            return
-        found = of_rails(host)
-        if not found or host.inet.divided:
-            why = "it has virtual routers (VRF)" if found else "no NIC of the fabric has an address"
-            yield self.skip(host.name, "", why)
-            return
-        lookup = RouteLookup(host.inet)
-        down = {nic.name for nic in host.interfaces if nic.state == "down"}
-        for nic, addresses in found.items():
-            if nic in down:
-                yield self.skip(host.name, nic, "the link is down")
-            else:
-                yield self._judge(host, addresses[0], lookup, rails[nic])
+def _look(check: Check, host: Host, rails: Mapping[str, _Rail]) -> Iterator[Result]:
+    if host.inet.missing_tables:
+        yield unseen(check, host, host.inet.missing_tables)
+        return
+    found = of_rails(host)
+    if not found or host.inet.divided:
+        why = "it has virtual routers (VRF)" if found else "no NIC of the fabric has an address"
+        yield check.skip(host.name, "", why)
+        return
+    lookup = RouteLookup(host.inet)
+    down = {nic.name for nic in host.interfaces if nic.state == "down"}
+    for nic, addresses in found.items():
+        if nic in down:
+            yield check.skip(host.name, nic, "the link is down")
+        else:
+            yield _judge(check, host, addresses[0], lookup, rails[nic])
 
-    def _judge(self, host: Host, own: Address, lookup: RouteLookup, rail: _Rail) -> Result:
-        known, owners = rail
-        inside = range(bisect_left(known, own.first), bisect_right(known, own.last))
-        partners = False
-        astray: dict[tuple[bool, tuple[str, ...]], list[tuple[Route | None, set[str]]]] = defaultdict(list)
-        for section in lookup.sections(known, inside):
-            partner = next((known[at] for at in section if owners[known[at]] != host.name), None)
-            if partner is None:
-                continue
-            partners = True
-            route = lookup.find_route(partner, own.number)
-            if route is None or not (route.is_local or own.nic in route.nics):
-                names = {owners[known[at]] for at in section} - {host.name}
-                astray[_same_network(host, own, route), route.nics if route else ()].append((route, names))
-        if not partners:
-            return self.skip(host.name, own.nic, "no other host's address is in its network")
-        for (same, nics), routes in sorted(astray.items(), key=lambda pair: pair[0]):
-            if not same:
-                return self.failure(host.name, own.nic, _describe(nics, routes), ", ".join(nics), own.nic)
-            if any(same_make(own.nic, nic) for nic in nics):
-                message = f"leaves by {', '.join(nics)}: both are in {own.network}, and no rule separates them"
-                return self.warning(host.name, own.nic, message, ", ".join(nics), own.nic)
-        return self.ok(host.name, own.nic)
+
+def _judge(check: Check, host: Host, own: Address, lookup: RouteLookup, rail: _Rail) -> Result:
+    known, owners = rail
+    inside = range(bisect_left(known, own.first), bisect_right(known, own.last))
+    partners = False
+    astray: dict[tuple[bool, tuple[str, ...]], list[tuple[Route | None, set[str]]]] = defaultdict(list)
+    for section in lookup.sections(known, inside):
+        partner = next((known[at] for at in section if owners[known[at]] != host.name), None)
+        if partner is None:
+            continue
+        partners = True
+        route = lookup.find_route(partner, own.number)
+        if route is None or not (route.is_local or own.nic in route.nics):
+            names = {owners[known[at]] for at in section} - {host.name}
+            astray[_same_network(host, own, route), route.nics if route else ()].append((route, names))
+    if not partners:
+        return check.skip(host.name, own.nic, "no other host's address is in its network")
+    for (same, nics), routes in sorted(astray.items(), key=lambda pair: pair[0]):
+        if not same:
+            return check.failure(host.name, own.nic, _describe(nics, routes), ", ".join(nics), own.nic)
+        if any(same_make(own.nic, nic) for nic in nics):
+            message = f"leaves by {', '.join(nics)}: both are in {own.network}, and no rule separates them"
+            return check.warning(host.name, own.nic, message, ", ".join(nics), own.nic)
+    return check.ok(host.name, own.nic)
+
+
+ROUTE_RAILS = Check(
+    id="net.route.rails",
+    what="the route to the other hosts' addresses on the same rail",
+    source="ip -j route, ip -j rule, ip -j addr",
+    rule="through that rail, if they are in its network",
+    severity=Severity.FAIL,
+    component="route",
+    remedy="remove the route, or add a rule for each rail's own address",
+    judge=Judge(_route_rails),
+)
 
 
 def _describe(nics: Sequence[str], routes: Sequence[tuple[Route | None, set[str]]]) -> str:

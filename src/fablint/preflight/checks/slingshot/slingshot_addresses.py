@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.base import Check, HostCheck
+from fablint.preflight.check import Check, Judge
 from fablint.preflight.class_values import Agreement
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import NET, Host
+from fablint.preflight.judges import limit
 from fablint.snapshot import NicFact
 from fablint.snapshot.parsers.ama import decode
 
@@ -28,88 +29,92 @@ def _assigned(mac: str) -> bool:
     return decode(mac) is not None and mac.split(":")[1] != _SWITCH
 
 
-class AmaValid(Check):
-    id = "ss.ama.valid"
-    what = "the algorithmic MAC of every NIC on Slingshot"
-    source = _SOURCE
-    rule = "present: 02:00:00:0, then group, switch and port"
-    severity = Severity.FAIL
-    component = "config"
-    remedy = "let the fabric manager assign it (slingshot-network-config), then bring the NIC up again"
-
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        seen: dict[tuple[str, ...], list[bool]] = defaultdict(list)
-        for host in fleet.hosts:
-            for nic in _nics(host):
-                seen[nic.name, *host.like(nic.name)].append(_assigned(nic.mac))
-        usual = {key: Agreement.of(like) for key, like in seen.items()}
-        for host in fleet.hosts:
-            found = _nics(host)
-            if not found:
-                yield self.skip(host.name, "", _NOT_SLINGSHOT)
-            for nic in found:
-                agreed = usual[nic.name, *host.like(nic.name)]
-                if _assigned(nic.mac):
-                    yield self.ok(host.name, nic.name, value=nic.mac)
-                elif nic.kind == "cxi" or agreed.usual:
-                    more = f", {agreed.count} others have one" if agreed.usual else ""
-                    message = (
-                        f"{nic.mac} is {'that of a switch' if decode(nic.mac) else 'not an algorithmic MAC'}{more}"
-                    )
-                    yield self.difference(nic.kind == "cxi" or agreed.is_clear, host.name, nic.name, message, nic.mac)
-                else:
-                    yield self.skip(host.name, nic.name, _NOT_SLINGSHOT)
-
-
-class AmaMatch(HostCheck):
-    id = "ss.ama.match"
-    what = "the MAC of every NIC and that of the switch port it is connected to"
-    source = f"{_SOURCE}, LLDP"
-    rule = "both contain the same group, switch and port"
-    severity = Severity.FAIL
-    component = "cable"
-    remedy = "check whether the cable is in the right port; else let the fabric manager assign the MAC again"
-    absent = "no NIC on Slingshot has a neighbour with an algorithmic MAC"
-
-    def look(self, host: Host) -> Iterable[Result]:
-        nics = {nic.name: nic for nic in _nics(host)}
-        for neighbour in host.neighbours:
-            nic = nics.get(neighbour.port)
-            own, port = decode(nic.mac) if nic else None, decode(neighbour.address)
-            if not nic or own is None or port is None:
-                continue
-            if own == port:
-                yield self.ok(host.name, nic.name, value=nic.mac)
+def _ama_valid(check: Check, fleet: Fleet) -> Iterator[Result]:
+    seen: dict[tuple[str, ...], list[bool]] = defaultdict(list)
+    for host in fleet.hosts:
+        for nic in _nics(host):
+            seen[nic.name, *host.like(nic.name)].append(_assigned(nic.mac))
+    usual = {key: Agreement.of(like) for key, like in seen.items()}
+    for host in fleet.hosts:
+        found = _nics(host)
+        if not found:
+            yield check.skip(host.name, "", _NOT_SLINGSHOT)
+        for nic in found:
+            agreed = usual[nic.name, *host.like(nic.name)]
+            if _assigned(nic.mac):
+                yield check.ok(host.name, nic.name, value=nic.mac)
+            elif nic.kind == "cxi" or agreed.usual:
+                more = f", {agreed.count} others have one" if agreed.usual else ""
+                message = f"{nic.mac} is {'that of a switch' if decode(nic.mac) else 'not an algorithmic MAC'}{more}"
+                yield check.difference(nic.kind == "cxi" or agreed.is_clear, host.name, nic.name, message, nic.mac)
             else:
-                there = f"{neighbour.name} port {neighbour.its_port}"
-                message = f"{nic.mac} is connected to {there}, whose MAC is {neighbour.address}"
-                yield self.failure(host.name, nic.name, message, nic.mac, neighbour.address)
+                yield check.skip(host.name, nic.name, _NOT_SLINGSHOT)
 
 
-class AmaUnique(Check):
-    id = "ss.ama.unique"
-    what = "the algorithmic MACs of all hosts"
-    source = _SOURCE
-    rule = "unique"
-    severity = Severity.FAIL
-    component = "config"
-    remedy = "let the fabric manager assign them again"
+AMA_VALID = Check(
+    id="ss.ama.valid",
+    what="the algorithmic MAC of every NIC on Slingshot",
+    source=_SOURCE,
+    rule="present: 02:00:00:0, then group, switch and port",
+    severity=Severity.FAIL,
+    remedy="let the fabric manager assign it (slingshot-network-config), then bring the NIC up again",
+    judge=Judge(_ama_valid),
+)
 
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        having = defaultdict(list)
-        for host in fleet.hosts:
-            for nic in _nics(host):
-                having[decode(nic.mac)].append((host.name, nic))
-        without = dict.fromkeys(host.name for host in fleet.hosts)
-        for place, ends in having.items():
-            hosts = {name for name, _ in ends}
-            for name, nic in ends if place else ():
-                without.pop(name, None)
-                others = [f"{other}/{one.name}" for other, one in ends if other != name]
-                if len(hosts) > 1:
-                    message = f"{nic.mac} is also the MAC of {', '.join(others[:3])}"
-                    yield self.failure(name, nic.name, message, nic.mac)
-                else:
-                    yield self.ok(name, nic.name, value=nic.mac)
-        for name in without:
-            yield self.skip(name, "", _NOT_SLINGSHOT)
+
+def _ama_match(check: Check, host: Host) -> Iterable[Result]:
+    nics = {nic.name: nic for nic in _nics(host)}
+    for neighbour in host.neighbours:
+        nic = nics.get(neighbour.port)
+        own, port = decode(nic.mac) if nic else None, decode(neighbour.address)
+        if not nic or own is None or port is None:
+            continue
+        if own == port:
+            yield check.ok(host.name, nic.name, value=nic.mac)
+        else:
+            there = f"{neighbour.name} port {neighbour.its_port}"
+            message = f"{nic.mac} is connected to {there}, whose MAC is {neighbour.address}"
+            yield check.failure(host.name, nic.name, message, nic.mac, neighbour.address)
+
+
+AMA_MATCH = Check(
+    id="ss.ama.match",
+    what="the MAC of every NIC and that of the switch port it is connected to",
+    source=f"{_SOURCE}, LLDP",
+    rule="both contain the same group, switch and port",
+    severity=Severity.FAIL,
+    component="cable",
+    remedy="check whether the cable is in the right port; else let the fabric manager assign the MAC again",
+    judge=limit(_ama_match, "no NIC on Slingshot has a neighbour with an algorithmic MAC"),
+)
+
+
+def _ama_unique(check: Check, fleet: Fleet) -> Iterator[Result]:
+    having = defaultdict(list)
+    for host in fleet.hosts:
+        for nic in _nics(host):
+            having[decode(nic.mac)].append((host.name, nic))
+    without = dict.fromkeys(host.name for host in fleet.hosts)
+    for place, ends in having.items():
+        hosts = {name for name, _ in ends}
+        for name, nic in ends if place else ():
+            without.pop(name, None)
+            others = [f"{other}/{one.name}" for other, one in ends if other != name]
+            if len(hosts) > 1:
+                message = f"{nic.mac} is also the MAC of {', '.join(others[:3])}"
+                yield check.failure(name, nic.name, message, nic.mac)
+            else:
+                yield check.ok(name, nic.name, value=nic.mac)
+    for name in without:
+        yield check.skip(name, "", _NOT_SLINGSHOT)
+
+
+AMA_UNIQUE = Check(
+    id="ss.ama.unique",
+    what="the algorithmic MACs of all hosts",
+    source=_SOURCE,
+    rule="unique",
+    severity=Severity.FAIL,
+    remedy="let the fabric manager assign them again",
+    judge=Judge(_ama_unique),
+)

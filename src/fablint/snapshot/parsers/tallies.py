@@ -1,4 +1,4 @@
-"""Tallies of files that a host has once per CPU or interrupt: lines `COUNT VALUE`, written by the collector."""
+"""Files of /sys: tallies of those that a host has once per CPU or interrupt, and figures with units."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
-_LINE = re.compile(r"(\d{1,9}) (\S[^\n]{0,4000})")
+_LINE = re.compile(r"(\d{1,9}) (\S[^\n]{0,4000})")  # `COUNT VALUE`, written by the collector
+_FIGURE = re.compile(r"\d{1,4}(?:\.\d{1,3})?")
 
 
 @lru_cache(maxsize=4096)  # equal for similar hosts
@@ -32,3 +33,11 @@ def cpu_set(text: str) -> frozenset[int]:
     ranges = [_RANGE.fullmatch(part) for part in text.strip().split(",")]
     found = [(int(one[1]), int(one[2] or one[1])) for one in ranges if one]
     return frozenset(cpu for first, last in found for cpu in range(first, last + 1)) if all(ranges) else frozenset()
+
+
+@lru_cache(maxsize=1024)  # a fleet has many links but few values
+def pcie_figure(text: str | None) -> float | None:
+    """Parse `16.0 GT/s PCIe` as 16; None for 0, 255 and `Unknown`."""
+    found = _FIGURE.match((text or "").strip())
+    figure = float(found[0]) if found else 0.0
+    return figure if 0 < figure < 255 else None

@@ -1,4 +1,4 @@
-"""Base of checks of error counters: growth per hour, and at the first reading totals compared with those of peers.
+"""Judge of error counters: growth per hour, and at the first reading totals compared with those of peers.
 
 Growth since the last reading alone says little if hosts are checked every ten minutes. It is therefore computed from
 the last reading, from one of about an hour ago and from one of about a day ago.
@@ -6,15 +6,14 @@ the last reading, from one of about an hour ago and from one of about a day ago.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from statistics import quantiles
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from fablint.model.preflight_results import Result
-from fablint.preflight.base import Check
+from fablint.preflight.check import Check, Judge
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot.counter_deltas import Delta, is_same, total
@@ -24,6 +23,21 @@ _HOUR = 3600.0
 _FEWEST_PEERS = 4  # components of other hosts, for a comparison of totals
 _TIMES = 10.0  # factor above most peers, and above the limit per hour
 _RARE = 0.1  # share of the limit per hour, on average since boot: less is old
+
+DIAGS_LIMITS = {  # defaults of infiniband-diags; errors of the link
+    "symbol_error": 10,
+    "link_error_recovery": 10,
+    "link_downed": 10,
+    "port_rcv_errors": 10,
+    "local_link_integrity_errors": 10,
+    "excessive_buffer_overrun_errors": 10,
+    "port_rcv_remote_physical_errors": 100,
+    "port_rcv_switch_relay_errors": 100,
+    "port_xmit_discards": 100,
+    "port_xmit_constraint_errors": 100,
+    "port_rcv_constraint_errors": 100,
+    "VL15_dropped": 100,
+}
 
 
 class Limit(NamedTuple):
@@ -84,38 +98,44 @@ def _hours(one: Delta) -> float:
     return max(one.seconds / _HOUR, 1.0)
 
 
-class GrowthCheck(Check):
-    """Base of checks that judge counters of each component of a host."""
+def growth(
+    limits: Mapping[str, Limit],
+    parts: Callable[[Host], Iterable[CountedPart]],
+    judged: Callable[[Check, Host, CountedPart, Excess], Result],
+    absent: str,
+) -> Judge:
+    """Judge the counters of each component of a host.
 
-    absent: ClassVar[str]
-    limits: ClassVar[Mapping[str, Limit]]  # by the counters' names
+    Parameters
+    ----------
+    limits
+        Limits by the counters' names.
+    parts
+        Returns the components of a host, each with the paths of its counters in the snapshot; none where the host has
+        no such component. One whose counters cannot be read has the reason in `why_not`.
+    judged
+        Returns the result for a component, whose counters may exceed limits.
+    absent
+        Reason for a skip of a host without such a component.
+    """
 
-    @abstractmethod
-    def parts(self, host: Host) -> Iterable[CountedPart]:
-        """Return the components of a host, each with the paths of its counters in the snapshot.
-
-        Empty where the host has no such component; one whose counters cannot be read has the reason in `why_not`.
-        """
-
-    @abstractmethod
-    def judged(self, host: Host, part: CountedPart, found: Excess) -> Result:
-        """Return the result for a component, whose counters may exceed limits."""
-
-    def judge(self, fleet: Fleet) -> Iterator[Result]:
-        every = [(host, list(self.parts(host))) for host in fleet.hosts]
-        peers = _Peers(every, self.limits) if any(host.before is None for host in fleet.hosts) else None
-        for host, parts in every:
-            if not parts:
-                yield self.skip(host.name, "", self.absent)
-            for part in parts:
+    def results(check: Check, fleet: Fleet) -> Iterator[Result]:
+        every = [(host, list(parts(host))) for host in fleet.hosts]
+        peers = _Peers(every, limits) if any(host.before is None for host in fleet.hosts) else None
+        for host, of_host in every:
+            if not of_host:
+                yield check.skip(host.name, "", absent)
+            for part in of_host:
                 if part.why_not:
-                    yield self.skip(host.name, part.target, part.why_not)
+                    yield check.skip(host.name, part.target, part.why_not)
                     continue
                 is_first = peers is not None and host.before is None
                 names = peers.moved.get((host.name, part.target), ()) if peers and is_first else part.files
-                grown = {name: one for name in names if (one := excess(host, part.path(name), self.limits[name]))}
+                grown = {name: one for name in names if (one := excess(host, part.path(name), limits[name]))}
                 totals = peers.above(host, part, grown) if peers and is_first else {}
-                yield self.judged(host, part, Excess(grown, totals))
+                yield judged(check, host, part, Excess(grown, totals))
+
+    return Judge(results)
 
 
 class _Peers:
@@ -143,7 +163,7 @@ class _Peers:
             self.own.update(self._counts(host, parts))
         of_peers = {(kind, name): values for kind, of_kind in totals.items() for name, values in of_kind.items()}
         self.counts = {key: len(values) for key, values in of_peers.items()}
-        self.usual = {key: _third_quartile(values) for key, values in of_peers.items()}
+        self.usual = {key: third_quartile(values) for key, values in of_peers.items()}
 
     def _counts(self, host: Host, parts: Sequence[CountedPart]) -> Iterator[tuple[str, str]]:
         """Yield host and counter for each component with a counter that is high on one of the host's components."""
@@ -168,6 +188,6 @@ class _Peers:
         return dict(sorted(found.items()))
 
 
-def _third_quartile(values: Sequence[int]) -> float:
+def third_quartile(values: Sequence[int]) -> float:
     """Return the third quartile."""
     return quantiles(values, n=4, method="inclusive")[2] if len(values) > 1 else float(values[0])

@@ -1,0 +1,59 @@
+"""Parser of `ethtool -S`: counters of NIC drivers, each of which has names of its own.
+
+Damaged symbols and frames, and frames dropped for lack of buffers, are those of mlx5 (rx_symbol_err_phy,
+rx_crc_errors_phy, rx_discards_phy, rx_out_of_buffer), bnxt_en (rx_fcs_err_frames, rx_total_discard_pkts) and ice
+(rx_crc_errors.nic).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+_COUNTER = re.compile(r"^\s*([\w. -]{1,80}): (\d{1,20})\s*$", re.MULTILINE)
+_PLAIN = re.compile(r"[\w.]{1,80}")
+_ERROR = re.compile(r"symbol_err|fcs_err|crc_err|discard|out_of_buffer", re.IGNORECASE)
+_DAMAGED = re.compile(r"symbol_err|fcs_err|crc_err", re.IGNORECASE)
+_QUEUE = re.compile(r"^(?:[rt]x|ch|xdp)?_?(?:queue_)?\[?\d")  # of one queue: counted in the NIC's sum as well
+_PAUSE = re.compile("pause|pfc|xoff", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def error_counters(text: str) -> Mapping[str, int]:
+    """Return the error counters of the NIC as a whole, without those of single queues."""
+    return {
+        name: int(value)
+        for name, value in _COUNTER.findall(text)
+        if _ERROR.search(name) and _PLAIN.fullmatch(name) and not _QUEUE.match(name)
+    }
+
+
+def is_damage(name: str) -> bool:
+    """Tell whether an error counter counts damaged symbols or frames, not dropped ones."""
+    return _DAMAGED.search(name) is not None
+
+
+class PauseGrowth(NamedTuple):
+    """Growth of the counters of pause frames of a NIC between two readings."""
+
+    sent: int
+    received: int
+    storms: int
+
+
+def pause_growth(first: str, last: str) -> PauseGrowth | None:
+    """Return the growth of the pause counters; None if the readings have no such counter."""
+    before, after = (dict(_COUNTER.findall(text)) for text in (first, last))
+    sums = {"sent": 0, "received": 0, "storms": 0}
+    counters = [name for name in before if name in after and _is_pause_count(name)]
+    for name in counters:
+        kind = "storms" if "storm" in name else "sent" if "tx" in name.lower() else "received"
+        sums[kind] += max(int(after[name]) - int(before[name]), 0)
+    return PauseGrowth(**sums) if counters else None
+
+
+def _is_pause_count(name: str) -> bool:
+    """Tell whether a counter counts pause frames, not their duration in microseconds or transitions."""
+    return _PAUSE.search(name) is not None and "duration" not in name and "transition" not in name

@@ -1,0 +1,153 @@
+"""Parsers of files of /proc and /etc, and of lists in files of /sys. Similar hosts have the same texts."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from fablint.text.sanitise import shortened
+
+_TEXTS = 4096  # texts of which a parser remembers the facts
+_MEMORY = re.compile(
+    r"^(?:Node \d{1,5} )?(MemTotal|MemAvailable|HugePages_Total|Hugepagesize): +(\d{1,15})(?: kB)?$", re.MULTILINE
+)
+_CPU_FIELD = re.compile(r"^(model name|microcode|CPU part|cpu|flags)\s*:\s*(\S.*)$", re.MULTILINE)
+_CPU_NOISE = re.compile(r"\((?:R|TM|r|tm)\)|\bCPU\b|\bProcessor\b|@ .*|\b\d+-Core\b")
+_MEMLOCK = re.compile(r"^Max locked memory +(\w+)", re.MULTILINE)
+_OPTION = re.compile(r'([^\s=]+)(?:=("[^"]*"|\S*))?')
+_IGNORED = frozenset({"BOOT_IMAGE", "initrd"})  # options that name the kernel
+_OF_HOST = re.compile(  # values of a single host: UUIDs, MAC and IP addresses, Cray's xnames
+    r"[0-9a-f]{8}-[0-9a-f]{4}-|(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}|\d+\.\d+\.\d+\.\d+|\bx\d+c\d+s\d+b\d+n\d+",
+    re.IGNORECASE,
+)
+_PRETTY = re.compile(r"^PRETTY_NAME=\"?([^\"\n]*)", re.MULTILINE)
+_SERVER = re.compile(r"^\s*nameserver\s+(\S+)", re.MULTILINE)
+_BOOTED = re.compile(r"(?:^|\s)(?:BOOT_IMAGE|root)=(\S+)")
+_ROOT = re.compile(r"^\d+ \d+ (\d+:\d+) \S+ / ", re.MULTILINE)
+_LIST = re.compile(r"\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*")
+_LOAD = re.compile(r"\d{1,9}\.\d{1,9}")
+_SECONDS = re.compile(r"\d{1,10}(?:\.\d{1,9})?")
+_CHOSEN = re.compile(r"\[(\w{1,20})\]")
+
+
+class MemoryInfo(NamedTuple):
+    """Figures of /proc/meminfo, or of the `meminfo` of a NUMA node; None: not reported."""
+
+    total: int | None = None  # bytes
+    available: int | None = None  # bytes
+    huge_pages: int | None = None
+    huge_page_kib: int | None = None
+
+
+@lru_cache(maxsize=_TEXTS)
+def memory_info(text: str | None) -> MemoryInfo:
+    """Parse /proc/meminfo."""
+    found = {name: int(figure) for name, figure in _MEMORY.findall(text or "")}
+    total, available = (1024 * found[name] if name in found else None for name in ("MemTotal", "MemAvailable"))
+    return MemoryInfo(total, available, found.get("HugePages_Total"), found.get("Hugepagesize"))
+
+
+class CpuInfo(NamedTuple):
+    """Fields of a CPU in /proc/cpuinfo; '' and no flags: not reported."""
+
+    model: str = ""  # `Intel(R) Xeon(R) Platinum 8480+`, on Arm and Power the part or name
+    short_model: str = ""  # `Intel Xeon Platinum 8480+`
+    microcode: str = ""
+    flags: frozenset[str] = frozenset()
+
+
+@lru_cache(maxsize=_TEXTS)
+def cpu_info(text: str | None) -> CpuInfo:
+    """Parse /proc/cpuinfo."""
+    every = _CPU_FIELD.findall(text or "")
+    first, last = dict(reversed(every)), dict(every)
+    model = next((value for name, value in every if name in ("model name", "CPU part", "cpu")), "")
+    name = last.get("model name") or (f"CPU part {last['CPU part']}" if "CPU part" in last else "")
+    short_model = shortened(_CPU_NOISE.sub(" ", name), 40)
+    flags = frozenset(first.get("flags", "").split())
+    return CpuInfo(" ".join(model.split())[:80], short_model, last.get("microcode", ""), flags)
+
+
+def locked_memory_limit(text: str) -> str:
+    """Return the limit of locked memory in /proc/self/limits: bytes, or `unlimited`; '' if it is not reported."""
+    found = _MEMLOCK.search(text)
+    return found[1] if found else ""
+
+
+@lru_cache(maxsize=_TEXTS)
+def boot_options(text: str) -> Mapping[str, str]:
+    """Return the kernel's boot options in /proc/cmdline with their values; all values of a repeated option."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, value in _OPTION.findall(text):
+        if name not in _IGNORED:
+            found[name].append("=..." if _OF_HOST.search(value) else f"={value}" if value else "")
+    return {name: ",".join(values) for name, values in found.items()}
+
+
+def boot_images(text: str | None) -> Sequence[str]:
+    """Return the boot image and the root device in /proc/cmdline."""
+    return _BOOTED.findall(text or "")
+
+
+def system_name(text: str | None) -> str:
+    """Return the name of the operating system in /etc/os-release; '' if it has none."""
+    found = _PRETTY.search(text or "")
+    return found[1] if found else ""
+
+
+def name_servers(text: str | None) -> Sequence[str]:
+    """Return the name servers in /etc/resolv.conf, without duplicates."""
+    return list(dict.fromkeys(_SERVER.findall(text or "")))
+
+
+def root_device(text: str | None) -> str:
+    """Return the number `8:2` of the device of the root file system in /proc/self/mountinfo; '' if it has none."""
+    found = _ROOT.search(text or "")
+    return found[1] if found else ""
+
+
+def load_average(text: str | None) -> float | None:
+    """Return the load of the last minute in /proc/loadavg; None if it cannot be parsed."""
+    found = _LOAD.match(text or "")
+    return float(found[0]) if found else None
+
+
+def uptime_s(text: str | None) -> float | None:
+    """Return the seconds since the boot in /proc/uptime; None if it cannot be parsed."""
+    found = _SECONDS.fullmatch((text or "").partition(" ")[0])
+    return float(found[0]) if found else None
+
+
+def chosen_of(text: str | None) -> str:
+    """Return the chosen word of a list such as `always [madvise] never`; '' if there is none."""
+    found = _CHOSEN.search(text or "")
+    return found[1] if found else ""
+
+
+def count_listed(text: str | None) -> int | None:
+    """Count the numbers in a list such as `0-3,8`; None for other texts."""
+    if not text or not _LIST.fullmatch(text):
+        return None
+    ranges = [part.split("-") for part in text.split(",")]
+    return sum(max(int(ends[-1]) - int(ends[0]) + 1, 0) for ends in ranges)
+
+
+def table_overflows(text: str | None) -> str | None:
+    """Return the sum of `table_fulls` over all CPUs in /proc/net/stat/arp_cache: a hexadecimal row per CPU."""
+    head, _, rows = (text or "").partition("\n")
+    names, words = head.split(), rows.split()
+    if "table_fulls" not in names or len(words) % len(names):
+        return None
+    try:
+        return str(sum(int(word, 16) for word in words[names.index("table_fulls") :: len(names)]))
+    except ValueError:
+        return None
+
+
+def reverse_path_drops(text: str | None) -> str | None:
+    """Return IPReversePathFilter in /proc/net/netstat, of lines of names and values that begin with `TcpExt:`."""
+    lines = [line.split() for line in (text or "").splitlines() if line.startswith("TcpExt:")]
+    return dict(zip(*lines[:2], strict=False)).get("IPReversePathFilter") if len(lines) > 1 else None

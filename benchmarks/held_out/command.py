@@ -16,10 +16,14 @@ from pathlib import Path
 from held_out.faulty import FAULTY
 from held_out.healthy import HEALTHY
 from held_out.program import verdict_of
-from held_out.scenario import Scenario, build
+from held_out.rank_runs.rank_scenario import RankScenario
+from held_out.rank_scenarios import RANK_SCENARIOS
+from held_out.scenario import Scenario
 from held_out.scoring import Score, score
 
-SCENARIOS: dict[str, Scenario] = {scenario.name: scenario for scenario in (*HEALTHY, *FAULTY)}
+SCENARIOS: dict[str, Scenario | RankScenario] = {
+    scenario.name: scenario for scenario in (*HEALTHY, *FAULTY, *RANK_SCENARIOS)
+}
 HEALTHY_FAULTS = 0.01  # share of the seeds of a healthy scenario that may have a FAULT
 
 
@@ -32,6 +36,7 @@ class Line:
     scores: tuple[Score, ...]
     seconds: float
     errors: tuple[str, ...] = ()
+    passes: bool | None = None  # of a healthy scenario: should it be a PASS?
 
     def share(self, count: int) -> float:
         """Of the seeds."""
@@ -67,7 +72,7 @@ def judge(name: str, seed: int, process: bool = False) -> tuple[Score | None, st
     """One seed of a scenario: its score, or what the program said instead of a verdict."""
     scenario = SCENARIOS[name]
     with tempfile.TemporaryDirectory(prefix="held-out-") as folder:
-        case = build(scenario, seed, Path(folder))
+        case = scenario.case(seed, Path(folder))
         try:
             verdict = verdict_of(case.files, case.topology, process)
         except RuntimeError as error:
@@ -102,6 +107,50 @@ def text(line: Line) -> str:
     return f"{line.name[:58]:<58} {len(line.scores):>5} {' '.join(words)} {line.seconds:>5.2f}  {line.rule}"
 
 
+FAULTY_COLUMNS = ("exact", "group", "SUSPECT", "incomplete", "hidden below the bound", "misnamed", "missed")
+
+
+def markdown(given: Sequence[Line]) -> str:
+    """The tables of docs/explanation/held-out-fabrics.md, in counts of seeds."""
+    tables = {
+        "Healthy": ("scenario", "should PASS", "PASS", "incomplete", "FAULT", "SUSPECT"),
+        "Faulty": ("scenario", *FAULTY_COLUMNS, "false FAULT", "false SUSPECT", "wrong direction"),
+        "Undecided: neither PASS nor FAULT is right": ("scenario", "PASS", "incomplete", "FAULT"),
+    }
+    rows: dict[str, list[str]] = {title: [] for title in tables}
+    for line in given:
+        title = next(title for title in tables if title.lower().startswith(line.expected))
+        verdicts = [str(line.verdicts[word]) for word in ("pass", "incomplete", "fault")]
+        cells = [line.name, *verdicts]
+        suspected = str(sum(bool(result.suspected) for result in line.scores))
+        if line.expected == "healthy":
+            cells = [line.name, "yes" if line.passes else "not stated", *verdicts, suspected]
+        elif line.expected == "faulty":
+            outcomes = ("exact", "group", "suspect", "incomplete", "hidden", "misnamed", "missed")
+            turned = sum(not result.direction for result in line.scores)
+            named = [str(line.outcomes[word]) for word in outcomes]
+            cells = [line.name, *named, str(line.false), suspected, str(turned)]
+        rows[title].append(f"| {' | '.join(cells)} |")
+    parts = []
+    for title, head in tables.items():
+        if rows[title]:
+            parts += [f"### {title}", "", f"| {' | '.join(head)} |", f"| {' | '.join(['---'] * len(head))} |"]
+            parts += [*rows[title], ""]
+    return "\n".join(parts).rstrip()
+
+
+def summary(given: Sequence[Line]) -> str:
+    """How many scenarios keep the rule, and how many healthy runs that should PASS do."""
+    kept = sum(line.rule == "ok" for line in given)
+    words = f"{len(given)} scenarios, {kept} keep the rule, {len(given) - kept} do not"
+    healthy = [line for line in given if line.passes]
+    if not healthy:
+        return words
+    passed, runs = (sum(counts) for counts in zip(*((line.verdicts["pass"], len(line.scores)) for line in healthy),
+                                                  strict=True))  # fmt: skip
+    return f"{words}; {passed} of {runs} healthy runs that should PASS do"
+
+
 @dataclass
 class Progress:
     """What is done and how long the rest will take, on stderr."""
@@ -133,7 +182,15 @@ def lines(names: Sequence[str], seeds: range, jobs: int, process: bool) -> Itera
             scores = tuple(score for score, _, _ in results if score is not None)
             errors = tuple(error for _, error, _ in results if error)
             seconds = sum(spent for _, _, spent in results) / len(results)
-            yield Line(name, SCENARIOS[name].expected, scores, seconds, errors)
+            yield Line(name, SCENARIOS[name].expected, scores, seconds, errors, SCENARIOS[name].passes)
+
+
+def is_chosen(chosen: argparse.Namespace, scenario: Scenario | RankScenario) -> bool:
+    """Whether the options select the scenario."""
+    if chosen.ranks and not isinstance(scenario, RankScenario):
+        return False
+    named = not chosen.only or any(word in scenario.name for word in chosen.only)
+    return named and chosen.kind in (None, scenario.expected)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -145,37 +202,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--only", action="append", help="scenarios whose name contains this; may be given several times"
     )
     options.add_argument("--kind", choices=("healthy", "faulty", "undecided"), help="of these only")
+    options.add_argument("--ranks", action="store_true", help="scenarios of rails, planes, shares, large leaves only")
     options.add_argument("--jobs", type=int, default=1, help="processes [1]")
     options.add_argument("--subprocess", action="store_true", help="call the program as a process of its own")
     options.add_argument("--json", action="store_true", help="print the scores of all seeds as JSON")
+    options.add_argument("--markdown", action="store_true", help="print the tables of the documentation")
     options.add_argument("--show", action="store_true", help="name what is wrongly at FAULT")
     options.add_argument("--strict", action="store_true", help="exit with 1 where a rule is broken")
     options.add_argument("--list", action="store_true", help="print the names of the scenarios")
     chosen = options.parse_args(arguments)
-    names = [
-        name
-        for name, scenario in SCENARIOS.items()
-        if (not chosen.only or any(word in name for word in chosen.only)) and chosen.kind in (None, scenario.expected)
-    ]
+    names = [name for name, scenario in SCENARIOS.items() if is_chosen(chosen, scenario)]
     if chosen.list:
         print("\n".join(f"{SCENARIOS[name].expected:<9} {name}" for name in names))
         return 0
     found = []
-    if not chosen.json:
+    is_table = not chosen.json and not chosen.markdown
+    if is_table:
         print(HEAD)
     seeds = range(chosen.first, chosen.first + chosen.seeds)
     for line in lines(names, seeds, chosen.jobs, chosen.subprocess):
         found.append(line)
-        if not chosen.json:
+        if is_table:
             print(text(line), flush=True)
             for error in line.errors:
                 print(f"    {error}")
             for seed, one in zip(seeds, line.scores, strict=False):
                 if chosen.show and one.false:
                     print(f"    seed {seed}: {', '.join(one.false[:6])}{' ...' if len(one.false) > 6 else ''}")
-    broken = [line for line in found if line.rule != "ok"]
     if chosen.json:
         print(json.dumps([{**asdict(line), "rule": line.rule} for line in found], indent=1))
     else:
-        print(f"{len(found)} scenarios, {len(found) - len(broken)} keep the rule, {len(broken)} do not")
-    return 1 if broken and chosen.strict else 0
+        print(markdown(found) if chosen.markdown else summary(found))
+    return 1 if chosen.strict and any(line.rule != "ok" for line in found) else 0

@@ -104,8 +104,11 @@ def mesh(per_switch: Sequence[int], parallel: int = 1, routing: Routing = "stati
     return _fabric(per_switch, names, groups, cables, paths, routing)
 
 
-def leaf_spine(leaves: int, spines: int, per_leaf: int, routing: Routing = "static", own_groups: bool = True) -> Fabric:
+def leaf_spine(
+    leaves: int, spines: int, per_leaf: int | Sequence[int], routing: Routing = "static", own_groups: bool = True
+) -> Fabric:
     """Every leaf joined to every spine; a group for each leaf, or one for all."""
+    per_switch = [per_leaf] * leaves if isinstance(per_leaf, int) else per_leaf
     cables = _Cables([])
     up = {(leaf, spine): cables.add(leaf, leaves + spine) for leaf in range(leaves) for spine in range(spines)}
     paths = {
@@ -116,7 +119,7 @@ def leaf_spine(leaves: int, spines: int, per_leaf: int, routing: Routing = "stat
     }
     names = [f"leaf{leaf + 1}" for leaf in range(leaves)] + [f"spine{spine + 1}" for spine in range(spines)]
     groups = [f"rack{leaf + 1}" if own_groups else "hall" for leaf in range(leaves)] + ["core"] * spines
-    return _fabric([per_leaf] * leaves, names, groups, cables, paths, routing)
+    return _fabric(per_switch, names, groups, cables, paths, routing)
 
 
 def three_level(

@@ -97,10 +97,17 @@ def _switch(network: Network, switch: int) -> Ints:
 
 @dataclass(frozen=True)
 class Names:
-    """Under which names a fault may be reported: `exact` are the component itself, `series` lie in series with it."""
+    """Under which names a fault may be reported.
+
+    Attributes:
+        exact: the component itself.
+        series: components that lie in series with it.
+        members: components of which it consists: slow, but only all of them together are the fault.
+    """
 
     exact: frozenset[str]
     series: frozenset[str]
+    members: frozenset[str] = frozenset()
 
 
 def names_of(fault: Fault, fabric: Fabric) -> Names:

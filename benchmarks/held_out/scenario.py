@@ -47,6 +47,7 @@ class Scenario:
         serial: is one pair measured after the other?
         timed: is it written when and in which round a pair was measured?
         topology: what the topology file says: cables, the switches of the hosts alone, or that there is no file.
+        passes: should a healthy run be a PASS? None: not stated.
     """
 
     name: str
@@ -67,15 +68,24 @@ class Scenario:
     timed: bool = True
     topology: Topology = "cables"
     output: Literal["csv", "mpigraph"] = "csv"
+    passes: bool | None = None
+
+    def case(self, seed: int, folder: Path) -> Case:
+        """Draw the run of a seed and write its files into `folder`."""
+        return build(self, seed, folder)
 
 
 @dataclass(frozen=True)
 class Truth:
-    """A faulty component: its names, and how much of each quantity it costs (share of rate, or of latency added)."""
+    """A faulty component: its names, and how much of each quantity it costs (share of rate, or of latency added).
+
+    Of a `missing` component nothing was measured: it is to be named as not judged, and costs nothing.
+    """
 
     fault: Fault
     names: Names
     loss: Mapping[str, float]
+    missing: bool = False
 
 
 @dataclass(frozen=True)

@@ -30,13 +30,14 @@ class Score:
         outcome: of the faults together, the worst of them; empty for a healthy run.
         false: names of healthy components at FAULT.
         direction: was every direction that was stated of a named fault the true one?
-        notes: what to show of a run that was judged wrongly.
+        suspected: names of healthy components that are SUSPECT.
     """
 
     verdict: str
     outcome: str
     false: tuple[str, ...]
     direction: bool = True
+    suspected: tuple[str, ...] = ()
 
 
 def names_in(finding: Mapping[str, Any]) -> set[str]:
@@ -85,13 +86,21 @@ def score(verdict: Mapping[str, Any], truths: Sequence[Truth]) -> Score:
     """Compare."""
     findings = verdict["findings"]
     faults = [finding for finding in findings if finding["state"] == "FAULT"]
-    allowed = frozenset().union(*(truth.names.exact | truth.names.series for truth in truths))
-    false = tuple(f"{one['text']['component']} {one['text']['name']}" for one in faults if not _is_true(one, allowed))
+    allowed = frozenset().union(*(truth.names.exact | truth.names.series | truth.names.members for truth in truths))
+    false, suspected = (
+        tuple(
+            f"{finding['text']['component']} {finding['text']['name']}"
+            for finding in findings
+            if finding["state"] == state and not _is_true(finding, allowed)
+        )
+        for state in ("FAULT", "SUSPECT")
+    )
     if not truths:
-        return Score(verdict["verdict"], "", false)
+        return Score(verdict["verdict"], "", false, suspected=suspected)
     outcomes = [_outcome(verdict, truth) for truth in truths]
     worst = max(outcomes, key=_ORDER.index)
-    return Score(verdict["verdict"], worst, false, all(_direction_right(faults, truth) for truth in truths))
+    direction = all(_direction_right(faults, truth) for truth in truths)
+    return Score(verdict["verdict"], worst, false, direction, suspected)
 
 
 _ORDER: tuple[Outcome, ...] = ("exact", "group", "suspect", "incomplete", "hidden", "misnamed", "missed")
@@ -107,6 +116,8 @@ def _is_true(finding: Mapping[str, Any], allowed: frozenset[str]) -> bool:
 
 def _outcome(verdict: Mapping[str, Any], truth: Truth) -> Outcome:
     findings = verdict["findings"]
+    if truth.missing:
+        return _outcome_of_missing(verdict, truth)
     states: dict[str, list[Mapping[str, Any]]] = {}
     for finding in findings:
         states.setdefault(finding["state"], []).append(finding)
@@ -116,11 +127,44 @@ def _outcome(verdict: Mapping[str, Any], truth: Truth) -> Outcome:
     every = truth.names.exact | truth.names.series
     if any(_match(names_in(one) | alternatives_in(one), every) for one in faults):
         return "group"
+    if truth.names.members and _all_named(faults, truth.names.members):
+        return "group"
     if verdict["verdict"] == "pass":
         return "hidden" if _below_bound(states.get("OK", []), truth) else "missed"
     if any(_match(names_in(one) | alternatives_in(one), every) for one in states.get("SUSPECT", [])) or (
         verdict["verdict"] == "incomplete" and (states.get("SUSPECT") or states.get("CONFOUNDED"))
     ):
+        return "suspect"
+    return "incomplete" if verdict["verdict"] == "incomplete" else "misnamed"
+
+
+def _all_named(findings: Sequence[Mapping[str, Any]], members: frozenset[str]) -> bool:
+    """Is every member of the faulty component named, a cable by either of its directions?"""
+    named = set().union(*(names_in(finding) for finding in findings))
+    return {_cable(name) for name in members} <= {_cable(name) for name in named}
+
+
+def _cable(name: str) -> str:
+    """The cable of a link or a cable, with its ends in one order; another name as it is."""
+    ends = name.replace(">", "=").split("=")
+    return "=".join(sorted(ends)) if len(ends) == 2 else name
+
+
+def _outcome_of_missing(verdict: Mapping[str, Any], truth: Truth) -> Outcome:
+    """Is the component without measurements named, and no other one with it?"""
+    every = truth.names.exact | truth.names.series
+    named = [finding for finding in verdict["findings"] if finding["state"] in ("FAULT", "NOT JUDGED")]
+    right = [finding for finding in named if all(_match({name}, every) for name in names_in(finding))]
+    if any(_match(names_in(finding), truth.names.exact) for finding in right):
+        return "exact"
+    if right or any(_match(alternatives_in(finding), every) for finding in named):
+        return "group"
+    if truth.names.members and _all_named(named, truth.names.members):
+        return "group"
+    if verdict["verdict"] == "pass":
+        return "missed"
+    doubted = [finding for finding in verdict["findings"] if finding["state"] in ("SUSPECT", "CONFOUNDED")]
+    if any(_match(names_in(finding) | alternatives_in(finding), every) for finding in doubted):
         return "suspect"
     return "incomplete" if verdict["verdict"] == "incomplete" else "misnamed"
 

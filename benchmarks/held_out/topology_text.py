@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from held_out.fabrics import Fabric
 
@@ -21,25 +22,28 @@ def topology_yaml(fabric: Fabric, cables: bool = True) -> str:
     if cables and len(fabric.links):
         lines.append("links:")
         lines += [f"  - [{fabric.switches[a]}, {fabric.switches[b]}]" for a, b in fabric.links[::2].tolist()]
-        lines += _routing(fabric)
+        lines += routing_lines(fabric, fabric.hosts)
     return "\n".join(lines) + "\n"
 
 
-def _routing(fabric: Fabric) -> list[str]:
-    """How paths are chosen: forwarding tables where routing is static and there is a choice."""
+def routing_lines(fabric: Fabric, names: Sequence[str]) -> list[str]:
+    """How paths are chosen: forwarding tables where routing is static and there is a choice.
+
+    `names` has the host of each endpoint: a host with several NICs is there several times.
+    """
     if fabric.routing == "adaptive":
         return ["routing: {kind: adaptive, minimal_share: 1.0}"]
     if fabric.routing == "ecmp":
         return ["routing: ecmp"]
     next_switch: dict[int, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
-    seen: set[tuple[int, int]] = set()
+    seen: set[tuple[int, str]] = set()
     for (_, to), alternatives in fabric.paths.items():
         for host in fabric.hosts_of(to).tolist():
             for link in alternatives[host % len(alternatives)]:
                 a, b = fabric.links[link].tolist()
-                if (a, host) not in seen:
-                    seen.add((a, host))
-                    next_switch[a][b].append(fabric.hosts[host])
+                if (a, names[host]) not in seen:
+                    seen.add((a, names[host]))
+                    next_switch[a][b].append(names[host])
     lines = ["forwarding:"]
     for a, towards in next_switch.items():
         lines.append(f"  {fabric.switches[a]}:")

@@ -32,7 +32,7 @@ def all_pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_nothing_imports_what_is_judged():
-    for path in sorted((ROOT / "benchmarks" / "held_out").glob("*.py")):
+    for path in sorted((ROOT / "benchmarks" / "held_out").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [one.name for one in node.names] if isinstance(node, ast.Import) else []
@@ -244,7 +244,7 @@ def test_the_rules():
 
 def test_scenarios_are_many_and_go_through_the_program():
     kinds = [scenario.expected for scenario in command.SCENARIOS.values()]
-    assert len(command.SCENARIOS) == len(command.HEALTHY) + len(command.FAULTY)
+    assert len(command.SCENARIOS) == len(command.HEALTHY) + len(command.FAULTY) + len(command.RANK_SCENARIOS)
     assert kinds.count("healthy") > 50 and kinds.count("faulty") > 50
     (found, error) = command.judge("host of 8 -40 %", 1)
     assert not error and (found.verdict, found.outcome, found.false) == ("fault", "exact", ())

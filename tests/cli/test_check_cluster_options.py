@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from fablint.plan.check.suites import SUITES as PLANNED
 from fablint.system import System
 from fablint.workflows import programs
 from fablint.workflows.check import cluster_check, local_check
-from fablint.workflows.check.cluster_check import ClusterCheckRequest
+from fablint.workflows.check.request import CheckRequest, read_request, request_text
 
 SLIP = """format = 1
 [[threshold]]
@@ -95,11 +96,11 @@ def scheduler(monkeypatch: pytest.MonkeyPatch) -> FakeScheduler:
 
 
 @pytest.fixture
-def wanted(monkeypatch: pytest.MonkeyPatch) -> list[ClusterCheckRequest]:
+def wanted(monkeypatch: pytest.MonkeyPatch) -> list[CheckRequest]:
     """What `check_cluster` was asked for: it ends there."""
-    found: list[ClusterCheckRequest] = []
+    found: list[CheckRequest] = []
 
-    def fake_check(_: object, wanted: ClusterCheckRequest, output: Path) -> NoReturn:
+    def fake_check(_: object, wanted: CheckRequest, output: Path) -> NoReturn:
         found.append(wanted)
         raise IncompleteError("nothing is measured here")
 
@@ -193,9 +194,7 @@ def test_an_allocation_that_is_not_read_is_named(call: Call, monkeypatch: pytest
 @pytest.mark.parametrize(
     "words", [["--detach"], ["--partition", "hpc"], ["--time", "30m"], ["--begin", "22:00"]], ids=lambda words: words[0]
 )
-def test_what_is_for_a_job_is_refused_without_one(
-    call: Call, wanted: list[ClusterCheckRequest], words: list[str]
-) -> None:
+def test_what_is_for_a_job_is_refused_without_one(call: Call, wanted: list[CheckRequest], words: list[str]) -> None:
     refused(call("check", "-w", "n[1-2]", *words), words[0])
 
 
@@ -271,42 +270,44 @@ def test_the_suites_are_those_of_the_plan() -> None:
     [([], "quick"), (["--suite", "edge"], "edge"), (["--full"], "full"), (["--full", "--suite", "full"], "full")],
     ids=lambda value: "-".join(value) if isinstance(value, list) else value,
 )
-def test_the_suite(call: Call, wanted: list[ClusterCheckRequest], words: list[str], suite: str) -> None:
+def test_the_suite(call: Call, wanted: list[CheckRequest], words: list[str], suite: str) -> None:
     done = call("check", "-w", "n[1-2]", *words)
     assert (done.code, done.err) == (3, "fablint: nothing is measured here\n")
-    assert [one.suite.name for one in wanted] == [suite]
+    assert [one.planned_suite.name for one in wanted] == [suite]
 
 
-def test_what_is_asked_for(call: Call, wanted: list[ClusterCheckRequest]) -> None:
+def test_what_is_asked_for(call: Call, wanted: list[CheckRequest]) -> None:
     words = ["--ppn", "3", "--budget", "2m", "--blocks", "2", "--from", "slurm=t.conf", "--nic", "ens3f0np0,mlx5_1"]
     words += ["--transport", "mpi,tcp", "--device", "10.1.0.0/16", "--streams", "2"]
     call("check", "-w", "n[1-4]", "-x", "n2", *words)
     (found,) = wanted
-    assert found.fabric.nics == ("ens3f0np0", "mlx5_1")
-    assert (found.ranks_each, found.budget_s, found.site) == (3, 120.0, None)
+    assert found.nics == ("ens3f0np0", "mlx5_1")
+    assert (found.ppn, found.budget, found.site) == (3, 120.0, None)
     assert found.media == (Medium(), Medium("tcp", device="10.1.0.0/16", streams=2))
-    assert (found.fabric.hosts, found.fabric.exclude) == ("n[1-4]", "n2")
-    assert (found.fabric.files, found.fabric.blocks) == (("slurm=t.conf",), 2)
+    assert (found.hosts, found.exclude) == ("n[1-4]", "n2")
+    assert (found.files, found.blocks) == (("slurm=t.conf",), 2)
 
 
-def test_a_topology_is_a_file_of_the_fabric(call: Call, wanted: list[ClusterCheckRequest]) -> None:
+def test_a_topology_is_a_file_of_the_fabric(call: Call, wanted: list[CheckRequest]) -> None:
     call("check", "-w", "n[1-4]", "--topology", "t.yaml", "--from", "t.conf", "--unequal")
-    assert wanted[0].fabric.files == ("t.yaml", "t.conf")
-    assert all(level.unequal for level in wanted[0].suite.levels)
+    assert wanted[0].sources == ("t.yaml", "t.conf")
+    assert all(level.unequal for level in wanted[0].planned_suite.levels)
 
 
 # ------------------------------------------------------------------------------------------------ as a job
 
 
 def inside(request: JobRequest) -> list[str]:
-    """The words of the check that the job calls."""
+    """The words of the check that the job calls, with its input in a file."""
     words = list(request.command)
-    assert words[1:5] == ["-P", "-m", "fablint.cli", "check"]
-    return words[4:]
+    assert words[1:] == ["-P", "-m", "fablint.cli", "check", "--request", "/dev/stdin"]
+    file = Path("../request.json")
+    file.write_text(request.input)
+    return ["check", "--request", str(file)]
 
 
 def test_the_job_does_the_same_check(
-    call: Call, scheduler: FakeScheduler, wanted: list[ClusterCheckRequest], tmp_path: Path
+    call: Call, scheduler: FakeScheduler, wanted: list[CheckRequest], tmp_path: Path
 ) -> None:
     for name in ("t.yaml", "t.conf"):
         Path(name).write_text("x")
@@ -330,18 +331,16 @@ def test_the_job_does_the_same_check(
     (request,) = scheduler.requests
     here = Path.cwd()
     assert (request.hosts, request.ranks, request.run) == (("n1", "n3", "n4"), 2, here / "night.run")
-    again = inside(request)
-    assert again[again.index("-o") + 1] == str(here / "night.run")
-    call("check", *words)
-    call(*again)
+    call("check", *words, "-o", "night.run")
+    call(*inside(request))
     first, second = wanted
-    assert (second.suite, second.ranks_each, second.budget_s) == (first.suite, first.ranks_each, first.budget_s)
+    assert second == first.in_any_folder()
+    assert second.output == here / "night.run"
     assert second.media == first.media == (Medium("ofi", ofi_provider="cxi"), Medium("ucx"))
-    assert second.fabric.blocks == first.fabric.blocks
-    assert second.fabric.nics == first.fabric.nics == ("eth2", "eth3")
-    assert second.fabric.files == (str(here / "t.yaml"), f"slurm={here / 't.conf'}")
+    assert second.nics == ("eth2", "eth3")
+    assert second.sources == (str(here / "t.yaml"), f"slurm={here / 't.conf'}")
     assert second.site == here / "site.toml"
-    assert (second.fabric.hosts, second.fabric.exclude) == ("n[1-4]", "n2")  # excluded hosts are named
+    assert (second.hosts, second.exclude) == ("n[1-4]", "n2")  # excluded hosts are named
 
 
 def test_the_engine_is_built_before_a_job_or_the_job_has_the_time_for_it(
@@ -363,7 +362,7 @@ def test_a_job_takes_the_wishes_of_the_scheduler(call: Call, scheduler: FakeSche
     call("check", "-w", "n[1-2]", "--submit", "--dry-run", "--partition", "hpc", "--begin", "22:00", "--account", "p1")
     (request,) = scheduler.requests
     assert (request.partition, request.begin, request.account) == ("hpc", "22:00", "p1")
-    assert not {"--partition", "--begin", "--account", "--submit", "--dry-run"} & set(inside(request))
+    assert not {"partition", "begin", "account", "submit", "dry_run"} & json.loads(request.input).keys()
 
 
 @pytest.mark.parametrize(("words", "ranks"), [([], 2), (["--ppn", "1"], 2), (["--ppn", "4"], 4)])
@@ -395,5 +394,53 @@ def test_files_with_an_equals_sign_are_found_by_the_job(call: Call, scheduler: F
     name, file = ("", given) if given == "a=b.conf" else ("slurm=", "run=3.conf")
     Path(file).write_text("x")
     call("check", "-w", "n[1-2]", "--submit", "--dry-run", "--from", given)
-    words = inside(scheduler.requests[0])
-    assert words[words.index("--from") + 1] == f"{name}{Path.cwd() / file}"
+    assert json.loads(scheduler.requests[0].input)["files"] == [f"{name}{Path.cwd() / file}"]
+
+
+# ------------------------------------------------------------------------------------------------ as a file
+
+FILES_OF_REQUESTS = {
+    "not there": (None, "r.json: cannot be read: No such file or directory: name the request of a check"),
+    "no text": (b"\xff\xfe", "r.json: is not the request of a check: submit the check again"),
+    "no JSON": (b"{", "r.json: is not the request of a check"),
+    "too deep": (b"[" * 100_000, "r.json: is not the request of a check"),
+    "a list": (b"[]", "r.json: is not the request of a check"),
+    "another file": (b"{}", "r.json: is not the request of a check"),
+    "another format": (b'{"format": 2}', "r.json: is not the request of a check"),
+    "an unknown option": (b'{"format": 1, "ppm": 1}', "r.json: ppm: Unexpected keyword argument: submit the check"),
+    "no ranks": (b'{"format": 1, "ppn": 0}', "r.json: ppn: Input should be greater than 0"),
+    "one rank": (b'{"format": 1, "ranks": 1}', "r.json: ranks: Input should be greater than or equal to 2"),
+    "no number": (b'{"format": 1, "budget": "soon"}', "r.json: budget: Input should be a valid number"),
+    "no end": (b'{"format": 1, "budget": Infinity}', "r.json: budget: Input should be a finite number"),
+    "no medium": (b'{"format": 1, "media": []}', "r.json: media: Tuple should have at least 1 item"),
+    "a transport": (b'{"format": 1, "media": [{"transport": "mpx"}]}', "r.json: media.0: transport 'mpx' is unknown"),
+    "a memory": (b'{"format": 1, "media": [{"memory": "ram"}]}', "r.json: media.0: memory 'ram' is unknown"),
+    "a suite": (b'{"format": 1, "hosts": "n1", "suite": "quik"}', "there is no suite 'quik': did you mean quick"),
+    "two places": (b'{"format": 1, "ranks": 2, "hosts": "n1"}', "--local and --hosts contradict each other"),
+    "not local": (b'{"format": 1, "ranks": 2, "files": ["f"]}', "--from does not apply to --local"),
+    "two policies": (b'{"format": 1, "force": true, "exclude_unfit": true}', "--force and --exclude-unfit contradict"),
+}
+
+
+@pytest.mark.parametrize("case", FILES_OF_REQUESTS)
+def test_a_damaged_or_foreign_request_is_refused_in_one_line(call: Call, case: str) -> None:
+    content, line = FILES_OF_REQUESTS[case]
+    if content is not None:
+        Path("../r.json").write_bytes(content)
+    refused(call("check", "--request", "../r.json"), line)
+
+
+@pytest.mark.parametrize(
+    "words", [["-w", "n1"], ["--budget", "3m"], ["--transport", "tcp"], ["--submit"], ["--local", "2"]]
+)
+def test_a_request_has_all_options(call: Call, words: list[str]) -> None:
+    refused(
+        call("check", "--request", "r.json", *words), f"--request and {words[0].replace('-w', '--hosts')} contradict"
+    )
+
+
+def test_a_request_is_read_as_it_was_written(tmp_path: Path) -> None:
+    names = {"hosts": "n\udcff", "files": ("a\udcff=b",), "topology": Path("t\udcff.yaml"), "blocks": 2, "budget": 0.5}
+    request = CheckRequest(**names, media=(Medium("tcp", device="eth0", streams=2), Medium()), launcher="srun")
+    (tmp_path / "r.json").write_text(request_text(request))
+    assert read_request(tmp_path / "r.json") == request

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from fablint.cli.demo import CABLE, MARK, RANKS
-from fablint.system import System
-from fablint.workflows.check import local_check
+from fablint.cli.demo import CABLE, MARK
+from fablint.workflows.check import request
 
 ROWS = ("-r", "latency --pattern all-pairs --sizes 8 --samples 20", "-r", "bandwidth --sizes 64K --samples 5")
 
@@ -112,8 +111,7 @@ def test_the_doctor_finds_this_machine_ready(fablint, chosen):
 
 def test_the_demo_names_the_cable_that_it_broke(fablint_in_process, tmp_path, monkeypatch):
     """The check of this machine takes 2 of its 10 s: eight ranks on few CPUs."""
-    brief = replace(local_check.local_request(System(), RANKS), budget_s=2.0)
-    monkeypatch.setattr(local_check, "local_request", lambda system, ranks: brief)
+    monkeypatch.setattr(request, "CheckRequest", partial(request.CheckRequest, budget=2.0))
     for run in ("demo-local.run", "demo-fabric.run"):  # of an earlier demo, which this one replaces
         (tmp_path / run).mkdir()
         (tmp_path / run / MARK).touch()

@@ -11,7 +11,7 @@ from simgrid_bed import NEEDS_SIMGRID, make_fabric, run_engine, topology_of
 from fablint.analyse import diagnose
 from fablint.model import Run, Slots
 from fablint.plan.check.check_loop import CheckLoop, first_step
-from fablint.plan.check.check_request import CheckRequest
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.resume import grown_plan
 from fablint.plan.check.stages import Stage
 from fablint.store import missing_rounds, read_run
@@ -50,7 +50,7 @@ class Bed:
 @pytest.mark.parametrize("faults", [[], ["bw:h0012.tx:0.5"]])
 def test_a_check_names_what_is_slow_and_measures_it_alone(smpi_engine: Path, tmp_path: Path, faults: list[str]) -> None:
     bed = Bed(tmp_path, smpi_engine, faults)
-    asked = CheckRequest(64, tuple(Slots(host, 1) for host in bed.topology.host_switch), bed.topology)
+    asked = PlanInput(64, tuple(Slots(host, 1) for host in bed.topology.host_switch), bed.topology)
     steps = [first_step(asked, bed.measure)]
     loop = CheckLoop(steps, lambda _: asked, bed.measure, lambda run: diagnose(run, bed.topology), lambda: 0.0)
     done = loop.run()

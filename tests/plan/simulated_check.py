@@ -10,14 +10,14 @@ import numpy as np
 from fablint.analyse import diagnose
 from fablint.model import Row, RowSpec, Run, Slots
 from fablint.plan.check.check_loop import CheckLoop, Diagnose, LoopResult, Measure, first_step
-from fablint.plan.check.check_request import CheckRequest
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.retest import Retest
 from fablint.plan.check.stages import Stage
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow
 from fablint.simulate.simulated_fabric import Fabric
 
 
-def check_loop(request: CheckRequest, measure: Measure, diagnose: Diagnose, clock: Callable[[], float]) -> LoopResult:
+def check_loop(request: PlanInput, measure: Measure, diagnose: Diagnose, clock: Callable[[], float]) -> LoopResult:
     """The loop of a check with the first stage as its only step, as on one machine."""
     begun = clock()
     steps = [first_step(request, measure)]
@@ -38,9 +38,9 @@ class SimulatedCheck:
     def fabric_measured(self) -> SimulatedFabric:
         return SimulatedFabric(self.fabric, self.faults, self.noise, seed=self.seed, contention=True)
 
-    def asked(self, **more: object) -> CheckRequest:
+    def asked(self, **more: object) -> PlanInput:
         slots = tuple(Slots(host, 1) for host in self.fabric.hosts)
-        return CheckRequest(len(slots), slots, self.fabric.topology, **more)  # type: ignore[arg-type]
+        return PlanInput(len(slots), slots, self.fabric.topology, **more)  # type: ignore[arg-type]
 
     def measure(self, stage: Stage, run: Run | None) -> tuple[Run, bool]:
         self.stages.append(stage)

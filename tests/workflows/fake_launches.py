@@ -18,7 +18,7 @@ import finding_cases
 from fablint.errors import NotStartedError
 from fablint.model import ComponentRef, Finding, Plan, Row as RunRow, RowSpec, Run, Slots, State, Switch, Topology
 from fablint.model.preflight_results import Result
-from fablint.plan.check.check_request import CheckRequest
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import Stage, stage_of
 from fablint.plan.check.suites import find_suite
 from fablint.simulate import SimulatedRow
@@ -346,16 +346,16 @@ def fabric(switches: int = 3, hosts: int = 8) -> Topology:
     )
 
 
-def request_of(hosts: Sequence[str], topology: Topology | None = None, each: int = 1) -> CheckRequest:
-    return CheckRequest(each * len(hosts), tuple(Slots(host, each) for host in hosts), topology)
+def request_of(hosts: Sequence[str], topology: Topology | None = None, each: int = 1) -> PlanInput:
+    return PlanInput(each * len(hosts), tuple(Slots(host, each) for host in hosts), topology)
 
 
-def one_row(request: CheckRequest, rounds: Sequence[np.ndarray], name: str = "edge") -> Stage:
+def one_row(request: PlanInput, rounds: Sequence[np.ndarray], name: str = "edge") -> Stage:
     """Latencies of these rounds."""
     return stage_of(name, rounds, request, "parallel", [(RowSpec("latency", f"{name}-latency", sizes=(8,)), 0.05)])
 
 
-def launches_of(cluster: FakeCluster, request: CheckRequest, output: Path) -> tuple[Launches, Notes]:
+def launches_of(cluster: FakeCluster, request: PlanInput, output: Path) -> tuple[Launches, Notes]:
     """Launches on the cluster, and what is said meanwhile."""
     notes = Notes()
     context = Context(cluster.system, notes)

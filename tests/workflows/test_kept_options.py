@@ -19,7 +19,9 @@ from test_retest_verb import HOST, a_run
 
 import fablint.measure
 from fablint.cli import main
+from fablint.cli.bench_options import MEDIA
 from fablint.cli.check import check as check_verb
+from fablint.cluster import JobOptions
 from fablint.discover import write_topology
 from fablint.errors import UsageError
 from fablint.model import Allocation, Finding, Medium, Plan, Slots, State
@@ -31,6 +33,7 @@ from fablint.workflows import fabric_discovery, host_preflight, measurement, pro
 from fablint.workflows.check import cluster_check
 from fablint.workflows.check.check_record import CheckRecord, load_check, save_check
 from fablint.workflows.check.exclusions import Exclusion
+from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.context import LAUNCH, Context, KeptLaunch, load_launch, save_launch
 from finding_cases import finding
 
@@ -61,13 +64,13 @@ VALUES: Mapping[str, Sequence[str]] = {
     "mpicxx": ("--mpicxx", "/opt/mpi/bin/mpicxx"),
     "launcher": ("--launcher", "/opt/mpi/bin/mpiexec"),
 }
-# Options that say where, when and how the result is shown, and those of other kinds of checks.
+# Options of a request that are not tried here.
 ELSEWHERE = {
-    *("output", "yes", "is_full", "json", "quiet", "debug", "junit", "prometheus"),
+    "output",
     "baseline",  # a baseline becomes a part of the site file
     *("ranks", "ranks_per_nic"),  # --local: below; the number of NICs is that of real snapshots: check_record
-    *("submit", "dry_run", "detach", "begin", "account", "partition", "mail_user", "constraint", "time_s"),
 }
+OF_THE_CALL = {"request_file", "yes", "submit", "dry_run", "detach", *(one.name for one in fields(JobOptions))}
 
 
 A_FINDING = finding(State.NOT_JUDGED, "host", "n9", evidence="excluded: drained")
@@ -126,10 +129,30 @@ def asked(launches: list[dict[str, Any]], run: str, *words: str) -> tuple[dict[s
     return launches[-1], load_check(Path(run))
 
 
-OPTIONS = sorted({str(option.name) for option in check_verb.params if isinstance(option, click.Option)} - ELSEWHERE)
+# What the function of the verb gets: not `--json`, `--all`, `--junit` and the like, which say how the result is shown.
+OPTIONS = {str(one.name) for one in check_verb.params if isinstance(one, click.Option) and one.expose_value}
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+def test_each_option_of_a_check_is_in_the_request() -> None:
+    of_media = {one.name for one in fields(Medium)} & OPTIONS
+    assert {one.name for one in fields(CheckRequest)} - {"media"} | of_media == OPTIONS - OF_THE_CALL
+    assert of_media == {*MEDIA}
+
+
+def test_each_path_of_a_request_is_valid_in_any_folder() -> None:
+    """A path that is added to the request is made absolute as well."""
+    paths = {one.name: Path(one.name) for one in fields(CheckRequest) if one.type == "Path | None"}
+    paths |= {"mpicxx": Path("bin/mpicxx")}
+    request = CheckRequest(**paths, files=("a=b", "c"), launcher="bin/mpiexec").in_any_folder()
+    assert {name: getattr(request, name) for name in paths} == {name: path.absolute() for name, path in paths.items()}
+    assert request.sources == (str(Path("topology").absolute()), f"a={Path('b').absolute()}", str(Path("c").absolute()))
+    assert request.launcher == str(Path("bin/mpiexec").absolute())
+    assert CheckRequest(mpicxx=Path("mpicxx"), launcher="srun").in_any_folder() == CheckRequest(
+        mpicxx=Path("mpicxx"), launcher="srun"
+    )
+
+
+@pytest.mark.parametrize("name", sorted(OPTIONS - OF_THE_CALL - ELSEWHERE))
 def test_a_check_that_goes_on_has_each_option_of_the_check(launches: list[dict[str, Any]], name: str) -> None:
     hosts = () if name in ("hosts", "hostfile") else ("-w", "n[1-6]")
     plain = asked(launches, "plain.run", "check", "-w", "n[1-6]", "-o", "plain.run")
@@ -142,26 +165,20 @@ def test_a_check_that_goes_on_has_each_option_of_the_check(launches: list[dict[s
 def test_each_part_of_the_request_is_read_as_it_was_written(tmp_path: Path, field: str) -> None:
     """A part that is added needs a value here, other than that of an empty record."""
     values: dict[str, Any] = {
-        "suite": "edge",
+        "request": CheckRequest(suite="edge", unequal=True, ranks_per_nic=2, budget=77.0, media=(Medium("tcp"),)),
         "slots": (Slots("n1", 2), Slots("n2", 2)),
-        "unequal": True,
-        "ranks_per_nic": 2,
-        "budget_s": 77.0,
-        "unfit": "exclude",
-        "media": (Medium("tcp", device="hsn0"),),
-        "nics": ["hsn1"],
         "topology": "format: 1\n",
         "site": "format = 1\n",
-        "warnings": [Result("thp", "n1", "", Outcome.WARN, "always")],
+        "warnings": (Result("thp", "n1", "", Outcome.WARN, "always"),),
         "exclusions": {"n3": Exclusion("edge", A_FINDING)},
-        "findings": [A_FINDING],
-        "inside": [A_FINDING],
-        "notes": ["a note"],
-        "network": ["not pinged"],
+        "findings": (A_FINDING,),
+        "inside": (A_FINDING,),
+        "notes": ("a note",),
+        "network": ("not pinged",),
         "ended": True,
     }
-    record = replace(CheckRecord("quick"), **{field: values[field]})
-    assert record != CheckRecord("quick")
+    record = replace(CheckRecord(CheckRequest()), **{field: values[field]})
+    assert record != CheckRecord(CheckRequest())
     save_check(record, tmp_path)
     read = load_check(tmp_path)
     assert getattr(read, field) == getattr(record, field)

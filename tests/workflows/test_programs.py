@@ -13,6 +13,7 @@ from fablint.model import Medium
 from fablint.workflows import programs
 from fablint.workflows.check import local_check
 from fablint.workflows.check.check_run import CheckRun
+from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.context import Context
 
 MPICXX = """\
@@ -65,5 +66,5 @@ def test_the_build_is_not_part_of_the_budget(tmp_path, monkeypatch):
     monkeypatch.setattr(programs, "with_programs", lambda context, media: context)
     monkeypatch.setattr(programs, "build_first", build)
     monkeypatch.setattr(CheckRun, "check", check)
-    local_check.check_local(Context(system, Notes()), local_check.local_request(system, 4), tmp_path / "a.run")
+    local_check.check_local(Context(system, Notes()), CheckRequest(ranks=4), tmp_path / "a.run")
     assert begun == [200.0]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from fablint.cli.bench_options import MEDIA, given_media, media_options
-from fablint.cli.jobs import request_fields, submit_job, submit_options
+from fablint.cli.jobs import submit_job, submit_options
 from fablint.cli.many_ranks import confirm_ranks, yes_option
 from fablint.cli.options import (
+    FILE,
     baseline_option,
     budget_option,
     fabric_options,
@@ -35,14 +36,10 @@ from fablint.cli.session import Session, all_option, verb
 from fablint.errors import PreflightError, UsageError
 
 if TYPE_CHECKING:
-    from fablint.cluster import JobRequest
-    from fablint.workflows.check.cluster_check import ClusterCheckRequest
+    from fablint.cluster import JobOptions, JobRequest
+    from fablint.workflows.check.request import CheckRequest
 
-_OF_JOBS = ("dry_run", "detach", "begin", "account", "partition", "mail_user", "constraint", "time_s")
-_OF_CLUSTERS = (
-    *("hosts", "exclude", "hostfile", "files", "blocks", "nics", "ppn", "ranks_per_nic"),
-    *("suite", "unequal", "submit", "site", "baseline", "force", "exclude_unfit"),
-)
+_REQUEST = "/dev/stdin"  # of the check in a job: the script holds the request
 
 
 _cluster_options = with_options(
@@ -69,12 +66,13 @@ _cluster_options = with_options(
 @budget_option
 @media_options
 @submit_options
+@click.option("--request", "request_file", type=FILE, metavar="FILE", help="All options, as a job has them (JSON).")
 @mpicxx_option
 @launcher_option
 @yes_option
 @result_file_options
 @all_option
-def check(session: Session, output: Path | None, mpicxx: Path | None, **values: Any) -> int:
+def check(session: Session, request_file: Path | None, yes: bool, **values: Any) -> int:
     """Measure, analyse and report in one step.
 
     On a cluster every host is first checked (fablint preflight) and located at its switch; unfit hosts are not
@@ -95,112 +93,106 @@ def check(session: Session, output: Path | None, mpicxx: Path | None, **values: 
       fablint check -w 'nid[001000-001063]' --transport mpi,tcp
       fablint check -w 'nid[001000-001063]' --suite acceptance --submit --partition hpc --time 30m
     """
-    if not values["submit"]:
-        _refuse_job_options(values)
-    if values["ranks"] is not None:
-        return _local(session, output, mpicxx, values)
-    values["site"] = _site(session, values)
-    if values["submit"]:
-        return _submitted(session, output, mpicxx, values)
-    return _cluster(session, output, mpicxx, values)
+    from fablint.cluster import JobOptions
+
+    submit, dry_run, detach = (values.pop(name) for name in ("submit", "dry_run", "detach"))
+    options = JobOptions(**{field.name: values.pop(field.name) for field in fields(JobOptions)})
+    if request_file is not None:
+        request = _request_of(request_file)
+    else:
+        if not submit:
+            _refuse_given("{} requires --submit", "give --submit as well", "dry_run", "detach", *vars(options))
+        request = _request(values, submit=submit)
+    if request.ranks is not None:
+        return _local(session, request, is_confirmed=yes)
+    request = _with_baseline(session, request)
+    if submit:
+        return _submitted(session, request, options, dry_run=dry_run, detach=detach)
+    return _cluster(session, request)
 
 
-def _site(session: Session, values: dict[str, Any]) -> Path | None:
-    """Return the site file, with the thresholds of the baseline."""
+def _request(values: dict[str, Any], *, submit: bool) -> CheckRequest:
+    """Return the request that the options are. Raises UsageError for options that contradict each other."""
+    from fablint.workflows.check.request import CheckRequest, inapplicable_to_local
+
+    media = given_media({name: values.pop(name) for name in MEDIA})
+    request = CheckRequest(**values, media=media)
+    if submit and request.ranks is not None:
+        raise inapplicable_to_local("--submit")
+    return request
+
+
+def _request_of(file: Path) -> CheckRequest:
+    """Read a request. Raises UsageError where another option of a check is given as well."""
+    from fablint.workflows.check.request import read_request
+
+    parameters = click.get_current_context().command.params
+    others = (str(one.name) for one in parameters if one.expose_value and one.name not in ("request_file", "yes"))
+    _refuse_given("--request and {} contradict each other", "give one of them", *others)
+    return read_request(file)
+
+
+def _refuse_given(what: str, hint: str, *names: str) -> None:
+    """Raise UsageError for the first of these options that the user gives; `what` has `{}` in its place."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        source = context.get_parameter_source(str(parameter.name))
+        if parameter.name in names and source is ParameterSource.COMMANDLINE:
+            raise UsageError(what.format(parameter.opts[-1]), hint)
+
+
+def _with_baseline(session: Session, request: CheckRequest) -> CheckRequest:
+    """Return the request with a site file that has the thresholds of its baseline."""
     from fablint.workflows.run_history import site_with_baseline
 
-    return site_with_baseline(session.machine(), values["baseline"], values["site"])
+    site = site_with_baseline(session.machine(), request.baseline, request.site)
+    return replace(request, site=site, baseline=None)
 
 
-def _refuse_job_options(values: dict[str, Any]) -> None:
-    given = next((name for name in _OF_JOBS if values[name]), None)
-    if given is not None:
-        option = {"time_s": "time"}.get(given, given).replace("_", "-")
-        raise UsageError(f"--{option} requires --submit", "give --submit as well")
-
-
-def _local(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
+def _local(session: Session, request: CheckRequest, *, is_confirmed: bool) -> int:
     """Check ranks on this machine."""
-    from fablint.workflows import measurement, run_files
+    from fablint.workflows import measurement
     from fablint.workflows.check import local_check
 
-    given = next((name for name in _OF_CLUSTERS if values[name]), None)
-    if given == "hosts":
-        raise UsageError("--local and --hosts contradict each other", "give one of them")
-    if given is not None:
-        option = {"files": "from", "nics": "nic"}.get(given, given).replace("_", "-")
-        raise UsageError(f"--{option} does not apply to --local", "it is for a cluster: give one of them")
-    system = session.machine()
-    confirm_ranks(session, values["ranks"], is_confirmed=values["yes"])
-    request = local_check.local_request(system, values["ranks"])
-    topology = run_files.load_topology(values["topology"])
-    request = replace(
-        request, topology=topology, full=values["full"], budget_s=values["budget"], media=given_media(values)
-    )
-    output = measurement.free_output(system, output)
-    with session.context(mpicxx, values["launcher"]) as context:
+    confirm_ranks(session, request.ranks or 0, is_confirmed=is_confirmed)
+    output = measurement.free_output(session.machine(), request.output)
+    with session.context(request.mpicxx, request.launcher) as context:
         return session.outcome(local_check.check_local(context, request, output))
 
 
-def _cluster(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
+def _cluster(session: Session, request: CheckRequest) -> int:
     """Check hosts of a job, or those that were named."""
     from fablint.workflows import measurement
     from fablint.workflows.check.cluster_check import UnfitError, check_cluster
 
-    request = _cluster_request(values)
-    output = measurement.free_output(session.machine(), output)
+    output = measurement.free_output(session.machine(), request.output)
     begun = session.machine().now().timestamp()
     try:
-        with session.context(mpicxx, values["launcher"]) as context:
+        with session.context(request.mpicxx, request.launcher) as context:
             return session.outcome(check_cluster(context, request, output))
     except UnfitError as error:
         session.fitness("quick", error.fitness, begun)
         raise
 
 
-def _cluster_request(values: dict[str, Any]) -> ClusterCheckRequest:
-    """Return the request of the options for a cluster."""
-    from fablint.plan.check.suites import find_suite
-    from fablint.plan.rows.refusals import refuse_media_within_hosts
-    from fablint.workflows.check.cluster_check import ClusterCheckRequest
-    from fablint.workflows.fabric_discovery import FabricRequest
-
-    if values["ppn"] and values["ranks_per_nic"]:
-        raise UsageError("--ppn and --ranks-per-nic contradict each other", "give one of them")
-    if values["force"] and values["exclude_unfit"]:
-        raise UsageError("--force and --exclude-unfit contradict each other", "give one of them")
-    if values["full"] and values["suite"] not in (None, "full"):
-        raise UsageError(f"--full and --suite {values['suite']} contradict each other", "give one of them")
-    suite = find_suite("full" if values["full"] else values["suite"] or "quick", unequal=values["unequal"])
-    files = (*((str(values["topology"]),) if values["topology"] else ()), *values["files"])
-    fabric = FabricRequest(
-        values["hosts"], values["exclude"], values["hostfile"], files, values["blocks"], values["nics"]
-    )
-    ranks = {"ranks_each": values["ppn"] or 1, "ranks_per_nic": values["ranks_per_nic"]}
-    unfit: Literal["refuse", "exclude", "measure"] = "measure" if values["force"] else "refuse"
-    unfit = "exclude" if values["exclude_unfit"] else unfit
-    media = given_media(values)
-    refuse_media_within_hosts(media)
-    measured = {"budget_s": values["budget"], "media": media}
-    return ClusterCheckRequest(fabric, suite, site=values["site"], unfit=unfit, **measured, **ranks)
-
-
 # ------------------------------------------------------------------------------------------------ as a job
 
 
-def _submitted(session: Session, output: Path | None, mpicxx: Path | None, values: dict[str, Any]) -> int:
+def _submitted(session: Session, request: CheckRequest, options: JobOptions, *, dry_run: bool, detach: bool) -> int:
     """Submit the check to the scheduler; if it is waited for, print its outcome."""
     from fablint.workflows import analysis, measurement, run_files
     from fablint.workflows.check.check_run import CheckOutcome
     from fablint.workflows.run_formats import read
 
-    if values["detach"] and session.result_files:
+    if detach and session.result_files:
         raise UsageError(
             f"--{next(iter(session.result_files))} and --detach contradict each other", "use fablint report"
         )
-    output = measurement.free_output(session.machine(), output).absolute()
-    request = _with_build(session, _job_request(session, output, mpicxx, values), mpicxx, values)
-    done = submit_job(session, request, values["dry_run"], values["detach"])
+    output = measurement.free_output(session.machine(), request.output).absolute()
+    job_request = _with_build(
+        session, _job_request(session, replace(request, output=output), options), request, dry_run
+    )
+    done = submit_job(session, job_request, dry_run=dry_run, detach=detach)
     if done is None:
         return 0
     job, state = done
@@ -214,63 +206,47 @@ def _submitted(session: Session, output: Path | None, mpicxx: Path | None, value
     return state.exit_code or 0
 
 
-def _job_request(session: Session, output: Path, mpicxx: Path | None, values: dict[str, Any]) -> JobRequest:
+def _job_request(session: Session, request: CheckRequest, options: JobOptions) -> JobRequest:
     """Return the job: the same check, inside an allocation of the same hosts."""
     from fablint import cluster, discover
-    from fablint.cluster import JobRequest
+    from fablint.model.names import fold
     from fablint.workflows import fabric_discovery, run_files
-    from fablint.workflows.context import from_any_folder
+    from fablint.workflows.check.request import request_text
 
-    fabric = _cluster_request(values).fabric
-    discover.read_files(fabric.files)  # now: in the job it would be too late
-    if values["site"]:
-        run_files.load_site(values["site"], session.machine())
-    if not (fabric.hosts or fabric.hostfile):
+    system = session.machine()
+    discover.read_files(request.sources)  # now: in the job it would be too late
+    if request.site:
+        run_files.load_site(request.site, system)
+    if not (request.hosts or request.hostfile):
         raise UsageError("--submit requires hosts", "name them with -w or --hostfile")
-    allocation, unusable = fabric_discovery.usable_hosts(session.machine(), fabric)
-    fields = request_fields(values)
-    # -P: the job begins in the user's folder, and -m would import modules from there. -I would hide an installation
-    # that PYTHONPATH or the user's own site-packages provide.
-    hosts = [*allocation.hosts, *(finding.name for finding in unusable), *allocation.excluded]
-    command = (sys.executable, "-P", "-m", "fablint.cli", "check", *_passed_on(hosts, values))
-    command += ("-o", str(output), *(("--mpicxx", from_any_folder(mpicxx)) if mpicxx else ()))
-    command += ("--launcher", from_any_folder(Path(values["launcher"]))) if values["launcher"] else ()
-    cluster.find_scheduler(session.machine())
-    return JobRequest(
-        command, Path.cwd(), run=output, hosts=tuple(allocation.hosts), ranks=max(2, values["ppn"] or 1), **fields
+    allocation, unusable = fabric_discovery.usable_hosts(system, request)
+    hosts = fold([*allocation.hosts, *(finding.name for finding in unusable), *allocation.excluded])
+    inside = replace(request, hosts=hosts, hostfile=None).in_any_folder()
+    cluster.find_scheduler(system)
+    return cluster.JobRequest(
+        # -P: the job begins in the user's folder, and -m would import modules from there. -I would hide an installation
+        # that PYTHONPATH or the user's own site-packages provide.
+        (sys.executable, "-P", "-m", "fablint.cli", "check", "--request", _REQUEST),
+        Path.cwd(),
+        run=request.output,
+        hosts=tuple(allocation.hosts),
+        ranks=max(2, request.ppn or 1),
+        input=request_text(inside),
+        **vars(options),
     )
 
 
-def _with_build(session: Session, request: JobRequest, mpicxx: Path | None, values: dict[str, Any]) -> JobRequest:
+def _with_build(session: Session, job: JobRequest, request: CheckRequest, is_dry: bool) -> JobRequest:
     """Build the engine here; if this machine cannot, return the job with the time that it needs for that."""
     from fablint.workflows import programs
 
-    with session.context(mpicxx, values["launcher"]) as context:
-        build_s = programs.build_before_job(context, given_media(values), is_dry=values["dry_run"])
+    with session.context(request.mpicxx, request.launcher) as context:
+        build_s = programs.build_before_job(context, request.media, is_dry=is_dry)
     if not build_s:
-        return request
+        return job
     minutes = f"{build_s / 60:.0f} min"
-    if request.time_s is None:
+    if job.time_s is None:
         session.say(f"this machine has no compiler for the engine: the job builds it, which takes up to {minutes}")
-        return request
+        return job
     session.say(f"this machine has no compiler for the engine: the job builds it, and may take {minutes} longer")
-    return replace(request, time_s=request.time_s + build_s)
-
-
-def _passed_on(hosts: Sequence[str], values: dict[str, Any]) -> list[str]:
-    """Return the options of the check inside the job. `hosts` are all requested hosts; paths of files are absolute."""
-    from fablint.model.names import fold
-
-    words = ["-w", fold(hosts)]
-    words += ["-x", values["exclude"]] if values["exclude"] else []
-    for name in ("suite", "ppn", "ranks_per_nic", "budget", "blocks", *MEDIA):
-        words += [f"--{name.replace('_', '-')}", str(values[name])] if values[name] is not None else []
-    words += ["--nic", ",".join(values["nics"])] if values["nics"] else []
-    words += [f"--{name}" for name in ("full", "unequal", "force") if values[name]]
-    words += ["--exclude-unfit"] if values["exclude_unfit"] else []
-    for name in ("topology", "site"):
-        words += [f"--{name}", str(values[name].absolute())] if values[name] else []
-    for given in values["files"]:
-        name, mark, file = ("", "", given) if Path(given).exists() or "=" not in given else given.partition("=")
-        words += ["--from", f"{name}{mark}{Path(file).absolute()}"]
-    return words
+    return replace(job, time_s=job.time_s + build_s)

@@ -82,10 +82,11 @@ def _show(session: Session, outcome: CheckOutcome) -> None:
 
 
 def _local(context: Context) -> CheckOutcome:
-    from fablint.workflows.check.local_check import check_local, local_request
+    from fablint.workflows.check.local_check import check_local
+    from fablint.workflows.check.request import CheckRequest
 
     try:
-        return check_local(context, local_request(context.system, RANKS), LOCAL)
+        return check_local(context, CheckRequest(ranks=RANKS), LOCAL)
     finally:
         if LOCAL.is_dir():
             (LOCAL / MARK).touch()

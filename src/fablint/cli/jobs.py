@@ -25,7 +25,7 @@ _WORDS = {
     "missing": "is unknown to the scheduler and left no exit status",
 }
 
-# `--submit` and its options: `submit`, `dry_run`, `detach`, `time_s`, and texts that may be empty.
+# `--submit` and its options: `submit`, `dry_run`, `detach`, and the fields of `JobOptions`.
 submit_options = with_options(
     click.option("--submit", is_flag=True, help="Submit a job for the check, and wait for it."),
     click.option("--dry-run", is_flag=True, help="With --submit: print the job script and submit nothing."),
@@ -37,15 +37,9 @@ submit_options = with_options(
     click.option("--constraint", default="", metavar="TEXT", help="Features of the job's hosts (PBS: RESOURCE=VALUE)."),
     click.option("--time", "time_s", type=Duration(), metavar="TIME", help="Time limit of the job, such as 30m."),
 )
-_TEXTS = ("begin", "account", "partition", "mail_user", "constraint")
 
 
-def request_fields(values: dict[str, Any]) -> dict[str, Any]:
-    """Remove the fields of a `JobRequest` from the values of `submit_options` and return them."""
-    return {name: values.pop(name) for name in (*_TEXTS, "time_s")}
-
-
-def submit_job(session: Session, request: JobRequest, dry_run: bool, detach: bool) -> tuple[Job, JobState] | None:
+def submit_job(session: Session, request: JobRequest, *, dry_run: bool, detach: bool) -> tuple[Job, JobState] | None:
     """Submit a job and wait for it; None with --dry-run or --detach.
 
     Raises

@@ -22,7 +22,7 @@ from fablint.cli.session import Session, verb
 from fablint.errors import UsageError
 
 if TYPE_CHECKING:
-    from fablint.plan.check.check_request import CheckRequest
+    from fablint.plan.check.plan_input import PlanInput
     from fablint.plan.check.stages import Stage
 
 _LOCAL = 8  # ranks that a plan is shown for
@@ -62,7 +62,7 @@ def plan(session: Session, explain: bool, output: Path | None, **values: Any) ->
     _plan_of_stage(session, first_stage(request, request.placement()), request, explain, output)
 
 
-def _plan_of_stage(session: Session, stage: Stage, request: CheckRequest, explain: bool, output: Path | None) -> None:
+def _plan_of_stage(session: Session, stage: Stage, request: PlanInput, explain: bool, output: Path | None) -> None:
     """Print rows, rounds and time of what is measured first; write them to `output`, if there is one."""
     if output is not None:
         stage = _written(stage, output)
@@ -90,7 +90,7 @@ def _refuse_with_suite(explain: bool, output: Path | None, values: dict[str, Any
             )
 
 
-def _plan_of_suite(session: Session, request: CheckRequest, values: dict[str, Any]) -> None:
+def _plan_of_suite(session: Session, request: PlanInput, values: dict[str, Any]) -> None:
     from fablint.plan.check.suites import find_suite, plan_summary
 
     summary = plan_summary(find_suite(values["suite"], unequal=values["unequal"]), request)
@@ -114,12 +114,12 @@ def _written(stage: Stage, output: Path) -> Stage:
     return named
 
 
-def _request(session: Session, values: dict[str, Any]) -> CheckRequest:
+def _request(session: Session, values: dict[str, Any]) -> PlanInput:
     """Return the request of --local, --hosts, --ppn, --topology, --full and --budget together."""
     from fablint.model import Slots
     from fablint.plan import parse_slots
     from fablint.workflows import run_files
-    from fablint.workflows.check.local_check import hosts_request, local_request
+    from fablint.workflows.check.local_check import hosts_input, local_input
 
     if values["ranks"] is not None and values["hosts"] is not None:
         raise UsageError("--local and --hosts contradict each other", "give one of them")
@@ -127,9 +127,9 @@ def _request(session: Session, values: dict[str, Any]) -> CheckRequest:
         raise UsageError("--ppn requires --hosts", "give --hosts as well")
     topology = run_files.load_topology(values["topology"])
     if values["hosts"] is not None:
-        request = hosts_request(parse_slots(values["hosts"], values["ppn"] or 1))
+        request = hosts_input(parse_slots(values["hosts"], values["ppn"] or 1))
     elif values["ranks"] is None and topology is not None:  # a plan for the whole topology
-        request = hosts_request([Slots(host, 1) for host in topology.host_switch])
+        request = hosts_input([Slots(host, 1) for host in topology.host_switch])
     else:
-        request = local_request(session.machine(), values["ranks"] or _LOCAL)
+        request = local_input(session.machine(), values["ranks"] or _LOCAL)
     return replace(request, topology=topology, full=values["full"], budget_s=values["budget"])

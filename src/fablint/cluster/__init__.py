@@ -7,12 +7,13 @@ from fablint.cluster.host_states import host_states
 from fablint.cluster.job_end import why_job_ended
 from fablint.cluster.remote_run import everywhere
 from fablint.cluster.schedulers.registry import SCHEDULERS, find_scheduler, scheduler_of, tail, wait
-from fablint.cluster.schedulers.scheduler import Job, JobRequest, JobState, Scheduler
+from fablint.cluster.schedulers.scheduler import Job, JobOptions, JobRequest, JobState, Scheduler
 from fablint.cluster.schedulers.submission import find_job, job_of_run, known_jobs
 
 __all__ = [
     "SCHEDULERS",
     "Job",
+    "JobOptions",
     "JobRequest",
     "JobState",
     "Scheduler",

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import PositiveInt
+
 from fablint.errors import StoppedError, UsageError
 from fablint.model import Allocation, ComponentRef, Finding, HostState, State
 from fablint.model.names import fold
@@ -30,7 +32,7 @@ class FabricRequest:
     exclude: str | None = None
     hostfile: Path | None = None
     files: tuple[str, ...] = ()  # `FILE` or `NAME=FILE`
-    blocks: int | None = None
+    blocks: PositiveInt | None = None
     nics: tuple[str, ...] = ()  # NICs of the fabric; none: they are detected
 
 

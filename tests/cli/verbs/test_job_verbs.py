@@ -32,13 +32,13 @@ import sys
 from pathlib import Path
 from fablint import cli, cluster
 from fablint.cli.session import verb
-from fablint.cli.jobs import request_fields, submit_job, submit_options
+from fablint.cli.jobs import submit_job, submit_options
 
 @verb()
 @submit_options
 def burn(session, submit, dry_run, detach, **values):
-    request = cluster.JobRequest(("sh", "-c", "sleep 1; exit 1"), Path.cwd(), nodes=2, **request_fields(values))
-    done = submit_job(session, request, dry_run, detach)
+    request = cluster.JobRequest(("sh", "-c", "sleep 1; exit 1"), Path.cwd(), nodes=2, **values)
+    done = submit_job(session, request, dry_run=dry_run, detach=detach)
     return done[1].exit_code if done else 0
 
 cli.cli.add_command(burn)

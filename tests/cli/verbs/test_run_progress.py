@@ -18,6 +18,7 @@ from fablint.store.metadata import read_root, replace_node
 from fablint.system import System
 from fablint.workflows import analysis, run_formats
 from fablint.workflows.check.check_record import CheckRecord, save_check
+from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.run_progress import SILENCE_S, await_run, progress_of
 from fablint_command import Fablint
 
@@ -88,7 +89,7 @@ def test_a_run_that_is_measured_is_waited_for(run: Path) -> None:
 
 def test_a_check_is_over_with_its_verdict(run: Path) -> None:
     """Each of its launches leaves a complete run behind."""
-    save_check(CheckRecord("quick"), run)
+    save_check(CheckRecord(CheckRequest()), run)
     assert progress_of(System(), run).word == "measuring"
     code = write_report(run)
     progress = progress_of(System(), run)
@@ -100,7 +101,7 @@ def test_a_check_is_over_with_its_verdict(run: Path) -> None:
 def test_a_check_before_its_first_launch(fablint: Fablint, tmp_path: Path) -> None:
     run = tmp_path / "new.run"
     run.mkdir()
-    save_check(CheckRecord("quick"), run)
+    save_check(CheckRecord(CheckRequest()), run)
     assert fablint("status", run, FABLINT_HOME="home").stdout.split()[1:5] == ["measuring", "0", "hosts", "no"]
 
 

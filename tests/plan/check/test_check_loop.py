@@ -11,7 +11,7 @@ import pytest
 
 from fablint.model import Diagnosis, FollowUp, RowSpec, Run, Slots, Verdict
 from fablint.plan.check.check_loop import CheckLoop, LoopResult
-from fablint.plan.check.check_request import CheckRequest
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import MOST_ROUTES, ROUTE_REPEATS, Stage
 from finding_cases import component
 
@@ -40,16 +40,16 @@ def says(
     return Diagnosis(verdict, (), follow_ups=tuple(follow_ups), retests=tuple(retests), routes=tuple(routes))
 
 
-def asked(hosts: int = HOSTS, **more: float) -> CheckRequest:
+def asked(hosts: int = HOSTS, **more: float) -> PlanInput:
     slots = tuple(Slots(f"h{number}", 1) for number in range(hosts))
-    return CheckRequest(hosts, slots, None, **more)  # type: ignore[arg-type]
+    return PlanInput(hosts, slots, None, **more)  # type: ignore[arg-type]
 
 
 @dataclass
 class FakeFabric:
     """Keeps the stages that it should measure; time passes as they predict."""
 
-    asked: CheckRequest
+    asked: PlanInput
     fails_at: int = 0
     stages: list[Stage] = field(default_factory=list)
 
@@ -233,7 +233,7 @@ def test_a_launch_that_failed_is_the_last() -> None:
 
 def test_rows_of_a_follow_up_have_the_kernels_of_the_request() -> None:
     specs = (RowSpec("latency", sizes=(8,)), RowSpec("bandwidth", sizes=(64 << 10,), window=4, warmup=(1, 1)))
-    fabric = FakeFabric(CheckRequest(HOSTS, asked().slots, rows=specs))
+    fabric = FakeFabric(PlanInput(HOSTS, asked().slots, rows=specs))
     fabric.again(in_turn(says(routes=[about_route(3, 9)])))
     rows = [row.spec for row in fabric.stages[0].plan.rows]
     assert [row.name for row in rows] == ["latency-follow-up-1", "bandwidth-follow-up-1"]

@@ -9,14 +9,14 @@ from simulated_check import SimulatedCheck
 from test_stages import asked
 
 from fablint.model.limits.detection_limits import FEWEST_LINK_PAIRS, SMALLEST_FAULT, TOLERANCE
-from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.explain import NOISE, explain, smallest_fault
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import first_stage
 from fablint.simulate import Fault, Noise, fat_tree as simulated_fat_tree
 from finding_cases import component
 
 
-def explained(request: CheckRequest):
+def explained(request: PlanInput):
     return explain(first_stage(request), request)
 
 
@@ -61,7 +61,7 @@ def test_links_that_enough_pairs_cross_are_promised():
     assert f"(not judged below {FEWEST_LINK_PAIRS})" in explanation.text()
 
 
-@pytest.mark.parametrize("request_", [asked(12), CheckRequest(8), asked(64, full=True)])
+@pytest.mark.parametrize("request_", [asked(12), PlanInput(8), asked(64, full=True)])
 def test_all_pairs_are_explained_too(request_):
     explanation = explained(request_)
     assert explanation.links == 0

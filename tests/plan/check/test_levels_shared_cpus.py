@@ -6,8 +6,8 @@ import pytest
 from fabrics import dragonfly
 
 from fablint.model import PlanRow, RowSpec, Scope, Slots
-from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.levels import REACH_LEVEL, Level, level_stage, several_each
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.rate_adaptation import slowest_seconds
 from fablint.plan.check.stages import Stage
 from fablint.plan.check.suites import BISECTION, INTRA_NODE, SUITES, SWITCH_PAIRS, between
@@ -18,14 +18,12 @@ FABRIC = dragonfly(4, 4, 4)
 BETWEEN = [between(scope) for scope in (Scope.EDGE, Scope.LOCAL, Scope.GLOBAL)]
 
 
-def asked(*, shared: bool = True, **more: object) -> CheckRequest:
+def asked(*, shared: bool = True, **more: object) -> PlanInput:
     slots = tuple(Slots(host, 1) for host in FABRIC.host_switch)
-    return CheckRequest(len(slots), slots, FABRIC, shared_cpus=shared, **more)  # type: ignore[arg-type]
+    return PlanInput(len(slots), slots, FABRIC, shared_cpus=shared, **more)  # type: ignore[arg-type]
 
 
-def stage_of(
-    level: Level, request: CheckRequest | None = None, rate: float | None = None, budget_s: float = 0.0
-) -> Stage:
+def stage_of(level: Level, request: PlanInput | None = None, rate: float | None = None, budget_s: float = 0.0) -> Stage:
     request = request or asked()
     stage = level_stage(level, request, request.placement(), (), rate, budget_s or None)
     assert stage is not None

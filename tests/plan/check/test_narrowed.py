@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from fablint.model import RowSpec, Slots
-from fablint.plan.check.check_request import CheckRequest
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import Stage, all_rounds, stage_of
 from fablint.plan.check.surviving_ranks import HostPair, narrowed
 from fablint.plan.rows.plan_file import parse_plan
@@ -24,7 +24,7 @@ ROUNDS = [np.array(pairs, dtype=np.int32) for pairs in ([[0, 1], [2, 3]], [[0, 2
 
 
 def stage(rounds: Sequence[np.ndarray] = ROUNDS, slots: tuple[Slots, ...] = SLOTS) -> Stage:
-    asked = CheckRequest(sum(slot.ranks for slot in slots), slots)
+    asked = PlanInput(sum(slot.ranks for slot in slots), slots)
     rows = [
         (RowSpec("latency", "edge-latency", sizes=(8,)), 0.1),
         (RowSpec("bandwidth", "edge-bandwidth", sizes=(1 << 20,)), 0.2),

@@ -11,8 +11,8 @@ from fabrics import dragonfly, fat_tree, two_level
 from simulated_check import SimulatedCheck, check_loop
 
 from fablint.model import Diagnosis, FollowUp, Medium, RowSpec, Run, Scope, Slots, Topology, Verdict
-from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.levels import level_stage
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import Stage, first_stage, suspects_of, timed_stage
 from fablint.plan.check.suites import between
 from fablint.plan.rows.plan_file import parse_plan
@@ -20,10 +20,10 @@ from fablint.simulate import Fault, fat_tree as simulated_fat_tree
 from finding_cases import component, ref
 
 
-def asked(topology: Topology | int, **more) -> CheckRequest:
+def asked(topology: Topology | int, **more) -> PlanInput:
     hosts = [f"h{i}" for i in range(topology)] if isinstance(topology, int) else list(topology.host_switch)
     known = None if isinstance(topology, int) else topology
-    return CheckRequest(len(hosts), tuple(Slots(host, 1) for host in hosts), known, **more)
+    return PlanInput(len(hosts), tuple(Slots(host, 1) for host in hosts), known, **more)
 
 
 def rows(stage: Stage) -> list[RowSpec]:
@@ -53,8 +53,8 @@ def test_the_plan_is_what_the_engine_would_be_given():
         (asked(24), "rounds", 23 * 2),
         (asked(26), "rounds", 24),
         (asked(64, full=True), "all-pairs", 63 * 5),
-        (CheckRequest(64), "all-pairs", 63),
-        (CheckRequest(4, (Slots("a", 2), Slots("b", 2))), "rounds", 3 * 5),
+        (PlanInput(64), "all-pairs", 63),
+        (PlanInput(4, (Slots("a", 2), Slots("b", 2))), "rounds", 3 * 5),
     ],
 )
 def test_all_pairs_where_that_is_not_more_or_asked_for(request_, pattern, rounds):

@@ -15,8 +15,8 @@ from test_stages import FOLLOW_UP
 
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Run, Scope, Slots, Switch, Topology
-from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.levels import MOST_ROUNDS, REACH_LEVEL, level_stage, several_each
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.rate_adaptation import bandwidth_row, rate_of
 from fablint.plan.check.stages import Stage, next_stage
 from fablint.plan.check.suites import SUITES, between, find_suite, plan_summary
@@ -39,10 +39,10 @@ def topology(*groups: list[int]) -> Topology:
     return Topology(switches, hosts)
 
 
-def asked(fabric: Topology | int, each: int = 1, **more) -> CheckRequest:
+def asked(fabric: Topology | int, each: int = 1, **more) -> PlanInput:
     hosts = [f"h{i}" for i in range(fabric)] if isinstance(fabric, int) else list(fabric.host_switch)
     known = None if isinstance(fabric, int) else fabric
-    return CheckRequest(each * len(hosts), tuple(Slots(host, each) for host in hosts), known, **more)
+    return PlanInput(each * len(hosts), tuple(Slots(host, each) for host in hosts), known, **more)
 
 
 def rounds_of(stage: Stage) -> list[np.ndarray]:

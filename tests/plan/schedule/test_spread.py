@@ -11,8 +11,8 @@ from fabrics import dragonfly, fat_tree, two_level
 
 from fablint.model import Diagnosis, FollowUp, Scope, Slots, Topology, Verdict
 from fablint.model.arrays import RankPairs
-from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.levels import Level, level_stage
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.retest import plan_retest
 from fablint.plan.check.stages import ROUTE_REPEATS, first_stage, next_stage
 from fablint.plan.check.suites import ALL_PAIRS, between
@@ -36,9 +36,9 @@ CASES = [pytest.param(name, seed, id=f"{name}, seed {seed}") for name in FABRICS
 Component = tuple[str, Hashable]
 
 
-def asked(topology: Topology, **more: object) -> CheckRequest:
+def asked(topology: Topology, **more: object) -> PlanInput:
     slots = tuple(Slots(host, 1) for host in topology.host_switch)
-    return CheckRequest(len(slots), slots, topology, **more)  # type: ignore[arg-type]
+    return PlanInput(len(slots), slots, topology, **more)  # type: ignore[arg-type]
 
 
 def components(pairs: RankPairs, placement: RoutedPlacement) -> Iterator[Component]:

@@ -14,7 +14,6 @@ from pinged_hosts import FAMILY, FINE, LOST, SHORT, Row, pinged
 
 from fablint.discover import write_topology
 from fablint.model import Allocation, Finding, State, Switch, Topology
-from fablint.plan.check.suites import find_suite
 from fablint.preflight import Fleet, judge
 from fablint.snapshot import CollectedSnapshots
 from fablint.system import System
@@ -23,7 +22,8 @@ from fablint.workflows import fabric_discovery, host_preflight, measurement, pro
 from fablint.workflows.check import cluster_check
 from fablint.workflows.check.check_record import UnfitPolicy, load_check
 from fablint.workflows.check.check_run import CheckOutcome
-from fablint.workflows.check.cluster_check import ClusterCheckRequest, UnfitError, check_cluster, resume_check
+from fablint.workflows.check.cluster_check import UnfitError, check_cluster, resume_check
+from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.context import Context
 
 COUNT, EACH = 9, 3  # hosts n0 ... n8, three on each of the switches s0, s1, s2
@@ -52,8 +52,8 @@ class Bed:
         return Context(self.cluster.system, self.notes)
 
     def check(self, unfit: UnfitPolicy = "refuse") -> CheckOutcome:
-        fabric = fabric_discovery.FabricRequest(",".join(HOSTS), files=(str(self.file),))
-        request = ClusterCheckRequest(fabric, find_suite("global"), unfit=unfit)
+        policy = {"force": unfit == "measure", "exclude_unfit": unfit == "exclude"}
+        request = CheckRequest(",".join(HOSTS), files=(str(self.file),), suite="global", **policy)
         return check_cluster(self.context, request, self.path)
 
     @property

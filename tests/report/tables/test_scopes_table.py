@@ -12,8 +12,8 @@ from report_cases import diagnose, healthy_case
 from fablint.analyse.findings.missed_thresholds import compare, with_comparison
 from fablint.model import Diagnosis, Placement, Run, Scope, Slots
 from fablint.model.limits.thresholds import Threshold
-from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.levels import level_stage
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.suites import find_suite
 from fablint.report import console_summary
 from fablint.report.html.page import render
@@ -28,7 +28,7 @@ KERNELS = {"latency": (8,), "bandwidth": (1 << 16, 1 << 20), "bibandwidth": (1 <
 
 def suite_run(each: int = 1, suite: str = "acceptance") -> Run:
     """The levels between hosts of a suite, measured on the simulated fabric."""
-    asked = CheckRequest(64 * each, tuple(Slots(host, each) for host in FABRIC.hosts), FABRIC.topology)
+    asked = PlanInput(64 * each, tuple(Slots(host, each) for host in FABRIC.hosts), FABRIC.topology)
     fabric = SimulatedFabric(FABRIC, noise=SILENT, ranks_per_host=each)
     rows, root = [], {}
     for level in find_suite(suite).levels[1:]:

@@ -17,10 +17,11 @@ from fablint.workflows import run_files
 from fablint.workflows.check.check_record import CheckRecord, load_check
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.level_runs import LevelRuns
+from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.run_formats import read
 
 FABRIC = fabric()
-RECORD = CheckRecord("quick", topology=write_topology(FABRIC))
+RECORD = CheckRecord(CheckRequest(), topology=write_topology(FABRIC))
 NOTE = "hsn1 was not looked at"
 
 

@@ -16,6 +16,7 @@ from fablint.workflows import measurement
 from fablint.workflows.check.check_record import CheckRecord, load_check
 from fablint.workflows.check.launches import Launches
 from fablint.workflows.check.level_runs import LevelRuns
+from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.run_files import load_levels
 
 
@@ -58,7 +59,7 @@ def test_a_level_that_does_not_start_is_in_the_verdict_and_measured_by_resume(
     fabric = fake_fabric()
     request = request_of(list(fabric.host_switch), fabric)
     launches, _ = launches_of(cluster, request, tmp_path / "a.run")
-    record = CheckRecord("quick", topology=write_topology(fabric))
+    record = CheckRecord(CheckRequest(), topology=write_topology(fabric))
     state = {"fails": True}
 
     def measure(*words: Any, **more: Any) -> measurement.MeasurementResult:

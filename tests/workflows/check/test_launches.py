@@ -20,7 +20,7 @@ from fake_launches import (
 )
 
 from fablint.model import Finding, Run, State
-from fablint.plan.check.check_request import CheckRequest
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import Stage, all_rounds
 from fablint.store import read_run
 from fablint.workflows import analysis, measurement
@@ -37,7 +37,7 @@ def started(cluster: FakeCluster, tmp_path: Path) -> tuple[Launches, Notes]:
     return launches_of(cluster, REQUEST, tmp_path / "a.run")
 
 
-def stage(asked: CheckRequest, name: str = "edge") -> Stage:
+def stage(asked: PlanInput, name: str = "edge") -> Stage:
     """Every pair of the hosts twice."""
     return one_row(asked, all_rounds(asked.placement(), 2, seed=1), name)
 

@@ -24,6 +24,7 @@ from fablint.workflows.check.check_record import CHECK, CheckRecord, load_check,
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.cluster_check import resume_check
 from fablint.workflows.check.level_runs import LevelRuns
+from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.context import Context
 from finding_cases import finding
 
@@ -77,7 +78,8 @@ def kill(cluster: FakeCluster, tmp_path: Path) -> KILL:
 
     def run(row: str, after_rounds: int | None = None, suite: str = "quick", **more: Any) -> Path:
         launches, _ = launches_of(cluster, request_of(HOSTS, FABRIC), tmp_path / "a.run")
-        kept = CheckRecord(suite, topology=write_topology(FABRIC), notes=["preflight: x (suppressed)"], warnings=BEFORE)
+        request, notes = CheckRequest(suite=suite), ("preflight: x (suppressed)",)
+        kept = CheckRecord(request, topology=write_topology(FABRIC), notes=notes, warnings=tuple(BEFORE))
         level_runs = LevelRuns(launches, find_suite(suite), [DRAINED], record=kept, **more)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(measurement, "measure", killing(cluster, row, after_rounds))
@@ -300,7 +302,7 @@ def test_a_signal_ends_a_check_at_once_and_names_the_run_that_goes_on(
     launches, _ = launches_of(cluster, request_of(HOSTS, FABRIC), tmp_path / "a.run")
     launches.context = Context(cluster.system, notes)
     monkeypatch.setattr(launches.recovery.triage, "find_failed", lambda *_: pytest.fail("hosts are looked for"))
-    kept = CheckRecord("quick", topology=write_topology(FABRIC))
+    kept = CheckRecord(CheckRequest(), topology=write_topology(FABRIC))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measurement, "measure", stopped)
         with pytest.raises(StoppedError, match=r"SIGTERM: fablint resume \S+/a\.run$"):
@@ -333,7 +335,7 @@ def test_an_interrupted_check_ends_with_verdict_and_report(
         return result
 
     launches, _ = launches_of(cluster, request_of(HOSTS, FABRIC), path)
-    kept = CheckRecord("quick", topology=write_topology(FABRIC))
+    kept = CheckRecord(CheckRequest(), topology=write_topology(FABRIC))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measurement, "measure", stopped)
         outcome = LevelRuns(launches, find_suite("quick"), [DRAINED], record=kept).check()
@@ -360,7 +362,7 @@ def test_a_signal_while_two_hosts_are_tried_reports_neither(cluster: FakeCluster
 
 def test_a_resumed_check_measures_the_same_transports(tmp_path: Path) -> None:
     media = (Medium("tcp", device="hsn0"), Medium("ucx"))
-    save_check(CheckRecord("quick", media=media), tmp_path)
+    save_check(CheckRecord(CheckRequest(media=media)), tmp_path)
     record = load_check(tmp_path)
     assert record is not None
-    assert record.media == media
+    assert record.request.media == media

@@ -10,13 +10,13 @@ import pytest
 
 from fablint.measure import NoProgress
 from fablint.model import Allocation
-from fablint.plan.check.suites import find_suite
 from fablint.snapshot import CollectedSnapshots, snapshot_of
 from fablint.system import System
 from fablint.workflows import fabric_discovery, host_preflight, run_files
 from fablint.workflows.check.check_record import CheckRecord
-from fablint.workflows.check.cluster_check import ClusterCheckRequest, UnfitError, check_cluster
+from fablint.workflows.check.cluster_check import UnfitError, check_cluster
 from fablint.workflows.check.level_runs import LevelRuns
+from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.context import Context
 from snapshot_trees import nested
 
@@ -122,12 +122,12 @@ def context(monkeypatch: pytest.MonkeyPatch) -> Context:
 
 
 def test_a_check_suppresses_what_the_site_file_suppresses(context: Context, tmp_path: Path) -> None:
-    wanted = ClusterCheckRequest(fabric_discovery.FabricRequest("n[1-6]", blocks=3), find_suite("quick"))
+    wanted = CheckRequest("n[1-6]", blocks=3)
     with pytest.raises(UnfitError, match="n1 is not fit to be measured"):
         check_cluster(context, wanted, tmp_path / "a.run")
     path = tmp_path / "site.toml"
     path.write_text(SUPPRESS)
-    wanted = ClusterCheckRequest(fabric_discovery.FabricRequest("n[1-6]", blocks=3), find_suite("quick"), site=path)
+    wanted = CheckRequest("n[1-6]", blocks=3, site=path)
     done: Any = check_cluster(context, wanted, tmp_path / "b.run")
     note = "preflight: net.link.mtu: n1/hsn0: MTU 1500, 5 others 9000 (FAIL, suppressed until 9999-12-31: ticket 4711)"
     assert note in done.preflight_notes

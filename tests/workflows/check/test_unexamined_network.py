@@ -11,12 +11,12 @@ from fake_launches import FakeCluster, FakeSystem, Notes
 
 from fablint.model import Allocation, Finding
 from fablint.model.preflight_results import NETWORK, PING, Fitness, Outcome, Result, Rule, Severity
-from fablint.plan.check.suites import find_suite
 from fablint.snapshot import CollectedSnapshots
 from fablint.system import System
 from fablint.workflows import fabric_discovery, host_preflight, measurement, programs
 from fablint.workflows.check.check_run import CheckOutcome
-from fablint.workflows.check.cluster_check import ClusterCheckRequest, check_cluster
+from fablint.workflows.check.cluster_check import check_cluster
+from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.context import Context
 from fablint_command import Fablint
 
@@ -51,7 +51,7 @@ def checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CheckOutcome:
     monkeypatch.setattr(fabric_discovery, "usable_hosts", fake_hosts)
     monkeypatch.setattr(host_preflight, "preflight_hosts", fake_look)
     monkeypatch.setattr(fabric_discovery, "collect_snapshots", lambda *_: CollectedSnapshots())
-    wanted = ClusterCheckRequest(fabric_discovery.FabricRequest(",".join(HOSTS)), find_suite("quick"))
+    wanted = CheckRequest(",".join(HOSTS))
     return check_cluster(Context(fake.system, Notes()), wanted, tmp_path / "a.run")
 
 

@@ -13,6 +13,7 @@ import pytest
 from fablint.measure import session
 from fablint.store import missing_rounds
 from fablint.workflows.check import local_check
+from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.context import Context
 
 # Wraps MPI_Finalize: the rank waits for a signal that does not come.
@@ -64,7 +65,7 @@ def test_a_check_goes_on_past_ranks_that_do_not_end(
     staged.variables = dict(os.environ) | {"LD_PRELOAD": str(hold), "HELD_RANK": str(rank)}  # the engine is built
     notes = Notes()
     context = Context(staged, notes, mpicxx)
-    done = local_check.check_local(context, local_check.local_request(staged, 2), tmp_path / "a.run")
+    done = local_check.check_local(context, CheckRequest(ranks=2), tmp_path / "a.run")
     ended = "fablint: the run is complete, but the ranks do not end by themselves: they are terminated"
     assert ended in notes.said
     assert (done.error, done.run.state) == ("", "complete")

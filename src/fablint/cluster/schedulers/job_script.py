@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import re
 import shlex
+from dataclasses import fields
 from pathlib import Path
 
-from fablint.cluster.schedulers.scheduler import JobRequest
+from fablint.cluster.schedulers.scheduler import JobOptions, JobRequest
 from fablint.errors import UsageError
+
+_END_OF_INPUT = "END_OF_INPUT"
 
 
 def checked(option: str, text: str) -> str:
@@ -26,8 +29,9 @@ def checked(option: str, text: str) -> str:
 
 def check_texts(request: JobRequest) -> None:
     """Raise UsageError for texts of the user that no script can hold, with the names of fablint's options."""
-    for field in ("begin", "account", "partition", "mail_user", "constraint"):
-        checked(f"--{field.replace('_', '-')}", getattr(request, field))
+    for field in fields(JobOptions):
+        if isinstance(text := getattr(request, field.name), str):
+            checked(f"--{field.name.replace('_', '-')}", text)
 
 
 def clock(seconds: float) -> str:
@@ -45,7 +49,10 @@ def body(request: JobRequest, place: Path | None) -> list[str]:
     command = shlex.join(request.command)
     if "\0" in command or "\0" in str(request.folder):
         raise UsageError("a command cannot hold a NUL character", "leave it out")
-    lines = [f"cd {shlex.quote(str(request.folder))} || exit 2", f"{command} &", "child=$!"]
+    if _END_OF_INPUT in request.input.splitlines():
+        raise UsageError(f"the input of a command cannot have a line {_END_OF_INPUT}", "leave it out")
+    start = [f"{command} <<'{_END_OF_INPUT}' &", request.input, _END_OF_INPUT] if request.input else [f"{command} &"]
+    lines = [f"cd {shlex.quote(str(request.folder))} || exit 2", *start, "child=$!"]
     lines += [
         "signalled=",
         "trap 'signalled=1; kill -TERM \"$child\" 2>/dev/null' TERM INT",

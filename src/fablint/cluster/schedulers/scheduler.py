@@ -11,9 +11,21 @@ from fablint.system import System
 JobWord = Literal["pending", "running", "ended", "cancelled", "timeout", "killed", "node_fail", "missing", "unknown"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class JobOptions:
+    """What the user asks the scheduler for. Texts are passed on unchanged; '' for the scheduler's default."""
+
+    begin: str = ""
+    account: str = ""
+    partition: str = ""  # PBS: queue
+    mail_user: str = ""
+    constraint: str = ""
+    time_s: float | None = None
+
+
 @dataclass(frozen=True)
-class JobRequest:
-    """A job to submit. Texts are passed to the scheduler unchanged; '' for the scheduler's default."""
+class JobRequest(JobOptions):
+    """A job to submit."""
 
     command: tuple[str, ...]
     folder: Path  # working directory of the command
@@ -22,12 +34,7 @@ class JobRequest:
     hosts: tuple[str, ...] = ()  # these hosts, or if empty
     nodes: int = 0  # any hosts of this number
     ranks: int = 1  # per host
-    time_s: float | None = None
-    begin: str = ""
-    account: str = ""
-    partition: str = ""  # PBS: queue
-    mail_user: str = ""
-    constraint: str = ""
+    input: str = ""  # text that the command reads from its standard input
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 
 from fablint.model import ComponentRef, Diagnosis, FollowUp, Run
-from fablint.plan.check.check_request import CheckRequest
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import MOST_ROUTES, Stage, first_stage, next_stage
 from fablint.plan.rows.run_rows import planned_specs
 
@@ -68,7 +68,7 @@ class CheckLoop:
     """
 
     steps: Iterable[Step]
-    follow_up_request: Callable[[Run], CheckRequest]
+    follow_up_request: Callable[[Run], PlanInput]
     measure: MeasureFollowUp
     diagnose: Diagnose
     spent_s: Callable[[], float]
@@ -120,7 +120,7 @@ class CheckLoop:
         return LoopResult(run, diagnosis, undecided, outstanding, ended if is_early else "")
 
 
-def first_step(request: CheckRequest, measure: Measure) -> Step:
+def first_step(request: PlanInput, measure: Measure) -> Step:
     """Return the step that measures the first stage of a request. No follow-up is possible after a matrix of all pairs.
 
     Where all pairs are measured, no healthy pair is left to compare a suspect with.
@@ -151,7 +151,7 @@ def _to_repeat(diagnosis: Diagnosis, repeated: Set[ComponentRef]) -> tuple[list[
     )
 
 
-def _most_rounds(request: CheckRequest) -> int:
+def _most_rounds(request: PlanInput) -> int:
     if request.budget_s is not None:
         return 1000
     return MORE_ROUNDS if request.ranks <= MANY_RANKS else MORE_ROUNDS_OF_MANY

@@ -18,8 +18,8 @@ from fablint.model.limits.detection_limits import (
     TOLERANCE,
     required_evidence,
 )
-from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import ROWS
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import Stage
 from fablint.plan.schedule.stratified import collisions
 from fablint.topology.contention import link_flows
@@ -86,7 +86,7 @@ class Explained:
         return "\n".join(lines)
 
 
-def explain(stage: Stage, asked: CheckRequest, placement: RoutedPlacement | None = None) -> Explained:
+def explain(stage: Stage, asked: PlanInput, placement: RoutedPlacement | None = None) -> Explained:
     """The figures of the first stage of a check."""
     placement = placement or asked.placement()
     rounds = next(iter(stage.rounds.values()), None)
@@ -149,7 +149,7 @@ def _by_scope(rounds: Sequence[RankPairs], placement: RoutedPlacement) -> dict[s
     return dict(sorted(counts.items(), key=lambda item: order.index(item[0])))
 
 
-def _all_pairs(stage: Stage, asked: CheckRequest, placement: RoutedPlacement) -> Explained:
+def _all_pairs(stage: Stage, asked: PlanInput, placement: RoutedPlacement) -> Explained:
     """Return the figures of a plan of all pairs, without messages per link: the engine makes the schedule."""
     row = stage.plan.rows[0].spec
     return Explained(

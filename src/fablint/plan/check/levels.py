@@ -16,7 +16,6 @@ import numpy as np
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Scope, Slots
 from fablint.model.arrays import RankPairs
-from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import (
     COMFORTABLE_S,
     FEWEST_REPEATS,
@@ -26,6 +25,7 @@ from fablint.plan.check.default_rows import (
     SHORTEST_S,
     SMALL,
 )
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.rate_adaptation import rows_at, slowest_seconds
 from fablint.plan.check.stages import Stage, names_of, stage_of
 from fablint.plan.rows.cost import OVERHEAD
@@ -77,7 +77,7 @@ REACH_LEVEL = Level(
 )
 
 
-def several_each(asked: CheckRequest, each: int = 2) -> CheckRequest:
+def several_each(asked: PlanInput, each: int = 2) -> PlanInput:
     """The same hosts with `each` ranks on each of them, as a level within hosts needs."""
     hosts = list(dict.fromkeys(asked.rank_hosts))
     slots = tuple(Slots(host, each) for host in hosts) if asked.slots else ()
@@ -86,7 +86,7 @@ def several_each(asked: CheckRequest, each: int = 2) -> CheckRequest:
 
 def level_stage(
     level: Level,
-    asked: CheckRequest,
+    asked: PlanInput,
     placement: RoutedPlacement,
     left_out: Collection[int] = (),
     rate: float | None = None,
@@ -146,7 +146,7 @@ def level_stage(
 
 
 def _rounds(
-    level: Level, asked: CheckRequest, placement: RoutedPlacement, left_out: Collection[int], most: int | None
+    level: Level, asked: PlanInput, placement: RoutedPlacement, left_out: Collection[int], most: int | None
 ) -> tuple[list[RankPairs], bool]:
     """Rounds, and whether it makes sense to repeat them: they are all there is."""
     if level.within_hosts:

@@ -23,8 +23,8 @@ from fablint.model import (
     Topology,
 )
 from fablint.model.arrays import RankPairs
-from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.follow_up import follow_up_rounds, with_controls
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import MOST_ROUTES, RETEST, Stage, repeated_routes, suspects_of, timed_stage
 from fablint.plan.rows.host_lists import joined
 from fablint.plan.rows.run_rows import spec_of
@@ -123,7 +123,7 @@ def plan_retest(
     part = np.flatnonzero(np.isin(placement.host, placement.host[np.concatenate(rounds)]))
     hosts = [names[rank] for rank in part.tolist()]
     own_nics = [nics[rank] for rank in part.tolist()] if nics else []
-    asked = CheckRequest(
+    asked = PlanInput(
         len(hosts),
         joined([Slots(host, 1) for host in hosts]),
         topology,

@@ -9,7 +9,6 @@ import numpy as np
 
 from fablint.model import FollowUp, Plan, PlanRow, RowSpec, Run, Scope
 from fablint.model.arrays import RankPairs
-from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import (
     COMFORTABLE_S,
     LONGEST_S,
@@ -21,6 +20,7 @@ from fablint.plan.check.default_rows import (
     rounded_down,
 )
 from fablint.plan.check.follow_up import LEAST, follow_up_rounds, measured_pairs, with_controls
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.rows.cost import OVERHEAD, row_seconds
 from fablint.plan.rows.patterns import Extent
 from fablint.plan.rows.side_by_side import named_after_medium, over_media
@@ -64,7 +64,7 @@ class Stage:
         return {name: rounds_text(rounds) for name, rounds in self.rounds.items()}
 
 
-def first_stage(asked: CheckRequest, placement: RoutedPlacement | None = None) -> Stage:
+def first_stage(asked: PlanInput, placement: RoutedPlacement | None = None) -> Stage:
     """Stratified matchings where they are fewer rounds than all pairs, else (and with `full`) all pairs.
 
     What may be followed by further rounds is spelt out as rounds itself: together they are one body of evidence.
@@ -106,7 +106,7 @@ def all_rounds(placement: RoutedPlacement, repeats: int, seed: int) -> list[Rank
 
 
 def next_stage(
-    asked: CheckRequest,
+    asked: PlanInput,
     run: Run,
     follow_ups: Sequence[FollowUp],
     number: int,
@@ -152,7 +152,7 @@ def repeated_routes(routes: Sequence[FollowUp], placement: RoutedPlacement) -> l
 
 
 def timed_stage(
-    name: str, rounds: Sequence[RankPairs], asked: CheckRequest, left_s: float, specs: Sequence[RowSpec] = ROWS
+    name: str, rounds: Sequence[RankPairs], asked: PlanInput, left_s: float, specs: Sequence[RowSpec] = ROWS
 ) -> Stage | None:
     """Rows of these rounds, alone where that does not take too long, within `left_s`; None where that is too short."""
     pairs = sum(len(one) for one in rounds)
@@ -180,7 +180,7 @@ def rounds_text(rounds: Sequence[RankPairs]) -> str:
 def _stage(
     name: str,
     rounds: Sequence[RankPairs],
-    asked: CheckRequest,
+    asked: PlanInput,
     order: str,
     share: float,
     specs: Sequence[RowSpec] = ROWS,
@@ -207,7 +207,7 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 
 
 def stage_of(
-    name: str, rounds: Sequence[RankPairs], asked: CheckRequest, order: str, rows: Sequence[tuple[RowSpec, float]]
+    name: str, rounds: Sequence[RankPairs], asked: PlanInput, order: str, rows: Sequence[tuple[RowSpec, float]]
 ) -> Stage:
     """Return rows with the same rounds, in the rounds file of that name; with histograms if routing is adaptive.
 
@@ -240,12 +240,12 @@ def stage_of(
     return Stage(Plan(asked.ranks, tuple(made), asked.slots), {file: tuple(rounds)})
 
 
-def _is_adaptive(asked: CheckRequest) -> bool:
+def _is_adaptive(asked: PlanInput) -> bool:
     """Whether messages of a pair take different paths, so that only their histogram shows a slow link of some paths."""
     return asked.topology is not None and asked.topology.routing.kind == "adaptive"
 
 
-def _with_histogram(row: PlanRow, asked: CheckRequest) -> PlanRow:
+def _with_histogram(row: PlanRow, asked: PlanInput) -> PlanRow:
     """Return a row of all pairs, with histograms if routing is adaptive and the run has room for so many."""
     if asked.ranks**2 > MOST_HISTOGRAMS:
         return row

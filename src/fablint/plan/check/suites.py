@@ -10,9 +10,9 @@ from typing import Any
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Scope
 from fablint.model.registry.option_values import parse_sizes
-from fablint.plan.check.check_request import CheckRequest
 from fablint.plan.check.default_rows import ROWS
 from fablint.plan.check.levels import REACH_LEVEL, Level, level_stage, several_each
+from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import ALONE_S
 from fablint.text.suggestions import did_you_mean
 from fablint.topology.routed_placement import RoutedPlacement
@@ -174,7 +174,7 @@ class PlanSummary:
 
 def plan_summary(
     suite: Suite,
-    asked: CheckRequest,
+    asked: PlanInput,
     placement: RoutedPlacement | None = None,
     left_out: Collection[int] = (),
     rate: float | None = None,
@@ -194,7 +194,7 @@ def plan_summary(
     return PlanSummary(suite.name, len(placement.hosts), asked.ranks, planned, rate, follow_ups)
 
 
-def level_budget(suite: Suite, asked: CheckRequest) -> float | None:
+def level_budget(suite: Suite, asked: PlanInput) -> float | None:
     """Seconds for each level of a check with a budget: half of it is left for follow_ups."""
     if asked.budget_s is None:
         return None
@@ -204,7 +204,7 @@ def level_budget(suite: Suite, asked: CheckRequest) -> float | None:
 def _planned(
     level: Level,
     suite: Suite,
-    asked: CheckRequest,
+    asked: PlanInput,
     placement: RoutedPlacement,
     left_out: Collection[int],
     rate: float | None,
@@ -222,7 +222,7 @@ def _planned(
     return LevelEstimate(level.name, level.what, rows, rounds, stage.plan.predicted_s)
 
 
-def _why_none(level: Level, asked: CheckRequest) -> str:
+def _why_none(level: Level, asked: PlanInput) -> str:
     if level.within_hosts:
         return "no host has two ranks"
     if level.scope in (Scope.EDGE, Scope.LOCAL) and asked.topology is None:

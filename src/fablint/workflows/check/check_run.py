@@ -25,7 +25,7 @@ from fablint.workflows.context import Context
 
 if TYPE_CHECKING:
     from fablint.plan.check.check_loop import LoopResult, Step
-    from fablint.plan.check.check_request import CheckRequest
+    from fablint.plan.check.plan_input import PlanInput
     from fablint.plan.check.stages import Stage
     from fablint.workflows.measurement import MeasurementResult
 
@@ -95,7 +95,7 @@ class CheckRun(ABC):
         return None
 
     @abstractmethod
-    def follow_up_request(self, run: Run) -> CheckRequest:
+    def follow_up_request(self, run: Run) -> PlanInput:
         """Return what follow-up measurements of a run are planned with."""
 
     def diagnose(self, run: Run) -> Diagnosis:
@@ -113,7 +113,7 @@ class CheckRun(ABC):
     def mark_ended(self) -> None:  # noqa: B027 - a check that cannot be resumed records nothing
         """Record that the check came to its verdict."""
 
-    def begin(self, make: Callable[[CheckRequest], Stage | None]) -> Run:
+    def begin(self, make: Callable[[PlanInput], Stage | None]) -> Run:
         """Measure the first stage of the run, write its topology into the run directory, and return the run.
 
         `make` returns the stage that suits a request; None: there is nothing to measure. Raises the errors of a launch.

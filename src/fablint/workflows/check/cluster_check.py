@@ -14,13 +14,13 @@ from fablint.model.preflight_results import Fitness
 from fablint.text.evidence_sentences import sentences
 from fablint.text.fitness_findings import unseen_network
 from fablint.workflows import fabric_discovery, host_preflight, measurement, programs, run_files, run_formats
-from fablint.workflows.check.check_record import CheckRecord, UnfitPolicy
+from fablint.workflows.check.check_record import CheckRecord
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.connectivity import Connectivity, connectivity_of
 from fablint.workflows.check.counter_changes import HostCounters
 from fablint.workflows.check.launches import Launches, without
 from fablint.workflows.check.level_runs import LevelRuns
-from fablint.workflows.check.local_check import hosts_request
+from fablint.workflows.check.local_check import hosts_input
 from fablint.workflows.check.preflight_findings import (
     faulty_networks,
     first_failures,
@@ -31,6 +31,7 @@ from fablint.workflows.check.preflight_findings import (
     warnings,
     with_later,
 )
+from fablint.workflows.check.request import CheckRequest, UnfitPolicy
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.host_triage import HostTriage
 from fablint.workflows.recovery.launch_recovery import HostExclusion
@@ -40,23 +41,8 @@ from fablint.workflows.shared_folder import refuse_unshared, refuse_unshared_eng
 
 if TYPE_CHECKING:
     from fablint.discover import DiscoveredFabric
-    from fablint.plan.check.check_request import CheckRequest
-    from fablint.plan.check.suites import Suite
+    from fablint.plan.check.plan_input import PlanInput
     from fablint.snapshot import NicFact
-
-
-@dataclass(frozen=True)
-class ClusterCheckRequest:
-    """What is to be measured, on which hosts."""
-
-    fabric: fabric_discovery.FabricRequest
-    suite: Suite
-    ranks_each: int = 1
-    ranks_per_nic: int | None = None  # instead of `ranks_each`
-    budget_s: float | None = None
-    media: tuple[Medium, ...] = (Medium(),)  # transports and memories
-    site: Path | None = None  # the site file
-    unfit: UnfitPolicy = "refuse"  # what is done with hosts that preflight rejects
 
 
 class UnfitError(PreflightError):
@@ -99,7 +85,7 @@ class _Hosts:
 
     def level_runs(
         self,
-        request: CheckRequest,
+        request: PlanInput,
         output: Path,
         record: CheckRecord,
         excluded: Mapping[str, Finding],
@@ -126,21 +112,21 @@ class _Hosts:
         planned
             Levels of a check that is resumed.
         """
-        from fablint.plan.check.suites import find_suite
         from fablint.snapshot import host_facts
 
-        trials = PairTrials(self.context, record.media)
+        media, ranks_per_nic = record.request.media, record.request.ranks_per_nic
+        trials = PairTrials(self.context, media)
         triage = HostTriage(trials, self.look, failed_hosts=dict(excluded))
-        trials_of_starts = start_trials_of(self.context, self.preflight, record.media)
+        trials_of_starts = start_trials_of(self.context, self.preflight, media)
         recovery = HostExclusion(triage, trials_of_starts, self.connectivity.unconnected)
-        options = () if record.ranks_per_nic is None else ("--ranks-per-nic", str(record.ranks_per_nic))
+        options = () if ranks_per_nic is None else ("--ranks-per-nic", str(ranks_per_nic))
         snapshots = self.preflight.collected.snapshots
         counters = HostCounters(
             self.context.system, self.allocation, snapshots, self.fitness.results, self.declared.site
         )
         return LevelRuns(
             Launches(self.context, request, output, recovery, options),
-            find_suite(record.suite, unequal=record.unequal),
+            record.request.planned_suite,
             findings,
             site,
             {host: host_facts(snapshot) for host, snapshot in snapshots.items()},
@@ -153,7 +139,7 @@ class _Hosts:
         )
 
 
-def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) -> CheckOutcome:
+def check_cluster(context: Context, request: CheckRequest, output: Path) -> CheckOutcome:
     """Preflight all hosts, measure level after level, diagnose, report.
 
     Hosts that do not answer are excluded and named, and with `unfit="exclude"` those that preflight rejects.
@@ -183,19 +169,19 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     begun = system.monotonic()
     # Files are read first: nothing is asked or measured with a file that cannot be read.
     declared = host_preflight.SiteDeclaration(site=run_files.load_site(request.site, system))
-    texts = read_files(request.fabric.files)
-    allocation, unusable = fabric_discovery.usable_hosts(system, request.fabric, idle_only=True)
+    texts = read_files(request.sources)
+    allocation, unusable = fabric_discovery.usable_hosts(system, request, idle_only=True)
     context = programs.with_programs(context, request.media)
     note("fablint: asking the hosts whether they are fit, and which switch they are connected to")
-    preflight = host_preflight.preflight_hosts(system, allocation, nics=request.fabric.nics, declared=declared)
+    preflight = host_preflight.preflight_hosts(system, allocation, nics=request.nics, declared=declared)
     for words in unseen_network(preflight.fitness):
         note(f"fablint: network: {words}")
     logins = slow_logins(preflight.collected.login_s)
     for words in logins:
         note(f"fablint: {words}")
-    fabric = discover(system, preflight.collected, texts, allocation.hosts, request.fabric.blocks)
+    fabric = discover(system, preflight.collected, texts, allocation.hosts, request.blocks)
     connectivity = connectivity_of(preflight, fabric.topology)
-    hosts = _Hosts(context, allocation, request.fabric.nics, declared, preflight, connectivity)
+    hosts = _Hosts(context, allocation, request.nics, declared, preflight, connectivity)
     for finding in connectivity.paths:
         note(f"fablint: {finding.component} {finding.name}: {sentences(finding.evidence)}")
     unfit = _unfit_hosts(connectivity, request.unfit)
@@ -205,36 +191,28 @@ def check_cluster(context: Context, request: ClusterCheckRequest, output: Path) 
     if topology is not fabric.topology:
         note("fablint: no source says which cables join the switches: one path between each two is assumed")
     each = ranks_each(request, fabric, [host for host in allocation.hosts if host not in unfit])
-    check_request = _check_request(request, topology, each)
-    refuse_unshared(system, output.parent, check_request.slots)
-    _note_plan(context, request, check_request, len(each))
+    ranks = _plan_input(request, topology, each)
+    refuse_unshared(system, output.parent, ranks.slots)
+    _note_plan(context, request, ranks, len(each))
     findings = [*unusable, *other_findings(hosts.fitness, fabric.findings, unfit.values()), *connectivity.paths]
     record = _record(request, topology, hosts.fitness, logins)
-    levels = hosts.level_runs(check_request, output, record, unfit, findings, request.site)
+    levels = hosts.level_runs(ranks, output, record, unfit, findings, request.site)
     levels.asking_s = system.monotonic() - begun
     refuse_unshared_engine(system, programs.build_first(context), levels.launches.request.slots)
     return levels.check()
 
 
-def _record(
-    request: ClusterCheckRequest, topology: Topology | None, fitness: Fitness, logins: Sequence[str]
-) -> CheckRecord:
+def _record(request: CheckRequest, topology: Topology | None, fitness: Fitness, logins: Sequence[str]) -> CheckRecord:
     """Return what the run keeps of a check, so that it can be resumed."""
     from fablint.discover import write_topology
 
     return CheckRecord(
-        suite=request.suite.name,
-        unequal=any(level.unequal for level in request.suite.levels),
-        ranks_per_nic=request.ranks_per_nic,
-        budget_s=request.budget_s,
-        media=request.media,
-        unfit=request.unfit,
-        nics=request.fabric.nics,
+        request.in_any_folder(),
         topology=write_topology(topology) if topology is not None else "",
         site=request.site.read_text(encoding="utf-8") if request.site is not None else "",
-        warnings=warnings(fitness),
-        notes=[*site_notes(fitness), *logins],
-        network=unseen_network(fitness),
+        warnings=tuple(warnings(fitness)),
+        notes=(*site_notes(fitness), *logins),
+        network=tuple(unseen_network(fitness)),
     )
 
 
@@ -242,9 +220,9 @@ def _with_later(record: CheckRecord, fitness: Fitness) -> CheckRecord:
     """Return the record with the preflight results of the hosts when the check is resumed."""
     return replace(
         record,
-        warnings=with_later(record.warnings, warnings(fitness)),
-        notes=list(dict.fromkeys([*record.notes, *site_notes(fitness)])),
-        network=list(dict.fromkeys([*record.network, *unseen_network(fitness)])),
+        warnings=tuple(with_later(record.warnings, warnings(fitness))),
+        notes=tuple(dict.fromkeys([*record.notes, *site_notes(fitness)])),
+        network=tuple(dict.fromkeys([*record.network, *unseen_network(fitness)])),
     )
 
 
@@ -275,43 +253,43 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     IncompleteError
         Fewer than two hosts can be measured.
     """
-    from fablint.plan.check.check_request import CheckRequest
+    from fablint.plan.check.plan_input import PlanInput
 
-    system = context.system
+    system, request = context.system, record.request
     begun = system.monotonic()
     measurement.restore(path)
     run = run_formats.read(path) if (path / "zarr.json").exists() else None
     if record.ended and run is not None and not measurement.has_missing_rounds(run):
         return None
-    context = programs.with_programs(context, record.media)
+    context = programs.with_programs(context, request.media)
     names = fabric_discovery.FabricRequest(",".join(slot.host for slot in record.slots))
     allocation, unusable = fabric_discovery.usable_hosts(system, names, idle_only=True)
     context.progress.note("fablint: asking the hosts whether they are fit to go on")
     site = run_files.site_of(record.site, path)
     declared = host_preflight.SiteDeclaration(site=run_files.load_site(site, system))
-    preflight = host_preflight.preflight_hosts(system, allocation, nics=record.nics, declared=declared)
+    preflight = host_preflight.preflight_hosts(system, allocation, nics=request.nics, declared=declared)
     record = _with_later(record, preflight.fitness)
-    slots, topology = tuple(record.slots), run_files.topology_of(record.topology, path)
+    topology = run_files.topology_of(record.topology, path)
     connectivity = connectivity_of(preflight, topology)
-    hosts = _Hosts(context, allocation, record.nics, declared, preflight, connectivity)
-    unfit = _unfit_hosts(connectivity, record.unfit, is_resumed=True)
+    hosts = _Hosts(context, allocation, request.nics, declared, preflight, connectivity)
+    unfit = _unfit_hosts(connectivity, request.unfit, is_resumed=True)
     excluded = {**{finding.name: finding for finding in unusable}, **unfit}
-    ranks = sum(slot.ranks for slot in slots)
-    request = CheckRequest(ranks, slots, topology, budget_s=record.budget_s, media=record.media)
-    left = without(request, excluded)
+    ranks = sum(slot.ranks for slot in record.slots)
+    every = PlanInput(ranks, record.slots, topology, budget_s=request.budget, media=request.media)
+    left = without(every, excluded)
     refuse_unshared(system, path, left.slots)
-    request = request if run is not None else left  # a run belongs to its ranks
+    planned_ranks = every if run is not None else left  # a run belongs to its ranks
     findings = [*other_findings(hosts.fitness, (), excluded.values()), *connectivity.paths]
     named = {(finding.component, finding.name) for finding in (*findings, *excluded.values())}
     findings += [finding for finding in record.findings if (finding.component, finding.name) not in named]
     planned = run_files.load_levels(run or Run(path, {}, ()))
-    levels = hosts.level_runs(request, path, record, excluded, findings, site, planned)
+    levels = hosts.level_runs(planned_ranks, path, record, excluded, findings, site, planned)
     levels.asking_s = system.monotonic() - begun
     refuse_unshared_engine(system, programs.build_first(context), levels.launches.request.slots)
     return levels.check(run)
 
 
-def ranks_each(request: ClusterCheckRequest, fabric: DiscoveredFabric, hosts: Sequence[str]) -> Mapping[str, int]:
+def ranks_each(request: CheckRequest, fabric: DiscoveredFabric, hosts: Sequence[str]) -> Mapping[str, int]:
     """Return the number of ranks on each host.
 
     Raises UsageError where it is a number for each NIC, and hosts have different numbers of NICs.
@@ -320,7 +298,7 @@ def ranks_each(request: ClusterCheckRequest, fabric: DiscoveredFabric, hosts: Se
     from fablint.snapshot import adapters
 
     if request.ranks_per_nic is None:
-        return dict.fromkeys(hosts, request.ranks_each)
+        return dict.fromkeys(hosts, request.ppn or 1)
     nics: dict[str, list[NicFact]] = {host: [] for host in hosts}
     for nic in fabric.nics:
         if nic.host in nics:
@@ -354,11 +332,11 @@ def start_trials_of(
     return StartTrials(context, transport, addresses, unanswered(hosts), faulty_networks(preflight.fitness))
 
 
-def _note_plan(context: Context, request: ClusterCheckRequest, check_request: CheckRequest, hosts: int) -> None:
+def _note_plan(context: Context, request: CheckRequest, ranks: PlanInput, hosts: int) -> None:
     """Print what will be measured. Raises UsageError where the suite does not fit the fabric."""
     from fablint.plan.check.suites import plan_summary
 
-    planned = plan_summary(request.suite, check_request)
+    planned = plan_summary(request.planned_suite, ranks)
     rounds, minutes = sum(level.rounds for level in planned.levels), planned.predicted_s / 60
     names = ", ".join(level.name for level in planned.levels if level.rows)
     context.progress.note(
@@ -385,9 +363,9 @@ def _unfit_hosts(connectivity: Connectivity, policy: UnfitPolicy, *, is_resumed:
     return {**unconnected, **(failures if policy == "exclude" else {host: failures[host] for host in fitness.silent})}
 
 
-def _check_request(request: ClusterCheckRequest, topology: Topology | None, each: Mapping[str, int]) -> CheckRequest:
+def _plan_input(request: CheckRequest, topology: Topology | None, each: Mapping[str, int]) -> PlanInput:
     if len(each) < 2:
         left = next(iter(each), "no host")
         raise IncompleteError(f"{left} is left: at least 2 hosts are required", "see above why others are excluded")
-    ranks = hosts_request([Slots(host, count) for host, count in each.items()])
-    return replace(ranks, topology=topology, budget_s=request.budget_s, media=request.media)
+    ranks = hosts_input([Slots(host, count) for host, count in each.items()])
+    return replace(ranks, topology=topology, budget_s=request.budget, media=request.media)

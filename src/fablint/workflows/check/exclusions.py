@@ -7,9 +7,8 @@ levels that they missed. A host that was not is named with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -34,16 +33,6 @@ class Exclusion:
     def name(self) -> str:
         """The name that the run has for the host."""
         return self.finding.hosts[0]
-
-    def facts(self) -> dict[str, Any]:
-        """Return the exclusion as JSON."""
-        return {**vars(self), "finding": self.finding.model_dump(mode="json"), "missed": list(self.missed)}
-
-    @classmethod
-    def parsed(cls, facts: Mapping[str, Any]) -> Exclusion:
-        """Parse what `facts` returns. Raises ValueError, KeyError or TypeError where it is something else."""
-        finding, missed = Finding.model_validate(facts["finding"]), tuple(map(str, facts["missed"]))
-        return cls(str(facts["level"]), finding, missed, bool(facts["included"]), bool(facts["at_times"]))
 
 
 @dataclass

@@ -23,7 +23,7 @@ from fablint.workflows.run_files import LAUNCHES, reported_full_disk
 
 if TYPE_CHECKING:
     from fablint.model.arrays import RankPairs
-    from fablint.plan.check.check_request import CheckRequest
+    from fablint.plan.check.plan_input import PlanInput
     from fablint.plan.check.stages import Stage
 
 MOST_LAUNCHES = 8  # of one stage
@@ -46,7 +46,7 @@ class Launches:
     """The launches that one run is made of. Hosts are taken out of `request` only before there is a run."""
 
     context: Context
-    request: CheckRequest
+    request: PlanInput
     output: Path
     recovery: LaunchRecovery = field(default_factory=NoRecovery)
     options: tuple[str, ...] = ()  # run options of the engine
@@ -54,7 +54,7 @@ class Launches:
     error: str = ""  # why the run is not complete
     _not_started: NotStartedError | None = field(default=None, init=False)  # where ranks of the last launch did not
 
-    def begin(self, make: Callable[[CheckRequest], Stage | None]) -> Run:
+    def begin(self, make: Callable[[PlanInput], Stage | None]) -> Run:
         """Measure the first stage. Hosts that prevent the launch are taken out of `request`, and so out of the run.
 
         Parameters
@@ -223,7 +223,7 @@ class Launches:
         return [index for index, pairs in enumerate(rounds) if any(is_missing(a, b, index) for a, b in pairs.tolist())]
 
 
-def without(request: CheckRequest, failed: Collection[str]) -> CheckRequest:
+def without(request: PlanInput, failed: Collection[str]) -> PlanInput:
     """Return the request without the failed hosts. Raises IncompleteError where fewer than two hosts are left."""
     slots = tuple(slot for slot in request.slots if slot.host not in failed)
     if slots == request.slots:

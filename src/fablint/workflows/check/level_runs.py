@@ -26,8 +26,8 @@ from fablint.workflows.check.exclusions import Exclusions
 
 if TYPE_CHECKING:
     from fablint.plan.check.check_loop import LoopResult, Step
-    from fablint.plan.check.check_request import CheckRequest
     from fablint.plan.check.levels import Level
+    from fablint.plan.check.plan_input import PlanInput
     from fablint.plan.check.stages import Stage
     from fablint.plan.check.suites import Suite
 
@@ -152,13 +152,13 @@ class LevelRuns(CheckRun):
             run_files.save_levels(self.planned, self.launches.output)
         return stage
 
-    def _first_stage(self, level: Level, request: CheckRequest) -> Stage | None:
+    def _first_stage(self, level: Level, request: PlanInput) -> Stage | None:
         stage = self._stage(level, request, None)
         if stage is not None:
             self._save_plan(level, stage)
         return stage
 
-    def _stage(self, level: Level, request: CheckRequest, run: Run | None, only: Collection[str] = ()) -> Stage | None:
+    def _stage(self, level: Level, request: PlanInput, run: Run | None, only: Collection[str] = ()) -> Stage | None:
         """Return the rows of a level without the ranks of excluded hosts; `only` pairs of these hosts, if there are."""
         from fablint.plan.check.levels import level_stage
         from fablint.plan.check.rate_adaptation import rate_of
@@ -173,7 +173,7 @@ class LevelRuns(CheckRun):
         budget_s = level_budget(self.suite, request)
         return level_stage(level, request, request.placement(), excluded, rate, budget_s, ranks)
 
-    def follow_up_request(self, run: Run) -> CheckRequest:
+    def follow_up_request(self, run: Run) -> PlanInput:
         """Return the request with the stream that suits the rate of the network."""
         from fablint.plan.check.default_rows import ROWS
         from fablint.plan.check.levels import STREAM_S
@@ -259,9 +259,9 @@ class LevelRuns(CheckRun):
         outside = [finding for host, finding in failed_hosts.items() if host not in hosts]  # in no launch of the run
         record = replace(
             self.record,
-            slots=self.launches.request.slots,
-            findings=[*self.known, *outside],
-            inside=self.inside,
+            slots=tuple(self.launches.request.slots),
+            findings=(*self.known, *outside),
+            inside=tuple(self.inside),
             exclusions=self.exclusions.by_host,
             ended=ended,
         )
@@ -342,7 +342,7 @@ def _not_explained(suspects: Iterable[Finding], grown: Iterable[Finding]) -> lis
     return [one for one in suspects if one.state is State.FAULT or not at_fault.issuperset(one.hosts)]
 
 
-def same_hosts(request: CheckRequest, inner: CheckRequest) -> CheckRequest:
+def same_hosts(request: PlanInput, inner: PlanInput) -> PlanInput:
     """Return the request for those of its hosts that a launch with several ranks on each could start."""
     hosts = set(inner.rank_hosts)
     slots = tuple(slot for slot in request.slots if slot.host in hosts)

@@ -10,7 +10,7 @@ from fablint.topology.routed_placement import RoutedPlacement
 
 
 @dataclass(frozen=True)
-class CheckRequest:
+class PlanInput:
     """What a check is to measure: `slots` say where the ranks go, as many as there are on one host without them."""
 
     ranks: int

@@ -15,11 +15,12 @@ from fablint.errors import UsageError
 @pytest.mark.parametrize(
     ("line", "error"),
     [
-        ("osu_bw -u 3", "--validation-warmup does not apply to osu_bw: -c checks every repetition"),
-        ("osu_bw -I", "--mpi-session does not apply to osu_bw: the engine starts MPI with MPI_Init"),
-        ("osu_bw -G png", "--graph does not apply to osu_bw: -o RUN keeps the figures"),
-        ("osu_bw -D cont", "--ddt does not apply to osu_bw: messages are contiguous bytes"),
-        ("osu_bw -P x", "--papi does not apply to osu_bw: --counters reads"),
+        ("osu_bw -u 3", "-u of OSU is not available: -c checks every repetition"),
+        ("osu_bw --validation-warmup 3", "--validation-warmup of OSU is not available: -c checks every repetition"),
+        ("osu_bw -I", "-I of OSU is not available: the engine starts MPI with MPI_Init"),
+        ("osu_bw -Gpng", "-G of OSU is not available: -o RUN keeps the figures"),
+        ("osu_bw -D cont", "-D of OSU is not available: messages are contiguous bytes"),
+        ("osu_bw -P x", "-P of OSU is not available: --counters reads"),
         ("osu_fop_latency -T mpi_char", "--type does not apply to osu_fop_latency: its numbers are MPI_UINT64_T"),
         ("osu_init -i 3", "--iterations does not apply to osu_init: it only starts the ranks"),
         ("linktest -v", "--version does not apply to linktest: it is for OSU"),

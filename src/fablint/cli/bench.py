@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fablint import __version__
-from fablint.cli.bench_options import ONLY_START, SECTIONS, SETTINGS
+from fablint.cli.bench_options import OF_OSU_ONLY, ONLY_START, SECTIONS, SETTINGS
 from fablint.cli.many_ranks import confirm_ranks, yes_option
 from fablint.cli.options import launcher_option, mpicxx_option, output_option, with_options
 from fablint.cli.session import Session, verb
@@ -34,6 +34,11 @@ class _BenchCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
             named = self.make_parser(ctx).parse_args([*args])[0].get("name")
+        except click.NoSuchOption as error:
+            for spellings, why in OF_OSU_ONLY.items():
+                if error.option_name in spellings.split():
+                    raise UsageError(f"{error.option_name} of OSU is not available", why) from None
+            named = None
         except click.UsageError:
             named = None
         ctx.meta[_NAMED] = named if isinstance(named, str) else None

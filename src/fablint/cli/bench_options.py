@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fablint.cli.options import with_options
-from fablint.cli.param_types import DataType, Duration, Percentiles
+from fablint.cli.param_types import DataType, Duration, Percentiles, RowOption, Workers
 from fablint.model.registry.linktest_modes import LINKTEST_MODES
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ Reason = Callable[["Benchmark", "Sequence[RowSpec]"], str]
 class Setting:
     """An option of `bench`.
 
-    `row` is the option of the row that it sets, to the value that the user gives or, for a switch, to `text` (None: an
-    option without a value). With `messages` the user counts messages and the row counts repetitions.
+    `row` is the option of the row that it sets, to what `row_value` makes of the user's value. With `messages` the user
+    counts messages and the row counts repetitions.
     """
 
     spellings: tuple[str, ...]
     help: str
     row: str = ""
-    text: str | None = None
+    row_value: Callable[[Any], Any] = lambda value: value
     messages: bool = False
     why_not: Reason | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
@@ -63,21 +63,28 @@ class Setting:
         return click.option(*self.spellings, self.parameter, help=self.help, **self.attributes)(verb)
 
 
-def switch(
-    spellings: str, words: str, row: str = "", text: str | None = None, why_not: Reason | None = None
-) -> Setting:
-    """Return an option without a value."""
-    return Setting((*spellings.split(),), words, row, text, why_not=why_not, attributes={"is_flag": True})
+def switch(spellings: str, words: str, row: str = "", text: str = "", why_not: Reason | None = None) -> Setting:
+    """Return an option without a value; a row gets `text`, or True."""
+    attributes = {"is_flag": True}
+    return Setting((*spellings.split(),), words, row, lambda _: text or True, why_not=why_not, attributes=attributes)
 
 
 def value(spellings: str, form: str, words: str, row: str = "", **more: Any) -> Setting:
     """Return an option with a value. `form` names the value, or lists the choices with `|` between them."""
-    own = {key: more.pop(key) for key in ("messages", "why_not") if key in more}
+    own = {key: more.pop(key) for key in ("row_value", "why_not") if key in more}
     if "|" in form:
         more |= {"type": click.Choice(form.split("|"))}
     else:
-        more |= {"metavar": form}
+        more |= {"metavar": form, "type": more.get("type") or (RowOption(row) if row else None)}
     return Setting((*spellings.split(),), words, row, attributes=more, **own)
+
+
+def count(spellings: str, words: str, row: str, least: int, why_not: Reason) -> Setting:
+    """Return an option that counts messages; a row counts repetitions of small and of large messages."""
+    attributes = {"metavar": "N", "type": click.IntRange(least)}
+    return Setting(
+        (*spellings.split(),), words, row, lambda number: (number, number), True, why_not=why_not, attributes=attributes
+    )
 
 
 def of(*families: str) -> Reason:
@@ -125,11 +132,6 @@ def paired(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     return "" if is_paired else f"{benchmark.name} does not pair rank i with i + n/2"
 
 
-def never(reason: str) -> Reason:
-    """Refuse an option of another program for all benchmarks."""
-    return lambda *_: reason
-
-
 def of_bytes(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     """Restrict an option to benchmarks of OSU whose messages are plain bytes."""
     numbers = next((row.kernel_info.datatype for row in rows if row.kernel_info.datatype != "MPI_CHAR"), "")
@@ -144,15 +146,9 @@ def collective(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
 _OF_STARTS = ("ranks", "hosts", "ppn", "version")
 ONLY_START = ("osu_init", "osu_hello")  # benchmarks that measure nothing after the start of the ranks
 
-_COUNT, _NATURAL = click.IntRange(1), click.IntRange(0)
+_COUNT = click.IntRange(1)
 _LINKTEST, _NETSAN, _GPCNET = of("LinkTest"), of("net_sanitizer"), of("GPCNeT")
 _PLAIN, _SERVED = named("linktest"), named("net_sanitizer", "netsan_put", "netsan_get")
-_ABSENT = "Not available:"
-_VALIDATION = "-c checks every repetition, and none of them is repeated for the check"
-_SESSION = "the engine starts MPI with MPI_Init, as OSU does by default"
-_GRAPH = "-o RUN keeps the figures, and fablint report RUN draws them"
-_DDT = "messages are contiguous bytes"
-_PAPI = "--counters reads the counters of the NICs; for those of the CPU run the launcher under perf"
 _PARTNERS = both(_LINKTEST, not_the_world)
 
 SECTIONS = {
@@ -166,6 +162,7 @@ SECTIONS = {
             "[MIN:]MAX",
             "As in OSU: all sizes from MIN to MAX; -m 4K measures 1 B to 4 KiB.",
             "sizes",
+            type=str,
         ),
         value("-i --iterations", "N[,M]", "Exactly N repetitions per size; M above 8 KiB.", "iterations"),
         value("-x --warmup", "N[,M]", "Untimed repetitions before.", "warmup"),
@@ -206,9 +203,15 @@ SECTIONS = {
     "Options of some benchmarks": (
         value("-W --window --window-size", "N", "Messages in flight.", "window"),
         switch("-V --vary-window", "Windows of 1 to 128 messages in one table.", why_not=named("osu_mbw_mr")),
-        value("-b --buffers --buffer-num", "single|multiple|distinct", "Buffers of a window [OSU: single].", "buffers"),
+        value(
+            "-b --buffers --buffer-num",
+            "single|multiple|distinct",
+            "Buffers of a window [OSU: single].",
+            "buffers",
+            row_value=lambda kind: "distinct" if kind == "multiple" else kind,
+        ),
         value("-p --pairs --num-pairs", "N", "Measure N pairs: 2 N ranks.", type=_COUNT, why_not=paired),
-        value("-t --workers", "[S:]R", "Threads or processes that send and receive [1:2].", "workers"),
+        value("-t --workers", "[S:]R", "Threads or processes that send and receive [1:2].", "workers", type=Workers()),
         value("-w --win --win-options", "HOW", "Creation of the RMA window: create, allocate, dynamic.", "win"),
         value("-s --sync --sync-option", "HOW", "lock, flush, flush_local, lock_all, pscw or fence.", "sync"),
         value("--copy", "COPY", "Of GPUs: to-device [default], to-host, within-device.", "copy"),
@@ -219,16 +222,11 @@ SECTIONS = {
     "OSU options": (
         switch("-v --version", "Print the release of OSU whose protocol and format NAME has.", why_not=of("OSU")),
         value("-T --type", "TYPE", "Data type of the messages: mpi_char.", type=DataType(), why_not=of_bytes),
-        value("-u --validation-warmup", "N", f"{_ABSENT} -c checks every repetition.", why_not=never(_VALIDATION)),
-        switch("-I --mpi-session --session", f"{_ABSENT} {_SESSION}.", why_not=never(_SESSION)),
-        value("-G --graph", "FORMAT", f"{_ABSENT} {_GRAPH}.", why_not=never(_GRAPH)),
-        value("-D --ddt", "TYPE", f"{_ABSENT} {_DDT}.", why_not=never(_DDT)),
-        value("-P --papi", "EVENTS", f"{_ABSENT} {_PAPI}.", why_not=never(_PAPI)),
     ),
     "LinkTest options": (
         value("--mode", "|".join(LINKTEST_MODES), "LinkTest's name of a transport.", "transport", why_not=_LINKTEST),
-        value("--num-warmup-messages", "N", "Not timed.", "warmup", type=_NATURAL, messages=True, why_not=_LINKTEST),
-        value("--num-messages", "N", "To each partner.", "iterations", type=_COUNT, messages=True, why_not=_LINKTEST),
+        count("--num-warmup-messages", "Not timed.", "warmup", 0, _LINKTEST),
+        count("--num-messages", "To each partner.", "iterations", 1, _LINKTEST),
         value("--size-messages", "BYTES", "Their size.", "sizes", why_not=_LINKTEST),
         switch("--bidirectional --bidirection", "Both ends send at once.", why_not=_PLAIN),
         switch("--unidirectional", "One end sends.", why_not=_PLAIN),
@@ -242,7 +240,7 @@ SECTIONS = {
     ),
     "net_sanitizer options": (
         value("--nservers", "N", "The first N ranks serve, the others are clients.", "servers", why_not=_SERVED),
-        value("--niters", "N", "Requests to a server.", "iterations", type=_COUNT, messages=True, why_not=_NETSAN),
+        count("--niters", "Requests to a server.", "iterations", 1, _NETSAN),
         value("--nflight", "N", "Requests in flight.", "window", why_not=_NETSAN),
         value("--bsize", "BYTES", "Operation of a request.", "sizes", why_not=_NETSAN),
         switch("--sequential", "One connection at a time.", "order", "serial", _NETSAN),
@@ -256,6 +254,14 @@ SECTIONS = {
         value("--aggressor", "incast|all-to-all", "Traffic of the other ranks [incast].", "aggressor", why_not=_GPCNET),
     ),
 }
+# Options of OSU without an equivalent, which `bench` does not have: what does the same, or why nothing does.
+OF_OSU_ONLY = {
+    "-u --validation-warmup": "-c checks every repetition, and none of them is repeated for it",
+    "-I --mpi-session --session": "the engine starts MPI with MPI_Init, as OSU does by default: omit it",
+    "-G --graph": "-o RUN keeps the figures, and fablint report RUN draws them",
+    "-D --ddt": "messages are contiguous bytes: omit it",
+    "-P --papi": "--counters reads the counters of the NICs; for those of the CPU run the launcher under perf",
+}
 SETTINGS = {setting.parameter: setting for section in SECTIONS.values() for setting in section}
 
 
@@ -263,8 +269,8 @@ MEDIA = ("transport", "device", "streams", "ofi_provider", "memory")  # how the 
 media_options = with_options(*(SETTINGS[parameter].decorate for parameter in MEDIA))
 
 
-def medium_texts(values: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return the options of a row that say how the bytes travel, as given by the user."""
+def medium_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the options of a row that say how the bytes travel."""
     return {SETTINGS[name].row: values[name] for name in MEDIA if values[name] is not None}
 
 
@@ -272,7 +278,7 @@ def given_media(values: Mapping[str, Any]) -> tuple[Medium, ...]:
     """Return the media that the options of a verb name. Raises UsageError."""
     from fablint.plan.rows.side_by_side import parse_media
 
-    return parse_media(medium_texts(values))
+    return parse_media(medium_values(values))
 
 
 def engine_options(*, counters: bool, ranks_per_nic: int | None) -> list[str]:

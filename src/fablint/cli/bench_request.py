@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,13 +22,6 @@ KERNEL_PERCENTILES = (50.0, 99.0)
 
 Given = Mapping[str, Any]  # parameter -> value, of the options that were given
 
-# Values with another spelling in a row.
-_SPELT: dict[str, Callable[[Any], str]] = {
-    "buffers": lambda kind: "distinct" if kind == "multiple" else kind,
-    "workers": lambda workers: workers if ":" in workers else f"1:{workers}",
-    "budget": lambda seconds: f"{seconds:g}",
-}
-
 
 def bench_request(
     name: str, values: Given, registry: Mapping[str, Benchmark], now: datetime
@@ -43,15 +36,15 @@ def bench_request(
     given = {parameter: value for parameter, value in values.items() if value is not None and value is not False}
     benchmark = find_benchmark(name, registry)
     slots, servers = _slots(given, benchmark)
-    options = _row_options(given)
-    message_size = options.pop("sizes") if "message_size" in given else None
+    row_values = _row_values(given)
+    message_size = row_values.pop("sizes") if "message_size" in given else None
     if "mode" in given:
-        options |= _transport_of_mode(given["mode"], options)
+        row_values |= _transport_of_mode(given["mode"], row_values)
     if servers:
-        options["servers"] = str(servers)
+        row_values["servers"] = servers
     if "randomize" in given:
-        options["seed"] = str(int(now.timestamp()))
-    is_comparison = len(media(options)) > 1
+        row_values["seed"] = int(now.timestamp())
+    is_comparison = len(media(row_values)) > 1
     if is_comparison:
         _refuse_in_comparisons(given)
     has_percentiles = benchmark.family == KERNEL_FAMILY and not is_comparison
@@ -59,7 +52,7 @@ def bench_request(
     request = BenchRequest(
         name=benchmark.name,
         ranks=_ranks(given, slots),
-        options=options,
+        values=row_values,
         messages=frozenset(SETTINGS[parameter].row for parameter in given if SETTINGS[parameter].messages),
         message_size=message_size,
         adaptive="adaptive" in given,
@@ -74,9 +67,9 @@ def bench_request(
     return request, columns, engine_options(counters="counters" in given, ranks_per_nic=given.get("ranks_per_nic"))
 
 
-def _row_options(given: Given) -> dict[str, str | None]:
-    """Return the options of the row; sizes as OSU writes them are among them."""
-    options: dict[str, str | None] = {}
+def _row_values(given: Given) -> dict[str, Any]:
+    """Return the values of options of the row; sizes as OSU writes them are among them."""
+    values: dict[str, Any] = {}
     setters: dict[str, Setting] = {}
     for parameter, value in given.items():
         setting = SETTINGS[parameter]
@@ -86,19 +79,19 @@ def _row_options(given: Given) -> dict[str, str | None]:
             other = setters[setting.row].spelling
             raise UsageError(f"{other} and {setting.spelling} are the same option", "give one of them")
         setters[setting.row] = setting
-        options[setting.row] = setting.text if value is True else _SPELT.get(parameter, str)(value)
-    return options
+        values[setting.row] = setting.row_value(value)
+    return values
 
 
-def _transport_of_mode(mode: str, options: Mapping[str, str | None]) -> Mapping[str, str]:
+def _transport_of_mode(mode: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the options of the transport that LinkTest's mode uses. Raises UsageError where there is none."""
     own = LINKTEST_MODES[mode]
     if own["transport"] not in TRANSPORTS:
         known = [name for name, words in LINKTEST_MODES.items() if words["transport"] in TRANSPORTS]
         raise UsageError(f"--mode {mode}: there is no transport {own['transport']}", f"choose {alternatives(known)}")
-    if twice := next((name for name in own if name != "transport" and name in options), None):
+    if twice := next((name for name in own if name != "transport" and name in values), None):
         raise UsageError(f"--mode {mode} means --{twice} {own[twice]}", f"omit --{twice}")
-    return own
+    return {**own, "transport": (own["transport"],)}
 
 
 def _refuse_in_comparisons(given: Given) -> None:

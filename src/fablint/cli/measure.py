@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fablint.cli.bench_options import SETTINGS, engine_options, media_options, medium_texts
+from fablint.cli.bench_options import SETTINGS, engine_options, media_options, medium_values
 from fablint.cli.many_ranks import confirm_ranks, yes_option
 from fablint.cli.options import FILE, launcher_option, mpicxx_option, output_option, ranks_option
 from fablint.cli.session import Session, verb
@@ -54,7 +54,7 @@ def measure(
     """
     from fablint.workflows import measurement
 
-    plan = _plan(planfile, rows, ranks, medium_texts(values))
+    plan = _plan(planfile, rows, ranks, medium_values(values))
     confirm_ranks(session, plan.ranks, is_confirmed=values["yes"])
     options = engine_options(counters=values["counters"], ranks_per_nic=values["ranks_per_nic"])
     output = measurement.free_output(session.machine(), output)
@@ -62,7 +62,7 @@ def measure(
         return session.measurement(measurement.measure(context, plan, output, [*options, measurement.SKIP_REFUSED]))
 
 
-def _plan(planfile: Path | None, rows: tuple[str, ...], ranks: int, carriers: Mapping[str, str | None]) -> Plan:
+def _plan(planfile: Path | None, rows: tuple[str, ...], ranks: int, carriers: Mapping[str, Any]) -> Plan:
     from fablint.workflows.benchmark import read_plan
 
     if (planfile is None) == (not rows):

@@ -88,6 +88,34 @@ class Sizes(click.ParamType[tuple[int, ...]]):
             self.fail(str(error), param, ctx)
 
 
+class RowOption(click.ParamType[Any]):
+    """The value of an option of a row; transports and memories may be several with commas between them, as a tuple."""
+
+    name = "value"
+
+    def __init__(self, option: str) -> None:
+        self.option = option
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from fablint.plan.rows.row_text import read_value
+        from fablint.plan.rows.side_by_side import COMPARED
+
+        if self.option in COMPARED and isinstance(value, str):
+            return tuple(read_value(self.option, word) for word in value.split(","))
+        return read_value(self.option, value) if isinstance(value, str) else value
+
+
+class Workers(RowOption):
+    """`[S:]R`: senders, by default one, and receivers."""
+
+    def __init__(self) -> None:
+        super().__init__("workers")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        is_short = isinstance(value, str) and ":" not in value
+        return super().convert(f"1:{value}" if is_short else value, param, ctx)
+
+
 class DataType(click.ParamType[str]):
     """A data type of OSU; messages are bytes."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fablint.errors import FablintError, IncompleteError, StoppedError
 from fablint.model import Plan, Row, Run
@@ -51,7 +51,7 @@ def benchmark_registry() -> Mapping[str, Benchmark]:
     return read_benchmarks(path.read_text(), str(path))
 
 
-def read_plan(text: str, ranks: int, source: str, carriers: Mapping[str, str | None] | None = None) -> Plan:
+def read_plan(text: str, ranks: int, source: str, carriers: Mapping[str, Any] | None = None) -> Plan:
     """Parse a plan of the user. Rounds files are relative to the working directory; `source` names it in errors.
 
     `carriers` are options of all rows: `transport`, `device` and the like.

@@ -234,7 +234,7 @@ def test_rounds_files():
 
 
 def test_every_row_over_several_transports():
-    carriers = {"transport": "mpi,tcp", "device": "lo"}
+    carriers = {"transport": ("mpi", "tcp"), "device": "lo"}
     plan = parse_plan("latency\nlatency --name small --sizes 8\nlatency", 4, "plan.txt", carriers=carriers)
     assert [row.spec.name for row in plan.rows] == [
         *("latency-mpi", "latency-tcp", "small-mpi", "small-tcp", "latency-mpi-2", "latency-tcp-2")
@@ -243,5 +243,5 @@ def test_every_row_over_several_transports():
 
 
 def test_another_transport_than_that_of_the_row_is_refused():
-    error = refusal("latency --transport ucx", carriers={"transport": "mpi,tcp"})
+    error = refusal("latency --transport ucx", carriers={"transport": ("mpi", "tcp")})
     assert error.startswith("plan.txt:7: option --transport appears twice")

@@ -142,9 +142,9 @@ class OptionInfo:
         """The text that `read` reads as the value."""
         return KINDS[self.kind][1](value)
 
-    def why_inapplicable(self, kernel: KernelInfo, pattern: PatternInfo, text: str = "") -> tuple[str, str] | None:
+    def why_inapplicable(self, kernel: KernelInfo, pattern: PatternInfo, value: Any = None) -> tuple[str, str] | None:
         """Why the option with that value does not apply: to what, and the reason. None where it applies."""
-        is_default = bool(text) and text == self.default_text
+        is_default = value is not None and value == self.default
 
         def is_accepted(rule: Applies, listed: bool) -> bool:
             return rule == "any" or listed or (rule == "unless_default" and is_default)

@@ -11,9 +11,9 @@ from fablint.model import Plan, RowSpec, Slots
 from fablint.model.registry.option_values import format_bytes
 from fablint.plan.rows.benchmarks import COMPOSED, KERNEL_FAMILY, Benchmark, find_benchmark
 from fablint.plan.rows.plan_file import plan_row
-from fablint.plan.rows.refusals import why_inapplicable
-from fablint.plan.rows.row_text import parse_row
-from fablint.plan.rows.side_by_side import blocks, media, option_words
+from fablint.plan.rows.refusals import Values, why_inapplicable
+from fablint.plan.rows.row_text import read_value, row_of
+from fablint.plan.rows.side_by_side import blocks, media
 
 WINDOWS = (1, 2, 4, 8, 16, 32, 64, 128)  # of osu_mbw_mr -V
 MEMORY_LIMIT = 512 * 2**20  # bytes a rank that OSU gives a collective
@@ -26,13 +26,13 @@ _LINKTEST = {"both": "linktest_bidirectional", "one": "linktest_unidirectional",
 class BenchRequest:
     """What `fablint bench` was asked for.
 
-    `options` are options of the row; those named in `messages` count messages and not repetitions, of which one of a
-    windowed kernel has many. `message_size` is OSU's `[MIN:]MAX`.
+    `values` are those of options of the row, `transport` and `memory` as lists; those named in `messages` count
+    messages and not repetitions, of which one of a windowed kernel has many. `message_size` is OSU's `[MIN:]MAX`.
     """
 
     name: str
     ranks: int = 2
-    options: Mapping[str, str | None] = field(default_factory=dict)
+    values: Values = field(default_factory=dict)
     messages: frozenset[str] = frozenset()
     message_size: str | None = None
     adaptive: bool = False
@@ -54,11 +54,11 @@ def bench_plan(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Plan
         There is no such benchmark, or its row makes no sense with these options or ranks.
     """
     rows_of_its_own = bench_rows(request, registry)
-    for option in request.options:
+    for option in request.values:
         if why := without_meaning(option, rows_of_its_own):
             raise UsageError(f"--{option}: {why}", f"leave --{option} out")
     _refuse_transports_without_messages(request, rows_of_its_own)
-    of_media = [[*_rows(replace(request, options=options), registry)] for options in media(request.options)]
+    of_media = [[*_rows(replace(request, values=values), registry)] for values in media(request.values)]
     rows = []
     for row in blocks(of_media) if len(of_media) > 1 else of_media[0]:
         if row.pattern == "pair" and request.ranks > 2:
@@ -77,12 +77,12 @@ def measured_as(request: BenchRequest, registry: Mapping[str, Benchmark]) -> str
 
 def bench_rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> list[RowSpec]:
     """The rows that a request is made of, without its options: they decide which options have a meaning for it."""
-    return [_row(part, registry) for part in _parts(request, find_benchmark(request.name, registry))]
+    return [row_of(part, {}, registry) for part in _parts(request, find_benchmark(request.name, registry))]
 
 
 def every_row(name: str, registry: Mapping[str, Benchmark]) -> list[RowSpec]:
     """The rows that a benchmark is made of, whatever the options."""
-    requests = [BenchRequest(name, options={"servers": "1"}), *(BenchRequest(name, sends=sends) for sends in _LINKTEST)]
+    requests = [BenchRequest(name, values={"servers": 1}), *(BenchRequest(name, sends=sends) for sends in _LINKTEST)]
     rows = (row for request in requests for row in bench_rows(request, registry))
     return list(dict.fromkeys(rows))
 
@@ -97,19 +97,14 @@ def _parts(request: BenchRequest, found: Benchmark) -> list[str]:
     """The kernels and benchmarks of the registry that a benchmark consists of."""
     match found.name:
         case "net_sanitizer":
-            return ["netsan_put", "netsan_get"] if "servers" in request.options else ["netsan_alltoall"]
+            return ["netsan_put", "netsan_get"] if "servers" in request.values else ["netsan_alltoall"]
         case "congestion":
             return ["congestion_latency", "congestion_bandwidth"]
         case "linktest":
-            bisection = request.options.get("pattern") == "bisection" and request.sends == "both"
+            bisection = request.values.get("pattern") == "bisection" and request.sends == "both"
             return ["linktest_bisection" if bisection else _LINKTEST[request.sends]]
         case name:
             return [name]
-
-
-def _row(name: str, registry: Mapping[str, Benchmark], options: Mapping[str, str | None] | None = None) -> RowSpec:
-    """A kernel or a benchmark of the registry as a row, with other options in the place of its own."""
-    return parse_row([name, *option_words(options or {})], registry)
 
 
 def _rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Iterator[RowSpec]:
@@ -117,7 +112,7 @@ def _rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Iterator[
     _refuse_two_rules(request)
     benchmark = find_benchmark(request.name, registry)
     for part in _parts(request, benchmark):
-        own = _row(part, registry)
+        own = row_of(part, {}, registry)
         row = replace(
             _with_options(request, part, own, registry), name=part if benchmark in COMPOSED else benchmark.name
         )
@@ -141,10 +136,10 @@ def _rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Iterator[
 
 def _with_options(request: BenchRequest, part: str, own: RowSpec, registry: Mapping[str, Benchmark]) -> RowSpec:
     """A benchmark's row with the user's options in the place of its own, as far as they apply to it."""
-    options = {option: text for option, text in request.options.items() if not why_inapplicable(option, own)}
+    values = {option: value for option, value in request.values.items() if not why_inapplicable(option, own)}
     if request.message_size is not None:
-        options["sizes"] = osu_sizes(request.message_size, own)
-    row = _row(part, registry, options)
+        values["sizes"] = read_value("sizes", osu_sizes(request.message_size, own))
+    row = row_of(part, values, registry)
     if request.adaptive:  # ranks stop at different counts
         row = replace(row, iterations=None, barrier="start")
     return replace(row, histogram=row.histogram or request.histogram)
@@ -152,7 +147,7 @@ def _with_options(request: BenchRequest, part: str, own: RowSpec, registry: Mapp
 
 def _buffers_of_linktest(request: BenchRequest, row: RowSpec) -> RowSpec:
     """LinkTest's number of buffers is that of the messages in flight: each has one. By default there is one for all."""
-    own = "window" in request.options and "buffers" not in request.options and row.kernel_info.is_windowed
+    own = "window" in request.values and "buffers" not in request.values and row.kernel_info.is_windowed
     return replace(row, buffers="distinct") if own else row
 
 
@@ -173,25 +168,26 @@ def _same_messages(request: BenchRequest, own: RowSpec, row: RowSpec) -> RowSpec
     for option in ("iterations", "warmup"):
         now, before = getattr(row, option), getattr(own, option)
         counts_messages = option in request.messages
-        if now is not None and (counts_messages or option not in request.options):
+        if now is not None and (counts_messages or option not in request.values):
             messages = now[0] if counts_messages else before[0] * (own.window or 1)
             counts[option] = (-(-messages // (row.window or 1)),) * 2  # at least so many messages
     return replace(row, **counts)
 
 
 def _refuse_two_rules(request: BenchRequest) -> None:
-    rules = [option for option in ("iterations", "samples") if option in request.options]
+    rules = [option for option in ("iterations", "samples") if option in request.values]
     if request.adaptive and rules:
         raise UsageError(f"--adaptive excludes --{rules[0]}", "give one rule for when to stop")
-    if request.vary_window and "window" in request.options:
+    if request.vary_window and "window" in request.values:
         raise UsageError("--vary-window goes through the windows by itself", "leave --window out")
 
 
 def _refuse_transports_without_messages(request: BenchRequest, rows: Sequence[RowSpec]) -> None:
-    transports = request.options.get("transport") or ""
-    if "," in transports and not any(row.kernel_info.sends_messages for row in rows):
+    transports = request.values.get("transport", ())
+    if len(transports) > 1 and not any(row.kernel_info.sends_messages for row in rows):
         raise UsageError(
-            f"{request.name} sends no message: --transport {transports} compares nothing", "leave --transport out"
+            f"{request.name} sends no message: --transport {','.join(transports)} compares nothing",
+            "leave --transport out",
         )
 
 
@@ -214,5 +210,5 @@ def _alltoall(request: BenchRequest, row: RowSpec, registry: Mapping[str, Benchm
     """LinkTest's all-to-all beside the pairs: messages of the same size, as far as OSU's memory limit goes."""
     largest = 1 << (MEMORY_LIMIT // 2 // request.ranks).bit_length() - 1  # sent, and as much received
     sizes = tuple(dict.fromkeys(min(size, largest) for size in row.sizes))
-    carrier = {name: text for name, text in request.options.items() if name in ("transport", "memory")}
-    return replace(_row("linktest_alltoall", registry, carrier), name="linktest_alltoall", sizes=sizes)
+    carrier = {name: value for name, value in request.values.items() if name in ("transport", "memory")}
+    return replace(row_of("linktest_alltoall", carrier, registry), name="linktest_alltoall", sizes=sizes)

@@ -12,8 +12,9 @@ from fablint.model.row import RowSpec
 from fablint.plan.rows.benchmarks import Benchmark
 from fablint.plan.rows.cost import row_seconds
 from fablint.plan.rows.patterns import Extent, extent, parse_inline_rounds, parse_rounds
+from fablint.plan.rows.refusals import Values
 from fablint.plan.rows.row_text import parse_row
-from fablint.plan.rows.side_by_side import Options, media, named_after_medium, option_words
+from fablint.plan.rows.side_by_side import media, named_after_medium
 
 ReadFile = Callable[[str], str]  # path as written in the plan -> its text; may raise OSError
 
@@ -24,7 +25,7 @@ def parse_plan(
     source: str,
     read_file: ReadFile | None = None,
     benchmarks: Mapping[str, Benchmark] | None = None,
-    carriers: Options | None = None,
+    carriers: Values | None = None,
 ) -> Plan:
     """Check a plan for `ranks` ranks and predict how long it takes.
 
@@ -55,11 +56,11 @@ def parse_plan(
     """
     rows: list[PlanRow] = []
     names: dict[str, int] = {}
-    each = [option_words(options) for options in media(carriers or {})]
+    each = media(carriers or {})
     for number, line in _lines(text):
         try:
-            for words in each:
-                request = parse_row([*line.split(), *words], benchmarks)
+            for carrier in each:
+                request = parse_row(line.split(), benchmarks, carrier)
                 request = _named(request, names) if len(each) > 1 else request
                 for name in _names(request):
                     _refuse_twice(name, names)

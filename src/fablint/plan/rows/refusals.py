@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model.registry import (
@@ -21,7 +22,7 @@ from fablint.text.suggestions import alternatives
 
 _FEWEST_AGGRESSORS = 2
 
-Texts = Mapping[str, str]  # value of each given option as it is written; "" for a flag
+Values = Mapping[str, Any]  # of options that are given, by name, typed as the fields of RowSpec
 
 
 def why_inapplicable(option: str, row: RowSpec) -> str:
@@ -30,25 +31,25 @@ def why_inapplicable(option: str, row: RowSpec) -> str:
     return why[1] if why else ""
 
 
-def refuse_row(row: RowSpec, texts: Texts) -> None:
+def refuse_row(row: RowSpec, values: Values) -> None:
     """Raise UsageError for a row that makes no sense, whatever the number of ranks.
 
     Parameters
     ----------
     row
         The row.
-    texts
-        The options that are given, with their values as text.
+    values
+        The options that are given.
     """
     kernel = row.kernel_info
     if not kernel.runs_on(row.pattern):
         choices = alternatives(pattern for pattern in PATTERNS if kernel.runs_on(pattern))
         raise UsageError(f"{row.kernel} cannot run on pattern {row.pattern}", f"choose {choices}")
     for name, option in OPTIONS.items():
-        if name in texts and (why := option.why_inapplicable(kernel, PATTERNS[row.pattern], texts[name])):
+        if name in values and (why := option.why_inapplicable(kernel, PATTERNS[row.pattern], values[name])):
             raise UsageError(f"--{name} does not apply to {why[0]}", why[1])
-    _refuse_options_of_other_transports(row, texts)
-    _refuse_combinations(texts)
+    _refuse_options_of_other_transports(row, values)
+    _refuse_combinations(values)
     for size in row.sizes:
         if not kernel.accepts_size(size):
             raise UsageError(f"--sizes {size} does not apply to {row.kernel}", kernel.sizes_hint)
@@ -66,8 +67,8 @@ def _refuse_sync_of_one_end(row: RowSpec) -> None:
     raise UsageError(f"--sync {row.sync} does not apply to {row.kernel}", use)
 
 
-def _refuse_options_of_other_transports(row: RowSpec, texts: Texts) -> None:
-    for name in texts:
+def _refuse_options_of_other_transports(row: RowSpec, names: Iterable[str]) -> None:
+    for name in names:
         accepting = [transport.name for transport in TRANSPORTS.values() if name in transport.options]
         if accepting and row.transport not in accepting:
             why = ABSENCES.get((name, row.transport))
@@ -75,24 +76,25 @@ def _refuse_options_of_other_transports(row: RowSpec, texts: Texts) -> None:
             raise UsageError(f"--{name} does not apply to transport {row.transport}", hint)
 
 
-def _refuse_combinations(texts: Texts) -> None:
+def _refuse_combinations(values: Values) -> None:
     for rule in EXCLUSIONS:
         (other,) = rule.others
-        if is_given(texts, rule.option, rule.value) and is_given(texts, other, rule.other_value):
+        if is_given(values, rule.option, rule.value) and is_given(values, other, rule.other_value):
             written = f"{_written(rule.option, rule.value)} excludes {_written(other, rule.other_value)}"
             raise UsageError(written, rule.reason)
     for rule in REQUIREMENTS:
-        is_met = any(is_given(texts, other, rule.other_value) for other in rule.others)
-        if is_given(texts, rule.option, rule.value) and not is_met:
+        is_met = any(is_given(values, other, rule.other_value) for other in rule.others)
+        if is_given(values, rule.option, rule.value) and not is_met:
             choices = alternatives(_written(other, rule.other_value) for other in rule.others)
             raise UsageError(f"{_written(rule.option, rule.value)} requires {choices}", rule.reason)
 
 
-def is_given(texts: Texts, option: str, value: str) -> bool:
+def is_given(values: Values, option: str, value: str) -> bool:
     """Is an option given with that value? An empty value is any value, `!word` any other than the word."""
-    if option not in texts:
+    if option not in values:
         return False
-    return texts[option] != value[1:] if value.startswith("!") else value in ("", texts[option])
+    text = OPTIONS[option].write(values[option])
+    return text != value[1:] if value.startswith("!") else value in ("", text)
 
 
 def _written(option: str, value: str) -> str:

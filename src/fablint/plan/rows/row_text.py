@@ -13,11 +13,13 @@ from fablint.errors import UsageError
 from fablint.model.registry import KERNELS, MEMORIES, OPTIONS, REPLACEMENTS
 from fablint.model.row import RowSpec
 from fablint.plan.rows.benchmarks import Benchmark
-from fablint.plan.rows.refusals import Texts, is_given, refuse_row
+from fablint.plan.rows.refusals import Values, is_given, refuse_row
 from fablint.text.suggestions import alternatives, did_you_mean
 
 
-def parse_row(words: Sequence[str], benchmarks: Mapping[str, Benchmark] | None = None) -> RowSpec:
+def parse_row(
+    words: Sequence[str], benchmarks: Mapping[str, Benchmark] | None = None, more: Values | None = None
+) -> RowSpec:
     """Read one row.
 
     Parameters
@@ -26,6 +28,8 @@ def parse_row(words: Sequence[str], benchmarks: Mapping[str, Benchmark] | None =
         Kernel or benchmark, and options.
     benchmarks
         The registry, for rows that name a benchmark.
+    more
+        Values of further options.
 
     Raises
     ------
@@ -33,25 +37,48 @@ def parse_row(words: Sequence[str], benchmarks: Mapping[str, Benchmark] | None =
         Unknown kernel or option, a malformed value, or options that do not apply or contradict each other. The message
         does not say where the row is.
     """
-    row, texts = _read(words, benchmarks)
-    refuse_row(row, texts)
+    name, values = _read(words)
+    if twice := next((option for option in more or () if option in values), None):
+        raise UsageError(f"option --{twice} appears twice", "give it once")
+    return row_of(name, {**values, **(more or {})}, benchmarks)
+
+
+def row_of(name: str, values: Values, benchmarks: Mapping[str, Benchmark] | None = None) -> RowSpec:
+    """Return the row of a kernel or a benchmark, with values of options in the place of its own.
+
+    Raises UsageError where there is no such kernel, or options do not apply or contradict each other.
+    """
+    kernel, own = (name, {}) if name in KERNELS else _row_of_benchmark(name, benchmarks or {})
+    replaced = {other for user, other, value in REPLACEMENTS if user in values and is_given(own, other, value)}
+    given = {**{option: value for option, value in own.items() if option not in replaced}, **values}
+    row = _row(kernel, given, sizes_given="sizes" in values)  # not by the row of a benchmark
+    refuse_row(row, given)
     return row
 
 
 def read_row(text: str) -> RowSpec:
     """Read a row of a run. Raises UsageError where it is malformed; combinations of options were accepted before."""
-    return _read(text.split())[0]
+    kernel, values = _read(text.split())
+    if kernel not in KERNELS:
+        kernel, _ = _row_of_benchmark(kernel, {})
+    return _row(kernel, values, sizes_given="sizes" in values)
 
 
-def _read(words: Sequence[str], benchmarks: Mapping[str, Benchmark] | None = None) -> tuple[RowSpec, Texts]:
-    kernel, texts = _split(words, benchmarks)
-    fields = {OPTIONS[name].field: _value(name, text) for name, text in texts.items()}
-    sizes_given = any(word.partition("=")[0] == "--sizes" for word in words)  # not by the row of a benchmark
-    return RowSpec(kernel, **fields, sizes_given=sizes_given), texts
+def _row(kernel: str, values: Values, *, sizes_given: bool) -> RowSpec:
+    fields = {OPTIONS[name].field: value for name, value in values.items()}
+    return RowSpec(kernel, **fields, sizes_given=sizes_given)
 
 
-def _split(words: Sequence[str], benchmarks: Mapping[str, Benchmark] | None = None) -> tuple[str, Texts]:
-    """Kernel and options of a row; a benchmark is replaced by its row."""
+def _row_of_benchmark(name: str, benchmarks: Mapping[str, Benchmark]) -> tuple[str, Values]:
+    """Return kernel and options of the row of a benchmark. Raises UsageError where there is none."""
+    if name not in benchmarks:
+        hint = did_you_mean(name, [*KERNELS, *benchmarks], "fablint bench --list shows what there is")
+        raise UsageError(f"unknown kernel '{name}'", hint)
+    return _read(benchmarks[name].row.split())
+
+
+def _read(words: Sequence[str]) -> tuple[str, Values]:
+    """Return the kernel or benchmark that words name, and the values of the options among them."""
     names: list[str] = []
     texts: dict[str, str] = {}
     rest = iter(words)
@@ -66,17 +93,7 @@ def _split(words: Sequence[str], benchmarks: Mapping[str, Benchmark] | None = No
     if len(names) != 1:
         what = f"more than one kernel: {' '.join(names)}" if names else "no kernel"
         raise UsageError(what, "write KERNEL [options], one row per line")
-    (name,) = names
-    if name in KERNELS:
-        return name, texts
-    benchmark = (benchmarks or {}).get(name)
-    if benchmark is None:
-        hint = did_you_mean(name, [*KERNELS, *(benchmarks or {})], "fablint bench --list shows what there is")
-        raise UsageError(f"unknown kernel '{name}'", hint)
-    kernel, own = _split(benchmark.row.split())
-    replaced = {other for user, other, value in REPLACEMENTS if user in texts and is_given(own, other, value)}
-    kept = {option: text for option, text in own.items() if option not in replaced}
-    return kernel, {**kept, **texts}
+    return names[0], {option: read_value(option, text) for option, text in texts.items()}
 
 
 def _option(word: str, rest: Iterator[str]) -> tuple[str, str]:
@@ -95,7 +112,8 @@ def _option(word: str, rest: Iterator[str]) -> tuple[str, str]:
     return option, value
 
 
-def _value(name: str, text: str) -> Any:
+def read_value(name: str, text: str) -> Any:
+    """Return the value of an option of a row. Raises UsageError where the text is malformed or unknown."""
     option = OPTIONS[name]
     word, colon, _ = text.partition(":") if option.kind == "memory" else (text, "", "")
     if option.choices and word not in option.choices:

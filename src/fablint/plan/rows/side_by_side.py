@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import product
 
@@ -11,49 +11,45 @@ from fablint.model import Medium, RowSpec
 from fablint.model.registry import TRANSPORTS
 from fablint.model.registry.option_values import Counts
 from fablint.model.registry.row_limits import ROW_LIMITS
-from fablint.plan.rows.row_text import parse_row
+from fablint.plan.rows.refusals import Values
+from fablint.plan.rows.row_text import row_of
 
+COMPARED = ("transport", "memory")  # options of which a comparison has several values
 BLOCKS = 5  # of each transport: the interval of a ratio is that of the ratios of so many blocks
 SHORTEST_BLOCK_S = 0.1
 
-Options = Mapping[str, str | None]  # of a row, as text
 
+def media(values: Values) -> list[Values]:
+    """Return the values for each transport with each memory that `transport` and `memory` list: those of a single row.
 
-def media(options: Options) -> list[Options]:
-    """Return the options of each transport with each memory that `--transport` and `--memory` list.
-
-    Options that only some transports have, such as `--device`, are those of the listed transports that have them.
+    Options that only some transports have, such as `device`, are those of the listed transports that have them.
 
     Raises
     ------
     UsageError
         A transport or a memory is listed twice.
     """
-    lists = {name: _listed(name, options) for name in ("transport", "memory") if options.get(name)}
-    if all(len(words) == 1 for words in lists.values()):
-        return [options]
-    alternatives: list[Options] = []
-    for words in product(*lists.values()):
-        own = {**options, **dict(zip(lists, words, strict=True))}
+    lists: dict[str, Sequence[str]] = {name: values[name] for name in COMPARED if name in values}
+    for name, words in lists.items():
+        if len({*words}) != len(words):
+            raise UsageError(f"--{name} {','.join(words)} has an entry twice", "give each once")
+    alternatives: list[Values] = []
+    for chosen in product(*lists.values()):
+        own = {**values, **dict(zip(lists, chosen, strict=True))}
         foreign = _options_of_others(own.get("transport"), lists.get("transport", ()))
-        alternatives.append({name: text for name, text in own.items() if name not in foreign})
+        alternatives.append({name: value for name, value in own.items() if name not in foreign})
     return alternatives
 
 
-def parse_media(options: Options) -> tuple[Medium, ...]:
-    """Return the media that `--transport`, `--memory`, `--device` and the like name.
+def parse_media(values: Values) -> tuple[Medium, ...]:
+    """Return the media that `transport`, `memory`, `device` and the like name.
 
     Raises
     ------
     UsageError
-        A transport or a memory is unknown or listed twice, or an option does not apply to any of the transports.
+        A transport or a memory is listed twice, or an option does not apply to any of the transports.
     """
-    return tuple(parse_row(["latency", *option_words(own)]).medium for own in media(options))
-
-
-def option_words(options: Options) -> list[str]:
-    """Return options as words of a row."""
-    return [f"--{name}" if text is None else f"--{name}={text}" for name, text in options.items()]
+    return tuple(row_of("latency", own).medium for own in media(values))
 
 
 def over_media(rows: Iterable[RowSpec], each: Sequence[Medium]) -> tuple[RowSpec, ...]:
@@ -62,18 +58,10 @@ def over_media(rows: Iterable[RowSpec], each: Sequence[Medium]) -> tuple[RowSpec
     return tuple(named_after_medium(row) if row.name and len(each) > 1 else row for row in found)
 
 
-def _listed(name: str, options: Options) -> list[str]:
-    words = (options[name] or "").split(",")
-    if len({*words}) != len(words):
-        raise UsageError(f"--{name} {options[name]} has an entry twice", "give each once")
-    return words
-
-
 def _options_of_others(transport: str | None, listed: Sequence[str]) -> frozenset[str]:
     """Return the options that other listed transports have, and this one has not."""
-    own = TRANSPORTS[transport].options if transport and transport in TRANSPORTS else frozenset()
-    others = (TRANSPORTS[other].options for other in listed if other in TRANSPORTS)
-    return frozenset().union(*others) - own
+    own = TRANSPORTS[transport].options if transport else frozenset()
+    return frozenset().union(*(TRANSPORTS[other].options for other in listed)) - own
 
 
 def blocks(rows: Sequence[Sequence[RowSpec]], count: int = BLOCKS) -> Iterator[RowSpec]:

@@ -15,6 +15,8 @@ from fablint.cli.session import Session
 from fablint.errors import UsageError
 from fablint.model import Plan, RowSpec, Slots
 from fablint.model.registry import OPTIONS
+from fablint.plan import every_row, list_benchmarks
+from fablint.plan.rows.side_by_side import COMPARED
 from fablint.workflows import benchmark
 
 
@@ -160,9 +162,30 @@ def test_an_option_reaches_the_row(bench, line):
 
 def test_every_option_that_sets_the_row_is_tried():
     tried = {word for line in LETTERS for word in line.split() if word.startswith("-")}
-    untried = [one.spelling for one in SETTINGS.values() if one.row and not tried & {*one.spellings}]
+    untried = [one.spelling for one in SETTINGS.values() if one.row and not tried & {*one.spellings.split()}]
     assert untried == []
     assert {one.row for one in SETTINGS.values() if one.row} <= {*OPTIONS}
+
+
+def test_every_option_applies_to_some_benchmark():
+    registry = benchmark.benchmark_registry()
+    every = [(one, every_row(one.name, registry)) for one in list_benchmarks(registry)]
+    refused = [one.spelling for one in SETTINGS.values() if all(one.why_refused(*each) for each in every)]
+    assert refused == []
+
+
+@pytest.mark.parametrize("line", [line for line, (option, _) in LETTERS.items() if option != "kernel"])
+def test_an_option_has_the_type_of_the_row_before_the_row_is_made(line, monkeypatch, bench):
+    """The value is read once, by click: what is handed on is no text that is read again."""
+    requests = []
+    monkeypatch.setattr(bench_request, "bench_rows", lambda request, _: requests.append(request) or [])
+    monkeypatch.setattr(bench_request, "_refuse_inapplicable", lambda *_: None)
+    row = bench(line).row
+    (request,) = requests
+    for option, given in request.values.items():
+        is_listed = option in ("transport", "memory") or request.messages
+        assert is_listed or given == getattr(row, OPTIONS[option].field), option
+    assert all(isinstance(request.values[option], tuple) for option in COMPARED if option in request.values)
 
 
 def test_a_name_with_or_without_osu(bench):

@@ -139,6 +139,14 @@ def test_each_option_of_a_check_is_in_the_request() -> None:
     assert of_media == {*MEDIA}
 
 
+def test_the_record_of_a_check_repeats_no_option_of_its_request() -> None:
+    """The topology and the site file are kept as texts: their files may change before the check is resumed."""
+    assert {one.name for one in fields(CheckRecord)} & {one.name for one in fields(CheckRequest)} == {
+        "topology",
+        "site",
+    }
+
+
 def test_each_path_of_a_request_is_valid_in_any_folder() -> None:
     """A path that is added to the request is made absolute as well."""
     paths = {one.name: Path(one.name) for one in fields(CheckRequest) if one.type == "Path | None"}

@@ -6,13 +6,13 @@ They have the spelling of the programs from which the benchmarks come.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from fablint.cli.options import with_options
-from fablint.cli.param_types import DataType, Duration, Percentiles, RowOption, Workers
+from fablint.cli.param_types import Buffers, DataType, Duration, MessageCount, Percentiles, RowOption, Workers
 from fablint.model.registry.linktest_modes import LINKTEST_MODES
 
 if TYPE_CHECKING:
@@ -27,22 +27,22 @@ Reason = Callable[["Benchmark", "Sequence[RowSpec]"], str]
 class Setting:
     """An option of `bench`.
 
-    `row` is the option of the row that it sets, to what `row_value` makes of the user's value. With `messages` the user
-    counts messages and the row counts repetitions.
+    `row` is the option of the row that it sets: to the value that the user gives, or, for a switch, to `text` or True.
     """
 
-    spellings: tuple[str, ...]
+    spellings: str
+    form: str  # the name of the value, or choices with `|` between them; empty: a switch
     help: str
     row: str = ""
-    row_value: Callable[[Any], Any] = lambda value: value
-    messages: bool = False
     why_not: Reason | None = None
-    attributes: dict[str, Any] = field(default_factory=dict)
+    type: click.ParamType[Any] | None = None  # of the value; None: that of the option of the row, or a text
+    text: str = ""
+    without_value: str | None = None  # what the option without a value means
 
     @property
     def spelling(self) -> str:
         """The long spelling."""
-        return next(spelling for spelling in self.spellings if spelling.startswith("--"))
+        return next(spelling for spelling in self.spellings.split() if spelling.startswith("--"))
 
     @property
     def parameter(self) -> str:
@@ -60,31 +60,14 @@ class Setting:
 
     def decorate(self, verb: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function of a verb with the option added, as a decorator of click does."""
-        return click.option(*self.spellings, self.parameter, help=self.help, **self.attributes)(verb)
-
-
-def switch(spellings: str, words: str, row: str = "", text: str = "", why_not: Reason | None = None) -> Setting:
-    """Return an option without a value; a row gets `text`, or True."""
-    attributes = {"is_flag": True}
-    return Setting((*spellings.split(),), words, row, lambda _: text or True, why_not=why_not, attributes=attributes)
-
-
-def value(spellings: str, form: str, words: str, row: str = "", **more: Any) -> Setting:
-    """Return an option with a value. `form` names the value, or lists the choices with `|` between them."""
-    own = {key: more.pop(key) for key in ("row_value", "why_not") if key in more}
-    if "|" in form:
-        more |= {"type": click.Choice(form.split("|"))}
-    else:
-        more |= {"metavar": form, "type": more.get("type") or (RowOption(row) if row else None)}
-    return Setting((*spellings.split(),), words, row, attributes=more, **own)
-
-
-def count(spellings: str, words: str, row: str, least: int, why_not: Reason) -> Setting:
-    """Return an option that counts messages; a row counts repetitions of small and of large messages."""
-    attributes = {"metavar": "N", "type": click.IntRange(least)}
-    return Setting(
-        (*spellings.split(),), words, row, lambda number: (number, number), True, why_not=why_not, attributes=attributes
-    )
+        more: dict[str, Any] = {"is_flag": True}
+        if "|" in self.form:
+            more = {"type": self.type or click.Choice(self.form.split("|"))}
+        elif self.form:
+            more = {"type": self.type or (RowOption(self.row) if self.row else None), "metavar": self.form}
+        if self.without_value:
+            more |= {"is_flag": False, "flag_value": self.without_value}
+        return click.option(*self.spellings.split(), self.parameter, help=self.help, **more)(verb)
 
 
 def of(*families: str) -> Reason:
@@ -153,47 +136,46 @@ _PARTNERS = both(_LINKTEST, not_the_world)
 
 SECTIONS = {
     "Options": (
-        value("-n --ranks", "N", "Number of ranks [2, or as many as --hosts has].", type=_COUNT),
-        value("--hosts", "LIST", "Hosts to use, in this order: n[001-064]."),
-        value("--ppn", "N", "Ranks on each of the hosts [1].", type=_COUNT),
-        value("--sizes", "LIST", "Message sizes: 8, 1K:4M (doubling), 8,1K,1M.", "sizes"),
-        value(
+        Setting("-n --ranks", "N", "Number of ranks [2, or as many as --hosts has].", type=_COUNT),
+        Setting("--hosts", "LIST", "Hosts to use, in this order: n[001-064]."),
+        Setting("--ppn", "N", "Ranks on each of the hosts [1].", type=_COUNT),
+        Setting("--sizes", "LIST", "Message sizes: 8, 1K:4M (doubling), 8,1K,1M.", "sizes"),
+        Setting(
             "-m --message-size",
             "[MIN:]MAX",
             "As in OSU: all sizes from MIN to MAX; -m 4K measures 1 B to 4 KiB.",
             "sizes",
-            type=str,
+            type=click.STRING,
         ),
-        value("-i --iterations", "N[,M]", "Exactly N repetitions per size; M above 8 KiB.", "iterations"),
-        value("-x --warmup", "N[,M]", "Untimed repetitions before.", "warmup"),
-        value("--samples", "N", "Exactly N samples per size.", "samples"),
-        switch("--adaptive", "No fixed counts: stop when the median is stable.", why_not=counted),
-        value("--budget", "TIME", "Longest time of a round, such as 20s.", "budget", type=Duration()),
-        switch("-c --validate --validation", "Check every byte.", "validate"),
-        value(
+        Setting("-i --iterations", "N[,M]", "Exactly N repetitions per size; M above 8 KiB.", "iterations"),
+        Setting("-x --warmup", "N[,M]", "Untimed repetitions before.", "warmup"),
+        Setting("--samples", "N", "Exactly N samples per size.", "samples"),
+        Setting("--adaptive", "", "No fixed counts: stop when the median is stable.", why_not=counted),
+        Setting("--budget", "TIME", "Longest time of a round, such as 20s.", "budget", type=Duration()),
+        Setting("-c --validate --validation", "", "Check every byte.", "validate"),
+        Setting(
             "-z --percentiles --tail-lat",
             "LIST",
             "Percentiles of the time as columns [-z alone: 50,90,99; kernels have 50,99].",
             why_not=percentiles_shown,
             type=Percentiles(),
-            is_flag=False,
-            flag_value="50,90,99",
+            without_value="50,90,99",
         ),
-        switch("--counters", "Read the NICs' counters before and after each row."),
-        value("--ranks-per-nic", "K", "Spread the ranks of a host over its NICs, K to each.", type=_COUNT),
-        value(
+        Setting("--counters", "", "Read the NICs' counters before and after each row."),
+        Setting("--ranks-per-nic", "K", "Spread the ranks of a host over its NICs, K to each.", type=_COUNT),
+        Setting(
             "--transport",
             "LIST",
             "mpi, tcp, ucx, ofi, verbs, nccl, or copies between GPUs: cuda-p2p, hip-p2p; several are compared [mpi].",
             "transport",
         ),
-        value("--device", "NAME", "NIC of tcp (interface or network), ucx, ofi or verbs.", "device"),
-        value("--streams", "N", "Connections of a pair, over tcp or verbs [1].", "streams"),
-        value("--ofi-provider", "NAME", "Provider of libfabric, over ofi.", "ofi-provider"),
-        value("--gid-index", "N", "GID of the port, over verbs [an own address].", "gid-index"),
-        value("--service-level", "0..15", "InfiniBand service level, over verbs [0].", "service-level"),
-        value("--mtu", "BYTES", "Path MTU, over verbs [that of the port].", "mtu"),
-        value(
+        Setting("--device", "NAME", "NIC of tcp (interface or network), ucx, ofi or verbs.", "device"),
+        Setting("--streams", "N", "Connections of a pair, over tcp or verbs [1].", "streams"),
+        Setting("--ofi-provider", "NAME", "Provider of libfabric, over ofi.", "ofi-provider"),
+        Setting("--gid-index", "N", "GID of the port, over verbs [an own address].", "gid-index"),
+        Setting("--service-level", "0..15", "InfiniBand service level, over verbs [0].", "service-level"),
+        Setting("--mtu", "BYTES", "Path MTU, over verbs [that of the port].", "mtu"),
+        Setting(
             "--memory",
             "M",
             "Buffers in host, host-huge, host-numa:N, cuda, hip [of GPUs: theirs; else host].",
@@ -201,57 +183,66 @@ SECTIONS = {
         ),
     ),
     "Options of some benchmarks": (
-        value("-W --window --window-size", "N", "Messages in flight.", "window"),
-        switch("-V --vary-window", "Windows of 1 to 128 messages in one table.", why_not=named("osu_mbw_mr")),
-        value(
+        Setting("-W --window --window-size", "N", "Messages in flight.", "window"),
+        Setting("-V --vary-window", "", "Windows of 1 to 128 messages in one table.", why_not=named("osu_mbw_mr")),
+        Setting(
             "-b --buffers --buffer-num",
             "single|multiple|distinct",
             "Buffers of a window [OSU: single].",
             "buffers",
-            row_value=lambda kind: "distinct" if kind == "multiple" else kind,
+            type=Buffers(),
         ),
-        value("-p --pairs --num-pairs", "N", "Measure N pairs: 2 N ranks.", type=_COUNT, why_not=paired),
-        value("-t --workers", "[S:]R", "Threads or processes that send and receive [1:2].", "workers", type=Workers()),
-        value("-w --win --win-options", "HOW", "Creation of the RMA window: create, allocate, dynamic.", "win"),
-        value("-s --sync --sync-option", "HOW", "lock, flush, flush_local, lock_all, pscw or fence.", "sync"),
-        value("--copy", "COPY", "Of GPUs: to-device [default], to-host, within-device.", "copy"),
-        switch("-f --full", "Also minimum, maximum and iterations.", why_not=collective),
-        switch("--in-place", "Results of a collective replace the data that it sends.", "in-place"),
-        switch("--verbose", "One line for every connection or pair.", why_not=of("net_sanitizer", "HPE")),
+        Setting("-p --pairs --num-pairs", "N", "Measure N pairs: 2 N ranks.", why_not=paired, type=_COUNT),
+        Setting(
+            "-t --workers", "[S:]R", "Threads or processes that send and receive [1:2].", "workers", type=Workers()
+        ),
+        Setting("-w --win --win-options", "HOW", "Creation of the RMA window: create, allocate, dynamic.", "win"),
+        Setting("-s --sync --sync-option", "HOW", "lock, flush, flush_local, lock_all, pscw or fence.", "sync"),
+        Setting("--copy", "COPY", "Of GPUs: to-device [default], to-host, within-device.", "copy"),
+        Setting("-f --full", "", "Also minimum, maximum and iterations.", why_not=collective),
+        Setting("--in-place", "", "Results of a collective replace the data that it sends.", "in-place"),
+        Setting("--verbose", "", "One line for every connection or pair.", why_not=of("net_sanitizer", "HPE")),
     ),
     "OSU options": (
-        switch("-v --version", "Print the release of OSU whose protocol and format NAME has.", why_not=of("OSU")),
-        value("-T --type", "TYPE", "Data type of the messages: mpi_char.", type=DataType(), why_not=of_bytes),
+        Setting("-v --version", "", "Print the release of OSU whose protocol and format NAME has.", why_not=of("OSU")),
+        Setting("-T --type", "TYPE", "Data type of the messages: mpi_char.", why_not=of_bytes, type=DataType()),
     ),
     "LinkTest options": (
-        value("--mode", "|".join(LINKTEST_MODES), "LinkTest's name of a transport.", "transport", why_not=_LINKTEST),
-        count("--num-warmup-messages", "Not timed.", "warmup", 0, _LINKTEST),
-        count("--num-messages", "To each partner.", "iterations", 1, _LINKTEST),
-        value("--size-messages", "BYTES", "Their size.", "sizes", why_not=_LINKTEST),
-        switch("--bidirectional --bidirection", "Both ends send at once.", why_not=_PLAIN),
-        switch("--unidirectional", "One end sends.", why_not=_PLAIN),
-        switch("--bisection", "Pair the lower half of the ranks with the upper half.", "pattern", "bisection", _PLAIN),
-        switch("--all-to-all", "Measure MPI_Alltoall as well.", why_not=_PARTNERS),
-        switch("--serial-tests", "One pair at a time.", "order", "serial", _LINKTEST),
-        switch("--randomize", "Random order that changes from call to call.", why_not=_PARTNERS),
-        value("--num-slowest", "K", "Measure the K slowest pairs again [10].", "retest", why_not=_LINKTEST),
-        value("--min-iterations", "K", "Measure all pairs K times.", "repeats", why_not=_LINKTEST),
-        value("--num-multi-buf", "N", "Number of buffers, and of messages in flight.", "window", why_not=_LINKTEST),
+        Setting("--mode", "|".join(LINKTEST_MODES), "LinkTest's name of a transport.", "transport", _LINKTEST),
+        Setting("--num-warmup-messages", "N", "Not timed.", "warmup", _LINKTEST, MessageCount(0)),
+        Setting("--num-messages", "N", "To each partner.", "iterations", _LINKTEST, MessageCount(1)),
+        Setting("--size-messages", "BYTES", "Their size.", "sizes", _LINKTEST),
+        Setting("--bidirectional --bidirection", "", "Both ends send at once.", why_not=_PLAIN),
+        Setting("--unidirectional", "", "One end sends.", why_not=_PLAIN),
+        Setting(
+            "--bisection",
+            "",
+            "Pair the lower half of the ranks with the upper half.",
+            "pattern",
+            _PLAIN,
+            text="bisection",
+        ),
+        Setting("--all-to-all", "", "Measure MPI_Alltoall as well.", why_not=_PARTNERS),
+        Setting("--serial-tests", "", "One pair at a time.", "order", _LINKTEST, text="serial"),
+        Setting("--randomize", "", "Random order that changes from call to call.", why_not=_PARTNERS),
+        Setting("--num-slowest", "K", "Measure the K slowest pairs again [10].", "retest", _LINKTEST),
+        Setting("--min-iterations", "K", "Measure all pairs K times.", "repeats", _LINKTEST),
+        Setting("--num-multi-buf", "N", "Number of buffers, and of messages in flight.", "window", _LINKTEST),
     ),
     "net_sanitizer options": (
-        value("--nservers", "N", "The first N ranks serve, the others are clients.", "servers", why_not=_SERVED),
-        count("--niters", "Requests to a server.", "iterations", 1, _NETSAN),
-        value("--nflight", "N", "Requests in flight.", "window", why_not=_NETSAN),
-        value("--bsize", "BYTES", "Operation of a request.", "sizes", why_not=_NETSAN),
-        switch("--sequential", "One connection at a time.", "order", "serial", _NETSAN),
-        value("--servers", "LIST", "Hosts of servers: server[2-3].", why_not=_SERVED),
-        value("--clients", "LIST", "Hosts of clients: client[1-3,10], client{1,5}.", why_not=_NETSAN),
-        value("--servers-nranks", "N", "Ranks on each server [1].", type=_COUNT, why_not=_SERVED),
-        value("--clients-nranks", "N", "Ranks on each client [1].", type=_COUNT, why_not=_NETSAN),
+        Setting("--nservers", "N", "The first N ranks serve, the others are clients.", "servers", _SERVED),
+        Setting("--niters", "N", "Requests to a server.", "iterations", _NETSAN, MessageCount(1)),
+        Setting("--nflight", "N", "Requests in flight.", "window", _NETSAN),
+        Setting("--bsize", "BYTES", "Operation of a request.", "sizes", _NETSAN),
+        Setting("--sequential", "", "One connection at a time.", "order", _NETSAN, text="serial"),
+        Setting("--servers", "LIST", "Hosts of servers: server[2-3].", why_not=_SERVED),
+        Setting("--clients", "LIST", "Hosts of clients: client[1-3,10], client{1,5}.", why_not=_NETSAN),
+        Setting("--servers-nranks", "N", "Ranks on each server [1].", why_not=_SERVED, type=_COUNT),
+        Setting("--clients-nranks", "N", "Ranks on each client [1].", why_not=_NETSAN, type=_COUNT),
     ),
     "GPCNeT options": (
-        value("--victims", "K", "Pairs to measure [a tenth of the ranks].", "victims", why_not=_GPCNET),
-        value("--aggressor", "incast|all-to-all", "Traffic of the other ranks [incast].", "aggressor", why_not=_GPCNET),
+        Setting("--victims", "K", "Pairs to measure [a tenth of the ranks].", "victims", _GPCNET),
+        Setting("--aggressor", "incast|all-to-all", "Traffic of the other ranks [incast].", "aggressor", _GPCNET),
     ),
 }
 # Options of OSU without an equivalent, which `bench` does not have: what does the same, or why nothing does.

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from fablint.cli.bench_options import SECTIONS, SETTINGS, Setting, engine_options
+from fablint.cli.param_types import MessageCount
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Slots
 from fablint.model.registry import TRANSPORTS
@@ -53,7 +54,9 @@ def bench_request(
         name=benchmark.name,
         ranks=_ranks(given, slots),
         values=row_values,
-        messages=frozenset(SETTINGS[parameter].row for parameter in given if SETTINGS[parameter].messages),
+        messages=frozenset(
+            SETTINGS[parameter].row for parameter in given if isinstance(SETTINGS[parameter].type, MessageCount)
+        ),
         message_size=message_size,
         adaptive="adaptive" in given,
         vary_window="vary_window" in given,
@@ -79,7 +82,7 @@ def _row_values(given: Given) -> dict[str, Any]:
             other = setters[setting.row].spelling
             raise UsageError(f"{other} and {setting.spelling} are the same option", "give one of them")
         setters[setting.row] = setting
-        values[setting.row] = setting.row_value(value)
+        values[setting.row] = setting.text or value
     return values
 
 

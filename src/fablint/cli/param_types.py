@@ -116,6 +116,25 @@ class Workers(RowOption):
         return super().convert(f"1:{value}" if is_short else value, param, ctx)
 
 
+class MessageCount(click.IntRange):
+    """A number of messages of any size, for an option of a row that counts repetitions of small and of large ones."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        return number, number
+
+
+class Buffers(click.Choice[str]):
+    """Buffers of a window; OSU's `multiple` is `distinct`."""
+
+    def __init__(self) -> None:
+        super().__init__(("single", "multiple", "distinct"))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        kind = super().convert(value, param, ctx)
+        return "distinct" if kind == "multiple" else kind
+
+
 class DataType(click.ParamType[str]):
     """A data type of OSU; messages are bytes."""
 

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fablint.errors import BrokenRunError, UsageError
-from fablint.workflows.run_files import CHECK, ROUNDS, save_text
+from fablint.errors import UsageError
+from fablint.workflows.run_files import CHECK, ROUNDS, errors_of, save_text
 
 if TYPE_CHECKING:
     from fablint.measure import Compiler, Progress
@@ -86,16 +86,10 @@ def load_launch(run: Path) -> KeptLaunch:
     path = run / LAUNCH
     if not path.exists():
         return KeptLaunch()
-    try:
+    with errors_of(path, "the record of a launch", "remove it, and give --mpicxx and --launcher again"):
         document = json.loads(path.read_text(encoding="utf-8"))
         kept: dict[str, Any] = {one.name: document[one.name] for one in fields(KeptLaunch)}
         return KeptLaunch(**{**kept, "options": tuple(map(str, kept["options"]))})
-    except OSError as error:
-        raise BrokenRunError(f"{path}: cannot be read ({error.strerror})", "restore it, or measure again") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise BrokenRunError(
-            f"{path}: is not the record of a launch", "remove it, and give --mpicxx and --launcher again"
-        ) from None
 
 
 def with_kept_launch(context: Context, run: Path, *, is_resumed: bool) -> Context:

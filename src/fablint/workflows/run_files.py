@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -51,6 +52,17 @@ def save_octets(path: Path, octets: bytes) -> None:
         if error.errno in DISK_FULL:
             raise full_disk(error, path) from None
         raise IncompleteError(f"cannot write {path}: {error.strerror}", "give another place with -o") from None
+
+
+@contextmanager
+def errors_of(path: Path, what: str, hint: str) -> Iterator[None]:
+    """Raise BrokenRunError where a file of a run directory cannot be read inside the block, or is not `what`."""
+    try:
+        yield
+    except OSError as error:
+        raise BrokenRunError(f"{path}: cannot be read ({error.strerror})", "restore it, or measure again") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise BrokenRunError(f"{path}: is not {what}", hint) from None
 
 
 def full_disk(error: OSError, path: Path) -> FullDiskError:
@@ -179,14 +191,10 @@ def with_own_counters(run: Run) -> Run:
     path = own_file(run, COUNTERS)
     if path is None:
         return run
-    try:
+    with errors_of(path, "a table of counters", "remove it, or measure again"):
         kept = json.loads(path.read_text(encoding="utf-8"))
         known = run.attributes.get("counters") or {}
         both = {when: _merged(known.get(when) or {}, kept[when]) for when in ("before", "after")}
-    except OSError as error:
-        raise BrokenRunError(f"{path}: cannot be read ({error.strerror})", "restore it, or measure again") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise BrokenRunError(f"{path}: is not a table of counters", "remove it, or measure again") from None
     return replace(run, attributes={**run.attributes, "counters": both})
 
 
@@ -213,13 +221,9 @@ def load_host_facts(run: Run) -> Mapping[str, Mapping[str, str]]:
     path = own_file(run, HOST_FACTS)
     if path is None:
         return {}
-    try:
+    with errors_of(path, "a table of hosts", "remove it, or measure again"):
         hosts = json.loads(path.read_text(encoding="utf-8"))["hosts"]
         return {str(host): {str(name): str(value) for name, value in own.items()} for host, own in hosts.items()}
-    except OSError as error:
-        raise BrokenRunError(f"{path}: cannot be read ({error.strerror})", "restore it, or measure again") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise BrokenRunError(f"{path}: is not a table of hosts", "remove it, or measure again") from None
 
 
 def load_thresholds(path: Path) -> Sequence[Threshold]:
@@ -309,14 +313,10 @@ def load_levels(run: Run) -> Sequence[PlannedLevel]:
     path = own_file(run, LEVELS)
     if path is None:
         return ()
-    try:
+    with errors_of(path, "a list of planned levels", "restore it, or measure again"):
         entries = json.loads(path.read_text(encoding="utf-8"))["levels"]
         rows = [None if one["rows"] is None else tuple(map(str, one["rows"])) for one in entries]
         return [PlannedLevel(str(one["name"]), of, one["skipped"]) for one, of in zip(entries, rows, strict=True)]
-    except OSError as error:
-        raise BrokenRunError(f"{path}: cannot be read ({error.strerror})", "restore it, or measure again") from None
-    except (ValueError, KeyError, TypeError):
-        raise BrokenRunError(f"{path}: is not a list of planned levels", "restore it, or measure again") from None
 
 
 def missing_levels(run: Run) -> list[str]:

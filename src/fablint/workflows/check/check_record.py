@@ -11,13 +11,12 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from fablint.errors import BrokenRunError
 from fablint.model import Finding, Slots
 from fablint.model.names import fold, unfold
 from fablint.model.preflight_results import Outcome, Result, hosts_by_result
 from fablint.workflows.check.exclusions import Exclusion
 from fablint.workflows.check.request import CheckRequest
-from fablint.workflows.run_files import CHECK, save_text
+from fablint.workflows.run_files import CHECK, errors_of, save_text
 
 
 @dataclass(frozen=True)
@@ -54,14 +53,10 @@ def load_check(run: Path) -> CheckRecord | None:
     path = run / CHECK
     if not path.exists():
         return None
-    try:
+    with errors_of(path, "a check that can be resumed", "run the check again"):
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         document["warnings"] = [result for entry in document["warnings"] for result in _warnings(*entry)]
         return _adapter().validate_python(document)
-    except OSError as error:
-        raise BrokenRunError(f"{path}: cannot be read ({error.strerror})", "restore it, or measure again") from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise BrokenRunError(f"{path}: is not a check that can be resumed", "run the check again") from None
 
 
 def _warnings(check: str, target: str, outcome: str, message: str, hosts: str) -> list[Result]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -15,8 +14,6 @@ from fablint.cli.session import Session
 from fablint.errors import UsageError
 from fablint.model import Plan, RowSpec, Slots
 from fablint.model.registry import OPTIONS
-from fablint.plan import every_row, list_benchmarks
-from fablint.plan.rows.side_by_side import COMPARED
 from fablint.workflows import benchmark
 
 
@@ -165,27 +162,6 @@ def test_every_option_that_sets_the_row_is_tried():
     untried = [one.spelling for one in SETTINGS.values() if one.row and not tried & {*one.spellings.split()}]
     assert untried == []
     assert {one.row for one in SETTINGS.values() if one.row} <= {*OPTIONS}
-
-
-def test_every_option_applies_to_some_benchmark():
-    registry = benchmark.benchmark_registry()
-    every = [(one, every_row(one.name, registry)) for one in list_benchmarks(registry)]
-    refused = [one.spelling for one in SETTINGS.values() if all(one.why_refused(*each) for each in every)]
-    assert refused == []
-
-
-@pytest.mark.parametrize("line", [line for line, (option, _) in LETTERS.items() if option != "kernel"])
-def test_an_option_has_the_type_of_the_row_before_the_row_is_made(line, monkeypatch, bench):
-    """The value is read once, by click: what is handed on is no text that is read again."""
-    requests = []
-    monkeypatch.setattr(bench_request, "bench_rows", lambda request, _: requests.append(request) or [])
-    monkeypatch.setattr(bench_request, "_refuse_inapplicable", lambda *_: None)
-    row = bench(line).row
-    (request,) = requests
-    for option, given in request.values.items():
-        is_listed = option in ("transport", "memory") or request.messages
-        assert is_listed or given == getattr(row, OPTIONS[option].field), option
-    assert all(isinstance(request.values[option], tuple) for option in COMPARED if option in request.values)
 
 
 def test_a_name_with_or_without_osu(bench):
@@ -409,18 +385,3 @@ def test_one_line_on_stderr(fablint, words, status, line):
     done = fablint("bench", *words)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (status, "", 1)
     assert line in done.stderr
-
-
-def test_the_list_names_every_benchmark_with_its_row(fablint, tmp_path):
-    shown = fablint("bench", "--list")
-    listed = json.loads(fablint("bench", "--list", "--json").stdout)
-    assert shown.returncode == 0
-    assert [set(one) for one in listed["benchmarks"]] == [{"name", "family", "row", "what"}] * len(listed["benchmarks"])
-    rows = {one["name"]: one for one in listed["benchmarks"]}
-    assert {"latency", "osu_mbw_mr", "linktest_bisection", "net_sanitizer", "bisec_bw", "latency_test"} <= rows.keys()
-    for one in rows.values():
-        assert f"  {one['name']:<23} {one['what']}\n" in shown.stdout
-        assert one["name"] == one["row"] or f"{one['row']}\n" in shown.stdout
-    assert [family for family in shown.stdout.splitlines() if family[:1].strip()] == [
-        *dict.fromkeys(one["family"] for one in rows.values()),
-    ]

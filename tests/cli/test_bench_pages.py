@@ -1,15 +1,21 @@
-"""Pages of the benchmarks, and the options of OSU that have no equivalent."""
+"""Pages of the benchmarks, the options of OSU that have no equivalent, and the types of values."""
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
+from test_bench_options import LETTERS, bench  # noqa: F401  (a fixture)
 
-from fablint.cli import cli
+from fablint.cli import bench_request, cli
 from fablint.cli.bench_options import SECTIONS, SETTINGS
 from fablint.cli.session import Session
 from fablint.errors import UsageError
+from fablint.model.registry import OPTIONS
+from fablint.plan import every_row, list_benchmarks
+from fablint.plan.rows.side_by_side import COMPARED
+from fablint.workflows import benchmark
 
 
 @pytest.mark.parametrize(
@@ -56,3 +62,39 @@ def test_help_with_a_name_shows_what_means_something_for_it(fablint):
     }
     assert "LinkTest options" not in shown
     assert "--num-multi-buf" in fablint("bench", "--help", "linktest").stdout
+
+
+def test_every_option_applies_to_some_benchmark():
+    registry = benchmark.benchmark_registry()
+    every = [(one, every_row(one.name, registry)) for one in list_benchmarks(registry)]
+    refused = [one.spelling for one in SETTINGS.values() if all(one.why_refused(*each) for each in every)]
+    assert refused == []
+
+
+@pytest.mark.parametrize("line", [line for line, (option, _) in LETTERS.items() if option != "kernel"])
+def test_an_option_has_the_type_of_the_row_before_the_row_is_made(line, monkeypatch, bench):  # noqa: F811
+    """The value is read once, by click: what is handed on is no text that is read again."""
+    requests = []
+    monkeypatch.setattr(bench_request, "bench_rows", lambda request, _: requests.append(request) or [])
+    monkeypatch.setattr(bench_request, "_refuse_inapplicable", lambda *_: None)
+    row = bench(line).row
+    (request,) = requests
+    for option, given in request.values.items():
+        is_listed = option in ("transport", "memory") or request.messages
+        assert is_listed or given == getattr(row, OPTIONS[option].field), option
+    assert all(isinstance(request.values[option], tuple) for option in COMPARED if option in request.values)
+
+
+def test_the_list_names_every_benchmark_with_its_row(fablint, tmp_path):
+    shown = fablint("bench", "--list")
+    listed = json.loads(fablint("bench", "--list", "--json").stdout)
+    assert shown.returncode == 0
+    assert [set(one) for one in listed["benchmarks"]] == [{"name", "family", "row", "what"}] * len(listed["benchmarks"])
+    rows = {one["name"]: one for one in listed["benchmarks"]}
+    assert {"latency", "osu_mbw_mr", "linktest_bisection", "net_sanitizer", "bisec_bw", "latency_test"} <= rows.keys()
+    for one in rows.values():
+        assert f"  {one['name']:<23} {one['what']}\n" in shown.stdout
+        assert one["name"] == one["row"] or f"{one['row']}\n" in shown.stdout
+    assert [family for family in shown.stdout.splitlines() if family[:1].strip()] == [
+        *dict.fromkeys(one["family"] for one in rows.values()),
+    ]

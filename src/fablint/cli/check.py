@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 _REQUEST = "/dev/stdin"  # of the check in a job: the script holds the request
 
 
-_cluster_options = with_options(
+_options = with_options(
+    click.option("--local", "ranks", type=click.IntRange(2), metavar="N", help="Measure N ranks on this machine."),
     hosts_option,
     *fabric_options,
     nic_option,
@@ -52,26 +53,25 @@ _cluster_options = with_options(
     unequal_option,
     click.option("--exclude-unfit", is_flag=True, help="Exclude hosts that preflight rejects."),
     click.option("--force", is_flag=True, help="Measure unfit hosts anyway, except those that do not answer."),
+    full_option,
+    output_option,
+    topology_option,
+    site_option,
+    baseline_option,
+    budget_option,
+    media_options,
+    submit_options,
+    click.option("--request", "request_file", type=FILE, metavar="FILE", help="All options, as a job has them (JSON)."),
+    mpicxx_option,
+    launcher_option,
+    yes_option,
+    result_file_options,
+    all_option,
 )
 
 
 @verb(short_help="Measure, analyse and report in one step.")
-@click.option("--local", "ranks", type=click.IntRange(2), metavar="N", help="Measure N ranks on this machine.")
-@_cluster_options
-@full_option
-@output_option
-@topology_option
-@site_option
-@baseline_option
-@budget_option
-@media_options
-@submit_options
-@click.option("--request", "request_file", type=FILE, metavar="FILE", help="All options, as a job has them (JSON).")
-@mpicxx_option
-@launcher_option
-@yes_option
-@result_file_options
-@all_option
+@_options
 def check(session: Session, request_file: Path | None, yes: bool, **values: Any) -> int:
     """Measure, analyse and report in one step.
 
@@ -97,12 +97,9 @@ def check(session: Session, request_file: Path | None, yes: bool, **values: Any)
 
     submit, dry_run, detach = (values.pop(name) for name in ("submit", "dry_run", "detach"))
     options = JobOptions(**{field.name: values.pop(field.name) for field in fields(JobOptions)})
-    if request_file is not None:
-        request = _request_of(request_file)
-    else:
-        if not submit:
-            _refuse_given("{} requires --submit", "give --submit as well", "dry_run", "detach", *vars(options))
-        request = _request(values, submit=submit)
+    if not submit:
+        _refuse_given("{} requires --submit", "give --submit as well", "dry_run", "detach", *vars(options))
+    request = _request(values, submit=submit) if request_file is None else _request_of(request_file)
     if request.ranks is not None:
         return _local(session, request, is_confirmed=yes)
     request = _with_baseline(session, request)

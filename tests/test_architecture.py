@@ -6,9 +6,10 @@ That imports go one way and have no cycles is checked by import-linter (pyprojec
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -40,6 +41,19 @@ OTHER_TEXTS = {
     "snapshot/parsers/gpu_messages.py": "PCI address 0000:3b:00.0",
     "snapshot/rdma_ports.py": "PCI address 0000:3b:00.0",
     "store/checksums.py": "chunk c.0.1",
+}
+# Texts with slashes that are not references to devices of hosts.
+TEXTS_WITH_SLASHES = {
+    "cli/param_types.py": "path",
+    "preflight/host.py": "port mlx5_0/1 of a card",
+    "snapshot/cards.py": "path in sysfs",
+    "snapshot/counter_deltas.py": "path in sysfs",
+    "snapshot/host_snapshot.py": "path in sysfs",
+    "snapshot/parsers/inet.py": "network 10.0.0.0/8",
+    "snapshot/parsers/nvidia_smi.py": "path in a document",
+    "store/checksums.py": "path in a run directory",
+    "workflows/check/cluster_check.py": "address 10.0.0.1/8",
+    "workflows/check/counter_changes.py": "port mlx5_0/1 of a card",
 }
 SPLITS = {"partition", "rpartition", "split", "rsplit", "find", "index"}
 
@@ -139,17 +153,45 @@ def test_public_functions_have_a_docstring() -> None:
     assert [name for path in modules_of_package() for name in undocumented(path, methods)] == []
 
 
-def test_no_other_module_takes_a_host_name_apart():
-    """Programs that are sent to hosts (`snapshot/agent`) import nothing of fablint."""
-    found = set()
-    for path in modules_of_package():
-        name = path.relative_to(PACKAGE).as_posix()
-        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
-            is_split = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SPLITS
-            if is_split and node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value == ".":
-                found.add(name)
-    found = {name for name in found if not name.startswith("snapshot/agent/")}
+def modules_that(holds: Callable[[ast.AST], bool]) -> set[str]:
+    """Modules with a node of a kind, but for programs that are sent to hosts: these import nothing of fablint."""
+    return {
+        name
+        for path in modules_of_package()
+        if not (name := path.relative_to(PACKAGE).as_posix()).startswith("snapshot/agent/")
+        and any(map(holds, ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))))
+    }
+
+
+def is_text(node: ast.AST, text: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value == text
+
+
+def takes_apart(node: ast.AST, separator: str) -> bool:
+    """Whether a text is split at a separator, or searched for it."""
+    if isinstance(node, ast.Compare):
+        return isinstance(node.ops[0], ast.In | ast.NotIn) and is_text(node.left, separator)
+    is_split = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in SPLITS
+    return is_split and any(is_text(value, separator) for value in [*node.args, *(key.value for key in node.keywords)])
+
+
+def writes_device(node: ast.AST) -> bool:
+    """Whether an f-string begins with a host, a slash and a value."""
+    if not isinstance(node, ast.JoinedStr) or len(node.values) < 3:
+        return False
+    first, slash, device = node.values[:3]
+    has_host = isinstance(first, ast.FormattedValue) and re.search("host|node", ast.unparse(first.value)) is not None
+    return has_host and is_text(slash, "/") and isinstance(device, ast.FormattedValue)
+
+
+def test_no_other_module_takes_a_host_name_apart() -> None:
+    found = modules_that(lambda node: takes_apart(node, "."))
     assert found == {*OTHER_TEXTS, "model/host_name.py"}
+
+
+def test_no_other_module_reads_or_writes_a_reference_to_a_device() -> None:
+    found = modules_that(lambda node: takes_apart(node, "/") or writes_device(node))
+    assert found == {*TEXTS_WITH_SLASHES, "model/host_name.py"}
 
 
 def test_types_of_arrays_stand_in_one_module() -> None:

@@ -12,6 +12,7 @@ from fablint.discover.agreement import Claim, settle
 from fablint.discover.facts import Attachment, Facts, Forward, Origin, SwitchFact, Wire, gather
 from fablint.discover.merge import merge
 from fablint.model import Cable, Finding, State
+from fablint.model.host_name import NicRef
 from fablint.snapshot import NicFact, read_answers as snapshots
 from fablint.snapshot.fabric_nics import fabric_nics
 from fablint.text.evidence_sentences import sentences
@@ -173,7 +174,7 @@ def test_rails_have_switches_of_their_own() -> None:
     ]
     found = discovered(answers=answers, hosts=["n0", "n1", "n2"])
     assert found.topology is not None
-    assert found.topology.nic_switch["n1/hsn1"] == "s1"
+    assert found.topology.nic_switch[NicRef("n1/hsn1")] == "s1"
     assert found.topology.host_switch["n1"] == "s0"
     assert found.topology.ports["s1", "n1/hsn1"] == "p1"
     assert "m0" not in found.topology.switches

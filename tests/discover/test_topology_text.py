@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from fablint.discover import load_topology, write_topology
 from fablint.errors import UsageError
 from fablint.model import Cable, Routing, Switch, Topology
+from fablint.model.host_name import NicRef
 from fablint.topology.file_reader import read_topology
 
 NAMES = st.one_of(
@@ -41,8 +42,8 @@ def topologies(draw: st.DrawFn) -> Topology:
         places = [draw(anywhere) for _ in rails] or [draw(anywhere)]
         host_switch[host] = places[0]
         for nic, place in zip(rails, places, strict=False):
-            nic_switch[f"{host}/{nic}"] = place
-            plug(place, f"{host}/{nic}")
+            nic_switch[NicRef.of(host, nic)] = place
+            plug(place, NicRef.of(host, nic))
         if not rails:
             plug(places[0], host)
     speeds = st.sampled_from([None, 12.5e9, 25e9, 50e9, 1.25e6, 3.125e9])
@@ -92,7 +93,9 @@ def test_what_was_written_reads_back(topology: Topology, tmp_path_factory: pytes
 
 def test_hosts_whose_first_nics_differ_are_not_folded() -> None:
     switches = {name: Switch(name) for name in ("s0", "s1")}
-    rails = {"h0/hsn0": "s0", "h0/hsn1": "s1", "h1/hsn1": "s1", "h1/hsn0": "s0"}
+    rails = {
+        NicRef.of(*nic): f"s{nic[1][-1]}" for nic in (("h0", "hsn0"), ("h0", "hsn1"), ("h1", "hsn1"), ("h1", "hsn0"))
+    }
     given = Topology(switches, {"h0": "s0", "h1": "s1"}, nic_switch=rails)
     found = read_topology(Path("topology.yaml"), write_topology(given))
     assert in_order(found) == in_order(given)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from fablint.model import Switch, Topology
-from fablint.model.host_name import HostName, HostNames, one_spelling, unified
+from fablint.model.host_name import HostName, HostNames, NicRef, one_spelling, unified
 from fablint.model.placement import Placement
 from fablint.model.topology import Routing
 
@@ -121,7 +121,7 @@ def test_everything_that_a_topology_says_of_a_host_is_renamed():
     fabric = Topology(
         {"s0": Switch("s0")},
         {"n1": "s0"},
-        nic_switch={"n1/hsn0": "s0"},
+        nic_switch={NicRef("n1/hsn0"): "s0"},
         ports={("s0", "n1/hsn0"): "p1"},
         routing=Routing("tables", tables={"s0": {"n1": "s1"}}),
     )

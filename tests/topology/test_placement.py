@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from fablint.model import SCOPES, Placement, Run, Scope, Switch, Topology
+from fablint.model.host_name import NicRef
 from fablint.topology.routed_placement import RoutedPlacement, number_within
 
 FABRIC = Topology(
     {"s2": Switch("s2", "b"), "s0": Switch("s0", "a"), "s1": Switch("s1", "a"), "s9": Switch("s9")},
     {"h0": "s2", "h1": "s2", "h2": "s0", "h3": "s1"},
-    nic_switch={"h3/hsn0": "s1", "h3/hsn1": "s9"},
+    nic_switch={NicRef("h3/hsn0"): "s1", NicRef("h3/hsn1"): "s9"},
 )
 HOSTS = ["h1.site.org", "h1.site.org", "h0", "h2", "x", "x2", "h3", "h3"]
 NICS = ["", "", "", "", "", "", "hsn0", "hsn1"]

@@ -270,10 +270,8 @@ def _wiring(
     names = {finding.name for finding in misplaced}
     if not names:
         return topology, [], []
-    hosts, nics = (
-        {end: switch for end, switch in ends.items() if end.partition("/")[0] not in names}
-        for ends in (topology.host_switch, topology.nic_switch)
-    )
+    hosts = {host: switch for host, switch in topology.host_switch.items() if host not in names}
+    nics = {nic: switch for nic, switch in topology.nic_switch.items() if nic.host not in names}
     return replace(topology, host_switch=hosts, nic_switch=nics), misplaced, []
 
 

@@ -34,7 +34,7 @@ def _nic_names(_: click.Context, __: click.Parameter, text: str | None) -> tuple
     from fablint.model.names import plain
 
     names = tuple(name.strip() for name in text.split(",")) if text is not None else ()
-    if bad := [name for name in names if not name or plain(name) != name or "/" in name]:
+    if bad := [name for name in names if not name or plain(name) != name]:
         raise UsageError(f"--nic: '{bad[0]}' is not a name of a NIC", "write --nic ens3f0np0,ens3f1np1")
     return names
 

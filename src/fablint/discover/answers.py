@@ -10,6 +10,7 @@ from fablint.discover import address_cabling
 from fablint.discover.facts import Facts, Origin, SourceReport, gather, report_on
 from fablint.discover.sources.lldpcli import of_host
 from fablint.model import ComponentRef, Finding, State
+from fablint.model.host_name import NicRef
 from fablint.model.names import fold
 from fablint.model.verdict import advise, seen
 from fablint.snapshot import CollectedSnapshots, NicFact, Snapshot, fabric_nics, nics_of
@@ -39,7 +40,7 @@ def read_snapshots(collected: CollectedSnapshots) -> SnapshotFacts:
     lldp = gather(of_host(host, _on_fabric(own, by_host[host])) for host, own in neighbours.items())
     wrong = address_cabling.mismatches(lldp.attachments, by_end)
     ends = {finding.name for finding in wrong}
-    places, switches = address_cabling.attachments(nic for nic in nics if f"{nic.host}/{nic.name}" not in ends)
+    places, switches = address_cabling.attachments(nic for nic in nics if NicRef.of(nic.host, nic.name) not in ends)
     algorithmic = Facts(attachments=places, switches=switches)
     reports = (
         [report_on(Origin.LLDP, lldp)] if lldp.attachments else [_no_lldp(snapshots, neighbours)] if snapshots else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fablint.model import ComponentRef, Finding, State
+from fablint.model.host_name import NicRef
 from fablint.model.verdict import advise, seen
 from fablint.snapshot.cable_speeds import SlowCable, TrainedCable, slow_cables
 
@@ -16,7 +17,7 @@ def judge_cables(trained: Iterable[TrainedCable]) -> list[Finding]:
 
 def _finding(slow: SlowCable) -> Finding:
     cable = slow.cable
-    a, b = (cable.b.partition("/")[0], cable.a) if cable.to_host else (cable.a, cable.b)
+    a, b = (NicRef(cable.b).host, cable.a) if cable.to_host else (cable.a, cable.b)
     return Finding(
         state=State.FAULT if slow.is_certain else State.SUSPECT,
         components=(ComponentRef.of("cable", a, b),),

@@ -59,7 +59,7 @@ def write_host_files(topology: Topology, folder: Path) -> int:
 
 def _host_files(topology: Topology) -> dict[str, list[str]]:
     """Return the hosts of each file, by file name. A host with NICs on several switches is in the file of each."""
-    ends = [(end.partition("/")[0], switch) for end, switch in topology.nic_switch.items()]
+    ends = [(end.host, switch) for end, switch in topology.nic_switch.items()]
     files: dict[str, dict[str, None]] = defaultdict(dict)
     for host, name in [*topology.host_switch.items(), *ends]:
         switch = topology.switches[name]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 from fablint.model import Finding, Routing
+from fablint.model.host_name import NicRef
 from fablint.snapshot.cable_speeds import TrainedCable
 
 
@@ -39,9 +40,9 @@ class Attachment:
     address: str = ""  # MAC of the switch's port
 
     @property
-    def end(self) -> str:
-        """`HOST/NIC`, or `HOST` if the source does not name the NIC."""
-        return f"{self.host}/{self.nic}" if self.nic else self.host
+    def end(self) -> NicRef:
+        """The NIC; the host if the source does not name the NIC."""
+        return NicRef.of(self.host, self.nic)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from fablint.discover.cabling import build_cabling
 from fablint.discover.facts import TRUST, Attachment, Facts, Origin, SwitchFact, Wire
 from fablint.discover.next_hops import find_routing
 from fablint.model import ComponentRef, EvidenceRecord, Finding, State, Switch, Topology
-from fablint.model.host_name import one_spelling
+from fablint.model.host_name import NicRef, one_spelling
 from fablint.model.names import natural
 from fablint.model.verdict import advise, seen
 from fablint.snapshot import NicFact
@@ -159,18 +159,18 @@ def _suspect(names: Iterable[str], evidence: EvidenceRecord) -> Finding:
     return Finding(state=State.SUSPECT, components=components, evidence=(evidence,), next_step=step)
 
 
-def _places(on: Mapping[str, Claim], hosts: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+def _places(on: Mapping[str, Claim], hosts: Sequence[str]) -> tuple[dict[str, str], dict[NicRef, str]]:
     """Return the switch of each host, and of each NIC of hosts with several NICs. The first NIC is rail 0."""
-    ends: dict[str, list[str]] = defaultdict(list)
+    ends: dict[str, list[NicRef]] = defaultdict(list)
     for end, claim in on.items():
-        ends[claim.owner].append(end)
+        ends[claim.owner].append(NicRef(end))
     host_switch: dict[str, str] = {}
-    nic_switch: dict[str, str] = {}
+    nic_switch: dict[NicRef, str] = {}
     for host in hosts or sorted(ends, key=natural):
         if host not in ends:
             continue
         rails = sorted(ends[host], key=natural)
         host_switch[host] = on[rails[0]].container
         if len(rails) > 1:
-            nic_switch |= {end: on[end].container for end in rails if "/" in end}
+            nic_switch |= {end: on[end].container for end in rails if end.device}
     return host_switch, nic_switch

@@ -32,10 +32,9 @@ def _fabric(topology: Topology, width: int) -> Iterator[str]:
         hosts[name].append(host)
     rails: dict[str, set[str]] = defaultdict(set)
     for end, name in topology.nic_switch.items():
-        host, _, nic = end.partition("/")
-        rails[name].add(nic)
-        if host not in hosts[name]:
-            hosts[name].append(host)
+        rails[name].add(end.device)
+        if end.host not in hosts[name]:
+            hosts[name].append(end.host)
     groups: dict[str, list[str]] = defaultdict(list)
     for name, switch in topology.switches.items():
         groups[switch.group].append(name)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, model_serializer
 
+from fablint.model.host_name import DeviceRef
 from fablint.model.names import expanded, fold
 
 ComponentKind = Literal["host", "nic", "gpu", "cable", "link", "port", "switch", "group", "route", "config"]
@@ -52,7 +53,7 @@ class Endpoint(Data):
     def label(self) -> str:
         """`h05`, `h05/hsn0`, `h05:3`, `nid[001-004]/hsn0`; `any` without nodes."""
         rank = "" if self.rank is None else f":{self.rank}"
-        return f"{fold(self.nodes) if self.nodes else 'any'}{f'/{self.part}' if self.part else ''}{rank}"
+        return f"{DeviceRef.of(fold(self.nodes) if self.nodes else 'any', self.part)}{rank}"
 
 
 class ComponentRef(Data):
@@ -84,8 +85,8 @@ class ComponentRef(Data):
     @classmethod
     def device(cls, kind: ComponentKind, name: str) -> ComponentRef:
         """The NIC or GPU `HOST/DEVICE`."""
-        host, _, device = name.partition("/")
-        return cls.of(kind, Endpoint(nodes=(host,), part=device))
+        ref = DeviceRef(name)
+        return cls.of(kind, Endpoint(nodes=(ref.host,), part=ref.device))
 
     @property
     def label(self) -> str:

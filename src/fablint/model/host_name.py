@@ -1,7 +1,8 @@
-"""One identity per host: the forms of a host's name, and which names of two sources mean the same host.
+"""One identity per host, NIC and GPU: the forms of their names, and which names of two sources mean the same host.
 
 Sites, launchers, name services and fabric managers spell a host in different forms: `nid001000`,
-`nid001000.hpc.example`, `NID001000.hpc.example.`. No other module takes such a name apart.
+`nid001000.hpc.example`, `NID001000.hpc.example.`. A device of a host is written HOST/DEVICE. No other module takes such
+a name apart.
 
 A name that lacks the domain, or the end of it, agrees with the longer one. Letter case and a trailing dot do not
 matter, as in DNS. Two names of one list that have different domains are two hosts, whatever their first labels are.
@@ -17,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise, repeat
+from typing import Self
 
 _NUMERIC = re.compile(r"[\d.]+")
 
@@ -64,6 +66,43 @@ class HostName:
             return [self.key if ":" in self.text else self.text.lower()]
         labels = self.key.split(".")
         return [".".join(labels[:count]) for count in range(len(labels), 0, -1)]
+
+
+class DeviceRef(str):
+    """A device of a host, or the host as a whole: `h05/hsn0`, `h05`.
+
+    It is a text, so that it is a name among the other names of a table: it sorts, folds into node sets and is a key of
+    JSON. The device may have a slash (`h05/mlx5_0/1` is port 1 of a card), the name of a host has none.
+    """
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, host: str, device: str = "") -> Self:
+        """Return the reference to a device of a host; to the host if no device is named."""
+        return cls(f"{host}/{device}" if device else host)
+
+    @property
+    def host(self) -> str:
+        """The host, `h05` of `h05/hsn0`."""
+        return self.partition("/")[0]
+
+    @property
+    def device(self) -> str:
+        """The device, `hsn0` of `h05/hsn0`; '' for the host as a whole."""
+        return self.partition("/")[2]
+
+
+class NicRef(DeviceRef):
+    """A NIC or one of its ports: `h05/hsn0`, `h05/mlx5_0/1`."""
+
+    __slots__ = ()
+
+
+class GpuRef(DeviceRef):
+    """A GPU, by its number or PCI address on the host: `h05/gpu3`."""
+
+    __slots__ = ()
 
 
 class HostNames:

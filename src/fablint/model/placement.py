@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from fablint.model.arrays import Codes, Floats, Mask
+from fablint.model.host_name import GpuRef, NicRef
 from fablint.model.run import Run
 from fablint.model.topology import SCOPES, Scope, Topology
+
+Device = TypeVar("Device", NicRef, GpuRef)
 
 _CODE = {scope: np.uint8(index) for index, scope in enumerate(SCOPES)}  # small codes: four times faster
 _STRATUM = np.array(
@@ -33,9 +36,9 @@ class Placement:
     hosts: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
-    nics: tuple[str, ...] = ()  # HOST/NIC
+    nics: tuple[NicRef, ...] = ()
     nic: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) index into `nics`; -1: not known
-    gpus: tuple[str, ...] = ()  # HOST/GPU
+    gpus: tuple[GpuRef, ...] = ()
     gpu: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) index into `gpus`; -1: not known
     oversubscribed: Mask = field(default_factory=lambda: np.empty(0, bool))  # (hosts,) ranks > CPUs
     shared_machines: bool = False  # several hosts are containers of one machine, and share its CPUs
@@ -50,8 +53,8 @@ class Placement:
         location, at = _locate(hosts, host, topology, rank_nics)
         switches = tuple(sorted(set(at) - {""}))
         group_of = _groups_of(switches, topology)
-        nics, nic = _devices(hosts, host, rank_nics)
-        gpus, gpu = _devices(hosts, host, run.attributes.get("rank_gpu") or [""] * host.size)
+        nics, nic = _devices(NicRef, hosts, host, rank_nics)
+        gpus, gpu = _devices(GpuRef, hosts, host, run.attributes.get("rank_gpu") or [""] * host.size)
         return cls(
             **_codes(at, switches, group_of, tuple(sorted(set(group_of.values())))),
             host=host,
@@ -174,7 +177,7 @@ def _locate(
     at = [attached[located[code]] for code in host]
     if topology.nic_switch:
         for rank, (code, nic) in enumerate(zip(host, rank_nics, strict=True)):
-            at[rank] = topology.nic_switch.get(f"{hosts[code]}/{nic}", at[rank])
+            at[rank] = topology.nic_switch.get(NicRef.of(hosts[code], nic), at[rank])
     return np.array(located, dtype=np.int32)[host], at
 
 
@@ -194,13 +197,15 @@ def _codes(
     return {"switch": switch, "group": of_switch[switch], "switches": switches, "groups": groups}
 
 
-def _devices(hosts: Sequence[str], host: np.ndarray, devices: Sequence[str]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Names `HOST/NIC` or `HOST/GPU` and their codes, per rank."""
-    index: dict[str, int] = {}
+def _devices(
+    kind: type[Device], hosts: Sequence[str], host: np.ndarray, devices: Sequence[str]
+) -> tuple[tuple[Device, ...], np.ndarray]:
+    """References to devices and their codes, per rank."""
+    index: dict[Device, int] = {}
     codes = np.full(host.size, -1, dtype=np.int64)
     for rank, (code, device) in enumerate(zip(host, devices, strict=True)):
         if device:
-            codes[rank] = index.setdefault(f"{hosts[code]}/{device}", len(index))
+            codes[rank] = index.setdefault(kind.of(hosts[code], device), len(index))
     return tuple(index), codes
 
 

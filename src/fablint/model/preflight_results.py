@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fablint.model import ComponentKind
+from fablint.model.host_name import DeviceRef
 
 NETWORK, PING = "net.examined", "net.ping"  # ids of checks that say which network was looked at
 
@@ -64,7 +65,7 @@ class Result(NamedTuple):
     @property
     def name(self) -> str:
         """The part: `nid001013/hsn0`."""
-        return f"{self.host}/{self.target}" if self.target else self.host
+        return DeviceRef.of(self.host, self.target)
 
 
 @dataclass(frozen=True)

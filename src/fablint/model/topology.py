@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
-from fablint.model.host_name import HostNames
+from fablint.model.host_name import HostNames, NicRef
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Topology:
     cables: tuple[Cable, ...] = ()
     source: str = ""
     routing: Routing = field(default_factory=Routing)
-    nic_switch: Mapping[str, str] = field(default_factory=dict)  # "HOST/NIC": switch, where a host has several
+    nic_switch: Mapping[NicRef, str] = field(default_factory=dict)  # where a host has several NICs
     ports: Mapping[tuple[str, str], str] = field(default_factory=dict)  # (switch, what is at the other end): its port
     inferred: bool = False  # inferred from the measured times, not declared
 
@@ -69,21 +69,26 @@ class Topology:
         if not names:
             return self
 
-        def spell(end: str) -> str:
-            host, slash, nic = end.partition("/")
-            return f"{names.get(host, host)}{slash}{nic}"
+        def spell(end: str) -> NicRef:
+            ref = NicRef(end)
+            return NicRef.of(names.get(ref.host, ref.host), ref.device)
 
         tables = {
-            switch: {spell(host): onward for host, onward in table.items()}
+            switch: {names.get(host, host): onward for host, onward in table.items()}
             for switch, table in self.routing.tables.items()
         }
         return replace(
             self,
-            host_switch={spell(host): switch for host, switch in self.host_switch.items()},
+            host_switch={names.get(host, host): switch for host, switch in self.host_switch.items()},
             nic_switch={spell(end): switch for end, switch in self.nic_switch.items()},
             ports={(switch, spell(end)): port for (switch, end), port in self.ports.items()},
             routing=replace(self.routing, tables=tables),
         )
+
+    @property
+    def end_switch(self) -> dict[NicRef, str]:
+        """Switch of each host, and of each NIC of a host that has several."""
+        return {NicRef(host): switch for host, switch in self.host_switch.items()} | dict(self.nic_switch)
 
     def group_of(self, host: str) -> str:
         """Group of a host; the switch's own name where no groups were declared."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
+from fablint.model.host_name import NicRef
 from fablint.preflight.host import NET, Host
 from fablint.snapshot import NicFact
 from fablint.snapshot.parsers.inet import Address, number_of
@@ -23,9 +24,9 @@ class Owner(NamedTuple):
     nic: str
 
     @property
-    def name(self) -> str:
-        """`HOST/NIC`."""
-        return f"{self.host.name}/{self.nic}"
+    def name(self) -> NicRef:
+        """Reference to the NIC."""
+        return NicRef.of(self.host.name, self.nic)
 
 
 def of_rails(host: Host) -> Mapping[str, Sequence[Address]]:

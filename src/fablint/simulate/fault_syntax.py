@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, get_args
 
 from fablint.errors import UsageError
-from fablint.model import ComponentRef, Direction, Endpoint
+from fablint.model import ComponentRef, Direction
 from fablint.simulate.faults import Fault
 
 COMPONENTS = ("host", "nic", "link", "cable", "switch")
@@ -68,8 +68,7 @@ def parse_fault(text: str) -> Fault:
 def _component(kind: str, name: str) -> ComponentRef:
     """Return the component that a user named: `h01`, `h01/hsn1`, `s0>s1`, `s0=s1`."""
     if kind == "nic":
-        host, _, nic = name.partition("/")
-        return ComponentRef.of("nic", Endpoint(nodes=(host,), part=nic))
+        return ComponentRef.device("nic", name)
     separator = {"link": ">", "cable": "="}.get(kind)
     return ComponentRef.of(kind, *(name.split(separator) if separator else [name]))  # type: ignore[arg-type]
 

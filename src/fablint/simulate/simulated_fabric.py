@@ -10,6 +10,7 @@ import numpy as np
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Endpoint, Topology
 from fablint.model.arrays import Codes
+from fablint.model.host_name import NicRef
 from fablint.topology.routing import Routes, routes_of
 
 LINK_LATENCY_S = 0.3e-6  # a cable and the switch after it
@@ -65,7 +66,7 @@ class Fabric:
         topology = self.topology
         if self.rails == 1:
             return np.array([code[switch] for switch in topology.host_switch.values()], dtype=np.int32)
-        names = (topology.nic_switch[f"{host}/{nic}"] for host in self.hosts for nic in self.nics)
+        names = (topology.nic_switch[NicRef.of(host, nic)] for host in self.hosts for nic in self.nics)
         return np.array([code[name] for name in names], dtype=np.int32)
 
     @cached_property

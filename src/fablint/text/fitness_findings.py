@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fablint.model import ComponentRef, Endpoint, Finding, State
+from fablint.model.host_name import DeviceRef
 from fablint.model.names import fold
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Suppressed
 from fablint.model.verdict import advise, seen
@@ -108,7 +109,7 @@ class SuppressedFinding:
     @property
     def name(self) -> str:
         """Hosts and component: `nid[001-008]/hsn0`."""
-        return f"{fold(self.hosts)}/{self.target}".rstrip("/")
+        return DeviceRef.of(fold(self.hosts), self.target)
 
     def facts(self) -> dict[str, str]:
         """Fields for programs."""

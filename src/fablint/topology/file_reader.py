@@ -10,6 +10,7 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Cable, Switch, Topology
+from fablint.model.host_name import NicRef
 from fablint.topology.forwarding import read_routing
 from fablint.topology.yaml_file import check_format, entries, known_name, mapping_of, read_text, shown, unfold
 
@@ -28,7 +29,7 @@ class _Draft:
     path: Path
     switches: dict[str, Switch] = field(default_factory=dict)
     host_switch: dict[str, str] = field(default_factory=dict)
-    nic_switch: dict[str, str] = field(default_factory=dict)
+    nic_switch: dict[NicRef, str] = field(default_factory=dict)
     cables: list[Cable] = field(default_factory=list)
     ports: dict[tuple[str, str], str] = field(default_factory=dict)
     occupied: dict[tuple[str, str], str] = field(default_factory=dict)  # (switch, port): end of the cable in it
@@ -110,7 +111,7 @@ def _hosts(draft: _Draft, document: dict[str, Any]) -> None:
             _check_host(draft, key, host)
             draft.host_switch[host] = attachments[0][1]
             for nic, switch, port in attachments:
-                end = f"{host}/{nic}" if nic else host
+                end = NicRef.of(host, nic)
                 if nic:
                     draft.nic_switch[end] = switch
                 _plug(draft, key, switch, end, port)
@@ -124,7 +125,7 @@ def _check_host(draft: _Draft, key: str, host: str) -> None:
         raise UsageError(f"{draft.path}: {key}: host {host} is on {draft.host_switch[host]} already", hint)
     if host in draft.switches:
         raise UsageError(f"{draft.path}: {key}: {host} is a switch")
-    if "/" in host:
+    if NicRef(host).host != host:
         raise UsageError(f"{draft.path}: {key}: {host} is not a host name", "a NIC is written as {NIC: SWITCH}")
 
 

@@ -12,6 +12,7 @@ import yaml
 
 from fablint.errors import UsageError
 from fablint.model import Topology
+from fablint.model.host_name import NicRef
 from fablint.topology.file_reader import BITS, FORMAT
 from fablint.topology.yaml_file import unfolded_names
 
@@ -68,23 +69,22 @@ def _refuse_unwritable(name: str) -> None:
     if _PLAIN.fullmatch(name):
         return
     try:
-        literal = unfolded_names(name) == (name,) and "/" not in name
+        literal = unfolded_names(name) == (name,) and NicRef(name).host == name
     except ValueError:
         literal = False
     if not literal or not name.isprintable():
         raise UsageError(f"{name!r} cannot be written to a topology file", "a name must stand for itself in a node set")
 
 
-def _rails(topology: Topology) -> dict[str, list[str]]:
-    """Names of the NICs of each host, in order; none where only its switch is known."""
-    rails: dict[str, list[str]] = {host: [] for host in topology.host_switch}
-    for name in topology.nic_switch:
-        host, _, nic = name.partition("/")
-        rails[host].append(nic)
+def _rails(topology: Topology) -> dict[str, list[NicRef]]:
+    """NICs of each host, in order; none where only its switch is known."""
+    rails: dict[str, list[NicRef]] = {host: [] for host in topology.host_switch}
+    for nic in topology.nic_switch:
+        rails[nic.host].append(nic)
     return rails
 
 
-def _place(topology: Topology, host: str, rails: list[str]) -> Any:
+def _place(topology: Topology, host: str, rails: list[NicRef]) -> Any:
     """Value written for a host: its switch, or its switch and port, or one such value per NIC."""
 
     def attachment(switch: str, end: str) -> Any:
@@ -93,7 +93,7 @@ def _place(topology: Topology, host: str, rails: list[str]) -> Any:
 
     if not rails:
         return attachment(topology.host_switch[host], host)
-    return {nic: attachment(topology.nic_switch[f"{host}/{nic}"], f"{host}/{nic}") for nic in rails}
+    return {nic.device: attachment(topology.nic_switch[nic], nic) for nic in rails}
 
 
 def _links(topology: Topology) -> list[Any]:

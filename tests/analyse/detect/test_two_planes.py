@@ -17,6 +17,7 @@ from fablint.analyse.findings.root_cause import fuse_run
 from fablint.analyse.fit.host_populations import _without_switches
 from fablint.analyse.fit.modes import Modes
 from fablint.model import ComponentRef, Endpoint, Finding, Placement, State
+from fablint.model.host_name import NicRef
 from fablint.report.drawings.topology_drawing import drawing
 from fablint.report.survey.report_source import ReportSource
 from fablint.simulate import Fabric, SimulatedRow, fat_tree, full_mesh, multi_rail, simulate
@@ -101,7 +102,7 @@ def test_the_hosts_of_one_whole_switch_of_any_plane_are_no_population(plane: str
     topology = replace(
         PLANES.topology,
         nic_switch={
-            f"h{host:02}/hsn{rail}": f"p{rail}.leaf{(host // 4, host % 4)[rail]}"
+            NicRef.of(f"h{host:02}", f"hsn{rail}"): f"p{rail}.leaf{(host // 4, host % 4)[rail]}"
             for host in range(16)
             for rail in (0, 1)
         },
@@ -117,9 +118,8 @@ def test_a_misplaced_host_has_no_switch_by_its_nic_either() -> None:
     mesh = full_mesh(8, 8)
     run = attributed(simulate(mesh, rows=[SimulatedRow("latency", (8,))]), rank_nic=["hsn0"] * 64)
     declared = {**mesh.topology.host_switch, "h12": "s3"}
-    topology = replace(
-        mesh.topology, host_switch=declared, nic_switch={f"{host}/hsn0": switch for host, switch in declared.items()}
-    )
+    nics = {NicRef.of(host, "hsn0"): switch for host, switch in declared.items()}
+    topology = replace(mesh.topology, host_switch=declared, nic_switch=nics)
     diagnosis = diagnose(run, topology)
     assert [finding.name for finding in diagnosis.verdict.findings if finding.state is State.FAULT] == ["h12"]
     assert diagnosis.topology is not None

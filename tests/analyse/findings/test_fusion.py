@@ -18,6 +18,7 @@ from fablint.analyse.data.counter_steps import MEANS, CounterSteps, count_steps
 from fablint.analyse.findings.root_cause import LIKELY, PARTS, PRIOR, SHOWN, Ranking, Series, fuse, fuse_run
 from fablint.model import ComponentKind, ComponentRef, Direction, Finding, Row, State
 from fablint.model.figures.cpu_wait import CpuWait
+from fablint.model.host_name import NicRef
 from fablint.simulate import Fault, full_mesh, simulate
 from fablint.text.action_sentences import advice
 from fablint.text.evidence_sentences import sentences
@@ -305,7 +306,7 @@ def test_a_run_knows_the_nic_its_counters_and_its_port() -> None:
     mesh = full_mesh(2, 4)
     topology = replace(
         mesh.topology,
-        nic_switch={"h02/hsn0": "s0", "h02/hsn1": "s1"},
+        nic_switch={NicRef("h02/hsn0"): "s0", NicRef("h02/hsn1"): "s1"},
         ports={("s1", "h02/hsn1"): "12", ("s0", "h02/hsn0"): "3"},
     )
     nics = [

@@ -15,6 +15,7 @@ from test_stages import FOLLOW_UP
 
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Run, Scope, Slots, Switch, Topology
+from fablint.model.host_name import NicRef
 from fablint.plan.check.levels import MOST_ROUNDS, REACH_LEVEL, level_stage, several_each
 from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.rate_adaptation import bandwidth_row, rate_of
@@ -126,7 +127,7 @@ def test_whoever_is_left_out_is_in_no_round_of_any_level(groups, each, random):
 
 def test_ranks_on_nics_of_several_switches_are_paired_by_nic():
     fabric = topology([2, 2])
-    nics = {f"{host}/hsn{rail}": f"g0s{rail}" for host in fabric.host_switch for rail in (0, 1)}
+    nics = {NicRef.of(host, f"hsn{rail}"): f"g0s{rail}" for host in fabric.host_switch for rail in (0, 1)}
     fabric = Topology(fabric.switches, fabric.host_switch, nic_switch=nics)
     request = asked(fabric, 2)
     placement = RoutedPlacement.on_routes(request.rank_hosts, fabric, ["hsn0", "hsn1"] * 4)

@@ -7,6 +7,7 @@ import json
 from preflight_help import host, nic, of, outcomes, sample, sysroot, wrong
 
 from fablint.model import Switch, Topology
+from fablint.model.host_name import NicRef
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.network.lldp import LLDP_NEIGHBOR, LLDP_PLACEMENT, LLDP_PORT, LLDP_SEVERAL
 from fablint.preflight.checks.slingshot.slingshot_addresses import AMA_MATCH, AMA_UNIQUE, AMA_VALID
@@ -180,7 +181,7 @@ def test_two_cables_that_are_swapped() -> None:
 
 
 def test_rails_that_are_swapped() -> None:
-    ends = {f"n{index}/hsn{rail}": f"s{rail}" for index in range(4) for rail in range(2)}
+    ends = {NicRef.of(f"n{index}", f"hsn{rail}"): f"s{rail}" for index in range(4) for rail in range(2)}
     wiring = Topology(
         {"s0": Switch("s0"), "s1": Switch("s1")}, {f"n{index}": "s0" for index in range(4)}, nic_switch=ends
     )

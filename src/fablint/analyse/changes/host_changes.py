@@ -37,7 +37,7 @@ def list_units(placement: Placement) -> dict[Unit, list[int]]:
         nics.setdefault(host, set()).add(nic)
     units: dict[Unit, list[int]] = {}
     for rank, (host, nic) in enumerate(zip(hosts, codes, strict=True)):
-        name = placement.nics[nic].partition("/")[2] if nic >= 0 and len(nics[host]) > 1 else ""
+        name = placement.nics[nic].device if nic >= 0 and len(nics[host]) > 1 else ""
         units.setdefault((placement.hosts[host], name), []).append(rank)
     return units
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from fablint.model import Placement, Row, Run
 from fablint.model.arrays import Codes, Floats, RankPairs
+from fablint.model.host_name import NicRef
 from fablint.model.registry import moves_nothing
 
 # patterns in which no two ranks send to one host
@@ -146,8 +147,8 @@ def _is_calm(row: Row) -> bool:
 
 def _end(text: str, code: dict[str, int]) -> tuple[int, str] | None:
     """Return host code and interface of text such as `nid001/hsn0`; None for a host that is not in the run."""
-    host, _, interface = text.rpartition("/")
-    return (code[host], interface) if host in code else None
+    end = NicRef(text)
+    return (code[end.host], end.device) if end.host in code else None
 
 
 def _used(traffic: Mapping[str, int]) -> frozenset[str]:

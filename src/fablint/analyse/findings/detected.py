@@ -18,7 +18,7 @@ from fablint.analyse.findings.paths.pair_routes import slow_routes
 from fablint.analyse.fit.alpha_beta import explain
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
-from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Placement, State
+from fablint.model import ComponentRef, Direction, EvidenceRecord, Finding, Placement, State
 from fablint.model.arrays import Codes
 from fablint.model.component import in_series
 from fablint.model.registry import is_duplex
@@ -220,8 +220,7 @@ def _only_gpu(detection: Detection, placement: Placement) -> tuple[ComponentRef,
     gpus = np.unique(placement.gpu[detection.ranks]) if placement.gpus else np.empty(0, np.int64)
     if gpus.size != 1 or gpus[0] < 0:
         return ()
-    host, _, gpu = placement.gpus[gpus[0]].partition("/")
-    return (ComponentRef.of("gpu", Endpoint(nodes=(host,), part=gpu)),)
+    return (ComponentRef.device("gpu", placement.gpus[gpus[0]]),)
 
 
 def _next_step(state: State, component: ComponentRef) -> tuple[Action, ...]:

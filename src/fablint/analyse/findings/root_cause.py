@@ -24,6 +24,7 @@ from fablint.analyse.phrasing import retest, run_name
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Run, State, Topology
 from fablint.model.component import in_series
 from fablint.model.figures.cpu_wait import CpuWait, cpu_wait_of
+from fablint.model.host_name import NicRef
 from fablint.model.verdict import Action, advise
 from fablint.snapshot.fabric_nics import fabric_nics
 from fablint.snapshot.nics import NicFact
@@ -191,13 +192,13 @@ def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tup
             counted_nic, aliases = known["name"], names
     if topology is None:
         return Series(host, nic), counted_nic
-    end = next((f"{host}/{alias}" for alias in sorted(aliases) if f"{host}/{alias}" in topology.nic_switch), host)
+    ends = (NicRef.of(host, alias) for alias in sorted(aliases))
+    end = next((end for end in ends if end in topology.nic_switch), NicRef(host))
     switch = topology.nic_switch.get(end) or topology.host_switch.get(host, "")
-    switch_of = {**topology.host_switch, **topology.nic_switch}
-    attached = {end.partition("/")[0] for end, beyond in switch_of.items() if beyond == switch}
+    attached = {end.host for end, beyond in topology.end_switch.items() if beyond == switch}
     neighbours = tuple(other for other in run.hosts if other != host and other in attached)
     port = topology.ports.get((switch, end), "")
-    return Series(host, end.partition("/")[2] or nic, switch, port, neighbours if switch else ()), counted_nic
+    return Series(host, end.device or nic, switch, port, neighbours if switch else ()), counted_nic
 
 
 def _single_nic(run: Run, host: str) -> str:

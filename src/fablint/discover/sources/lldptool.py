@@ -6,6 +6,7 @@ from fablint.discover.facts import Facts
 from fablint.discover.sources.lldpcli import of_host
 from fablint.discover.sources.source import SavedOutput
 from fablint.errors import UsageError
+from fablint.model.host_name import NicRef
 from fablint.model.names import plain
 from fablint.snapshot.parsers.lldptool import read_neighbour
 
@@ -21,9 +22,9 @@ class Lldptool:
 
     def read(self, saved: SavedOutput) -> Facts:
         """Read the cable of a NIC. Raises UsageError if the user does not name the host and the NIC."""
-        device, _, nic = saved.device.partition("/")
-        if not device:
+        end = NicRef(saved.device)
+        if not end.host:
             hint = f"use --from HOST/NIC={saved.name}"
             raise UsageError(f"{saved.name}: the output does not name the host and NIC that have this neighbour", hint)
-        neighbour = read_neighbour(nic or "hsn0", saved.text)
-        return of_host(plain(device), [neighbour] if neighbour else [])
+        neighbour = read_neighbour(end.device or "hsn0", saved.text)
+        return of_host(plain(end.host), [neighbour] if neighbour else [])

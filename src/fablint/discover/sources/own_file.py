@@ -8,6 +8,7 @@ from pathlib import Path
 from fablint.discover.facts import Attachment, Facts, Forward, Origin, SwitchFact, Wire
 from fablint.discover.sources.source import SavedOutput
 from fablint.model import Routing, Topology
+from fablint.model.host_name import NicRef
 from fablint.topology.file_reader import read_topology
 
 _KEYS = [re.compile(rf'(?:^|[{{,])\s*"?{key}"?\s*:', re.MULTILINE) for key in ("format", "switches", "hosts")]
@@ -27,16 +28,13 @@ class OwnFile:
 
 
 def _facts(topology: Topology) -> Facts:
-    rails = [(*end.split("/", 1), switch) for end, switch in topology.nic_switch.items()]
-    railed = {host for host, _, _ in rails}
-    places = [(host, "", switch) for host, switch in topology.host_switch.items() if host not in railed]
+    railed = {end.host for end in topology.nic_switch}
+    hosts = {NicRef(host): switch for host, switch in topology.host_switch.items() if host not in railed}
     tables = topology.routing.tables
     return Facts(
         attachments=tuple(
-            Attachment(
-                host, switch, Origin.FILE, nic, topology.ports.get((switch, f"{host}/{nic}" if nic else host), "")
-            )
-            for host, nic, switch in [*places, *rails]
+            Attachment(end.host, switch, Origin.FILE, end.device, topology.ports.get((switch, end), ""))
+            for end, switch in [*hosts.items(), *topology.nic_switch.items()]
         ),
         wires=tuple(_wires(topology)),
         switches=tuple(SwitchFact(switch.name, Origin.FILE, switch.group) for switch in topology.switches.values()),

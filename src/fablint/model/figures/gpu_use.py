@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from fablint.model.host_name import GpuRef
 from fablint.model.names import plural
 from fablint.model.registry import GPU_MEMORIES
 
@@ -25,10 +26,10 @@ def path_words(attributes: Mapping[str, Any]) -> str:
 
 def sharing_words(run: Run) -> str:
     """Return which GPUs several ranks share; '' if each has one of its own."""
-    ranks: dict[str, list[int]] = {}
+    ranks: dict[GpuRef, list[int]] = {}
     for rank, gpu in enumerate(run.attributes.get("rank_gpu") or ()):
         if gpu:
-            ranks.setdefault(f"{run.rank_host[rank]}/{gpu}", []).append(rank)
+            ranks.setdefault(GpuRef.of(run.rank_host[rank], gpu), []).append(rank)
     shared = {gpu: sharing for gpu, sharing in ranks.items() if len(sharing) > 1}
     if not shared:
         return ""

@@ -10,6 +10,7 @@ from ipaddress import AddressValueError, IPv4Interface
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fablint.model.host_name import NicRef
 from fablint.snapshot import NicFact
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class End(NamedTuple):
     nic: str
 
     @property
-    def name(self) -> str:
-        return f"{self.host}/{self.nic}"
+    def name(self) -> NicRef:
+        return NicRef.of(self.host, self.nic)
 
 
 class Ping(NamedTuple):

@@ -8,6 +8,7 @@ import numpy as np
 
 from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.model.arrays import Mask
+from fablint.model.host_name import NicRef
 from fablint.report import finding_order
 from fablint.topology.routing import Routes
 
@@ -159,7 +160,7 @@ class FindingPairs:
         if ranks is None:
             return
         if component.kind == "nic" and component.ends[0].part:
-            names = [f"{node}/{component.ends[0].part}" for node in component.ends[0].nodes]
+            names = [NicRef.of(node, component.ends[0].part) for node in component.ends[0].nodes]
             own = ranks & np.isin(place.nic, _codes(names, place.nics))
             ranks = own if own.any() else ranks
         if component.directed and True in hosts:

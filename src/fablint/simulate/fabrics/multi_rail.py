@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fablint.model import Cable, Switch, Topology
+from fablint.model.host_name import NicRef
 from fablint.simulate.simulated_fabric import Fabric, checked
 
 
@@ -39,7 +40,7 @@ def multi_rail(fabric: Fabric, rails: int) -> Fabric:
         source=f"{plane.source}, {rails} rails",
         routing=replace(plane.routing, tables=tables),
         nic_switch={
-            f"{host}/{nic}": named(rail, switch)
+            NicRef.of(host, nic): named(rail, switch)
             for host, switch in plane.host_switch.items()
             for rail, nic in enumerate(nics)
         },

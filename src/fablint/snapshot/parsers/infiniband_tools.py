@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from fablint.model.host_name import NicRef
 from fablint.model.names import plain
 from fablint.snapshot.cable_speeds import TrainedCable
 
@@ -94,9 +95,9 @@ class NamedCable:
     to_host: bool = False
 
     @property
-    def end(self) -> str:
-        """The other end: a switch, a host, or `HOST/NIC`."""
-        return f"{self.b}/{self.nic}" if self.nic else self.b
+    def end(self) -> NicRef:
+        """The other end: a switch, a host, or a NIC."""
+        return NicRef.of(self.b, self.nic)
 
     @property
     def trained(self) -> TrainedCable | None:

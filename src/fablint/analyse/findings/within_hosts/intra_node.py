@@ -19,7 +19,7 @@ from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.median_polish import FEW_PARTS
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
-from fablint.model import ComponentRef, Endpoint, Finding, Placement, Row, State
+from fablint.model import ComponentRef, Finding, Placement, Row, State
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.verdict import advise, seen
@@ -57,10 +57,7 @@ def _of_row(row: Row, size: int, placement: Placement, settings: Settings) -> li
 def slow_gpus(rows: Sequence[Row], placement: Placement, settings: Settings) -> list[Finding]:
     """The gravest finding about each GPU whose copies from, to or within its memory are slow."""
     found: dict[str, Finding] = {}
-    gpus = [
-        ComponentRef.of("gpu", Endpoint(nodes=(host,), part=gpu))
-        for host, _, gpu in (name.partition("/") for name in placement.gpus)
-    ]
+    gpus = [ComponentRef.device("gpu", gpu) for gpu in placement.gpus]
     comparable = have_comparable_gpus(placement)[:, None]
     for row in rows:
         if row.attributes.get("kernel") != GPU_COPIES or not gpus:

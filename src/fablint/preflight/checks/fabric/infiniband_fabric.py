@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from fablint.model.host_name import NicRef
 from fablint.model.names import plural
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.check import Check
@@ -65,8 +66,10 @@ def _slow(check: Check, fleet: Fleet, slow: SlowCable) -> Result:
     if not cable.to_host:
         say = check.failure if slow.is_certain else check.warning
         return say(cable.a, f"port {cable.a_port}", message)
-    host, _, nic = cable.b.partition("/")
-    return blamed(check, fleet, host, nic, message) if slow.is_certain else check.warning(host, nic, message)
+    end = NicRef(cable.b)
+    if slow.is_certain:
+        return blamed(check, fleet, end.host, end.device, message)
+    return check.warning(end.host, end.device, message)
 
 
 def _misplaced(check: Check, fleet: Fleet, every: Sequence[NamedCable]) -> Iterator[Result]:
@@ -81,17 +84,16 @@ def _misplaced(check: Check, fleet: Fleet, every: Sequence[NamedCable]) -> Itera
             actual[one.b].add(one.a)
     expected = {
         end: switch
-        for end, switch in {**fleet.topology.host_switch, **fleet.topology.nic_switch}.items()
+        for end, switch in fleet.topology.end_switch.items()
         if switch in switches  # else the topology has other names for them
     }
     wrong = {end: there for end, there in expected.items() if end in actual and there not in actual[end]}
     for end, there in wrong.items():
-        host, _, nic = end.partition("/")
-        if nic or not any(other.startswith(f"{host}/") for other in wrong):
+        if end.device or not any(other.device for other in wrong if other.host == end.host):
             where = ", ".join(sorted(actual[end]))
             message = f"connected to {where}, expected {there}{_swap_note(end, wrong, actual)}"
-            yield blamed(check, fleet, host, nic, message)
-    yield from _absent(check, fleet, {end: switch for end, switch in expected.items() if "/" not in end}, every)
+            yield blamed(check, fleet, end.host, end.device, message)
+    yield from _absent(check, fleet, {end: switch for end, switch in expected.items() if not end.device}, every)
     for host in sorted(requested_hosts(fleet) & actual.keys() - fleet.topology.host_switch.keys()):
         if expected:
             yield check.warning(host, "", f"connected to {', '.join(sorted(actual[host]))}, but not in the topology")
@@ -142,7 +144,7 @@ FABRIC_LINKS = Check(
 )
 
 
-def _swap_note(end: str, wrong: Mapping[str, str], actual: Mapping[str, set[str]]) -> str:
+def _swap_note(end: NicRef, wrong: Mapping[NicRef, str], actual: Mapping[str, set[str]]) -> str:
     """Note that two ends are connected to each other's switch, if exactly one such partner exists."""
     others = [other for other, there in wrong.items() if wrong[end] in actual[other] and there in actual[end]]
     first, second = sorted([end, others[0]]) if len(others) == 1 else ("", "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from fablint.model.host_name import NicRef
 from fablint.model.names import fold
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.address_conflicts import AddressFault, address_faults
@@ -59,7 +60,7 @@ def _arp_failed(check: Check, fleet: Fleet) -> Iterator[Result]:
             answers[name] += 1
         elif entry.age_s <= _OLD_S:
             failed[name].add(host.name)
-            missed[f"{host.name}/{entry.nic}"].add(name)
+            missed[NicRef.of(host.name, entry.nic)].add(name)
     silent = {name: hosts for name, hosts in failed.items() if len(hosts) > max(answers[name], 1)}
     for host in fleet.hosts:
         yield from _look(check, host, silent, missed)
@@ -72,7 +73,7 @@ def _look(check: Check, host: Host, silent: Mapping[str, set[str]], missed: Mapp
     if not host.interfaces:
         yield check.skip(host.name, "", NO_INTERFACE)
     for nic in host.interfaces:
-        end = f"{host.name}/{nic.name}"
+        end = NicRef.of(host.name, nic.name)
         hosts, partners = silent.get(end, ()), sorted(missed.get(end, set()) - silent.keys())
         if hosts:
             yield check.failure(host.name, nic.name, f"does not answer {fold(hosts)}", len(hosts), 0)

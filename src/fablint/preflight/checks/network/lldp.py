@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from fablint.model import Topology
-from fablint.model.host_name import one_spelling
+from fablint.model.host_name import NicRef, one_spelling
 from fablint.model.names import fold, plural, switch_name
 from fablint.model.preflight_results import Outcome, Result, Severity
 from fablint.preflight.check import Check, Judge
@@ -206,7 +206,8 @@ def _due(topology: Topology | None, host: str, found: Mapping[str, str]) -> Mapp
     """
     if topology is None or topology.inferred or not found:
         return {}
-    single = {nic: topology.nic_switch[f"{host}/{nic}"] for nic in found if f"{host}/{nic}" in topology.nic_switch}
+    ends = {nic: NicRef.of(host, nic) for nic in found}
+    single = {nic: topology.nic_switch[end] for nic, end in ends.items() if end in topology.nic_switch}
     switch = topology.host_switch.get(host)
     if single or switch is None:
         return single
@@ -223,7 +224,7 @@ def _why_not(topology: Topology | None, has_neighbours: bool) -> str:
 def _swap_note(place: _Place, misplaced: Mapping[tuple[str, str], Sequence[_Place]]) -> str:
     """Note that two NICs are connected to each other's switch, if exactly one such partner exists."""
     others = misplaced.get((switch_name(place.expected), place.actual), ())
-    return f": cables swapped with {others[0].host}/{others[0].nic}" if len(others) == 1 else ""
+    return f": cables swapped with {NicRef.of(others[0].host, others[0].nic)}" if len(others) == 1 else ""
 
 
 def _lldp_port(check: Check, fleet: Fleet) -> Iterator[Result]:
@@ -239,7 +240,7 @@ def _lldp_port(check: Check, fleet: Fleet) -> Iterator[Result]:
     for end, claimants in claims.items():
         for name, nic in claimants:
             if end in shared and not usual:
-                others = islice((f"{other}/{its}" for other, its in claimants if other != name), 3)
+                others = islice((NicRef.of(other, its) for other, its in claimants if other != name), 3)
                 yield check.failure(name, nic, f"{end} is also the port of {', '.join(others)}", str(end))
             elif end in shared:
                 yield check.skip(name, nic, f"{end}: most ports here are shared by hosts")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from fablint.model.host_name import NicRef
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.check import Check, Judge
 from fablint.preflight.class_values import Agreement
@@ -99,7 +100,7 @@ def _ama_unique(check: Check, fleet: Fleet) -> Iterator[Result]:
         hosts = {name for name, _ in ends}
         for name, nic in ends if place else ():
             without.pop(name, None)
-            others = [f"{other}/{one.name}" for other, one in ends if other != name]
+            others = [NicRef.of(other, one.name) for other, one in ends if other != name]
             if len(hosts) > 1:
                 message = f"{nic.mac} is also the MAC of {', '.join(others[:3])}"
                 yield check.failure(name, nic.name, message, nic.mac)

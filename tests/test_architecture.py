@@ -198,3 +198,11 @@ def test_types_of_arrays_stand_in_one_module() -> None:
     """No other module defines or spells one: `model/arrays.py` has them with dtype and shape."""
     modules = [path for path in modules_of_package() if path.name != "arrays.py"]
     assert [path.as_posix() for path in modules if "NDArray" in (ROOT / path).read_text(encoding="utf-8")] == []
+
+
+def test_one_function_selects_the_nics_of_the_fabric() -> None:
+    """Others call those of `snapshot/fabric_nics.py`."""
+    found = modules_that(
+        lambda node: isinstance(node, ast.FunctionDef) and node.name in ("fabric_nics", "message_nics")
+    )
+    assert found == {"snapshot/fabric_nics.py"}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fablint.snapshot import nics_of, rails, snapshot_of
+from fablint.snapshot.fabric_nics import message_nics
 from fablint.snapshot.host_snapshot import Snapshot
 from fablint.snapshot.neighbours import neighbours_of
 from fablint.snapshot.parsers.slingshot_tlv import RequestedSettings, requested
@@ -60,3 +63,55 @@ def test_the_tlv_of_a_slingshot_switch_says_how_the_nic_should_be_set(command: s
 @pytest.mark.parametrize("digits", ["", "7", "zz", "5b5d", "7b226d7475223a747275657d"])
 def test_another_tlv_asks_for_nothing(digits: str) -> None:
     assert requested(digits) in (None, RequestedSettings())
+
+
+# ------------------------------------------------------------------------------------------------ adapters
+
+
+def recorded(*names: str, kind: str = "infiniband", **facts: Any) -> list[dict[str, Any]]:
+    """Entries of the attribute `nics` that differ in their names only."""
+    state = "4: ACTIVE" if kind in ("infiniband", "roce") else "up"
+    return [{"name": name, "kind": kind, "state": state, "speed_mbps": 200_000, **facts} for name in names]
+
+
+FAST = recorded("mlx5_0/1")
+ETHERNET = recorded("eth0", "eth1", kind="ethernet")
+CASES = {
+    "the fastest kind": ([*FAST, *recorded("eth0", kind="ethernet", speed_mbps=400_000)], ["mlx5_0/1"]),
+    "nothing but Ethernet": (ETHERNET, ["eth0", "eth1"]),
+    "a port is down": ([*FAST, *recorded("mlx5_1/1", state="1: DOWN")], ["mlx5_0/1"]),
+    "ports of a bond": (
+        [*recorded("eth0", kind="ethernet", port_of="bond0"), *recorded("bond0", kind="ethernet")],
+        ["bond0"],
+    ),
+    "a slow port of storage": ([*FAST, *recorded("mlx5_1/1", speed_mbps=25_000)], ["mlx5_0/1"]),
+    "RoCE in another name space": ([*recorded("mlx5_0/1", kind="roce", netdevs=[]), *ETHERNET], ["eth0", "eth1"]),
+    "the engine's simulated NICs": (recorded("nic0", kind="simulated"), ["nic0"]),
+    "no NIC": ([], []),
+}
+
+
+@pytest.mark.parametrize(("entries", "names"), CASES.values(), ids=CASES)
+def test_adapters_that_are_up(entries: list[dict[str, Any]], names: list[str]) -> None:
+    assert message_nics("n1", entries) == names
+
+
+DEGRADED = recorded("mlx5_1/1", speed_mbps=100_000)
+DIFFERED = {
+    "a link that trained at half the speed is an adapter": ([*FAST, *DEGRADED], ["mlx5_0/1", "mlx5_1/1"]),
+    "management without a known speed": (
+        [*recorded("hsn0", kind="ethernet", speed_mbps=0), *recorded("eno1", kind="ethernet", speed_mbps=0)],
+        ["hsn0"],
+    ),
+    "a management NIC as fast as the fabric": ([*recorded("eth0", "mgmt0", kind="ethernet")], ["eth0"]),
+    "RoCE of the storage beside InfiniBand": (
+        [*FAST, *recorded("mlx5_9/1", kind="roce", netdevs=["ens9"])],
+        ["mlx5_0/1"],
+    ),
+    "a container": (recorded("hsn0", "mgmt0", kind="ethernet", physical=False), ["hsn0"]),
+}
+
+
+@pytest.mark.parametrize(("entries", "names"), DIFFERED.values(), ids=DIFFERED)
+def test_where_the_tables_had_another_rule_than_discovery(entries: list[dict[str, Any]], names: list[str]) -> None:
+    assert message_nics("n1", entries) == names

@@ -16,8 +16,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import Any
 
 from fablint.snapshot.nics import NicFact
+
+LEAST_SHARE = 0.25  # of the highest speed, as in engine/host/nics.hpp: a link that trained at a quarter still counts
 
 _FABRIC = re.compile(r"(hsn|ib|cxi|mlx|roce|hfi|opa|rdma|irdma|bnxt_re|qib|HCA)[\d_-]", re.IGNORECASE)
 _MANAGES = re.compile(r"(mgmt|bmc|ipmi|nmn|usb|idrac|oob)", re.IGNORECASE)
@@ -58,6 +61,31 @@ def adapters(nics: Sequence[NicFact]) -> list[NicFact]:
     fast = _fastest_makes(ports)
     over_rdma = [nic for nic in ports if nic.name in fast]
     return special or over_rdma or [nic for nic in found if not nic.members and not nic.parent]
+
+
+def message_nics(host: str, recorded: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the adapters that can carry the messages of a run, from the NICs that it recorded of a host.
+
+    These are up, and not much slower than the fastest. A bond stands for its ports. Virtual NICs count if the host has
+    no others: it is a container.
+    """
+    physical = [nic for nic in recorded if nic.get("physical", True)] or recorded
+    able = adapters([_recorded(host, nic) for nic in physical if _is_usable(nic)])
+    least = LEAST_SHARE * max((nic.speed or 0 for nic in able), default=0)
+    return [nic.name for nic in able if (nic.speed or 0) >= least]
+
+
+def _recorded(host: str, nic: Mapping[str, Any]) -> NicFact:
+    kind, speed = nic.get("kind", ""), int(nic.get("speed_mbps") or 0) or None
+    is_port = kind in ("infiniband", "roce")
+    return NicFact(host, str(nic["name"]), speed=speed, kind="ethernet" if kind == "roce" else kind, is_port=is_port)
+
+
+def _is_usable(nic: Mapping[str, Any]) -> bool:
+    """Return whether a recorded NIC is up and in the name space of the ranks; a port of a bond has no messages."""
+    state = str(nic.get("state", ""))
+    is_up = state in ("up", "unknown") or "ACTIVE" in state
+    return is_up and not nic.get("port_of") and (nic.get("kind") != "roce" or bool(nic.get("netdevs", True)))
 
 
 # ------------------------------------------------------------------------------------------------ RoCE

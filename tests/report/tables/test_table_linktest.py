@@ -11,7 +11,6 @@ import pytest
 from table_cases import both_ways, row, run_of, stored
 
 from fablint.errors import UsageError
-from fablint.model.figures.nic_traffic import fabric_nics
 from fablint.report import Options, render_table
 from fablint.report.tables.steps import rate_words, starts, steps, time_words
 
@@ -271,19 +270,6 @@ def test_a_step_that_lacks_pairs_does_not_pass_for_a_slow_one():
     facts = bisection(commitment_run(made)).as_dict()
     assert facts["broken"] == ["all pairs measured"]
     assert facts["bisection_bytes_per_s"]["min"] == pytest.approx(3000 * SIZE)  # of the whole step alone
-
-
-def test_adapters_to_the_fabric_are_the_fastest_that_are_up():
-    down = nics("mlx5_9/1", state="1: DOWN")
-    slow = nics("mlx5_8/1", speed=25_000)
-    assert fabric_nics(nics("mlx5_0/1") + down + slow + nics("eth0", kind="ethernet", state="up", speed=400_000)) == [
-        "mlx5_0/1"
-    ]
-    assert fabric_nics(nics("e0", "e1", kind="ethernet", state="up")) == ["e0", "e1"]
-    bond = [{**nic, "port_of": "bond0"} for nic in nics("e0", "e1", kind="ethernet", state="up")]
-    assert fabric_nics([*bond, *nics("bond0", kind="ethernet", state="up")]) == ["bond0"]
-    virtual = [{**nic, "physical": False} for nic in nics("veth0", kind="ethernet", state="up")]
-    assert fabric_nics(virtual) == []
 
 
 def test_without_a_bisection_row_it_is_refused():

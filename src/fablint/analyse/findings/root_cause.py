@@ -26,8 +26,7 @@ from fablint.model.component import in_series
 from fablint.model.figures.cpu_wait import CpuWait, cpu_wait_of
 from fablint.model.host_name import NicRef
 from fablint.model.verdict import Action, advise
-from fablint.snapshot.fabric_nics import fabric_nics
-from fablint.snapshot.nics import NicFact
+from fablint.snapshot.fabric_nics import message_nics
 
 Part = Literal["host", "nic", "cable", "port"]
 PARTS: tuple[Part, ...] = ("host", "nic", "cable", "port")
@@ -203,11 +202,8 @@ def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tup
 
 def _single_nic(run: Run, host: str) -> str:
     """The NIC of the fabric of a host that has one of them; empty where it has several, or the run names none."""
-    every = (run.attributes.get("nics") or {}).get(host, ())
-    physical = [nic for nic in every if nic.get("physical")] or every  # hosts that are containers have virtual ones
-    known = {nic["name"]: NicFact(host, nic["name"], speed=nic.get("speed_mbps")) for nic in physical}
-    found = fabric_nics(known, known)
-    return next(iter(found)) if len(found) == 1 else ""
+    nics = message_nics(host, (run.attributes.get("nics") or {}).get(host, ()))
+    return nics[0] if len(nics) == 1 else ""
 
 
 # ------------------------------------------------------------------------------------------------ symptoms

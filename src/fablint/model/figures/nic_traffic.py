@@ -1,9 +1,8 @@
-"""NICs of a run that belong to the fabric, and the packets that they counted."""
+"""Packets that a NIC counted."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 # Counters of packets sent and received; the first line of which a NIC has one counts, all of its counters added up.
 # Slingshot counts packets of its own protocol (opt) and of Ethernet (ieee) apart.
@@ -22,20 +21,3 @@ def packets(moved: Mapping[str, int], side: int) -> int | None:
         if found:
             return sum(found) if min(found) >= 0 else None
     return None
-
-
-def fabric_nics(nics: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of a host's adapters to the fabric: those that are up and made for messages, of the fastest kind there is.
-
-    Where there is nothing but Ethernet, the fastest of those. Ports of a bond and virtual interfaces do not count.
-    """
-    able = [nic for nic in nics if _up(nic) and not nic.get("port_of") and nic.get("physical", True)]
-    special = [nic for nic in able if nic.get("kind") != "ethernet"]
-    fastest = max((float(nic.get("speed_mbps") or 0) for nic in special or able), default=0.0)
-    # A second port of a slower kind (management, storage) is not an adapter to this fabric.
-    return [str(nic["name"]) for nic in special or able if float(nic.get("speed_mbps") or 0) >= fastest]
-
-
-def _up(nic: Mapping[str, Any]) -> bool:
-    state = str(nic.get("state", ""))
-    return state in ("up", "unknown") or "ACTIVE" in state

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from fablint.model import Row, Run
-from fablint.model.figures.nic_traffic import fabric_nics
 from fablint.model.names import natural
 from fablint.model.registry import TRANSPORTS
 from fablint.report import run_facts
 from fablint.report.tables.cells import blocks
 from fablint.report.tables.traffic import messages, warmups
+from fablint.snapshot.fabric_nics import message_nics
 from fablint.text import units
 
 MESSAGES, WARMUPS, SIZE = 25, 3, 16 << 20
@@ -76,7 +76,7 @@ def _one_rank_per_nic(run: Run) -> CommitmentRule:
     name = "one rank per network adapter"
     known: Mapping[str, Sequence[Mapping[str, Any]]] = run.attributes.get("nics") or {}
     near: Sequence[str] = run.attributes.get("rank_nic") or [""] * run.ranks
-    adapters = {host: fabric_nics(known.get(host, ())) for host in run.hosts}
+    adapters = {host: message_nics(host, known.get(host, ())) for host in run.hosts}
     nearest: dict[str, list[str]] = {host: [] for host in run.hosts}
     for host, nic in zip(run.rank_host, near, strict=True):
         nearest[host].append(nic)

@@ -12,8 +12,9 @@ from typing import Any
 from fablint.analyse.data.counter_steps import count_steps
 from fablint.analyse.settings import Settings
 from fablint.model import Run
-from fablint.model.figures.nic_traffic import fabric_nics, packets
+from fablint.model.figures.nic_traffic import packets
 from fablint.model.names import natural, plural
+from fablint.snapshot.fabric_nics import message_nics
 
 
 def unmeasured_nics(run: Run, settings: Settings) -> list[str]:
@@ -26,7 +27,7 @@ def unmeasured_nics(run: Run, settings: Settings) -> list[str]:
         near[host].add(nic)
     hosts: dict[str, int] = defaultdict(int)
     for host in run.hosts:
-        able = fabric_nics(nics.get(host, ()))
+        able = message_nics(host, nics.get(host, ()))
         carried = _carried(run, host, able, near[host], settings)
         for nic in able if carried else ():
             hosts[nic] += nic not in carried

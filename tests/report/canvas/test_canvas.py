@@ -132,7 +132,7 @@ def test_the_topology_of_the_page_has_names_that_are_text() -> None:
 
 def test_a_picture_has_the_colours_of_the_palette_at_the_places_of_the_plot() -> None:
     canvas = PngCanvas(WIDTH + 20, HEIGHT + 20)
-    draw_plot(canvas, PLOT, PlotFrame(left=10, top=10, letter=10))
+    draw_plot(canvas, PLOT, PlotFrame(10, 10, WIDTH, HEIGHT, letter=10, gaps=(2, 2)))
     image = Image.open(BytesIO(canvas.content()))
     places = {"fault-mark": (510, 110), "band": (300, 150), "ground": (5, 5)}
     shown = {name: "#{:02x}{:02x}{:02x}".format(*image.getpixel(place)) for name, place in places.items()}

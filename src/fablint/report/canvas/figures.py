@@ -16,18 +16,24 @@ _PRINT = Ink("print")
 
 
 @dataclass(frozen=True)
-class PlotFrame:
-    """Where a plot is on its canvas, and the sizes of what it is made of."""
+class Frame:
+    """A place on a canvas, and the letters beside it."""
 
-    left: float = 0.0
-    top: float = 0.0
-    width: float = plots.WIDTH
-    height: float = plots.HEIGHT
-    rule: float = 1.0  # width of the horizontal lines at the ticks
+    left: float
+    top: float
+    width: float
+    height: float
+    letter: float
+    gaps: tuple[float, float]  # to the letters: horizontally or above, and below
+
+
+@dataclass(frozen=True)
+class PlotFrame(Frame):
+    """The place of a plot, and the widths of what it is made of."""
+
+    rule: float = 1.0  # horizontal lines at the ticks
     line: float = 2.0
     dot: float = 5.0
-    letter: float = 15.0
-    gaps: tuple[float, float] = (8.0, 8.0)  # from the plot to its labels: to the left, below
     colour: str = "quiet"  # of the labels
     is_within: bool = False  # do the labels of x end where the plot ends?
 
@@ -37,7 +43,10 @@ class PlotFrame:
         return [(self.left + x * across, self.top + y * down) for x, y in points]
 
 
-def draw_layers(canvas: Canvas, plot: Plot, frame: PlotFrame = PlotFrame()) -> None:
+WHOLE = PlotFrame(0, 0, plots.WIDTH, plots.HEIGHT, letter=0, gaps=(0, 0))  # in units of the plot
+
+
+def draw_layers(canvas: Canvas, plot: Plot, frame: PlotFrame = WHOLE) -> None:
     """Draw what a plot shows, without its labels."""
     rules = [[(0, y), (plots.WIDTH, y)] for y, _ in _spread(plot.y_labels, plots.HEIGHT)]
     canvas.lines(list(map(frame.placed, rules)), Ink("rule", frame.rule, "rules"))
@@ -69,33 +78,19 @@ def _spread(labels: Sequence[str], length: float) -> list[tuple[float, str]]:
     return [(length * index / steps, label) for index, label in enumerate(labels)]
 
 
-@dataclass(frozen=True)
-class Panel:
-    """Where a histogram is on its canvas: the place of its title, and of its bars."""
-
-    left: float
-    top: float
-    width: float
-    height: float  # of the bars
-    above: float  # from the top of the title to the bars
-    below: float  # from the bars to the labels of the axis
-    letter: float
-    least: float  # height of a bar
-
-
-def draw_histogram(canvas: Canvas, histogram: Histogram, title: str, panel: Panel) -> None:
-    """Draw a histogram with its title and the labels at the ends of its axis."""
-    canvas.text(panel.left, panel.top, title, panel.letter, _PRINT, "la")
-    bottom, bar = panel.top + panel.above + panel.height, panel.width / len(histogram.heights)
+def draw_histogram(canvas: Canvas, histogram: Histogram, title: str, frame: Frame) -> None:
+    """Draw the bars of a histogram in a frame, its title above, and the labels at the ends of its axis below."""
+    bottom, bar = frame.top + frame.height, frame.width / len(histogram.heights)
     for index, share in enumerate(histogram.heights):
         if share > 0:
-            height = max(panel.least, share * panel.height)
-            canvas.box(panel.left + index * bar, bottom - height, 0.9 * bar, height, Ink("bar"))
-    right = panel.left + panel.width
-    canvas.lines([[(panel.left, bottom), (right, bottom)]], Ink("frame", 0.4))
-    canvas.text(panel.left, bottom + panel.below, histogram.labels[0], panel.letter, _PRINT, "la")
+            height = share * frame.height
+            canvas.box(frame.left + index * bar, bottom - height, 0.9 * bar, height, Ink("bar"))
+    right, below = frame.left + frame.width, bottom + frame.gaps[1]
+    canvas.lines([[(frame.left, bottom), (right, bottom)]], Ink("frame", 0.4))
+    canvas.text(frame.left, frame.top - frame.gaps[0], title, frame.letter, _PRINT, "la")
+    canvas.text(frame.left, below, histogram.labels[0], frame.letter, _PRINT, "la")
     last = f"{histogram.labels[-1]} and beyond" if histogram.is_clipped else histogram.labels[-1]
-    canvas.text(right, bottom + panel.below, last, panel.letter, _PRINT, "ra")
+    canvas.text(right, below, last, frame.letter, _PRINT, "ra")
 
 
 def draw_topology(canvas: Canvas, drawing: Drawing) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from reportlab.lib.units import mm
 
+from fablint.report.canvas.figures import Frame
 from fablint.report.canvas.fonts import fitted
 from fablint.report.canvas.interface import Ink
 from fablint.report.canvas.pdf import PdfCanvas
@@ -18,15 +19,10 @@ _LONGEST = 20 * mm
 
 
 @dataclass(frozen=True)
-class MatrixFrame:
-    """Where a matrix is on its canvas, and the sizes of what is around it."""
+class MatrixFrame(Frame):
+    """The place of a matrix with names of hosts on the left and above, and the sizes of what is around it."""
 
-    left: float
-    top: float
-    edge: float
     outline: float  # edge of the frame around the matrix
-    letter: float  # of names
-    gaps: tuple[float, float]  # from the matrix to a name: on the left, above
     tick: float  # length of the lines beside names; 0: none
     scale: tuple[float, float]  # from the matrix to the scale of colours, and its height
     steps: int  # of colours
@@ -42,7 +38,7 @@ def draw_matrix(
     canvas: PdfCanvas | PngCanvas, scale: ColourScale, labels: Sequence[AxisLabel], frame: MatrixFrame
 ) -> None:
     """Draw a matrix with names at its axes and its scale of colours."""
-    left, top, edge = frame.left, frame.top, frame.edge
+    left, top, edge = frame.left, frame.top, frame.width
     canvas.image(left, top, edge, edge, scale.pixels)
     canvas.box(left, top, frame.outline, frame.outline, Ink("frame", 0.4), is_filled=False)
     for label in labels:

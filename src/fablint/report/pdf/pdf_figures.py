@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reportlab.lib.units import mm
 
-from fablint.report.canvas.figures import Panel, PlotFrame, draw_histogram, draw_plot
+from fablint.report.canvas.figures import Frame, PlotFrame, draw_histogram, draw_plot
 from fablint.report.canvas.fonts import fitted, width_of
 from fablint.report.canvas.interface import Ink
 from fablint.report.canvas.matrix_figure import LABEL, MatrixFrame, axis_name, draw_matrix
@@ -30,7 +30,7 @@ def matrix_figure(scales: Sequence[ColourScale], labels: Sequence[AxisLabel]) ->
         for number, scale in enumerate(scales):
             left = number * (margin + edge + _GAP) + margin
             words = 13.5, _LETTER, "a"
-            frame = MatrixFrame(left, margin + 10, edge, edge, LABEL, (3, 3), 2, (6, 6), 128, words)
+            frame = MatrixFrame(left, margin + 10, edge, edge, LABEL, (3, 3), edge, 2, (6, 6), 128, words)
             draw_matrix(canvas, scale, labels, frame)
 
     return PdfFigure(WIDTH, edge + margin + 34, draw)
@@ -42,8 +42,8 @@ def histogram_figure(histograms: Sequence[Histogram]) -> PdfFigure:
 
     def draw(canvas: PdfCanvas) -> None:
         for number, histogram in enumerate(histograms):
-            panel = Panel(number * (width + _GAP), 1.5, width, _PANEL_HEIGHT - 24, 10.5, 1.5, _LETTER, 0.6)
-            draw_histogram(canvas, histogram, fitted(histogram.title, width, _LETTER), panel)
+            frame = Frame(number * (width + _GAP), 12, width, _PANEL_HEIGHT - 24, _LETTER, (10.5, 1.5))
+            draw_histogram(canvas, histogram, fitted(histogram.title, width, _LETTER), frame)
 
     return PdfFigure(WIDTH, _PANEL_HEIGHT, draw)
 
@@ -53,7 +53,7 @@ def plot_figure(plot: Plot) -> PdfFigure:
     labels, above, below = 34.0, 14.0, 14.0  # on the left, of the words, of the labels
     height = _PLOT_HEIGHT - above - below
     gaps = 4.0, below - 3 - _LETTER
-    frame = PlotFrame(labels, above, WIDTH - labels, height, 0.4, 1.0, 2.4, _LETTER, gaps, "print", is_within=True)
+    frame = PlotFrame(labels, above, WIDTH - labels, height, _LETTER, gaps, 0.4, 1.0, 2.4, "print", is_within=True)
 
     def draw(canvas: PdfCanvas) -> None:
         canvas.text(0, 8, fitted(plot.words, WIDTH, _LETTER), _LETTER, Ink("print"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fablint.errors import UsageError
 from fablint.model import Diagnosis, Row, Run
 from fablint.report import finding_order, run_facts
-from fablint.report.canvas.figures import Panel, PlotFrame, draw_histogram, draw_plot, draw_topology
+from fablint.report.canvas.figures import Frame, PlotFrame, draw_histogram, draw_plot, draw_topology
 from fablint.report.canvas.interface import Ink
 from fablint.report.canvas.matrix_figure import MatrixFrame, draw_matrix
 from fablint.report.canvas.png import LETTER, PngCanvas
@@ -32,9 +32,9 @@ _EDGE = 960  # pixels of the matrix
 _PANEL = 200  # pixels of the height of a histogram
 _TITLE = 40  # pixels of a line of words
 _SMOOTH = 3  # times as large as shown: smooth lines
-_MATRIX = MatrixFrame(170, 200, _EDGE, _EDGE - 1, LETTER, (8, 6), 0, (14, 14), _EDGE, (36, LETTER, "t"))
+_MATRIX = MatrixFrame(170, 200, _EDGE, _EDGE, LETTER, (8, 6), _EDGE - 1, 0, (14, 14), _EDGE, (36, LETTER, "t"))
 _PLOT_TOP = 2 * _TITLE + 10
-_PLOT = PlotFrame(left=100, top=_PLOT_TOP)
+_PLOT = PlotFrame(100, _PLOT_TOP, WIDTH, HEIGHT, LETTER, (8, 8))
 _TOPOLOGY = 1.6  # pixels of a unit of the topology
 FINDING, DISTRIBUTION = "finding", "distribution"
 MATRICES = ("deviation", "measured")
@@ -134,8 +134,8 @@ def _histograms(drawn: Sequence[Histogram], title: str) -> bytes:
     canvas = PngCanvas(_EDGE + 60, 40 + panel * len(drawn))
     canvas.caption(8, units.shorten(title, 95), "print")
     for number, histogram in enumerate(drawn):
-        place = Panel(30, 40 + panel * number, _EDGE, _PANEL, 24, 6, LETTER, 1.0)
-        draw_histogram(canvas, histogram, histogram.title, place)
+        frame = Frame(30, 64 + panel * number, _EDGE, _PANEL, LETTER, (24, 6))
+        draw_histogram(canvas, histogram, histogram.title, frame)
     return canvas.content()
 
 

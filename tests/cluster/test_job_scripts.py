@@ -123,6 +123,18 @@ def test_the_command_runs_as_it_was_given(scheduler, tmp_path):
     assert (place / "exit").read_text() == "3\n"
 
 
+@pytest.mark.parametrize("scheduler", SCHEDULERS, ids=lambda one: one.name)
+def test_the_command_reads_its_input_as_it_was_given(scheduler, tmp_path):
+    """Nothing in it is for the shell, and it ends where the input ends."""
+    text = "\n".join(word for word in WORDS if word) + "\nEND_OF_INPUT \nlast"
+    asked = request(tmp_path, (sys.executable, "-c", "import sys; print(ascii(sys.stdin.read()))"), input=text)
+    done = subprocess.run(["/bin/sh", "-c", scheduler.script(asked)], text=True, capture_output=True, check=False)
+    given = f"{text}\n"
+    assert (done.stdout, done.stderr) == (f"{given!a}\n", "")
+    with pytest.raises(UsageError, match="the input of a command cannot have a line END_OF_INPUT"):
+        scheduler.script(request(tmp_path, input="a\nEND_OF_INPUT\nrm x"))
+
+
 def test_the_end_of_the_time_is_passed_on(tmp_path):
     """SIGTERM reaches the command, which ends in order; its status counts, not the shell's."""
     code = (

@@ -7,7 +7,7 @@ from typing import Any
 
 from fablint.model import ComponentKind, ComponentRef, Endpoint, EvidenceRecord, Finding, State
 from fablint.model.names import unfold
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 
 ref = ComponentRef.of  # the ends by name
 
@@ -33,16 +33,16 @@ def evidence_of(text: str) -> tuple[EvidenceRecord, ...]:
     """A sentence; `net.ping: no answer` is of a check, `loopback: ...` of a loopback test."""
     check = re.fullmatch(r"([a-z0-9]+(?:\.[a-z0-9_-]+)+): (.*)", text, re.DOTALL)
     if check:
-        return (seen("check", check=check[1], message=check[2]),)
-    kind = "loopback" if text.lower().startswith("loopback") else "message"
-    return (seen(kind, message=text),) if text else ()
+        return (seen.check(message=check[2]).model_copy(update={"check": check[1]}),)
+    kind = seen.loopback if text.lower().startswith("loopback") else seen.message
+    return (kind(text),) if text else ()
 
 
 def finding(
     state: State, kind: ComponentKind, label: str, evidence: str = "", next_step: str = "", **more: Any
 ) -> Finding:
     """A finding about one component."""
-    more |= {"evidence": evidence_of(evidence), "next_step": advise("remedy", remedy=next_step) if next_step else ()}
+    more |= {"evidence": evidence_of(evidence), "next_step": advise.remedy(next_step) if next_step else ()}
     return Finding(state=state, components=(component(kind, label),), **more)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fablint.analyse.decide import EXIT_CODES, amended, verdict_of
 from fablint.model import ComponentRef, Coverage, Finding, State, Verdict, VerdictWord
-from fablint.model.verdict import seen
+from fablint.text import evidence as seen
 from finding_cases import finding
 
 
@@ -37,7 +37,7 @@ def test_a_run_of_one_host_without_findings_about_it_is_local() -> None:
     one_host = Finding(
         state=State.NOT_JUDGED,
         components=(ComponentRef(kind="config", title="one host"),),
-        evidence=(seen("one_host", ranks=2, host="n1"),),
+        evidence=(seen.one_host(2, "n1"),),
     )
     verdict = verdict_of([one_host, *of(State.OK)], NOTHING, complete=True)
     assert (verdict.verdict, verdict.exit_code) == ("local", 0)

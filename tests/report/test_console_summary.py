@@ -10,10 +10,10 @@ from report_cases import HEALTHY, SLOW_HOST, diagnose, fault_case, healthy_case,
 
 import finding_cases
 from fablint.model import ComponentRef, Finding, State
-from fablint.model.verdict import advise, seen
 from fablint.report import console_summary
 from fablint.report.console import MAX_LINES
 from fablint.simulate import full_mesh, simulate
+from fablint.text import actions as advise, evidence as seen
 
 HOSTILE = "evil\x1b[2J\nhost"
 
@@ -101,7 +101,10 @@ def test_healthy_hosts_are_folded_into_one_line():
 
 def test_numbers_of_components_keep_their_own_reasons():
     run, diagnosis = healthy_case()
-    reasons = {36: seen("few_link_pairs", fewest=6, row="bandwidth"), 540: seen("shared_ecmp_paths", row="latency")}
+    reasons = {
+        36: seen.few_link_pairs(6).measured_in("bandwidth"),
+        540: seen.shared_ecmp_paths().measured_in("latency"),
+    }
     findings = [
         Finding(state=State.NOT_JUDGED, components=(ComponentRef(kind="link", count=count),), evidence=(reason,))
         for count, reason in reasons.items()
@@ -134,7 +137,7 @@ def test_names_cannot_steer_the_terminal():
         state=State.FAULT,
         components=(ComponentRef.of("host", HOSTILE),),
         evidence=finding_cases.evidence_of(HOSTILE),
-        next_step=advise("remedy", remedy=HOSTILE),
+        next_step=advise.remedy(HOSTILE),
     )
     diagnosis = diagnose(run, diagnosis.topology, "fault", (finding,), notes=(HOSTILE,))
     summary = console_summary(run, diagnosis)

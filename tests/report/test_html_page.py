@@ -23,13 +23,12 @@ from report_cases import (
 import finding_cases
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Finding, State
-from fablint.model.verdict import advise, seen
 from fablint.report import write_html
 from fablint.report.coverage_words import pairs_words
 from fablint.report.html.packing import embeddable
 from fablint.report.link_coverage import links_judged
 from fablint.report.survey import heatmap
-from fablint.text import units
+from fablint.text import actions as advise, evidence as seen, units
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
 
@@ -53,7 +52,7 @@ def hostile_case():
         state=State.FAULT,
         components=(ComponentRef.of("host", ATTACK),),
         evidence=finding_cases.evidence_of(ATTACK),
-        next_step=advise("remedy", remedy=ATTACK),
+        next_step=advise.remedy(ATTACK),
     )
     run = replace(run, attributes=attributes, notes=[ATTACK])
     return run, diagnose(run, diagnosis.topology, "fault", (finding,))
@@ -196,7 +195,7 @@ def test_coverage_counts_all_pairs_of_the_fabric(tmp_path):
 
 def test_links_that_are_not_judged_in_one_measure_are_counted_beside_it():
     _, diagnosis = healthy_case()
-    hidden = seen("hidden_loss", bound=1.0, quantity="bandwidth", limit=0.1)
+    hidden = seen.hidden_loss(bound=1.0, quantity="bandwidth", limit=0.1)
     found = finding_cases.finding(State.NOT_JUDGED, "link", "s3>s1").model_copy(update={"evidence": (hidden,)})
     verdict = diagnosis.verdict
     coverage = verdict.coverage.model_copy(update={"links": 56, "links_judged": 56})

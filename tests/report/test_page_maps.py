@@ -15,7 +15,6 @@ from table_cases import row as table_row
 
 from fablint.analyse import diagnose as analysed
 from fablint.model import Placement, State
-from fablint.model.verdict import seen
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.report.drawings.finding_charts import strips
 from fablint.report.drawings.scales import bulk_ends, ticks
@@ -39,6 +38,7 @@ from fablint.simulate import (
     simulate,
 )
 from fablint.simulate.rounds import all_rounds
+from fablint.text import evidence as seen
 from fablint.topology.routed_placement import RoutedPlacement
 from finding_cases import component, finding
 
@@ -235,7 +235,8 @@ def test_a_finding_explains_effects_only_in_rows_where_it_was_seen() -> None:
     found = source(None)
     fit = found.diagnosis.fits[0]
     for row, words in ((fit.row, "FAULT host h00"), ("other", "")):
-        named = finding(State.FAULT, "host", "h00").model_copy(update={"evidence": (seen("observed", row=row),)})
+        record = seen.weak_host().measured_in(row)
+        named = finding(State.FAULT, "host", "h00").model_copy(update={"evidence": (record,)})
         assert {one.host: one.explained for one in host_effects(found.run, fit, [named])}["h00"] == words
 
 

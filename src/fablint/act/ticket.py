@@ -10,8 +10,8 @@ from fablint.act.host_findings import HostFindings
 from fablint.act.short_texts import loss, said_by
 from fablint.model import Finding, State
 from fablint.model.names import plural, printable
-from fablint.model.verdict import seen
-from fablint.text.action_sentences import advice
+from fablint.text import evidence as seen
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 
 _REPORTED = (State.FAULT, State.SUSPECT, State.CONFOUNDED)
@@ -75,8 +75,8 @@ def _merged(findings: Sequence[Finding]) -> Finding:
     """All of them as one, with the first of what they say."""
     _, *others = dict.fromkeys((said_by(finding) or ("", sentences(finding.evidence))) for finding in findings)
     shown = [words for _, words in others[: _VALUES - 1]]
-    rest = (seen("more", count=len(others) - len(shown)),) if len(others) > len(shown) else ()
-    more = tuple(seen("message", message=words) for words in shown)
+    rest = (seen.more(len(others) - len(shown)),) if len(others) > len(shown) else ()
+    more = tuple(seen.message(words) for words in shown)
     components = tuple(dict.fromkeys(component for finding in findings for component in finding.components))
     return findings[0].model_copy(update={"components": components, "evidence": (*findings[0].evidence, *more, *rest)})
 

@@ -40,7 +40,6 @@ from fablint.analyse.fit.topology_inference import infer_topology
 from fablint.analyse.phrasing import (
     between_switches,
     is_resumable,
-    times_text,
     unfinished,
     with_possible_steps,
     without_more_partners,
@@ -59,7 +58,8 @@ from fablint.model import (
 )
 from fablint.model.names import fold, plural
 from fablint.model.registry import TRANSPORTS
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
+from fablint.text.sentence_words import ratio_text
 from fablint.topology.routing import routes_of
 
 MOST_INFERRED = 5000  # hosts whose switches are inferred
@@ -283,8 +283,8 @@ def _circumstances(placement: Placement) -> list[Finding]:
             Finding(
                 state=State.NOT_JUDGED,
                 components=(ComponentRef(kind="config", title="one host"),),
-                evidence=(seen("one_host", ranks=int(placement.host.size), host=placement.hosts[0]),),
-                next_step=advise("measure_more_hosts", hosts=4),
+                evidence=(seen.one_host(int(placement.host.size), placement.hosts[0]),),
+                next_step=advise.measure_more_hosts(4),
             )
         )
     if placement.oversubscribed.any():
@@ -293,8 +293,8 @@ def _circumstances(placement: Placement) -> list[Finding]:
             Finding(
                 state=State.CONFOUNDED,
                 components=(ComponentRef(kind="config", title="more ranks than CPUs"),),
-                evidence=(seen("oversubscribed", hosts=tuple(oversubscribed)),),
-                next_step=advise("measure_own_cpus"),
+                evidence=(seen.oversubscribed(tuple(oversubscribed)),),
+                next_step=advise.measure_own_cpus(),
             )
         )
     return findings
@@ -352,7 +352,7 @@ def _contention(judged: Sequence[ViewResult]) -> list[str]:
     notes = []
     for view in judged:
         if view.sharing is not None:
-            low, high = (times_text(ratio) for ratio in view.sharing)
+            low, high = (ratio_text(ratio) for ratio in view.sharing)
             took = f"{low} to {high}" if low != high else low
             notes.append(
                 f"{view_text(view)}: pairs that shared a link with others took {took} times as long as those that did"

@@ -5,25 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fablint.model import ComponentKind, ComponentRef, Endpoint, Finding, Run, Topology
-from fablint.model.verdict import Action, advise
+from fablint.model.verdict import Action
+from fablint.text import actions as advise
 
-NEXT_STEP: dict[ComponentKind, str] = {  # the action for a faulty component
-    "host": "test_host",
-    "nic": "move_nic",
-    "gpu": "test_gpu",
-    "switch": "inspect_switch",
-    "cable": "inspect_cable",
-    "link": "inspect_link",
-    "route": "inspect_route",
+NEXT_STEP: dict[ComponentKind, advise.OfOne] = {  # the action for a faulty component
+    "host": advise.test_host,
+    "nic": advise.move_nic,
+    "gpu": advise.test_gpu,
+    "switch": advise.inspect_switch,
+    "cable": advise.inspect_cable,
+    "link": advise.inspect_link,
+    "route": advise.inspect_route,
 }
 
 # Actions that replace those with more partners where each host was measured with all others.
 _WITHOUT_MORE = {
-    "measure_more_partners_of": "measure_component",
-    "measure_more_partners": "measure_more_messages",
-    "measure_longer": "measure_more_messages",
+    advise.measure_more_partners_of.name: advise.measure_component.name,
+    advise.measure_more_partners.name: advise.measure_more_messages.name,
+    advise.measure_longer.name: advise.measure_more_messages.name,
 }
-_AGAIN = ("retest", "resume", "inspect_route", "inspect_direction")  # actions that measure again, beside `measure_*`
+_AGAIN = {  # actions that measure again, beside `measure_*`
+    kind.name for kind in (advise.retest, advise.resume, advise.inspect_route, advise.inspect_direction)
+}
 
 DESIGN = "as slow as all others of its kind: what the network was built for"
 GEOMETRY = "later by no more than a longer cable or more switches explain"
@@ -31,7 +34,7 @@ GEOMETRY = "later by no more than a longer cable or more switches explain"
 
 def next_step(component: ComponentRef) -> tuple[Action, ...]:
     """Return what to do about a component; nothing for a kind that has no action."""
-    return advise(NEXT_STEP[component.kind], component) if component.kind in NEXT_STEP else ()
+    return NEXT_STEP[component.kind](component) if component.kind in NEXT_STEP else ()
 
 
 def between_switches(
@@ -48,13 +51,14 @@ def between_switches(
     ]
     common = set.intersection(*nodes)
     if len(nodes) > 1 and len(common) == 1:
-        return advise("read_exit_drops", ComponentRef.of("switch", *common)) + retest(run_name(run))
+        return advise.read_exit_drops(ComponentRef.of("switch", *common)) + advise.retest(run=run_name(run))
     ports = topology.ports if topology else {}
     ends = [
         ComponentRef.of("port", Endpoint(nodes=end.nodes, part=ports.get((end.label, other.label), "")))
         for end, other in (component.ends, component.ends[::-1])
     ]
-    return advise("swap_link_cable" if component.directed else "swap_switch_cable", *ends) + retest(run_name(run))
+    swap = advise.swap_link_cable if component.directed else advise.swap_switch_cable
+    return swap(*ends) + advise.retest(run=run_name(run))
 
 
 def run_name(run: Run) -> str:
@@ -81,11 +85,6 @@ def unfinished(run: Run) -> list[str]:
     ]
 
 
-def retest(name: str) -> tuple[Action, ...]:
-    """Return the action that measures the components of a run again."""
-    return advise("retest", run=name)
-
-
 def with_possible_steps(finding: Finding, run: Run, *, complete: bool) -> Finding:
     """Return a finding without what cannot be done: to measure a simulated fabric, to resume a run of another tool.
 
@@ -94,7 +93,7 @@ def with_possible_steps(finding: Finding, run: Run, *, complete: bool) -> Findin
     if "simulated" in run.attributes:
         kept = [one for one in finding.next_step if one.kind not in _AGAIN and not one.kind.startswith("measure_")]
     elif complete or "imported" in run.attributes:
-        kept = [one for one in finding.next_step if one.kind != "resume"]
+        kept = [one for one in finding.next_step if one.kind != advise.resume.name]
     else:
         return finding
     return finding.model_copy(update={"next_step": tuple(kept)})
@@ -104,8 +103,3 @@ def without_more_partners(finding: Finding) -> Finding:
     """Return a finding of a run that measured each host with all others, without advice to use more partners."""
     possible = [one.model_copy(update={"kind": _WITHOUT_MORE.get(one.kind, one.kind)}) for one in finding.next_step]
     return finding.model_copy(update={"next_step": tuple(possible)})
-
-
-def times_text(ratio: float) -> str:
-    """`1.9` or `11`."""
-    return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"

@@ -11,7 +11,6 @@ import click
 from fablint.cli.options import WRITTEN_FILE, fabric_options, nic_option, with_options
 from fablint.cli.session import Session, columns, verb
 from fablint.errors import IncompleteError, UsageError
-from fablint.text.sentences import finding_facts
 
 if TYPE_CHECKING:
     from fablint.discover import DiscoveredFabric
@@ -116,6 +115,7 @@ def _write(topology: Topology, output: Path, kind: str) -> None:
 def _facts(fabric: DiscoveredFabric, hosts: list[str]) -> dict[str, Any]:
     """Return the result as JSON."""
     from fablint import discover as stage
+    from fablint.text.sentences import finding_facts
 
     return {
         "format": 1,

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from fablint.discover.facts import Attachment, Origin, SwitchFact
 from fablint.model import ComponentRef, Endpoint, Finding, State
-from fablint.model.verdict import advise, seen
 from fablint.snapshot.nics import NicFact
 from fablint.snapshot.parsers.ama import decode
+from fablint.text import actions as advise, evidence as seen
 
 
 def attachments(nics: Iterable[NicFact]) -> tuple[tuple[Attachment, ...], tuple[SwitchFact, ...]]:
@@ -41,8 +41,7 @@ def mismatches(places: Iterable[Attachment], nics: Mapping[tuple[str, str], NicF
                 state=State.FAULT,
                 components=(ComponentRef.of("config", Endpoint(nodes=(place.host,), part=place.nic)),),
                 evidence=(
-                    seen(
-                        "mac_of_another_port",
+                    seen.mac_of_another_port(
                         mac=nic.mac,
                         own_switch=here.switch_name,
                         own_port=here.port,
@@ -52,7 +51,7 @@ def mismatches(places: Iterable[Attachment], nics: Mapping[tuple[str, str], NicF
                         there_port=there.port,
                     ),
                 ),
-                next_step=advise("correct_cabling"),
+                next_step=advise.correct_cabling(),
             )
         )
     return findings

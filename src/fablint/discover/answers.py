@@ -12,10 +12,10 @@ from fablint.discover.sources.lldpcli import of_host
 from fablint.model import ComponentRef, Finding, State
 from fablint.model.host_name import NicRef
 from fablint.model.names import fold
-from fablint.model.verdict import advise, seen
 from fablint.snapshot import CollectedSnapshots, NicFact, Snapshot, fabric_nics, nics_of
 from fablint.snapshot.neighbours import neighbours_of, why_no_neighbour
 from fablint.snapshot.parsers.lldp import Neighbour
+from fablint.text import actions as advise, evidence as seen
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ def _silent(silent: Mapping[str, str]) -> list[Finding]:
         Finding(
             state=State.FAULT,
             components=(ComponentRef.of("host", host),),
-            evidence=(seen("no_answer", hosts=1, reason=why),),
-            next_step=advise("log_in"),
+            evidence=(seen.no_answer(hosts=1, reason=why),),
+            next_step=advise.log_in(),
         )
         for host, why in silent.items()
     ]

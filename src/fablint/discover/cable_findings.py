@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from fablint.model import ComponentRef, Finding, State
 from fablint.model.host_name import NicRef
-from fablint.model.verdict import advise, seen
 from fablint.snapshot.cable_speeds import SlowCable, TrainedCable, slow_cables
+from fablint.text import actions as advise, evidence as seen
 
 
 def judge_cables(trained: Iterable[TrainedCable]) -> list[Finding]:
@@ -23,6 +23,6 @@ def _finding(slow: SlowCable) -> Finding:
         components=(ComponentRef.of("cable", a, b),),
         quantity="bandwidth",
         effect=cable.bytes_per_second / slow.usual - 1,
-        evidence=(seen("cable_speed", cable=cable.ends, rate=str(cable.rate), others=slow.others),),
-        next_step=advise("replace_cable"),
+        evidence=(seen.cable_speed(cable.ends, str(cable.rate), slow.others),),
+        next_step=advise.replace_cable(),
     )

@@ -10,7 +10,7 @@ from fablint.discover.agreement import Claim
 from fablint.discover.facts import TRUST, Attachment, Wire
 from fablint.model import Cable, ComponentRef, Endpoint, Finding, State
 from fablint.model.names import natural
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 
 
 @dataclass
@@ -29,8 +29,8 @@ class Cabling:
             return
         there = self._taken.setdefault((switch, port), end)
         if there != end:
-            evidence = (seen("two_ends", first=there, second=end),)
-            step = advise("discover_again")
+            evidence = (seen.two_ends(there, end),)
+            step = advise.discover_again()
             components = (ComponentRef.of("config", Endpoint(nodes=(switch,), part=port)),)
             self.findings.append(Finding(state=State.SUSPECT, components=components, evidence=evidence, next_step=step))
             return

@@ -15,9 +15,9 @@ from fablint.discover.name_blocks import name_blocks
 from fablint.discover.sources import SOURCES, SavedOutput, read_saved
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Finding, State, Topology
-from fablint.model.verdict import advise, seen
 from fablint.snapshot import CollectedSnapshots, NicFact
 from fablint.system import System
+from fablint.text import actions as advise, evidence as seen
 
 QUERY_LIMIT_S = 20.0  # for a program on this machine
 MAX_FILE_BYTES = 1 << 28
@@ -143,7 +143,7 @@ def _missing(merged: Merged, hosts: Iterable[str]) -> list[Finding]:
         Finding(
             state=State.SUSPECT,
             components=(ComponentRef.of("config", merged.missing),),
-            evidence=(seen("switch_unknown", missing=count, hosts=of),),
-            next_step=advise("report_switches"),
+            evidence=(seen.switch_unknown(missing=count, hosts=of),),
+            next_step=advise.report_switches(),
         )
     ]

@@ -13,9 +13,9 @@ from fablint.discover.next_hops import find_routing
 from fablint.model import ComponentRef, EvidenceRecord, Finding, State, Switch, Topology
 from fablint.model.host_name import NicRef, one_spelling
 from fablint.model.names import natural
-from fablint.model.verdict import advise, seen
 from fablint.snapshot import NicFact
 from fablint.snapshot.fabric_nics import fabric_nics
+from fablint.text import actions as advise, evidence as seen
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,7 @@ def _aliases(switches: Iterable[SwitchFact]) -> tuple[dict[str, str], _MergedFac
             continue
         first = known.setdefault(fact.alias, fact)
         if first.name != fact.name:
-            evidence = seen(
-                "two_names", source=str(first.source), name=first.name, other=str(fact.source), other_name=fact.name
-            )
+            evidence = seen.two_names(str(first.source), first.name, str(fact.source), fact.name)
             draft.findings.append(_suspect(fact.alias, evidence))
     return {alias: fact.name for alias, fact in known.items()}, draft
 
@@ -148,13 +146,13 @@ def _contradictions(disputes: Sequence[Dispute], selected: Iterable[str], verb: 
     owners = set(selected)
     groups = group_disputes([dispute for dispute in disputes if dispute.taken.owner in owners])
     return [
-        _suspect(items, seen("contradiction", verb=verb, taken=taken, by=str(by), other=other, other_by=str(other_by)))
+        _suspect(items, seen.contradiction(verb, taken, str(by), other, str(other_by)))
         for (taken, by, other, other_by), items in groups.items()
     ]
 
 
 def _suspect(names: Iterable[str], evidence: EvidenceRecord) -> Finding:
-    step = advise("resolve_contradiction")
+    step = advise.resolve_contradiction()
     components = (ComponentRef.of("config", names),)
     return Finding(state=State.SUSPECT, components=components, evidence=(evidence,), next_step=step)
 

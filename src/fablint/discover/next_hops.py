@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from fablint.discover.facts import Facts, Origin, SwitchFact, Wire
 from fablint.model import ComponentRef, Finding, Routing, State, Topology
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 from fablint.topology.forwarding import USUAL_SHARE, Tables, routing_loops
 
 _SLINGSHOT = (Origin.AMA, Origin.STT, Origin.TEMPLATE)
@@ -61,8 +61,8 @@ def _without_loops(tables: Tables, topology: Topology) -> tuple[Tables, list[Fin
         Finding(
             state=State.FAULT,
             components=(ComponentRef.of("route", loops),),
-            evidence=(seen("routing_loop", loop=next(iter(loops.values()))),),
-            next_step=advise("recompute_routes"),
+            evidence=(seen.routing_loop(next(iter(loops.values()))),),
+            next_step=advise.recompute_routes(),
         )
     ]
     return {s: {h: onward for h, onward in table.items() if h not in loops} for s, table in tables.items()}, findings

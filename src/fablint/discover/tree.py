@@ -11,7 +11,7 @@ from fablint.discover.facts import SourceReport
 from fablint.model import Finding, State, Topology
 from fablint.model.component import label_of
 from fablint.model.names import fold, plural
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 
 WIDTH = 80

@@ -26,11 +26,11 @@ class State(StrEnum):
 VerdictWord = Literal["pass", "fault", "incomplete", "local"]
 
 
-Value = bool | int | float | str | tuple[str, ...] | None
+Value = bool | int | float | str | tuple[str, ...] | tuple[int, ...] | tuple[float, ...] | None
 
 
 class EvidenceRecord(Data):
-    """One piece of evidence: its kind and numbers. `fablint.text.evidence_sentences` has a sentence for each kind."""
+    """One piece of evidence: its kind and numbers. `fablint.text.evidence` has the fields and sentence of each kind."""
 
     kind: str
     row: str = Field(default="", description="the row of the measurement")
@@ -38,16 +38,13 @@ class EvidenceRecord(Data):
     check: str = Field(default="", description="the check of preflight")
     values: Mapping[str, Value] = Field(default={}, description="numbers and names, by kind")
 
-
-def seen(kind: str, **values: Any) -> EvidenceRecord:
-    """A piece of evidence; `row`, `size` and `check` say where it is from. Values that are None are left out."""
-    source = {name: values.pop(name) for name in ("row", "size", "check") if name in values}
-    known = {name: value for name, value in values.items() if value is not None}
-    return EvidenceRecord(kind=kind, **source, values=known)
+    def measured_in(self, row: str, size: int | None = None) -> EvidenceRecord:
+        """Return the record as that of a measurement."""
+        return self.model_copy(update={"row": row, "size": size})
 
 
 class Action(Data):
-    """One action of a next step. `fablint.text.action_sentences` has a sentence for each kind."""
+    """One action of a next step. `fablint.text.actions` has the sentence of each kind."""
 
     kind: str
     components: tuple[ComponentRef, ...] = Field(default=(), description="components that the action is about")
@@ -56,11 +53,6 @@ class Action(Data):
     def __hash__(self) -> int:
         """Hash of an action, whose values are a mapping."""
         return hash((self.kind, self.components, frozenset(self.values.items())))
-
-
-def advise(kind: str, *components: ComponentRef, **values: Value) -> tuple[Action, ...]:
-    """Return the next step that consists of one action; longer next steps are sums."""
-    return (Action(kind=kind, components=components, values=values),)
 
 
 def respelled(item: Any, names: Mapping[str, str]) -> Any:

@@ -13,7 +13,7 @@ from fablint.report.link_coverage import links_judged
 from fablint.report.summary import cells_of_run
 from fablint.report.terminal_colours import coloured
 from fablint.text import units
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 
 MAX_LINES = 25

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fablint.model import EvidenceRecord, Finding, State, Verdict
-from fablint.text import units
+from fablint.text import evidence as seen, units
 from fablint.text.evidence_sentences import sentences
 
 MOST_REASONS = 3  # why components were not judged, that are named of many
@@ -95,7 +95,7 @@ def healthy(found: Sequence[Finding]) -> list[tuple[str, str, str]]:
 
 def _losses(own: Sequence[Finding]) -> str:
     """The losses that could hide, and whether those of some measurements could be larger."""
-    is_of_medians = any(evidence.kind == "in_the_median" for one in own for evidence in one.evidence)
+    is_of_medians = any(seen.in_the_median.among(one.evidence) for one in own)
     losses = ", ".join(filter(None, map(effect, own)))
     return f"in the median {losses}" if is_of_medians and losses else losses
 

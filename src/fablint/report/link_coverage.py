@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fablint.model import State, Verdict
-from fablint.text import units
+from fablint.text import evidence as seen, units
 
 
 def links_judged(verdict: Verdict) -> str:
@@ -13,7 +13,7 @@ def links_judged(verdict: Verdict) -> str:
         return ""
     hidden: dict[str, int] = {}
     for finding in verdict.findings:
-        quantity = next((one.values.get("quantity") for one in finding.evidence if one.kind == "hidden_loss"), None)
+        quantity = next((one.values["quantity"] for one in seen.hidden_loss.among(finding.evidence)), None)
         if finding.state is State.NOT_JUDGED and quantity and finding.component in ("link", "cable"):
             links = sum(component.count or len(component.directions) for component in finding.components)
             hidden[str(quantity)] = hidden.get(str(quantity), 0) + links

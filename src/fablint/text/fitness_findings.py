@@ -10,7 +10,7 @@ from fablint.model import ComponentRef, Endpoint, Finding, State
 from fablint.model.host_name import DeviceRef
 from fablint.model.names import fold
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Suppressed
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 
 _STATES = {Outcome.FAIL: State.FAULT, Outcome.WARN: State.SUSPECT, Outcome.ERROR: State.NOT_JUDGED}
 
@@ -18,28 +18,21 @@ _STATES = {Outcome.FAIL: State.FAULT, Outcome.WARN: State.SUSPECT, Outcome.ERROR
 def finding_of(result: Result, fitness: Fitness) -> Finding:
     """Finding of one result of a check."""
     rule = fitness.rules[result.check]
+    unit = result.unit or None
+    evidence = seen.check(message=result.message, value=result.value, expected=result.expected, unit=unit)
     return Finding(
         state=_STATES[result.outcome],
         components=(_component(rule, [result.host], result.target),),
-        evidence=(
-            seen(
-                "check",
-                check=result.check,
-                message=result.message,
-                value=result.value,
-                expected=result.expected,
-                unit=result.unit or None,
-            ),
-        ),
-        next_step=advise("remedy", remedy=fitness.remedy(result)),
+        evidence=(evidence.model_copy(update={"check": result.check}),),
+        next_step=advise.remedy(fitness.remedy(result)),
     )
 
 
 def finding_of_silent(hosts: Sequence[str], why: str) -> Finding:
     """Finding of hosts that gave no answer for the same reason."""
-    evidence = (seen("no_answer", hosts=len(hosts), reason=why),)
+    evidence = (seen.no_answer(hosts=len(hosts), reason=why),)
     components = (ComponentRef.of("host", hosts),)
-    return Finding(state=State.FAULT, components=components, evidence=evidence, next_step=advise("log_in"))
+    return Finding(state=State.FAULT, components=components, evidence=evidence, next_step=advise.log_in())
 
 
 def _component(rule: Rule, hosts: Iterable[str], target: str) -> ComponentRef:
@@ -83,9 +76,9 @@ def _of_cause(results: Sequence[Result], fitness: Fitness) -> Finding:
     kind, _, name = worst.cause.partition(" ")
     hosts = dict.fromkeys(result.host for result in results)
     others = [check for check in dict.fromkeys(result.check for result in results) if check != worst.check]
-    also = (seen("also", checks=tuple(others)),) if others else ()
+    also = (seen.also(tuple(others)),) if others else ()
     first = finding_of(worst, fitness)
-    shared = seen("common_cause", count=len(hosts), cause=worst.cause, hosts=tuple(hosts))
+    shared = seen.common_cause(len(hosts), worst.cause, tuple(hosts))
     return first.model_copy(
         update={
             "components": (

@@ -8,6 +8,16 @@ from typing import Any
 from fablint.model.names import fold, plural
 
 
+def microseconds(seconds: float) -> str:
+    """Return a time: `1.23 us`."""
+    return f"{seconds * 1e6:.2f} us"
+
+
+def ratio_text(ratio: float) -> str:
+    """Return a ratio without insignificant digits: `1.5`, `12`."""
+    return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
+
+
 class Words(Formatter):
     """`str.format` with `{n:#pair}` for a count, `{hosts:fold}` for a list of names, `{seconds:us}` for a time."""
 
@@ -22,9 +32,9 @@ class Words(Formatter):
         if format_spec == "and":
             return " and ".join(value)
         if format_spec == "us":
-            return f"{value * 1e6:.2f} us"
+            return microseconds(value)
         if format_spec == "times":
-            return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+            return ratio_text(value)
         return str(super().format_field(value, format_spec))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from pydantic import PositiveInt
 from fablint.errors import StoppedError, UsageError
 from fablint.model import Allocation, ComponentRef, Finding, HostState, State
 from fablint.model.names import fold
-from fablint.model.verdict import seen
 from fablint.system import System
+from fablint.text import evidence as seen
 
 if TYPE_CHECKING:
     from fablint.discover import DiscoveredFabric
@@ -174,9 +174,7 @@ def usable_hosts(
 
 
 def _excluded(host: str, why: str) -> Finding:
-    return Finding(
-        state=State.NOT_JUDGED, components=(ComponentRef.of("host", host),), evidence=(seen("excluded", reason=why),)
-    )
+    return Finding(state=State.NOT_JUDGED, components=(ComponentRef.of("host", host),), evidence=(seen.excluded(why),))
 
 
 def _state_text(one: HostState) -> str:

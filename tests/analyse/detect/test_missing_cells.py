@@ -14,7 +14,7 @@ from fablint.analyse import diagnose
 from fablint.analyse.detect.missing import shared_ends
 from fablint.model import ComponentRef, Diagnosis, Finding, Row, Run, State
 from fablint.simulate import Noise, full_mesh, multi_rail, simulate
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 
 QUIET = Noise(scale=0.01, spike_share=0)

@@ -12,7 +12,7 @@ from fabric_cases import NOISES, faulty, findings, rounds_of
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, State, Topology
 from fablint.simulate import Fabric, Fault, Noise, SimulatedFabric, SimulatedRow, dragonfly, fat_tree
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from finding_cases import group, ref
 

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings, strategies as st
 from fablint.analyse import diagnose
 from fablint.analyse.phrasing import with_possible_steps
 from fablint.model import Finding, Run, Scope, State
-from fablint.model.verdict import advise
 from fablint.simulate import CHECK_ROWS, Fabric, Fault, Noise, full_mesh, simulate
-from fablint.text.action_sentences import advice
+from fablint.text import actions as advise
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from finding_cases import group, ref
 
@@ -102,8 +102,9 @@ def test_no_step_measures_a_simulated_fabric_or_resumes_what_has_no_rest(origin,
     run = replace(
         run, attributes={name: run.attributes[name] for name in run.attributes if name != "simulated"} | origin
     )
-    steps = [step for kind in ("swap_cable", "retest", "measure_longer", "resume") for step in advise(kind)]
-    found = Finding(state=State.FAULT, components=(ref("host", "h05"),), next_step=tuple(steps))
+    host = ref("host", "h05")
+    steps = advise.swap_cable(host, host) + advise.retest(run="a.run") + advise.measure_longer() + advise.resume()
+    found = Finding(state=State.FAULT, components=(host,), next_step=steps)
     assert [step.kind for step in with_possible_steps(found, run, complete=complete).next_step] == kinds
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -14,13 +14,13 @@ from hypothesis import given, strategies as st
 
 import finding_cases
 from fablint.analyse import diagnose
-from fablint.analyse.data.counter_steps import MEANS, CounterSteps, count_steps
-from fablint.analyse.findings.root_cause import LIKELY, PARTS, PRIOR, SHOWN, Ranking, Series, fuse, fuse_run
+from fablint.analyse.data.counter_steps import MEANS, CounterSteps, Symptom, count_steps
+from fablint.analyse.findings.root_cause import PARTS, PRIOR, SYMPTOMS, Ranking, Series, fuse, fuse_run
 from fablint.model import ComponentKind, ComponentRef, Direction, Finding, Row, State
 from fablint.model.figures.cpu_wait import CpuWait
 from fablint.model.host_name import NicRef
 from fablint.simulate import Fault, full_mesh, simulate
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 
 SERIES = Series("nid000123", "hsn1", "x1000c1r5b0", "12")
@@ -197,7 +197,7 @@ def test_odds_are_of_exactly_one_part() -> None:
     ranking = fuse(SERIES, "rx", nic(hni_rx_bad_opt=3), ())
     chances = [1 / (1 + np.exp(-odds)) for _, odds in ranking.parts]
     assert sum(chances) == pytest.approx(1)
-    assert set(LIKELY) == set(SHOWN)
+    assert set(SYMPTOMS) == set(get_args(Symptom))
     assert sum(PRIOR.values()) == pytest.approx(1)
 
 

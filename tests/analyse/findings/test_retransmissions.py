@@ -13,7 +13,7 @@ from fablint.analyse.findings.retransmissions import joined
 from fablint.analyse.findings.root_cause import fuse_run
 from fablint.model import Finding, State
 from fablint.simulate import Noise, full_mesh, simulate
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from finding_cases import component, finding
 

@@ -15,7 +15,7 @@ from fablint.analyse.fit.topology_inference import infer_topology
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Run, State, Topology
 from fablint.simulate import Fabric, Noise, SimulatedRow, full_mesh, simulate
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 
 MESH = full_mesh(8, 8)

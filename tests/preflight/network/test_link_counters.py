@@ -11,7 +11,7 @@ from fablint.preflight.checks.network.link_counters import LINK_DROPS, LINK_ERRO
 from fablint.preflight.checks.network.loss import PING_LOSS
 from fablint.preflight.host import Host
 from fablint.report.preflight.preflight_text import fitness_table
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.fitness_findings import findings
 
 AT = "/sys/class/net/hsn0"

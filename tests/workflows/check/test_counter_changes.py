@@ -13,7 +13,7 @@ from fablint.errors import BrokenRunError
 from fablint.model import Finding, Run, State
 from fablint.plan.check.suites import find_suite
 from fablint.store import read_run
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows import analysis, measurement, run_files
 from fablint.workflows.check.check_run import CheckOutcome

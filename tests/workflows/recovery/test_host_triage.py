@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from fablint.model import Medium, State
 from fablint.plan.rows.row_text import parse_row
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows import measurement
 from fablint.workflows.context import Context

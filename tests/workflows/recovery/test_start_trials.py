@@ -14,7 +14,7 @@ from fablint.errors import IncompleteError, NotStartedError
 from fablint.measure import start_limit_s
 from fablint.model import Plan, State
 from fablint.system import System
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows import measurement
 from fablint.workflows.context import Context

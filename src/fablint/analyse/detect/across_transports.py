@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from fablint.analyse.detect.view import ViewResult
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Medium, Placement, State
 from fablint.model.arrays import Codes
-from fablint.model.verdict import seen
+from fablint.text import evidence as seen
 
 OF_HOSTS = ("host", "nic")
 SHARE = 0.5  # of the loss that a cause outside the transport would add: a smaller bound excludes the cause
@@ -78,7 +79,7 @@ def _evidence(
     if len(by_medium) < 2 or not slow:
         return None
     if len(slow) == len(by_medium):
-        return seen("slow_over_all", transports=tuple(medium.label for medium in slow))
+        return seen.slow_over_all(tuple(medium.label for medium in slow))
     excluded = {
         medium: found
         for medium, own in by_medium.items()
@@ -86,8 +87,7 @@ def _evidence(
     }
     if not excluded:
         return None
-    return seen(
-        "slow_over_some",
+    return seen.slow_over_some(
         slow=tuple(medium.label for medium in slow),
         healthy=tuple(medium.label for medium in excluded),
         bound=max(found.bound for found in excluded.values()),
@@ -156,8 +156,8 @@ def _typical_seconds(view: ViewResult) -> float:
     return float(np.median(list(view.fit.class_time.values())))
 
 
-def _cause(slow: Sequence[Medium], healthy: Sequence[Medium]) -> str:
-    """Return where the cause is: `sockets`, `above_sockets` or `library`."""
+def _cause(slow: Sequence[Medium], healthy: Sequence[Medium]) -> Literal["sockets", "above_sockets", "library"]:
+    """Return where the cause is."""
     if any(medium.transport == "tcp" for medium in healthy):
         return "above_sockets"
     return "sockets" if all(medium.transport == "tcp" for medium in slow) else "library"

@@ -22,7 +22,7 @@ from fablint.analyse.fit.effects import Effects, leftover_of
 from fablint.analyse.settings import Settings
 from fablint.model import EvidenceRecord
 from fablint.model.arrays import Cells, Codes, Values
-from fablint.model.verdict import seen
+from fablint.text import evidence as seen
 
 FEWEST_SHARED = 3  # pairs of a component, isolated and concurrent, from which the two are compared
 STEADY = 5.0  # standard errors over time by which the loss must exceed the tolerance
@@ -91,9 +91,9 @@ def _described(case: Detection, flows: Flows, effects: Effects, noise: _Noise) -
     shared = _shared(case, effects)
     case = replace(case, circumstances=shared, stretches=stretches)
     if _is_unsteady(case, flows, effects):
-        return replace(case, circumstances=(seen("unsteady"), *shared), lasting=False)
+        return replace(case, circumstances=(seen.unsteady(), *shared), lasting=False)
     if _is_intermittent(case, effects, noise):
-        return replace(case, circumstances=(seen("intermittent"), *shared), lasting=False)
+        return replace(case, circumstances=(seen.intermittent(), *shared), lasting=False)
     if persistence is None:
         return case
     when = () if persistence.when is None or persistence.when.kind == "always" else (persistence.when.evidence,)
@@ -160,4 +160,4 @@ def _shared(case: Detection, effects: Effects) -> tuple[EvidenceRecord, ...]:
     ratio = float(np.exp(np.nanmedian(time[~is_isolated]) - np.nanmedian(time[is_isolated])))
     if abs(np.log(ratio)) <= effects.link_tolerance:
         return ()
-    return (seen("among_others", ratio=ratio),)
+    return (seen.among_others(ratio),)

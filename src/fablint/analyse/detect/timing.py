@@ -14,8 +14,7 @@ from fablint.analyse.data.robust_stats import MEDIAN_ERROR, average_ranks, robus
 from fablint.analyse.settings import Settings
 from fablint.model import EvidenceRecord, Placement
 from fablint.model.arrays import Codes, Floats, Mask
-from fablint.model.verdict import seen
-from fablint.text import units
+from fablint.text import evidence as seen, units
 
 Quantity = Literal["latency", "bandwidth"]
 
@@ -141,9 +140,8 @@ class SlowTime:
 
     @property
     def evidence(self) -> EvidenceRecord:
-        """Text for a finding."""
-        times = {"begin": self.begin, "end": self.end, "slow": self.slow, "measured": self.measured}
-        return seen("slow_when", when=self.kind, **times)
+        """Return the period as evidence."""
+        return seen.slow_when(when=self.kind, begin=self.begin, end=self.end, slow=self.slow, measured=self.measured)
 
 
 STRETCHES = 4  # stretches of the time of a row, with equally many measurements each

@@ -8,6 +8,7 @@ from dataclasses import replace
 from fablint.analyse.decide import amended, with_suppressed
 from fablint.model import ComponentKind, Diagnosis, Finding, State, Verdict
 from fablint.model.limits.known_faults import KnownFault, first_cover
+from fablint.text import evidence as seen
 
 # Kinds of components whose fault cuts a host off.
 _AT_A_HOST: frozenset[ComponentKind] = frozenset({"host", "nic", "cable"})
@@ -62,7 +63,7 @@ def _is_explained(finding: Finding, faulty: Set[str], suspect: Set[str]) -> bool
     A suspect partner explains it as well: of two hosts the launches found this one.
     """
     partners = _partners(finding)
-    has_failed = any(record.kind == "rank_failed" for record in finding.evidence)
+    has_failed = bool(seen.rank_failed.among(finding.evidence))
     causes = faulty | suspect if has_failed else faulty
     is_of_host = has_failed and not faulty.isdisjoint(finding.hosts)
     return finding.component == "host" and (is_of_host or not causes.isdisjoint(partners))
@@ -70,7 +71,7 @@ def _is_explained(finding: Finding, faulty: Set[str], suspect: Set[str]) -> bool
 
 def _has_failed_across(routes: Set[frozenset[str]], finding: Finding) -> bool:
     """Did ranks of a host fail only with hosts at the other ends of these routes?"""
-    partners = [record.values["partners"] for record in finding.evidence if record.kind == "rank_failed"]
+    partners = [record.values["partners"] for record in seen.rank_failed.among(finding.evidence)]
     (host,) = finding.hosts if len(finding.hosts) == 1 else ("",)
     return bool(partners) and all(
         frozenset((host, partner)) in routes for named in partners if isinstance(named, tuple) for partner in named

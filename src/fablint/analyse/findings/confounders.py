@@ -24,7 +24,7 @@ from fablint.model.component import cause
 from fablint.model.figures.cpu_wait import NOTABLE, host_shares
 from fablint.model.names import fold
 from fablint.model.placement import unfold_cores
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 from fablint.text.evidence_sentences import sentences
 
 Quantity = Literal["latency", "bandwidth"]
@@ -96,24 +96,21 @@ def first_hosts(run: Run, placement: Placement, views: Sequence[TimedCells]) -> 
             effect=relative(shift, view.quantity),
             log10_e=-float(np.log10(max(together, 1e-300))),
             evidence=(
-                seen(
-                    "first_host",
-                    row=view.row,
-                    size=view.size,
+                seen.first_host(
                     hosts=tuple(first),
                     shift=math.expm1(shift),
                     chance=chance,
                     slow=slow,
                     sizes=len(known),
                     together=together,
-                ),
+                ).measured_in(view.row, view.size),
             ),
             ambiguity_group=(
                 ComponentRef.of("host", first),
                 cause("the batch host that starts all the others"),
                 cause("the host that is measured first"),
             ),
-            next_step=advise("measure_other_host_first", ComponentRef.of("host", first)),
+            next_step=advise.measure_other_host_first(ComponentRef.of("host", first)),
         )
     ]
 
@@ -176,8 +173,8 @@ def shared_cores(run: Run, placement: Placement) -> list[Finding]:
         Finding(
             state=State.CONFOUNDED,
             components=(ComponentRef(kind="config", title="ranks on the same CPU"),),
-            evidence=(seen("shared_cores", hosts=tuple(placement.hosts[host] for host in sharing)),),
-            next_step=advise("measure_bound"),
+            evidence=(seen.shared_cores(tuple(placement.hosts[host] for host in sharing)),),
+            next_step=advise.measure_bound(),
         )
     ]
 
@@ -208,22 +205,13 @@ def slow_times(view: TimedCells, placement: Placement, settings: Settings) -> li
     periods = slow_periods(view, placement, settings)
     windows = windows_of(view)
     first_to_last = drift_of(view, windows)
-    of_view = {"row": view.row, "size": view.size}
     if periods:
-        evidence = tuple(
-            seen(
-                "slow_period",
-                **of_view,
-                begin=period.begin,
-                end=period.end,
-                hosts=period.hosts,
-                excess=math.expm1(period.excess),
-            )
-            for period in periods
-        )
+        evidence = [
+            seen.slow_period(period.begin, period.end, period.hosts, math.expm1(period.excess)) for period in periods
+        ]
         excess = max(period.excess for period in periods)
     elif abs(first_to_last) > settings.tolerance:
-        evidence = (seen("drift", **of_view, excess=math.expm1(first_to_last)),)
+        evidence = [seen.drift(math.expm1(first_to_last))]
         excess = abs(first_to_last)
     else:
         return []
@@ -233,12 +221,12 @@ def slow_times(view: TimedCells, placement: Placement, settings: Settings) -> li
             components=(ComponentRef(kind="config", title="time of measurement"),),
             quantity=view.quantity,
             effect=relative(excess, view.quantity),
-            evidence=evidence,
+            evidence=tuple(record.measured_in(view.row, view.size) for record in evidence),
             ambiguity_group=(
                 cause("other jobs on the fabric"),
                 cause("clock frequency or temperature of all hosts"),
             ),
-            next_step=advise("measure_without_load"),
+            next_step=advise.measure_without_load(),
         )
     ]
 

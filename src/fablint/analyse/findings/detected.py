@@ -22,7 +22,8 @@ from fablint.model import ComponentRef, Direction, EvidenceRecord, Finding, Plac
 from fablint.model.arrays import Codes
 from fablint.model.component import in_series
 from fablint.model.registry import is_duplex
-from fablint.model.verdict import Action, advise, seen
+from fablint.model.verdict import Action
+from fablint.text import actions as advise, evidence as seen
 
 Charge = tuple[ViewResult, Detection]
 
@@ -74,17 +75,17 @@ def _finding(
     ambiguity_group = _common_alternatives(charges)
     evidence = [one for charge in charges for one in detection_evidence(*charge)]
     if not informative:
-        evidence.append(seen("no_direction"))
+        evidence.append(seen.no_direction())
     if state is State.CONFOUNDED and main.kind not in ENDPOINT_KINDS and _is_geometry(view, main):
         added = max(view.fit.class_time.values()) * math.expm1(main.loss[1])
-        evidence.append(seen("longer_path", added_ns=added * 1e9))
+        evidence.append(seen.longer_path(added * 1e9))
     evidence += [*_slopes(charges, views), *_only_at_once(charges, views)]
     if state is State.SUSPECT and all(detection.usual for _, detection in charges):
-        evidence.append(seen("heterogeneous_hosts"))
+        evidence.append(seen.heterogeneous_hosts())
     if main.kind == "uplinks":
-        evidence.insert(0, seen("slow_uplinks"))
+        evidence.insert(0, seen.slow_uplinks())
     if main.kind == "rank":
-        evidence.insert(0, seen("single_rank", rank=main.whole.ends[0].rank))
+        evidence.insert(0, seen.single_rank(main.whole.ends[0].rank))
     return Finding(
         state=state,
         components=(component,),
@@ -132,7 +133,7 @@ def _only_at_once(charges: list[Charge], views: Sequence[ViewResult]) -> list[Ev
         return []
     if not any(view.one_way for view in views):
         return []
-    return [seen("duplex_only")]
+    return [seen.duplex_only()]
 
 
 def _common_alternatives(charges: list[Charge]) -> tuple[ComponentRef, ...]:
@@ -225,11 +226,11 @@ def _only_gpu(detection: Detection, placement: Placement) -> tuple[ComponentRef,
 
 def _next_step(state: State, component: ComponentRef) -> tuple[Action, ...]:
     if state is State.CONFOUNDED and component.kind in ("link", "cable", "switch", "group"):
-        return advise("compare_path_lengths", component)
+        return advise.compare_path_lengths(component)
     if state is State.CONFOUNDED:
-        return advise("measure_own_cpus")
+        return advise.measure_own_cpus()
     if state is State.SUSPECT:
-        return advise("measure_more_partners_of", component)
+        return advise.measure_more_partners_of(component)
     return next_step(component)
 
 
@@ -273,7 +274,7 @@ def _suspect_part(view: ViewResult, case: Detection, component: ComponentRef) ->
         effect=middle,
         interval=(min(lower, upper), max(lower, upper)),
         log10_e=round(case.log_e / math.log(10), 1),
-        evidence=(*detection_evidence(view, case), seen("weak")),
+        evidence=(*detection_evidence(view, case), seen.weak()),
         ambiguity_group=case.ambiguity_group.references,
         next_step=_next_step(State.SUSPECT, component),
     )
@@ -287,6 +288,6 @@ def _suspect_host(view: ViewResult, host: int, loss: float, placement: Placement
         components=(component,),
         quantity=view.quantity,
         effect=relative(loss, view.quantity),
-        evidence=(seen_in(view, "weak_host"),),
+        evidence=(seen_in(view, seen.weak_host()),),
         next_step=_next_step(state, component),
     )

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
-from typing import Any
 
 from fablint.analyse.detect.search import Detection
 from fablint.analyse.detect.view import Quantity, ViewResult
 from fablint.model import EvidenceRecord
-from fablint.model.verdict import seen
-from fablint.text import units
+from fablint.text import evidence as seen, units
 
 
 def relative(loss: float, quantity: Quantity) -> float:
@@ -23,27 +20,36 @@ def view_text(view: ViewResult) -> str:
     return f"{view.row} {units.size(view.size)}"
 
 
-def seen_in(view: ViewResult, kind: str, **values: Any) -> EvidenceRecord:
-    """A piece of evidence of one view."""
-    return seen(kind, row=view.row, size=view.size, **values)
+def seen_in(view: ViewResult, record: EvidenceRecord) -> EvidenceRecord:
+    """Return the record as evidence of one view."""
+    return record.measured_in(view.row, view.size)
 
 
 def detection_evidence(view: ViewResult, detection: Detection) -> list[EvidenceRecord]:
     """What one view shows of a faulty component."""
     lower, middle, upper = (relative(loss, view.quantity) for loss in detection.loss)
-    pairs = {"slow": detection.slow, "pairs": detection.pairs, "effect": middle}
-    pairs |= {"low": min(lower, upper), "high": max(lower, upper)}
-    if detection.share is not None:
-        share = detection.share.slow / detection.share.measured
-        counts = {**asdict(detection.share), "share": share, "pairs": detection.partners}
-        effects = {name: pairs[name] for name in ("effect", "low", "high")}
-        return [seen_in(view, "slow_share", **counts, **effects)]
+    effect: seen.EffectFields = {"effect": middle, "low": min(lower, upper), "high": max(lower, upper)}
+    slow, pairs, count = detection.slow, detection.pairs, detection.share
+    if count is not None:
+        record = seen.slow_share(
+            slow=count.slow,
+            measured=count.measured,
+            others_slow=count.others_slow,
+            others=count.others,
+            share=count.slow / count.measured,
+            pairs=detection.partners,
+            **effect,
+        )
+        return [seen_in(view, record)]
     if detection.late is not None:
-        return [seen_in(view, "late_pairs", late=detection.late, **pairs)]
-    clusters = {"partners": detection.partners, "stretches": detection.stretches}
-    partner = "host pair" if detection.kind == "cable" else "partner"
-    noise = math.expm1(view.fit.noise)
-    return [
-        seen_in(view, "slow_pairs", partner=partner, noise=noise, **clusters, **pairs),
-        *detection.circumstances,
-    ]
+        return [seen_in(view, seen.late_pairs(late=detection.late, slow=slow, pairs=pairs, **effect))]
+    record = seen.slow_pairs(
+        partner="host pair" if detection.kind == "cable" else "partner",
+        noise=math.expm1(view.fit.noise),
+        partners=detection.partners,
+        stretches=detection.stretches,
+        slow=slow,
+        pairs=pairs,
+        **effect,
+    )
+    return [seen_in(view, record), *detection.circumstances]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from typing import Any
 
 from fablint.analyse.phrasing import next_step
 from fablint.model import ComponentRef, Endpoint, Finding, Row, Run, State
 from fablint.model.component import in_series
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 
 ANYBODY = ""  # in place of the sender of a payload that several ranks made, as in a reduction
 SAME_END = 3  # partners of a host with damaged payloads from which the host and not a route is faulty
@@ -17,11 +18,11 @@ SAME_END = 3  # partners of a host with damaged payloads from which the host and
 def damaged(run: Run) -> list[Finding]:
     """Payloads that arrived changed do not arise by chance: FAULT of the route, or of the end that all share."""
     routes: Counter[tuple[str, str]] = Counter()
-    where: dict[tuple[str, str], dict[str, str]] = {}
+    where: dict[tuple[str, str], tuple[str, str]] = {}
     for row in run.rows:
         for (src, dst), first in _damage(run, row):
             routes[src, dst] += 1
-            where.setdefault((src, dst), {"row_name": row.name, "where": first})
+            where.setdefault((src, dst), (row.name, first))
     findings = _damaged_together(run, routes, where)
     for side, direction in ((0, "tx"), (1, "rx")):
         ends: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -36,9 +37,9 @@ def damaged(run: Run) -> list[Finding]:
                         state=State.FAULT,
                         components=(component,),
                         direction="tx" if direction == "tx" else "rx",
-                        evidence=(seen("damaged_host", payloads=messages, partners=len(shared), **where[shared[0]]),),
+                        evidence=(seen.damaged_host(messages, len(shared), *where[shared[0]]),),
                         ambiguity_group=(*in_series(host)[:2], ComponentRef.of("host", host, title="memory")),
-                        next_step=advise("take_out_of_service", component) + next_step(component),
+                        next_step=advise.take_out_of_service(component) + next_step(component),
                     )
                 )
     for (src, dst), messages in routes.items():
@@ -47,16 +48,16 @@ def damaged(run: Run) -> list[Finding]:
             Finding(
                 state=State.FAULT,
                 components=(ComponentRef.of("route", src, dst, directed=True),),
-                evidence=(seen("damaged", payloads=messages, **where[src, dst]),),
+                evidence=(seen.damaged(messages, *where[src, dst]),),
                 ambiguity_group=both,
-                next_step=advise("validate_ends", *both),
+                next_step=advise.validate_ends(*both),
             )
         )
     return findings
 
 
 def _damaged_together(
-    run: Run, routes: Counter[tuple[str, str]], where: Mapping[tuple[str, str], Mapping[str, str]]
+    run: Run, routes: Counter[tuple[str, str]], where: Mapping[tuple[str, str], tuple[str, str]]
 ) -> list[Finding]:
     """Takes out the payloads that have no single sender: one finding, as one bad contribution damages all results."""
     common = [route for route in routes if route[0] == ANYBODY]
@@ -68,8 +69,8 @@ def _damaged_together(
         Finding(
             state=State.FAULT,
             components=(ComponentRef.of("route", Endpoint(), hosts, directed=True),),
-            evidence=(seen("damaged_result", payloads=payloads, **where[common[0]]),),
-            next_step=advise("validate_all_pairs"),
+            evidence=(seen.damaged_result(payloads, *where[common[0]]),),
+            next_step=advise.validate_all_pairs(),
         )
     ]
 
@@ -93,7 +94,7 @@ def lost(run: Run) -> list[Finding]:
     """
     if run.state == "complete":
         return []
-    by_host: dict[str, list[dict[str, object]]] = defaultdict(list)
+    by_host: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for entry in run.attributes.get("lost", ()):
         by_host[entry["host"] or "an unknown host"].append(entry)
     findings = []
@@ -107,17 +108,18 @@ def lost(run: Run) -> list[Finding]:
                 state=State.SUSPECT,
                 components=(ComponentRef.of("host", host),),
                 evidence=(
-                    seen(
-                        "rank_failed",
+                    seen.rank_failed(
                         ranks=len({entry["rank"] for entry in entries}),  # several ranks may report one
                         partners=tuple(dict.fromkeys(partners)),
-                        **{name: first.get(name) for name in ("rank", "round", "reason")},
+                        rank=first.get("rank"),
+                        round=first.get("round"),
+                        reason=first["reason"],
                     ),
                 ),
                 ambiguity_group=(
                     (ComponentRef.of("host", beside), ComponentRef.of("route", host, beside)) if beside else ()
                 ),
-                next_step=advise("inspect_failed_host", ComponentRef.of("host", host)),
+                next_step=advise.inspect_failed_host(ComponentRef.of("host", host)),
             )
         )
     return findings

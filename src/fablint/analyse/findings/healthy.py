@@ -15,7 +15,8 @@ from fablint.model import ComponentKind, ComponentRef, EvidenceRecord, Finding, 
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.component import listed
 from fablint.model.limits.detection_limits import FEWEST_LINK_PAIRS
-from fablint.model.verdict import Action, advise, seen
+from fablint.model.verdict import Action
+from fablint.text import actions as advise, evidence as seen
 from fablint.topology.routing import Routes
 
 
@@ -74,10 +75,10 @@ def unjudged(
         findings.append(_heterogeneous(ComponentRef(kind="link", title="all links"), links_differ))
     if routes is not None:
         for links, rows in _lacking(views, lambda view: (view.link_pairs < FEWEST_LINK_PAIRS) & judgeable):
-            reason, remedy = seen("few_link_pairs", fewest=FEWEST_LINK_PAIRS), advise("measure_more_pairs")
+            reason, remedy = seen.few_link_pairs(FEWEST_LINK_PAIRS), advise.measure_more_pairs()
             if routes.routing.kind == "ecmp" and _measured_together(views, rows):
-                reason = seen("shared_ecmp_paths")
-                remedy = advise("measure_pairs_serially")
+                reason = seen.shared_ecmp_paths()
+                remedy = advise.measure_pairs_serially()
             findings.append(_not_judged(listed(map(routes.component, links)), rows, reason, remedy))
     return findings
 
@@ -89,9 +90,9 @@ def _lacking_partners(
     nics_of: dict[int, set[int]] = defaultdict(set)
     for host, nic in zip(placement.host.tolist(), placement.nic_or_host.tolist(), strict=True):
         nics_of[host].add(nic)
-    reason, fewest = seen("few_hosts", fewest=settings.min_partners), settings.min_partners + 1
-    more_hosts = advise("measure_more_hosts", hosts=fewest)
-    remedy = more_hosts if len(placement.hosts) < fewest else advise("measure_more_partners")
+    reason, fewest = seen.few_hosts(settings.min_partners), settings.min_partners + 1
+    more_hosts = advise.measure_more_hosts(fewest)
+    remedy = more_hosts if len(placement.hosts) < fewest else advise.measure_more_partners()
     findings = []
     for lacking, rows in _lacking(views, lambda view: view.nic_partners < settings.min_partners):
         whole = [host for host, nics in nics_of.items() if nics <= set(lacking)]
@@ -113,8 +114,8 @@ def _measured_together(views: Sequence[ViewResult], rows: Sequence[str]) -> bool
 
 def _heterogeneous(component: ComponentRef, tolerances: Mapping[str, float]) -> Finding:
     hidden = -relative(max(tolerances.values()), "bandwidth")
-    reason = seen("heterogeneous", hidden=hidden)
-    return _not_judged((component,), list(tolerances), reason, advise("measure_kinds_separately"))
+    reason = seen.heterogeneous(hidden)
+    return _not_judged((component,), list(tolerances), reason, advise.measure_kinds_separately())
 
 
 def _not_judged(
@@ -124,7 +125,7 @@ def _not_judged(
         state=State.NOT_JUDGED,
         components=components,
         evidence=(reason.model_copy(update={"row": ", ".join(rows)}),),
-        next_step=advise("resume") + remedy,
+        next_step=advise.resume() + remedy,
     )
 
 
@@ -188,15 +189,11 @@ def hidden_losses(
                 worst = float(loss[hides].max())
                 known_worst = worst if np.isfinite(worst) else None
                 adaptive = component == "link" and routes is not None and routes.routing.kind == "adaptive"
-                reason = seen(
-                    "hidden_loss",
-                    bound=known_worst,
-                    quantity=quantity,
-                    limit=settings.loss_in_scope,
-                    adaptive=adaptive or None,
+                reason = seen.hidden_loss(
+                    bound=known_worst, quantity=quantity, limit=settings.loss_in_scope, adaptive=adaptive or None
                 )
                 rows = list(dict.fromkeys(view.row for view in informative))
-                remedy = advise("measure_shortest" if adaptive else "measure_longer")
+                remedy = advise.measure_shortest() if adaptive else advise.measure_longer()
                 findings.append(_not_judged(named, rows, reason, remedy))
                 kept &= ~hides
     return findings, kept_hosts, kept_links
@@ -221,7 +218,7 @@ def unseen_switches(
                 kept[code] = False
                 rows[view.row] = None
     names = [placement.switches[code] for code in np.flatnonzero(switches & ~kept).tolist()]
-    reason, remedy = seen("few_judged_hosts"), advise("measure_more_partners")
+    reason, remedy = seen.few_judged_hosts(), advise.measure_more_partners()
     return [_not_judged((ComponentRef.of("switch", names),), list(rows), reason, remedy)] if names else [], kept
 
 
@@ -232,7 +229,7 @@ def _of_medians(bounds: Sequence[Floats], settings: Settings) -> list[EvidenceRe
     """
     best = np.fmin.reduce(bounds) if bounds else np.full(1, np.nan)
     worst = float(np.fmax.reduce(best, initial=np.nan))
-    return [seen("in_the_median", share=worst)] if worst > settings.shares.bounded else []
+    return [seen.in_the_median(worst)] if worst > settings.shares.bounded else []
 
 
 def clean_parts(
@@ -255,20 +252,20 @@ def clean_parts(
         if hosts.any():
             names = [placement.hosts[host] for host in np.nonzero(hosts)[0]]
             partners = min(int(view.host_partners[hosts].min()) for view in informative)
-            evidence = seen("healthy_hosts", partners=partners)
+            evidence = seen.healthy_hosts(partners)
             shares = [view.share_bounds.hosts[hosts] for view in informative if view.share_bounds is not None]
             said = _of_medians(shares, settings)
             findings.append(_ok((ComponentRef.of("host", names),), quantity, bounds[:, hosts], evidence, *said))
         if switches.any() and any("switch" in view.compared for view in informative):
             names = [placement.switches[switch] for switch in np.nonzero(switches)[0]]
             medians = [np.nanmedian(bounds[:, _hosts_of(placement, int(s))]) for s in np.nonzero(switches)[0]]
-            evidence = seen("healthy_switches")
+            evidence = seen.healthy_switches()
             findings.append(_ok((ComponentRef.of("switch", names),), quantity, np.array(medians), evidence))
         if routes is not None and links.any():
             codes = np.flatnonzero(links).tolist()
             bound = np.stack([view.link_bound for view in informative])[:, links]
             pairs = min(int(view.link_pairs[links].min()) for view in informative)
-            evidence = seen("healthy_links", links=len(codes), pairs=pairs)
+            evidence = seen.healthy_links(len(codes), pairs)
             shares = [view.share_bounds.links[links] for view in informative if view.share_bounds is not None]
             said = _of_medians(shares, settings)
             findings.append(_ok(listed(map(routes.component, codes)), quantity, bound, evidence, *said))

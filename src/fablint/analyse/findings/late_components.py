@@ -30,7 +30,8 @@ from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
 from fablint.model.arrays import Floats, Mask
 from fablint.model.component import cause, in_series
-from fablint.model.verdict import Action, advise, seen
+from fablint.model.verdict import Action
+from fablint.text import actions as advise, evidence as seen
 from fablint.topology.routing import Routes
 
 BOUNDS = tuple(1.5 * 2**step for step in range(7))  # times the usual mean by median, beyond which a cell may be late
@@ -144,13 +145,13 @@ class _Evidence:
         partners = np.unique(late[:, 0] * len(self.placement.hosts) + late[:, 1]).size
         stretches = self._stretches(cells & self.late)
         doubts = [
-            (seen("may_be_chance"), member.gain < bar),
-            (seen("few_pairs_of_hosts", fewest=settings.min_partners), partners < settings.min_partners),
-            (seen("one_stretch"), stretches is not None and stretches < FEWEST_STRETCHES),
-            (seen("small_ratio", limit=LOSS), ratio < LOSS),
-            (seen("small_share", limit=SHARE), np.average(own, weights=self.pairs.weight[member.pairs]) < SHARE),
-            (seen("nothing_to_compare"), candidate.kind != "host" and not self._compared(member)),
-            (seen("cables_unknown"), candidate.kind in ("path", "exits") and not self._paths_known()),
+            (seen.may_be_chance(), member.gain < bar),
+            (seen.few_pairs_of_hosts(settings.min_partners), partners < settings.min_partners),
+            (seen.one_stretch(), stretches is not None and stretches < FEWEST_STRETCHES),
+            (seen.small_ratio(LOSS), ratio < LOSS),
+            (seen.small_share(SHARE), np.average(own, weights=self.pairs.weight[member.pairs]) < SHARE),
+            (seen.nothing_to_compare(), candidate.kind != "host" and not self._compared(member)),
+            (seen.cables_unknown(), candidate.kind in ("path", "exits") and not self._paths_known()),
         ]
         return [doubt for doubt, holds in doubts if holds]
 
@@ -206,15 +207,15 @@ class _Evidence:
         late = share >= 0.5
         here, there = int(np.count_nonzero(late & explained)), int(np.count_nonzero(late & ~explained))
         pairs = int(member.pairs.size)
-        others = {"others_late": there, "others": int(share.size) - pairs}
-        return seen("late_messages", ratio=ratio, late=here, pairs=pairs, **others)
+        others = int(share.size) - pairs
+        return seen.late_messages(ratio, here, pairs, there, others)
 
 
 def _next_step(candidate: Candidate) -> tuple[Action, ...]:
     if candidate.kind == "host":
-        return advise("read_cable_drops", candidate.component)
+        return advise.read_cable_drops(candidate.component)
     if candidate.kind == "exits":
-        return advise("read_exit_drops", ComponentRef.of("switch", candidate.component.ends[0]))
+        return advise.read_exit_drops(ComponentRef.of("switch", candidate.component.ends[0]))
     if candidate.is_scope:
-        return advise("measure_serially")
+        return advise.measure_serially()
     return next_step(candidate.component)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -33,8 +32,7 @@ from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.figures.pair_metrics import PairMetrics, figures_of, joined, reference_rows
 from fablint.model.limits.thresholds import Compared, Comparison, Threshold
 from fablint.model.names import plural
-from fablint.model.verdict import advise, seen
-from fablint.text import units
+from fablint.text import actions as advise, evidence as seen, units
 
 FEWEST_PARTNERS = 3  # of a host, to say that it is the host
 MOST_HOSTS = 64  # with more it is not the hosts
@@ -277,8 +275,7 @@ def _of_host(case: _HostOutsideThreshold, view: _ThresholdPairs, run: Run, src: 
     middle = float(np.median(view.figures.value[mine & view.outside]))
     threshold = next(one for one in view.compared if (view.figures.scope[mine] == SCOPES.index(one.scope)).any())
     direction = case.direction if view.threshold.quantity == "bandwidth" else None
-    partners = {"missed": case.missed, "partners": case.partners}
-    evidence = _seen("host_misses", threshold, view, median=middle, **partners)
+    evidence = seen.host_misses(**_fields(threshold), median=middle, missed=case.missed, partners=case.partners)
     effect = float(np.median(view.ratio[mine & view.outside])) - 1.0
     finding = _finding(State.FAULT, ComponentRef.of("host", run.hosts[case.host]), view, effect, evidence)
     return finding.model_copy(update={"direction": direction})
@@ -291,8 +288,8 @@ def _of_scope(one: Compared) -> Finding:
         components=(ComponentRef(kind="config", title=_name(one.scope, one.threshold)),),
         quantity=one.threshold.quantity,
         effect=one.median / one.threshold.value - 1.0,
-        evidence=(_seen("scope_misses", one, None, median=one.median, outside=one.outside, pairs=one.pairs),),
-        next_step=advise("compare_threshold"),
+        evidence=(seen.scope_misses(**_fields(one), median=one.median, outside=one.outside, pairs=one.pairs),),
+        next_step=advise.compare_threshold(),
     )
 
 
@@ -307,7 +304,7 @@ def _pairs(view: _ThresholdPairs, run: Run, src: Codes, dst: Codes, left: Mask) 
     for (a, b), cell in worst.items():
         one = next(one for one in view.compared if SCOPES.index(one.scope) == view.figures.scope[cell])
         value = float(view.figures.value[cell])
-        evidence = _seen("pair_misses", one, view, value=value)
+        evidence = seen.pair_misses(**_fields(one), value=value)
         ends = run.hosts[src[cell]], run.hosts[dst[cell]]
         component = ComponentRef.of("host", ends[0]) if a == b else ComponentRef.of("route", *ends, directed=True)
         found.append(_finding(State.SUSPECT, component, view, float(view.ratio[cell]) - 1.0, evidence))
@@ -322,7 +319,7 @@ def _finding(
         components=(component,),
         quantity=view.threshold.quantity,
         effect=effect,
-        evidence=(evidence,),
+        evidence=(evidence.measured_in(view.threshold.kernel, view.threshold.size),),
         next_step=next_step(component),
     )
 
@@ -344,10 +341,13 @@ def _name(scope: Scope | None, threshold: Threshold) -> str:
     return f"{scope or 'any'} {threshold.kernel} {units.size(threshold.size)}"
 
 
-def _seen(kind: str, one: Compared, view: _ThresholdPairs | None, **values: Any) -> EvidenceRecord:
-    """Evidence with the limits of a threshold; of a scope as a whole without the kernel and size."""
-    threshold = one.threshold
-    limits = {"lowest": threshold.lowest, "highest": threshold.highest, "source": threshold.source}
-    row, size = (threshold.kernel, threshold.size) if view is not None else ("", None)
-    about = {"scope": str(one.scope), "quantity": threshold.quantity}
-    return seen(kind, row=row, size=size, **about, **limits, **values)
+def _fields(compared: Compared) -> seen.ThresholdFields:
+    """Return what evidence says of a threshold and of its pairs."""
+    threshold = compared.threshold
+    return {
+        "scope": str(compared.scope),
+        "quantity": threshold.quantity,
+        "lowest": threshold.lowest,
+        "highest": threshold.highest,
+        "source": threshold.source,
+    }

@@ -20,7 +20,7 @@ from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Observations, Placement, Run, State
 from fablint.model.arrays import Codes, Floats, Mask, Values
 from fablint.model.figures.grouped_values import GroupedValues
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 
 FAR_COLUMNS = 48  # partners off the switch that are looked at per rank
 CLEAR_GAP = 4.0  # robust standard deviations that pairs on a switch must be faster than pairs off it
@@ -299,8 +299,7 @@ def _finding(misplaced: _MisplacedHost, everywhere: HostPairs, placement: Placem
     declared, host = placement.switches[home], placement.hosts[misplaced.host]
     seen_s = time[beside == home]
     evidence = [
-        seen(
-            "misplaced",
+        seen.misplaced(
             declared=declared,
             slow=int((seen_s > classes.middle).sum()),
             pairs=int(seen_s.size),
@@ -310,10 +309,10 @@ def _finding(misplaced: _MisplacedHost, everywhere: HostPairs, placement: Placem
         )
     ]
     if place is None:
-        evidence.append(seen("place_unknown"))
+        evidence.append(seen.place_unknown())
     else:
         there = time[beside == place]
-        evidence.append(seen("placed_elsewhere", switch=placement.switches[place], median_s=float(np.median(there))))
+        evidence.append(seen.placed_elsewhere(placement.switches[place], float(np.median(there))))
     return Finding(
         state=State.SUSPECT if place is None else State.FAULT,
         components=(ComponentRef.of("host", host),),
@@ -325,7 +324,7 @@ def _finding(misplaced: _MisplacedHost, everywhere: HostPairs, placement: Placem
             ComponentRef.of("cable", host, declared, title="place"),
             ComponentRef.of("config", host, title="declared switch"),
         ),
-        next_step=advise("check_cabling", ComponentRef.of("host", host)),
+        next_step=advise.check_cabling(ComponentRef.of("host", host)),
     )
 
 

@@ -14,7 +14,7 @@ from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.fit.host_populations import Populations
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, Run, State
 from fablint.model.names import fold
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 
 Facts = Mapping[str, Sequence[str]]  # what is recorded of each host, by the name of the fact
 HostFacts = Mapping[str, Mapping[str, str]]  # by host and by name of the fact
@@ -72,21 +72,22 @@ def _finding(cases: Sequence[tuple[ViewResult, Populations]], placement: Placeme
     evidence = (
         seen_in(
             view,
-            "populations",
-            counts=tuple(str(len(hosts[number])) for number in slower),
-            names=tuple(names[1:]),
-            effects=tuple(str(relative(float(found.effect[number]), view.quantity)) for number in slower),
-            others=len(hosts[0]),
-            usual=names[0],
+            seen.populations(
+                counts=tuple(len(hosts[number]) for number in slower),
+                names=tuple(names[1:]),
+                effects=tuple(relative(float(found.effect[number]), view.quantity) for number in slower),
+                others=len(hosts[0]),
+                usual=names[0],
+            ),
         ),
-        seen("members_agree"),
-        fact.evidence if fact else seen("no_separating_fact"),
-        seen("undecided"),
+        seen.members_agree(),
+        fact.evidence if fact else seen.no_separating_fact(),
+        seen.undecided(),
     )
     common: dict[str, Any] = {
         "quantity": view.quantity,
         "effect": relative(float(found.effect.max()), view.quantity),
-        "next_step": advise("compare_hosts", names=tuple(names)),
+        "next_step": advise.compare_hosts(tuple(names)),
     }
     components = (ComponentRef.of("config", *hosts[1:], title="populations"),)
     other = (ComponentRef.of("config", hosts[0], title="speed above the design"),)
@@ -103,11 +104,9 @@ class Separation:
     @property
     def evidence(self) -> EvidenceRecord:
         """The fact, and its values where these are few."""
-        few = all(len(own) <= MOST_VALUES for own in self.values[1:])
-        slower = " and ".join(", ".join(own) for own in self.values[1:])
-        return seen(
-            "separating_fact" if few else "separating_fact_many", fact=self.name, values=slower if few else None
-        )
+        if any(len(own) > MOST_VALUES for own in self.values[1:]):
+            return seen.separating_fact_many(self.name)
+        return seen.separating_fact(self.name, " and ".join(", ".join(own) for own in self.values[1:]))
 
 
 def separating(found: Populations, facts: Facts) -> Separation | None:

@@ -28,7 +28,8 @@ from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, Place
 from fablint.model.arrays import Codes
 from fablint.model.component import in_series
 from fablint.model.names import plural
-from fablint.model.verdict import Action, advise, seen
+from fablint.model.verdict import Action
+from fablint.text import actions as advise, evidence as seen
 from fablint.topology.routing import Routes
 
 BOUNDS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # share of its segments that are lost, above which a pair is lossy
@@ -223,8 +224,7 @@ class _SegmentEvidence:
     def _loss_evidence(self, loss: _Loss, interfaces: Sequence[str]) -> EvidenceRecord:
         others = np.ones(len(self.segments.hosts), bool)
         others[loss.pairs] = False
-        return seen(
-            "tcp_resent",
+        return seen.tcp_resent(
             lost=loss.lost,
             sent=loss.sent,
             spurious=loss.spurious,
@@ -245,12 +245,12 @@ class _SegmentEvidence:
         pairs = np.sort(self.segments.hosts[loss.pairs[over]], axis=1)
         partners = len(np.unique(pairs, axis=0))
         doubts = [
-            (seen("may_be_chance"), member.gain < bar),
-            (seen("few_pairs_of_hosts", fewest=settings.min_partners), partners < settings.min_partners),
-            (seen("small_share", limit=SHARE), np.count_nonzero(over) < SHARE * over.size or not over.size),
-            (seen("streams_only"), not calm),
-            (seen("spurious_unknown"), not self.segments.knows_spurious),
-            (seen("nothing_to_compare"), candidate.kind != "host" and not self._compared(member)),
+            (seen.may_be_chance(), member.gain < bar),
+            (seen.few_pairs_of_hosts(settings.min_partners), partners < settings.min_partners),
+            (seen.small_share(SHARE), np.count_nonzero(over) < SHARE * over.size or not over.size),
+            (seen.streams_only(), not calm),
+            (seen.spurious_unknown(), not self.segments.knows_spurious),
+            (seen.nothing_to_compare(), candidate.kind != "host" and not self._compared(member)),
         ]
         return [doubt for doubt, holds in doubts if holds]
 
@@ -333,4 +333,4 @@ def _merge_directions(losses: Sequence[_Loss]) -> list[_Loss]:
 def _next_step(candidate: Candidate, component: ComponentRef) -> tuple[Action, ...]:
     if candidate.kind != "host":
         return next_step(component)
-    return advise("read_cable_drops", component, direction=candidate.direction)
+    return advise.read_cable_drops(component, direction=candidate.direction)

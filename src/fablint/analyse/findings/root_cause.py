@@ -13,56 +13,53 @@ damaged in the NIC. Ranks that wait for a CPU much longer than those of other ho
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from fablint.analyse.data.counter_steps import TCP_LOST, CounterSteps, Symptom, count_steps
-from fablint.analyse.phrasing import retest, run_name
+from fablint.analyse.phrasing import run_name
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Run, State, Topology
 from fablint.model.component import in_series
 from fablint.model.figures.cpu_wait import CpuWait, cpu_wait_of
 from fablint.model.host_name import NicRef
-from fablint.model.verdict import Action, advise
+from fablint.model.verdict import Action
 from fablint.snapshot.fabric_nics import message_nics
+from fablint.text import actions as advise, evidence as seen
+from fablint.text.sentence_kind import Plain
 
 Part = Literal["host", "nic", "cable", "port"]
 PARTS: tuple[Part, ...] = ("host", "nic", "cable", "port")
 PRIOR: Mapping[Part, float] = {"host": 0.2, "nic": 0.2, "cable": 0.45, "port": 0.15}
 SETTLED = np.log(3)  # log-odds from which the first part is acted on; below, the next test is the one that tells most
 
-# Chance that a symptom is seen in a run that found the host slow, if this part is at fault: host, NIC, cable, port.
-LIKELY: Mapping[Symptom, tuple[float, float, float, float]] = {
-    "line_rx": (0.02, 0.15, 0.85, 0.25),  # in the slow direction; for the other direction see BESIDE
-    "line_tx": (0.02, 0.20, 0.85, 0.10),
-    "marked": (0.02, 0.03, 0.08, 0.60),
-    "poisoned": (0.08, 0.50, 0.02, 0.02),
-    "late": (0.60, 0.25, 0.03, 0.03),
-    "down": (0.02, 0.10, 0.30, 0.15),
-    "again": (0.15, 0.40, 0.60, 0.60),
-    "loopback": (0.70, 0.70, 0.02, 0.02),
-    "rails": (0.80, 0.03, 0.03, 0.05),
-    "neighbours": (0.03, 0.03, 0.03, 0.30),
-    "cpu_wait": (0.25, 0.01, 0.01, 0.01),
+
+class _Symptom(NamedTuple):
+    """What a symptom is evidence of, and how it is reported."""
+
+    chances: tuple[float, float, float, float]  # that a run that found the host slow shows it, by `PARTS` at fault
+    present: Plain | None  # None: not reported without figures
+    absent: Plain | None = None  # None: not reported
+
+
+SYMPTOMS: Mapping[Symptom, _Symptom] = {
+    # in the slow direction; for the other direction see BESIDE
+    "line_rx": _Symptom((0.02, 0.15, 0.85, 0.25), seen.line_rx, seen.no_line_rx),
+    "line_tx": _Symptom((0.02, 0.20, 0.85, 0.10), seen.line_tx, seen.no_line_tx),
+    "marked": _Symptom((0.02, 0.03, 0.08, 0.60), seen.marked),
+    "poisoned": _Symptom((0.08, 0.50, 0.02, 0.02), seen.poisoned),
+    "late": _Symptom((0.60, 0.25, 0.03, 0.03), seen.late),
+    "down": _Symptom((0.02, 0.10, 0.30, 0.15), seen.down),
+    "again": _Symptom((0.15, 0.40, 0.60, 0.60), seen.again),
+    "loopback": _Symptom((0.70, 0.70, 0.02, 0.02), seen.slow_loopback, seen.fine_loopback),
+    "rails": _Symptom((0.80, 0.03, 0.03, 0.05), seen.slow_rails, seen.fine_rails),
+    "neighbours": _Symptom((0.03, 0.03, 0.03, 0.30), seen.slow_neighbours),
+    "cpu_wait": _Symptom((0.25, 0.01, 0.01, 0.01), None),
 }
 BESIDE = (0.02, 0.05, 0.40, 0.05)  # errors in the direction that is not slow: damaged cables often have errors in both
 ACCUSED = 20.0  # to 1: odds of a part that another check found at fault
-
-SHOWN: Mapping[Symptom, tuple[str, str]] = {  # kinds of evidence: the symptom is present, is absent
-    "line_rx": ("line_rx", "no_line_rx"),
-    "line_tx": ("line_tx", "no_line_tx"),
-    "marked": ("marked", ""),
-    "poisoned": ("poisoned", ""),
-    "late": ("late", ""),
-    "down": ("down", ""),
-    "again": ("again", ""),
-    "loopback": ("slow_loopback", "fine_loopback"),
-    "rails": ("slow_rails", "fine_rails"),
-    "neighbours": ("slow_neighbours", ""),
-    "cpu_wait": ("cpu_wait", ""),
-}
 
 
 @dataclass(frozen=True)
@@ -152,10 +149,10 @@ def fuse(
     settled = odds[order[0]] >= SETTLED
     loses = counters is not None and TCP_LOST in counters.by
     if settled and best == "host" and symptoms.get("cpu_wait"):
-        step = advise("free_cpus", series.components["host"])
+        step = advise.free_cpus(series.components["host"])
     else:
         step = _action(best, series) if settled else _reading(series) if loses else _splitting(best, series, symptoms)
-    return Ranking(ranked, _reasons(symptoms, cpu_wait), step + retest(run))
+    return Ranking(ranked, _reasons(symptoms, cpu_wait), step + advise.retest(run=run))
 
 
 def fuse_run(
@@ -211,25 +208,25 @@ def _single_nic(run: Run, host: str) -> str:
 
 def _symptoms(series: Series, counters: CounterSteps | None, others: Sequence[Finding]) -> dict[Symptom, bool]:
     """What is known to be there or not to be there; what was not examined is left out."""
-    seen: dict[Symptom, bool] = dict(counters.symptoms()) if counters else {}
+    known: dict[Symptom, bool] = dict(counters.symptoms()) if counters else {}
     loopback = [f for f in others if _is_loopback(f) and _is_end(f, series)]
     if loopback:
-        seen["loopback"] = any(finding.state in (State.FAULT, State.SUSPECT) for finding in loopback)
+        known["loopback"] = any(finding.state in (State.FAULT, State.SUSPECT) for finding in loopback)
     rails = [f for f in others if f.component == "nic" and series.host in f.hosts and f not in loopback]
     others_of_host = [finding for finding in rails if finding.components != (series.components["nic"],)]
     if others_of_host:
-        seen["rails"] = all(finding.state is State.FAULT for finding in others_of_host)
+        known["rails"] = all(finding.state is State.FAULT for finding in others_of_host)
     if series.neighbours:
         slow = [finding for finding in others if finding.state is State.FAULT and finding.component in ("host", "nic")]
-        seen["neighbours"] = any(host in f.hosts for f in slow for host in series.neighbours)
-    return seen
+        known["neighbours"] = any(host in f.hosts for f in slow for host in series.neighbours)
+    return known
 
 
 def _chances(symptom: Symptom, direction: Direction | None) -> tuple[float, float, float, float]:
     """How likely the symptom is for each part; errors in a direction that is not slow are another symptom."""
     if (symptom, direction) in (("line_rx", "tx"), ("line_tx", "rx")):
         return BESIDE
-    return LIKELY[symptom]
+    return SYMPTOMS[symptom].chances
 
 
 def _is_end(finding: Finding, series: Series) -> bool:
@@ -265,30 +262,36 @@ def _is_at_end(cable: ComponentRef, series: Series) -> bool:
 
 
 def _reasons(symptoms: Mapping[Symptom, bool], cpu_wait: CpuWait | None) -> tuple[EvidenceRecord, ...]:
-    kinds = (SHOWN[symptom][0 if present else 1] for symptom, present in symptoms.items())
-    values: Mapping[str, Mapping[str, float]] = {"cpu_wait": asdict(cpu_wait) if cpu_wait else {}}
-    return tuple(EvidenceRecord(kind=kind, values=values.get(kind, {})) for kind in kinds if kind)
+    meanings = ((SYMPTOMS[symptom], present) for symptom, present in symptoms.items())
+    kinds = (meaning.present if present else meaning.absent for meaning, present in meanings)
+    reasons = [kind() for kind in kinds if kind is not None]
+    if cpu_wait is not None and symptoms.get("cpu_wait"):
+        reasons.append(seen.cpu_wait(cpu_wait.share, cpu_wait.others))
+    return tuple(reasons)
 
 
 def _is_loopback(finding: Finding) -> bool:
     """Is it a loopback test?"""
-    return any(one.kind == "loopback" for one in finding.evidence)
+    return bool(seen.loopback.among(finding.evidence))
 
 
 def _action(part: Part, series: Series) -> tuple[Action, ...]:
     """What to do about it."""
-    kind = {"host": "inspect_host", "nic": "replace_nic", "cable": "swap_cable", "port": "change_port"}[part]
-    host, nic, port = (series.components[name] for name in ("host", "nic", "port"))
-    return advise(kind, *{"host": (host,), "nic": (nic,)}.get(part, (nic, port)))
+    nic, port = series.components["nic"], series.components["port"]
+    if part == "host":
+        return advise.inspect_host(series.components["host"])
+    if part == "nic":
+        return advise.replace_nic(nic)
+    return advise.swap_cable(nic, port) if part == "cable" else advise.change_port(nic, port)
 
 
 def _reading(series: Series) -> tuple[Action, ...]:
     """What a loopback test does not show: segments are lost between hosts, and the receiver counts why."""
-    return advise("read_drops", series.components["nic"], series.components["port"])
+    return advise.read_drops(series.components["nic"], series.components["port"])
 
 
-def _splitting(best: Part, series: Series, seen: Mapping[Symptom, bool]) -> tuple[Action, ...]:
+def _splitting(best: Part, series: Series, known: Mapping[Symptom, bool]) -> tuple[Action, ...]:
     """The test that tells most where nothing is settled: what costs no hand first."""
-    if "loopback" not in seen:
-        return advise("test_loopback", series.components["nic"])
+    if "loopback" not in known:
+        return advise.test_loopback(series.components["nic"])
     return _action("cable" if best in ("cable", "port") else best, series)

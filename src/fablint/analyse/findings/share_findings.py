@@ -15,7 +15,8 @@ from fablint.analyse.findings.detection_text import detection_evidence, relative
 from fablint.analyse.phrasing import next_step
 from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.model.component import cause
-from fablint.model.verdict import Action, advise, seen
+from fablint.model.verdict import Action
+from fablint.text import actions as advise, evidence as seen
 
 ENDED = frozenset({"until", "between"})  # times of slowness after which the component was fast
 
@@ -41,9 +42,9 @@ def _finding(view: ViewResult, share: SlowShare) -> Finding:
     has_ended = when is not None and when.kind in ENDED
     times = [when.evidence] if when is not None and when.kind != "now and then" else []
     if has_ended:
-        times.append(seen("period_of_load"))
+        times.append(seen.period_of_load())
     elif same_time is not None:
-        times.append(seen("others_slow_then", others=same_time.share))
+        times.append(seen.others_slow_then(same_time.share))
     is_explained = same_time is not None and not has_ended
     state = State.NOT_JUDGED if has_ended else State.CONFOUNDED if is_explained else State.SUSPECT
     lower, middle, upper = (relative(loss, view.quantity) for loss in case.loss)
@@ -67,8 +68,8 @@ def _finding(view: ViewResult, share: SlowShare) -> Finding:
 def _next_step(share: SlowShare, component: ComponentRef) -> tuple[Action, ...]:
     kind = share.candidate.kind
     if kind == "exits":
-        return advise("read_exit_drops", ComponentRef.of("switch", component.ends[0]))
-    return advise("measure_component", component) if kind in ("host", "nic") else next_step(component)
+        return advise.read_exit_drops(ComponentRef.of("switch", component.ends[0]))
+    return advise.measure_component(component) if kind in ("host", "nic") else next_step(component)
 
 
 def second_modes(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:
@@ -78,14 +79,14 @@ def second_modes(views: Sequence[ViewResult], placement: Placement) -> list[Find
         return []
     view, mode = modes[0]
     component = ComponentRef(kind="route", title="pairs of hosts")
-    share = {"slow": mode.slow, "pairs": mode.pairs, "share": mode.slow / mode.pairs}
+    unexplained = seen.unexplained_pairs(mode.slow, mode.pairs, mode.slow / mode.pairs)
     return [
         Finding(
             state=State.SUSPECT,
             components=(component,),
             quantity=view.quantity,
             effect=relative(mode.loss, view.quantity),
-            evidence=(seen_in(view, "unexplained_pairs", **share),),
+            evidence=(seen_in(view, unexplained),),
             next_step=next_step(component),
         )
     ]

@@ -22,7 +22,7 @@ from fablint.analyse.findings.healthy import (
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.model.arrays import Mask
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 from fablint.topology.routing import Routes
 
 
@@ -77,8 +77,8 @@ def _hidden(switch: str, hosts: Sequence[str]) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
         components=(ComponentRef.of("host", hosts),),
-        evidence=(seen("behind_switch", switch=switch),),
-        next_step=advise("measure_after_repair", ComponentRef.of("switch", switch)),
+        evidence=(seen.behind_switch(switch),),
+        next_step=advise.measure_after_repair(ComponentRef.of("switch", switch)),
     )
 
 

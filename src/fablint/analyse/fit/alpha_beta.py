@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fablint.model import EvidenceRecord
 from fablint.model.arrays import Floats
-from fablint.model.verdict import seen
+from fablint.text import evidence as seen
 
 FEWEST_SIZES = 3
 WIDEST = 8  # smallest ratio of the largest size to the smallest
@@ -43,8 +43,9 @@ class Slope:
 
     def evidence(self, row: str) -> EvidenceRecord:
         """As a finding about a row holds it."""
-        figures = {"alpha_s": self.alpha_s, "beta_s": self.beta_s, "factor": self.factor, "retries": self.retries}
-        return seen("alpha_beta", row=row, grows=self.kind, **figures)
+        return seen.alpha_beta(
+            grows=self.kind, alpha_s=self.alpha_s, beta_s=self.beta_s, factor=self.factor, retries=self.retries
+        ).measured_in(row)
 
 
 def explain(

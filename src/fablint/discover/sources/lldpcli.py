@@ -11,10 +11,10 @@ from fablint.discover.sources.source import SavedOutput
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Endpoint, Finding, State
 from fablint.model.names import switch_name
-from fablint.model.verdict import advise, seen
 from fablint.snapshot.parsers import ama
 from fablint.snapshot.parsers.documents import documents
 from fablint.snapshot.parsers.lldp import Neighbour, local_name, neighbours
+from fablint.text import actions as advise, evidence as seen
 
 _NIC = re.compile(r"(hsn|ib|eth)\d+|en[opsx]\w+|mgmt\d+")
 
@@ -94,10 +94,8 @@ def _one_per_port(device: str, found: list[Neighbour]) -> tuple[list[Neighbour],
             Finding(
                 state=State.SUSPECT,
                 components=(ComponentRef.of("config", Endpoint(nodes=(device,), part=port)),),
-                evidence=(
-                    seen("several_devices", count=len(there), devices=tuple(end.name for end in there.values())),
-                ),
-                next_step=advise("check_cable_end"),
+                evidence=(seen.several_devices(len(there), tuple(end.name for end in there.values())),),
+                next_step=advise.check_cable_end(),
             )
         )
     return kept, findings

@@ -11,9 +11,9 @@ from fablint.discover.facts import Facts, Origin, SwitchFact, Wire
 from fablint.discover.sources.source import SavedOutput
 from fablint.model import ComponentRef, Finding, State
 from fablint.model.names import plain, switch_name
-from fablint.model.verdict import advise, seen
 from fablint.snapshot.parsers import ama
 from fablint.snapshot.parsers.documents import dicts, documents
+from fablint.text import actions as advise, evidence as seen
 
 _XNAME = re.compile(r"(x\d{1,4}c[0-7]r\d{1,2})(?:b0)?(j\d{1,2}p\d|j\d{1,2}|a\d{1,2}l\d{1,2})")
 
@@ -92,17 +92,8 @@ def _down(here: tuple[str, str], there: tuple[str, str], row: Mapping[str, str])
     return Finding(
         state=State.FAULT,
         components=(ComponentRef.of("cable", here[0], there[0]),),
-        evidence=(
-            seen(
-                "port_down",
-                port=here[1],
-                switch=here[0],
-                cable=kind or "fabric",
-                other=there[0],
-                other_port=there[1],
-            ),
-        ),
-        next_step=advise("replace_down_cable"),
+        evidence=(seen.port_down(here[1], here[0], kind or "fabric", *there),),
+        next_step=advise.replace_down_cable(),
     )
 
 

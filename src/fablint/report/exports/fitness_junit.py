@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Literal
 
 from fablint.model.preflight_results import Fitness, Outcome, Result
-from fablint.model.verdict import advise
 from fablint.report.exports.junit_suites import SuiteCase, junit_xml
-from fablint.text.action_sentences import advice
+from fablint.text import actions as advise
+from fablint.text.actions import advice
 
 ANSWERS = "host.answers"  # the suite of hosts that gave a snapshot, and of those that did not
 _CHILDREN: Mapping[Outcome, Literal["failure", "error", "skipped"]] = {
@@ -22,7 +22,7 @@ _CHILDREN: Mapping[Outcome, Literal["failure", "error", "skipped"]] = {
 
 def junit_text(fitness: Fitness) -> str:
     """An XML document. A warning is a test that passes and says something."""
-    log_in = advice(advise("log_in"))
+    log_in = advice(advise.log_in())
     suites: dict[str, list[SuiteCase]] = defaultdict(list)
     suites[ANSWERS] = [_case(_answer(fitness, host), log_in) for host in fitness.hosts]
     for one in fitness.results:

@@ -10,7 +10,7 @@ from fablint.model import Finding, State, VerdictWord
 from fablint.report import finding_order
 from fablint.report.exports.finding_subjects import subjects
 from fablint.report.exports.junit_suites import SuiteCase, junit_xml
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 
 if TYPE_CHECKING:

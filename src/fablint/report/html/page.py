@@ -28,7 +28,7 @@ from fablint.report.self_contained import asset, source_hash, write_page
 from fablint.report.survey.path_lengths import deviations
 from fablint.report.survey.report_source import ReportSource
 from fablint.text import units
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 
 MOST_ALL_OPEN = 3  # findings that are all open; of more, the first MOST_OPEN

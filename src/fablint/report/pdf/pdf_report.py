@@ -31,7 +31,7 @@ from fablint.report.survey.size_lines import FEWEST_PAIRS, SizeLine, size_line
 from fablint.report.tables.transports import cells as transport_cells, heading as transport_heading, rma_words
 from fablint.report.transport_comparison import transport_comparisons
 from fablint.text import units
-from fablint.text.action_sentences import advice
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from fablint.version import __version__
 

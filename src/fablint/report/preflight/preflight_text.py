@@ -10,10 +10,9 @@ from typing import Any, NamedTuple
 
 from fablint.model.names import fold, plural
 from fablint.model.preflight_results import NETWORK, Fitness, Outcome, Result, hosts_by_result
-from fablint.model.verdict import advise
 from fablint.report.terminal_colours import coloured
-from fablint.text import units
-from fablint.text.action_sentences import advice
+from fablint.text import actions as advise, units
+from fablint.text.actions import advice
 from fablint.text.fitness_findings import findings, suppressed_findings, unseen_network
 from fablint.text.sentences import finding_facts
 
@@ -141,7 +140,7 @@ def _problems(fitness: Fitness) -> list[_Problem]:
         silent[why].append(host)
     if silent:
         lines = [f"{shown_hosts(hosts)}: {why}" for why, hosts in silent.items()]
-        problems.insert(0, _Problem(Outcome.FAIL, "no answer", _first(lines), advice(advise("log_in"))))
+        problems.insert(0, _Problem(Outcome.FAIL, "no answer", _first(lines), advice(advise.log_in())))
     return sorted(problems, key=lambda one: _SHOWN.index(one.outcome))
 
 

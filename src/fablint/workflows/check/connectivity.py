@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from fablint.model import ComponentRef, Finding, State, Topology
 from fablint.model.component import in_series
 from fablint.model.preflight_results import PING, Fitness, Outcome, Result
-from fablint.model.verdict import EvidenceRecord, advise, seen
+from fablint.model.verdict import EvidenceRecord
 from fablint.preflight import DeadPath, Fleet, Host, HostPair, explain_dead_pairs, pair_reach, smallest_cover
+from fablint.text import actions as advise, evidence as seen
 from fablint.workflows.host_preflight import PreflightResult
 
 _ROUTE, _FULL_SIZE = "net.ping.route", "net.ping.mtu"
@@ -97,7 +98,7 @@ def _of_path(path: DeadPath, sizes: Sizes | None, topology: Topology | None) -> 
         components=(component,),
         evidence=(_evidence(path, sizes),),
         ambiguity_group=tuple(dict.fromkeys(between)),
-        next_step=advise("inspect_path_mtu" if sizes else "inspect_path_tables"),
+        next_step=advise.inspect_path_mtu() if sizes else advise.inspect_path_tables(),
     )
 
 
@@ -109,17 +110,17 @@ def _of_host(path: DeadPath, sizes: Sizes | None) -> Finding:
         components=(component,),
         evidence=(_evidence(path, sizes),),
         ambiguity_group=in_series(host),
-        next_step=advise("compare_mtu" if sizes else "ping_host", component),
+        next_step=advise.compare_mtu(component) if sizes else advise.ping_host(component),
     )
 
 
 def _evidence(path: DeadPath, sizes: Sizes | None) -> EvidenceRecord:
     sides = [tuple(sorted(side)) for side in path.sides] or [tuple(sorted(frozenset().union(*path.dead)))] * 2
-    pairs = {"first": sides[0], "second": sides[1], "dead": len(path.dead), "tried": path.tried}
+    pairs: seen.PingFields = {"first": sides[0], "second": sides[1], "dead": len(path.dead), "tried": path.tried}
     if sizes is None:
-        return seen("no_ping", **pairs)
+        return seen.no_ping(**pairs)
     lost, passes = zip(*(sizes[pair] for pair in path.dead), strict=True)
-    return seen("no_long_ping", bytes=min(lost), passes=min(passes), **pairs)
+    return seen.no_long_ping(bytes=min(lost), passes=min(passes), **pairs)
 
 
 def _of_excluded(host: str, partners: Iterable[HostPair]) -> Finding:
@@ -127,6 +128,6 @@ def _of_excluded(host: str, partners: Iterable[HostPair]) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
         components=(component,),
-        evidence=(seen("excluded_to_connect", hosts=tuple(sorted(frozenset().union(*partners)))),),
-        next_step=advise("repair_start", component),
+        evidence=(seen.excluded_to_connect(tuple(sorted(frozenset().union(*partners)))),),
+        next_step=advise.repair_start(component),
     )

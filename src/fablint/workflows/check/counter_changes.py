@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fablint.model import Allocation, Finding, Run
 from fablint.model.host_name import HostNames
 from fablint.model.preflight_results import Outcome
-from fablint.model.verdict import seen
+from fablint.text import evidence as seen
 from fablint.text.fitness_findings import findings
 from fablint.workflows import fabric_discovery
 from fablint.workflows.check.preflight_findings import site_notes, warning_notes, warnings
@@ -96,7 +96,7 @@ def judge_growth(spans: Mapping[str, Snapshot], silent: Mapping[str, str], site:
 def _grown(fitness: Fitness) -> list[Finding]:
     bad = [one for one in fitness.results if one.outcome in (Outcome.FAIL, Outcome.WARN)]
     return [
-        one.model_copy(update={"evidence": (seen("meanwhile"), *one.evidence)})
+        one.model_copy(update={"evidence": (seen.meanwhile(), *one.evidence)})
         for one in findings(replace(fitness, results=bad))
     ]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fablint.model import ComponentRef, Diagnosis, Finding, Run, State, Topology
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 
 _REPORTED = frozenset({State.FAULT, State.SUSPECT, State.CONFOUNDED, State.SUPPRESSED})
 _OF_LATER_ROWS = frozenset({"follow_up", "retest"})
@@ -130,11 +130,11 @@ def _is_measured_again(host: str, run: Run) -> bool:
 
 def _kept(exclusion: Exclusion, *, again: bool) -> Finding:
     """Return the finding that excluded a host, with the level; a SUSPECT where follow-ups do not repeat it."""
-    evidence = [seen("failed_level", level=exclusion.level), *exclusion.finding.evidence]
+    evidence = [seen.failed_level(exclusion.level), *exclusion.finding.evidence]
     if again:
-        evidence.append(seen("not_repeated"))
+        evidence.append(seen.not_repeated())
     if exclusion.missed:
-        evidence.append(seen("not_in_levels", missed=exclusion.missed))
+        evidence.append(seen.not_in_levels(exclusion.missed))
     state = State.SUSPECT if again else exclusion.finding.state
     return exclusion.finding.model_copy(update={"state": state, "evidence": tuple(evidence)})
 
@@ -144,6 +144,6 @@ def _not_judged(host: str, exclusion: Exclusion) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
         components=(component,),
-        evidence=(seen("missed_levels", level=exclusion.level, missed=exclusion.missed),),
-        next_step=advise("measure_component", component),
+        evidence=(seen.missed_levels(level=exclusion.level, missed=exclusion.missed),),
+        next_step=advise.measure_component(component),
     )

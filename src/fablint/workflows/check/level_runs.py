@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from fablint.errors import FullDiskError, UsageError
 from fablint.model import OF_HOSTS, Diagnosis, Finding, PlannedLevel, Run, State
 from fablint.model.limits.known_faults import first_cover
-from fablint.model.verdict import seen
+from fablint.text import evidence as seen
 from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_record import CheckRecord, save_check
 from fablint.workflows.check.check_run import CheckRun
@@ -350,12 +350,12 @@ def same_hosts(request: PlanInput, inner: PlanInput) -> PlanInput:
 
 
 def _inside(finding: Finding) -> Finding:
-    return finding.model_copy(update={"evidence": (seen("inside_host"), *finding.evidence)})
+    return finding.model_copy(update={"evidence": (seen.inside_host(), *finding.evidence)})
 
 
 def _is_loss(finding: Finding) -> bool:
     """Is the finding about ranks that failed, and not about times?"""
-    return any(record.kind == "rank_failed" for record in finding.evidence)
+    return bool(seen.rank_failed.among(finding.evidence))
 
 
 def _measuring_s(run: Run) -> float:

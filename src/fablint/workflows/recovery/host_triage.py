@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from fablint.model import ComponentRef, Finding, State
 from fablint.model.component import cause, in_series
 from fablint.model.names import fold
-from fablint.model.verdict import EvidenceRecord, advise, seen
+from fablint.model.verdict import EvidenceRecord
+from fablint.text import actions as advise, evidence as seen
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows.recovery.pair_trials import SMALL, Entry, PairTrials, StallCause, TrialFailure, cause_of
 
@@ -128,7 +129,7 @@ class HostTriage:
         failures = self._failures({host: host for host in hosts}, sorted(hosts))
         for name, failure in failures.items():
             finding = _stall_of_host(name, ["another rank on it"], failure)
-            step = advise("inspect_system_log", *finding.components)
+            step = advise.inspect_system_log(*finding.components)
             self.failed_hosts[name] = finding.model_copy(update={"ambiguity_group": (), "next_step": step})
         return bool(failures)
 
@@ -194,16 +195,15 @@ def _died(entry: Entry) -> Finding:
     return Finding(
         state=State.SUSPECT,
         components=(ComponentRef.of("host", host),),
-        evidence=(seen("rank_died", reason=entry["reason"]),),
+        evidence=(seen.rank_died(entry["reason"]),),
         ambiguity_group=(cause("a process that was killed from outside"),),
-        next_step=advise("inspect_system_log", ComponentRef.of("host", host)),
+        next_step=advise.inspect_system_log(ComponentRef.of("host", host)),
     )
 
 
 def _stall_of_host(host: str, partners: Sequence[str], failure: TrialFailure) -> Finding:
     component = ComponentRef.of("host", host)
-    stall = seen(
-        "stalled_host",
+    stall = seen.stalled_host(
         partners=" and with ".join(partners),
         bytes=failure.size or None,
         transport=failure.transport or None,
@@ -212,11 +212,11 @@ def _stall_of_host(host: str, partners: Sequence[str], failure: TrialFailure) ->
     # Control messages arrive, often over the same NIC: it may be how the host is set up.
     of_set_up = (cause("a firewall"), cause(f"the set-up of {failure.transport}")) if failure.control else ()
     if not failure.size:
-        step = advise("ping_host", component)
+        step = advise.ping_host(component)
     elif failure.size <= SMALL:
-        step = advise("inspect_connections", component, transport=failure.transport)
+        step = advise.inspect_connections(component, failure.transport)
     else:
-        step = advise("compare_mtu", component)
+        step = advise.compare_mtu(component)
     return Finding(
         state=State.FAULT,
         components=(component,),
@@ -231,9 +231,9 @@ def _stall_at_times(host: str, partners: Sequence[str]) -> Finding:
     return Finding(
         state=State.SUSPECT,
         components=(component,),
-        evidence=(seen("stalled_at_times", partners=fold(partners)),),
+        evidence=(seen.stalled_at_times(fold(partners)),),
         ambiguity_group=in_series(host),
-        next_step=advise("ping_host", component),
+        next_step=advise.ping_host(component),
     )
 
 
@@ -241,11 +241,11 @@ def _stall_of_pair(one: str, other: str, known: StallCause | None) -> Finding:
     return Finding(
         state=State.SUSPECT,
         components=(ComponentRef.of("route", one, other),),
-        evidence=(seen("stalled_pair"), *_reported(known)),
-        next_step=advise("inspect_path_filters" if known else "inspect_path_mtu"),
+        evidence=(seen.stalled_pair(), *_reported(known)),
+        next_step=advise.inspect_path_filters() if known else advise.inspect_path_mtu(),
     )
 
 
 def _reported(known: StallCause | None) -> tuple[EvidenceRecord, ...]:
     """Return what a rank reports of its peer as evidence."""
-    return (seen("stall_reported", host=known.host, cause=known.text),) if known else ()
+    return (seen.stall_reported(host=known.host, cause=known.text),) if known else ()

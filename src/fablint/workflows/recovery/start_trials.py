@@ -15,7 +15,7 @@ from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, RowSp
 from fablint.model.component import in_series
 from fablint.model.host_name import HostNames
 from fablint.model.names import fold, plural
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.start_search import AT_ONCE, Cause, Hosts, SearchEndedError, StartResult, StartSearch
@@ -186,7 +186,7 @@ def _shared(pairs: Sequence[frozenset[str]]) -> list[str]:
 
 def findings_of(result: StartResult, said: str) -> tuple[dict[str, Finding], dict[frozenset[str], Finding]]:
     """Findings about hosts that are left out, by host, and about paths, by pair; `said` is the launcher's reason."""
-    reason = (seen("launcher", said=said[:_SHOWN]),) if said else ()
+    reason = (seen.launcher(said[:_SHOWN]),) if said else ()
     hosts = {cause.host: _of_cause(cause, len(result.starting), reason) for cause in result.faulty}
     paths = {frozenset(path): _of_path(*path, len(result.starting), reason) for path in result.paths}
     for host, kept in result.paths:
@@ -199,21 +199,21 @@ def findings_of(result: StartResult, said: str) -> tuple[dict[str, Finding], dic
 def _of_cause(cause: Cause, others: int, reason: Reason) -> Finding:
     host = cause.host
     if cause.at_times:
-        return _finding(State.SUSPECT, host, (seen("starts_at_times"), *reason), in_series(host))
+        return _finding(State.SUSPECT, host, (seen.starts_at_times(), *reason), in_series(host))
     if cause.in_company:
-        pairs = (seen("starts_with", hosts=tuple(cause.starts_with)),) if cause.starts_with else ()
+        pairs = (seen.starts_with(tuple(cause.starts_with)),) if cause.starts_with else ()
         some_routes = ComponentRef.of("route", host, Endpoint())
-        company = seen("no_start_in_company", others=others)
+        company = seen.no_start_in_company(others)
         return _finding(State.SUSPECT, host, (company, *pairs, *reason), (some_routes,))
-    starts = {"fails_with": tuple(cause.fails_with), "starts_with": tuple(cause.starts_with)}
-    evidence = seen("no_start", others=others, **starts)
+    fails_with, starts_with = tuple(cause.fails_with), tuple(cause.starts_with)
+    evidence = seen.no_start(others=others, fails_with=fails_with, starts_with=starts_with)
     if cause.starts_with:
         routes = tuple(ComponentRef.of("route", host, other) for other in cause.fails_with)
         return _finding(State.FAULT, host, (evidence, *reason), routes)
     if cause.alone is False:
         software = tuple(ComponentRef.of("host", host, title=one) for one in (_SOFTWARE, "launcher"))
-        return _finding(State.FAULT, host, (evidence, seen("no_start_alone"), *reason), software)
-    own = (seen("starts_alone"),) if cause.alone else ()
+        return _finding(State.FAULT, host, (evidence, seen.no_start_alone(), *reason), software)
+    own = (seen.starts_alone(),) if cause.alone else ()
     return _finding(State.FAULT, host, (evidence, *own, *reason), in_series(host))
 
 
@@ -225,7 +225,7 @@ def _finding(state: State, host: str, evidence: Reason, group: tuple[ComponentRe
         components=(component,),
         evidence=evidence,
         ambiguity_group=group,
-        next_step=advise("start_program" if software else "ping_host", component),
+        next_step=advise.start_program(component) if software else advise.ping_host(component),
     )
 
 
@@ -233,8 +233,8 @@ def _of_path(host: str, kept: str, others: int, reason: Reason) -> Finding:
     return Finding(
         state=State.FAULT,
         components=(ComponentRef.of("route", kept, host),),
-        evidence=(seen("no_start_of_pair", others=others - 1), *reason),
-        next_step=advise("inspect_path_tables"),
+        evidence=(seen.no_start_of_pair(others - 1), *reason),
+        next_step=advise.inspect_path_tables(),
     )
 
 
@@ -242,6 +242,6 @@ def _excluded(host: str, why: str, reason: Reason = ()) -> Finding:
     return Finding(
         state=State.NOT_JUDGED,
         components=(ComponentRef.of("host", host),),
-        evidence=(seen("not_measured", reason=why), *reason),
-        next_step=advise("repair_start", ComponentRef.of("host", host)),
+        evidence=(seen.not_measured(why), *reason),
+        next_step=advise.repair_start(ComponentRef.of("host", host)),
     )

@@ -10,7 +10,7 @@ from fablint.analyse.detect.paths.judgement import Judgement, Measure, PathJudge
 from fablint.analyse.detect.timing import FEWEST_STRETCHES, STRETCHES, error_over_time
 from fablint.model import EvidenceRecord
 from fablint.model.arrays import Codes, Floats
-from fablint.model.verdict import seen
+from fablint.text import evidence as seen
 
 
 def judge_steadiness(judgements: PathJudgements, measure: Measure, started: Floats | None) -> None:
@@ -67,9 +67,9 @@ def _slowness(judgements: PathJudgements, entry: int, own: Codes, times: Floats 
     levels = judgements.levels
     late = own[levels.left[own] - judgements.reference[levels.entry[own]] > judgements.tolerance[entry]]
     if times is None or not late.size:
-        return seen("path_varies")
+        return seen.path_varies()
     when = times[late]
-    return seen("path_uneven", begin=float(when.min()), end=float(when.max()))
+    return seen.path_uneven(float(when.min()), float(when.max()))
 
 
 def _at_once(own: Floats, every: Floats) -> bool:

@@ -33,7 +33,7 @@ from fablint.analyse.detect.timing import SlowTime, find_slow_time
 from fablint.analyse.settings import Settings
 from fablint.model import EvidenceRecord, Placement
 from fablint.model.arrays import Floats, Mask
-from fablint.model.verdict import seen
+from fablint.text import evidence as seen
 from fablint.topology.routing import Routes
 
 COMPONENTS = frozenset({"host", "nic", "cable", "switch"})  # kinds that are one component; others are sets of cables
@@ -209,13 +209,13 @@ class _ShareExplanation:
         bar = math.log(self.tests / settings.alpha_of("slow shares"))
         stretches = evidence.stretches
         doubts = (
-            (seen("may_be_chance"), min(evidence.nats, evidence.lasting_nats) < bar),
-            (seen("sent_together"), self.measured.together),
-            (seen("times_unknown"), stretches is None),
-            (seen("one_stretch"), stretches is not None and stretches < settings.shares.fewest_stretches),
-            (seen("one_period"), when is not None and when.kind in PERIODS),
-            (seen("nothing_to_compare"), candidate.kind not in ("host", "nic") and not self._is_compared(member)),
-            (seen("cables_unknown"), candidate.kind not in COMPONENTS),
+            (seen.may_be_chance(), min(evidence.nats, evidence.lasting_nats) < bar),
+            (seen.sent_together(), self.measured.together),
+            (seen.times_unknown(), stretches is None),
+            (seen.one_stretch(), stretches is not None and stretches < settings.shares.fewest_stretches),
+            (seen.one_period(), when is not None and when.kind in PERIODS),
+            (seen.nothing_to_compare(), candidate.kind not in ("host", "nic") and not self._is_compared(member)),
+            (seen.cables_unknown(), candidate.kind not in COMPONENTS),
         )
         return tuple(doubt for doubt, holds in doubts if holds)
 

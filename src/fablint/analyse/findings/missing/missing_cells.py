@@ -15,7 +15,7 @@ from fablint.analyse.phrasing import is_resumable
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Placement, Run, State
 from fablint.model.arrays import Cells, Codes, Mask
 from fablint.model.component import MOST_LINKS
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 
 FEW_CELLS = 1024  # cells whose pairs of hosts are listed at a time
 
@@ -127,7 +127,7 @@ class _RowCells:
                 yield from _scattered(name, placement, scattered, self.planned)
         unlocated = self.planned - self.located
         if is_finished and not self.plan.imported and unlocated > 0 and not explained.is_any:
-            record = seen("missing_unlocated", row=name, missing=unlocated, planned=self.planned)
+            record = seen.missing_unlocated(unlocated, self.planned).measured_in(name)
             yield ((ComponentRef(kind="config", title="missing measurements"),), None), record
 
 
@@ -143,16 +143,14 @@ def _of_ends(row: str, members: Sequence[SharedEnd]) -> tuple[_Subject, Evidence
     """Return hosts, NICs or switches with missing cells, and the evidence."""
     first = members[0]
     direction: Direction = "both" if len(members) > 1 else ("tx", "rx")[first.side]
-    record = seen(
-        "missing_of_end",
-        row=row,
+    record = seen.missing_of_end(
         direction="tx" if first.side == 0 else "rx",
         several=len(first.components) > 1,
         of_hosts=first.components[0].kind in ("switch", "group"),
         outward=first.outward,
         partners=first.partners if direction != "both" else (),
         **_counts(first),
-    )
+    ).measured_in(row)
     return (first.components, direction), record
 
 
@@ -161,13 +159,14 @@ def _between(row: str, members: Sequence[SharedEnd]) -> tuple[_Subject, Evidence
     component = members[0].components[0]
     sender, receiver = (end.label for end in component.ends)
     directed = len(members) == 1 and sender != receiver
-    record = seen("missing_between", row=row, sender=sender, receiver=receiver, **_counts(members[0]))
+    record = seen.missing_between(sender=sender, receiver=receiver, **_counts(members[0])).measured_in(row)
     return ((component.model_copy(update={"directed": directed}),), None), record
 
 
-def _counts(member: SharedEnd) -> dict[str, int]:
-    names = ("missing", "planned", "opposite", "opposite_planned")
-    return dict(zip(names, (*member.counts, *member.opposite), strict=True))
+def _counts(member: SharedEnd) -> seen.MissingFields:
+    missing, planned = member.counts
+    opposite, opposite_planned = member.opposite
+    return {"missing": missing, "planned": planned, "opposite": opposite, "opposite_planned": opposite_planned}
 
 
 def _scattered(
@@ -187,7 +186,7 @@ def _scattered(
     if len(pairs) <= MOST_LINKS:
         named = ([placement.hosts[end] for end in pair] for pair in sorted(pairs))
         components = tuple(ComponentRef.of("route", *pair, directed=True) for pair in named)
-    yield (components, None), seen("missing_scattered", row=row, missing=missing, planned=planned)
+    yield (components, None), seen.missing_scattered(missing, planned).measured_in(row)
 
 
 def _finding(run: Run, subject: _Subject, evidence: Sequence[EvidenceRecord]) -> Finding:
@@ -195,26 +194,21 @@ def _finding(run: Run, subject: _Subject, evidence: Sequence[EvidenceRecord]) ->
     components, direction = subject
     records: list[EvidenceRecord] = []
     for record in evidence:
-        same = next((at for at, other in enumerate(records) if _is_equal(other, record)), None)
+        same = next((at for at, other in enumerate(records) if other.measured_in(record.row) == record), None)
         if same is None:
             records.append(record)
         else:
             records[same] = record.model_copy(update={"row": f"{records[same].row}, {record.row}"})
-    kind = evidence[0].kind
-    if kind == "missing_of_end":
-        steps = advise("inspect_unmeasured", *components)
-    elif kind == "missing_between":
-        steps = advise("inspect_unmeasured_path", *components)
+    if seen.missing_of_end.among(evidence):
+        steps = advise.inspect_unmeasured(*components)
+    elif seen.missing_between.among(evidence):
+        steps = advise.inspect_unmeasured_path(*components)
     else:
-        steps = advise("measure_missing", resumable=is_resumable(run))
+        steps = advise.measure_missing(resumable=is_resumable(run))
     return Finding(
         state=State.NOT_JUDGED,
         components=components,
         direction=direction,
         evidence=tuple(records),
-        next_step=advise("resume") + steps,
+        next_step=advise.resume() + steps,
     )
-
-
-def _is_equal(first: EvidenceRecord, second: EvidenceRecord) -> bool:
-    return first.kind == second.kind and first.values == second.values

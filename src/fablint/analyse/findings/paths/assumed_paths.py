@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from fablint.analyse.findings.paths.uplinks import is_slow_cable
 from fablint.model import Finding, State, Topology
-from fablint.model.verdict import seen
+from fablint.text import evidence as seen
 
 
 def through_neighbours(findings: Sequence[Finding], topology: Topology | None) -> list[Finding]:
@@ -45,7 +45,7 @@ def _is_inside(finding: Finding, outward: Finding, gate: str, topology: Topology
 
 def _with_outward(finding: Finding, outward: Finding, gate: str) -> Finding:
     (switch,) = outward.nodes - {gate}
-    more = seen("outward_slow", switch=switch, group=gate)
+    more = seen.outward_slow(switch, gate)
     return finding.model_copy(update={"evidence": (*finding.evidence, more)})
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, State
-from fablint.model.verdict import seen
+from fablint.text import evidence as seen
 from fablint.topology.routing import Routes
 
 Speeds = dict[frozenset[str], float]  # bytes/s of the cable between two switches
@@ -53,7 +53,7 @@ def by_design(findings: Sequence[Finding], routes: Routes | None, placement: Pla
             effects |= dict.fromkeys(finding.components, finding.effect)
             continue
         state = finding.state if 1 + finding.effect < least else State.CONFOUNDED
-        seen_speed = seen("declared_speed", speed=speed * 8 / 1e9, usual=usual * 8 / 1e9, loss=-loss)
+        seen_speed = seen.declared_speed(speed * 8 / 1e9, usual * 8 / 1e9, -loss)
         kept.append(finding.model_copy(update={"state": state, "evidence": (*finding.evidence, seen_speed)}))
     return ByDesign(kept, notes, effects)
 

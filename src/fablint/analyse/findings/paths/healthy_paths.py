@@ -21,7 +21,7 @@ from fablint.analyse.settings import Settings
 from fablint.model import EvidenceRecord, Finding, Placement, State
 from fablint.model.component import listed
 from fablint.model.names import plural
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 
 
 def healthy_paths(
@@ -46,19 +46,19 @@ def healthy_paths(
             paths = plural(len(few), "path")
             notes.append(f"{rows}: {paths} between fewer than {FEWEST_PAIRS} pairs of hosts were not judged one by one")
         elif few:
-            reason = seen("few_path_pairs", fewest=FEWEST_PAIRS)
+            reason = seen.few_path_pairs(FEWEST_PAIRS)
             findings.append(_not_judged(few, placement, rows, reason))
         beside = sorted(
             {name for bound in bounds for name, said in zip(bound.paths, bound.beside, strict=True) if said}
         )
         if beside:
-            reason = seen("not_alone", quantity=quantity)
+            reason = seen.not_alone(quantity)
             findings.append(_not_judged(beside, placement, rows, reason))
         limit = settings.log_loss_in_scope if quantity == "bandwidth" else np.log1p(settings.loss_in_scope)
         wide = sorted(name for name, upper in loss.items() if upper > limit)
         if wide:
             worst = abs(relative(max(loss[name] for name in wide), quantity))
-            reason = seen("hidden_loss", bound=worst, quantity=quantity, limit=settings.loss_in_scope)
+            reason = seen.hidden_loss(bound=worst, quantity=quantity, limit=settings.loss_in_scope)
             findings.append(_not_judged(wide, placement, rows, reason))
         fine = {
             name: upper
@@ -112,7 +112,7 @@ def _compared(bounds: Sequence[PathBounds], fine: dict[PathKey, float]) -> Evide
     )
     references = sorted({reference for bound in bounds for reference in bound.compared_with if reference.kind})
     kinds, counts = zip(*references, strict=True) if references else ((), ())
-    return seen("healthy_paths", pairs=pairs, beside=kinds, counts=tuple(map(str, counts)))
+    return seen.healthy_paths(pairs=pairs, beside=kinds, counts=counts)
 
 
 def _not_judged(paths: Sequence[PathKey], placement: Placement, rows: str, reason: EvidenceRecord) -> Finding:
@@ -120,5 +120,5 @@ def _not_judged(paths: Sequence[PathKey], placement: Placement, rows: str, reaso
         state=State.NOT_JUDGED,
         components=listed(path.component(placement) for path in paths),
         evidence=(reason.model_copy(update={"row": rows}),),
-        next_step=advise("resume") + advise("measure_longer"),
+        next_step=advise.resume() + advise.measure_longer(),
     )

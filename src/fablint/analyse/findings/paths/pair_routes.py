@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -19,7 +19,7 @@ from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
 from fablint.model.component import cause
 from fablint.model.names import plural
-from fablint.model.verdict import advise
+from fablint.text import actions as advise, evidence as seen
 from fablint.topology.routing import Routes
 
 _Sides = tuple[Sequence[int], Sequence[int]]  # codes of the hosts at both sides of slow pairs
@@ -116,8 +116,8 @@ def _bidirectional_route(pairs: Sequence[tuple[SlowPair, ViewResult]], sides: _S
     """The finding about all pairs between two sets of hosts, which the slowest of them represents."""
     slowest, view = max(pairs, key=lambda found: found[0].loss)
     component = ComponentRef.of("route", *([placement.hosts[host] for host in side] for side in sides))
-    kind = "slow_block_once" if _state(slowest) is State.NOT_JUDGED else "slow_block"
-    evidence = seen_in(view, kind, slow=len(pairs), pairs=len(sides[0]) * len(sides[1]))
+    kind = seen.slow_block_once if _state(slowest) is State.NOT_JUDGED else seen.slow_block
+    evidence = seen_in(view, kind(len(pairs), len(sides[0]) * len(sides[1])))
     return Finding(
         components=(component,),
         quantity=view.quantity,
@@ -143,23 +143,27 @@ def _routes_of_bursts(
     effects = [relative(pair.loss, of.quantity) for pair, of in pairs[:MOST_NAMED]]
     shown = ", ".join(f"{name} {effect:+.0%}" for name, effect in zip(names, effects, strict=True))
     shown += ", ..." if len(pairs) > MOST_NAMED else ""
-    kind = "slow_pairs_once" if slowest.meanwhile is None else "slow_pairs_meanwhile"
+    kind = seen.slow_pairs_once if slowest.meanwhile is None else seen.slow_pairs_meanwhile
     return Finding(
         components=components,
         quantity=view.quantity,
         effect=relative(slowest.loss, view.quantity),
-        next_step=advise("measure_routes_again"),
-        **_cause(slowest, view, seen_in(view, kind, pairs=len(pairs), shown=shown)),
+        next_step=advise.measure_routes_again(),
+        **_cause(slowest, view, seen_in(view, kind(len(pairs), shown))),
     )
 
 
 def _cause(pair: SlowPair, view: ViewResult, evidence: EvidenceRecord) -> dict[str, Any]:
     """State, evidence and ambiguity group of a finding about a slow pair: whether its time explains it as well."""
-    if pair.meanwhile is None:
+    others = pair.meanwhile
+    if others is None:
         return {"state": _state(pair), "evidence": (evidence,)}
+    meanwhile = seen.slow_meanwhile(
+        others.slow, others.measured, others.slow_at_other_times, others.measured_at_other_times
+    )
     return {
         "state": _state(pair),
-        "evidence": (evidence, seen_in(view, "slow_meanwhile", **asdict(pair.meanwhile))),
+        "evidence": (evidence, seen_in(view, meanwhile)),
         "ambiguity_group": (cause("another load at that time"),),
     }
 
@@ -227,13 +231,13 @@ def _shortest_path_loss(path: tuple[str, str], losses: Mapping[int, float], rout
 def _unidirectional_route(view: ViewResult, pair: SlowPair, placement: Placement) -> Finding:
     source, target = (placement.hosts[placement.host[rank]] for rank in pair.ranks)
     component = ComponentRef.of("route", source, target, directed=True)
-    kind = "one_direction_shared" if pair.beside else "one_direction_once" if pair.once else "one_direction"
-    evidence = seen_in(view, kind)
+    kind = seen.one_direction_shared if pair.beside else seen.one_direction_once if pair.once else seen.one_direction
+    evidence = seen_in(view, kind())
     return Finding(
         components=(component,),
         quantity=view.quantity,
         effect=relative(pair.loss, view.quantity),
-        next_step=advise("inspect_direction", component),
+        next_step=advise.inspect_direction(component),
         **_cause(pair, view, evidence),
     )
 
@@ -276,8 +280,8 @@ def _faster(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:
                 components=(ComponentRef(kind="config", title="faster pairs"),),
                 quantity=view.quantity,
                 effect=gain,
-                evidence=(seen_in(view, "faster_pairs", pairs=len(fast), shown=shown),),
-                next_step=advise("compare_nic_speeds"),
+                evidence=(seen_in(view, seen.faster_pairs(len(fast), shown)),),
+                next_step=advise.compare_nic_speeds(),
             )
         ]
     return []

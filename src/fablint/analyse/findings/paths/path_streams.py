@@ -33,8 +33,8 @@ from fablint.model import ComponentRef, EvidenceRecord, Finding, FollowUp, Place
 from fablint.model.arrays import Codes, Mask
 from fablint.model.component import MOST_LINKS, cause, label_of
 from fablint.model.figures.grouped_values import GroupedValues
-from fablint.model.verdict import Action, advise, seen
-from fablint.text.evidence_sentences import reference_text
+from fablint.model.verdict import Action
+from fablint.text import actions as advise, evidence as seen
 from fablint.topology.routing import Routes
 
 MOST_ASKED = 16  # paths
@@ -44,10 +44,10 @@ MOST_SPLITTING = 24  # pairs that split a group of candidates
 HEALTHY = (Judgement.FINE, Judgement.DESIGN, Judgement.GEOMETRY)
 NOT_EXPLAINED = "the declared routes do not explain the slow pairs"
 _DOUBTS = {
-    Judgement.ONCE: "path_once",
-    Judgement.BESIDE: "path_beside",
-    Judgement.LONE: "path_lone",
-    Judgement.POPULATION: "path_population",
+    Judgement.ONCE: seen.path_once,
+    Judgement.BESIDE: seen.path_beside,
+    Judgement.LONE: seen.path_lone,
+    Judgement.POPULATION: seen.path_population,
 }
 
 
@@ -97,16 +97,18 @@ def about_paths(
     views: Sequence[ViewResult], placement: Placement, routes: Routes | None, faulty: Codes
 ) -> PathFindings:
     """What is said of the paths between switches, of each component once. `faulty`: codes of hosts at fault."""
-    seen = [_PathView(judged, judged.paths, placement, routes, faulty) for judged in views if judged.paths is not None]
-    findings = [finding for view in seen for finding in (*_slow(view), *_doubtful(view), *_modes(view))]
-    follow_ups = [follow_up for view in seen for follow_up in (*_alone(view), *_splitting(view))]
+    path_views = [
+        _PathView(judged, judged.paths, placement, routes, faulty) for judged in views if judged.paths is not None
+    ]
+    findings = [finding for view in path_views for finding in (*_slow(view), *_doubtful(view), *_modes(view))]
+    follow_ups = [follow_up for view in path_views for follow_up in (*_alone(view), *_splitting(view))]
     at_fault = any(case.kind in ("cable", "switch") for view in views for case in view.detections)
-    undeclared = any(view.paths.declared is False for view in seen) and not at_fault
+    undeclared = any(view.paths.declared is False for view in path_views) and not at_fault
     notes = [NOT_EXPLAINED] if undeclared else []
     return PathFindings(
         tuple(merge_findings(findings)),
         tuple(follow_ups[:MOST_ASKED]),
-        (*notes, *(note for view in seen for note in _notes(view))),
+        (*notes, *(note for view in path_views for note in _notes(view))),
         undeclared,
     )
 
@@ -210,13 +212,14 @@ def _evidence(view: _PathView, entries: Sequence[int]) -> list[EvidenceRecord]:
     extra_s = [float(np.exp(levels.level[entry]) - np.exp(judged.reference[entry])) for entry in entries]
     path = seen_in(
         view.judged,
-        "path_slow",
-        slow=slow,
-        pairs=pairs,
-        effect=loss,
-        beside=judged.beside[entries[0]].kind,
-        others=judged.beside[entries[0]].paths or None,
-        extra_s=float(np.median(extra_s)) if quantity == "latency" else None,
+        seen.path_slow(
+            slow=slow,
+            pairs=pairs,
+            effect=loss,
+            beside=judged.beside[entries[0]].kind,
+            others=judged.beside[entries[0]].paths or None,
+            extra_s=float(np.median(extra_s)) if quantity == "latency" else None,
+        ),
     )
     when = [judged.slow_at[entry] for entry in entries if entry in judged.slow_at]
     return [path, *when[:1]]
@@ -227,7 +230,7 @@ def _next_step(explanation: Explanation, placement: Placement) -> tuple[Action, 
     component = explanation.component
     if component.nodes <= {*placement.switches}:
         return next_step(component)
-    return advise("find_cables", component)
+    return advise.find_cables(component)
 
 
 # ------------------------------------------------------------------------------------------------ doubtful paths
@@ -246,14 +249,14 @@ def _doubtful(view: _PathView) -> list[Finding]:
                 continue
             open_ = judgement is not Judgement.POPULATION and any(_open(view, entry) for entry in entries)
             state = State.SUSPECT if open_ or judgement is Judgement.ONCE else State.CONFOUNDED
-            finding = _finding(view, state, explanation, entries, (seen(_DOUBTS[judgement]),))
+            finding = _finding(view, state, explanation, entries, (_DOUBTS[judgement](),))
             if state is State.CONFOUNDED:
                 causes = ["slower cables by design"]
                 causes += ["another load at that time"] if finding.quantity == "latency" else []
                 finding = finding.model_copy(
                     update={
                         "ambiguity_group": (*finding.ambiguity_group, *map(cause, causes)),
-                        "next_step": advise("compare_port_speeds", explanation.component),
+                        "next_step": advise.compare_port_speeds(explanation.component),
                     }
                 )
             findings.append(finding)
@@ -320,12 +323,12 @@ def _modes(view: _PathView) -> list[Finding]:
 def _mode_finding(view: _PathView, explanation: Explanation, modes: Sequence[Mode]) -> Finding:
     slow, pairs = sum(mode.slow for mode in modes), sum(mode.pairs for mode in modes)
     loss = relative(float(np.median([mode.loss for mode in modes])), view.judged.quantity)
-    why = [seen("routes_wrong")] if view.paths.declared is False else []
+    why = [seen.routes_wrong()] if view.paths.declared is False else []
     name = explanation.component.label
-    across = seen_in(view.judged, "path_mode", slow=slow, pairs=pairs, path=name, effect=loss)
+    across = seen_in(view.judged, seen.path_mode(slow, pairs, name, loss))
     others = [mode.explained_by.share for mode in modes if mode.explained_by is not None]
     is_explained = len(others) == len(modes)
-    doubt = seen("others_slow_then", others=max(others)) if is_explained else seen("one_of_several")
+    doubt = seen.others_slow_then(max(others)) if is_explained else seen.one_of_several()
     return Finding(
         state=State.CONFOUNDED if is_explained else State.SUSPECT,
         components=(explanation.component,),
@@ -333,7 +336,7 @@ def _mode_finding(view: _PathView, explanation: Explanation, modes: Sequence[Mod
         effect=loss,
         evidence=(across, doubt, *why),
         ambiguity_group=(*explanation.series, *((cause("another load at that time"),) if is_explained else ())),
-        next_step=advise("measure_path_alone", explanation.component),
+        next_step=advise.measure_path_alone(explanation.component),
     )
 
 
@@ -364,7 +367,7 @@ def _notes(view: _PathView) -> list[str]:
             continue
         loss = relative(float(np.median([judged.loss[entry] for entry in found.values()])), view.judged.quantity)
         names = _paths([view.component(path) for path in found])
-        beside = reference_text(*judged.beside[next(iter(found.values()))])
+        beside = seen.reference_text(*judged.beside[next(iter(found.values()))])
         notes.append(f"{view_text(view.judged)}: {names} {loss:+.0%} beside {beside}: {why} (no fault)")
     return notes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from fablint.model import ComponentRef, Finding, Placement, State
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 from fablint.topology.routing import Routes
 
 FEWEST = 2  # cables of a switch
@@ -58,8 +58,8 @@ def _together(switch: str, cables: Sequence[Finding]) -> Finding:
             "state": State.SUSPECT,
             "components": (ComponentRef.of("switch", switch),),
             "direction": None,
-            "evidence": (seen("all_uplinks", cables=len(cables), switch=switch), *worst.evidence),
+            "evidence": (seen.all_uplinks(len(cables), switch), *worst.evidence),
             "ambiguity_group": tuple(component for finding in cables for component in finding.components),
-            "next_step": advise("inspect_uplinks", ComponentRef.of("switch", switch)),
+            "next_step": advise.inspect_uplinks(ComponentRef.of("switch", switch)),
         }
     )

@@ -22,7 +22,7 @@ from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, Row, State
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.figures.grouped_values import GroupedValues
-from fablint.model.verdict import advise, seen
+from fablint.text import actions as advise, evidence as seen
 
 FEWEST_PEERS = 4  # hosts or GPUs
 FEWEST_MEASUREMENTS = 3  # of a host or GPU in a FAULT
@@ -124,7 +124,7 @@ def _tolerance(spread: float, peers: int, settings: Settings) -> float:
 
 def _finding(row: Row, size: int, case: _Slow) -> Finding:
     host = case.component.ends
-    evidence = seen("intra_node", row=row.name, size=size, measured=case.measured, others=case.others)
+    evidence = seen.intra_node(case.measured, case.others).measured_in(row.name, size)
     return Finding(
         state=State.FAULT if case.is_fault else State.SUSPECT,
         components=(case.component,),
@@ -135,7 +135,7 @@ def _finding(row: Row, size: int, case: _Slow) -> Finding:
             ComponentRef.of("host", *host, title="memory"),
             ComponentRef.of("host", *host, title="CPUs (clock, binding, other processes)"),
         ),
-        next_step=advise("inspect_memory", case.component),
+        next_step=advise.inspect_memory(case.component),
     )
 
 
@@ -145,7 +145,7 @@ def _gpu_finding(row: Row, size: int, case: _Slow, placement: Placement) -> Find
     is_oversubscribed = bool(placement.oversubscribed[placement.hosts.index(host)])
     state = State.CONFOUNDED if is_oversubscribed else State.FAULT if case.is_fault else State.SUSPECT
     copies = str(row.attributes.get("copy", ""))
-    evidence = seen("gpu_copies", row=row.name, size=size, measured=case.measured, others=case.others, copies=copies)
+    evidence = seen.gpu_copies(measured=case.measured, others=case.others, copies=copies).measured_in(row.name, size)
     return Finding(
         state=state,
         components=(case.component,),
@@ -153,5 +153,5 @@ def _gpu_finding(row: Row, size: int, case: _Slow, placement: Placement) -> Find
         effect=relative(case.loss, row.quantity),
         evidence=(evidence,),
         ambiguity_group=(ComponentRef.of("gpu", *case.component.ends, title="PCIe slot"),),
-        next_step=advise("measure_own_cpus") if is_oversubscribed else next_step(case.component),
+        next_step=advise.measure_own_cpus() if is_oversubscribed else next_step(case.component),
     )

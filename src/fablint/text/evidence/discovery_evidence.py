@@ -1,0 +1,45 @@
+"""Evidence about cabling: what sources of topologies report, and hosts that are not where they are declared."""
+
+from __future__ import annotations
+
+from fablint.model.names import plural
+from fablint.text.sentence_kind import Names, Plain, Sentence
+from fablint.text.sentence_words import microseconds
+
+placed_elsewhere = Sentence[str, float]("its times are those of {switch} ({median_s:us})")
+place_unknown = Plain("the switch that it is connected to is unknown")
+routing_loop = Sentence[str]("the forwarding tables have a routing loop: {loop}")
+two_ends = Sentence[str, str]("sources report both {first} and {second} on this port; {first} was used")
+several_devices = Sentence[int, Names]("""LLDP reports {count} devices on one port ({devices:fold}): a device
+    between them does not support LLDP or forwards LLDP frames""")
+cable_speed = Sentence[str, str, str]("{cable} runs at {rate}, {others}")
+two_names = Sentence[str, str, str, str]("{source} names it {name}, {other} {other_name}; {source} was used")
+contradiction = Sentence[str, str, str, str, str]("""{verb} {taken} according to {by}, {other} according to
+    {other_by}; {by} was used""")
+port_down = Sentence[str, str, str, str, str]("""port {port} of {switch} is down: a {cable} cable to {other}
+    {other_port}""")
+
+
+@Sentence
+def misplaced(*, declared: str, slow: int, pairs: int, median_s: float, near_s: float, far_s: float) -> str:
+    return (
+        f"declared on {declared}, but {slow} of its {plural(pairs, 'pair')} there take as long as pairs on different"
+        f" switches ({microseconds(median_s)}; usual: {microseconds(near_s)} on one switch, {microseconds(far_s)} on"
+        " different ones)"
+    )
+
+
+@Sentence
+def switch_unknown(*, missing: int, hosts: int) -> str:
+    most = "; these are more than half of the hosts, too many for a diagnosis" if 2 * missing > hosts else ""
+    return f"no source gives the switch of {plural(missing, 'host')} of {hosts}{most}"
+
+
+@Sentence
+def mac_of_another_port(
+    *, mac: str, own_switch: str, own_port: int, switch: str, port: str, there_switch: str, there_port: int
+) -> str:
+    return (
+        f"its MAC {mac} belongs to {own_switch} port {own_port}, but it is connected to {switch} {port}, which is"
+        f" {there_switch} port {there_port}"
+    )

@@ -1,0 +1,148 @@
+"""Kinds of evidence: each has typed fields and a sentence that uses them, and is made in one way only."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, NotRequired, Unpack, get_args, get_origin, get_type_hints
+
+import pytest
+
+from fablint.model import ComponentRef, EvidenceRecord, Finding, State
+from fablint.text import evidence as seen
+from fablint.text.evidence import KINDS
+from fablint.text.evidence_sentences import sentence, sentences
+from fablint.text.sentence_kind import Sentence
+
+SOURCE = Path(__file__).parents[2] / "src" / "fablint"
+FAMILIES = SOURCE / "text" / "evidence"
+FOR_PROGRAMS = {"check": {"value", "expected", "unit"}, "alpha_beta": {"beta_s"}}  # fields that no sentence has
+HOST = ComponentRef.of("host", "h1")
+
+
+def example(hint: Any) -> Any:
+    """Value of a type."""
+    if get_origin(hint) is NotRequired:
+        return example(get_args(hint)[0])
+    if get_origin(hint) is Literal:
+        return get_args(hint)[-1]
+    if isinstance(hint, UnionType) or str(hint).startswith("typing.Optional"):
+        return example(next(kind for kind in get_args(hint) if kind is not NoneType))
+    if get_origin(hint) is not None:  # tuples and sequences
+        return (example(get_args(hint)[0]),)
+    return {int: 3, float: 0.25, str: "s1", bool: True}[hint]
+
+
+def types_of(kind: Sentence[...]) -> dict[str, Any]:
+    """Types of the fields of a kind by their names."""
+    if isinstance(kind.words, str):
+        return dict(zip(kind.template_fields, get_args(kind.__orig_class__)[0], strict=True))  # type: ignore[attr-defined]
+    found: dict[str, Any] = {}
+    for name, hint in get_type_hints(kind.words).items():
+        if name != "return":
+            found |= get_type_hints(get_args(hint)[0]) if get_origin(hint) is Unpack else {name: hint}
+    return found
+
+
+def record_of(kind: Sentence[...]) -> EvidenceRecord:
+    """Record of a kind with values of the types of its fields."""
+    values = {name: example(hint) for name, hint in types_of(kind).items()}
+    return kind(*values.values()) if isinstance(kind.words, str) else kind(**values)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_each_kind_has_a_sentence_of_its_fields_and_can_be_read_back(name: str) -> None:
+    record = record_of(KINDS[name])
+    assert record.kind == name and record.values.keys() == types_of(KINDS[name]).keys()
+    finding = Finding(state=State.OK, components=(HOST,), evidence=(record,))
+    again = Finding.model_validate_json(finding.model_dump_json())
+    assert again == finding
+    assert sentences(again.evidence) == sentences(finding.evidence) != ""
+
+
+@pytest.mark.parametrize("name", [name for name in KINDS if not isinstance(KINDS[name].words, str)])
+def test_each_field_of_a_function_is_in_its_sentence(name: str) -> None:
+    (function,) = ast.parse(inspect.getsource(KINDS[name].words)).body  # type: ignore[arg-type]
+    assert isinstance(function, ast.FunctionDef)
+    parameters = [*function.args.kwonlyargs, *filter(None, [function.args.kwarg])]
+    used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+    assert {parameter.arg for parameter in parameters} - used == FOR_PROGRAMS.get(name, set())
+    assert not function.args.args, "fields of a function are passed by name"
+
+
+def test_each_kind_is_in_one_family() -> None:
+    names = [
+        name
+        for path in FAMILIES.glob("*_evidence.py")
+        for node in ast.parse(path.read_text()).body
+        for name in assigned(node)
+        if name in KINDS
+    ]
+    assert sorted(names) == sorted(KINDS)
+
+
+def assigned(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.Assign):
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return [node.name] if isinstance(node, ast.FunctionDef) else []
+
+
+def other_modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in SOURCE.rglob("*.py"):
+        if FAMILIES not in path.parents:
+            yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text())
+
+
+def test_only_kinds_make_evidence_and_all_are_made() -> None:
+    made, used = set(), set()
+    for path, module in other_modules():
+        for node in ast.walk(module):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "EvidenceRecord":
+                made.add(path)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "seen":
+                used.add(node.attr)
+    assert made == {"text/sentence_kind.py"}
+    assert used >= KINDS.keys()
+
+
+def test_no_mapping_hides_a_missing_field() -> None:
+    """A mapping that is unpacked into a call is a TypedDict, of which mypy knows the fields."""
+    for path, module in other_modules():
+        names = {
+            ast.unparse(node.target): ast.unparse(node.annotation)
+            for node in ast.walk(module)
+            if isinstance(node, ast.AnnAssign)
+        }
+        names |= {
+            f"{node.name}()": ast.unparse(node.returns)
+            for node in ast.walk(module)
+            if isinstance(node, ast.FunctionDef) and node.returns
+        }
+        for node in ast.walk(module):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("seen."):
+                for keyword in node.keywords:
+                    if keyword.arg is None:
+                        value = keyword.value
+                        name = f"{ast.unparse(value.func)}()" if isinstance(value, ast.Call) else ast.unparse(value)
+                        assert names.get(name, "").endswith("Fields"), (path, ast.unparse(node))
+
+
+def test_a_kind_has_the_number_of_values_of_its_template() -> None:
+    with pytest.raises(ValueError, match="longer"):
+        seen.few_hosts(3, 4)  # type: ignore[call-arg]
+
+
+def test_numbers_of_evidence_are_numbers() -> None:
+    record = seen.populations(counts=(3,), names=("n[1-3]",), effects=(-0.25,), others=9, usual="n[4-12]")
+    assert json.loads(record.model_dump_json())["values"]["effects"] == [-0.25]
+    assert sentence(record) == "3 hosts (n[1-3]) -25.0%, compared with 9 hosts (n[4-12])"
+
+
+def test_values_that_are_none_are_left_out() -> None:
+    record = seen.check(message="no answer").measured_in("latency", 8)
+    assert dict(record.values) == {"message": "no answer"}
+    assert sentence(record) == "latency 8 B: no answer"

@@ -11,12 +11,14 @@ import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import cast
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "src/fablint"
 TOP = {"__init__", "__main__", "errors", "system", "version"}
 MOST_MODULES = 15
 MOST_LINES = 399
+MOST_LINES_OF_FUNCTION = 50  # from `def` to the end, without the docstring and lines of comment
 
 # Folders with one module for each entry of a table: they grow with it, and an entry is named after what it is for.
 TABLES = {
@@ -120,6 +122,23 @@ def test_files_are_short() -> None:
     paths = tracked("src", "engine", "tests", "benchmarks")
     lines = {path.as_posix(): len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in paths}
     assert [path for path, count in lines.items() if count > MOST_LINES] == []
+
+
+def lines_of_functions(path: Path) -> Iterator[tuple[str, int]]:
+    """Names of the functions of a file, and how many lines each has without its docstring and lines of comment."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            numbers = set(range(node.lineno, cast(int, node.end_lineno) + 1))
+            if ast.get_docstring(node):
+                numbers -= set(range(node.body[0].lineno, cast(int, node.body[0].end_lineno) + 1))
+            yield node.name, sum(not lines[number - 1].lstrip().startswith("#") for number in numbers)
+
+
+def test_functions_are_short() -> None:
+    functions = [(path, *function) for path in modules_of_package() for function in lines_of_functions(path)]
+    assert [f"{path}: {name}" for path, name, count in functions if count > MOST_LINES_OF_FUNCTION] == []
 
 
 def test_no_module_has_the_name_of_another() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
-from test_architecture import ROOT, tracked
+from fablint.model.registry import KERNELS, TRANSPORTS
+from test_architecture import PACKAGE, ROOT, modules_of_package, tracked
 
 ENGINE = Path("engine")
 # From the top. Folders of one floor do not include each other.
@@ -44,3 +46,23 @@ def test_includes_of_the_engine_go_down_only() -> None:
             if target != folder and FLOOR[target] >= FLOOR[folder]:
                 upward.append(f"{path} includes {included}")
     assert upward == []
+
+
+# Other meanings of the name of a transport or kernel.
+NAMED = {
+    ("report/preflight/preflight_text.py", "null"): "nothing, in JSON",
+    ("simulate/simulated_rows.py", "null"): "the transport that a simulated row states",
+}
+
+
+def test_what_a_transport_or_collective_does_is_read_from_the_tables() -> None:
+    """No module of the package compares names of transports without messages, or of nccl-tests' collectives."""
+    silent = {transport.name for transport in TRANSPORTS.values() if transport.moves_nothing}
+    names = silent | {kernel.name for kernel in KERNELS.values() if kernel.nccl_test}
+    constants = {
+        (path.relative_to(PACKAGE).as_posix(), node.value)
+        for path in modules_of_package()
+        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in names
+    }
+    assert constants == set(NAMED)

@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
 
 from fablint.analyse.data.samples import select_usable_rows
 from fablint.analyse.decide import verdict_of
-from fablint.analyse.detect.across_transports import compared_over_transports
-from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import ViewResult, judge_view
-from fablint.analyse.findings.confounders import confounded
-from fablint.analyse.findings.detected import detected_findings, named_hosts, suspected
+from fablint.analyse.finding_steps import JudgedRun, other_measurements, slow_components, slow_paths, with_unreported
 from fablint.analyse.findings.detection_text import view_text
-from fablint.analyse.findings.engine_findings import damaged, lost
-from fablint.analyse.findings.late_components import late_messages
 from fablint.analyse.findings.missing.missing_cells import missing_cells
 from fablint.analyse.findings.missing.run_coverage import coverage_of
 from fablint.analyse.findings.missing.unmeasured_nics import unmeasured_nics
 from fablint.analyse.findings.miswiring import shortest_round_trips, verify
-from fablint.analyse.findings.paths.assumed_paths import through_neighbours
-from fablint.analyse.findings.paths.declared_speeds import by_design
-from fablint.analyse.findings.paths.healthy_paths import healthy_paths
-from fablint.analyse.findings.paths.merged_findings import without_geometry
-from fablint.analyse.findings.paths.pair_routes import moments_of_load, off_slow_paths
-from fablint.analyse.findings.paths.path_streams import about_paths
-from fablint.analyse.findings.paths.uplinks import uplinks_together
-from fablint.analyse.findings.population_findings import HostFacts, populations
-from fablint.analyse.findings.retransmissions import joined, retransmissions
-from fablint.analyse.findings.root_cause import fuse_run
-from fablint.analyse.findings.share_findings import second_modes, slow_shares
-from fablint.analyse.findings.unreported_components import unreported_findings
+from fablint.analyse.findings.paths.pair_routes import moments_of_load
+from fablint.analyse.findings.population_findings import HostFacts
+from fablint.analyse.findings.retransmissions import retransmissions
 from fablint.analyse.findings.within_hosts.gpu_coverage import gpu_notes
-from fablint.analyse.findings.within_hosts.intra_node import slow_gpus, slow_inside
 from fablint.analyse.fit.topology_inference import infer_topology
 from fablint.analyse.phrasing import (
-    between_switches,
     is_resumable,
     unfinished,
     with_possible_steps,
@@ -47,6 +31,7 @@ from fablint.analyse.phrasing import (
 from fablint.analyse.settings import Settings
 from fablint.model import (
     ComponentRef,
+    Coverage,
     Diagnosis,
     Finding,
     FollowUp,
@@ -81,90 +66,83 @@ def diagnose(
     model, firmware, driver, image) say what separates populations of hosts. docs/explanation/how-it-decides.md has the
     method.
     """
-    settings = settings or Settings()
     topology = topology.named_as(run.hosts) if topology is not None else None
-    topology, misplaced, wiring_notes = _wiring(run, topology, settings)
+    topology, misplaced, wiring_notes = _wiring(run, topology, settings or Settings())
+    judged, left_out = _judge_views(run, topology, settings or Settings(), others)
+    findings, geometry = slow_components(judged, misplaced, host_facts or {})
+    findings, paths, designed = slow_paths(judged, findings)
+    findings = other_measurements(judged, findings)
+    missing = missing_cells(run, judged.placement, others)
+    findings += [*missing.findings, *_circumstances(judged.placement)]
+    findings, unreported_notes = with_unreported(judged, findings, designed)
+    coverage = coverage_of(missing, judged.clearing, judged.placement, judged.routes, judged.settings, findings)
+    notes = [
+        *_notes(run, judged.views, judged.placement, judged.topology),
+        *wiring_notes,
+        *paths.notes,
+        *unreported_notes.of_paths,
+        *moments_of_load(judged.views, judged.placement, measurable=is_resumable(run)),
+        *geometry,
+        *designed.notes,
+        *unreported_notes.of_confounders,
+        *judged.resent.notes,
+        *unmeasured_nics(run, judged.settings),
+        *gpu_notes(run, judged.clearing, judged.placement, judged.settings),
+        *left_out,
+    ]
+    return _diagnosis(judged, findings, coverage, notes, paths.follow_ups)
+
+
+def _judge_views(
+    run: Run, topology: Topology | None, settings: Settings, others: Sequence[Finding]
+) -> tuple[JudgedRun, list[str]]:
+    """Judge each size of each row, and return a note for each row that cannot be judged."""
     placement = Placement.of(run, topology)
     routes = routes_of(topology) if topology and topology.cables and placement.switches else None
     rows, left_out = select_usable_rows(run, placement, settings)
     settings = replace(settings, look=max((1 + len(usable.more) for usable in rows), default=1))
-    views = [(usable, size) for usable in rows for size in usable.row.sizes]
+    sizes = [(usable, size) for usable in rows for size in usable.row.sizes]
     declared = topology is not None and not topology.inferred
-    judged = [
-        judge_view(usable.flows(size, placement), placement, routes, settings, views=len(views), declared=declared)
-        for usable, size in views
-    ]
-    clearing = [
-        view
-        for view in judged
-        if view.is_evidence_of_health and not (placement.shared_machines and view.quantity == "latency")
+    views = [
+        judge_view(usable.flows(size, placement), placement, routes, settings, views=len(sizes), declared=declared)
+        for usable, size in sizes
     ]
     resent = retransmissions(run, placement, routes, settings)
-    slow = _ranked(detected_findings(judged, placement, _peer_copies(run)), run, topology, others, resent.lost)
-    findings = [*damaged(run), *lost(run), *misplaced, *slow]
-    findings += suspected(judged, placement, findings, settings)
-    findings += populations(run, judged, placement, host_facts or {})
-    findings, geometry = without_geometry(findings, judged)
-    faulty = named_hosts([finding for finding in findings if finding.state is State.FAULT], placement)
-    paths = about_paths(judged, placement, routes, faulty)
-    findings += _unnamed(paths.findings, findings, compared=routes is not None and len(routes.ends) >= 2 * FEWEST_PEERS)
-    designed = by_design(findings, routes, placement, settings)
-    findings = off_slow_paths(designed.findings, designed.effects, placement, routes, settings)
-    findings = _without_doubles(through_neighbours(uplinks_together(findings, placement, routes), topology))
-    findings += _not_named(
-        [
-            *late_messages(rows, placement, routes, settings),
-            *slow_inside(rows, placement, settings),
-            *slow_gpus(run.rows, placement, settings),
-        ],
-        findings,
-    )
-    findings = joined(_ranked(resent.findings, run, topology, others, resent.lost), findings)
-    findings += slow_shares(judged, placement, findings)
-    findings += second_modes(judged, placement)
-    findings = compared_over_transports(findings, judged, {row.name: row.medium for row in run.rows}, placement)
-    missing = missing_cells(run, placement, others)
-    findings += missing.findings
-    findings += _circumstances(placement)
-    beside, beside_notes = confounded(run, placement, [view.sample for view in clearing], settings)
-    findings += beside
-    findings += unreported_findings(clearing, placement, routes, findings, settings, designed.effects)
-    of_paths, path_notes = healthy_paths(clearing, placement, findings, settings)
-    findings += of_paths
-    coverage = coverage_of(missing, clearing, placement, routes, settings, findings)
-    notes = [
-        *_notes(run, judged, placement, topology),
-        *wiring_notes,
-        *paths.notes,
-        *path_notes,
-        *moments_of_load(judged, placement, measurable=is_resumable(run)),
-        *geometry,
-        *designed.notes,
-        *beside_notes,
-        *resent.notes,
-        *unmeasured_nics(run, settings),
-        *gpu_notes(run, clearing, placement, settings),
-        *left_out,
-    ]
-    if all(view.has_all_partners for view in judged):
+    judged = JudgedRun(run, topology, placement, routes, settings, others, rows, views, resent, _peer_copies(run))
+    return judged, left_out
+
+
+def _diagnosis(
+    judged: JudgedRun,
+    findings: Sequence[Finding],
+    coverage: Coverage,
+    notes: Sequence[str],
+    distances: Sequence[FollowUp],
+) -> Diagnosis:
+    """Decide the verdict, and return it with the measurements that would settle what is open."""
+    run, views, settings = judged.run, judged.views, judged.settings
+    is_complete = _is_complete(run)
+    if all(view.has_all_partners for view in views):
         findings = [without_more_partners(finding) for finding in findings]
-    findings = [with_possible_steps(finding, run, complete=_is_complete(run)) for finding in findings]
+    findings = [with_possible_steps(finding, run, complete=is_complete) for finding in findings]
+    slow_pairs = [pair for view in views for pair in view.slow_pairs]
+    is_judged = bool(judged.clearing) or any(finding.state in _REPORTED for finding in findings)
     return Diagnosis(
         verdict_of(
             findings,
             coverage,
-            complete=bool(clearing) and _is_complete(run) and not _is_imported_of_one_host(run),
+            complete=bool(judged.clearing) and is_complete and not _is_imported_of_one_host(run),
             limits=Limits(reported=settings.tolerance, passed=settings.loss_in_scope),
             notes=tuple(notes),
-            not_judged="" if clearing or {one.state for one in findings} & _REPORTED else _not_judged(run),
+            not_judged="" if is_judged else _not_judged(run),
         ),
-        fits=tuple(view.fit for view in judged),
-        topology=topology,
+        fits=tuple(view.fit for view in views),
+        topology=judged.topology,
         settings=asdict(settings),
-        follow_ups=_once(follow_up for view in judged for follow_up in view.follow_ups),
-        retests=_once(follow_up for view in judged for follow_up in view.retests),
-        distances=_once(paths.follow_ups),
-        routes=_once(_about_route(pair, placement) for view in judged for pair in view.slow_pairs if pair.loss > 0),
+        follow_ups=_once(follow_up for view in views for follow_up in view.follow_ups),
+        retests=_once(follow_up for view in views for follow_up in view.retests),
+        distances=_once(distances),
+        routes=_once(_about_route(pair, judged.placement) for pair in slow_pairs if pair.loss > 0),
     )
 
 
@@ -187,66 +165,10 @@ def _once(follow_ups: Iterable[FollowUp]) -> tuple[FollowUp, ...]:
     return tuple(found.values())
 
 
-def _unnamed(found: Sequence[Finding], known: Sequence[Finding], *, compared: bool) -> list[Finding]:
-    """Those about paths that no link, cable or switch at fault explains.
-
-    By its ends it would be the reason; where `compared` links are declared, any of them may be.
-    """
-    faults = [one for one in known if one.state is State.FAULT and one.component in ("link", "cable", "switch")]
-    if compared and faults:
-        return []
-    ends = frozenset().union(*(fault.nodes for fault in faults))
-    return [one for one in found if not ends & one.nodes]
-
-
-def _not_named(found: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
-    """Those about other parts than the known faults."""
-    faults = [one for one in known if one.state is State.FAULT]
-    named = {name for fault in faults for name in (fault.name, *(fault.hosts if fault.component == "nic" else ()))}
-    return [one for one in found if one.name not in named]
-
-
-def _without_doubles(findings: Sequence[Finding]) -> list[Finding]:
-    """The same without `SUSPECT` ones about what is a `FAULT` by another measurement of the same quantity."""
-    faults = {(finding.components, finding.quantity) for finding in findings if finding.state is State.FAULT}
-    return [
-        finding
-        for finding in findings
-        if finding.state is not State.SUSPECT or (finding.components, finding.quantity) not in faults
-    ]
-
-
 def _about_route(pair: SlowPair, placement: Placement) -> FollowUp:
     ends = [placement.hosts[placement.host[rank]] for rank in pair.ranks]
     component = ComponentRef.of("route", *(ends if pair.one_way else sorted(ends)), directed=pair.one_way)
     return FollowUp(component, np.array([pair.ranks, pair.ranks[::-1]]))
-
-
-def _ranked(
-    findings: Sequence[Finding],
-    run: Run,
-    topology: Topology | None,
-    others: Sequence[Finding],
-    lost_segments: Mapping[ComponentRef, int],
-) -> list[Finding]:
-    """The same, where counters and other findings say which of the parts behind a slow host to look at first."""
-    known = (*others, *findings)
-    result = []
-    for finding in findings:
-        if finding.state is State.FAULT and finding.component in ("link", "cable"):
-            advice = between_switches(finding.components[0], finding.ambiguity_group, run, topology)
-            finding = finding.model_copy(update={"next_step": advice})
-        elif (
-            finding.state is State.FAULT
-            and finding.component in ("host", "nic")
-            and finding.components[0].ends[0].rank is None
-        ):
-            beside, segments = [one for one in known if one != finding], lost_segments.get(finding.components[0], 0)
-            ranking = fuse_run(run, topology, finding.components[0], finding.direction, beside, segments)
-            evidence = (*finding.evidence, *ranking.reasons)
-            finding = finding.model_copy(update={"evidence": evidence, "next_step": ranking.next_step})
-        result.append(finding)
-    return result
 
 
 def _wiring(

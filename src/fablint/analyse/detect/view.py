@@ -11,51 +11,36 @@ import numpy as np
 from fablint.analyse.data.message_paths import MessagePaths, find_message_paths
 from fablint.analyse.data.pair_matrix import Pairs
 from fablint.analyse.data.resolution import find_step
-from fablint.analyse.data.robust_stats import FEWEST_VALUES
 from fablint.analyse.data.samples import Flows
 from fablint.analyse.detect import timing
 from fablint.analyse.detect.circumstances import (
     ENDPOINT_KINDS,
-    describe_detections,
-    mark_usual_hosts,
 )
 from fablint.analyse.detect.components import ComponentType, Kind, list_component_types
 from fablint.analyse.detect.coverage import (
-    count_crossing_pairs,
     count_nic_partners,
     host_bounds,
     host_partners,
     link_bounds,
 )
-from fablint.analyse.detect.evidence import Evidence, gather_evidence
-from fablint.analyse.detect.follow_ups import propose_follow_ups, propose_late_follow_ups, retests
-from fablint.analyse.detect.lateness.adaptive_links import find_late_components
-from fablint.analyse.detect.lateness.late_detections import late_detection
-from fablint.analyse.detect.outlier_pairs import SlowestPairs, SlowPair, find_outliers, slow_hosts
-from fablint.analyse.detect.pair_circumstances import describe_slow_pairs
 from fablint.analyse.detect.paths.geometry import GEOMETRY_S, are_lengths_unknown, most_extra_s
 from fablint.analyse.detect.paths.view_paths import Paths, paths_of, subtract_paths
-from fablint.analyse.detect.search import Bar, Detection, Sides, detect_components
-from fablint.analyse.detect.second_mode import SecondMode, find_second_mode
-from fablint.analyse.detect.shares.share_bounds import ShareBounds
-from fablint.analyse.detect.shares.slow_shares import SlowShare
-from fablint.analyse.detect.shares.view_shares import shares_of_view
+from fablint.analyse.detect.search import Detection, Sides
+from fablint.analyse.detect.view_search import SearchResult, View, ViewSearch
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED, Classes, cables_beyond, loads
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.fit.host_populations import Populations
-from fablint.analyse.fit.median_polish import fit, without
+from fablint.analyse.fit.median_polish import fit
 from fablint.analyse.settings import NEAREST, Settings
-from fablint.model import SCOPES, Fit, FollowUp, Placement, Scope
+from fablint.model import SCOPES, Fit, Placement, Scope
 from fablint.model.arrays import Codes, Floats, Ints, Mask, Values
-from fablint.model.limits.detection_limits import HYPOTHESES, required_evidence
 from fablint.topology.routing import Routes
 
 Quantity = Literal["latency", "bandwidth"]
-MOST_CANDIDATES = 100
 
 
-@dataclass(frozen=True)
-class ViewResult:
+@dataclass(frozen=True, kw_only=True)
+class ViewResult(SearchResult):
     """Result of one view."""
 
     row: str
@@ -64,13 +49,6 @@ class ViewResult:
     hubs: Codes  # hub ranks of a star; a star is evidence against its leaves, but not for the health of a host
     size: int
     fit: Fit
-    detections: Sequence[Detection]
-    candidates: Sequence[Detection]  # components with too little evidence for a detection
-    follow_ups: Sequence[FollowUp]  # pairs that would decide about open components
-    retests: Sequence[FollowUp]  # pairs that measure detections and candidates again
-    slowest: SlowestPairs | None  # pairs slow in both directions, by chance or not; None: too little was measured
-    slow_pairs: Sequence[SlowPair]
-    slow_hosts: Sequence[tuple[int, float]]  # host code, log-effect
     compared: frozenset[Kind]  # types of components that had peers
     host_tolerance: float  # log-effect that a healthy host may have
     link_tolerance: float
@@ -90,9 +68,6 @@ class ViewResult:
     populations: tuple[Populations | None, Populations | None] = (None, None)
     step: float = 0.0  # resolution of the log times
     geometry_s: float = GEOMETRY_S  # s by which messages across a cable may be later than across others without a fault
-    shares: Sequence[SlowShare] = ()  # components that may be slow for a share of the time, without a detection
-    second_mode: SecondMode | None = None  # slow pairs that no component explains
-    share_bounds: ShareBounds | None = None  # of slow measurements of each host and link; None: not counted
 
     @property
     def is_evidence_of_health(self) -> bool:
@@ -126,178 +101,72 @@ def judge_view(
         Whether switches were declared. Switches that were inferred from the times are not evidence about the paths
         between them.
     """
-    observations = flows.observations
-    pairs = Pairs.log_times(observations)
+    view = View(flows, placement, routes, settings, views)
+    pairs = Pairs.log_times(flows.observations)
     pairs = replace(pairs, step=find_step(pairs.value[pairs.sample_cells()], at=NEAREST))
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
-    bidirectional = not flows.one_way
     message_paths = find_message_paths(pairs, placement, routes)
     paths = paths_of(flows, pairs, placement, message_paths, routes, settings, views=views) if declared else None
-    partners = count_nic_partners(pairs, placement, settings, scarcer=not (flows.forward and bidirectional))
-    pairs = subtract_paths(pairs, paths, placement)
-    # A stream is as fast over three cables as over one; only the latency grows.
-    beyond = cables_beyond(placement, routes) if flows.row.quantity == "latency" else None
-    is_stream = flows.row.quantity == "bandwidth"
-    classes = Classes(placement, _loads(flows, pairs, message_paths), beyond, stream=is_stream, planned=flows.planned)
-    stream = observations.size if is_stream else None
-    # The rounds of a list cross paths of different lengths: round trips show the path, not the time.
-    timed = None if flows.row.layout == "list" and stream is None else flows.started
-    effects = fit(pairs, classes, message_paths, settings, bidirectional=bidirectional, started=timed, stream=stream)
-    component_types = [
-        component_type
-        for component_type in list_component_types(pairs, placement, message_paths, bidirectional=bidirectional)
-        if _is_comparable(component_type.kind, effects, settings)
-        and (not flows.is_star or component_type.kind in ENDPOINT_KINDS)
-    ]
-    together = flows.forward and bidirectional
-    sides = Sides.EACH if flows.one_way else Sides.TOGETHER if together else Sides.BOTH
-    tests = HYPOTHESES * sum(len(component_type) for component_type in component_types) * views
+    partners = count_nic_partners(pairs, placement, settings, scarcer=view.sides is not Sides.TOGETHER)
+    effects = _fit_model(view, subtract_paths(pairs, paths, placement), message_paths)
+    component_types = _comparable_types(view, effects)
     sample = _sample(flows, effects, placement)
-    evidence = gather_evidence(effects, settings, tests=tests, later=flows.later)
-    if evidence is None:
-        result = _SearchResult(
-            effects, count_crossing_pairs(None, message_paths), doubted=slow_hosts(effects, placement, None)
-        )
-    else:
-        late = routes if routes is not None and _is_judged_by_late_messages(flows, routes) else None
-        result = _search(
-            evidence, effects, _SearchContext(flows, placement, component_types, late, sides, tests, settings, views)
-        )
-    effects = result.effects
+    search = ViewSearch(view, effects, component_types)
+    result = search.run()
+    effects = search.effects  # without the pairs that detections explain
     fitted = _as_fit(flows, effects, result.detections)
     return ViewResult(
-        row=observations.row,
+        **vars(result),
+        row=flows.observations.row,
         quantity=flows.row.quantity,
         one_way=flows.one_way,
         hubs=flows.hubs,
-        size=observations.size,
+        size=flows.observations.size,
         fit=fitted,
-        detections=result.detections,
-        candidates=result.candidates,
-        follow_ups=result.follow_ups,
-        retests=result.again,
-        slowest=result.slowest,
-        slow_pairs=result.pairs,
-        slow_hosts=result.doubted,
         compared=frozenset(component_type.kind for component_type in component_types),
         host_tolerance=effects.host_tolerance,
         link_tolerance=effects.link_tolerance,
         nic_partners=partners,
         host_partners=host_partners(partners, placement),
         host_bound=host_bounds(effects, placement),
-        link_pairs=result.crossed,
-        link_bound=link_bounds(effects, message_paths, result.late_bound),
+        link_pairs=search.link_pairs,
+        link_bound=link_bounds(effects, message_paths, search.late_bound),
         bounds=np.fmax(effects.sent_bounds, effects.received_bounds).astype(np.float32),
         sharing=effects.classes.sharing(effects.class_log_time, settings.tolerance),
         sample=sample,
-        links_possible=np.maximum(message_paths.possible[: message_paths.known_links], result.crossed) >= FEWEST_VALUES,
+        links_possible=search.links_possible,
         pairs_measured=measured,
         paths=paths,
         populations=effects.populations,
         step=effects.step,
         geometry_s=_geometry_s(fitted, unknown_lengths=are_lengths_unknown(routes, placement)),
-        shares=result.shares,
-        second_mode=result.second_mode,
-        share_bounds=result.share_bounds,
     )
 
 
-@dataclass(frozen=True)
-class _SearchContext:
-    """Input of the search in one view."""
-
-    flows: Flows
-    placement: Placement
-    component_types: Sequence[ComponentType]
-    late: Routes | None  # routes if links are judged by late messages
-    sides: Sides
-    tests: int
-    settings: Settings
-    views: int
-
-
-@dataclass(frozen=True)
-class _SearchResult:
-    """Result of the search. `effects` are without the pairs that detections explain."""
-
-    effects: Effects
-    crossed: Codes  # (links,) pairs that count for each link
-    detections: Sequence[Detection] = ()
-    candidates: Sequence[Detection] = ()
-    follow_ups: Sequence[FollowUp] = ()
-    again: Sequence[FollowUp] = ()
-    pairs: Sequence[SlowPair] = ()
-    slowest: SlowestPairs | None = None
-    doubted: Sequence[tuple[int, float]] = ()
-    shares: Sequence[SlowShare] = ()
-    second_mode: SecondMode | None = None
-    share_bounds: ShareBounds | None = None
-    late_bound: Floats | None = None  # (links,) bounds of links that messages may cross
+def _fit_model(view: View, pairs: Pairs, message_paths: MessagePaths) -> Effects:
+    """Fit the effects of components to log times, which become residuals."""
+    flows, placement, is_stream = view.flows, view.placement, view.flows.row.quantity == "bandwidth"
+    # A stream is as fast over three cables as over one; only the latency grows.
+    beyond = cables_beyond(placement, view.routes) if flows.row.quantity == "latency" else None
+    classes = Classes(placement, _loads(flows, pairs, message_paths), beyond, stream=is_stream, planned=flows.planned)
+    stream = flows.observations.size if is_stream else None
+    # The rounds of a list cross paths of different lengths: round trips show the path, not the time.
+    timed = None if flows.row.layout == "list" and stream is None else flows.started
+    bidirectional = view.is_bidirectional
+    return fit(pairs, classes, message_paths, view.settings, bidirectional=bidirectional, started=timed, stream=stream)
 
 
-def _search(evidence: Evidence, effects: Effects, context: _SearchContext) -> _SearchResult:
-    """Search for detections, candidates and follow-up measurements. Explained pairs are removed from `evidence`."""
-    flows, placement, settings = context.flows, context.placement, context.settings
-    crossed = count_crossing_pairs(evidence, effects.message_paths)
-    bar = Bar(required_evidence(context.tests, settings.alpha), partners=settings.min_partners)
-    detected = detect_components(evidence, effects, context.component_types, bar, sides=context.sides)
-    detections = describe_detections(detected, flows, effects)
-    if detections:
-        effects = without(effects, evidence.gain == 0)
-        detections = mark_usual_hosts(detections, effects, settings, views=context.views)
-    doubtful: list[Detection] = []
-    late_bound = None
-    if context.late is not None:
-        faulty_switches = frozenset(case.name for case in detections if case.kind == "switch")
-        isolated = _isolated_cells(flows, effects, context.late)
-        model = (context.late, placement, effects, flows.histograms, settings)
-        late = find_late_components(*model, faulty_switches=faulty_switches, alone=isolated)
-        crossed, late_bound = late.exposed, late.upper
-        late_detections, doubtful = (
-            [
-                late_detection(case, context.late, effects.residual, bidirectional=effects.bidirectional)
-                for case in cases
-            ]
-            for cases in (late.found, late.suspects)
+def _comparable_types(view: View, effects: Effects) -> list[ComponentType]:
+    """Return the types of components that have peers in this view."""
+    pairs, message_paths = effects.residual, effects.message_paths
+    return [
+        component_type
+        for component_type in list_component_types(
+            pairs, view.placement, message_paths, bidirectional=view.is_bidirectional
         )
-        detections += late_detections
-        for case in late_detections:
-            evidence.remove(case.cells)
-        if late_detections:
-            effects = without(effects, evidence.gain == 0)
-    shares, bounds = shares_of_view(flows, evidence, effects, settings, views=context.views)
-    faulty = [share.detection for share in shares if share.is_fault]
-    shares = [share for share in shares if not share.is_fault]
-    detections += faulty
-    if faulty:
-        effects = without(effects, evidence.gain == 0)
-    outliers = find_outliers(evidence, effects, settings, flows, views=context.views)
-    pairs = describe_slow_pairs(outliers.slow, flows, effects, evidence)
-    candidates = _find_candidates(evidence, effects, context)
-    second_mode = None
-    if not flows.is_star:
-        reported = [pair.ranks for pair in pairs if not pair.once or pair.meanwhile is not None]
-        known_cells = [share.detection.cells for share in shares]
-        second_mode = find_second_mode(evidence, effects, settings, reported, known_cells, views=context.views)
-    return _SearchResult(
-        effects,
-        crossed,
-        detections,
-        candidates,
-        pairs=pairs,
-        slowest=outliers.slowest,
-        shares=shares,
-        second_mode=second_mode,
-        share_bounds=bounds,
-        late_bound=late_bound,
-        doubted=slow_hosts(effects, placement, evidence),
-        again=retests([*detections, *candidates, *(share.detection for share in shares)], evidence),
-        follow_ups=[
-            *propose_late_follow_ups(doubtful, evidence, placement),
-            *retests([share.detection for share in shares], evidence),
-            *propose_follow_ups(detections, candidates, evidence, effects, context.component_types, context.sides),
-        ],
-    )
+        if _is_comparable(component_type.kind, effects, view.settings)
+        and (not view.flows.is_star or component_type.kind in ENDPOINT_KINDS)
+    ]
 
 
 def _sample(flows: Flows, effects: Effects, placement: Placement) -> timing.TimedCells:
@@ -317,35 +186,11 @@ def _sample(flows: Flows, effects: Effects, placement: Placement) -> timing.Time
     return timing.TimedCells(row, flows.row.quantity, size, cells[0], pairs.destination(cells), excess, started)
 
 
-def _is_judged_by_late_messages(flows: Flows, routes: Routes) -> bool:
-    """Return whether links are judged by late messages: with several paths, a median shows no single path."""
-    return routes.routing.kind == "ecmp" or (routes.routing.kind == "adaptive" and flows.histograms is not None)
-
-
-def _isolated_cells(flows: Flows, effects: Effects, routes: Routes) -> Mask | None:
-    """Return the (n, m) cells that no other pair could delay; None: all.
-
-    The contention of ECMP paths is unknown: of large messages only pairs that were measured one by one count.
-    """
-    if routes.routing.kind != "ecmp" or flows.observations.size < SMALLEST_SHARED:
-        return effects.classes.unshared(effects.class_log_time, effects.link_tolerance)
-    if flows.concurrent.size:
-        return np.broadcast_to(~flows.concurrent[None, :], effects.residual.value.shape)
-    return None if flows.row.attributes.get("order") == "serial" else np.zeros(effects.residual.value.shape, dtype=bool)
-
-
 def _loads(flows: Flows, pairs: Pairs, message_paths: MessagePaths) -> Ints | None:
     """Return the step of load of each cell, if a message is large enough to fill a link and may have shared it."""
     if flows.observations.size < SMALLEST_SHARED:
         return None
     return loads(pairs, message_paths, flows.concurrent, flows.rounds)
-
-
-def _find_candidates(evidence: Evidence, effects: Effects, context: _SearchContext) -> list[Detection]:
-    """Return the components that would be detected with one false detection allowed per run."""
-    log_e, partners = float(np.log(max(context.tests, 1))), context.settings.min_partners
-    bar = Bar(log_e, surely=False, most=MOST_CANDIDATES, partners=partners)
-    return detect_components(evidence, effects, context.component_types, bar, sides=context.sides)
 
 
 def _is_comparable(kind: Kind, effects: Effects, settings: Settings) -> bool:

@@ -109,14 +109,25 @@ def fit(
     effects = replace(effects, noise=_noise(effects))
     crossed, segment, upper = _segments(effects)
     effects = replace(effects, segment=np.append(segment, np.float32(0)), segment_upper=upper)
-    noise = _noise(effects)
+    return _with_tolerances(effects, crossed, settings)
+
+
+def _with_tolerances(effects: Effects, crossed: Codes, settings: Settings) -> Effects:
+    """Return the model with its noise, and with the effects that healthy hosts and links may have.
+
+    They have at least the tolerance of the settings, and more where the effects spread more than the noise explains.
+    `crossed` is the (segments,) number of cells that each segment was fitted from.
+    """
+    pairs, message_paths, noise = effects.residual, effects.message_paths, _noise(effects)
     measured = max(1, int(np.count_nonzero(~np.isnan(pairs.value))))
     ends = (effects.sent_bounds, effects.received_bounds)
-    rounded = _means_of_rounded(_of_ends(pairs, informative.both)) if pairs.step else ()
+    rounded = _means_of_rounded(_of_ends(pairs, effects.informative.both)) if pairs.step else ()
     effect_sets = (*(bounds[1] for bounds in ends), *rounded)
     host_spread = max(_own_spread(effect, noise, measured / pairs.ranks) for effect in effect_sets)
     fitted = np.flatnonzero(crossed[: message_paths.known_links] >= FITTED_FROM)
-    link_spread = _own_spread(segment[fitted], noise, float(np.median(crossed[fitted]))) if fitted.size else 0.0
+    link_spread = 0.0
+    if fitted.size:
+        link_spread = _own_spread(effects.segment[fitted], noise, float(np.median(crossed[fitted])))
     return replace(
         effects,
         noise=noise,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from fablint.model import Row, Run
-from fablint.report.tables.commitment import SIZE, rules
-from fablint.report.tables.steps import aggregates, factor, rate_words, steps, time_words
+from fablint.report.tables.commitment import SIZE, CommitmentRule, rules
+from fablint.report.tables.steps import Aggregate, aggregates, factor, rate_words, steps, time_words
 from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, program, refuse, stacked
 from fablint.report.tables.traffic import messages, rates
 from fablint.text import units
@@ -38,19 +38,18 @@ def _section(run: Run, row: Row) -> Rendered:
     index = row.sizes.index(size)
     whole = [step for step in steps(row, index) if step.complete]  # a step with missing pairs has too small a sum
     checked = rules(run, row, index)
-    broken = [rule for rule in checked if not rule.kept]
+    broken = [rule.name for rule in checked if not rule.kept]
     count, exact = messages(row, index)
-    options = " ".join((["--bidirectional"] if row.is_duplex else []) + ["--bisection"])
     facts: dict[str, Any] = {
         "table": "bisection",
         "row": row.name,
         "commitment": not broken,
-        "broken": [rule.name for rule in broken],
+        "broken": broken,
         "rules": [asdict(rule) for rule in checked],
         "messages": count,
         "messages_exact": exact,
         "size": size,
-        "options": options,
+        "options": " ".join((["--bidirectional"] if row.is_duplex else []) + ["--bisection"]),
         "nodes": len(run.hosts),
         "tasks_per_node": _per_node(run),
         "directions_counted": factor(row),
@@ -58,39 +57,51 @@ def _section(run: Run, row: Row) -> Rendered:
         "bisection_bytes_per_s": None,
         "aggregated": None,
     }
-    head = [
+    sums = ["No step was measured whole."]
+    if whole:
+        total, bandwidths = aggregates(whole)[-1], [step.bandwidth for step in whole]
+        low_mean_high = (min(bandwidths), total.bandwidth, max(bandwidths))
+        facts["bisection_bytes_per_s"] = dict(zip(("min", "avg", "max"), low_mean_high, strict=True))
+        facts["aggregated"] = asdict(total)
+        sums = ["Bisection bandwidth", *_bandwidths(low_mean_high), "", *_aggregated_results(row, size, total)]
+    return Rendered((*_configuration(row, facts), "", *sums, "", *_verdict(checked, broken)), facts)
+
+
+def _configuration(row: Row, facts: Mapping[str, Any]) -> list[str]:
+    columns = {
+        "Messages": "messages",
+        "Size": "size",
+        "Options": "options",
+        "Nodes": "nodes",
+        "Tasks per Node": "tasks_per_node",
+        "Steps": "steps",
+    }
+    return [
         f"# {program()}: bisection bandwidth of row {row.name}, by the rules of the LinkTest commitment",
         f"# bytes counted: {_counted(row)}; GiB/s is 2^30 and TiB/s 2^40 bytes/s",
         "# min and max: of the sums of all pairs of a step, over the steps; avg: their mean, as in the last line of"
         " LinkTest's aggregated results",
         "",
         "Configuration",
-        *units.columns(
-            [
-                ["Messages", "Size", "Options", "Nodes", "Tasks per Node", "Steps"],
-                [str(count), str(size), options, str(len(run.hosts)), _per_node(run), str(len(whole))],
-            ],
-            left=3,
-        ),
-        "",
+        *units.columns([list(columns), [str(facts[name]) for name in columns.values()]], left=3),
     ]
-    body = ["No step was measured whole."]
-    if whole:
-        total = aggregates(whole)[-1]
-        bandwidths = [step.bandwidth for step in whole]
-        low_mean_high = (min(bandwidths), total.bandwidth, max(bandwidths))
-        facts["bisection_bytes_per_s"] = dict(zip(("min", "avg", "max"), low_mean_high, strict=True))
-        facts["aggregated"] = asdict(total)
-        body = ["Bisection bandwidth", *_bandwidths(low_mean_high), "", "Aggregated results"]
-        for name, seconds in (("Min", total.low), ("Avg", total.mean), ("Max", total.high)):
-            pair = float(factor(row) * rates(size, seconds))
-            body.append(f"{name}  {time_words(seconds)}  {rate_words(pair)}")
+
+
+def _aggregated_results(row: Row, size: int, total: Aggregate) -> list[str]:
+    lines = ["Aggregated results"]
+    for name, seconds in (("Min", total.low), ("Avg", total.mean), ("Max", total.high)):
+        pair = float(factor(row) * rates(size, seconds))
+        lines.append(f"{name}  {time_words(seconds)}  {rate_words(pair)}")
+    return lines
+
+
+def _verdict(checked: Sequence[CommitmentRule], broken: Sequence[str]) -> list[str]:
     width = max(len(rule.name) for rule in checked)
+    lines = [f"{'kept' if rule.kept else 'BROKEN':<8}{rule.name:<{width}}  {rule.found}" for rule in checked]
     verdict = "This is a commitment run: all rules are kept."
     if broken:
-        verdict = "This is NOT a commitment run. Broken: " + "; ".join(rule.name for rule in broken) + "."
-    rule_lines = [f"{'kept' if rule.kept else 'BROKEN':<8}{rule.name:<{width}}  {rule.found}" for rule in checked]
-    return Rendered((*head, *body, "", "Rules", *rule_lines, "", verdict), facts)
+        verdict = f"This is NOT a commitment run. Broken: {'; '.join(broken)}."
+    return ["Rules", *lines, "", verdict]
 
 
 def _counted(row: Row) -> str:

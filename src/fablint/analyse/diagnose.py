@@ -74,17 +74,17 @@ def diagnose(
     findings = other_measurements(judged, findings)
     missing = missing_cells(run, judged.placement, others)
     findings += [*missing.findings, *_circumstances(judged.placement)]
-    findings, unreported_notes = with_unreported(judged, findings, designed)
+    findings, path_notes, confounder_notes = with_unreported(judged, findings, designed)
     coverage = coverage_of(missing, judged.clearing, judged.placement, judged.routes, judged.settings, findings)
     notes = [
         *_notes(run, judged.views, judged.placement, judged.topology),
         *wiring_notes,
         *paths.notes,
-        *unreported_notes.of_paths,
+        *path_notes,
         *moments_of_load(judged.views, judged.placement, measurable=is_resumable(run)),
         *geometry,
         *designed.notes,
-        *unreported_notes.of_confounders,
+        *confounder_notes,
         *judged.resent.notes,
         *unmeasured_nics(run, judged.settings),
         *gpu_notes(run, judged.clearing, judged.placement, judged.settings),

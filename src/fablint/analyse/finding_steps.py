@@ -62,14 +62,6 @@ class JudgedRun:
         return [view for view in healthy if not (self.placement.shared_machines and view.quantity == "latency")]
 
 
-@dataclass(frozen=True)
-class UnreportedNotes:
-    """Notes on components without a fault."""
-
-    of_paths: Sequence[str]
-    of_confounders: Sequence[str]
-
-
 def slow_components(
     judged: JudgedRun, misplaced: Sequence[Finding], host_facts: HostFacts
 ) -> tuple[list[Finding], list[str]]:
@@ -109,14 +101,14 @@ def other_measurements(judged: JudgedRun, findings: Sequence[Finding]) -> list[F
 
 def with_unreported(
     judged: JudgedRun, findings: Sequence[Finding], designed: ByDesign
-) -> tuple[list[Finding], UnreportedNotes]:
-    """Return the findings with confounders, and with those about components without a fault."""
+) -> tuple[list[Finding], list[str], list[str]]:
+    """Return the findings with confounders and components without a fault, notes on paths, and notes on confounders."""
     clearing, placement, settings = judged.clearing, judged.placement, judged.settings
     confounders, confounder_notes = confounded(judged.run, placement, [view.sample for view in clearing], settings)
     findings = [*findings, *confounders]
     findings += unreported_findings(clearing, placement, judged.routes, findings, settings, designed.effects)
     of_paths, path_notes = healthy_paths(clearing, placement, findings, settings)
-    return [*findings, *of_paths], UnreportedNotes(path_notes, confounder_notes)
+    return [*findings, *of_paths], path_notes, confounder_notes
 
 
 def _ranked(findings: Sequence[Finding], judged: JudgedRun) -> list[Finding]:

@@ -75,6 +75,17 @@ class KernelInfo:
         """Do both ends of a pair send at the same time?"""
         return self.bidirectional and "pairs" in self.groups
 
+    def bus_share(self, ranks: int) -> float:
+        """Bus bandwidth of a collective over its algorithm bandwidth, as nccl-tests defines both.
+
+        It is the share of the size that crosses the link of a rank: 1 from a root, 2 (n - 1) / n of a sum for all
+        ranks, else (n - 1) / n.
+        """
+        share = (ranks - 1) / ranks
+        if self.is_rooted:
+            return 1.0
+        return 2 * share if self.adds_floats and not self.is_of_parts else share
+
     def accepts_size(self, size: int) -> bool:
         """Is there a measurement with messages of `size` bytes?"""
         match self.sizes:

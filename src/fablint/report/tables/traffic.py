@@ -69,11 +69,7 @@ def collective_rates(kernel: str, size: int, ranks: int, seconds: float) -> tupl
     (n - 1) / n.
     """
     algorithm = float(rates(collective_bytes(kernel, size, ranks), seconds))
-    share = (ranks - 1) / ranks
-    if kernel in KERNELS and KERNELS[kernel].is_rooted:
-        share = 1.0
-    elif kernel in KERNELS and KERNELS[kernel].adds_floats and not KERNELS[kernel].is_of_parts:
-        share *= 2
+    share = KERNELS[kernel].bus_share(ranks) if kernel in KERNELS else (ranks - 1) / ranks
     return algorithm, algorithm * share
 
 

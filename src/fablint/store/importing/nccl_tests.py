@@ -178,26 +178,23 @@ def _figures(words: Mapping[str, str]) -> NcclFigures:
 def _test_of(parsed: NcclText) -> str:
     """Return the collective by what the table prints: bus over algorithm bandwidth, reduction and root; '' if unclear.
 
-    The ratios are those of the sources: 2 (n - 1) / n of all_reduce, (n - 1) / n of all_gather, reduce_scatter and
-    alltoall, 1 of broadcast. In place, results of alltoall are not checked.
+    In place, results of alltoall are not checked.
     """
     ranks = len(parsed.hosts) // parsed.groups
     figures = [half for row in parsed.rows for half in row.halves if half.algbw and half.busbw]
     if ranks < 2 or not figures:
         return ""
     ratio = sorted((half.busbw or 0) / (half.algbw or 1) for half in figures)[len(figures) // 2]
-    part = (ranks - 1) / ranks
     row = parsed.rows[0]
     is_reduction, has_root = row.redop not in ("", "none"), row.root not in ("", "-1")
     unchecked = row.halves[0].wrong is not None and row.halves[1].wrong is None
-    expected = {
-        "all_reduce": (2 * part, is_reduction and not has_root),
-        "reduce_scatter": (part, is_reduction and not has_root),
-        "all_gather": (part, not is_reduction and not has_root and not unchecked),
-        "alltoall": (part, not is_reduction and not has_root and unchecked),
-        "broadcast": (1.0, not is_reduction and has_root),
-    }
-    return next((test for test, (value, fits) in expected.items() if fits and abs(ratio / value - 1) < _CLOSE), "")
+    for kernel in (kernel for kernel in KERNELS.values() if kernel.nccl_test):
+        fits = (kernel.adds_floats, kernel.is_rooted) == (is_reduction, has_root)
+        if not is_reduction and not has_root:
+            fits = fits and unchecked != ("in-place" in kernel.options)
+        if fits and abs(ratio / kernel.bus_share(ranks) - 1) < _CLOSE:
+            return kernel.nccl_test
+    return ""
 
 
 def read_nccl_tests(data: bytes, hosts: Sequence[str]) -> Imported:

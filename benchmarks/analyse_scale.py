@@ -72,12 +72,12 @@ def simulated(case: Case) -> tuple[Run, tuple[TrueFault, ...]]:
 
 
 def save(folder: Path, case: Case, connection: object) -> None:
-    """Simulate, write the arrays, send the attributes back."""
+    """Simulate, write the arrays, send the facts back."""
     with timed("simulate"):
         run, truth = simulated(case)
     for name in ARRAYS[case.layout]:
         np.save(folder / f"{name}.npy", run.rows[0].arrays[name])
-    connection.send((run.attributes, run.rows[0].attributes, truth))  # type: ignore[attr-defined]
+    connection.send((run.facts, run.rows[0].facts, truth))  # type: ignore[attr-defined]
 
 
 def load(folder: Path, case: Case) -> tuple[Run, tuple[TrueFault, ...]]:
@@ -99,7 +99,7 @@ def judge(case: Case, page: Path | None, *, report: bool) -> None:
         folder = Path(name)
         run, truth = load(folder, case)
         topology = case.fabric().topology
-        rounds = run.rows[0].attributes["rounds"]
+        rounds = run.rows[0].facts.schedule.rounds
         print(f"{run.ranks:,} hosts, {len(topology.cables):,} cables between switches, {rounds:,} rounds")
         with timed("judge"):
             diagnosis = diagnose(run, topology)

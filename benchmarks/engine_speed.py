@@ -137,11 +137,9 @@ def schedule_overhead(bench: Bench, folder: Path) -> None:
             path = folder / f"{ranks}-{order}.run"
             line = ["latency", "--pattern", "all-pairs", "--order", order, "--sizes", "8,1K", "--budget", "0.05"]
             bench.run(ranks, [str(bench.engine), *line, "-q", "-o", str(path)])
-            row = read_run(path).rows[0].attributes
-            wall, measuring = row["wall_s"], row["measuring_s"]
-            print(
-                f"{ranks:>5} {order:<9} {row['rounds']:>6} {wall:>8.2f} {measuring:>12.2f} {wall / measuring - 1:>9.1%}"
-            )
+            facts = read_run(path).rows[0].facts
+            rounds, wall, measuring = facts.schedule.rounds, facts.result.wall_s or 0.0, facts.result.measuring_s or 1.0
+            print(f"{ranks:>5} {order:<9} {rounds:>6} {wall:>8.2f} {measuring:>12.2f} {wall / measuring - 1:>9.1%}")
 
 
 def main() -> None:

@@ -135,7 +135,7 @@ def main() -> None:
             shutil.rmtree(folder / RUN, ignore_errors=True)
             fablint(source, [*BENCH, "-o", RUN]).run(folder)  # builds the engine
             programs = {f"{label}{name}": fablint(source, words) for name, words in COMMANDS.items()} | programs
-        programs |= floors(f"{read_run(folder / RUN).rows[0].attributes['options']}\n")
+        programs |= floors(f"{read_run(folder / RUN).rows[0].facts.options}\n")
         for _ in range(arguments.repetitions):
             for program in programs.values():
                 program.run(folder)

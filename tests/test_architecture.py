@@ -228,3 +228,15 @@ def test_one_function_selects_the_nics_of_the_fabric() -> None:
         lambda node: isinstance(node, ast.FunctionDef) and node.name in ("fabric_nics", "message_nics")
     )
     assert found == {"snapshot/fabric_nics.py"}
+
+
+def test_attributes_of_runs_are_read_by_the_store_alone() -> None:
+    """Others read the fields of `RunFacts` and `RowFacts`; the keys of the JSON stand in `model/facts`."""
+    found = set()
+    for path in modules_of_package():
+        name = path.relative_to(PACKAGE).as_posix()
+        if not name.startswith(("store/", "model/facts/", "cli/bench_")):  # options of click have attributes too
+            nodes = ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+            found |= {name for node in nodes if isinstance(node, ast.Attribute) and node.attr == "attributes"}
+    templates = [path for path in (ROOT / PACKAGE).rglob("*.j2") if ".attributes" in path.read_text(encoding="utf-8")]
+    assert (found, templates) == (set(), [])

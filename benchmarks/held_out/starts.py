@@ -15,6 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Row, Run
+from fablint.model.facts.json_objects import facts_of
+from fablint.model.facts.row_attributes import RowFacts
+from fablint.model.facts.run_attributes import RunFacts
 from held_out.fabrics import Fabric, dragonfly_like, leaf_spine, mesh, one_switch, three_level
 from held_out.schedule import Schedule, full_matrix
 
@@ -167,7 +170,7 @@ class HealthyFabric:
             "rank_nic": [f"hsn{rank % self.rails}" for rank in range(count)],
             "nics": dict.fromkeys(self.fabric.hosts, nics),
         }
-        return Run(None, root, rows)
+        return Run(None, facts_of(RunFacts, root), rows)
 
     @property
     def _seconds(self) -> float:
@@ -237,7 +240,7 @@ class HealthyFabric:
             "directions": "both",
             "windows": [1],
         }
-        return Row(quantity, attributes, arrays)
+        return Row(quantity, facts_of(RowFacts, attributes), arrays)
 
 
 def _walk(rng: np.random.Generator, rounds: int, memory: float = 0.96) -> Floats:

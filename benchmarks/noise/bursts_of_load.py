@@ -61,7 +61,7 @@ def disturb(row: Row, host: np.ndarray, kind: str, burst: str, rng: np.random.Ge
     """Slow the measurements of a row that begin in a burst."""
     started, times, partner = row.arrays["started"], row.arrays["time_median"], row.arrays["dst"]
     measured = partner >= 0
-    begin, wall = float(started[measured].min()), float(row.attributes["wall_s"])
+    begin, wall = float(started[measured].min()), row.facts.result.wall_s
     for since, until in burst_times(burst, rng):
         hit = measured & (started >= begin + wall * since) & (started < begin + wall * until)
         if kind == "host":

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Diagnosis, Fit, Row, Run, State
+from fact_cases import attributes_of, row_facts, with_facts
 
 Key = tuple[str, str, str | None]
 
@@ -44,14 +45,14 @@ def deleted(run: Run, share: float, seed: int) -> Run:
 
 def attributed(run: Run, **attributes: Any) -> Run:
     """The run with other root attributes."""
-    return replace(run, attributes={**run.attributes, **attributes})
+    return with_facts(run, **attributes)
 
 
 def row_attributed(run: Run, row: str, **attributes: Any) -> Run:
     """The run with other attributes of one row."""
     return replace(
         run,
-        rows=tuple(replace(r, attributes={**r.attributes, **attributes}) if r.name == row else r for r in run.rows),
+        rows=tuple(with_facts(r, **attributes) if r.name == row else r for r in run.rows),
     )
 
 
@@ -74,9 +75,9 @@ def in_rounds(run: Run, rounds: int, seed: int) -> Run:
         full = np.asarray(row.arrays["time_median"])[0]
         times = np.where(dst[..., None] < 0, np.nan, full[np.arange(run.ranks)[:, None], dst]).astype(np.float32)
         count = np.where(np.isnan(times), 0, 100).astype(np.uint32)
-        attributes = {**row.attributes, "layout": "list", "pattern": "random", "rounds": rounds}
+        attributes = {**attributes_of(row), "layout": "list", "pattern": "random", "rounds": rounds}
         arrays = {"time_median": times, "count": count, "dst": dst, "size": row.arrays["size"]}
-        rows.append(Row(row.name, attributes, arrays))
+        rows.append(Row(row.name, row_facts(attributes), arrays))
     return replace(run, rows=tuple(rows))
 
 

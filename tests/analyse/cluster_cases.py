@@ -9,6 +9,7 @@ import numpy as np
 
 from fablint.discover.assumed_cables import add_assumed_cables
 from fablint.model import Row, Run, Switch, Topology
+from fact_cases import row_facts, run_facts
 
 HOSTS = [f"h{number:02}" for number in range(16)]
 SWITCHES = ("s0", "s1", "s2", "s3")
@@ -81,7 +82,7 @@ def _row(name: str, arrays: dict[str, np.ndarray], **more: object) -> Row:
         "directions": "both",
         **more,
     }
-    return Row(name, attributes, {"size": np.array([65536 if stream else 8]), **arrays})
+    return Row(name, row_facts(attributes), {"size": np.array([65536 if stream else 8]), **arrays})
 
 
 def run_of(*rows: Row, **more: object) -> Run:
@@ -94,4 +95,4 @@ def run_of(*rows: Row, **more: object) -> Run:
         "rank_host": list(range(16)),
         **more,
     }
-    return Run(None, attributes, rows)
+    return Run(None, run_facts(attributes), rows)

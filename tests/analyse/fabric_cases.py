@@ -30,6 +30,7 @@ from fablint.simulate import (
 )
 from fablint.topology.routed_placement import RoutedPlacement
 from fablint.topology.routing import routes_of
+from fact_cases import with_facts
 
 STREAM = SimulatedRow("bandwidth", (1 << 20,))
 ROUND_TRIP = SimulatedRow("latency", (8,))
@@ -102,7 +103,7 @@ def as_list(run: Run) -> Run:
         times = np.full((*partner.shape, len(row.sizes)), np.nan, dtype=np.float32)
         times[src, rounds[src, dst]] = np.asarray(row.arrays["time_median"])[0, src, dst]
         arrays = {"time_median": times, "dst": partner, "size": row.arrays["size"]}
-        rows.append(replace(row, attributes={**row.attributes, "layout": "list", "pattern": "rounds"}, arrays=arrays))
+        rows.append(replace(with_facts(row, layout="list", pattern="rounds"), arrays=arrays))
     return replace(run, rows=tuple(rows))
 
 

@@ -19,6 +19,7 @@ from fablint.analyse import diagnose
 from fablint.discover.assumed_cables import add_assumed_cables
 from fablint.model import Cable, Finding, Routing, Row, Run, State, Switch, Topology
 from fablint.model.arrays import Codes, Floats
+from fact_cases import row_facts, run_facts
 from finding_cases import group
 
 Layout = Literal["matrix", "list"]
@@ -146,9 +147,9 @@ class LossyFabric:
             "pattern": "rounds" if layout == "list" else "all-pairs", "layout": layout, "repeats": repeats,
             "rounds": len(pairs), "cells_per_round": 2 * pairs.shape[1],
         }  # fmt: skip
-        row = Row("latency", attributes, arrays)
+        row = Row("latency", row_facts(attributes), arrays)
         about = {"format": 1, "state": "complete", "rows": ["latency"], "ranks": n, "hosts": self.names}
-        return Run(None, {**about, "rank_host": host.tolist()}, (row,))
+        return Run(None, run_facts({**about, "rank_host": host.tolist()}), (row,))
 
     def _times(self, src: Codes, dst: Codes, random: np.random.Generator) -> Floats:
         """(k, messages) s."""

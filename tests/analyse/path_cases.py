@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from fablint.model import Cable, Routing, Row, Run, Switch, Topology
+from fact_cases import row_facts, run_facts
 
 RATE = 12.0e9  # bytes/s of a host
 SIZE, SMALL = 1 << 20, 8
@@ -117,7 +118,7 @@ class Small:
             "hosts": self.names,
             "rank_host": list(range(self.n)),
         }
-        return Run(None, attributes, tuple(rows))
+        return Run(None, run_facts(attributes), tuple(rows))
 
     def _seconds(self, kernel: str, a: int, b: int) -> float:
         s, t = self.switch(a), self.switch(b)
@@ -189,4 +190,4 @@ def _row(kernel: str, n: int, rounds: int, cells: Sequence[tuple], layout: str, 
         "cells_per_round": n - n % 2,  # of an odd number one is idle
         "repeats": 1,
     }
-    return Row(kernel, attributes, arrays)
+    return Row(kernel, row_facts(attributes), arrays)

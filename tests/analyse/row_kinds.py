@@ -10,6 +10,7 @@ from analyse_cases import in_rounds
 
 from fablint.model import Row, Run
 from fablint.model.registry import KERNELS
+from fact_cases import with_facts
 
 # A kernel of each kind: what it measures, the sender of the payload, and whether its target is passive.
 KINDS = tuple(
@@ -23,7 +24,7 @@ KINDS = tuple(
 
 def only(run: Run, *rows: Row) -> Run:
     """A run of these rows and no others."""
-    return replace(run, attributes={**run.attributes, "rows": [row.name for row in rows]}, rows=rows)
+    return replace(with_facts(run, rows=[row.name for row in rows]), rows=rows)
 
 
 def with_kernel(run: Run, kernel: str) -> Row:
@@ -44,7 +45,7 @@ def one_direction(row: Row) -> Row:
     times = np.array(row.arrays["time_median"])
     n = times.shape[1]
     times[0, np.tril_indices(n)[0], np.tril_indices(n)[1]] = np.nan
-    cells = int(row.attributes["cells_per_round"]) // 2
+    cells = row.facts.schedule.cells_per_round // 2
     return _row(row, row.name, {"directions": "single", "cells_per_round": cells}, times)
 
 
@@ -55,7 +56,7 @@ def one_direction_in_rounds(run: Run, row: Row, rounds: int, seed: int) -> Row:
     follows = dst < np.arange(run.ranks)[:, None]
     times[follows], dst[follows] = np.nan, -1
     arrays = {**listed.arrays, "time_median": times, "dst": dst, "count": _count(times)}
-    return replace(listed, attributes={**listed.attributes, "directions": "single"}, arrays=arrays)
+    return replace(with_facts(listed, directions="single"), arrays=arrays)
 
 
 def clients_servers(run: Run, kernel: str, servers: int, *, unfair: float = 0.0, seed: int = 0) -> Row:
@@ -127,12 +128,12 @@ def retest(base: Row, pairs: list[tuple[int, int]], factor: float) -> Row:
 
 def _row(row: Row, name: str, attributes: dict[str, Any], times: np.ndarray) -> Row:
     arrays = {**row.arrays, "time_median": times, "count": _count(times)}
-    return Row(name, {**row.attributes, **attributes}, arrays)
+    return Row(name, with_facts(row, **attributes).facts, arrays)
 
 
 def _listed(row: Row, name: str, attributes: dict[str, Any], times: np.ndarray, dst: np.ndarray) -> Row:
     arrays = {"time_median": times, "count": _count(times), "dst": dst, "size": row.arrays["size"]}
-    return Row(name, {**row.attributes, "layout": "list", **attributes}, arrays)
+    return Row(name, with_facts(row, layout="list", **attributes).facts, arrays)
 
 
 def _count(times: np.ndarray) -> np.ndarray:

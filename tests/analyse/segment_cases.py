@@ -17,6 +17,7 @@ from lateness_cases import Layout, LossyFabric
 
 from fablint.analyse import diagnose
 from fablint.model import Finding, Row, Run, State
+from fact_cases import with_facts
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Resending:
         more: dict[str, Any] = {"tcp": self.tcp(row, seed)}
         if not calm:
             more |= {"windows": [64], "kernel": "bandwidth", "quantity": "bandwidth"}
-        return replace(run, rows=(replace(row, attributes={**row.attributes, **more}),))
+        return replace(run, rows=(with_facts(row, **more),))
 
     def tcp(self, row: Row, seed: int) -> dict[str, Any]:
         """The row's attribute: pairs that the row measured, one rank on each host."""

@@ -14,6 +14,7 @@ from fablint.analyse.changes.fitted_rows import match_fits
 from fablint.model import Run, Topology
 from fablint.model.run_changes import ChangeState, RunChanges
 from fablint.simulate import Fault, Noise, SimulatedRow, full_mesh, simulate
+from fact_cases import with_facts
 from finding_cases import ref
 
 MESH = full_mesh(4, 8)
@@ -53,7 +54,7 @@ def slower(run: Run, factor: float) -> Run:
 def without(run: Run, host: int) -> Run:
     """The run with a host under another name."""
     hosts = [f"other{at}" if at == host else name for at, name in enumerate(run.hosts)]
-    return replace(run, attributes={**run.attributes, "hosts": hosts})
+    return with_facts(run, hosts=hosts)
 
 
 def changed(changes: RunChanges) -> list[tuple[ChangeState, str, str | None]]:
@@ -154,7 +155,7 @@ def test_figures_of_coarse_resolution_hide_changes_of_a_step(healthy: Run) -> No
 def drifting(run: Run, total: float) -> Run:
     """The run with times of its bandwidth that grow from its first to its last round."""
     row = run.row("bandwidth")
-    grown = np.exp(total * row.arrays["round"][..., None] / row.attributes["rounds"])
+    grown = np.exp(total * row.arrays["round"][..., None] / row.facts.schedule.rounds)
     arrays = {name: values * grown if name.startswith("time_") else values for name, values in row.arrays.items()}
     return replace(run, rows=tuple(replace(one, arrays=arrays) if one is row else one for one in run.rows))
 

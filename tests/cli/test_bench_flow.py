@@ -14,13 +14,18 @@ from fablint.measure import EngineOutcome, NoProgress
 from fablint.model import Plan, PlanRow, Row, RowSpec, Run, Slots
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
+from fact_cases import row_facts, run_facts
 
 DAMAGED = {"src": 0, "dst": 2, "size": 64, "message": 4, "offset": 17}
 
 
 def a_run(hosts: list[str], rank_host: list[int], **row) -> Run:
     attributes = {"state": "complete", "ranks": len(rank_host), "hosts": hosts, "rank_host": rank_host, "rank_pid": []}
-    return Run(None, attributes, (Row("osu_bw", {"kernel": "bandwidth", "state": "complete", **row}, {}),))
+    return Run(
+        None,
+        run_facts(attributes),
+        (Row("osu_bw", row_facts({"kernel": "bandwidth", "state": "complete", **row}), {}),),
+    )
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from fablint.measure import (
 )
 from fablint.measure.progress import NoProgress
 from fablint.model import Slots
+from fablint.model.facts.run_attributes import RunFacts
 from fablint.store import read_run
 from fablint.system import System
 from fablint.workflows.benchmark import read_plan
@@ -63,10 +64,8 @@ def main(launcher: str, places: str, output: str, row: str, *options: str) -> No
         if launcher != "srun" or (path / "zarr.json").exists() or (stalled and attempt >= MOST_STALLS):
             break
     run = read_run(path) if (path / "zarr.json").exists() else None
-    attributes = run.attributes if run else {}
-    named = [name_host(one, attributes) for one in outcome.failed] + (
-        name_deaths(outcome.deaths, attributes) if run else []
-    )
+    facts = run.facts if run else RunFacts()
+    named = [name_host(one, facts) for one in outcome.failed] + (name_deaths(outcome.deaths, facts) if run else [])
     said = {
         "launchers": [one.path.name for one in known],
         "status": outcome.status,
@@ -74,7 +73,7 @@ def main(launcher: str, places: str, output: str, row: str, *options: str) -> No
         "hosts": run.rank_host if run else [],
         "state": run.state if run else None,
         "lost": [one.host for one in named],
-        "reported": [asdict(name_host(one, attributes)) for one in outcome.reported],
+        "reported": [asdict(name_host(one, facts)) for one in outcome.reported],
         "stopped_by": outcome.stopped_by,
         "apart": outcome.is_disconnected,
         "notes": notes.texts,

@@ -42,7 +42,7 @@ class Bed:
         for pattern, instead in FEWER:
             lines = re.sub(pattern, instead, lines)
         (self.folder / "a.plan").write_text(lines)
-        more = [] if run is None else ["--resume", "--epoch", repr(run.attributes["started_epoch_s"])]
+        more = [] if run is None else ["--resume", "--epoch", repr(run.facts.launch.started_epoch_s)]
         run_engine(self.folder, self.engine, ["--plan", "a.plan", "-q", "-o", "a.run", *more])
         return read_run(path), True
 
@@ -62,5 +62,5 @@ def test_a_check_names_what_is_slow_and_measures_it_alone(smpi_engine: Path, tmp
     assert found == ([("host", "h0012", "tx")] if faults else [])
     if faults:
         alone = done.run.row("bandwidth-follow-up-1")
-        assert alone.attributes["order"] == "serial"
+        assert alone.facts.schedule.order == "serial"
         assert (alone.arrays["dst"][:][12] >= 0).sum() >= 3

@@ -11,6 +11,7 @@ from real_mpi import Mpi, one_line
 
 from fablint.analyse import diagnose
 from fablint.model import Run
+from fablint.model.facts.run_attributes import Binding, PortCounters
 from fablint.store import read_run
 
 FAST = ("--sizes", "8", "--samples", "3", "--warmup", "1", "--batch", "1")
@@ -44,7 +45,7 @@ def allowed(mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[i
     for variable in ("OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy"):
         monkeypatch.setenv(variable, "none")
     run = measured(mpi, tmp_path / "free.run", 2, "latency", *FAST)
-    first, last = run.attributes["rank_cores"]
+    first, last = run.facts.rank_cores
     assert first == last, "the launcher bound the ranks: they have nothing to share"
     start, _, end = first.partition("-")
     cpus = list(range(int(start), int(end or start) + 1))
@@ -62,14 +63,14 @@ def test_counters_are_read_before_and_after_each_row(mpi: Mpi, tmp_path: Path, s
     plan.write_text(f"latency {' '.join(long)}\nbandwidth {' '.join(long)}\n")
     with slingshot.counting(SENT, 1000):
         run = measured(mpi, tmp_path / "a.run", 2, "--plan", plan, "--counters", "--sysfs", slingshot.root)
-    seen = [only_host(run.attributes["counters"]["before"])["cxi0"]["hni_tx_ok_opt"]]
+    seen = [only_host(run.facts.counters.before)["cxi0"]["hni_tx_ok_opt"]]
     for row in run.rows:
-        for when in ("before", "after"):
-            nics = only_host(row.attributes["counters"][when])
+        for table in (row.facts.result.counters.before, row.facts.result.counters.after):
+            nics = only_host(table)
             assert set(nics) == {"cxi0", "cxi1", "eno1"}
             assert nics["cxi1"]["hni_pcs_corrected_cw"] == 5000
             seen.append(nics["cxi0"]["hni_tx_ok_opt"])
-    seen.append(only_host(run.attributes["counters"]["after"])["cxi0"]["hni_tx_ok_opt"])
+    seen.append(only_host(run.facts.counters.after)["cxi0"]["hni_tx_ok_opt"])
     assert seen == sorted(seen)
     assert seen[1] < seen[2], "nothing was counted during the first row"
     assert seen[3] < seen[4], "nothing was counted during the second row"
@@ -77,8 +78,8 @@ def test_counters_are_read_before_and_after_each_row(mpi: Mpi, tmp_path: Path, s
 
 def test_without_the_option_rows_hold_no_counters(mpi: Mpi, tmp_path: Path, slingshot: FakeSysfs) -> None:
     run = measured(mpi, tmp_path / "a.run", 2, "latency", *FAST, "--sysfs", slingshot.root)
-    assert "counters" not in run.rows[0].attributes
-    assert only_host(run.attributes["counters"]["after"])["cxi0"]["carrier_changes"] == 2
+    assert run.rows[0].facts.result.counters == PortCounters()
+    assert only_host(run.facts.counters.after)["cxi0"]["carrier_changes"] == 2
 
 
 @pytest.mark.parametrize(
@@ -95,14 +96,14 @@ def test_every_kind_of_port_has_counters(
 ) -> None:
     sysfs = FakeSysfs(tmp_path / "sys", fixture)
     run = measured(mpi, tmp_path / "a.run", 2, "latency", *FAST, "--counters", "--sysfs", sysfs.root)
-    row = run.rows[0].attributes["counters"]
-    assert row["before"] == row["after"]
-    assert counters.items() <= only_host(row["after"])[nic].items()
+    row = run.rows[0].facts.result.counters
+    assert row.before == row.after
+    assert counters.items() <= only_host(row.after)[nic].items()
 
 
 def test_nics_are_recorded_once_each(mpi: Mpi, tmp_path: Path, slingshot: FakeSysfs) -> None:
     run = measured(mpi, tmp_path / "a.run", 2, "latency", *FAST, "--sysfs", slingshot.root)
-    nics = {nic["name"]: nic for nic in only_host(run.attributes["nics"])}
+    nics = {nic.name: nic for nic in only_host(run.facts.nics)}
     assert set(nics) == {"cxi0", "cxi1", "eno1"}
     assert nics["cxi0"] == {
         "name": "cxi0",
@@ -115,8 +116,8 @@ def test_nics_are_recorded_once_each(mpi: Mpi, tmp_path: Path, slingshot: FakeSy
         "port_of": "",
         "netdevs": ["hsn0"],
     }
-    assert set(run.attributes["rank_nic"]) <= {"cxi0", "cxi1"}
-    assert "binding" not in run.attributes
+    assert set(run.facts.rank_nic) <= {"cxi0", "cxi1"}
+    assert run.facts.launch.binding == Binding()
 
 
 # ------------------------------------------------------------------------------------------------ binding
@@ -128,17 +129,17 @@ def test_ranks_of_a_nic_share_the_cores_near_it(
     slingshot.set("class/cxi/cxi1/device/port/link", "down")
     near(slingshot, 0, f"{allowed[0]},{allowed[1]},1000")
     run = measured(mpi, tmp_path / "a.run", 2, "latency", *FAST, "--ranks-per-nic", "2", "--sysfs", slingshot.root)
-    assert run.attributes["rank_nic"] == ["cxi0", "cxi0"]
-    assert run.attributes["rank_cores"] == [str(allowed[0]), str(allowed[1])]
-    assert run.attributes["binding"] == {"ranks_per_nic": 2, "notes": []}
+    assert run.facts.rank_nic == ["cxi0", "cxi0"]
+    assert run.facts.rank_cores == [str(allowed[0]), str(allowed[1])]
+    assert run.facts.launch.binding == Binding(2, [])
 
 
 def test_each_rank_is_near_its_own_nic(mpi: Mpi, tmp_path: Path, slingshot: FakeSysfs, allowed: list[int]) -> None:
     near(slingshot, 0, str(allowed[1]))
     near(slingshot, 1, str(allowed[0]))
     run = measured(mpi, tmp_path / "a.run", 2, "latency", *FAST, "--ranks-per-nic", "1", "--sysfs", slingshot.root)
-    assert run.attributes["rank_nic"] == ["cxi0", "cxi1"]
-    assert run.attributes["rank_cores"] == [str(allowed[1]), str(allowed[0])]
+    assert run.facts.rank_nic == ["cxi0", "cxi1"]
+    assert run.facts.rank_cores == [str(allowed[1]), str(allowed[0])]
 
 
 def test_a_nic_whose_cores_are_not_here_leaves_its_ranks_where_they_are(
@@ -147,11 +148,11 @@ def test_a_nic_whose_cores_are_not_here_leaves_its_ranks_where_they_are(
     near(slingshot, 0, str(allowed[0]))
     near(slingshot, 1, "1000-1003")
     run = measured(mpi, tmp_path / "a.run", 2, "latency", *FAST, "--ranks-per-nic", "1", "--sysfs", slingshot.root)
-    assert run.attributes["rank_nic"] == ["cxi0", "cxi1"]
-    bound, free = run.attributes["rank_cores"]
+    assert run.facts.rank_nic == ["cxi0", "cxi1"]
+    bound, free = run.facts.rank_cores
     assert bound == str(allowed[0])
     assert free != bound
-    (note,) = run.attributes["binding"]["notes"]
+    (note,) = run.facts.launch.binding.notes
     assert note.startswith("rank 1 not bound to CPUs: none of the CPUs near cxi1 (1000-1003) is among those that")
     assert note in diagnose(run).verdict.notes
 
@@ -162,8 +163,8 @@ def test_too_few_cores_for_the_ranks_are_not_oversubscribed(
     for nic in (0, 1):
         near(slingshot, nic, str(allowed[0]))
     run = measured(mpi, tmp_path / "a.run", 2, "latency", *FAST, "--ranks-per-nic", "1", "--sysfs", slingshot.root)
-    assert len(set(run.attributes["rank_cores"])) == 1
-    notes = run.attributes["binding"]["notes"]
+    assert len(set(run.facts.rank_cores)) == 1
+    notes = run.facts.launch.binding.notes
     assert notes[0].endswith("too few for the 2 ranks that would share them")
 
 

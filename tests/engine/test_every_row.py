@@ -20,6 +20,7 @@ from real_mpi import Ended, Mpi, Start, ranks_of, wait_until, with_signal
 from fablint.model import Row
 from fablint.model.registry import KERNELS
 from fablint.store import read_run
+from fact_cases import attributes_of
 
 FAST = "--samples 3 --warmup 1"
 SIZES = {
@@ -60,7 +61,7 @@ def sound(mpi: Mpi, ranks: int, lines: Sequence[str], path: Path) -> dict[str, R
     """Measure a plan in which nothing goes wrong."""
     ended, rows = measure(mpi, ranks, lines, path)
     assert ended.status == 0, ended.errors
-    assert all(row.attributes["state"] == "complete" for row in rows.values())
+    assert all(row.facts.state == "complete" for row in rows.values())
     return rows
 
 
@@ -104,7 +105,7 @@ def test_every_kernel_moves_every_byte(mpi: Mpi, tmp_path: Path, ranks: int) -> 
         assert cells(row) == [expected], row.name
         assert counts(row) == {(3,) * row.arrays["size"].shape[0]}
         assert (row.arrays["time_min"][:][row.arrays["count"][:] > 0] > 0).all()
-        assert (row.attributes["quantity"], row.attributes["payload"]) == (kernel["quantity"], kernel["payload"])
+        assert (row.facts.quantity, row.facts.payload) == (kernel["quantity"], kernel["payload"])
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 8])
@@ -113,30 +114,30 @@ def test_every_kernel_finds_damage_and_names_it(mpi: Mpi, tmp_path: Path, ranks:
     lines = [line(kernel["name"], corrupt, sizes="64,1K") for kernel in kernels_of_host_memory(mpi)]
     ended, rows = measure(mpi, ranks, lines, tmp_path / "a.run")
     assert ended.status == 1, ended.errors
-    assert {row.name for row in rows.values() if not row.attributes.get("corrupt")} == NOTHING_ARRIVES
+    assert {row.name for row in rows.values() if not row.facts.result.corrupt} == NOTHING_ARRIVES
     assert set(re.findall(r"damaged: rank \d+ .* row (\w+)$", ended.errors, re.M)) == set(rows) - NOTHING_ARRIVES
     assert "from rank -" not in ended.errors
     assert re.search(r"damaged: .* of all ranks, row allreduce$", ended.errors, re.M)
     for row in rows.values():
-        world = row.attributes["pattern"] == "world"
-        for damage in row.attributes.get("corrupt", []):
-            assert 0 <= damage["offset"] < damage["size"]
-            assert damage["size"] in row.arrays["size"][:]
-            assert 0 <= damage["dst"] < (ranks if world else 2)
-            assert -1 <= damage["src"] < ranks if world else damage["src"] == 1 - damage["dst"]
+        world = row.facts.schedule.pattern == "world"
+        for damage in row.facts.result.corrupt:
+            assert 0 <= damage.offset < damage.size
+            assert damage.size in row.arrays["size"][:]
+            assert 0 <= damage.dst < (ranks if world else 2)
+            assert -1 <= damage.src < ranks if world else damage.src == 1 - damage.dst
 
 
 def test_results_of_collectives_replace_the_data(mpi: Mpi, tmp_path: Path) -> None:
     kernels = [name for name, kernel in KERNELS.items() if "in-place" in kernel.options]
     lines = [line(kernel, "--in-place", FAST, "--validate") for kernel in kernels]
     rows = sound(mpi, 3, lines, tmp_path / "a.run")
-    assert all(row.attributes["in_place"] for row in rows.values())
+    assert all(row.facts.sampling.in_place for row in rows.values())
 
 
 def test_calls_of_a_batch_are_one_sample(mpi: Mpi, tmp_path: Path) -> None:
     batch = [line(kernel, "--iterations 12 --batch 6", sizes="8") for kernel in ("reduce_scatter", "alltoall")]
     rows = sound(mpi, 2, [*batch, line("allreduce", "--iterations 12", sizes="8")], tmp_path / "a.run")
-    assert {name: (counts(row), row.attributes["batch"]) for name, row in rows.items()} == {
+    assert {name: (counts(row), row.facts.sampling.batch) for name, row in rows.items()} == {
         "reduce_scatter": ({(2,)}, 6),
         "alltoall": ({(2,)}, 6),
         "allreduce": ({(12,)}, 1),
@@ -196,8 +197,8 @@ def test_stars_name_their_hub_and_the_sender(mpi: Mpi, tmp_path: Path, ranks: in
     )
     for name, payload in (("fan-in", "src"), ("fan-out", "dst")):
         assert cells(rows[name]) == [[(leaf, 0) for leaf in range(1, ranks)]]
-        assert rows[name].attributes["payload"] == payload
-        assert rows[name].attributes["directions"] == "one"
+        assert rows[name].facts.payload == payload
+        assert rows[name].facts.schedule.directions == "one"
 
 
 @pytest.mark.parametrize("kernel", [name for name, kernel in KERNELS.items() if "servers" in kernel.groups])
@@ -211,8 +212,8 @@ def test_every_client_has_every_server_once(mpi: Mpi, tmp_path: Path, kernel: st
         row = rows[f"s{servers}"]
         met = [cell for turn in cells(row) for cell in turn]
         assert sorted(met) == [(client, server) for client in range(servers, 8) for server in range(servers)]
-        assert row.attributes["servers"] == servers
-        assert row.attributes["cells_per_round"] == 8 - servers
+        assert row.facts.schedule.servers == servers
+        assert row.facts.schedule.cells_per_round == 8 - servers
 
 
 @pytest.mark.parametrize("ranks", [4, 8])
@@ -225,7 +226,7 @@ def test_victims_are_measured_alone_and_beside_aggressors(mpi: Mpi, tmp_path: Pa
         assert alone == loaded
         assert len(alone) == 2 * (ranks // 4)
         assert again[0] == again[1]
-        aggressors = row.attributes["aggressors"]
+        aggressors = row.facts.schedule.aggressors
         assert sorted([*aggressors, *{src for src, _ in alone}]) == list(range(ranks))
 
 
@@ -239,9 +240,9 @@ def test_the_slowest_pairs_are_measured_again_one_by_one(mpi: Mpi, tmp_path: Pat
     rows = sound(mpi, 8, [f"latency --name all --pattern all-pairs --sizes 8,1K {FAST} --retest 3"], tmp_path / "a.run")
     assert list(rows) == ["all", "all-retest"]
     again = rows["all-retest"]
-    assert again.attributes["retest_of"] == "all"
-    assert again.attributes["order"] == "serial"
-    assert again.attributes["pattern"] == "rounds"
+    assert again.facts.schedule.retest_of == "all"
+    assert again.facts.schedule.order == "serial"
+    assert again.facts.schedule.pattern == "rounds"
     pairs = [turn[0] for turn in cells(again)]
     assert all(turn == [(src, dst), (dst, src)] for turn, (src, dst) in zip(cells(again), pairs, strict=True))
     times = np.fmax(rows["all"].arrays["time_mean"][:][0, :, :, -1], 0)
@@ -263,7 +264,7 @@ def test_iterations_are_counted_exactly(mpi: Mpi, tmp_path: Path) -> None:
     assert all(60 % small == 0 and 6 % large == 0 for small, large in counts(rows["free"]))
     assert counts(rows["world"]) == {(9, 4)}
     assert counts(rows["one"]) == {(1,)}
-    assert rows["by-ten"].attributes["stop"]["iterations"] == [100, 100, 20]
+    assert attributes_of(rows["by-ten"])["stop"]["iterations"] == [100, 100, 20]
 
 
 def test_one_direction_may_be_left_out(mpi: Mpi, tmp_path: Path) -> None:
@@ -276,14 +277,14 @@ def test_one_direction_may_be_left_out(mpi: Mpi, tmp_path: Path) -> None:
     measured = rows["matrix"].arrays["count"][:][0, :, :, 0] > 0
     assert (measured ^ measured.T)[~np.eye(5, dtype=bool)].all()
     assert not np.diagonal(measured).any()
-    assert {row.attributes["directions"] for row in rows.values()} == {"single"}
+    assert {row.facts.schedule.directions for row in rows.values()} == {"single"}
 
 
 def test_a_window_may_share_one_buffer(mpi: Mpi, tmp_path: Path) -> None:
     windowed = [kernel["name"] for kernel in kernels_of_host_memory(mpi) if kernel["windowed"]]
     assert "put_bandwidth" in windowed
     rows = sound(mpi, 2, [line(kernel, FAST, "--buffers single") for kernel in windowed], tmp_path / "a.run")
-    assert {row.attributes["buffers"] for row in rows.values()} == {"single"}
+    assert {row.facts.sampling.buffers for row in rows.values()} == {"single"}
     assert {count for row in rows.values() for count in counts(row)} == {(3, 3, 3)}
 
 
@@ -291,7 +292,7 @@ def test_a_window_may_share_one_buffer(mpi: Mpi, tmp_path: Path) -> None:
 def test_workers_at_both_ends(mpi: Mpi, tmp_path: Path, workers: str) -> None:
     lines = [line(kernel, FAST, f"--workers {workers} --validate") for kernel in WITH_WORKERS]
     rows = sound(mpi, 3, lines, tmp_path / "a.run")
-    assert all(row.attributes["workers"] == [int(end) for end in workers.split(":")] for row in rows.values())
+    assert all(row.facts.sampling.workers == [int(end) for end in workers.split(":")] for row in rows.values())
     assert {count for row in rows.values() for count in counts(row)} == {(3, 3, 3)}
 
 

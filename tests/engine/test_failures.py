@@ -138,8 +138,8 @@ def test_a_stop_signal_finishes_the_round_and_says_interrupted(started: Start, t
     assert process.wait(60) == 3
     run = read_run(path)
     assert run.state == "interrupted"
-    assert run.rows[0].attributes["state"] == "interrupted"
-    assert 0 < len(missing_rounds(run.rows[0])) < run.rows[0].attributes["rounds"]
+    assert run.rows[0].facts.state == "interrupted"
+    assert 0 < len(missing_rounds(run.rows[0])) < run.rows[0].facts.schedule.rounds
 
 
 def cpu_seconds(pid: int) -> float:
@@ -238,13 +238,13 @@ def test_a_rank_that_stalls_is_named_and_the_run_ends(mpi: Mpi, started: Start, 
     # Longer than a round takes on CPUs that other processes use too.
     process = started(4, *LONG, "--order", order, "--watchdog", "10", "-o", path)
     wait_until(lambda: (path / "latency" / "count" / "c.0.0.0.0").exists(), "the first flush")
-    pids = read_run(path).attributes["rank_pid"]
+    pids = read_run(path).facts.rank_pid
     with_signal(pids[2], signal.SIGSTOP)
     _, errors = process.communicate(timeout=60)
     assert process.returncode != 0
     lost = [line for line in errors.splitlines() if line.startswith("fablint-engine: failed: ")]
     assert lost, errors
-    host = read_run(path).attributes["hosts"][0]
+    host = read_run(path).facts.hosts[0]
     assert lost[0].startswith(f"fablint-engine: failed: rank 2 ({host}), round "), lost
     assert not any(", partner none: " in line for line in lost), lost  # the rank that waited, also between rounds
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), "the end of all ranks")
@@ -258,7 +258,7 @@ def test_a_rank_that_stalls_in_a_collective_is_the_one_that_does_not_say_that_it
     path = tmp_path / "a.run"
     process = started(4, "allreduce", "--sizes", "8", "--samples", "100000000", "--watchdog", "5", "-o", path)
     wait_until(lambda: (path / "allreduce" / "zarr.json").exists(), "the row's beginning")
-    pids = read_run(path).attributes["rank_pid"]
+    pids = read_run(path).facts.rank_pid
     begun = {pid: cpu_seconds(pid) for pid in pids}
     # By then the ranks have met for the round, and the collectives go on.
     wait_until(lambda: all(cpu_seconds(pid) > begun[pid] + 0.7 for pid in pids), "a while of collectives")
@@ -289,5 +289,5 @@ def test_hosts_that_really_share_no_file_system(mpi: Mpi, tmp_path: Path) -> Non
     ended = private.run(4, mpi.engine, *line, "-o", folder / "a.run")
     assert ended.status == 0, ended.errors
     run = read_run(folder / "a.run")
-    assert run.attributes["shared_files"] is False
+    assert run.facts.launch.shared_files is False
     assert missing_rounds(run.rows[0]) == []

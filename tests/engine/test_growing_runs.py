@@ -33,8 +33,8 @@ def test_rows_are_added_and_those_that_are_complete_stay_as_they_are(mpi: Mpi, p
     assert ended.status == 0, ended.errors
     run = read_run(path)
     assert run.state == "complete"
-    assert run.attributes["rows"] == ["latency", "again"]
-    assert [line.split()[2] for line in run.attributes["plan"]] == ["latency", "again"]
+    assert run.facts.rows == ["latency", "again"]
+    assert [line.split()[2] for line in run.facts.plan] == ["latency", "again"]
     assert (path / "latency" / "zarr.json").read_bytes() == before
     assert run.row("again").arrays["dst"][:].tolist() == [[-1], [3], [-1], [1]]
     assert all(missing_rounds(row) == [] for row in run.rows)

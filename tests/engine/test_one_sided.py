@@ -63,8 +63,8 @@ def test_every_window_and_synchronisation_moves_every_byte(mpi: Mpi, tmp_path: P
     measured = read_run(tmp_path / "a.run").rows
     assert [row.name for row in measured] == [name(*row) for row in asked]
     for row, (kernel, win, sync) in zip(measured, asked, strict=True):
-        assert row.attributes["win"] == win
-        assert kernel in REQUESTS or row.attributes["sync"] == sync
+        assert row.facts.sampling.win == win
+        assert kernel in REQUESTS or row.facts.sampling.sync == sync
         counts = row.arrays["count"][:]
         assert (counts > 0).all(axis=2).sum() == ranks // 2 * 2
         assert set(counts[counts > 0].tolist()) == {2}

@@ -13,6 +13,7 @@ import xarray
 from real_mpi import Mpi
 
 from fablint.store import missing_rounds, read_run
+from fact_cases import attributes_of
 
 FAST = ("--samples", "3", "--warmup", "1")
 
@@ -136,16 +137,15 @@ def test_every_byte_is_checked_and_damage_is_named(mpi: Mpi, tmp_path: Path) -> 
     assert damaged.status == 1
     assert "received a wrong byte at offset" in damaged.errors
     row = read_run(path).rows[0]
-    assert row.attributes["validate"] is True
-    first = row.attributes["corrupt"][0]
-    assert set(first) == {"src", "dst", "size", "message", "offset"}
-    assert first["offset"] < first["size"]
+    assert row.facts.sampling.validate is True
+    first = row.facts.result.corrupt[0]
+    assert first.message is not None and first.offset < first.size
 
 
 def test_the_root_names_ranks_hosts_and_rows(mpi: Mpi, tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     assert mpi.run(3, "latency", "--sizes", "8", *FAST, "-o", path).status == 0
-    root = read_run(path).attributes
+    root = attributes_of(read_run(path))
     assert root["format"] == 1
     assert root["state"] == "complete"
     assert root["ranks"] == 3 == len(root["rank_host"]) == len(root["rank_cores"]) == len(root["rank_pid"])
@@ -164,8 +164,8 @@ def test_ranks_without_a_common_file_system_write_through_rank_0(mpi: Mpi, tmp_p
         xarray.open_zarr(tmp_path / f"{name}.run", group="latency", consolidated=False).load()
         for name in ("shared", "private")
     )
-    assert read_run(tmp_path / "shared.run").attributes["shared_files"] is True
-    assert read_run(tmp_path / "private.run").attributes["shared_files"] is False
+    assert read_run(tmp_path / "shared.run").facts.launch.shared_files is True
+    assert read_run(tmp_path / "private.run").facts.launch.shared_files is False
     for name in ("count", "round"):
         assert (shared[name] == private[name]).all()
     assert (private.time_median.notnull() == shared.time_median.notnull()).all()
@@ -206,7 +206,7 @@ def test_every_two_passes_have_connections_of_their_own(mpi: Mpi, tmp_path: Path
     # Other programs open connections as well.
     assert opened_connections() - before >= streams * (repeats // 2 + 1)
     run = read_run(tmp_path / "a.run")
-    assert {row.name: row.attributes["reconnect"] for row in run.rows} == {"anew": 2, "kept": 0}
+    assert {row.name: row.facts.carrier.reconnect for row in run.rows} == {"anew": 2, "kept": 0}
     counts = run.row("anew").arrays["count"][:]
     assert counts.shape == (repeats, 2, 2, 1)
     assert (counts[:, [0, 1], [1, 0]] == 3).all()
@@ -231,5 +231,5 @@ def test_a_device_that_a_library_does_not_have_is_refused(
     assert (ended.status, refusal in ended.errors) == (2, True), ended.errors
     ended = mpi.run(2, *row, "--device", "lo", "-o", tmp_path / "a.run")
     assert ended.status == 0, ended.errors
-    devices = set(read_run(tmp_path / "a.run").rows[0].attributes["devices"])
+    devices = set(read_run(tmp_path / "a.run").rows[0].facts.carrier.devices)
     assert transport == "ucx" or devices == {"tcp;ofi_rxm/lo"}

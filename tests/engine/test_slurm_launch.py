@@ -95,7 +95,7 @@ def bed(virtual_cluster: StartCluster) -> Iterator[Bed]:
 
 
 def pid_of(path: Path, rank: int) -> int:
-    return int(read_run(path).attributes["rank_pid"][rank])
+    return int(read_run(path).facts.rank_pid[rank])
 
 
 @pytest.mark.parametrize("method", ALL_WAYS)
@@ -114,7 +114,7 @@ def test_ranks_without_mpi_sit_where_they_are_wanted(bed: Bed, tmp_path: Path, m
     said = bed.end(bed.start(method, "nid001003:2,nid001000:1", path, SHORT))
     assert (said["status"], said["error"]) == (0, "")
     assert said["hosts"] == ["nid001003", "nid001003", "nid001000"]
-    assert read_run(path).attributes["mpi"] is None
+    assert read_run(path).facts.launch.mpi is None
 
 
 def test_tcp_over_ipv6_between_hosts(bed: Bed, tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_run_goes_on_where_it_was(bed: Bed, tmp_path: Path) -> None:
     row = "latency --pattern all-pairs --repeats 20 --sizes 8 --budget 0.2"
     process = bed.start(("srun", IN_JOB), ",".join(f"{host}:1" for host in ORDER), path, row)
     wait_until(lambda: (path / "latency" / "count" / "c.0.0.0.0").exists(), "the first flush")
-    for pid in read_run(path).attributes["rank_pid"]:
+    for pid in read_run(path).facts.rank_pid:
         with_signal(pid, signal.SIGKILL)
     assert bed.end(process)["status"] == 3
     before = len(missing_rounds(read_run(path).rows[0]))

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from fablint.measure import FailedRank, failure_text
+from fablint.measure import failure_text
+from fablint.model.facts.failed_rank import FailedRank
 
 
 def test_what_one_end_knows_of_a_cut_is_reported_with_both_hosts():

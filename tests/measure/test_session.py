@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +26,7 @@ from fablint.measure import (
 from fablint.measure.launchers.hydra import Hydra
 from fablint.measure.launchers.launcher import Death
 from fablint.model import Plan, PlanRow, RowSpec
+from fact_cases import run_facts
 
 FAKE = Path(__file__).with_name("fake_engine.py")
 ON_A_BUSY_MACHINE_S = 3.0  # an interpreter starts within
@@ -136,7 +137,7 @@ def test_the_engine_names_a_rank_that_stalls(play):
     line = "say failed: rank 5 (nid000007), round 12, partner 3: no message for 60 s"
     outcome, _ = play(line, "launcher-says =   PID 77 RUNNING AT vm", "launcher-says =   EXIT CODE: 3", "exit 3")
     assert outcome.status == 3
-    assert [dict(failed.entry()) for failed in outcome.failed] == [
+    assert [asdict(failed) for failed in outcome.failed] == [
         {"rank": 5, "host": "nid000007", "round": 12, "partner": 3, "reason": "failed (no message for 60 s)"}
     ]
     assert outcome.deaths == ()
@@ -258,7 +259,7 @@ def test_in_a_group_the_rank_that_does_not_say_that_it_waits_is_the_lost_one(pla
     outcome, _ = play("say stalled: rank 1 (b), round 7: no message from its group for 60 s", "exit 3")
     (failed,) = outcome.failed
     assert (outcome.status, failed.rank, failed.host, failed.round) == (3, 0, None, 7)
-    named = name_host(failed, {"hosts": ["a", "b"], "rank_host": [0, 1]})
+    named = name_host(failed, run_facts({"hosts": ["a", "b"], "rank_host": [0, 1]}))
     assert str(named) == "rank 0 on a failed (no message from its group for 60 s) in round 7"
 
 
@@ -283,7 +284,7 @@ def test_deaths_are_named_by_rank_and_host():
         Death(None, 77, "10.0.0.1"),
         Death(None, 90, "b"),
     ]
-    named = [(failed.rank, failed.host) for failed in name_deaths(deaths, attributes)]
+    named = [(failed.rank, failed.host) for failed in name_deaths(deaths, run_facts(attributes))]
     assert named == [(3, "b"), (4, "c"), (None, "a"), (None, "b")]
 
 

@@ -15,6 +15,7 @@ from fablint.plan.check.retest import Retest
 from fablint.plan.check.stages import Stage
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow
 from fablint.simulate.simulated_fabric import Fabric
+from fact_cases import attributes_of, run_facts
 
 
 def check_loop(request: PlanInput, measure: Measure, diagnose: Diagnose, clock: Callable[[], float]) -> LoopResult:
@@ -73,9 +74,9 @@ def retested(check: SimulatedCheck, retest: Retest) -> Run:
     run = check.fabric_measured().measure([part[pairs] for pairs in rounds], rows)
     anew = np.full(len(check.fabric.hosts) + 1, -1, dtype=np.int32)
     anew[part] = np.arange(part.size)
-    attributes = {**run.attributes, "ranks": part.size, "hosts": hosts, "rank_host": list(range(part.size))}
-    attributes |= {name: [run.attributes[name][rank] for rank in part] for name in ("rank_nic", "rank_cores")}
-    return Run(None, attributes, tuple(replace(row, arrays=_of_part(row, part, anew)) for row in run.rows))
+    attributes = {**attributes_of(run), "ranks": part.size, "hosts": hosts, "rank_host": list(range(part.size))}
+    attributes |= {name: [attributes_of(run)[name][rank] for rank in part] for name in ("rank_nic", "rank_cores")}
+    return Run(None, run_facts(attributes), tuple(replace(row, arrays=_of_part(row, part, anew)) for row in run.rows))
 
 
 def _of_part(row: Row, part: np.ndarray, anew: np.ndarray) -> dict[str, np.ndarray]:

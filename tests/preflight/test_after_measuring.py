@@ -20,12 +20,13 @@ from fablint.text.evidence_sentences import sentences
 from fablint.workflows import fabric_discovery
 from fablint.workflows.check.counter_changes import HostCounters, nic_counters
 from fablint.workflows.check.preflight_findings import route_findings, warning_notes, warnings
+from fact_cases import run_facts
 
 AT = "/sys/class/net/hsn0"
 NAMES = tuple(f"n{number}" for number in range(1, 9))
 ALLOCATION = Allocation(NAMES, "test")
 LASTED_S = 60.0
-RUN = Run(None, {"nics": {"n1.site.org": [{"name": "hsn0", "netdevs": ["hsn0"]}]}}, ())
+RUN = Run(None, run_facts({"nics": {"n1.site.org": [{"name": "hsn0", "netdevs": ["hsn0"]}]}}), ())
 BOOT = "/proc/sys/kernel/random/boot_id"
 
 

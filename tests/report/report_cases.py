@@ -23,6 +23,7 @@ from fablint.model import (
     VerdictWord,
 )
 from fablint.simulate import Fabric, Fault, full_mesh, simulate
+from fact_cases import attributes_of, row_facts, run_facts, with_facts
 from finding_cases import component, finding, ref
 
 EXIT_CODES = {"pass": 0, "fault": 1, "incomplete": 3}
@@ -102,7 +103,7 @@ def incomplete_case() -> tuple[Run, Diagnosis]:
     run = simulate(fabric, seed=7)
     lost = {"rank": 5, "host": "h05", "round": 20, "partner": 12, "reason": "no message for 60 s"}
     rows = tuple(without(row, (row.arrays["round"][0] > 40) | of_rank(row, 5)) for row in run.rows)
-    run = replace(run, attributes={**run.attributes, "state": "interrupted", "lost": [lost]}, rows=rows)
+    run = replace(with_facts(run, state="interrupted", lost=[lost]), rows=rows)
     unjudged = finding(
         State.NOT_JUDGED,
         "host",
@@ -126,7 +127,7 @@ def without(row: Row, missing: np.ndarray) -> Row:
     arrays["time_median"] = np.where(missing[None, :, :, None], np.nan, arrays["time_median"]).astype(np.float32)
     arrays["count"] = np.where(missing[None, :, :, None], 0, arrays["count"])
     arrays["started"] = np.where(missing[None], np.nan, arrays["started"])
-    return replace(row, attributes={**row.attributes, "state": "interrupted"}, arrays=arrays)
+    return replace(with_facts(row, state="interrupted"), arrays=arrays)
 
 
 def bench_run(kernel: str, *, samples: np.ndarray, histogram: bool = True, ranks: int = 2, size: int = 8) -> Run:
@@ -167,7 +168,7 @@ def bench_run(kernel: str, *, samples: np.ndarray, histogram: bool = True, ranks
         "hosts": [f"n{rank}" for rank in range(ranks)],
         "rank_host": list(range(ranks)),
     }
-    return Run(None, root, (Row(kernel, attributes, arrays),))
+    return Run(None, run_facts(root), (Row(kernel, row_facts(attributes), arrays),))
 
 
 def sparse_case(rounds: int = 6) -> tuple[Run, Diagnosis]:
@@ -190,8 +191,8 @@ def sparse_case(rounds: int = 6) -> tuple[Run, Diagnosis]:
             "started": np.where(np.isnan(time[..., 0]), np.nan, np.arange(rounds) * 1e-3),
             "size": row.arrays["size"],
         }
-        attributes = {**row.attributes, "layout": "list", "pattern": "random", "rounds": rounds}
-        rows.append(replace(row, attributes=attributes, arrays=arrays))
+        attributes = {**attributes_of(row), "layout": "list", "pattern": "random", "rounds": rounds}
+        rows.append(replace(row, facts=row_facts(attributes), arrays=arrays))
     return replace(run, rows=tuple(rows)), diagnosis
 
 
@@ -202,9 +203,9 @@ def large_case(ranks: int) -> tuple[Run, Diagnosis]:
     time[np.arange(ranks), np.arange(ranks)] = np.nan
     time[11, 7] = 6.25e-6
     small = bench_run("latency", samples=np.ones(1), ranks=2).rows[0]
-    attributes = {**small.attributes, "layout": "matrix", "pattern": "all-pairs", "rounds": ranks - 1}
+    attributes = {**attributes_of(small), "layout": "matrix", "pattern": "all-pairs", "rounds": ranks - 1}
     arrays = {"time_median": time[None, :, :, None], "count": (time > 0)[None, :, :, None], "size": np.array([8])}
     hosts = [f"nid{rank:06d}" for rank in range(ranks)]
     root = {"format": 1, "state": "complete", "ranks": ranks, "hosts": hosts, "rank_host": list(range(ranks))}
-    run = Run(None, root, (Row("latency", attributes | {"cells_per_round": ranks}, arrays),))
+    run = Run(None, run_facts(root), (Row("latency", row_facts(attributes | {"cells_per_round": ranks}), arrays),))
     return run, replace(diagnose(replace(run, rows=()), None), fits=())

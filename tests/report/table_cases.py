@@ -11,6 +11,7 @@ import numpy as np
 from fablint.model import Row, Run
 from fablint.model.registry import KERNELS
 from fablint.store import read_run, write_run
+from fact_cases import row_facts, run_facts
 
 Cell = tuple[int, int, int]  # src, dst (-1: a collective), round
 EDGES = 1e-7 * 2 ** (np.arange(128 * 14) / 128)
@@ -78,7 +79,9 @@ def row(  # noqa: PLR0913
         "directions": "both",
     }
     name = attributes.pop("name", kernel)
-    return Row(name, known | attributes, arrays)
+    if "iterations" in attributes:
+        attributes["stop"] = {"iterations": attributes.pop("iterations")}
+    return Row(name, row_facts(known | attributes), arrays)
 
 
 def both_ways(times: Mapping[tuple[int, int], Sequence[float]], rounds: Mapping[tuple[int, int], int] | None = None):
@@ -99,7 +102,7 @@ def run_of(*rows: Row, hosts: Sequence[str] | None = None, **attributes: Any) ->
         "hosts": names,
         "rank_host": [names.index(host) for host in where],
     }
-    return Run(None, known | attributes, rows)
+    return Run(None, run_facts(known | attributes), rows)
 
 
 def stored(run: Run, tmp_path: Path) -> Run:

@@ -20,6 +20,7 @@ from fablint.simulate import Fault, Noise, SimulatedRow, full_mesh, simulate
 from fablint.store import write_run
 from fablint.workflows.analysis import compare_runs
 from fablint_command import Fablint
+from fact_cases import with_facts
 from finding_cases import ref
 
 MESH = full_mesh(4, 8)
@@ -88,7 +89,7 @@ def test_a_page_needs_no_other_file(runs: tuple[Run, Run], changes: RunChanges) 
 
 def test_names_of_hosts_are_text(runs: tuple[Run, Run]) -> None:
     hosts = ["<b>x</b>" if name == MESH.hosts[5] else name for name in MESH.hosts]
-    evil = [Run(None, {**run.attributes, "hosts": hosts}, run.rows) for run in runs]
+    evil = [Run(None, with_facts(run, hosts=hosts).facts, run.rows) for run in runs]
     page = render(compare_runs(*evil, None, 0.03), *evil)
     assert "<b>x" not in page
     assert "&lt;b&gt;x" in page

@@ -14,6 +14,7 @@ from fablint.report import console_summary
 from fablint.report.console import MAX_LINES
 from fablint.simulate import full_mesh, simulate
 from fablint.text import actions as advise, evidence as seen
+from fact_cases import with_facts
 
 HOSTILE = "evil\x1b[2J\nhost"
 
@@ -74,7 +75,7 @@ def test_coverage_measurements_and_instrument_follow_the_findings():
 
 def test_coverage_of_a_run_that_ended_early_counts_all_repeats_and_the_rows_that_are_missing():
     run, diagnosis = incomplete_case()
-    run = replace(run, attributes={**run.attributes, "rows": [*(row.name for row in run.rows), "never begun"]})
+    run = with_facts(run, rows=[*(row.name for row in run.rows), "never begun"])
     words = next(line for line in console_summary(run, diagnosis).splitlines() if line.startswith("coverage"))
     measured, planned = (int(number.replace(",", "")) for number in re.findall(r"[\d,]+", words)[:2])
     assert measured < planned == 2 * 64 * 63

@@ -29,6 +29,7 @@ from fablint.report.html.packing import embeddable
 from fablint.report.link_coverage import links_judged
 from fablint.report.survey import heatmap
 from fablint.text import actions as advise, evidence as seen, units
+from fact_cases import attributes_of, run_facts
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
 
@@ -47,14 +48,14 @@ def readout(case, tmp_path, reader, address):
 def hostile_case():
     run, diagnosis = fault_case()
     hosts = [ATTACK if host == "h13" else host for host in run.hosts]
-    attributes = {**run.attributes, "hosts": hosts, "environment": {"UCX_TLS": ATTACK}, "command": [ATTACK]}
+    attributes = {**attributes_of(run), "hosts": hosts, "environment": {"UCX_TLS": ATTACK}, "command": [ATTACK]}
     finding = Finding(
         state=State.FAULT,
         components=(ComponentRef.of("host", ATTACK),),
         evidence=finding_cases.evidence_of(ATTACK),
         next_step=advise.remedy(ATTACK),
     )
-    run = replace(run, attributes=attributes, notes=[ATTACK])
+    run = replace(run, facts=run_facts(attributes), notes=[ATTACK])
     return run, diagnose(run, diagnosis.topology, "fault", (finding,))
 
 

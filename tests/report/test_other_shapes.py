@@ -16,6 +16,7 @@ from fablint.report import console_summary, run_summary, write_html
 from fablint.report.conditions import conditions
 from fablint.report.html.page import render
 from fablint.report.survey.report_source import surveyed
+from fact_cases import row_facts
 
 US = 1e-6
 WORLD = row("barrier", "world", {(rank, -1, 0): [(rank + 1) * US] for rank in range(6)}, ranks=6, sizes=(0,))
@@ -52,7 +53,7 @@ def test_an_old_row_says_what_its_figure_is_by_its_kernel():
         ("bandwidth", "bandwidth", "src"),
         ("bibandwidth", "bandwidth", "both"),
     ):
-        old = Row("r", {"kernel": kernel, "layout": "list"}, {})
+        old = Row("r", row_facts({"kernel": kernel, "layout": "list"}), {})
         assert (old.quantity, old.payload, old.directions) == (quantity, payload, "both")
 
 
@@ -82,7 +83,7 @@ def test_victims_are_two_rows_of_the_page_and_never_one_distribution(tmp_path):
 
 def test_conditions_keep_their_own_rounds():
     alone, loaded = conditions(VICTIMS)
-    assert (alone.attributes["rounds"], loaded.attributes["rounds"]) == (2, 2)
+    assert (alone.facts.schedule.rounds, loaded.facts.schedule.rounds) == (2, 2)
     assert alone.arrays["time_mean"][0, :, 0] == pytest.approx([2 * US] * 2)
     assert loaded.arrays["time_mean"][0, :, 0] == pytest.approx([50 * US] * 2)
     assert conditions(alone) == [alone]

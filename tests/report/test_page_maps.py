@@ -40,6 +40,7 @@ from fablint.simulate import (
 from fablint.simulate.rounds import all_rounds
 from fablint.text import evidence as seen
 from fablint.topology.routed_placement import RoutedPlacement
+from fact_cases import with_facts
 from finding_cases import component, finding
 
 FABRIC = fat_tree(4, 2)
@@ -289,7 +290,7 @@ def test_the_scatter_of_pairs_is_stated_where_effects_of_ranks_do_not_explain_it
 
 def test_the_effect_of_one_host_is_compared_with_nothing() -> None:
     run = source(None).run
-    of_one = replace(run, attributes={**run.attributes, "hosts": ["vm"], "rank_host": [0] * run.ranks})
+    of_one = with_facts(run, hosts=["vm"], rank_host=[0] * run.ranks)
     name = run.rows[0].name
     for one, count in ((run, 15), (of_one, 0)):
         found = ReportSource(one, source(None).diagnosis)

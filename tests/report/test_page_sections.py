@@ -20,6 +20,7 @@ from fablint.report.survey.report_source import ReportSource
 from fablint.simulate import SimulatedFabric, dragonfly, fat_tree, simulate
 from fablint.simulate.rounds import all_rounds
 from fablint.simulate.simulated_rows import CHECK_ROWS
+from fact_cases import attributes_of, run_facts, with_facts
 from finding_cases import finding
 
 
@@ -124,14 +125,14 @@ def test_error_counters_that_grew_are_listed_with_the_largest_first():
     run = bench_run("latency", samples=np.array([1e-6]))
     before = {"n0": {"hsn0": {"rx_errors": 5, "rx_bytes": 1, "drops": 0, "link_downed": 2}}}
     after = {"n0": {"hsn0": {"rx_errors": 7, "rx_bytes": 999, "drops": 40, "link_downed": 2}}}
-    run = replace(run, attributes={**run.attributes, "counters": {"before": before, "after": after}})
+    run = with_facts(run, counters={"before": before, "after": after})
     assert changed_counters(run) == [("n0 hsn0", "drops", "40"), ("n0 hsn0", "rx_errors", "2")]
 
 
 def test_facts_are_lines_and_equal_values_stand_once():
     run = bench_run("latency", samples=np.array([1e-6]))
-    attributes = {**run.attributes, "rank_numa": [0, 0], "instrument": {"clock": "tsc"}}
-    facts = dict(all_facts(replace(run, attributes=attributes)))
+    attributes = {**attributes_of(run), "rank_numa": [0, 0], "instrument": {"clock": "tsc"}}
+    facts = dict(all_facts(replace(run, facts=run_facts(attributes))))
     assert facts["rank_numa"] == "0 (2 times)" and facts["instrument clock"] == "tsc"
     assert facts["row latency: pattern"] == "pairs"
 

@@ -25,6 +25,7 @@ from fablint.report.survey.heatmap import topological_order
 from fablint.simulate import SimulatedFabric, SimulatedRow, fat_tree
 from fablint.simulate.rounds import all_rounds
 from fablint.workflows import analysis
+from fact_cases import with_facts
 from finding_cases import finding
 
 
@@ -86,7 +87,7 @@ def test_every_font_is_embedded_and_text_stays_on_the_page():
 def test_names_that_are_too_long_are_shortened_to_their_room_and_markup_is_text():
     run, diagnosis = fault_case()
     long = tuple(f"<b>{'rack' * 30}&{number:03}" for number in range(len(run.hosts)))
-    run = replace(run, attributes={**run.attributes, "hosts": list(long)})
+    run = with_facts(run, hosts=list(long))
     words = text_of((run, diagnosis)).replace(" ", "")
     assert all(name in words for name in long[:3])
     assert re.fullmatch(r"<b>r.*\.\..*&000", fitted(long[0], WIDTH / 8, 6.0))
@@ -176,7 +177,7 @@ def test_a_matrix_of_the_bisection_is_a_line_of_its_own() -> None:
     run, diagnosis = small_case()
     assert "No bisection was measured" in text_of((run, diagnosis))
     measured = run.row("bandwidth")
-    crossing = replace(measured, name="across", attributes={**measured.attributes, "pattern": "bisection"})
+    crossing = replace(with_facts(measured, pattern="bisection"), name="across")
     words = text_of((replace(run, rows=(*run.rows, crossing)), diagnosis))
     assert "Figures by distance, and of the bisection" in words and "No bisection" not in words
     assert re.search(r"bisection bandwidth 1 MiB 12 ", words)

@@ -10,8 +10,9 @@ from report_cases import bench_run, healthy_case, incomplete_case
 
 from fablint.report import run_summary
 from fablint.report.run_facts import statistic
-from fablint.report.summary import row_facts, start_skew
+from fablint.report.summary import row_summary, start_skew
 from fablint.store import read_run, write_run
+from fact_cases import with_facts
 
 
 def test_state_hosts_cells_and_instrument():
@@ -41,7 +42,7 @@ def test_start_skew_is_the_spread_of_the_pairs_of_a_round():
     started[0, :, 3] += 5e-6
     late = replace(row, arrays={**row.arrays, "started": started})
     assert start_skew(late) == pytest.approx(5e-6)
-    assert start_skew(replace(late, attributes={**row.attributes, "order": "serial"})) is None
+    assert start_skew(replace(late, facts=with_facts(row, order="serial").facts)) is None
 
 
 def test_start_skew_of_a_list_takes_the_first_direction_of_each_pair():
@@ -54,7 +55,7 @@ def test_all_but_one_cell_are_not_100_percent():
     row = healthy_case()[0].rows[0]
     counts = row.arrays["count"].copy()
     counts[0, 1, 2, 0] = 0
-    cells = row_facts(replace(row, arrays={**row.arrays, "count": counts})).cells
+    cells = row_summary(replace(row, arrays={**row.arrays, "count": counts})).cells
     assert cells == "4,031 of 4,032 (99.9 %)"
 
 
@@ -71,16 +72,16 @@ def test_cells_of_a_damaged_chunk_are_not_measured_and_a_note_says_so(tmp_path):
 
 def test_schedule_overhead():
     row = healthy_case()[0].rows[0]
-    row = replace(row, attributes={**row.attributes, "measuring_s": 10.0, "wall_s": 10.5})
-    assert row_facts(row).overhead == pytest.approx(0.05)
-    assert "schedule overhead 5.0 %" in row_facts(row).timing
+    row = with_facts(row, measuring_s=10.0, wall_s=10.5)
+    assert row_summary(row).overhead == pytest.approx(0.05)
+    assert "schedule overhead 5.0 %" in row_summary(row).timing
 
 
 def test_devices_that_a_transport_has_chosen():
     row = healthy_case()[0].rows[0]
-    assert row_facts(row).devices == ""
+    assert row_summary(row).devices == ""
     chosen = {"transport": "ucx", "devices": {"tcp/eth0": "0-3,7", "cma/memory": "4-6"}}
-    row = replace(row, attributes={**row.attributes, **chosen})
-    assert row_facts(row).devices == "over ucx: tcp/eth0 (ranks 0-3,7); cma/memory (ranks 4-6)"
-    row = replace(row, attributes={**row.attributes, "transport": "tcp", "devices": {"ipv6/hsn0": "0-7"}})
-    assert row_facts(row).devices == "over tcp: ipv6/hsn0"
+    row = with_facts(row, **chosen)
+    assert row_summary(row).devices == "over ucx: tcp/eth0 (ranks 0-3,7); cma/memory (ranks 4-6)"
+    row = with_facts(row, transport="tcp", devices={"ipv6/hsn0": "0-7"})
+    assert row_summary(row).devices == "over tcp: ipv6/hsn0"

@@ -15,6 +15,7 @@ from fablint.simulate.messages.crossings import Crossings
 from fablint.simulate.noise import comet_residuals
 from fablint.simulate.random_faults import FEWEST
 from fablint.simulate.rounds import all_rounds, partners_of
+from fact_cases import attributes_of
 from finding_cases import component, ref
 
 ALL = ("min", "median", "mean", "p99", "max")
@@ -111,7 +112,7 @@ def test_a_mis_cabled_host_is_near_to_the_hosts_of_the_other_switch() -> None:
     time = as_matrix(moved, "latency")
     assert time[1, 8] < time[1, 0]
     assert time[1, 8] == time[8, 9]
-    assert moved.attributes["hosts"][1] == "h01"
+    assert moved.facts.hosts[1] == "h01"
 
 
 def test_a_noisy_host_scatters_and_is_not_slower() -> None:
@@ -256,6 +257,6 @@ def test_replayed_noise_is_that_of_the_residuals() -> None:
 
 
 def test_noise_is_written_into_the_run() -> None:
-    facts = simulate(TREE, noise=Noise("replay"), rows=[STREAM]).attributes["simulated"]["noise"]
+    facts = attributes_of(simulate(TREE, noise=Noise("replay"), rows=[STREAM]))["simulated"]["noise"]
     assert facts["residuals"] == "comet"
     assert "residuals" not in SILENT.facts()

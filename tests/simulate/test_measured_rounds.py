@@ -176,7 +176,7 @@ def test_more_rounds_join_the_run_and_hosts_stay_as_they_are() -> None:
     run = fabric.measure(rounds[:5], [STREAM, ROUND_TRIP])
     more = fabric.extended(run, rounds[3:8])
     assert [row.name for row in more.rows] == ["bandwidth", "latency", "bandwidth-2", "latency-2"]
-    assert more.attributes["rows"] == [row.name for row in more.rows]
+    assert more.facts.rows == [row.name for row in more.rows]
     for row in ("bandwidth", "latency"):
         np.testing.assert_array_equal(listed(more, row)[:, 3:5], listed(more, f"{row}-2")[:, :2])
     assert np.nanmin(more.rows[2].arrays["started"]) >= np.nanmax(more.rows[1].arrays["started"])
@@ -252,7 +252,7 @@ def test_adaptive_medians_are_blind_where_few_messages_cross() -> None:
 def test_rails_take_the_plane_of_the_sender() -> None:
     run = silent(RAILS, Fault(component("nic", "h01/hsn1"), bandwidth_factor=0.5)).measure(None, [STREAM])
     slower = as_matrix(run) / np.nanmin(as_matrix(run))
-    assert run.attributes["rank_nic"][:4] == ["hsn0", "hsn1", "hsn0", "hsn1"]
+    assert run.facts.rank_nic[:4] == ["hsn0", "hsn1", "hsn0", "hsn1"]
     src, dst = np.indices(slower.shape)
     expected = ((src == 3) | ((dst // 2 == 1) & (src % 2 == 1))) & (src // 2 != dst // 2)
     np.testing.assert_array_equal(slower[src // 2 != dst // 2] > 1.5, expected[src // 2 != dst // 2])

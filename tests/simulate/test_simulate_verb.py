@@ -33,7 +33,7 @@ def test_writes_a_run_with_its_topology_and_its_truth(tmp_path: Path, capsys) ->
     assert [row.name for row in run.rows] == ["latency", "bandwidth"]
     assert run.rows[0].statistics == ("min", "median", "mean", "p99", "max")
     assert len(truth) == 3
-    assert run.attributes["simulated"]["faults"][0]["component"] == {"kind": "host", "ends": [{"nodes": "h12"}]}
+    assert run.facts.simulated["faults"][0]["component"] == {"kind": "host", "ends": [{"nodes": "h12"}]}
     assert truth[0].component.label == "h12"
     topology = load_topology(path / "topology.yaml")
     assert list(topology.host_switch.items()) == list(fat_tree(8, 2).topology.host_switch.items())
@@ -89,8 +89,8 @@ def test_json_and_every_option(tmp_path: Path, capsys) -> None:
     run = read_run(path)
     assert run.ranks == 32
     assert all(row.layout == "matrix" and row.sizes == (8, 1 << 20) for row in run.rows)
-    assert all(row.attributes["order"] == "serial" and row.attributes["seed"] == 7 for row in run.rows)
-    assert run.attributes["simulated"]["contention"]
+    assert all(row.facts.schedule.order == "serial" and row.facts.schedule.seed == 7 for row in run.rows)
+    assert run.facts.simulated["contention"]
 
 
 def test_the_number_of_rounds(tmp_path: Path, capsys) -> None:

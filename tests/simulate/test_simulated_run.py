@@ -11,6 +11,7 @@ from fablint.errors import UsageError
 from fablint.model import Run
 from fablint.simulate import CHECK_ROWS, Fault, Noise, SimulatedRow, full_mesh, simulate
 from fablint.simulate.rounds import schedule
+from fact_cases import attributes_of
 from finding_cases import ref
 
 SILENT = Noise(scale=0.0, spike_share=0.0, host_spread=0.0, link_spread=0.0, message_scale=0.0)
@@ -31,20 +32,20 @@ def documented(section: str) -> set[str]:
 def test_has_every_attribute_of_the_run_format() -> None:
     run = simulate(full_mesh(2, 2))
     optional = {"notes", "plan", "imported", "allocations", "variant", "copy"}
-    assert documented("Root attributes") - optional <= set(run.attributes) | {"lost"}
-    assert documented("Row attributes") - optional <= set(run.rows[0].attributes) | {"corrupt"}
-    assert run.attributes["rows"] == [row.name for row in run.rows] == ["latency", "bandwidth"]
-    assert run.attributes["simulated"]["seed"] == 1
+    assert documented("Root attributes") - optional <= set(attributes_of(run)) | {"lost"}
+    assert documented("Row attributes") - optional <= set(attributes_of(run.rows[0])) | {"corrupt"}
+    assert run.facts.rows == [row.name for row in run.rows] == ["latency", "bandwidth"]
+    assert run.facts.simulated["seed"] == 1
 
 
 def test_truth_is_in_the_attributes() -> None:
     run = simulate(full_mesh(2, 2), faults=[Fault(ref("host", "h01"), "tx", bandwidth_factor=0.5)])
-    assert run.attributes["simulated"]["faults"][0]["component"]["ends"] == [{"nodes": "h01"}]
+    assert run.facts.simulated["faults"][0]["component"]["ends"] == [{"nodes": "h01"}]
 
 
 def test_rows_of_one_kernel_get_names_of_their_own() -> None:
     run = simulate(full_mesh(1, 2), rows=[SimulatedRow("latency", (8,)), SimulatedRow("latency", (64,))])
-    assert [row.name for row in run.rows] == ["latency", "latency-2"] == run.attributes["rows"]
+    assert [row.name for row in run.rows] == ["latency", "latency-2"] == run.facts.rows
 
 
 def test_same_seed_same_numbers_and_another_seed_others() -> None:

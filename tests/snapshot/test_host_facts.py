@@ -10,6 +10,7 @@ from fablint.errors import BrokenRunError
 from fablint.model import Run
 from fablint.snapshot import Output, Snapshot, host_facts
 from fablint.workflows.run_files import load_host_facts, save_host_facts
+from fact_cases import run_facts
 from snapshot_trees import nested
 
 CPU = (
@@ -61,7 +62,7 @@ def test_a_host_that_gave_nothing_has_no_facts() -> None:
 
 
 def test_a_run_keeps_the_facts_of_its_hosts(tmp_path: Path) -> None:
-    run = Run(tmp_path, {}, ())
+    run = Run(tmp_path, run_facts({}), ())
     assert load_host_facts(run) == {}
     save_host_facts({}, tmp_path)
     assert not list(tmp_path.iterdir())
@@ -74,4 +75,4 @@ def test_a_run_keeps_the_facts_of_its_hosts(tmp_path: Path) -> None:
 def test_a_damaged_file_of_facts_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "hosts.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(BrokenRunError, match=r"hosts\.json: is not a table of hosts"):
-        load_host_facts(Run(tmp_path, {}, ()))
+        load_host_facts(Run(tmp_path, run_facts({}), ()))

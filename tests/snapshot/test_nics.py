@@ -11,6 +11,7 @@ from fablint.snapshot.fabric_nics import message_nics
 from fablint.snapshot.host_snapshot import Snapshot
 from fablint.snapshot.neighbours import neighbours_of
 from fablint.snapshot.parsers.slingshot_tlv import RequestedSettings, requested
+from fact_cases import run_facts
 from snapshot_trees import FIXTURES, nested
 
 NET = "/sys/class/net"
@@ -93,7 +94,7 @@ CASES = {
 
 @pytest.mark.parametrize(("entries", "names"), CASES.values(), ids=CASES)
 def test_adapters_that_are_up(entries: list[dict[str, Any]], names: list[str]) -> None:
-    assert message_nics("n1", entries) == names
+    assert message_nics("n1", run_facts({"nics": {"n1": entries}}).nics["n1"]) == names
 
 
 DEGRADED = recorded("mlx5_1/1", speed_mbps=100_000)
@@ -114,4 +115,4 @@ DIFFERED = {
 
 @pytest.mark.parametrize(("entries", "names"), DIFFERED.values(), ids=DIFFERED)
 def test_where_the_tables_had_another_rule_than_discovery(entries: list[dict[str, Any]], names: list[str]) -> None:
-    assert message_nics("n1", entries) == names
+    assert message_nics("n1", run_facts({"nics": {"n1": entries}}).nics["n1"]) == names

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
+from fact_cases import attributes_of, row_facts, run_facts
 
 
 def schedule(ranks: int) -> list[list[tuple[int, int]]]:
@@ -80,7 +81,7 @@ def matrix_row(
     measured = number >= 0
     cells = len(rounds[0]) * 2
     attributes = row_attributes(name, "matrix", repeats * len(rounds), cells, repeats)
-    return Row(name, attributes, _arrays(random, shape, measured, sizes) | {"round": number})
+    return Row(name, row_facts(attributes), _arrays(random, shape, measured, sizes) | {"round": number})
 
 
 def list_row(
@@ -93,7 +94,7 @@ def list_row(
         order = random.permutation(ranks)[: ranks // 2 * 2].reshape(-1, 2)
         dst[order[:, 0], number], dst[order[:, 1], number] = order[:, 1], order[:, 0]
     attributes = row_attributes(name, "list", rounds, [ranks // 2 * 2] * rounds)
-    return Row(name, attributes, _arrays(random, (*dst.shape, len(sizes)), dst >= 0, sizes) | {"dst": dst})
+    return Row(name, row_facts(attributes), _arrays(random, (*dst.shape, len(sizes)), dst >= 0, sizes) | {"dst": dst})
 
 
 def _arrays(
@@ -114,7 +115,7 @@ def _arrays(
 
 def run_of(*rows: Row, state: str = "complete") -> Run:
     ranks = rows[0].arrays["count"].shape[0 if rows[0].layout == "list" else 1]
-    return Run(None, root_attributes(ranks, [row.name for row in rows], state), rows)
+    return Run(None, run_facts(root_attributes(ranks, [row.name for row in rows], state)), rows)
 
 
 FILLS = {"count": 0, "round": -1, "dst": -1, "size": 0}
@@ -126,9 +127,9 @@ DIMENSIONS = {
 
 def write_like_the_engine(path: Path, run: Run, rows_per_chunk: int = 2) -> None:
     """The layout of docs/reference/run-format.md by plain file writes, independent of `fablint.store`."""
-    _write_json(path, {"zarr_format": 3, "node_type": "group", "attributes": run.attributes})
+    _write_json(path, {"zarr_format": 3, "node_type": "group", "attributes": attributes_of(run)})
     for row in run.rows:
-        _write_json(path / row.name, {"zarr_format": 3, "node_type": "group", "attributes": row.attributes})
+        _write_json(path / row.name, {"zarr_format": 3, "node_type": "group", "attributes": attributes_of(row)})
         for name, values in row.arrays.items():
             _write_array(path / row.name / name, name, values, row.layout, rows_per_chunk)
 

@@ -13,6 +13,7 @@ from run_cases import list_row, matrix_row, run_of
 from fablint.errors import UsageError
 from fablint.model import Row, Run
 from fablint.store import absorb, missing_rounds, read_run, write_run
+from fact_cases import attributes_of, row_facts, run_facts, with_facts
 
 KEPT = [0, 1, 4, 5]  # ranks of nid000 and nid002: nid001 was lost
 LATER_S = 7.5
@@ -28,15 +29,15 @@ def part_of(whole: Run, kept: list[int], rounds: list[int]) -> Run:
     for row in whole.rows:
         dst = np.where(row.arrays["dst"] < 0, -1, number[row.arrays["dst"]])[kept].astype(np.int32)
         dst[:, [index for index in range(dst.shape[1]) if index not in rounds]] = -1
-        rows.append(Row(row.name, row.attributes, {**only(row, kept, dst >= 0), "dst": dst}))
+        rows.append(Row(row.name, row.facts, {**only(row, kept, dst >= 0), "dst": dst}))
     attributes = {
-        **whole.attributes,
+        **attributes_of(whole),
         "ranks": len(kept),
         "hosts": names,
         "rank_host": [names.index(host) for host in hosts],
-        "started_epoch_s": whole.attributes["started_epoch_s"] + LATER_S,
+        "started_epoch_s": whole.facts.launch.started_epoch_s + LATER_S,
     }
-    return Run(None, attributes, tuple(rows))
+    return Run(None, run_facts(attributes), tuple(rows))
 
 
 def only(row: Row, ranks: list[int], measured: np.ndarray) -> dict[str, Any]:
@@ -56,11 +57,15 @@ def emptied(whole: Run, rounds: list[int]) -> Run:
         measured = np.ones(row.arrays["dst"].shape, dtype=bool)
         measured[:, rounds] = False
         dst = np.where(measured, row.arrays["dst"], -1)
-        attributes = {**row.attributes, "state": "interrupted"}
+        attributes = {**attributes_of(row), "state": "interrupted"}
         rows.append(
-            Row(row.name, attributes, {**only(row, list(range(whole.ranks)), measured & (dst >= 0)), "dst": dst})
+            Row(
+                row.name,
+                row_facts(attributes),
+                {**only(row, list(range(whole.ranks)), measured & (dst >= 0)), "dst": dst},
+            )
         )
-    return replace(whole, rows=tuple(rows), attributes={**whole.attributes, "state": "interrupted"})
+    return replace(with_facts(whole, state="interrupted"), rows=tuple(rows))
 
 
 def within(row: Row, kept: list[int]) -> np.ndarray:
@@ -85,7 +90,7 @@ def test_the_cells_of_the_remaining_hosts_fill_the_rounds_that_were_missing(tmp_
         expected = np.where(there[..., None], truth.arrays[name], fill)
         np.testing.assert_array_equal(np.asarray(row.arrays[name][:]), expected)
     assert not (tmp_path / "b.run").exists()
-    assert row.attributes["state"] == "complete"
+    assert row.facts.state == "complete"
 
 
 def test_instants_count_from_the_beginning_of_the_run(tmp_path: Path) -> None:
@@ -103,8 +108,8 @@ def test_a_part_does_not_begin_before_the_run(tmp_path: Path) -> None:
     whole = run_of(list_row(rounds=2))
     part = part_of(whole, KEPT, [1])
     write_run(tmp_path / "a.run", emptied(whole, [1]))
-    earlier = {**part.attributes, "started_epoch_s": whole.attributes["started_epoch_s"] - 3600}
-    write_run(tmp_path / "b.run", replace(part, attributes=earlier))
+    earlier = {**attributes_of(part), "started_epoch_s": whole.facts.launch.started_epoch_s - 3600}
+    write_run(tmp_path / "b.run", replace(part, facts=run_facts(earlier)))
     absorb(tmp_path / "a.run", tmp_path / "b.run")
     row, truth = read_run(tmp_path / "a.run").rows[0], whole.rows[0]
     late = within(truth, KEPT)[:, 1]
@@ -126,16 +131,16 @@ def test_rows_that_only_the_part_has_are_added_with_their_plan_lines(tmp_path: P
     first, second = list_row("edge", seed=1), list_row("local", seed=2)
     whole = run_of(first, second)
     before = run_of(first)
-    before = replace(before, attributes={**before.attributes, "plan": ["latency --name edge"]})
+    before = with_facts(before, plan=["latency --name edge"])
     part = part_of(whole, KEPT, [0, 1, 2])
-    part = replace(part, rows=part.rows[1:], attributes={**part.attributes, "plan": ["?", "latency --name local"]})
-    part = replace(part, attributes={**part.attributes, "rows": ["local"], "plan": ["latency --name local"]})
+    part = replace(with_facts(part, plan=["?", "latency --name local"]), rows=part.rows[1:])
+    part = with_facts(part, rows=["local"], plan=["latency --name local"])
     write_run(tmp_path / "a.run", before)
     write_run(tmp_path / "b.run", part)
     absorb(tmp_path / "a.run", tmp_path / "b.run")
     run = read_run(tmp_path / "a.run")
     assert [row.name for row in run.rows] == ["edge", "local"]
-    assert run.attributes["plan"] == ["latency --name edge", "latency --name local"]
+    assert run.facts.plan == ["latency --name edge", "latency --name local"]
     assert np.isnan(run.row("local").arrays["time_median"][2:4]).all()
 
 
@@ -154,7 +159,7 @@ def test_a_host_of_another_run_is_refused(tmp_path: Path) -> None:
     whole = run_of(list_row())
     part = part_of(whole, KEPT, [0])
     write_run(tmp_path / "a.run", whole)
-    write_run(tmp_path / "b.run", replace(part, attributes={**part.attributes, "hosts": ["nid000", "other"]}))
+    write_run(tmp_path / "b.run", with_facts(part, hosts=["nid000", "other"]))
     with pytest.raises(UsageError, match="other"):
         absorb(tmp_path / "a.run", tmp_path / "b.run")
     assert (tmp_path / "b.run").exists()
@@ -184,7 +189,7 @@ def test_segments_of_both_launches_are_added(tmp_path: Path) -> None:
     write_run(tmp_path / "a.run", with_attributes(emptied(whole, [3, 4]), tcp=before))
     write_run(tmp_path / "b.run", with_attributes(part_of(whole, KEPT, [3, 4]), tcp=after))
     absorb(tmp_path / "a.run", tmp_path / "b.run")
-    assert read_run(tmp_path / "a.run").rows[0].attributes["tcp"] == {
+    assert attributes_of(read_run(tmp_path / "a.run").rows[0])["tcp"] == {
         "ends": ["nid000/hsn0", "nid001/hsn0", "nid002/hsn0"], "sent": [15, 20, 7], "received": [25, 10, 5],
         "pairs": [[1, 0, 20, 3, 1], [2, 0, 7, 2, 0]], "left_out": 1, "knows_spurious": False,
     }  # fmt: skip
@@ -196,7 +201,7 @@ def test_segments_of_one_launch_stay(tmp_path: Path) -> None:
     write_run(tmp_path / "a.run", emptied(whole, [3, 4]))
     write_run(tmp_path / "b.run", with_attributes(part_of(whole, KEPT, [3, 4]), tcp=tcp))
     absorb(tmp_path / "a.run", tmp_path / "b.run")
-    assert read_run(tmp_path / "a.run").rows[0].attributes["tcp"] == tcp
+    assert attributes_of(read_run(tmp_path / "a.run").rows[0])["tcp"] == tcp
 
 
 def test_waits_for_a_cpu_are_added_rank_by_rank(tmp_path: Path) -> None:
@@ -207,11 +212,11 @@ def test_waits_for_a_cpu_are_added_rank_by_rank(tmp_path: Path) -> None:
     write_run(tmp_path / "a.run", before)
     write_run(tmp_path / "b.run", after)
     absorb(tmp_path / "a.run", tmp_path / "b.run")
-    attributes = read_run(tmp_path / "a.run").rows[0].attributes
+    attributes = attributes_of(read_run(tmp_path / "a.run").rows[0])
     assert (attributes["cpu_wait_s"], attributes["wall_s"]) == ([0.75, 1.5, 2.0, None, 0.5, None], 15.0)
 
 
 def with_attributes(run: Run, **attributes: Any) -> Run:
     """The run whose first row has these attributes."""
     row = run.rows[0]
-    return replace(run, rows=(replace(row, attributes={**row.attributes, **attributes}), *run.rows[1:]))
+    return replace(run, rows=(with_facts(row, **attributes), *run.rows[1:]))

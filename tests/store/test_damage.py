@@ -12,6 +12,7 @@ from run_cases import edit_json, list_row, matrix_row, run_of, write_like_the_en
 
 from fablint.errors import BrokenRunError, FablintError, UsageError
 from fablint.store import missing_rounds, open_run, read_run
+from fact_cases import attributes_of
 
 CHUNK = "c.0.1.0.0"  # repeat 0, source ranks 2 and 3
 
@@ -53,7 +54,7 @@ def test_a_run_killed_before_its_first_chunk(engine_run):
     run = read_run(engine_run)
     for row in run.rows:
         assert np.isnan(row.observations(8).sent).all()
-        assert missing_rounds(row) == list(range(row.attributes["rounds"]))
+        assert missing_rounds(row) == list(range(row.facts.schedule.rounds))
     assert not run.notes
 
 
@@ -242,7 +243,7 @@ def test_what_this_version_does_not_know_is_left_alone(engine_run):
     edit_json(engine_run / "zarr.json", later="yes")
     shutil.copytree(engine_run / "latency/time_min", engine_run / "latency/energy")
     run = read_run(engine_run)
-    assert run.attributes["later"] == "yes"
+    assert attributes_of(run)["later"] == "yes"
     assert "energy" not in run.row("latency").arrays
 
 

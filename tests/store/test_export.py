@@ -103,7 +103,7 @@ def test_parquet_has_the_same_lines_with_types(run, tmp_path):
 def test_numbers_that_are_not_known_are_empty(tmp_path):
     row = list_row(ranks=3, rounds=1, sizes=(8,))
     kept = {name: row.arrays[name] for name in ("time_mean", "count", "dst", "size")}
-    run = run_of(Row(row.name, row.attributes, kept))
+    run = run_of(Row(row.name, row.facts, kept))
     export_run(run, "csv", tmp_path / "a.csv")
     export_run(run, "parquet", tmp_path / "a.parquet")
     with (tmp_path / "a.csv").open() as file:
@@ -121,7 +121,7 @@ def with_samples(row: Row) -> Row:
     histogram = (row.arrays["count"][..., None] * [0.25, 0.0, 0.75]).astype(np.uint32)
     more = {"percentile_time": times, "percentile": np.array([90.0])}
     more |= {"histogram": histogram, "bucket": np.array([1e-6, 2e-6, 4e-6])}
-    return Row(row.name, row.attributes, row.arrays | more)
+    return Row(row.name, row.facts, row.arrays | more)
 
 
 def test_percentiles_and_histograms_are_columns_of_their_own(tmp_path):

@@ -32,7 +32,7 @@ def test_a_complete_row_misses_nothing(make_row, ranks):
 @given(st.sampled_from([matrix_row, list_row]), st.integers(3, 9), st.data())
 def test_exactly_the_rounds_taken_away(make_row, ranks, data):
     row = make_row(ranks=ranks)
-    taken = data.draw(st.sets(st.integers(0, row.attributes["rounds"] - 1)))
+    taken = data.draw(st.sets(st.integers(0, row.facts.schedule.rounds - 1)))
     for number in taken:
         take(row, number, cells=data.draw(st.sampled_from([1, None])), size=data.draw(st.sampled_from([0, 1, None])))
     assert missing_rounds(row) == sorted(taken)
@@ -61,7 +61,7 @@ def test_a_cell_of_which_something_is_not_known_is_missing(array, fill):
 def test_a_row_may_store_one_statistic_only():
     row = list_row()
     kept = {name: values for name, values in row.arrays.items() if not name.startswith("time_") or name == "time_mean"}
-    assert missing_rounds(Row(row.name, row.attributes, kept)) == []
+    assert missing_rounds(Row(row.name, row.facts, kept)) == []
 
 
 def test_blocks_make_no_difference(tmp_path, monkeypatch):

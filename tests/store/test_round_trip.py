@@ -15,13 +15,14 @@ from run_cases import list_row, matrix_row, run_of, write_like_the_engine
 from fablint.errors import BrokenRunError, IncompleteError, UsageError
 from fablint.model import Row, Run
 from fablint.store import read_run, write_run
+from fact_cases import attributes_of
 
 
 def assert_same(a: Run, b: Run) -> None:
-    assert a.attributes == b.attributes
+    assert attributes_of(a) == attributes_of(b)
     assert [row.name for row in a.rows] == [row.name for row in b.rows]
     for row, other in zip(a.rows, b.rows, strict=True):
-        assert row.attributes == other.attributes
+        assert attributes_of(row) == attributes_of(other)
         assert sorted(row.arrays) == sorted(other.arrays)
         for name in row.arrays:
             values, others = row.arrays[name][...], other.arrays[name][...]
@@ -111,7 +112,7 @@ def test_histograms_are_kept(tmp_path):
         "histogram": np.arange(4 * 2 * 3, dtype=np.uint32).reshape(4, 2, 1, 3),
         "bucket": np.array([1e-6, 2e-6, 4e-6]),
     }
-    run = run_of(Row(row.name, row.attributes, {**row.arrays, **extra}))
+    run = run_of(Row(row.name, row.facts, {**row.arrays, **extra}))
     write_run(tmp_path / "a.run", run)
     assert_same(run, read_run(tmp_path / "a.run"))
 
@@ -131,7 +132,7 @@ def test_a_missing_parent_is_refused(tmp_path):
 
 def test_a_wrong_shape_is_refused_and_leaves_nothing(tmp_path):
     row = list_row(ranks=6)
-    broken = Row(row.name, row.attributes, {**row.arrays, "started": row.arrays["started"][:, :2]})
+    broken = Row(row.name, row.facts, {**row.arrays, "started": row.arrays["started"][:, :2]})
     with pytest.raises(BrokenRunError, match=r"row pairs/started: its shape \(src, round\) is 6 x 2, not 6 x 3"):
         write_run(tmp_path / "a.run", run_of(broken))
     assert list(tmp_path.iterdir()) == []

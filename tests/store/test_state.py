@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 from run_cases import edit_json
 
 from fablint.errors import BrokenRunError, IncompleteError, UsageError
+from fablint.model.facts.failed_rank import FailedRank
 from fablint.store import read_run, set_state
 
-LOST = {"rank": 5, "host": "nid002", "round": 3, "partner": 1, "reason": "no message for 60 s"}
+LOST = FailedRank(5, "nid002", 3, 1, "no message for 60 s")
 
 
 def test_the_state_changes_and_nothing_else(engine_run):
@@ -24,14 +26,14 @@ def test_the_state_changes_and_nothing_else(engine_run):
             node["attributes"]["state"] = "interrupted"
         assert json.loads(path.read_text()) == node
     assert {path.name for path in engine_run.iterdir()} == {"zarr.json", "latency", "pairs", "checksums"}
-    assert [row.attributes["state"] for row in read_run(engine_run).rows] == ["complete", "interrupted"]
+    assert [row.facts.state for row in read_run(engine_run).rows] == ["complete", "interrupted"]
 
 
 def test_lost_ranks_are_added_once(engine_run):
-    other = {**LOST, "rank": 2}
+    other = replace(LOST, rank=2)
     set_state(engine_run, "interrupted", lost=[LOST])
     set_state(engine_run, "interrupted", lost=[LOST, other])
-    assert read_run(engine_run).attributes["lost"] == [LOST, other]
+    assert read_run(engine_run).facts.lost == [LOST, other]
 
 
 def test_a_row_that_was_not_started_stays_so(engine_run):

@@ -8,6 +8,7 @@ import pytest
 from fablint.model import SCOPES, Placement, Run, Scope, Switch, Topology
 from fablint.model.host_name import NicRef
 from fablint.topology.routed_placement import RoutedPlacement, number_within
+from fact_cases import run_facts
 
 FABRIC = Topology(
     {"s2": Switch("s2", "b"), "s0": Switch("s0", "a"), "s1": Switch("s1", "a"), "s9": Switch("s9")},
@@ -22,7 +23,7 @@ def run_of(hosts: list[str], nics: list[str]) -> Run:
     """A run with ranks on these hosts."""
     names = list(dict.fromkeys(hosts))
     attributes = {"hosts": names, "rank_host": [names.index(host) for host in hosts], "rank_nic": nics}
-    return Run(None, {"ranks": len(hosts), **attributes}, ())
+    return Run(None, run_facts({"ranks": len(hosts), **attributes}), ())
 
 
 def both() -> list[Placement]:

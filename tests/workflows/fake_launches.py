@@ -7,7 +7,7 @@ dies ends the launch, and what was measured before stays.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,16 @@ import pytest
 import finding_cases
 from fablint.errors import NotStartedError
 from fablint.model import ComponentRef, Finding, Plan, Row as RunRow, RowSpec, Run, Slots, State, Switch, Topology
+from fablint.model.facts.failed_rank import FailedRank
 from fablint.model.preflight_results import Result
 from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import Stage, stage_of
 from fablint.plan.check.suites import find_suite
 from fablint.simulate import SimulatedRow
-from fablint.simulate.simulated_rows import row_attributes
+from fablint.simulate.simulated_rows import row_facts
 from fablint.store import read_run, set_state
 from fablint.store.checksums import ROOT, remove_checksums
-from fablint.store.metadata import group_node, read_root, replace_node
+from fablint.store.metadata import read_run_facts, write_facts
 from fablint.store.writing import write_row
 from fablint.system import System
 from fablint.workflows import measurement
@@ -37,6 +38,7 @@ from fablint.workflows.recovery.host_triage import HostTriage
 from fablint.workflows.recovery.launch_recovery import HostExclusion
 from fablint.workflows.recovery.pair_trials import PairTrials
 from fablint.workflows.recovery.start_trials import StartTrials
+from fact_cases import run_facts, with_facts
 
 Pairs = list[tuple[int, int]]
 EPOCH_S = 1_795_176_000.0
@@ -144,7 +146,7 @@ class FakeCluster:
             self._begin(output, plan, requests, hosts)
         else:
             self._grow(output, plan, requests, hosts)
-        began = float(read_root(output)["attributes"]["started_epoch_s"])
+        began = read_run_facts(output).launch.started_epoch_s or 0.0
         for request in requests:
             pairs, only = rounds[str(request.name or request.kernel)]
             if self.stop_after is not None and request is requests[-1]:
@@ -152,7 +154,7 @@ class FakeCluster:
                 return measurement.MeasurementResult(read_run(output), 3, start_s=LAUNCH_S)
             if only and (lost := self._measure_row(output, request, pairs, only, hosts, began)) is not None:
                 set_state(output, "interrupted", lost)
-                said = f"rank {lost[0]['rank']} on {lost[0]['host']} {lost[0]['reason']}" if lost else "it stalls"
+                said = f"rank {lost[0].rank} on {lost[0].host} {lost[0].reason}" if lost else "it stalls"
                 return measurement.MeasurementResult(read_run(output), 3, said, LAUNCH_S)
         set_state(output, "complete")
         return measurement.MeasurementResult(read_run(output), 0, start_s=LAUNCH_S)
@@ -184,22 +186,20 @@ class FakeCluster:
             "instrument": {"oversubscribed": False},
             **self.attributes,
         }
-        replace_node(output, group_node(attributes))
+        write_facts(output, run_facts(attributes))
 
     def _grow(self, output: Path, plan: Plan, rows: Sequence[RowSpec], hosts: Sequence[str]) -> None:
-        root = read_root(output)
-        attributes = root["attributes"]
-        assert [attributes["hosts"][at] for at in attributes["rank_host"]] == [self._called(host) for host in hosts]
+        facts = read_run_facts(output)
+        assert [facts.hosts[at] for at in facts.rank_host] == [self._called(host) for host in hosts]
         names = [str(row.name or row.kernel) for row in rows]
         lines = [
-            dict(zip(attributes["rows"], attributes["plan"], strict=True)).get(name, row.spec.text)
+            dict(zip(facts.rows, facts.plan, strict=True)).get(name, row.spec.text)
             for name, row in zip(names, plan.rows, strict=True)
         ]
         begun = [one.name for one in read_run(output).rows]
         assert names[: len(begun)] == begun  # the rows given are all that it has afterwards
-        attributes |= {"rows": names, "plan": lines, "state": "measuring"}
         remove_checksums(output, ROOT)
-        replace_node(output, root)
+        write_facts(output, replace(facts, rows=names, plan=lines, state="measuring"))
 
     def _measure_row(
         self,
@@ -209,10 +209,10 @@ class FakeCluster:
         only: Sequence[int],
         hosts: Sequence[str],
         began: float,
-    ) -> list[dict[str, Any]] | None:
+    ) -> list[FailedRank] | None:
         """Write the rounds of a row and return the ranks that it lost, None where it came to its end."""
         random = np.random.default_rng(len(self.launches))
-        root = read_root(output)["attributes"]
+        root = read_run_facts(output)
         name = str(row.name or row.kernel)
         shape = (len(hosts), len(rounds), len(row.sizes))
         found = next((one for one in read_run(output).rows if one.name == name), None)
@@ -238,17 +238,18 @@ class FakeCluster:
             "size": np.array(row.sizes, np.int64),
         }
         pairs = np.array([len(one) for one in rounds], np.int32)
-        attributes = {
-            **row_attributes(SimulatedRow(row.kernel, row.sizes, row.order), "list", pairs, 1),  # type: ignore[arg-type]
-            "purpose": row.purpose,
-            "transport": row.transport,
-            "options": dict(zip(root["rows"], root["plan"], strict=True))[name],
-            "measuring_s": wall_s,
-            "wall_s": wall_s + (float(found.attributes["wall_s"]) if found is not None else 0.0),
-            "state": "complete" if lost is None else "interrupted",
-        }
+        facts = row_facts(SimulatedRow(row.kernel, row.sizes, row.order), "list", pairs, 1)  # type: ignore[arg-type]
+        measured = with_facts(
+            RunRow(name, facts, arrays),
+            purpose=row.purpose,
+            transport=row.transport,
+            options=dict(zip(root.rows, root.plan, strict=True))[name],
+            measuring_s=wall_s,
+            wall_s=wall_s + (found.facts.result.wall_s or 0.0 if found is not None else 0.0),
+            state="complete" if lost is None else "interrupted",
+        )
         remove_checksums(output, name)
-        write_row(output / name, RunRow(name, attributes, arrays), len(hosts))
+        write_row(output / name, measured, len(hosts))
         return lost
 
     def _seconds(self, row: RowSpec, one: str, other: str) -> np.ndarray:
@@ -259,7 +260,7 @@ class FakeCluster:
         slow = self.slow_inside.get(one, 1.0) if inside else self.slow.get(one, 1.0) * self.slow.get(other, 1.0)
         return healthy * slow
 
-    def _loses(self, row: RowSpec, at: int, pairs: Pairs, hosts: Sequence[str]) -> list[dict[str, Any]] | None:
+    def _loses(self, row: RowSpec, at: int, pairs: Pairs, hosts: Sequence[str]) -> list[FailedRank] | None:
         """Entries of the run's `lost`, where the round does not end."""
         name = str(row.name or row.kernel)
         dead = [rank for pair in pairs for rank in pair if name.startswith(self.dies.get(hosts[rank], "?"))]
@@ -278,7 +279,7 @@ class FakeCluster:
             for a, b in stalled
             for rank, other in ((a, b), (b, a))
         ]
-        return [one for one in entries if one["host"] in self.reports] or entries[:1]
+        return [one for one in entries if one.host in self.reports] or entries[:1]
 
     def _is_blocked(self, transport: str, lower: str, higher: str) -> bool:
         """Does this transport not connect two hosts, of which the one with the lower rank requests the connection?"""
@@ -288,10 +289,8 @@ class FakeCluster:
     def _stalls(self, one: str, other: str) -> bool:
         return one != other and (bool({one, other} & self.mute) or frozenset((one, other)) in self.cut)
 
-    def _entry(
-        self, rank: int, hosts: Sequence[str], at: int | None, partner: int | None, reason: str
-    ) -> dict[str, Any]:
-        return {"rank": rank, "host": self._called(hosts[rank]), "round": at, "partner": partner, "reason": reason}
+    def _entry(self, rank: int, hosts: Sequence[str], at: int | None, partner: int | None, reason: str) -> FailedRank:
+        return FailedRank(rank, self._called(hosts[rank]), at, partner, reason)
 
     # -------------------------------------------------------------------------------------------- what was launched
 

@@ -220,14 +220,12 @@ def run(tmp_path: Path, launches: list[dict[str, Any]]) -> Path:
 
 def lacking_a_row(path: Path) -> Path:
     from fablint.store.checksums import ROOT, remove_checksums
-    from fablint.store.metadata import read_root, replace_node
+    from fablint.store.metadata import write_facts
 
-    root = read_root(path)
-    root["attributes"]["rows"] += ["more"]
-    root["attributes"]["plan"] = [*map(str, (row.attributes["options"] for row in read_run(path).rows))]
-    root["attributes"]["plan"] += ["latency --name more --pattern all-pairs"]
+    run = read_run(path)
+    plan = [*(row.facts.options for row in run.rows), "latency --name more --pattern all-pairs"]
     remove_checksums(path, ROOT)
-    replace_node(path, root)
+    write_facts(path, replace(run.facts, rows=[*run.facts.rows, "more"], plan=plan))
     set_state(path, "interrupted")
     return path
 

@@ -90,7 +90,7 @@ def test_a_known_fault_without_a_finding_has_a_note(folder: Path) -> None:
 
 def test_what_is_missing_is_not_suppressed(folder: Path) -> None:
     run = read_run(folder / "slow.run")
-    run.attributes["state"] = "interrupted"
+    run.facts.state = "interrupted"
     diagnosis = diagnose(run, None, site=folder / "site.toml", today=LAST_DAY)
     assert (diagnosis.verdict.verdict, diagnosis.verdict.exit_code) == ("incomplete", 3)
 

@@ -101,7 +101,7 @@ def test_a_run_of_other_hosts_does_not_grow(context, path):
     again = stage(NEXT.replace("follow-up-1", "follow-up-2"), "rounds/more.txt")
     with pytest.raises(UsageError, match="was started with other ranks or on other hosts"):
         measurement.measure_stage(context, again, path, before)
-    assert run_formats.read(path).attributes["rows"] == before.attributes["rows"]
+    assert run_formats.read(path).facts.rows == before.facts.rows
 
 
 def test_a_check_of_this_machine_is_all_pairs_as_ever(fablint_program, mpicxx):

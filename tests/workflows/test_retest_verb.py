@@ -19,6 +19,7 @@ from fablint.store import write_run
 from fablint.system import System
 from fablint.workflows import measurement, retest_run, run_formats
 from fablint.workflows.context import Context
+from fact_cases import attributes_of, run_facts, with_facts
 from finding_cases import ref
 
 FABRIC = fat_tree(4, 3)
@@ -33,12 +34,12 @@ def a_run(path: Path, *faults: Fault, measured: bool = True) -> Path:
 
 
 def as_measured(run: Run) -> Run:
-    attributes = {name: value for name, value in run.attributes.items() if name != "simulated"}
+    attributes = {name: value for name, value in attributes_of(run).items() if name != "simulated"}
     rows = []
     for row in run.rows:
-        options = str(row.attributes["options"]).replace("--transport null", "--transport mpi")
-        rows.append(replace(row, attributes={**row.attributes, "transport": "mpi", "options": options}))
-    return replace(run, attributes=attributes, rows=tuple(rows))
+        options = row.facts.options.replace("--transport null", "--transport mpi")
+        rows.append(with_facts(row, transport="mpi", options=options))
+    return replace(run, facts=run_facts(attributes), rows=tuple(rows))
 
 
 def test_a_simulated_run_is_refused(fablint, tmp_path):

@@ -9,8 +9,10 @@ import pytest
 import finding_cases
 from fablint.errors import UsageError
 from fablint.model import ComponentRef, Finding, Run, State
+from fablint.model.facts.run_attributes import HostNic, PortCounters
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree
 from fablint.workflows import analysis
+from fact_cases import with_facts
 
 TREE = fat_tree(4, 2)
 
@@ -57,8 +59,8 @@ def test_what_a_run_has_by_host_is_renamed() -> None:
         "counters": {"before": {"h03": {"hsn0": {"rx": 1}}}, "after": {}},
         "lost": [{"rank": 3, "host": "h03"}],
     }
-    renamed = Run(Path("a.run"), {**run.attributes, **attributes}, run.rows).renamed({"h03": "h03.site"})
-    assert renamed.attributes["nics"] == {"h03.site": [{"name": "hsn0"}]}
-    assert renamed.attributes["counters"] == {"before": {"h03.site": {"hsn0": {"rx": 1}}}, "after": {}}
-    assert renamed.attributes["lost"] == [{"rank": 3, "host": "h03.site"}]
+    renamed = Run(Path("a.run"), with_facts(run, **attributes).facts, run.rows).renamed({"h03": "h03.site"})
+    assert renamed.facts.nics == {"h03.site": [HostNic("hsn0")]}
+    assert renamed.facts.counters == PortCounters({"h03.site": {"hsn0": {"rx": 1}}}, {})
+    assert [(entry.rank, entry.host) for entry in renamed.facts.lost] == [(3, "h03.site")]
     assert renamed.hosts[3] == "h03.site"

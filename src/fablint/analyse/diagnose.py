@@ -149,12 +149,12 @@ def _diagnosis(
 def _peer_copies(run: Run) -> frozenset[str]:
     """Names of the rows of copies between the GPUs of a host."""
     within_host = {transport.name for transport in TRANSPORTS.values() if transport.is_within_host}
-    return frozenset(row.name for row in run.rows if row.attributes.get("transport") in within_host)
+    return frozenset(row.name for row in run.rows if row.facts.carrier.transport in within_host)
 
 
 def _is_imported_of_one_host(run: Run) -> bool:
     """Whether another tool measured one host: its user meant to measure a network."""
-    return "imported" in run.attributes and len(run.hosts) == 1
+    return run.facts.imported is not None and len(run.hosts) == 1
 
 
 def _once(follow_ups: Iterable[FollowUp]) -> tuple[FollowUp, ...]:
@@ -224,11 +224,11 @@ def _circumstances(placement: Placement) -> list[Finding]:
 
 def _notes(run: Run, judged: Sequence[ViewResult], placement: Placement, topology: Topology | None) -> list[str]:
     """What a reader should know, and what this run could not have shown whatever it measured."""
-    imported = run.attributes.get("imported") or {}
-    about_files = [*imported.get("missing", ()), *imported.get("remedies", ())]
-    notes = list(dict.fromkeys([*run.notes, *about_files, *run.attributes.get("binding", {}).get("notes", ())]))
+    imported = run.facts.imported
+    about_files = [*imported.missing, *imported.remedies] if imported else []
+    notes = list(dict.fromkeys([*run.notes, *about_files, *run.facts.launch.binding.notes]))
     if placement.shared_machines:
-        machines = plural(int(run.attributes["machines"]), "machine")
+        machines = plural(run.facts.launch.machines or 0, "machine")
         notes.append(f"hosts share the CPUs of {machines}: latencies show faults, but not that a host is healthy")
     notes += unfinished(run)
     if not topology and any(len(view.detections) >= MANY_CULPRITS for view in judged):
@@ -260,12 +260,12 @@ def _notes(run: Run, judged: Sequence[ViewResult], placement: Placement, topolog
 
 def _not_judged(run: Run) -> str:
     """Return why the complete files of another tool allow no judgement; empty where they allow one."""
-    reasons = (run.attributes.get("imported") or {}).get("not_judged", ())
+    reasons = run.facts.imported.not_judged if run.facts.imported else ()
     return "; ".join(reasons) if _is_complete(run) else ""
 
 
 def _is_complete(run: Run) -> bool:
-    states = {run.state, *(row.attributes["state"] for row in run.rows)}
+    states = {run.state, *(row.facts.state for row in run.rows)}
     return states == {"complete"} and not run.damaged
 
 

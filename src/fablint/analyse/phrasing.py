@@ -63,12 +63,12 @@ def between_switches(
 
 def run_name(run: Run) -> str:
     """Name of the run directory in advice; empty for a run of another tool, which fablint cannot measure again."""
-    return "" if "imported" in run.attributes else run.path.name if run.path else "RUN"
+    return "" if run.facts.imported is not None else run.path.name if run.path else "RUN"
 
 
 def is_resumable(run: Run) -> bool:
     """Whether fablint can measure the run again: it is neither of a simulated fabric nor of another tool."""
-    return not {"simulated", "imported"} & set(run.attributes)
+    return run.facts.is_measured
 
 
 def unfinished(run: Run) -> list[str]:
@@ -78,9 +78,9 @@ def unfinished(run: Run) -> list[str]:
     return [
         *(notes if run.state != "complete" else []),
         *(
-            ": ".join(filter(None, (f"row {row.name}", row.attributes["state"], row.attributes.get("reason"))))
+            ": ".join(filter(None, (f"row {row.name}", row.facts.state, row.facts.reason)))
             for row in run.rows
-            if row.attributes["state"] != "complete"
+            if row.facts.state != "complete"
         ),
     ]
 
@@ -90,9 +90,9 @@ def with_possible_steps(finding: Finding, run: Run, *, complete: bool) -> Findin
 
     Nothing of a `complete` run is left to resume.
     """
-    if "simulated" in run.attributes:
+    if run.facts.simulated is not None:
         kept = [one for one in finding.next_step if one.kind not in _AGAIN and not one.kind.startswith("measure_")]
-    elif complete or "imported" in run.attributes:
+    elif complete or run.facts.imported is not None:
         kept = [one for one in finding.next_step if one.kind != advise.resume.name]
     else:
         return finding

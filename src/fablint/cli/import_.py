@@ -31,15 +31,16 @@ def import_(session: Session, files: tuple[Path, ...], output: Path, hosts: str 
       fablint import osu-night.out -o night.run
       fablint import osu_latency.txt -o pair.run --hosts nid[001-002]
     """
+    from fablint.model.facts.json_objects import document_of
     from fablint.workflows.run_formats import import_files
 
     run = import_files(session.machine(), files, output, hosts)
     session.say_excluded_lines(run)
-    facts = {"format": 1, "run": str(output), "state": run.state, "imported": run.attributes["imported"]}
+    facts = {"format": 1, "run": str(output), "state": run.state, "imported": document_of(run.facts.imported)}
     session.result("\n".join([_summary(run, output), *run.notes]), {**facts, "notes": list(run.notes)})
 
 
 def _summary(run: Run, output: Path) -> str:
-    tool, hosts = run.attributes["imported"]["tool"], len(run.hosts)
+    tool, hosts = run.facts.imported.tool if run.facts.imported else "", len(run.hosts)
     rows = ", ".join(row.name for row in run.rows)
     return f"{output}: {run.state}, {tool}, {run.ranks} ranks on {hosts} hosts, rows {rows}"

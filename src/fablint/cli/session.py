@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from fablint.errors import INTERRUPTED, IncompleteError, UsageError
+from fablint.model.facts.json_objects import document_of
 
 if TYPE_CHECKING:
     from fablint.measure import ConsoleProgress
@@ -144,7 +145,7 @@ class Session:
             "state": run.state,
             "exit_code": code,
             "missing_levels": levels,
-            "lost": run.attributes.get("lost", []),
+            "lost": [document_of(entry) for entry in run.facts.lost],
             "error": result.error or None,
         }
         self.result(f"{run.path}: {run.state}", facts)
@@ -196,12 +197,10 @@ class Session:
 
     def say_excluded_lines(self, run: Run) -> None:
         """Name the first lines of an imported file that are not part of its format."""
-        imported: Mapping[str, Any] = run.attributes.get("imported") or {}
-        lines: Sequence[Mapping[str, Any]] = imported.get("lines_left_out") or ()
+        lines = run.facts.imported.lines_left_out if run.facts.imported else ()
         for line in lines[:_SHOWN]:
-            text = str(line["text"])
-            text = text if len(text) <= _LINE_WIDTH else f"{text[: _LINE_WIDTH - 3]}..."
-            self.say(f"{line['file']}:{line['line']}: excluded, {line['why']}: {text!r}")
+            text = line.text if len(line.text) <= _LINE_WIDTH else f"{line.text[: _LINE_WIDTH - 3]}..."
+            self.say(f"{line.file}:{line.line}: excluded, {line.why}: {text!r}")
         if len(lines) > _SHOWN:
             self.say(f"and {len(lines) - _SHOWN} more lines excluded: fablint import --json has all")
 

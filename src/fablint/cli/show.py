@@ -17,6 +17,7 @@ def show(session: Session, runs: tuple[Path, ...]) -> None:
     Example:
       fablint show night.run
     """
+    from fablint.model.facts.json_objects import document_of
     from fablint.report import connection_facts, run_summary
     from fablint.workflows.run_files import missing_levels
 
@@ -26,8 +27,8 @@ def show(session: Session, runs: tuple[Path, ...]) -> None:
     facts = {
         "format": 1,
         "run": " ".join(map(str, runs)),
-        "attributes": dict(run.attributes),
-        "rows": {row.name: dict(row.attributes) for row in run.rows},
+        "attributes": document_of(run.facts),
+        "rows": {row.name: document_of(row.facts) for row in run.rows},
         "connections": connection_facts(run.rows),
         "notes": list(run.notes),
         "missing_levels": missing,

@@ -199,7 +199,7 @@ def _print(session: Session, path: Path, simulated: SimulatedFabric, run: Run, t
     fabric = simulated.fabric
     lines = [
         f"{path}: {fabric.topology.source}, {len(fabric.hosts):,} hosts, {fabric.links:,} directed links",
-        *(f"  {row.name}: {int(row.attributes['rounds']):,} rounds, {row.pattern}" for row in run.rows),
+        *(f"  {row.name}: {row.facts.schedule.rounds:,} rounds, {row.pattern}" for row in run.rows),
         *(_line(fault) for fault in truth),
         *(["  no fault"] if not truth else []),
         f"Analyse it: fablint analyse {path}",
@@ -210,7 +210,7 @@ def _print(session: Session, path: Path, simulated: SimulatedFabric, run: Run, t
         "topology": str(path / TOPOLOGY),
         "hosts": len(fabric.hosts),
         "links": fabric.links,
-        "rounds": {row.name: int(row.attributes["rounds"]) for row in run.rows},
+        "rounds": {row.name: row.facts.schedule.rounds for row in run.rows},
         "faults": [fault.model_dump(mode="json") for fault in truth],
     }
     session.result("\n".join(lines), facts)

@@ -13,6 +13,7 @@ import numpy as np
 
 from fablint.model import SCOPES, Diagnosis, Placement, Row, Run, State
 from fablint.model.arrays import Codes, Floats
+from fablint.model.facts.json_objects import document_of
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.figures.pair_metrics import PairMetrics, figures_of, joined, quotable
 
@@ -72,6 +73,7 @@ def record_of(run: Run, diagnosis: Diagnosis, path: str) -> RunRecord:
         Where the run is, for people.
     """
     placement = Placement.of(run, diagnosis.topology)
+    document = document_of(run.facts)
     findings = [one for one in diagnosis.verdict.findings if one.state in KEPT_STATES]
     return RunRecord(
         key=_key(run),
@@ -79,7 +81,7 @@ def record_of(run: Run, diagnosis: Diagnosis, path: str) -> RunRecord:
         moment=_moment(run),
         verdict=diagnosis.verdict.verdict,
         hosts=len(run.hosts),
-        facts={name: run.attributes[name] for name in _FACTS if run.attributes.get(name)},
+        facts={name: document[name] for name in _FACTS if document.get(name)},
         figures=tuple(_figures(run, placement)),
         findings=tuple(KeptFinding(str(one.state), one.component, one.name, one.effect) for one in findings),
     )
@@ -113,18 +115,18 @@ def _of_groups(kind: Kind, names: Any, metric: Metric, group: Codes, value: Floa
 
 
 def _moment(run: Run) -> float:
-    seconds = run.attributes.get("started_epoch_s")
-    if isinstance(seconds, int | float):
+    seconds = run.facts.launch.started_epoch_s
+    if seconds is not None:
         return float(seconds)
     try:
-        return datetime.fromisoformat(str(run.attributes.get("started"))).timestamp()
+        return datetime.fromisoformat(run.facts.launch.started).timestamp()
     except ValueError:
         return 0.0
 
 
 def _key(run: Run) -> str:
     """Hash of what was measured: the hosts, the rows and their times. A run that was resumed has another key."""
-    digest = hashlib.sha256(json.dumps([list(run.hosts), run.attributes.get("started")]).encode())
+    digest = hashlib.sha256(json.dumps([list(run.hosts), run.facts.launch.started or None]).encode())
     for row in run.rows:
         digest.update(row.name.encode())
         for name in _times(row):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         find_mpicxx,
         list_engines,
     )
-    from fablint.measure.engine_messages import FailedRank, failure_text
+    from fablint.measure.engine_messages import failure_text
     from fablint.measure.launcher_choice import (
         Choice,
         connects_without_mpi,
@@ -52,7 +52,6 @@ __all__ = [
     "Engine",
     "EngineOptions",
     "EngineOutcome",
-    "FailedRank",
     "LoadedLibrary",
     "Mpiexec",
     "NoProgress",
@@ -88,7 +87,6 @@ if not TYPE_CHECKING:
             "Engine": "engine",
             "EngineOptions": "session",
             "EngineOutcome": "session",
-            "FailedRank": "engine_messages",
             "LoadedLibrary": "loaded_library",
             "Mpiexec": "launchers.launcher",
             "Progress": "progress",

@@ -11,7 +11,6 @@ from fablint.measure import engine_messages
 from fablint.measure.engine_messages import (
     EndMessage,
     ErrorMessage,
-    FailedRank,
     RoundMessage,
     SizeMessage,
     StalledRank,
@@ -22,6 +21,7 @@ from fablint.measure.launcher_reasons import is_without_daemon, launcher_reason
 from fablint.measure.launchers.launcher import Death, Mpiexec
 from fablint.measure.launchers.rendezvous import IN_USE, MISSING, Joining
 from fablint.measure.progress import Progress
+from fablint.model.facts.failed_rank import FailedRank
 
 _MOST_NAMED = 8  # ranks named in a message
 _LAST_LINES = 200  # of output that is not the engine's

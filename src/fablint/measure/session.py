@@ -9,19 +9,20 @@ launcher that is killed ends them, and a request to stop goes through the launch
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from fablint.measure.engine import Engine
-from fablint.measure.engine_messages import FailedRank, SizeMessage, failure_text
+from fablint.measure.engine_messages import SizeMessage, failure_text
 from fablint.measure.launch_watch import Watch
 from fablint.measure.launchers.launcher import Death, Launch, Mpiexec
 from fablint.measure.launchers.rendezvous import name_missing
 from fablint.measure.oversubscription import is_oversubscribed
 from fablint.measure.progress import Progress
 from fablint.model import Plan
+from fablint.model.facts.failed_rank import FailedRank
+from fablint.model.facts.run_attributes import RunFacts
 from fablint.system import System
 
 DONE, DAMAGED, USAGE, INCOMPLETE, INTERNAL = 0, 1, 2, 3, 5  # exit statuses, docs/reference/engine.md
@@ -73,26 +74,26 @@ def start_limit_s(ranks: int) -> float:
 _NO_OPTIONS = EngineOptions()
 
 
-def name_host(failed: FailedRank, attributes: Mapping[str, Any]) -> FailedRank:
-    """Add the host of a failed rank from the run's root attributes, if it is missing."""
+def name_host(failed: FailedRank, facts: RunFacts) -> FailedRank:
+    """Add the host of a failed rank from the facts of the run, if it is missing."""
     if failed.rank is None or failed.host is not None:
         return failed
-    return replace(failed, host=attributes["hosts"][attributes["rank_host"][failed.rank]])
+    return replace(failed, host=facts.hosts[facts.rank_host[failed.rank]])
 
 
-def name_deaths(deaths: Sequence[Death], attributes: Mapping[str, Any]) -> list[FailedRank]:
-    """Ranks that died, by the run's root attributes: some launchers report only the pid, others the rank.
+def name_deaths(deaths: Sequence[Death], facts: RunFacts) -> list[FailedRank]:
+    """Ranks that died, by the facts of the run: some launchers report only the pid, others the rank.
 
     A pid identifies the host only, unless the host has a single rank: Hydra ends the other ranks on the host of a rank
     that died, and then reports the first of them.
     """
-    pids, rank_host, hosts = list(attributes["rank_pid"]), list(attributes["rank_host"]), attributes["hosts"]
+    pids, rank_host, hosts = list(facts.rank_pid), list(facts.rank_host), facts.hosts
     named = []
     for death in deaths:
         rank, host = death.rank, death.host
         if rank is not None:
             host = hosts[rank_host[rank]]
-        elif pids.count(death.pid) == 1:  # pids of several hosts may coincide
+        elif death.pid is not None and pids.count(death.pid) == 1:  # pids of several hosts may coincide
             suspect = pids.index(death.pid)
             host = hosts[rank_host[suspect]]
             rank = suspect if rank_host.count(rank_host[suspect]) == 1 else None

@@ -48,13 +48,13 @@ class Placement:
     def of(cls, run: Run, topology: Topology | None = None) -> Self:
         """Placement of the ranks of a run. `switches` and `groups` are those with hosts in the run, sorted."""
         hosts = tuple(run.hosts)
-        host = np.asarray(run.attributes["rank_host"], dtype=np.int32)
-        rank_nics = run.attributes.get("rank_nic") or [""] * host.size
+        host = np.asarray(run.facts.rank_host, dtype=np.int32)
+        rank_nics = run.facts.rank_nic or [""] * host.size
         location, at = _locate(hosts, host, topology, rank_nics)
         switches = tuple(sorted(set(at) - {""}))
         group_of = _groups_of(switches, topology)
         nics, nic = _devices(NicRef, hosts, host, rank_nics)
-        gpus, gpu = _devices(GpuRef, hosts, host, run.attributes.get("rank_gpu") or [""] * host.size)
+        gpus, gpu = _devices(GpuRef, hosts, host, run.facts.rank_gpu or [""] * host.size)
         return cls(
             **_codes(at, switches, group_of, tuple(sorted(set(group_of.values())))),
             host=host,
@@ -65,7 +65,7 @@ class Placement:
             gpus=gpus,
             gpu=gpu,
             oversubscribed=_oversubscribed(run, host),
-            shared_machines=run.attributes.get("machines", len(hosts)) < len(hosts),
+            shared_machines=(run.facts.launch.machines or len(hosts)) < len(hosts),
             line_rate=_line_rates(run, hosts),
         )
 
@@ -211,14 +211,7 @@ def _devices(
 
 def _line_rates(run: Run, hosts: Sequence[str]) -> Floats | None:
     """(hosts,) bytes/s of the fastest NIC of each host."""
-    nics = run.attributes.get("nics") or {}
-    speeds = [
-        max(
-            (float(speed) for nic in nics.get(host, ()) if isinstance(speed := nic.get("speed_mbps"), int | float)),
-            default=0.0,
-        )
-        for host in hosts
-    ]
+    speeds = [max((float(nic.speed_mbps or 0) for nic in run.facts.nics.get(host, ())), default=0.0) for host in hosts]
     return np.array(speeds) * 1e6 / 8 if speeds and all(speed > 0 for speed in speeds) else None
 
 
@@ -228,11 +221,11 @@ def _oversubscribed(run: Run, host: np.ndarray) -> Mask:
     Hosts that are containers of one machine share its CPUs: what `check` measures of them allows for that.
     """
     hosts = len(run.hosts)
-    if not run.attributes.get("instrument", {}).get("oversubscribed", False):
+    if not run.facts.instrument.oversubscribed:
         return np.zeros(hosts, dtype=bool)
     cores: list[set[int]] = [set() for _ in range(hosts)]
-    for code, folded in zip(host, run.attributes.get("rank_cores", ()), strict=False):
+    for code, folded in zip(host, run.facts.rank_cores, strict=False):
         cores[code] |= unfold_cores(folded)
     oversubscribed = np.bincount(host, minlength=hosts) > np.array([len(allowed) for allowed in cores])
-    containers = run.attributes.get("machines", hosts) < hosts
+    containers = (run.facts.launch.machines or hosts) < hosts
     return oversubscribed if oversubscribed.any() or containers else np.ones(hosts, dtype=bool)

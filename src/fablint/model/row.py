@@ -32,7 +32,7 @@ class Medium:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Medium:
-        """Return the medium of a row of a run, from its attributes, or of a RowSpec, from its fields."""
+        """Return the medium of a row of a run, or of a RowSpec, from fields with these names."""
         return cls(
             **{field.name: values[field.name] for field in fields(cls) if values.get(field.name) not in (None, "")}
         )

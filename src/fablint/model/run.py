@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from fablint.model.registry import KERNELS, is_duplex
-from fablint.model.row import Medium
 
 if TYPE_CHECKING:
     import numpy as np
 
-
-# Attributes that are equal in all rows of one measurement, whatever the medium.
-_TASK = ("kernel", "variant", "directions", "windows", "buffers", "payload", "in_place", "condition")
+    from fablint.model.facts.row_attributes import RowFacts
+    from fablint.model.facts.run_attributes import RunFacts
+    from fablint.model.row import Medium
 
 
 @dataclass(frozen=True)
@@ -48,39 +47,41 @@ class Observations:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a run: its attributes and arrays as docs/reference/run-format.md names them.
+    """A row of a run: its facts and arrays as docs/reference/run-format.md names them.
 
     The arrays are numpy arrays (a run made in memory) or Zarr arrays (a run directory, read when sliced).
     """
 
     name: str
-    attributes: Mapping[str, Any]
+    facts: RowFacts
     arrays: Mapping[str, Any]
 
     @property
     def kernel(self) -> str:
         """Name of the kernel."""
-        return str(self.attributes["kernel"])
+        return self.facts.kernel
 
     @property
     def pattern(self) -> str:
         """Name of the pattern; empty for imported rows."""
-        return str(self.attributes.get("pattern", ""))
+        return self.facts.schedule.pattern
 
     @property
     def medium(self) -> Medium:
         """How its bytes travelled, and where they were."""
-        return Medium.of(self.attributes)
+        return self.facts.carrier.medium
 
     @property
     def task(self) -> str:
         """What the pairs did, whatever the medium and its RMA windows, and at whatever time."""
-        return repr([self.sizes, *(self.attributes.get(name) for name in _TASK)])
+        facts, sampling = self.facts, self.facts.sampling
+        kind = (facts.kernel, facts.variant, facts.payload, facts.condition, facts.schedule.directions)
+        return repr([self.sizes, *kind, list(sampling.windows), sampling.buffers, sampling.in_place])
 
     @property
     def rma(self) -> tuple[str, str]:
         """Creation and synchronisation of its RMA windows, empty without. A transport may lack those of others."""
-        return str(self.attributes.get("win") or ""), str(self.attributes.get("sync") or "")
+        return self.facts.sampling.win, self.facts.sampling.sync
 
     @property
     def workload(self) -> str:
@@ -89,16 +90,16 @@ class Row:
 
     @property
     def quantity(self) -> Literal["latency", "bandwidth"]:
-        """Quantity of a cell. Where the attributes lack it, it is that of the kernel."""
+        """Quantity of a cell. Where the facts lack it, it is that of the kernel."""
         kernel = KERNELS.get(self.kernel)
-        quantity = self.attributes.get("quantity") or (kernel.quantity if kernel else "latency")
+        quantity = self.facts.quantity or (kernel.quantity if kernel else "latency")
         return "bandwidth" if quantity == "bandwidth" else "latency"
 
     @property
     def payload(self) -> str:
         """Sender of the payload of a cell (src, dst): `src`, `dst`, `both` or `none`."""
         kernel = KERNELS.get(self.kernel)
-        return str(self.attributes.get("payload") or (kernel.payload if kernel else "both"))
+        return self.facts.payload or (kernel.payload if kernel else "both")
 
     @property
     def is_duplex(self) -> bool:
@@ -108,12 +109,12 @@ class Row:
     @property
     def directions(self) -> str:
         """Cells of a pair that were measured: `both`, `single` (src < dst), `one` if the pattern has only one."""
-        return str(self.attributes.get("directions") or "both")
+        return self.facts.schedule.directions or "both"
 
     @property
     def purpose(self) -> str:
         """What it was measured for: `measure`, `rate_probe`, `bisection`, `retest` or `follow_up`."""
-        return str(self.attributes.get("purpose") or "measure")
+        return self.facts.purpose or "measure"
 
     @property
     def is_of_network(self) -> bool:
@@ -123,7 +124,7 @@ class Row:
     @property
     def layout(self) -> Literal["matrix", "list"]:
         """Whether cells are a matrix over (src, dst) or a list of pairs."""
-        return "list" if self.attributes["layout"] == "list" else "matrix"
+        return "list" if self.facts.schedule.layout == "list" else "matrix"
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -161,7 +162,7 @@ class Run:
     """A run directory as the other stages see it: facts by value, arrays on demand."""
 
     path: Path | None  # None: made in memory
-    attributes: Mapping[str, Any]  # of the root group, docs/reference/run-format.md
+    facts: RunFacts
     rows: tuple[Row, ...]
     notes: Sequence[str] = ()  # repairs by the reader; grows while arrays of a directory are read
     damaged: Collection[str] = ()  # files of the directory that are read as missing; grows likewise
@@ -169,42 +170,44 @@ class Run:
     @property
     def state(self) -> str:
         """`measuring`, `complete` or `interrupted`."""
-        return str(self.attributes["state"])
+        return self.facts.state
 
     @property
     def ranks(self) -> int:
         """Number of ranks."""
-        return int(self.attributes["ranks"])
+        return self.facts.ranks
 
     @property
     def hosts(self) -> Sequence[str]:
         """Host of each rank, (ranks,) names."""
-        return list(self.attributes["hosts"])
+        return list(self.facts.hosts)
 
     @property
     def rank_host(self) -> Sequence[str]:
         """Host name of every rank."""
         hosts = self.hosts
-        return [hosts[index] for index in self.attributes["rank_host"]]
+        return [hosts[index] for index in self.facts.rank_host]
 
     def renamed(self, names: Mapping[str, str]) -> Run:
         """Return the run with other names for its hosts: `names` has them by the present names."""
         if all(names.get(host, host) == host for host in self.hosts):
             return self
-        tables = {key: self.attributes[key] for key in ("nics",) if self.attributes.get(key)}
-        counters = self.attributes.get("counters") or {}
-        lost = [{**entry, "host": names.get(entry["host"], entry["host"])} for entry in self.attributes.get("lost", ())]
 
         def by_host(table: Mapping[str, Any]) -> dict[str, Any]:
             return {names.get(host, host): value for host, value in table.items()}
 
-        changed = {
-            "hosts": [names.get(host, host) for host in self.hosts],
-            **{key: by_host(table) for key, table in tables.items()},
-            **({"counters": {when: by_host(table) for when, table in counters.items()}} if counters else {}),
-            **({"lost": lost} if lost else {}),
-        }
-        return replace(self, attributes={**self.attributes, **changed})
+        facts, counters = self.facts, self.facts.counters
+        before, after = (None if table is None else by_host(table) for table in (counters.before, counters.after))
+        return replace(
+            self,
+            facts=replace(
+                facts,
+                hosts=[names.get(host, host) for host in self.hosts],
+                nics=by_host(facts.nics),
+                counters=replace(counters, before=before, after=after),
+                lost=[replace(entry, host=names.get(entry.host or "", entry.host)) for entry in facts.lost],
+            ),
+        )
 
     def row(self, name: str) -> Row:
         """Return the row `name`, which must exist."""

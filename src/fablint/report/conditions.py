@@ -13,7 +13,7 @@ ALONE, LOADED = "alone", "loaded"
 
 def conditions(row: Row) -> list[Row]:
     """The row itself; of a victim-aggressor row one for the rounds alone and one for those under load."""
-    return [row] if row.pattern != "victim-aggressor" or "condition" in row.attributes else [alone(row), loaded(row)]
+    return [row] if row.pattern != "victim-aggressor" or row.facts.condition else [alone(row), loaded(row)]
 
 
 def alone(row: Row) -> Row:
@@ -33,12 +33,12 @@ def part_name(row: str, condition: str) -> str:
 
 def _every_second(row: Row, first: int, condition: str) -> Row:
     """Read at once: a row of victims has few rounds. Round c of the part is round 2 c + `first` of the row."""
-    rounds = int(row.attributes["rounds"])
+    rounds = row.facts.schedule.rounds
     arrays = {
         name: array if name in ("size", "bucket") else np.asarray(array[:, first:rounds:2])
         for name, array in row.arrays.items()
     }
-    cells = row.attributes.get("cells_per_round", 0)
-    part = {"rounds": len(range(first, rounds, 2)), "condition": condition}
-    part["cells_per_round"] = cells[first::2] if isinstance(cells, list) else cells
-    return replace(row, name=part_name(row.name, condition), attributes={**row.attributes, **part}, arrays=arrays)
+    cells = row.facts.schedule.planned_cells[first::2]
+    schedule = replace(row.facts.schedule, rounds=len(cells), cells_per_round=cells)
+    facts = replace(row.facts, condition=condition, schedule=schedule)
+    return replace(row, name=part_name(row.name, condition), facts=facts, arrays=arrays)

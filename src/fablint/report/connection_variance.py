@@ -142,7 +142,7 @@ class ConnectionVariance:
 
 def connection_variances(row: Row) -> list[ConnectionVariance]:
     """Return the components of each size of a row; none of a row that kept its connections, or has too few."""
-    passes = int(row.attributes.get("reconnect") or 0)
+    passes = row.facts.carrier.reconnect or 0
     name = run_facts.statistic(row)
     if passes < 2 or name is None:
         return []
@@ -158,7 +158,7 @@ def connection_variances(row: Row) -> list[ConnectionVariance]:
 
 def _by_repeat(row: Row, name: str, index: int) -> Floats:
     """Return (pairs, repeats) log times of the directed pairs; NaN where a pair was not measured."""
-    repeats = int(row.attributes["repeats"])
+    repeats = row.facts.schedule.repeats
     times = np.asarray(row.arrays[f"time_{name}"][..., index], dtype=np.float64)
     if row.layout == "matrix":
         log_time = np.log(np.where(times > 0, times, np.nan)).reshape(times.shape[0], -1).T

@@ -139,7 +139,7 @@ def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) ->
     lines = [line for unseen in diagnosis.verdict.network for line in painter.block("network", unseen, 2)]
     lines.append(painter.line("coverage", ", ".join(words)))
     lines += [painter.line("limits", words) for words in [finding_order.limits(diagnosis.verdict)] if words]
-    origin = "; simulated, no real fabric" if "simulated" in run.attributes else ""
+    origin = "; simulated, no real fabric" if run.facts.simulated is not None else ""
     counts = (units.plural(len(run.hosts), "host"), units.plural(run.ranks, "rank"), units.plural(len(run.rows), "row"))
     what = ", ".join(counts)
     lines.append(painter.line("measured", f"{what}; run {run.state}{origin}"))
@@ -160,7 +160,7 @@ def _measured(run: Run, diagnosis: Diagnosis) -> Iterator[str]:
     if run.state != "complete":
         measured, planned = cells_of_run(run)
     yield f"{measured:,} of {planned:,} planned measurements"
-    requested = run.attributes.get("rows", ())
+    requested = run.facts.rows
     if missing := set(requested) - {row.name for row in run.rows}:
         yield f"{len(missing)} of {units.plural(len(requested), 'row')} missing"
 

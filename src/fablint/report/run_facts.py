@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +21,7 @@ SAMPLED_ROWS = 256  # source ranks that stand for all where a median over everyt
 
 def title(run: Run) -> str:
     """Return the name of the run directory, or of the files of other tools that were imported into memory."""
-    files = run.attributes.get("imported", {}).get("files", ())
+    files = run.facts.imported.files if run.facts.imported else ()
     return run.path.name if run.path else ", ".join(Path(one).name for one in files) or "a run in memory"
 
 
@@ -33,8 +32,7 @@ def statistic(row: Row) -> str | None:
 
 def planned_pairs(row: Row) -> int:
     """Directed pairs that the row's plan measures, repeats included."""
-    per_round = row.attributes["cells_per_round"]
-    return sum(per_round) if isinstance(per_round, Sequence) else int(per_round) * int(row.attributes["rounds"])
+    return sum(row.facts.schedule.planned_cells)
 
 
 def measured_cells(row: Row) -> int:
@@ -69,7 +67,7 @@ def typical(row: Row, size: int, fit: Fit | None) -> str:
     Of a row measured under several conditions the median under each.
     """
     if len(parts := conditions(row)) > 1:
-        return ", ".join(f"{part.attributes['condition']} {typical(part, size, None)}" for part in parts)
+        return ", ".join(f"{part.facts.condition} {typical(part, size, None)}" for part in parts)
     times = {scope: time for scope, time in (fit.class_time if fit else {}).items() if np.isfinite(time)}
     if times:
         named = len(times) > 1 or Scope.UNKNOWN not in times
@@ -105,18 +103,17 @@ def notes(run: Run, diagnosis: Diagnosis) -> list[str]:
 
 def instrument(run: Run) -> str:
     """What the instrument says about itself, in one line."""
-    facts: dict[str, Any] = dict(run.attributes.get("instrument", {}))
-    words = [f"clock {facts['clock']}"] if "clock" in facts else []
+    facts, mpi = run.facts.instrument, run.facts.launch.mpi
+    words = [f"clock {facts.clock}"] if facts.clock else []
     named = (
-        ("resolution_s", "resolution"),
-        ("overhead_s", "overhead"),
-        ("empty_kernel_s", "empty kernel"),
-        ("barrier_skew_s", "barrier skew"),
+        (facts.resolution_s, "resolution"),
+        (facts.overhead_s, "overhead"),
+        (facts.empty_kernel_s, "empty kernel"),
+        (facts.barrier_skew_s, "barrier skew"),
     )
-    words += [f"{label} {units.duration(float(facts[key]))}" for key, label in named if facts.get(key) is not None]
-    level = str((run.attributes.get("mpi") or {}).get("thread_level", "single"))
-    if level != "single":
-        words.append(f"MPI_THREAD_{level.upper()}: figures include the locks of the MPI library")
-    if facts.get("oversubscribed"):
+    words += [f"{label} {units.duration(seconds)}" for seconds, label in named if seconds is not None]
+    if mpi and mpi.thread_level != "single":
+        words.append(f"MPI_THREAD_{mpi.thread_level.upper()}: figures include the locks of the MPI library")
+    if facts.oversubscribed:
         words.append("OVERSUBSCRIBED: more ranks than CPUs")
     return ", ".join(words) or "unknown"

@@ -182,7 +182,7 @@ _Sums = dict[tuple[str, str, int], _Sum]
 def _add_list(sums: _Sums, row: Row, size: int, figures: PairMetrics, placement: Placement) -> None:
     """A row of rounds: what ranks of a host, and pairs of a round, did at once can be added up."""
     across = _is_bisection(row)
-    at_once = row.attributes.get("order") == "parallel" and units.is_rate(row.quantity)
+    at_once = row.facts.schedule.order == "parallel" and units.is_rate(row.quantity)
     ranks = placement.host.size
     for code in np.unique(figures.scope).tolist() if not across else [-1]:
         mine = figures if across else figures.where(figures.scope == code)

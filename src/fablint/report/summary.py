@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
+from fablint.model.facts.failed_rank import FailedRank
 from fablint.model.figures.percentiles import stored_percentiles
 from fablint.report import run_facts
 from fablint.report.tables.connections import connection_words
@@ -18,7 +19,7 @@ _SKEW_ROUNDS = 64  # rounds that stand for all when the skew of their starts is 
 
 
 @dataclass(frozen=True)
-class RowFacts:
+class RowSummary:
     """Facts of one row. `skew_s` and `overhead` are None where the row cannot tell them."""
 
     name: str
@@ -60,7 +61,7 @@ def run_summary(run: Run, missing_levels: Sequence[str] = ()) -> str:
         launch |= {"missing": f"levels planned and never begun: {', '.join(missing_levels)}"}
     lines = [f"{label:<12}{units.printable(words)}" for label, words in launch.items()]
     table = [("row", "sizes", "cells measured", "state")]
-    rows = [row_facts(row) for row in run.rows]
+    rows = [row_summary(row) for row in run.rows]
     table += [(row.name, row.sizes, row.cells, row.state) for row in rows]
     lines += ["", *units.columns(table, left=2), ""]
     for row in rows:
@@ -70,43 +71,42 @@ def run_summary(run: Run, missing_levels: Sequence[str] = ()) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _details(row: RowFacts) -> tuple[str, ...]:
+def _details(row: RowSummary) -> tuple[str, ...]:
     return row.devices, row.timing, row.connections, row.percentiles, row.reason
 
 
 def launch_facts(run: Run) -> dict[str, str]:
     """Facts of the launch as label and words, those that are known."""
-    attributes = run.attributes
-    mpi: Mapping[str, Any] = attributes.get("mpi") or {}
+    launch = run.facts.launch
     known = {
         "state": run.state,
-        "started": "" if "simulated" in attributes else str(attributes.get("started", "")),
+        "started": launch.started if run.facts.simulated is None else "",
         "hosts": f"{len(run.hosts):,}: {units.fold(run.hosts, ', ')}",
         "ranks": _ranks(run),
-        "mpi": " ".join(str(mpi.get("library", "")).split()),
+        "mpi": " ".join(launch.mpi.library.split()) if launch.mpi else "",
         "instrument": run_facts.instrument(run),
-        "creator": str(attributes.get("creator", "")),
-        "command": " ".join(map(str, attributes.get("command", ()))),
-        "simulated": _simulated(attributes.get("simulated", {})),
-        "lost": "; ".join(_lost(entry) for entry in attributes.get("lost", ())),
+        "creator": launch.creator,
+        "command": " ".join(launch.command),
+        "simulated": _simulated(run.facts.simulated or {}),
+        "lost": "; ".join(map(_lost, run.facts.lost)),
     }
     return {label: words for label, words in known.items() if words}
 
 
 def cells_of_run(run: Run) -> tuple[int, int]:
     """Return the measured and the planned cells of all rows, repeats included."""
-    facts = [row_facts(row) for row in run.rows]
+    facts = [row_summary(row) for row in run.rows]
     return sum(one.cells_measured for one in facts), sum(one.cells_planned for one in facts)
 
 
-def row_facts(row: Row) -> RowFacts:
+def row_summary(row: Row) -> RowSummary:
     """Facts of a row. Reads `count` and, in part, `started`."""
-    wall, measuring = row.attributes.get("wall_s"), row.attributes.get("measuring_s")
-    return RowFacts(
+    wall, measuring = row.facts.result.wall_s, row.facts.result.measuring_s
+    return RowSummary(
         name=row.name,
-        options=str(row.attributes.get("options", "")),
-        state=str(row.attributes.get("state", "unknown")),
-        reason=str(row.attributes.get("reason", "")),
+        options=row.facts.options,
+        state=row.facts.state,
+        reason=row.facts.reason,
         sizes=_sizes(row),
         cells_planned=run_facts.planned_pairs(row) * len(row.sizes),
         cells_measured=run_facts.measured_cells(row),
@@ -127,12 +127,12 @@ def _percentiles(row: Row) -> str:
 def _over(row: Row) -> str:
     """`over tcp: ipv4/hsn0`; '' where the devices are not known."""
     chosen = devices(row)
-    return f"over {row.attributes.get('transport', 'mpi')}: {chosen}" if chosen else ""
+    return f"over {row.facts.carrier.transport}: {chosen}" if chosen else ""
 
 
 def devices(row: Row) -> str:
     """What the transport of a row has chosen, such as `ipv4/hsn0`; '' where it is not known."""
-    chosen: Mapping[str, str] = row.attributes.get("devices") or {}
+    chosen = row.facts.carrier.devices or {}
     named = chosen if len(chosen) == 1 else [f"{name} (ranks {ranks})" for name, ranks in chosen.items()]
     return "; ".join(named)
 
@@ -144,7 +144,7 @@ def start_skew(row: Row) -> float | None:
     which pairs ran at the same time.
     Large runs are sampled at `_SKEW_ROUNDS` rounds.
     """
-    if "started" not in row.arrays or row.attributes.get("order") in ("serial", "unknown"):
+    if "started" not in row.arrays or row.facts.schedule.order in ("serial", "unknown"):
         return None
     starts = _starts_of_list(row) if row.layout == "list" else _starts_of_matrix(row)
     finite = np.isfinite(starts)
@@ -167,7 +167,7 @@ def _starts_of_matrix(row: Row) -> np.ndarray:
     """Start of every rank's pair in a sample of the rounds: (round, rank), NaN where idle."""
     started, rounds = row.arrays["started"], row.arrays["round"]
     repeats, ranks = started.shape[:2]
-    total = int(row.attributes["rounds"])
+    total = row.facts.schedule.rounds
     sampled = np.unique(np.linspace(0, total - 1, min(total, _SKEW_ROUNDS)).astype(int))
     earliest = np.full((len(sampled), ranks), np.inf)
     block = max(1, (1 << 22) // ranks)
@@ -188,7 +188,7 @@ def _sizes(row: Row) -> str:
 
 
 def _ranks(run: Run) -> str:
-    counts = np.bincount(np.asarray(run.attributes["rank_host"], dtype=int), minlength=len(run.hosts))
+    counts = np.bincount(np.asarray(run.facts.rank_host, dtype=int), minlength=len(run.hosts))
     low, high = int(counts.min()), int(counts.max())
     return f"{run.ranks:,}, {low if low == high else f'{low} to {high}'} per host"
 
@@ -238,7 +238,7 @@ def _plainly(value: Any) -> str:
     return f"({value})" if " " in str(value) else str(value)
 
 
-def _lost(entry: Mapping[str, Any]) -> str:
-    rank = "a rank" if entry.get("rank") is None else f"rank {entry['rank']}"
-    when = [f"{name} {entry[name]}" for name in ("round", "partner") if entry.get(name) is not None]
-    return ", ".join([f"{rank} ({entry.get('host')})", *when]) + f": {entry.get('reason', '')}"
+def _lost(entry: FailedRank) -> str:
+    rank = "a rank" if entry.rank is None else f"rank {entry.rank}"
+    when = [f"{name} {at}" for name, at in (("round", entry.round), ("partner", entry.partner)) if at is not None]
+    return ", ".join([f"{rank} ({entry.host})", *when]) + f": {entry.reason}"

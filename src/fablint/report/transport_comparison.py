@@ -79,7 +79,7 @@ def transport_comparisons(rows: Sequence[Row], fewest: int = 2) -> list[Transpor
     """
     tasks: dict[str, list[Row]] = {}
     for row in rows:
-        for part in conditions(row) if run_facts.statistic(row) and "retest_of" not in row.attributes else ():
+        for part in conditions(row) if run_facts.statistic(row) and not row.facts.schedule.retest_of else ():
             tasks.setdefault(part.task, []).append(replace(part, name=row.name))
     groups = (of_media for parts in tasks.values() for of_media in _by_medium(parts))
     return [_comparison(of_media) for of_media in groups if len(of_media) >= fewest]
@@ -112,7 +112,7 @@ def _comparison(of_media: dict[Medium, list[Row]]) -> TransportComparison:
         )
         for medium, rows in of_media.items()
     )
-    condition = str(first.attributes.get("condition", ""))
+    condition = first.facts.condition
     return TransportComparison(first.kernel, condition, first.quantity, first.sizes, _pairs(first), blocks, media)
 
 

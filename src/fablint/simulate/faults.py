@@ -55,7 +55,7 @@ class Fault:
         return "latency" if self.added_latency_s else "noise"
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields as JSON data, for the attributes of the run."""
+        """Return the fields as JSON data, for the facts of the run."""
         return {**vars(self), "component": self.component.model_dump(mode="json")}
 
     @property

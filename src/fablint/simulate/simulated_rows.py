@@ -1,4 +1,4 @@
-"""Rows of a simulated run and their attributes, docs/reference/run-format.md."""
+"""Rows of a simulated run and their facts, docs/reference/run-format.md."""
 
 from __future__ import annotations
 
@@ -8,6 +8,15 @@ from typing import Any, Literal
 import numpy as np
 
 from fablint.model.arrays import Codes, Floats, Ints
+from fablint.model.facts.row_attributes import (
+    CarrierFacts,
+    ResultFacts,
+    RowFacts,
+    SamplingFacts,
+    ScheduleFacts,
+    StoppingRule,
+)
+from fablint.model.facts.run_attributes import HostNic, Instrument, LaunchFacts, Mpi, PortCounters, RunFacts
 from fablint.simulate.messages.times import AT_ONCE, MESSAGES, Kernel
 from fablint.simulate.simulated_fabric import Fabric
 from fablint.version import __version__
@@ -45,42 +54,39 @@ def seconds_of(row: SimulatedRow, pairs: Codes) -> float:
     return float(pairs.sum() if row.order == "serial" else pairs.size) * ROUND_S
 
 
-def row_attributes(row: SimulatedRow, layout: Literal["matrix", "list"], pairs: Codes, seed: int) -> dict[str, Any]:
-    """Attributes of a row of `pairs` (rounds,) pairs in each round."""
+def row_facts(row: SimulatedRow, layout: Literal["matrix", "list"], pairs: Codes, seed: int) -> RowFacts:
+    """Facts of a row of `pairs` (rounds,) pairs in each round."""
     sizes, pattern = ",".join(map(str, row.sizes)), "all-pairs" if layout == "matrix" else "rounds"
-    stream = row.kernel in STREAMS
-    quantity = "bandwidth" if stream else "latency"
+    is_stream = row.kernel in STREAMS
     cells = (2 * pairs).tolist()
     words = [row.kernel, "--pattern", pattern, "--sizes", sizes, "--order", row.order, "--samples", str(MESSAGES)]
     words += ["--histogram"] if row.histogram else []
-    return {
-        "kernel": row.kernel,
-        "purpose": "measure",
-        "pattern": pattern,
-        "transport": "null",
-        "memory": "host",
-        "order": row.order,
-        "options": " ".join([*words, "--seed", str(seed), "--transport", "null"]),
-        "layout": layout,
-        "state": "complete",
-        "rounds": int(pairs.size),
-        "cells_per_round": cells[0] if len(set(cells)) == 1 else cells,
-        "repeats": 1,
-        "seed": seed,
-        "quantity": quantity,
-        "payload": "src" if row.kernel == "bandwidth" else "both",
-        "directions": "both",
-        **({"buffers": "distinct"} if stream else {}),
-        "barrier": "start",
-        "mean": "samples",
-        "windows": [WINDOW if stream else 1] * len(row.sizes),
-        "warmup": 0,
-        "warmups": [0] * len(row.sizes),
-        "stop": {"samples": MESSAGES, "budget_s": None, "precision": None, "iterations": None},
-        "validate": False,
-        "measuring_s": seconds_of(row, pairs),
-        "wall_s": seconds_of(row, pairs),
-    }
+    return RowFacts(
+        kernel=row.kernel,
+        options=" ".join([*words, "--seed", str(seed), "--transport", "null"]),
+        purpose="measure",
+        quantity="bandwidth" if is_stream else "latency",
+        payload="src" if row.kernel == "bandwidth" else "both",
+        carrier=CarrierFacts(transport="null"),
+        schedule=ScheduleFacts(
+            pattern=pattern,
+            order=row.order,
+            layout=layout,
+            directions="both",
+            rounds=int(pairs.size),
+            cells_per_round=cells[0] if len(set(cells)) == 1 else cells,
+            seed=seed,
+        ),
+        sampling=SamplingFacts(
+            windows=[WINDOW if is_stream else 1] * len(row.sizes),
+            warmups=[0] * len(row.sizes),
+            stop=StoppingRule(MESSAGES, None, None, None),
+            buffers="distinct" if is_stream else "",
+            barrier="start",
+            mean="samples",
+        ),
+        result=ResultFacts(measuring_s=seconds_of(row, pairs), wall_s=seconds_of(row, pairs)),
+    )
 
 
 def started(row: SimulatedRow, src: Ints, dst: Ints, number: Ints, turn: Ints) -> Floats:
@@ -101,42 +107,30 @@ def started(row: SimulatedRow, src: Ints, dst: Ints, number: Ints, turn: Ints) -
     return np.asarray(((turn if row.order == "serial" else number) + second) * ROUND_S)
 
 
-def root_attributes(fabric: Fabric, names: list[str], ranks_per_host: int, truth: dict[str, Any]) -> dict[str, Any]:
-    """Attributes of the run."""
+def run_facts(fabric: Fabric, names: list[str], ranks_per_host: int, truth: dict[str, Any]) -> RunFacts:
+    """Facts of the run."""
     hosts, rails = len(fabric.hosts), fabric.rails
     ranks = hosts * ranks_per_host
-    nics = [
-        {"name": name, "kind": "simulated", "state": "up", "speed_mbps": 200000, "mtu": 9000, "numa": 0}
-        for name in fabric.nics
-    ]
-    return {
-        "format": 1,
-        "state": "complete",
-        "creator": f"fablint {__version__}",
-        "command": ["fablint", "simulate"],
-        "started": "1970-01-01T00:00:00Z",
-        "started_epoch_s": 0.0,
-        "rows": names,
-        "ranks": ranks,
-        "hosts": list(fabric.hosts),
-        "rank_host": np.repeat(np.arange(hosts), ranks_per_host).tolist(),
-        "rank_cores": [str(rank % ranks_per_host) for rank in range(ranks)],
-        "rank_numa": [0] * ranks,
-        "rank_nic": [fabric.nics[rank % ranks_per_host % rails] for rank in range(ranks)],
-        "rank_pid": [rank + 1 for rank in range(ranks)],
-        "nics": dict.fromkeys(fabric.hosts, nics),
-        "counters": {"before": {}, "after": {}},
-        "mpi": {"library": "none (simulated)", "standard": "0.0", "thread_level": "single"},
-        "environment": {},
-        "instrument": {
-            "clock": "simulated",
-            "resolution_s": 1e-9,
-            "overhead_s": 0.0,
-            "empty_kernel_s": 0.0,
-            "barrier_skew_s": 0.0,
-            "clock_sync_s": 0.0,
-            "oversubscribed": False,
-        },
-        "shared_files": True,
-        "simulated": truth,
-    }
+    nics = [HostNic(name, kind="simulated", state="up", speed_mbps=200000, mtu=9000, numa=0) for name in fabric.nics]
+    return RunFacts(
+        rows=names,
+        ranks=ranks,
+        hosts=list(fabric.hosts),
+        rank_host=np.repeat(np.arange(hosts), ranks_per_host).tolist(),
+        rank_cores=[str(rank % ranks_per_host) for rank in range(ranks)],
+        rank_numa=[0] * ranks,
+        rank_nic=[fabric.nics[rank % ranks_per_host % rails] for rank in range(ranks)],
+        rank_pid=[rank + 1 for rank in range(ranks)],
+        nics=dict.fromkeys(fabric.hosts, nics),
+        counters=PortCounters({}, {}),
+        instrument=Instrument("simulated", 1e-9, 0.0, 0.0, 0.0, 0.0),
+        simulated=truth,
+        launch=LaunchFacts(
+            creator=f"fablint {__version__}",
+            command=["fablint", "simulate"],
+            started="1970-01-01T00:00:00Z",
+            started_epoch_s=0.0,
+            mpi=Mpi("none (simulated)", "0.0"),
+            environment={},
+        ),
+    )

@@ -1,4 +1,4 @@
-"""Measurement of a simulated fabric: a complete run in memory, with the ground truth in its attributes."""
+"""Measurement of a simulated fabric: a complete run in memory, with the ground truth in its facts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from fablint.errors import UsageError
 from fablint.model import Row, Run
 from fablint.model.arrays import Codes, RankPairs, Values
+from fablint.model.facts.run_attributes import RunFacts
 from fablint.simulate.faults import Condition, Fault, condition_of
 from fablint.simulate.full_matrices import matrix_arrays, tabulable
 from fablint.simulate.ground_truth import TrueFault, truth_of
@@ -25,8 +26,8 @@ from fablint.simulate.simulated_fabric import LINK_LATENCY_S, Fabric
 from fablint.simulate.simulated_rows import (
     CHECK_ROWS,
     SimulatedRow,
-    root_attributes,
-    row_attributes,
+    row_facts,
+    run_facts,
     seconds_of,
     started,
 )
@@ -98,10 +99,10 @@ class SimulatedFabric:
         Without `rows` those of the run are used.
         """
         rows = _rows_of(run) if rows is None else rows
-        begin = sum(float(row.attributes["wall_s"]) for row in run.rows)
+        begin = sum(row.facts.result.wall_s or 0.0 for row in run.rows)
         measured = (*run.rows, *self._rows(rounds, rows, serial=len(run.rows), begin=begin))
         measured = _named(measured)
-        return replace(run, attributes=self._root(measured), rows=measured)
+        return replace(run, facts=self._root(measured), rows=measured)
 
     def truth(self, run: Run) -> tuple[TrueFault, ...]:
         """Faulty components, and their visibility in a run of this fabric."""
@@ -109,7 +110,7 @@ class SimulatedFabric:
 
     # ------------------------------------------------------------------------------------------------ rows
 
-    def _root(self, rows: Sequence[Row]) -> dict[str, Any]:
+    def _root(self, rows: Sequence[Row]) -> RunFacts:
         truth = {
             "topology": self.fabric.topology.source,
             "faults": [fault.facts() for fault in self.faults],
@@ -117,7 +118,7 @@ class SimulatedFabric:
             "seed": self.seed,
             "contention": self.contention,
         }
-        return root_attributes(self.fabric, [row.name for row in rows], self.ranks_per_host, truth)
+        return run_facts(self.fabric, [row.name for row in rows], self.ranks_per_host, truth)
 
     def _rows(
         self, rounds: Sequence[RankPairs] | None, rows: Sequence[SimulatedRow], *, serial: int, begin: float
@@ -134,10 +135,10 @@ class SimulatedFabric:
             measured = self._measured(jobs, partner, full=full)
         made = []
         for job, (arrays, pairs) in zip(jobs, measured, strict=True):
-            attributes = row_attributes(job.row, "matrix" if full else "list", pairs, self.seed)
+            facts = row_facts(job.row, "matrix" if full else "list", pairs, self.seed)
             arrays["started"] += begin
             begin += seconds_of(job.row, pairs)
-            made.append(Row(job.row.kernel, attributes, arrays))
+            made.append(Row(job.row.kernel, facts, arrays))
         return _named(made)
 
     def _tabulable(self, rows: Sequence[SimulatedRow]) -> bool:
@@ -296,7 +297,7 @@ def _rows_of(run: Run) -> list[SimulatedRow]:
         (row.kernel, row.sizes): SimulatedRow(
             row.kernel,  # type: ignore[arg-type]
             row.sizes,
-            row.attributes["order"],
+            "serial" if row.facts.schedule.order == "serial" else "parallel",
             "histogram" in row.arrays,
             row.statistics,
         )

@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from typing import Any
 
+from fablint.model.facts.run_attributes import HostNic
 from fablint.snapshot.nics import NicFact
 
 LEAST_SHARE = 0.25  # of the highest speed, as in engine/host/nics.hpp: a link that trained at a quarter still counts
@@ -63,29 +63,28 @@ def adapters(nics: Sequence[NicFact]) -> list[NicFact]:
     return special or over_rdma or [nic for nic in found if not nic.members and not nic.parent]
 
 
-def message_nics(host: str, recorded: Sequence[Mapping[str, Any]]) -> list[str]:
+def message_nics(host: str, recorded: Sequence[HostNic]) -> list[str]:
     """Return the adapters that can carry the messages of a run, from the NICs that it recorded of a host.
 
     These are up, and not much slower than the fastest. A bond stands for its ports. Virtual NICs count if the host has
     no others: it is a container.
     """
-    physical = [nic for nic in recorded if nic.get("physical", True)] or recorded
+    physical = [nic for nic in recorded if nic.physical is not False] or recorded
     able = adapters([_recorded(host, nic) for nic in physical if _is_usable(nic)])
     least = LEAST_SHARE * max((nic.speed or 0 for nic in able), default=0)
     return [nic.name for nic in able if (nic.speed or 0) >= least]
 
 
-def _recorded(host: str, nic: Mapping[str, Any]) -> NicFact:
-    kind, speed = nic.get("kind", ""), int(nic.get("speed_mbps") or 0) or None
+def _recorded(host: str, nic: HostNic) -> NicFact:
+    kind, speed = nic.kind, nic.speed_mbps or None
     is_port = kind in ("infiniband", "roce")
-    return NicFact(host, str(nic["name"]), speed=speed, kind="ethernet" if kind == "roce" else kind, is_port=is_port)
+    return NicFact(host, nic.name, speed=speed, kind="ethernet" if kind == "roce" else kind, is_port=is_port)
 
 
-def _is_usable(nic: Mapping[str, Any]) -> bool:
+def _is_usable(nic: HostNic) -> bool:
     """Return whether a recorded NIC is up and in the name space of the ranks; a port of a bond has no messages."""
-    state = str(nic.get("state", ""))
-    is_up = state in ("up", "unknown") or "ACTIVE" in state
-    return is_up and not nic.get("port_of") and (nic.get("kind") != "roce" or bool(nic.get("netdevs", True)))
+    is_up = nic.state in ("up", "unknown") or "ACTIVE" in nic.state
+    return is_up and not nic.port_of and (nic.kind != "roce" or nic.netdevs is None or bool(nic.netdevs))
 
 
 # ------------------------------------------------------------------------------------------------ RoCE

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from fablint.errors import UsageError
 from fablint.model import Row, Run
 from fablint.store.checksums import ROOT, remove_checksums, write_checksums
 from fablint.store.layout import ARRAYS
-from fablint.store.metadata import group_node, read_root, replace_node
+from fablint.store.metadata import write_facts
 from fablint.store.reading import read_run
 from fablint.store.tcp_segments import added_segments
 from fablint.store.writing import write_array, write_row
@@ -50,27 +51,27 @@ def absorb(path: Path, part: Path, planned: Mapping[str, tuple[str, Sequence[int
     """
     run, more = read_run(path), read_run(part)
     places = _places(run, more)
-    rows, root = {row.name: row for row in run.rows}, read_root(path)
-    attributes = root["attributes"]
+    rows, names, plan = {row.name: row for row in run.rows}, list(run.facts.rows), list(run.facts.plan)
     # The clock of the host that began the part may be behind that of the host that began the run.
-    shift_s = max(0.0, float(more.attributes["started_epoch_s"]) - float(run.attributes["started_epoch_s"]))
-    lines = dict(zip(more.attributes["rows"], more.attributes.get("plan", []), strict=False))
+    shift_s = max(0.0, (more.facts.launch.started_epoch_s or 0.0) - (run.facts.launch.started_epoch_s or 0.0))
+    lines = dict(zip(more.facts.rows, more.facts.plan, strict=False))
     for row in more.rows:
         moved = _renumbered(row, places, run.ranks, shift_s)
         remove_checksums(path, row.name)
         if row.name in rows:
             _merge(path / row.name, rows[row.name], moved)
             continue
-        line = lines.get(row.name, str(row.attributes["options"]))
+        line = lines.get(row.name, row.facts.options)
         if planned and row.name in planned:
             line, cells = planned[row.name]
-            moved = replace(moved, attributes={**moved.attributes, "cells_per_round": list(cells)})
+            schedule = replace(moved.facts.schedule, cells_per_round=list(cells))
+            moved = replace(moved, facts=replace(moved.facts, schedule=schedule))
         write_row(path / row.name, moved, run.ranks)
-        if row.name not in attributes["rows"]:
-            attributes["rows"].append(row.name)
-            attributes.get("plan", []).append(line)
+        if row.name not in names:
+            names.append(row.name)
+            plan += [line] if plan else []
     remove_checksums(path, ROOT)
-    replace_node(path, root)
+    write_facts(path, replace(run.facts, rows=names, plan=plan))
     write_checksums(path, [row.name for row in more.rows])
     shutil.rmtree(part)
 
@@ -105,20 +106,20 @@ def _renumbered(row: Row, places: np.ndarray, ranks: int, shift_s: float) -> Row
         whole = np.full((ranks, *values.shape[1:]), kind.fill, dtype=values.dtype)
         whole[places] = values
         arrays[name] = whole
-    attributes = dict(row.attributes)
-    if waits := attributes.get("cpu_wait_s"):
+    waits = row.facts.result.cpu_wait_s
+    if waits:
         of_run: list[float | None] = [None] * ranks
         for place, wait in zip(places, waits, strict=False):
             of_run[place] = wait
-        attributes["cpu_wait_s"] = of_run
-    return Row(row.name, attributes, arrays)
+        waits = of_run
+    return Row(row.name, replace(row.facts, result=replace(row.facts.result, cpu_wait_s=waits)), arrays)
 
 
 def _merge(folder: Path, row: Row, more: Row) -> None:
     """Write the cells of `more` that `row` lacks into its files; `count` comes last: a cell without a count is
     missing.
     """
-    if row.layout != "list" or row.attributes["rounds"] != more.attributes["rounds"] or row.sizes != more.sizes:
+    if row.layout != "list" or row.facts.schedule.rounds != more.facts.schedule.rounds or row.sizes != more.sizes:
         raise UsageError(f"row {row.name} has other rounds or sizes than before", "measure it into a new run")
     fresh = (more.arrays["count"] > 0).all(axis=-1) & ~(np.asarray(row.arrays["count"][:]) > 0).all(axis=-1)
     names = [name for name in row.arrays if "src" in (ARRAYS[name].list or ()) and name in more.arrays]
@@ -126,24 +127,24 @@ def _merge(folder: Path, row: Row, more: Row) -> None:
         values = np.asarray(row.arrays[name][:])
         values[fresh] = more.arrays[name][fresh]
         write_array(folder / name, row, values)
-    attributes = {**row.attributes, "state": _state(row, more)}
-    for clock in ("measuring_s", "wall_s"):
-        attributes[clock] = float(row.attributes.get(clock, 0.0)) + float(more.attributes.get(clock, 0.0))
-    attributes |= _added_waits(row, more)
-    counted = [each.attributes["tcp"] for each in (row, more) if each.attributes.get("tcp")]
-    if counted:
-        attributes["tcp"] = added_segments(counted)
-    replace_node(folder, group_node(attributes))
+    first, second = row.facts.result, more.facts.result
+    counted = [each.tcp for each in (first, second) if each.tcp]
+    result = replace(
+        first,
+        measuring_s=(first.measuring_s or 0.0) + (second.measuring_s or 0.0),
+        wall_s=(first.wall_s or 0.0) + (second.wall_s or 0.0),
+        cpu_wait_s=_added_waits([each.cpu_wait_s for each in (first, second) if each.cpu_wait_s]) or first.cpu_wait_s,
+        tcp=added_segments(counted) if counted else None,
+    )
+    write_facts(folder, replace(row.facts, state=_state(row, more), result=result))
 
 
-def _added_waits(row: Row, more: Row) -> dict[str, list[float | None]]:
-    """Attribute `cpu_wait_s` of both launches together; the wait of a rank of one launch is that of this launch."""
-    waits = [each.attributes["cpu_wait_s"] for each in (row, more) if each.attributes.get("cpu_wait_s")]
+def _added_waits(waits: Sequence[Sequence[float | None]]) -> list[float | None]:
+    """Waits of both launches together; the wait of a rank of one launch is that of this launch."""
     added = [[wait for wait in of_rank if wait is not None] for of_rank in zip(*waits, strict=False)]
-    return {"cpu_wait_s": [sum(known) if known else None for known in added]} if added else {}
+    return [sum(known) if known else None for known in added]
 
 
-def _state(row: Row, more: Row) -> str:
+def _state(row: Row, more: Row) -> Literal["complete", "interrupted"]:
     """State of the merged row: complete if the later launch completed it; failed hosts are recorded in the run."""
-    states: Sequence[str] = (str(row.attributes["state"]), str(more.attributes["state"]))
-    return "complete" if "complete" in states else "interrupted"
+    return "complete" if "complete" in (row.facts.state, more.facts.state) else "interrupted"

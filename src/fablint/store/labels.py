@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fablint.model import Row, Run
+from fablint.model.facts.json_objects import document_of
 from fablint.store.layout import ARRAYS, COORDINATES
 from fablint.store.reading import read_run
 
@@ -34,7 +35,7 @@ def open_run(path: str | Path) -> xarray.DataTree:
 
     run = read_run(Path(path))
     notes = {"notes": list(run.notes)} if run.notes else {}
-    root = xarray.Dataset(attrs={**run.attributes, **notes})
+    root = xarray.Dataset(attrs={**document_of(run.facts), **notes})
     return xarray.DataTree.from_dict({"/": root, **{row.name: _labelled(row, run) for row in run.rows}})
 
 
@@ -51,7 +52,7 @@ def _labelled(row: Row, run: Run) -> xarray.Dataset:
     for name in COORDINATES:
         if name in variables:
             coordinates[name] = variables.pop(name)
-    return xarray.Dataset(variables, coordinates, dict(row.attributes))
+    return xarray.Dataset(variables, coordinates, document_of(row.facts))
 
 
 def ends(row: Row) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from fablint.errors import BrokenRunError
 from fablint.model import Row
+from fablint.model.facts.row_attributes import RowFacts, ScheduleFacts
 from fablint.model.registry import moves_nothing
 
 FORMAT = 1
@@ -57,23 +58,23 @@ def required(layout: str) -> tuple[str, ...]:
     return ("size", "count", "dst" if layout == "list" else "round")
 
 
-def valid_range(name: str, ranks: int, attributes: Mapping[str, Any]) -> tuple[float, float] | None:
+def valid_range(name: str, ranks: int, facts: RowFacts) -> tuple[float, float] | None:
     """Smallest and largest plausible value; None if every value is plausible.
 
     A message takes more than no time, except on the null transport, where its time may be below the clock resolution.
     After a power failure a file system may leave a block of zeros, or blocks of other files.
     """
     if name.startswith("time_") or name == "percentile_time":
-        return 0.0 if moves_nothing(attributes.get("transport")) else SHORTEST_S, LONGEST_S
+        return 0.0 if moves_nothing(facts.carrier.transport) else SHORTEST_S, LONGEST_S
     if name == "dst":
         return -1, ranks - 1
     if name == "round":
-        return -1, int(attributes["rounds"]) - 1
+        return -1, facts.schedule.rounds - 1
     return None
 
 
-def check_shapes(where: str, ranks: int, attributes: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Raise unless every array of a row has the shape that the attributes declare.
+def check_shapes(where: str, ranks: int, schedule: ScheduleFacts, arrays: Mapping[str, Any]) -> None:
+    """Raise unless every array of a row has the shape that its schedule declares.
 
     Parameters
     ----------
@@ -81,8 +82,8 @@ def check_shapes(where: str, ranks: int, attributes: Mapping[str, Any], arrays: 
         The row, for messages.
     ranks
         Number of ranks n.
-    attributes
-        Attributes of the row.
+    schedule
+        Schedule of the row.
     arrays
         Anything with a `shape`, by name.
 
@@ -92,16 +93,16 @@ def check_shapes(where: str, ranks: int, attributes: Mapping[str, Any], arrays: 
         The message names the array, its shape and the expected shape.
     """
     lengths = {
-        "repeat": int(attributes["repeats"]),
+        "repeat": schedule.repeats,
         "src": ranks,
         "dst": ranks,
-        "round": int(attributes["rounds"]),
+        "round": schedule.rounds,
         "size": int(arrays["size"].shape[0]) if arrays["size"].ndim else 0,
         "bucket": int(arrays["bucket"].shape[0]) if "bucket" in arrays else 0,
         "percentile": int(arrays["percentile"].shape[0]) if "percentile" in arrays else 0,
     }
     for name, array in arrays.items():
-        dimensions = ARRAYS[name].dimensions(attributes["layout"]) or ()
+        dimensions = ARRAYS[name].dimensions(schedule.layout) or ()
         expected = tuple(lengths[dimension] for dimension in dimensions)
         if tuple(array.shape) != expected:
             raise BrokenRunError(
@@ -133,7 +134,7 @@ def source_blocks(row: Row, name: str = "count", bytes_per_cell: int | None = No
     """
     array = row.arrays[name]
     ranks = array.shape[0 if row.layout == "list" else 1]
-    chunk = max(1, math.ceil(ranks * int(row.attributes["repeats"]) / FILES_PER_ARRAY))
+    chunk = max(1, math.ceil(ranks * row.facts.schedule.repeats / FILES_PER_ARRAY))
     bytes_per_source = math.prod(array.shape) // max(1, ranks) * (bytes_per_cell or array.dtype.itemsize)
     step = max(1, BLOCK_BYTES // max(1, bytes_per_source) // chunk) * chunk
     for start in range(0, ranks, step):

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from fablint.errors import BrokenRunError, UsageError
+from fablint.model.facts.json_objects import Facts, document_of, facts_of
+from fablint.model.facts.row_attributes import RowFacts
+from fablint.model.facts.run_attributes import RunFacts
 from fablint.store.layout import FORMAT, STATES
 from fablint.system.written_files import replace_text
 
@@ -46,8 +49,8 @@ def read_node(folder: Path, kind: str) -> dict[str, Any]:
     return node
 
 
-def read_root(path: Path) -> dict[str, Any]:
-    """Read the root `zarr.json` of a run directory and check its attributes.
+def read_run_facts(path: Path) -> RunFacts:
+    """Read the facts of a run directory.
 
     Raises
     ------
@@ -62,9 +65,8 @@ def read_root(path: Path) -> dict[str, Any]:
         raise UsageError(
             f"{path}: not a run directory (no zarr.json in it)", "name the directory that fablint measure wrote"
         )
-    node = read_node(path, "group")
     where = path / "zarr.json"
-    attributes = _attributes(node, where)
+    attributes = _attributes(path)
     number = attributes.get("format")
     if not isinstance(number, int):
         raise BrokenRunError(f"{where}: no format number", "this Zarr group was not written by fablint")
@@ -76,20 +78,19 @@ def read_root(path: Path) -> dict[str, Any]:
         raise BrokenRunError(
             f"{where}: attribute rank_host does not give one of the hosts to each of the ranks", DAMAGED
         )
-    return node
+    return _facts_of(RunFacts, attributes, where)
 
 
-def read_row(folder: Path) -> dict[str, Any]:
-    """Read the `zarr.json` of a row group and check its attributes.
+def read_row_facts(folder: Path) -> RowFacts:
+    """Read the facts of a row group.
 
     Raises
     ------
     BrokenRunError
         The file is damaged, or an attribute is missing or unknown.
     """
-    node = read_node(folder, "group")
     where = folder / "zarr.json"
-    attributes = _attributes(node, where)
+    attributes = _attributes(folder)
     _check(attributes, ROW_ATTRIBUTES, where)
     if attributes["layout"] not in ("matrix", "list"):
         raise BrokenRunError(f"{where}: layout '{attributes['layout']}' is unknown", DAMAGED)
@@ -97,14 +98,21 @@ def read_row(folder: Path) -> dict[str, Any]:
     per_round = [cells] * attributes["rounds"] if isinstance(cells, int) else cells
     if not isinstance(per_round, list) or len(per_round) != attributes["rounds"]:
         raise BrokenRunError(f"{where}: attribute cells_per_round does not fit {attributes['rounds']} rounds", DAMAGED)
-    return node
+    return _facts_of(RowFacts, attributes, where)
 
 
-def _attributes(node: Mapping[str, Any], where: Path) -> dict[str, Any]:
-    attributes = node.get("attributes")
+def _attributes(folder: Path) -> dict[str, Any]:
+    attributes = read_node(folder, "group").get("attributes")
     if not isinstance(attributes, dict):
-        raise BrokenRunError(f"{where}: no attributes", DAMAGED)
+        raise BrokenRunError(f"{folder / 'zarr.json'}: no attributes", DAMAGED)
     return attributes
+
+
+def _facts_of(kind: type[Facts], attributes: Mapping[str, Any], where: Path) -> Facts:
+    try:
+        return facts_of(kind, attributes)
+    except TypeError as error:
+        raise BrokenRunError(f"{where}: {error}", DAMAGED) from None
 
 
 def _check(attributes: Mapping[str, Any], types: Mapping[str, type], where: Path) -> None:
@@ -115,9 +123,10 @@ def _check(attributes: Mapping[str, Any], types: Mapping[str, type], where: Path
         raise BrokenRunError(f"{where}: state '{attributes['state']}' is unknown", DAMAGED)
 
 
-def group_node(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata of a group."""
-    return {"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)}
+def write_facts(folder: Path, facts: RunFacts | RowFacts) -> None:
+    """Replace the facts of a run or a row in one step; on OSError the old ones are kept."""
+    node = read_node(folder, "group") if (folder / "zarr.json").exists() else {"zarr_format": 3, "node_type": "group"}
+    replace_node(folder, {**node, "attributes": document_of(facts)})
 
 
 def array_node(

@@ -15,7 +15,7 @@ def missing_rounds(row: Row) -> list[int]:
     stores about cells is known: times, start, partner. A round is missing when the number of its measured cells is not
     its `cells_per_round`. Reads the row in blocks of source ranks.
     """
-    rounds = int(row.attributes["rounds"])
+    rounds = row.facts.schedule.rounds
     measured = np.zeros(rounds, np.int64)
     for sources in source_blocks(row):
         cells = _measured_cells(row, sources)
@@ -24,7 +24,7 @@ def missing_rounds(row: Row) -> list[int]:
         else:
             numbers = block(row, "round", sources)[cells]
             measured += np.bincount(numbers[(numbers >= 0) & (numbers < rounds)], minlength=rounds)
-    planned = np.broadcast_to(np.asarray(row.attributes["cells_per_round"]), rounds)
+    planned = np.asarray(row.facts.schedule.planned_cells, np.int64)
     return [int(index) for index in np.flatnonzero(measured != planned)]
 
 

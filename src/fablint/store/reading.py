@@ -10,7 +10,7 @@ from fablint.model import Row, Run
 from fablint.store.checksums import DIFFERS, describes_row, digest_of, read_checksums, refuse_damaged_root
 from fablint.store.chunks import ChunkedArray, ChunkFiles, StoredArray, find_truncated
 from fablint.store.layout import ARRAYS, check_shapes, required, valid_range
-from fablint.store.metadata import DAMAGED, read_node, read_root, read_row
+from fablint.store.metadata import DAMAGED, read_node, read_row_facts, read_run_facts
 from fablint.store.plain_arrays import open_plain
 
 
@@ -29,14 +29,14 @@ def read_run(path: Path) -> Run:
         Metadata is damaged or of a newer format; the message names the file.
     """
     path = Path(path)
-    attributes = read_root(path)["attributes"]
+    facts = read_run_facts(path)
     files = ChunkFiles(path)
     try:
         refuse_damaged_root(path)
     except ValueError as error:
         files.note(str(error))
-    rows = (_read_row(files, name, attributes["ranks"]) for name in attributes["rows"] if _is_intact(files, name))
-    return Run(path, attributes, tuple(row for row in rows if row is not None), files.notes, files.broken)
+    rows = (_read_row(files, name, facts.ranks) for name in facts.rows if _is_intact(files, name))
+    return Run(path, facts, tuple(row for row in rows if row is not None), files.notes, files.broken)
 
 
 def _is_intact(files: ChunkFiles, name: str) -> bool:
@@ -64,21 +64,21 @@ def _read_row(files: ChunkFiles, name: str, ranks: int) -> Row | None:
     if not (folder / "zarr.json").is_file():
         files.note(f"{folder}: the row was not started")
         return None
-    attributes = read_row(folder)["attributes"]
-    layout = attributes["layout"]
+    facts = read_row_facts(folder)
+    layout = facts.schedule.layout
     present = [array for array in ARRAYS if (folder / array / "zarr.json").is_file()]
     missing = [array for array in required(layout) if array not in present]
     if not any(array.startswith("time_") for array in present):
         missing.append("time_*")
     if missing:
-        if attributes["state"] == "complete":
+        if facts.state == "complete":
             raise BrokenRunError(f"{folder}: array {missing[0]} is missing", "the row is damaged: measure it again")
         files.note(f"{folder}: the row was not started")
         return None
     names = [array for array in present if ARRAYS[array].dimensions(layout) is not None]
-    arrays = {array: _open_array(files, folder / array, valid_range(array, ranks, attributes)) for array in names}
-    check_shapes(str(folder), ranks, attributes, arrays)
-    return Row(name, attributes, arrays)
+    arrays = {array: _open_array(files, folder / array, valid_range(array, ranks, facts)) for array in names}
+    check_shapes(str(folder), ranks, facts.schedule, arrays)
+    return Row(name, facts, arrays)
 
 
 def _open_array(files: ChunkFiles, folder: Path, valid: tuple[float, float] | None) -> StoredArray:

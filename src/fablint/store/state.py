@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from fablint.errors import FullDiskError, IncompleteError, UsageError
+from fablint.model.facts.failed_rank import FailedRank
+from fablint.model.facts.run_attributes import RunState
 from fablint.store.checksums import ROOT, remove_checksums, write_checksums
 from fablint.store.layout import STATES
-from fablint.store.metadata import read_root, read_row, replace_node
+from fablint.store.metadata import read_row_facts, read_run_facts, write_facts
 from fablint.system import DISK_FULL
 
 
-def set_state(path: Path, state: str, lost: Sequence[Mapping[str, Any]] = ()) -> None:
+def set_state(path: Path, state: RunState, lost: Sequence[FailedRank] = ()) -> None:
     """Set the state of a run whose engine died.
 
     The rest of the metadata is kept. Rows that are still `measuring` get the same state. Metadata files are replaced
@@ -26,7 +28,7 @@ def set_state(path: Path, state: str, lost: Sequence[Mapping[str, Any]] = ()) ->
     state
         `interrupted` or `complete`.
     lost
-        Ranks that stalled or died ({rank, host, round, partner, reason}), added to those in the run.
+        Ranks that stalled or died, added to those in the run.
 
     Raises
     ------
@@ -40,17 +42,13 @@ def set_state(path: Path, state: str, lost: Sequence[Mapping[str, Any]] = ()) ->
     path = Path(path)
     if state not in STATES:
         raise UsageError(f"state '{state}' is unknown", f"choose one of {', '.join(STATES)}")
-    node = read_root(path)
-    attributes = node["attributes"]
-    attributes["state"] = state
-    if lost:
-        failed = attributes.get("lost", [])
-        attributes["lost"] = failed + [dict(entry) for entry in lost if dict(entry) not in failed]
+    facts = read_run_facts(path)
+    lost = [*facts.lost, *(entry for entry in lost if entry not in facts.lost)]
     try:
-        for name in attributes["rows"]:
+        for name in facts.rows:
             _set_row(path / name, state)
         remove_checksums(path, ROOT)
-        replace_node(path, node)
+        write_facts(path, replace(facts, state=state, lost=lost))
         write_checksums(path, ())
     except OSError as error:
         kind = FullDiskError if error.errno in DISK_FULL else IncompleteError
@@ -60,10 +58,9 @@ def set_state(path: Path, state: str, lost: Sequence[Mapping[str, Any]] = ()) ->
         ) from None
 
 
-def _set_row(folder: Path, state: str) -> None:
+def _set_row(folder: Path, state: RunState) -> None:
     if not (folder / "zarr.json").is_file():
         return  # never started
-    node = read_row(folder)
-    if node["attributes"]["state"] == "measuring":
-        node["attributes"]["state"] = state
-        replace_node(folder, node)
+    facts = read_row_facts(folder)
+    if facts.state == "measuring":
+        write_facts(folder, replace(facts, state=state))

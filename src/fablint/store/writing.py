@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from fablint.model import Row, Run
 from fablint.store.checksums import write_checksums
 from fablint.store.layout import ARRAYS, FORMAT, check_shapes, chunk_shape
-from fablint.store.metadata import array_node, group_node, replace_node
+from fablint.store.metadata import array_node, replace_node, write_facts
 from fablint.system.written_files import written_beside
 
 
@@ -24,15 +25,13 @@ def write_run(path: Path, run: Run) -> None:
     UsageError
         `path` exists or cannot be written.
     BrokenRunError
-        An array does not have the shape that the row's attributes declare.
+        An array does not have the shape that the row's facts declare.
     IncompleteError
         The disk is full.
     """
     with written_beside(Path(path)) as temporary:
         temporary.mkdir()
-        replace_node(
-            temporary, group_node({**run.attributes, "format": FORMAT, "rows": [row.name for row in run.rows]})
-        )
+        write_facts(temporary, replace(run.facts, format=FORMAT, rows=[row.name for row in run.rows]))
         for row in run.rows:
             write_row(temporary / row.name, row, run.ranks)
         write_checksums(temporary, [row.name for row in run.rows])
@@ -41,18 +40,18 @@ def write_run(path: Path, run: Run) -> None:
 def write_row(folder: Path, row: Row, ranks: int) -> None:
     """Write a row group at `folder`; its metadata is written last, so that an incomplete row is not read as a row."""
     arrays = {name: array for name, array in row.arrays.items() if name in ARRAYS}
-    check_shapes(f"row {row.name}", ranks, row.attributes, arrays)
+    check_shapes(f"row {row.name}", ranks, row.facts.schedule, arrays)
     folder.mkdir(exist_ok=True)
     for name in arrays:
         write_array(folder / name, row, row.arrays[name])
-    replace_node(folder, group_node(row.attributes))
+    write_facts(folder, row.facts)
 
 
 def write_array(folder: Path, row: Row, values: Any) -> None:
     """Write an array of a row at `folder`, or replace its contents, chunk by chunk."""
     kind = ARRAYS[folder.name]
     dimensions = kind.dimensions(row.layout) or ()
-    chunks = chunk_shape(dimensions, values.shape, int(row.attributes["repeats"]))
+    chunks = chunk_shape(dimensions, values.shape, row.facts.schedule.repeats)
     folder.mkdir(exist_ok=True)
     replace_node(folder, array_node(kind.dtype, dimensions, values.shape, chunks, kind.fill))
     starts = [range(0, length, chunk) for length, chunk in zip(values.shape, chunks, strict=True)]

@@ -145,12 +145,12 @@ def _table(run: Run, name: str, columns: TableColumns) -> Table:
 
 def _damage(run: Run) -> str:
     """Describe the first payload that arrived damaged, with the number of all; empty where none was damaged."""
-    damaged = [(row.name, entry) for row in run.rows for entry in row.attributes.get("corrupt", ())]
+    damaged = [(row.name, entry) for row in run.rows for entry in row.facts.result.corrupt]
     if not damaged:
         return ""
     row, first = damaged[0]
-    src, dst = (f"rank {rank} ({run.rank_host[rank]})" for rank in (first["src"], first["dst"]))
+    src, dst = (f"rank {rank} ({run.rank_host[rank]})" for rank in (first.src, first.dst))
     return (
-        f"{len(damaged)} payloads were damaged, the first in row {row}: from {src} to {dst}, {first['size']} bytes, "
-        f"offset {first['offset']} of message {first['message']}"
+        f"{len(damaged)} payloads were damaged, the first in row {row}: from {src} to {dst}, {first.size} bytes, "
+        f"offset {first.offset} of message {first.message}"
     )

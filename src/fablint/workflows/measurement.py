@@ -178,16 +178,16 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
     from fablint.store import read_run, set_state, write_checksums
 
     run = read_run(path)
-    failed = tuple(name_host(loss, run.attributes) for loss in outcome.failed)
-    failed = failed or tuple(name_deaths(outcome.deaths, run.attributes))
+    failed = tuple(name_host(loss, run.facts) for loss in outcome.failed)
+    failed = failed or tuple(name_deaths(outcome.deaths, run.facts))
     unsealed = ""  # on a full disk the state stays `measuring`; the run can be resumed all the same
     if failed or run.state == "measuring":
         try:
-            set_state(path, "interrupted", [loss.entry() for loss in failed])
+            set_state(path, "interrupted", failed)
         except IncompleteError as error:
             unsealed = str(error)
         run = read_run(path)
-    complete = [row.name for row in run.rows if row.attributes["state"] == "complete"]
+    complete = [row.name for row in run.rows if row.facts.state == "complete"]
     with suppress(OSError):  # without checksums, as on a full disk, a run can be read as well
         write_checksums(path, complete)
     if outcome.stopped_by is not None or outcome.is_over:
@@ -247,7 +247,7 @@ def has_missing_rounds(run: Run) -> bool:
     """Does a run lack a round of a row that was begun, or a row that was planned?"""
     from fablint.store import missing_rounds
 
-    return {row.name for row in run.rows} != set(run.attributes["rows"]) or any(map(missing_rounds, run.rows))
+    return {row.name for row in run.rows} != set(run.facts.rows) or any(map(missing_rounds, run.rows))
 
 
 def _slots_now(system: System, slots: Sequence[Slots]) -> tuple[Slots, ...]:
@@ -275,14 +275,14 @@ def restore(path: Path) -> None:
 
 def resume_options(run: Run) -> list[str]:
     """Options with which the engine continues a run; the times in `started` stay relative to the first launch."""
-    return ["--resume", "--epoch", repr(run.attributes["started_epoch_s"])]
+    return ["--resume", "--epoch", repr(run.facts.launch.started_epoch_s)]
 
 
 def refuse_unmeasured(run: Run, path: Path) -> None:
     """Raise UsageError for a run that was simulated or imported: no fabric can be measured for it."""
-    for origin in ("simulated", "imported"):
-        if origin in run.attributes:
-            raise UsageError(f"{path} was {origin}", "there is no fabric to go on measuring")
+    if not run.facts.is_measured:
+        origin = "imported" if run.facts.simulated is None else "simulated"
+        raise UsageError(f"{path} was {origin}", "there is no fabric to go on measuring")
 
 
 def measure_stage(

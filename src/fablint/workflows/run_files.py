@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fablint.errors import BrokenRunError, FullDiskError, IncompleteError, UsageError
 from fablint.model import PlannedLevel, Run, Scope, Topology
+from fablint.model.facts.run_attributes import PortCounters
 from fablint.system import DISK_FULL
 from fablint.system.written_files import replace_octets
 
@@ -193,9 +194,9 @@ def with_own_counters(run: Run) -> Run:
         return run
     with errors_of(path, "a table of counters", "remove it, or measure again"):
         kept = json.loads(path.read_text(encoding="utf-8"))
-        known = run.attributes.get("counters") or {}
-        both = {when: _merged(known.get(when) or {}, kept[when]) for when in ("before", "after")}
-    return replace(run, attributes={**run.attributes, "counters": both})
+        known = run.facts.counters
+        both = PortCounters(_merged(known.before or {}, kept["before"]), _merged(known.after or {}, kept["after"]))
+    return replace(run, facts=replace(run.facts, counters=both))
 
 
 def _merged(known: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, dict[str, dict[str, int]]]:
@@ -321,4 +322,4 @@ def load_levels(run: Run) -> Sequence[PlannedLevel]:
 
 def missing_levels(run: Run) -> list[str]:
     """Return the names of the levels that the check of a run planned and never began, in order."""
-    return [level.name for level in load_levels(run) if level.is_missing(run.attributes["rows"])]
+    return [level.name for level in load_levels(run) if level.is_missing(run.facts.rows)]

@@ -64,24 +64,25 @@ def progress_of(system: System, path: Path) -> RunProgress:
     BrokenRunError
         The metadata of the run is damaged.
     """
-    from fablint.store.metadata import read_root
+    from fablint.model.facts.run_attributes import RunFacts
+    from fablint.store.metadata import read_run_facts
 
     is_begun = (path / "zarr.json").exists()
     if not is_begun and not (path / CHECK).exists():
         what = "is no run directory" if path.exists() else "does not exist"
         raise UsageError(f"{path}: {what}, and no job for it was submitted from here", "give a run, or the id of a job")
-    attributes = read_root(path)["attributes"] if is_begun else {"state": "measuring", "hosts": [], "rows": []}
+    facts = read_run_facts(path) if is_begun else RunFacts(state="measuring")
     record = load_check(path)
     verdict = analysis.page_of(path).with_name("verdict.json")
     is_judged = verdict.exists() and (not is_begun or verdict.stat().st_mtime >= _newest(_files(path)))
-    is_over = is_judged if record is not None else attributes["state"] != "measuring"
+    is_over = is_judged if record is not None else facts.state != "measuring"
     written_s = max(0.0, system.now().timestamp() - _newest(chain([path], islice(path.rglob("*"), MOST_FILES))))
-    word: Word = "complete" if attributes["state"] == "complete" else "interrupted"
+    word: Word = "complete" if facts.state == "complete" else "interrupted"
     if not is_over:
         word = "measuring" if written_s < SILENCE_S else "abandoned"
-    complete = sum(_is_complete(path / name) for name in attributes["rows"])
-    rows = complete, len(attributes["rows"])
-    return RunProgress(path, word, len(attributes["hosts"]), rows, written_s, _exit_code(verdict) if is_over else None)
+    complete = sum(_is_complete(path / name) for name in facts.rows)
+    rows = complete, len(facts.rows)
+    return RunProgress(path, word, len(facts.hosts), rows, written_s, _exit_code(verdict) if is_over else None)
 
 
 def await_run(
@@ -129,10 +130,10 @@ def _newest(files: Iterable[Path]) -> float:
 
 
 def _is_complete(row: Path) -> bool:
-    from fablint.store.metadata import read_row
+    from fablint.store.metadata import read_row_facts
 
     try:
-        return bool(read_row(row)["attributes"]["state"] == "complete")
+        return read_row_facts(row).state == "complete"
     except (UsageError, IncompleteError, KeyError, OSError):
         return False
 

@@ -7,7 +7,6 @@ isolated. Six hosts without isolated pairs lost 60 measurements each.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -15,6 +14,7 @@ from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of
 
 from fablint.analyse import diagnose
 from fablint.model import Run, State, Topology
+from fact_cases import with_facts
 
 ISOLATED_S = 0.01
 ONE_SWITCH = Topology(switches={"s0": FABRIC.switches["s0"]}, host_switch=dict.fromkeys(HOSTS, "s0"))
@@ -38,7 +38,7 @@ def cluster(
     for number, (pairs, kind) in enumerate([(planned or [], "measure"), (followed_up, purpose)]):
         if pairs:
             row = list_row(f"bandwidth-{number}", pairs, lambda src, _: time(1.0, src), order="serial")
-            rows.append(replace(row, attributes={**row.attributes, "purpose": kind, "options": "x --name bandwidth"}))
+            rows.append(with_facts(row, purpose=kind, options="x --name bandwidth"))
     return run_of(*rows)
 
 

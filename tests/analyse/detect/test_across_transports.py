@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from cluster_cases import ALL, FABRIC, list_row, run_of
@@ -11,6 +10,7 @@ from cluster_cases import ALL, FABRIC, list_row, run_of
 from fablint.analyse import diagnose
 from fablint.model import Finding, Row, State
 from fablint.text.evidence_sentences import sentences
+from fact_cases import with_facts
 
 SLOW = 5  # rank and host
 KINDS = {"slow_over_all", "slow_over_some"}
@@ -23,12 +23,12 @@ def streams(transport: str, seconds: float, slowest: float = 0.0) -> Row:
         return max(seconds, slowest) if SLOW in (src, to) else seconds
 
     row = list_row(f"bandwidth-{transport}", ALL, time)
-    return replace(row, attributes={**row.attributes, "transport": transport})
+    return with_facts(row, transport=transport)
 
 
 def round_trips(transport: str, seconds: float, added: float = 0.0) -> Row:
     row = list_row(f"latency-{transport}", ALL, lambda src, to: seconds + added * (SLOW in (src, to)))
-    return replace(row, attributes={**row.attributes, "transport": transport})
+    return with_facts(row, transport=transport)
 
 
 Findings = Callable[..., list[Finding]]

@@ -16,6 +16,7 @@ from fablint.model import ComponentRef, Diagnosis, Finding, Row, Run, State
 from fablint.simulate import Noise, full_mesh, multi_rail, simulate
 from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
+from fact_cases import with_facts
 
 QUIET = Noise(scale=0.01, spike_share=0)
 MESH = full_mesh(6, 5)
@@ -165,7 +166,7 @@ def test_a_nic_that_was_measured_with_too_few_hosts_is_not_judged_by_its_own_nam
             times[[14, partner], number] = np.nan
         cells = (dst >= 0).sum(axis=0).tolist()
         arrays = {**row.arrays, "dst": dst, "time_median": times, "count": (~np.isnan(times)).astype(np.uint32)}
-        rows.append(replace(row, attributes={**row.attributes, "cells_per_round": cells}, arrays=arrays))
+        rows.append(replace(with_facts(row, cells_per_round=cells), arrays=arrays))
     diagnosis = diagnose(only(rounds, *rows))
     lacking = [
         each for each in diagnosis.verdict.findings if any(record.kind == "few_hosts" for record in each.evidence)
@@ -190,8 +191,7 @@ def test_plans_with_fewer_pairs_lack_nothing() -> None:
     halves[0, (SENDER < 15) == (RECEIVER < 15)] = np.nan
     latency = WHOLE.row("latency")
     bisection = replace(
-        latency,
-        attributes={**latency.attributes, "pattern": "bisection", "rounds": 15, "cells_per_round": 30},
+        with_facts(latency, pattern="bisection", rounds=15, cells_per_round=30),
         arrays={**latency.arrays, "time_median": halves},
     )
     runs = [

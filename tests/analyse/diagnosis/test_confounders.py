@@ -8,6 +8,7 @@ from fablint.analyse import diagnose
 from fablint.model import Run, State
 from fablint.simulate import Fault, Noise, full_mesh, simulate
 from fablint.text.evidence_sentences import sentences
+from fact_cases import attributes_of
 from finding_cases import ref
 
 MESH = full_mesh(4, 4)
@@ -16,7 +17,7 @@ QUIET = Noise(spike_share=0)
 
 def oversubscribe(run: Run, cores: list[str]) -> Run:
     """More ranks than CPUs somewhere."""
-    return attributed(run, rank_cores=cores, instrument={**run.attributes["instrument"], "oversubscribed": True})
+    return attributed(run, rank_cores=cores, instrument={**attributes_of(run)["instrument"], "oversubscribed": True})
 
 
 def slowed(run: Run, ranks: list[int], factor: float = 1.5) -> Run:

@@ -12,6 +12,7 @@ from analyse_cases import attributed, named, reported
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, Placement, Run, State
 from fablint.simulate import Fault, Noise, SimulatedRow, full_mesh, simulate
+from fact_cases import attributes_of
 from finding_cases import ref
 
 MESH = full_mesh(4, 4)
@@ -57,7 +58,7 @@ def test_it_is_noted(machines: int, said: list[str]) -> None:
 
 def test_runs_that_do_not_say_have_a_machine_for_every_host() -> None:
     run = run_of()
-    assert "machines" not in run.attributes
+    assert not run.facts.launch.machines
     assert not Placement.of(run, MESH.topology).shared_machines
     assert not any("share the CPUs" in note for note in judged(run).verdict.notes)
 
@@ -138,7 +139,7 @@ def test_a_slow_stream_is_reported_as_on_separate_machines() -> None:
 def test_an_oversubscribed_machine_does_not_oversubscribe_its_containers(machines: int, oversubscribed: int) -> None:
     """Without `machines` the oversubscribed hosts are unknown: all of them count."""
     run = run_of()
-    run = attributed(run, machines=machines, instrument={**run.attributes["instrument"], "oversubscribed": True})
+    run = attributed(run, machines=machines, instrument={**attributes_of(run)["instrument"], "oversubscribed": True})
     assert int(Placement.of(run, MESH.topology).oversubscribed.sum()) == oversubscribed
     confounded = named(judged(run), State.CONFOUNDED)
     assert (("config", "more ranks than CPUs", None) in confounded) == bool(oversubscribed)
@@ -150,5 +151,5 @@ def test_a_container_with_more_ranks_than_cpus_is_oversubscribed() -> None:
         machines=2,
         rank_cores=["0"] * 2 + ["0", "1"] * 15,
     )
-    run = attributed(run, instrument={**run.attributes["instrument"], "oversubscribed": True})
+    run = attributed(run, instrument={**attributes_of(run)["instrument"], "oversubscribed": True})
     assert np.flatnonzero(Placement.of(run, MESH.topology).oversubscribed).tolist() == [0]

@@ -15,6 +15,7 @@ from fablint.simulate import CHECK_ROWS, Fabric, Fault, Noise, full_mesh, simula
 from fablint.text import actions as advise
 from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
+from fact_cases import attributes_of, run_facts, with_facts
 from finding_cases import group, ref
 
 MESH = full_mesh(8, 8)
@@ -100,7 +101,10 @@ def test_a_host_has_its_series_class_and_a_next_step() -> None:
 def test_no_step_measures_a_simulated_fabric_or_resumes_what_has_no_rest(origin, complete, kinds) -> None:
     run = simulate(MESH)
     run = replace(
-        run, attributes={name: run.attributes[name] for name in run.attributes if name != "simulated"} | origin
+        run,
+        facts=run_facts(
+            {name: attributes_of(run)[name] for name in attributes_of(run) if name != "simulated"} | origin
+        ),
     )
     host = ref("host", "h05")
     steps = advise.swap_cable(host, host) + advise.retest(run="a.run") + advise.measure_longer() + advise.resume()
@@ -250,9 +254,9 @@ def test_only_the_faulty_host_has_an_effect_in_the_fit() -> None:
 def as_measured(fabric: Fabric, noise: Noise, faults: Sequence[Fault] = (), **attributes: object) -> Run:
     """A simulated run without the mark of a simulation: its findings advise to measure."""
     run = simulate(fabric, seed=1, noise=noise, faults=faults)
-    kept = {name: value for name, value in run.attributes.items() if name != "simulated"}
-    rows = [replace(row, attributes={**row.attributes, "transport": "mpi"}) for row in run.rows]
-    return replace(run, attributes=kept | attributes, rows=tuple(rows))
+    kept = {name: value for name, value in attributes_of(run).items() if name != "simulated"}
+    rows = [with_facts(row, transport="mpi") for row in run.rows]
+    return replace(run, facts=run_facts(kept | attributes), rows=tuple(rows))
 
 
 @pytest.mark.parametrize(("state", "words"), [("complete", "measure"), ("interrupted", "finish the run")])

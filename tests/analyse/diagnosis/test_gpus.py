@@ -12,15 +12,16 @@ from fablint.analyse.findings.within_hosts.intra_node import have_comparable_gpu
 from fablint.model import Finding, Placement, Run, State
 from fablint.model.figures.gpu_use import sharing_words
 from fablint.simulate import Fault, Noise, full_mesh, simulate
+from fact_cases import attributes_of, run_facts, with_facts
 from finding_cases import component
 
 
 def with_gpus(run: Run, *, shared_nic: bool) -> Run:
     """The same run, where each rank has a GPU in place of, or behind, a NIC of its own."""
-    rails = run.attributes["rank_nic"]
+    rails = run.facts.rank_nic
     nics = ["hsn0"] * len(rails) if shared_nic else rails
-    attributes = {**run.attributes, "rank_nic": nics, "rank_gpu": [f"gpu{rail[-1]}" for rail in rails]}
-    return replace(run, attributes=attributes)
+    attributes = {**attributes_of(run), "rank_nic": nics, "rank_gpu": [f"gpu{rail[-1]}" for rail in rails]}
+    return replace(run, facts=run_facts(attributes))
 
 
 def fault_of(run: Run) -> Finding:
@@ -52,15 +53,15 @@ def test_a_nic_with_the_same_ranks_is_named_with_its_gpu(run: Run) -> None:
 @pytest.mark.parametrize(("transport", "state"), [("cuda-p2p", State.FAULT), ("mpi", State.CONFOUNDED)])
 def test_a_slow_gpu_of_one_host_is_a_fault_of_copies_between_gpus(run: Run, transport: str, state: State) -> None:
     """Messages of other transports are moved by the CPUs, which the ranks of a host share."""
-    ranks = len(run.attributes["rank_host"])
+    ranks = len(run.facts.rank_host)
     gpus = [f"gpu{rank}" for rank in range(ranks)]
     one_host = {"hosts": ["h"], "rank_host": [0] * ranks, "rank_gpu": gpus, "rank_nic": ["hsn0"] * ranks, "nics": {}}
-    rows = tuple(replace(row, attributes={**row.attributes, "transport": transport}) for row in run.rows)
-    verdict = diagnose(replace(run, rows=rows, attributes={**run.attributes, **one_host})).verdict
+    rows = tuple(with_facts(row, transport=transport) for row in run.rows)
+    verdict = diagnose(replace(with_facts(run, **one_host), rows=rows)).verdict
     found = [finding for finding in verdict.findings if finding.component == "gpu"]
     slow = [
         rank
-        for rank, (host, nic) in enumerate(zip(run.attributes["rank_host"], run.attributes["rank_nic"], strict=True))
+        for rank, (host, nic) in enumerate(zip(run.facts.rank_host, run.facts.rank_nic, strict=True))
         if (run.hosts[host], nic) == ("h05", RAILS.nics[1])
     ]
     assert [(finding.state, finding.name) for finding in found] == [(state, f"h/gpu{rank}") for rank in slow]
@@ -72,10 +73,8 @@ def test_healthy_gpus_of_one_host_are_counted(gpus: int, counted: str) -> None:
     noise = Noise(scale=0.01, spike_share=0)
     run = simulate(full_mesh(gpus, 1), noise=noise)
     one_host = {"hosts": ["h"], "rank_host": [0] * gpus, "rank_gpu": [f"gpu{rank}" for rank in range(gpus)]}
-    rows = tuple(
-        replace(row, attributes={**row.attributes, "transport": "cuda-p2p", "memory": "cuda"}) for row in run.rows
-    )
-    run = replace(run, rows=rows, attributes={**run.attributes, **one_host, "rank_nic": ["hsn0"] * gpus, "nics": {}})
+    rows = tuple(with_facts(row, transport="cuda-p2p", memory="cuda") for row in run.rows)
+    run = replace(with_facts(run, **one_host, rank_nic=["hsn0"] * gpus, nics={}), rows=rows)
     (note,) = (note for note in diagnose(run).verdict.notes if "GPU" in note)
     assert note.startswith(f"GPUs compared with each other: {counted} by latency, bandwidth")
 
@@ -85,6 +84,6 @@ def test_gpus_that_more_ranks_share_are_not_compared() -> None:
     gpus = ["gpu0", "gpu1", "gpu2", "gpu3", "gpu0", ""]
     run = simulate(full_mesh(len(gpus), 1))
     one_host = {"hosts": ["h"], "rank_host": [0] * len(gpus), "rank_gpu": gpus}
-    run = replace(run, attributes={**run.attributes, **one_host, "nics": {}})
+    run = with_facts(run, **one_host, nics={})
     assert have_comparable_gpus(Placement.of(run)).tolist() == [False, True, True, True, False, False]
     assert sharing_words(run).startswith("1 GPU shared by several ranks, h/gpu0 by 2: ")

@@ -11,6 +11,7 @@ from fablint.analyse import diagnose
 from fablint.model import Run, State
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.text.evidence_sentences import sentences
+from fact_cases import attributes_of, run_facts
 
 MESH = full_mesh(8, 8)
 NOISES = ["normal", "student3", "lognormal"]
@@ -134,7 +135,7 @@ def test_hosts_that_were_hardly_measured_are_not_judged() -> None:
 
 def test_a_row_that_moves_nothing_tells_nothing() -> None:
     run = simulate(MESH)
-    real = {name: value for name, value in run.attributes.items() if name != "simulated"}
-    verdict = diagnose(replace(run, attributes=real), MESH.topology).verdict
+    real = {name: value for name, value in attributes_of(run).items() if name != "simulated"}
+    verdict = diagnose(replace(run, facts=run_facts(real)), MESH.topology).verdict
     assert (verdict.verdict, verdict.exit_code) == ("incomplete", 3)
     assert verdict.coverage.pairs_planned == 0

@@ -26,6 +26,7 @@ from fablint.model import Row, Run, State, Verdict
 from fablint.model.registry import KERNELS
 from fablint.simulate import Fault, Noise, full_mesh, simulate
 from fablint.text.evidence_sentences import sentences
+from fact_cases import with_facts
 from finding_cases import ref
 
 MESH = full_mesh(8, 8)
@@ -193,7 +194,7 @@ def test_a_star_of_many_rounds_repeated_is_one_table() -> None:
     arrays = dict(row.arrays)
     arrays["time_median"] = np.concatenate([arrays["time_median"], arrays["time_median"] * np.float32(1.01)], axis=1)
     arrays["dst"] = np.concatenate([arrays["dst"]] * 2, axis=1)
-    twice = replace(row, arrays=arrays, attributes={**row.attributes, "repeats": 2, "rounds": 26})
+    twice = replace(with_facts(row, repeats=2, rounds=26), arrays=arrays)
     finding = diagnose(only(run, twice), MESH.topology).verdict.findings[0]
     assert (finding.state, finding.name) == (State.FAULT, "h40")
     assert "of 13 pairs" in sentences(finding.evidence)
@@ -287,7 +288,7 @@ def test_pairs_of_a_few_rounds_are_measured_again_as_well() -> None:
     times[dst == 43] *= np.float32(1.6)  # h43 is slow with all partners
     listed = Row(
         "bandwidth",
-        {**row.attributes, "layout": "list", "rounds": 32},
+        with_facts(row, layout="list", rounds=32).facts,
         {**row.arrays, "time_median": times, "dst": dst},
     )
     again = retest(row, [(a, 43) for a in range(0, 64, 2)], 1.0)
@@ -328,5 +329,5 @@ def test_ranks_that_could_not_be_bound_are_noted() -> None:
     note = (
         "ranks 4-7 not bound to CPUs: none of the CPUs near cxi1 (8-15) is among those that the launcher allows (0-3)"
     )
-    bound = replace(run, attributes={**run.attributes, "binding": {"ranks_per_nic": 4, "notes": [note]}})
+    bound = with_facts(run, binding={"ranks_per_nic": 4, "notes": [note]})
     assert note in diagnose(bound, MESH.topology).verdict.notes

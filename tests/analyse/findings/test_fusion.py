@@ -17,11 +17,13 @@ from fablint.analyse import diagnose
 from fablint.analyse.data.counter_steps import MEANS, CounterSteps, Symptom, count_steps
 from fablint.analyse.findings.root_cause import PARTS, PRIOR, SYMPTOMS, Ranking, Series, fuse, fuse_run
 from fablint.model import ComponentKind, ComponentRef, Direction, Finding, Row, State
+from fablint.model.facts.run_attributes import PortCounters
 from fablint.model.figures.cpu_wait import CpuWait
 from fablint.model.host_name import NicRef
 from fablint.simulate import Fault, full_mesh, simulate
 from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
+from fact_cases import with_facts
 
 SERIES = Series("nid000123", "hsn1", "x1000c1r5b0", "12")
 HOST, NIC, CABLE, PORT = (SERIES.components[part] for part in PARTS)
@@ -185,8 +187,8 @@ def test_a_run_knows_how_long_the_ranks_of_a_host_waited_for_a_cpu() -> None:
 def with_waits(row: Row, host: int) -> Row:
     """The row with ranks that waited a thousandth of the time, and one that waited a fifth."""
     shares = [0.2 if rank == host else 0.001 for rank in range(16)]
-    waits = [share * float(row.attributes["wall_s"]) for share in shares]
-    return replace(row, attributes={**row.attributes, "cpu_wait_s": waits})
+    waits = [share * row.facts.result.wall_s for share in shares]
+    return with_facts(row, cpu_wait_s=waits)
 
 
 def test_waits_that_all_hosts_have_do_not_name_a_host() -> None:
@@ -259,8 +261,8 @@ def test_nine_of_ten_injected_faults_are_named_among_three_parts() -> None:
 # ------------------------------------------------------------------------------------------------ counters
 
 
-def counters(before: dict[str, int], after: dict[str, int]) -> dict[str, Any]:
-    return {"before": {"h00": {"cxi0": before}}, "after": {"h00": {"cxi0": after}}}
+def counters(before: dict[str, int], after: dict[str, int]) -> PortCounters:
+    return PortCounters({"h00": {"cxi0": before}}, {"h00": {"cxi0": after}})
 
 
 @pytest.mark.parametrize(
@@ -284,8 +286,8 @@ def test_counters_wrap_saturate_and_are_cleared(name: str, before: int, after: i
 
 
 def test_counters_that_were_not_read_are_no_counters() -> None:
-    assert count_steps({}, "h00", "cxi0") is None
-    assert count_steps({"before": {"h00": {"cxi0": {"a": 1}}}}, "h00", "cxi0") is None
+    assert count_steps(PortCounters(), "h00", "cxi0") is None
+    assert count_steps(PortCounters({"h00": {"cxi0": {"a": 1}}}), "h00", "cxi0") is None
     assert count_steps(counters({"a": 1}, {"a": 2}), "h01", "cxi0") is None
     assert count_steps(counters({"a": 1}, {"b": 2}), "h00", "cxi0") == CounterSteps({})
 

@@ -15,6 +15,7 @@ from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.simulate import Noise, SimulatedFabric, SimulatedRow, dragonfly, full_mesh
 from fablint.simulate.rounds import all_rounds
 from fablint.topology.routed_placement import RoutedPlacement
+from fact_cases import attributes_of, run_facts, with_facts
 
 MESH = full_mesh(4, 4)
 CALM = Noise(scale=0.01, spike_share=0.0)
@@ -35,9 +36,9 @@ def measured(
         columns = np.flatnonzero(row.arrays["dst"][src] == dst)
         times[src, columns if (src, dst) in always else columns[:1]] *= 1.6
     slowed = replace(row, arrays={**row.arrays, "time_median": times})
-    kept = {name: value for name, value in run.attributes.items() if name != without}
-    sent = replace(slowed, attributes={**row.attributes, "transport": "mpi"})
-    return diagnose(replace(run, attributes=kept, rows=(sent,)), MESH.topology)
+    kept = {name: value for name, value in attributes_of(run).items() if name != without}
+    sent = replace(slowed, facts=with_facts(row, transport="mpi").facts)
+    return diagnose(replace(run, facts=run_facts(kept), rows=(sent,)), MESH.topology)
 
 
 def test_the_only_slow_measurement_of_a_calm_run_is_not_judged_and_measured_again() -> None:

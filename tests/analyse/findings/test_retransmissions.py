@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from analyse_cases import row_attributed
@@ -11,10 +14,11 @@ from segment_cases import Resending, reported
 from fablint.analyse import diagnose
 from fablint.analyse.findings.retransmissions import joined
 from fablint.analyse.findings.root_cause import fuse_run
-from fablint.model import Finding, State
+from fablint.model import Finding, Run, State
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
+from fact_cases import attributes_of, with_facts
 from finding_cases import component, finding
 
 SEEDS = range(20)
@@ -69,22 +73,28 @@ def test_few_matchings_of_a_larger_fabric_suffice() -> None:
     assert exact(case, ("host", "h05", "rx"), rounds=10) == 20
 
 
+def with_segments(run: Run, **changes: Any) -> Run:
+    """The run with other TCP segments of its row."""
+    (row,) = run.rows
+    tcp = attributes_of(row)["tcp"] | changes
+    return replace(run, rows=(with_facts(row, tcp=tcp),))
+
+
 def test_of_several_interfaces_the_one_that_loses_is_named() -> None:
     fabric = LossyFabric(leaves=2, hosts=4, spines=0, knows="nothing")
     case = Resending(fabric, {"h02 rx": 0.05}, interfaces=("hsn0", "hsn1"))
     run = case.measured(1)
-    tcp = run.rows[0].attributes["tcp"]
-    tcp["pairs"] = [one for one in tcp["pairs"] if tcp["ends"][one[1]].endswith("hsn1")]
+    tcp = run.rows[0].facts.result.tcp
+    pairs = [one for one in tcp.pairs if tcp.ends[one[1]].endswith("hsn1")]
+    run = with_segments(run, pairs=pairs)
     found = [one for one in diagnose(run).verdict.findings if one.state in (State.FAULT, State.SUSPECT)]
     assert [(one.component, one.name, one.direction) for one in found] == [("nic", "h02/hsn1", "rx")]
 
 
 def test_an_interface_with_a_connection_of_the_launcher_is_not_one_of_several() -> None:
     run = Resending(SMALL, {"h02 rx": 0.05}).measured(1)
-    tcp = run.rows[0].attributes["tcp"]
-    tcp["ends"].append("h02/mgmt0")
-    tcp["sent"].append(12)
-    tcp["received"].append(12)
+    tcp = run.rows[0].facts.result.tcp
+    run = with_segments(run, ends=[*tcp.ends, "h02/mgmt0"], sent=[*tcp.sent, 12], received=[*tcp.received, 12])
     assert reported(list(diagnose(run).verdict.findings)) == [("host", "h02", "rx")]
 
 
@@ -142,9 +152,9 @@ def test_what_had_arrived_already_was_not_lost() -> None:
     """All segments arrive; acknowledgements from h02 do not, so that the others send to it again."""
     case = Resending(SMALL, {"h02 tx": 0.1})
     run = case.measured(3)
-    tcp = run.rows[0].attributes["tcp"]
-    to_h02 = tcp["ends"].index("h02/hsn0")
-    spurious = [one for one in tcp["pairs"] if one[1] == to_h02]
+    tcp = run.rows[0].facts.result.tcp
+    to_h02 = tcp.ends.index("h02/hsn0")
+    spurious = [one for one in tcp.pairs if one[1] == to_h02]
     assert spurious, "some reports were lost with the share of the other direction"
     found = [one for one in diagnose(run).verdict.findings if one.state is State.FAULT]
     assert reported(found) == [("host", "h02", "tx")]
@@ -177,8 +187,7 @@ def test_kernels_that_report_nothing_make_a_suspect_at_most() -> None:
 
 
 def test_one_pair_is_no_host() -> None:
-    run = Resending(SMALL).measured(1)
-    run.rows[0].attributes["tcp"]["pairs"] = [[2, 3, 400, 40, 0]]
+    run = with_segments(Resending(SMALL).measured(1), pairs=[[2, 3, 400, 40, 0]])
     assert [one for one in diagnose(run).verdict.findings if one.state is State.FAULT] == []
 
 

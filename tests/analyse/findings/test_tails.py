@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from cluster_cases import ALL, FABRIC, HOSTS, list_row, matrix_row, run_of, switch_of
@@ -11,6 +9,7 @@ from cluster_cases import ALL, FABRIC, HOSTS, list_row, matrix_row, run_of, swit
 from fablint.analyse import diagnose
 from fablint.model import Run, State
 from fablint.text.evidence_sentences import sentences
+from fact_cases import with_facts
 
 USUAL_S = 15e-6
 LOST_S = 10e-3  # until it is sent again
@@ -123,9 +122,7 @@ def test_pairs_of_one_host_count_once_for_a_matrix_of_several_ranks_each() -> No
     """Two ranks on each of 8 hosts: messages within a host are not messages of the fabric."""
     placed = {"hosts": HOSTS[:8], "rank_host": [rank // 2 for rank in range(16)]}
     mean = lossy(lambda src, dst: src // 2 != dst // 2 and 5 in (src // 2, dst // 2))
-    assert at_fault(replace(in_a_matrix(mean), attributes={**in_a_matrix(mean).attributes, **placed})) == [
-        ("host", HOSTS[5])
-    ]
+    assert at_fault(with_facts(in_a_matrix(mean), **placed)) == [("host", HOSTS[5])]
 
 
 # ------------------------------------------------------------------------------------------------ within hosts

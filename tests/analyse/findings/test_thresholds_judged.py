@@ -15,6 +15,7 @@ from fablint.model import Coverage, Diagnosis, Finding, Row, Run, Scope, State, 
 from fablint.model.limits.thresholds import Threshold
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree
 from fablint.text.evidence_sentences import sentences
+from fact_cases import row_facts, run_facts, with_facts
 from finding_cases import ref
 
 FABRIC = simulated_fat_tree(4, 3)  # 4 pods of 4 switches of 4 hosts
@@ -179,14 +180,14 @@ def list_run(cells: dict[tuple[int, int], float], hosts: list[str], name: str = 
         "state": "complete",
         "quantity": "latency",
     }
-    row = Row(name, attributes, {"size": np.array([8]), "dst": dst, "time_median": times})
+    row = Row(name, row_facts(attributes), {"size": np.array([8]), "dst": dst, "time_median": times})
     root = {
         "state": "complete",
         "ranks": n,
         "hosts": sorted(set(hosts)),
         "rank_host": [sorted(set(hosts)).index(h) for h in hosts],
     }
-    return Run(None, root, (row,))
+    return Run(None, run_facts(root), (row,))
 
 
 def test_few_partners_lead_to_no_detection():
@@ -229,7 +230,7 @@ def test_neighbours_on_a_host_are_that_host():
 @pytest.mark.parametrize("purpose", ["rate_probe", "bisection"])
 def test_rate_probes_and_rows_that_share_the_bottleneck_are_not_compared(purpose):
     run = list_run({(0, 1): 3e-6}, ["a", "b"])
-    run = replace(run, rows=tuple(replace(row, attributes={**row.attributes, "purpose": purpose}) for row in run.rows))
+    run = replace(run, rows=tuple(with_facts(row, purpose=purpose) for row in run.rows))
     found = compare(run, [threshold(None, 1e-6, kernel="latency", size=8)], blank(topology=None))
     assert found.compared == ()
     assert len(found.notes) == 1

@@ -222,5 +222,5 @@ def test_ranks_of_a_host_are_one_host() -> None:
     topology = inferred(run)
     assert topology is not None
     assert parts(topology, run.hosts) == parts(full_mesh(4, 4).topology, run.hosts)
-    moved = attributed(run, rank_host=[15 - host for host in run.attributes["rank_host"]])
+    moved = attributed(run, rank_host=[15 - host for host in run.facts.rank_host])
     assert inferred(moved) is not None

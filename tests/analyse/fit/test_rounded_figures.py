@@ -10,6 +10,7 @@ import pytest
 from fablint.analyse import diagnose
 from fablint.analyse.data.resolution import find_step
 from fablint.model import Row, Run, State
+from fact_cases import row_facts, run_facts
 
 HOSTS, SLOW, SIZE = 32, 5, 65536
 Rounding = Callable[[np.ndarray], np.ndarray]
@@ -73,7 +74,9 @@ def run_of(
     }
     names = [f"h{number:02}" for number in range(HOSTS)]
     root = {"format": 1, "state": "complete", "rows": [quantity], "ranks": HOSTS, "hosts": names}
-    return Run(None, {**root, "rank_host": list(range(HOSTS))}, (Row(quantity, attributes, arrays),))
+    return Run(
+        None, run_facts({**root, "rank_host": list(range(HOSTS))}), (Row(quantity, row_facts(attributes), arrays),)
+    )
 
 
 def faults(run: Run) -> list[str]:

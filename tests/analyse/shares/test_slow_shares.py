@@ -16,6 +16,7 @@ from fablint.simulate import Fabric, Noise, SimulatedFabric, SimulatedRow, full_
 from fablint.simulate.fault_syntax import parse_fault
 from fablint.simulate.rounds import all_rounds
 from fablint.text.evidence_sentences import sentences
+from fact_cases import attributes_of, row_facts
 
 MESH = full_mesh(4, 4)
 NOISE = Noise(scale=0.01, spike_share=0.0)
@@ -96,10 +97,10 @@ def as_repeats(run: Run, repeats: int) -> Run:
         to = target[source, column]
         times[repeat, source, to] = np.asarray(row.arrays["time_median"])[:, part][source, column]
         started[repeat, source, to] = np.asarray(row.arrays["started"])[:, part][source, column]
-    attributes = {**row.attributes, "layout": "matrix", "pattern": "all-pairs", "repeats": repeats}
+    attributes = {**attributes_of(row), "layout": "matrix", "pattern": "all-pairs", "repeats": repeats}
     arrays = {"time_median": times, "started": started, "size": row.arrays["size"]}
     arrays["count"] = np.where(np.isnan(times), 0, 100).astype(np.uint32)
-    return replace(run, rows=(replace(row, attributes=attributes, arrays=arrays),))
+    return replace(run, rows=(replace(row, facts=row_facts(attributes), arrays=arrays),))
 
 
 def test_each_repeat_of_a_matrix_counts_and_not_their_median() -> None:
@@ -116,10 +117,10 @@ def with_retest(run: Run, pairs: Sequence[tuple[int, int]], seconds: float) -> R
     started = np.full(partner.shape, np.nan)
     for column, (src, dst) in enumerate(pairs):
         partner[src, column], times[src, column], started[src, column] = dst, seconds, 100.0 + column
-    attributes = {**row.attributes, "layout": "list", "pattern": "pairs", "retest_of": row.name, "repeats": 1}
+    attributes = {**attributes_of(row), "layout": "list", "pattern": "pairs", "retest_of": row.name, "repeats": 1}
     arrays = {"time_median": times, "started": started, "dst": partner, "size": row.arrays["size"]}
     arrays["count"] = np.where(np.isnan(times), 0, 100).astype(np.uint32)
-    return replace(run, rows=(row, Row(f"{row.name}-retest", attributes, arrays)))
+    return replace(run, rows=(row, Row(f"{row.name}-retest", row_facts(attributes), arrays)))
 
 
 def test_a_retest_adds_a_measurement_and_takes_none_away() -> None:

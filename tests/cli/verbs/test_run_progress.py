@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from fablint.errors import IncompleteError
 from fablint.simulate import SimulatedFabric, SimulatedRow, fat_tree
 from fablint.store import set_state, write_run
 from fablint.store.checksums import ROOT, remove_checksums
-from fablint.store.metadata import read_root, replace_node
+from fablint.store.metadata import read_run_facts, write_facts
 from fablint.system import System
 from fablint.workflows import analysis, run_formats
 from fablint.workflows.check.check_record import CheckRecord, save_check
@@ -37,10 +38,8 @@ def run(tmp_path: Path) -> Path:
 
 def set_measuring(run: Path) -> None:
     """As the engine has it while it measures."""
-    node = read_root(run)
-    node["attributes"]["state"] = "measuring"
     remove_checksums(run, ROOT)
-    replace_node(run, node)
+    write_facts(run, replace(read_run_facts(run), state="measuring"))
 
 
 def age(run: Path, seconds: float) -> None:

@@ -10,6 +10,7 @@ from real_mpi import Mpi, one_line
 
 from fablint.model import Row
 from fablint.store import read_run
+from fact_cases import attributes_of
 
 CHECKED = "--sizes 8,64K --samples 3 --warmup 1 --validate"
 
@@ -42,14 +43,14 @@ def test_messages_of_gpu_memory_arrive(mpi: Mpi, gpus: str, tmp_path: Path) -> N
     assert ended.status == 0, ended.errors
     assert "fake lib" not in ended.errors
     rows = rows_of(tmp_path / "a.run")
-    assert [row.attributes["state"] for row in rows] == ["complete"] * len(lines)
-    assert {row.attributes["gpu_path"] for row in rows if row.attributes["transport"] == "tcp"} == {"staged"}
+    assert [row.facts.state for row in rows] == ["complete"] * len(lines)
+    assert {row.facts.carrier.gpu_path for row in rows if row.facts.carrier.transport == "tcp"} == {"staged"}
     for row in rows:
-        if row.attributes["kernel"] == "gpu_loopback":
-            assert "gpu_path" not in row.attributes  # it sends no message
+        if row.facts.kernel == "gpu_loopback":
+            assert not row.facts.carrier.gpu_path  # it sends no message
             assert (row.arrays["count"][:] == 3).all()  # each rank, at each size
     if gpus == "fake":  # sysfs does not list these cards: their addresses stand for them
-        attributes = read_run(tmp_path / "a.run").attributes
+        attributes = attributes_of(read_run(tmp_path / "a.run"))
         assert attributes["rank_gpu"] == ["0000:1a:00.0", "0000:2a:00.0", "0000:1a:00.0"]
         assert attributes["rank_gpu_model"] == ["fake GPU of libcuda"] * 3
     assert ": bandwidth-2: messages of GPU memory are staged through host memory" in ended.errors
@@ -64,8 +65,8 @@ def test_too_little_gpu_memory_ends_the_row_and_keeps_the_earlier_ones(
     assert ended.status == 3, ended.errors
     assert one_line(ended.error_lines).startswith("cuda: GPU memory of 4194304 bytes: out of memory (2): choose ")
     run = read_run(tmp_path / "a.run")
-    assert [(row.name, row.attributes["state"]) for row in run.rows] == [("latency", "complete")]
-    assert run.attributes["state"] == "interrupted"
+    assert [(row.name, row.facts.state) for row in run.rows] == [("latency", "complete")]
+    assert run.facts.state == "interrupted"
 
 
 def test_a_full_gpu_ends_the_row_and_keeps_the_earlier_ones(mpi: Mpi, tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_a_full_gpu_ends_the_row_and_keeps_the_earlier_ones(mpi: Mpi, tmp_path: 
     assert one_line(ended.error_lines).startswith(
         f"cuda: GPU memory of {window << 30} bytes: out of memory (2): choose "
     )
-    assert [row.attributes["state"] for row in rows_of(tmp_path / "a.run")] == ["complete"]
+    assert [row.facts.state for row in rows_of(tmp_path / "a.run")] == ["complete"]
 
 
 def test_one_gpu_is_measured_by_one_rank(mpi: Mpi, gpus: str, tmp_path: Path) -> None:
@@ -118,4 +119,4 @@ def test_host_memory_that_the_host_does_not_have_is_refused(mpi: Mpi, memory: st
 def test_memory_of_a_numa_node_carries_messages(mpi: Mpi, tmp_path: Path) -> None:
     ended = mpi.run(2, "put_latency", *CHECKED.split(), "--memory", "host-numa:0", "-q", "-o", tmp_path / "a.run")
     assert ended.status == 0, ended.errors
-    assert rows_of(tmp_path / "a.run")[0].attributes["memory"] == "host-numa:0"
+    assert rows_of(tmp_path / "a.run")[0].facts.carrier.memory == "host-numa:0"

@@ -13,6 +13,7 @@ from real_gpus import problem
 from real_mpi import LIMIT_S, Mpi, Ranks, one_line
 
 from fablint.store import read_run
+from fact_cases import attributes_of
 
 CHECKED = "--transport nccl --sizes 8,64K --samples 3 --warmup 1 --validate"
 PLAN = [
@@ -45,7 +46,7 @@ def test_every_operation_moves_every_byte(mpi: Mpi, four_fake_gpus: Path, tmp_pa
     ended = mpi.run(3, "--plan", "-", "-o", tmp_path / "a.run", text="\n".join(lines))
     assert ended.status == 0, ended.errors
     assert "fake lib" not in ended.errors
-    rows = {row.name: row.attributes for row in read_run(tmp_path / "a.run").rows}
+    rows = {row.name: attributes_of(row) for row in read_run(tmp_path / "a.run").rows}
     assert len(rows) == len(lines)
     assert {attributes["memory"] for name, attributes in rows.items() if name != "rccl"} == {"cuda"}
     assert rows["batch"]["batch"] == 20
@@ -68,7 +69,7 @@ def test_every_operation_moves_every_byte_between_processes_of_one_gpu(mpi: Mpi,
         both.start(NCCL_HOSTID="b")
         _, errors = first.communicate(timeout=LIMIT_S)
     assert first.returncode == 0, errors
-    assert [row.attributes["state"] for row in read_run(tmp_path / "a.run").rows] == ["complete"] * len(PLAN)
+    assert [row.facts.state for row in read_run(tmp_path / "a.run").rows] == ["complete"] * len(PLAN)
 
 
 def test_two_ranks_with_one_gpu_are_refused_by_nccl(mpi: Mpi) -> None:

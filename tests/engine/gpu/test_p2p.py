@@ -45,12 +45,12 @@ def test_every_message_arrives_in_the_memory_of_the_peer(
     assert ended.status == 0, ended.errors
     assert "fake lib" not in ended.errors  # no call in a wrong order, of a wrong stream or pointer; nothing left
     run = read_run(tmp_path / "a.run")
-    assert [row.attributes["state"] for row in run.rows] == ["complete"] * len(lines)
+    assert [row.facts.state for row in run.rows] == ["complete"] * len(lines)
     for row in run.rows:
-        assert row.attributes["memory"] == transport.removesuffix("-p2p")
-        assert row.attributes["gpu_path"] == "direct"
-        assert set(row.attributes["devices"]) == {"peer access with atomics"}
-    assert run.attributes["rank_gpu"] == ["0000:1a:00.0", "0000:2a:00.0", "0000:3a:00.0", "0000:4a:00.0"]
+        assert row.facts.carrier.memory == transport.removesuffix("-p2p")
+        assert row.facts.carrier.gpu_path == "direct"
+        assert set(row.facts.carrier.devices) == {"peer access with atomics"}
+    assert run.facts.rank_gpu == ["0000:1a:00.0", "0000:2a:00.0", "0000:3a:00.0", "0000:4a:00.0"]
 
 
 def test_every_message_arrives_between_gpus(mpi: Mpi, tmp_path: Path) -> None:
@@ -73,8 +73,8 @@ def test_every_message_arrives_between_processes_of_one_gpu(mpi: Mpi, tmp_path: 
         _, errors = first.communicate(timeout=LIMIT_S)
     assert first.returncode == 0, errors
     rows = read_run(tmp_path / "a.run").rows
-    assert [row.attributes["state"] for row in rows] == ["complete"] * len(PLAN)
-    assert {row.attributes["gpu_path"] for row in rows} == {"direct"}
+    assert [row.facts.state for row in rows] == ["complete"] * len(PLAN)
+    assert {row.facts.carrier.gpu_path for row in rows} == {"direct"}
 
 
 def test_the_run_says_what_the_links_are(
@@ -86,7 +86,7 @@ def test_the_run_says_what_the_links_are(
     assert ended.status == 0, ended.errors
     (row,) = read_run(tmp_path / "a.run").rows
     both = "peer access with atomics; peer access without atomics"
-    assert row.attributes["devices"] == {both: "0,2", "peer access with atomics": "1"}
+    assert row.facts.carrier.devices == {both: "0,2", "peer access with atomics": "1"}
 
 
 def test_gpus_without_access_to_each_other_are_named(
@@ -140,7 +140,7 @@ def test_too_little_memory_of_a_gpu_ends_the_row_and_leaves_nothing(
     assert ended.status == 3, ended.errors
     assert one_line(ended.error_lines).startswith("cuda: GPU memory of 81920 bytes: out of memory (2): choose ")
     assert "fake lib" not in ended.errors
-    assert [row.attributes["state"] for row in read_run(tmp_path / "a.run").rows] == ["complete"]
+    assert [row.facts.state for row in read_run(tmp_path / "a.run").rows] == ["complete"]
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ The driver is the fake of engine/tests/fakes, which takes a time for each copy, 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from real_mpi import Mpi
 from fablint.analyse import diagnose
 from fablint.model import State
 from fablint.store import read_run
+from fact_cases import attributes_of, with_facts
 
 RANKS = 8
 SLOW = 3
@@ -31,8 +31,8 @@ def test_a_gpu_with_slow_copies_is_named(
     run = read_run(tmp_path / "a.run")
     for oversubscribed, state in ((True, State.CONFOUNDED), (False, State.FAULT)):
         # Hosts with GPUs have a CPU for each rank, as this machine may not.
-        instrument = {**run.attributes["instrument"], "oversubscribed": oversubscribed}
-        verdict = diagnose(replace(run, attributes={**run.attributes, "instrument": instrument})).verdict
+        instrument = {**attributes_of(run)["instrument"], "oversubscribed": oversubscribed}
+        verdict = diagnose(with_facts(run, instrument=instrument)).verdict
         gpu = next(finding for finding in verdict.findings if finding.component == "gpu")
         assert (gpu.state, gpu.components[0].text) == (state, f"gpu {run.hosts[0]}/0000:{0x1A + 16 * SLOW:02x}:00.0")
         assert [evidence.kind for evidence in gpu.evidence] == ["gpu_copies"]

@@ -13,6 +13,7 @@ from fablint.model import Diagnosis, FollowUp, RowSpec, Run, Slots, Verdict
 from fablint.plan.check.check_loop import CheckLoop, LoopResult
 from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import MOST_ROUTES, ROUTE_REPEATS, Stage
+from fact_cases import run_facts
 from finding_cases import component
 
 HOSTS = 64
@@ -60,7 +61,7 @@ class FakeFabric:
 
     def again(self, judge: Callable[[Run], Diagnosis]) -> LoopResult:
         hosts = [slot.host for slot in self.asked.slots]
-        run = Run(None, {"hosts": hosts, "rank_host": list(range(len(hosts)))}, ())
+        run = Run(None, run_facts({"hosts": hosts, "rank_host": list(range(len(hosts)))}), ())
         return self.loop(judge, self.spent_s).follow_up(run)
 
     def loop(self, judge: Callable[[Run], Diagnosis], spent_s: Callable[[], float]) -> CheckLoop:
@@ -198,7 +199,7 @@ def test_a_budget_is_used_and_kept(budget_s: float) -> None:
 
 def test_what_was_spent_before_counts() -> None:
     fabric = FakeFabric(asked(budget_s=10.0))
-    run = Run(None, {"hosts": [f"h{rank}" for rank in range(HOSTS)], "rank_host": list(range(HOSTS))}, ())
+    run = Run(None, run_facts({"hosts": [f"h{rank}" for rank in range(HOSTS)], "rank_host": list(range(HOSTS))}), ())
     done = fabric.loop(in_turn(says([about_host(0)])), lambda: 10.0).follow_up(run)
     assert fabric.stages == []
     assert [follow_up.name for follow_up in done.undecided] == ["h0"]
@@ -208,7 +209,7 @@ def test_what_was_spent_before_counts() -> None:
 @pytest.mark.parametrize("kind", ["retests", "routes"])
 def test_a_budget_that_ends_before_a_retest_leaves_it_outstanding(kind: str) -> None:
     fabric = FakeFabric(asked(budget_s=10.0))
-    run = Run(None, {"hosts": [f"h{rank}" for rank in range(HOSTS)], "rank_host": list(range(HOSTS))}, ())
+    run = Run(None, run_facts({"hosts": [f"h{rank}" for rank in range(HOSTS)], "rank_host": list(range(HOSTS))}), ())
     done = fabric.loop(in_turn(says(**{kind: [about_route(3, 9)]})), lambda: 10.0).follow_up(run)
     assert fabric.stages == []
     assert ([one.name for one in done.outstanding], done.undecided, done.ended) == (["h3=h9"], (), "the budget ended")

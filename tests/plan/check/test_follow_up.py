@@ -11,6 +11,7 @@ from fablint.plan.check.follow_up import follow_up_rounds, measured_pairs, with_
 from fablint.plan.schedule.rank_pairs import pair_keys
 from fablint.topology.contention import most_flows
 from fablint.topology.routed_placement import RoutedPlacement
+from fact_cases import row_facts, run_facts
 from finding_cases import component
 
 
@@ -102,6 +103,6 @@ def test_controls_are_as_many_as_there_are():
 @pytest.mark.parametrize("layout", ["list", "matrix"])
 def test_what_was_measured_is_read_from_lists(layout):
     partner = np.array([[1, 2], [0, -1], [-1, 0]])
-    row = Row("latency", {"layout": layout}, {"dst": partner})
-    found = measured_pairs(Run(None, {}, (row,)), 3)
+    row = Row("latency", row_facts({"layout": layout}), {"dst": partner})
+    found = measured_pairs(Run(None, run_facts({}), (row,)), 3)
     assert found.tolist() == ([1, 2] if layout == "list" else [])

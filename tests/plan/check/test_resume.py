@@ -9,6 +9,7 @@ from fablint.errors import UsageError
 from fablint.model import Row, Run
 from fablint.plan import resume_plan
 from fablint.plan.rows.row_text import parse_row
+from fact_cases import attributes_of, row_facts, run_facts
 
 
 def a_row(name: str, order: str = "parallel", **attributes) -> Row:
@@ -21,13 +22,13 @@ def a_row(name: str, order: str = "parallel", **attributes) -> Row:
         "warmup": 10,
         "stop": {"samples": None, "budget_s": 0.5, "precision": None},
     }
-    return Row(name, {**facts, **attributes}, {"size": np.array([8])})
+    return Row(name, row_facts({**facts, **attributes}), {"size": np.array([8])})
 
 
 def a_run(*rows: Row) -> Run:
     """Eight ranks on three hosts, one of them in two places."""
     where = {"hosts": ["b", "a", "c"], "rank_host": [0, 0, 1, 1, 1, 2, 2, 0]}
-    return Run(None, {"ranks": 8, "state": "interrupted", "rows": [row.name for row in rows], **where}, rows)
+    return Run(None, run_facts({"ranks": 8, "state": "interrupted", "rows": [row.name for row in rows], **where}), rows)
 
 
 def test_the_ranks_go_where_they_were():
@@ -66,14 +67,16 @@ def test_nothing_missing():
 
 def test_a_row_that_was_never_started_is_planned_whole():
     run = a_run(a_row("done"))
-    facts = {**run.attributes, "rows": ["done", "listed"]}
+    facts = {**attributes_of(run), "rows": ["done", "listed"]}
     line = "latency --name listed --pattern rounds --rounds-file r.txt --budget 2"
-    plan = resume_plan(Run(None, {**facts, "plan": ["", line]}, run.rows), {}, {"r.txt": "0-1\n1-2 3-4"}.__getitem__)
+    plan = resume_plan(
+        Run(None, run_facts({**facts, "plan": ["", line]}), run.rows), {}, {"r.txt": "0-1\n1-2 3-4"}.__getitem__
+    )
     assert [row.rounds for row in plan.rows] == [0, 2]
     assert plan.rows[1].spec.text == line
     assert plan.predicted_s == pytest.approx(2 * 2 * 1.1)
     with pytest.raises(UsageError, match="row listed was not started"):
-        resume_plan(Run(None, facts, run.rows), {})
+        resume_plan(Run(None, run_facts(facts), run.rows), {})
 
 
 RETESTED = "latency --name half --pattern all-pairs --order parallel --budget 0.5 --retest 2"
@@ -102,8 +105,8 @@ def test_a_retest_that_was_not_begun_comes_after_its_row():
 
 def test_a_retest_that_was_announced_and_not_begun_is_planned_whole():
     run = a_run(a_row("half", options=RETESTED))
-    facts = {**run.attributes, "rows": ["half", "half-retest"], "plan": [RETESTED, RETEST]}
-    half, retest = resume_plan(Run(None, facts, run.rows), {}).rows
+    facts = {**attributes_of(run), "rows": ["half", "half-retest"], "plan": [RETESTED, RETEST]}
+    half, retest = resume_plan(Run(None, run_facts(facts), run.rows), {}).rows
     assert "--retest" not in half.spec.text
     assert (retest.spec, retest.rounds) == (parse_row(RETEST.split()), 2)
 

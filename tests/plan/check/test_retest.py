@@ -14,6 +14,7 @@ from fablint.plan.check.retest import fates, plan_retest, reported_findings, row
 from fablint.plan.check.stages import ROUTE_REPEATS
 from fablint.simulate import Fault, SimulatedFabric, SimulatedRow, fat_tree, full_mesh
 from fablint.simulate.rounds import all_rounds
+from fact_cases import row_facts, run_facts
 from finding_cases import ref
 
 FABRIC = fat_tree(8, 3)
@@ -81,7 +82,7 @@ def test_without_findings_there_is_nothing_to_plan():
 
 
 def a_row(options: str) -> Row:
-    return Row("x", {"options": options}, {})
+    return Row("x", row_facts({"options": options}), {})
 
 
 def test_a_kernel_that_was_measured_in_several_rows_is_measured_once():
@@ -92,7 +93,7 @@ def test_a_kernel_that_was_measured_in_several_rows_is_measured_once():
         "bandwidth --name d --pattern fan-in --sizes 8",
         "allreduce --name e --pattern world --sizes 8",
     )
-    found = row_kinds(Run(None, {}, tuple(map(a_row, lines))))
+    found = row_kinds(Run(None, run_facts({}), tuple(map(a_row, lines))))
     assert [row.text for row in found] == ["put_bandwidth --sizes 1M --win create --sync lock", "latency --sizes 8"]
 
 
@@ -143,7 +144,7 @@ def test_a_route_that_was_slow_in_one_moment_is_measured_several_times(slow_once
 def test_a_retest_decides_whether_a_route_is_slow(slow_once, rows, state):
     fabric, diagnosis, planned = slow_once
     run = retested(SimulatedCheck(fabric, seed=5), planned)
-    names = [run.hosts[code] for code in run.attributes["rank_host"]]
+    names = [run.hosts[code] for code in run.facts.rank_host]
     run = slowed(run, tuple(names.index(fabric.hosts[rank]) for rank in PAIR), rows)
     (fate,) = fates(diagnosis, diagnose(run, fabric.topology), run, planned)
     assert fate.state == state

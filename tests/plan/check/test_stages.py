@@ -17,6 +17,7 @@ from fablint.plan.check.stages import Stage, first_stage, suspects_of, timed_sta
 from fablint.plan.check.suites import between
 from fablint.plan.rows.plan_file import parse_plan
 from fablint.simulate import Fault, fat_tree as simulated_fat_tree
+from fact_cases import run_facts
 from finding_cases import component, ref
 
 
@@ -124,7 +125,9 @@ class Measured:
     def __init__(self, ranks: int, fails_at: int = 0) -> None:
         self.stages: list[Stage] = []
         self.fails_at = fails_at
-        self._run = Run(None, {"hosts": [f"h{i}" for i in range(ranks)], "rank_host": list(range(ranks))}, ())
+        self._run = Run(
+            None, run_facts({"hosts": [f"h{i}" for i in range(ranks)], "rank_host": list(range(ranks))}), ()
+        )
 
     def __call__(self, stage: Stage, run: Run | None) -> tuple[Run, bool]:
         assert (run is None) == (not self.stages)

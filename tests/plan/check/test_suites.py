@@ -25,6 +25,7 @@ from fablint.plan.rows.plan_file import parse_plan
 from fablint.plan.schedule.edge_coloring import coloured
 from fablint.simulate import Fault, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree
 from fablint.topology.routed_placement import RoutedPlacement
+from fact_cases import run_facts, with_facts
 from finding_cases import ref
 
 SCOPES = (Scope.EDGE, Scope.LOCAL, Scope.GLOBAL)
@@ -257,9 +258,7 @@ def test_the_usual_stream_where_there_is_no_reason_for_less():
 def measured(stage: Stage, faults: tuple[Fault, ...] = ()) -> Run:
     fabric = simulated_fat_tree(4, 2)
     run = SimulatedFabric(fabric, faults).measure(rounds_of(stage), (SimulatedRow("bandwidth", (1 << 15,)),))
-    return replace(
-        run, rows=tuple(replace(row, attributes={**row.attributes, "purpose": "rate_probe"}) for row in run.rows)
-    )
+    return replace(run, rows=tuple(with_facts(row, purpose="rate_probe") for row in run.rows))
 
 
 def test_the_rate_is_that_of_healthy_ranks():
@@ -269,7 +268,7 @@ def test_the_rate_is_that_of_healthy_ranks():
     healthy = rate_of(measured(stage))
     with_fault = rate_of(measured(stage, (Fault(ref("host", fabric.hosts[0]), bandwidth_factor=0.1),)))
     assert healthy == pytest.approx(with_fault, rel=0.05)
-    assert rate_of(Run(None, {}, ())) is None
+    assert rate_of(Run(None, run_facts({}), ())) is None
 
 
 def test_each_row_says_what_it_is_for():
@@ -277,7 +276,7 @@ def test_each_row_says_what_it_is_for():
     stages = {level.name: level_stage(level, request, request.placement()) for level in find_suite("bisection").levels}
     purposes = {name: {row.spec.purpose for row in stage.plan.rows} for name, stage in stages.items() if stage}
     assert purposes == {"reach": {"rate_probe"}, "global": {"measure"}, "bisection": {"bisection"}}
-    run = Run(None, {"hosts": [f"h{i}" for i in range(64)], "rank_host": list(range(64))}, ())
+    run = Run(None, run_facts({"hosts": [f"h{i}" for i in range(64)], "rank_host": list(range(64))}), ())
     stage = next_stage(asked(64), run, [FOLLOW_UP], 1, 1e9, 6)
     assert {row.spec.purpose for row in stage.plan.rows} == {"follow_up"}
 
@@ -285,7 +284,7 @@ def test_each_row_says_what_it_is_for():
 def test_follow_ups_measure_the_stream_of_the_levels():
     specs = (RowSpec("latency", sizes=(8,)), bandwidth_row(6.25e6, 0.2))
     request = asked(64, rows=specs)
-    run = Run(None, {"hosts": [f"h{i}" for i in range(64)], "rank_host": list(range(64))}, ())
+    run = Run(None, run_facts({"hosts": [f"h{i}" for i in range(64)], "rank_host": list(range(64))}), ())
     stage = next_stage(request, run, [FOLLOW_UP], 1, 1e9, 6)
     measured_with = [(row.spec.sizes, row.spec.window, row.spec.warmup) for row in stage.plan.rows]
     assert measured_with == [(spec.sizes, spec.window, spec.warmup) for spec in specs]

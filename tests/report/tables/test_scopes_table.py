@@ -20,6 +20,7 @@ from fablint.report.html.page import render
 from fablint.report.scopes import scope_lines
 from fablint.report.survey.row_survey import survey
 from fablint.simulate import Noise, SimulatedFabric, SimulatedRow, fat_tree
+from fact_cases import attributes_of, run_facts, with_facts
 
 FABRIC = fat_tree(4, 3)
 SILENT = Noise(scale=0.0, spike_share=0.0, host_spread=0.0, link_spread=0.0, message_scale=0.0)
@@ -37,12 +38,9 @@ def suite_run(each: int = 1, suite: str = "acceptance") -> Run:
         (rounds,) = stage.rounds.values()
         run = fabric.measure(rounds[:6], tuple(SimulatedRow(kernel, sizes) for kernel, sizes in KERNELS.items()))
         purpose = {"purpose": level.rows[0].purpose}
-        rows += [
-            replace(row, name=f"{level.name}-{row.kernel}", attributes={**row.attributes, **purpose})
-            for row in run.rows
-        ]
-        root = run.attributes
-    return Run(None, {**root, "rows": [row.name for row in rows]}, tuple(rows))
+        rows += [replace(with_facts(row, **purpose), name=f"{level.name}-{row.kernel}") for row in run.rows]
+        root = attributes_of(run)
+    return Run(None, run_facts({**root, "rows": [row.name for row in rows]}), tuple(rows))
 
 
 def judged(run: Run, *thresholds: Threshold) -> tuple[Diagnosis, object]:

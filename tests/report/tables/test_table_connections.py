@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from fablint.errors import UsageError
 from fablint.model import Row
 from fablint.report import Options, connection_facts, render_table, run_summary
 from fablint.report.connection_variance import MeanSquares, connection_variances
+from fact_cases import attributes_of, row_facts, with_facts
 
 
 def drawn(rng: np.random.Generator, pairs: int, connections: int, shared: float, own: float, within: float):
@@ -30,8 +30,8 @@ def made(log_time: np.ndarray, layout: str = "matrix", passes: int = 2) -> Row:
     times = np.full((repeats, 2, 2, 1), np.nan)
     times[:, [0, 1], [1, 0], 0] = np.exp(log_time).T
     base = row("latency", "all-pairs", {(0, 1, 0): [1.0], (1, 0, 0): [1.0]})
-    attributes = {**base.attributes, "repeats": repeats, "reconnect": passes, "transport": "tcp"}
-    return Row("latency", attributes, {**base.arrays, "time_median": times, "time_mean": times})
+    attributes = {**attributes_of(base), "repeats": repeats, "reconnect": passes, "transport": "tcp"}
+    return Row("latency", row_facts(attributes), {**base.arrays, "time_median": times, "time_mean": times})
 
 
 def test_mean_squares_by_hand():
@@ -107,7 +107,7 @@ def test_rows_that_kept_their_connections_have_no_components():
 
 def test_the_table_and_the_summary_state_what_two_starts_differ_by():
     anew = made(drawn(np.random.default_rng(3), 2, 5, 0.1, 0.05, 0.01).reshape(2, 10))
-    run = run_of(replace(anew, attributes={**anew.attributes, "rounds": 10, "cells_per_round": 2}))
+    run = run_of(with_facts(anew, rounds=10, cells_per_round=2))
     table = render_table(run, "connections", Options())
     of_pair = table.as_dict()["sizes"][0]["pair"]
     [found] = connection_variances(anew)

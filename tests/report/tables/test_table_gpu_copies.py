@@ -9,6 +9,7 @@ from table_cases import row, run_of
 
 from fablint.errors import UsageError
 from fablint.report import Options, benchmark_table, render_table
+from fact_cases import with_facts
 
 COPIES = {(rank, -1, 0): [seconds * 1e-6] for rank, seconds in enumerate((100.0, 200.0, 100.0))}
 GPUS = {
@@ -55,7 +56,7 @@ def test_other_rows_are_refused_and_other_tables_do_not_show_it():
 )
 def test_the_path_of_messages_in_gpu_memory_is_said(path, words):
     made = row("latency", "pair", {(0, 1, 0): [1e-6], (1, 0, 0): [1e-6]}, ranks=2, memory="cuda", gpu_path=path)
-    other = replace(made, name="latency-tcp", attributes={**made.attributes, "transport": "tcp"})
+    other = replace(with_facts(made, transport="tcp"), name="latency-tcp")
     run = run_of(made, other, hosts=["n1"] * 2, rank_gpu=["gpu0"] * 2)
     shared = "1 GPU shared by several ranks, n1/gpu0 by 2: a rank waits for the others and has a part of its bandwidth"
     alone = render_table(run, "osu", Options()).text

@@ -13,6 +13,7 @@ from table_cases import both_ways, row, run_of, stored
 from fablint.errors import UsageError
 from fablint.report import Options, render_table
 from fablint.report.tables.steps import rate_words, starts, steps, time_words
+from fact_cases import with_facts
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "linktest"
 US, GIB, SIZE = 1e-6, 2**30, 16 << 20
@@ -160,7 +161,7 @@ def test_the_retest_is_no_section_of_its_own():
 def test_a_step_that_lacks_pairs_says_so():
     made = bisection_row()
     made.arrays["count"][0, 3, 0] = 0
-    made = replace(made, attributes={**made.attributes, "state": "interrupted"})
+    made = with_facts(made, state="interrupted")
     assert "# step 2: 3 of 4 directed pairs measured" in linktest(run_of(made))
 
 
@@ -224,12 +225,12 @@ def test_each_broken_rule_is_named(rule, run):
 def test_one_host_is_no_fabric_and_stands_in_both_halves():
     run = commitment_run()
     one = {"hosts": ["a"], "rank_host": [0] * 4, "nics": {"a": nics(*"0123")}, "rank_nic": list("0123")}
-    found = broken(replace(run, attributes={**run.attributes, **one}))
+    found = broken(with_facts(run, **one))
     assert found == ["more than one host", "equal halves, every host in one of them"]
 
 
 def test_one_direction_breaks_a_rule_and_counts_one_direction():
-    made = replace(bisection_row(), attributes={**bisection_row().attributes, "kernel": "bandwidth", "payload": "src"})
+    made = with_facts(bisection_row(), kernel="bandwidth", payload="src")
     found = bisection(commitment_run(made))
     assert found.as_dict()["broken"] == ["both directions at once"]
     assert "one direction of every pair, size / time" in found.text

@@ -42,7 +42,7 @@ def test_memory_is_stated_of_mpi_too():
 def test_windows_over_two_transports_share_no_matrix():
     def column(window, **medium):
         made = row("bandwidth", "pairs", {(0, 1, 0): [1e-6]}, windows=[window], barrier="sample", **medium)
-        return type(made)(f"bandwidth-{window}-{made.medium.label}", made.attributes, made.arrays)
+        return type(made)(f"bandwidth-{window}-{made.medium.label}", made.facts, made.arrays)
 
     tcp = [column(1, transport="tcp"), column(2, transport="tcp")]
     assert "# fablint: messages over the transport tcp" in render_table(run_of(*tcp), "osu", Options()).text

@@ -18,7 +18,7 @@ ONE_WAY = (0, 1, 0)
 
 def block(number: int, transport: str, seconds: list[float], kernel: str = "latency", **attributes):
     made = row(kernel, "pair", {ONE_WAY: seconds}, sizes=(8, 1024)[: len(seconds)], transport=transport, **attributes)
-    return type(made)(f"{kernel}-{transport}-{number}", made.attributes, made.arrays)
+    return type(made)(f"{kernel}-{transport}-{number}", made.facts, made.arrays)
 
 
 def test_ratios_are_those_of_blocks():
@@ -78,7 +78,7 @@ def side_by_side():
                 transport=transport,
                 **(devices if transport == "tcp" else {}),
             )
-            rows.append(type(made)(f"latency-{transport}-{number}", made.attributes, made.arrays))
+            rows.append(type(made)(f"latency-{transport}-{number}", made.facts, made.arrays))
     return run_of(*rows)
 
 
@@ -106,7 +106,7 @@ def test_two_sizes_have_a_table_and_no_curves():
 
 def put(number: int, transport: str, win: str, sync: str = "flush"):
     made = block(number, transport, [1e-6], "put_bandwidth", win=win, sync=sync)
-    return type(made)(f"{made.name}-{win}-{sync}", made.attributes, made.arrays)
+    return type(made)(f"{made.name}-{win}-{sync}", made.facts, made.arrays)
 
 
 def test_transports_without_the_window_of_the_kernel_are_compared_and_the_windows_stated():
@@ -137,7 +137,7 @@ def test_victims_alone_and_under_load_are_compared_with_their_names():
         cells = {(0, 1, 0): [alone], (0, 1, 1): [loaded], (0, 1, 2): [alone], (0, 1, 3): [loaded]}
         chosen = {"devices": {"ipv4/hsn0": "0-3"}} if transport == "tcp" else {}
         made = row("latency", "victim-aggressor", cells, ranks=4, rounds=4, transport=transport, **chosen)
-        rows.append(type(made)(f"latency-{transport}-{1 + len(rows) // 2}", made.attributes, made.arrays))
+        rows.append(type(made)(f"latency-{transport}-{1 + len(rows) // 2}", made.facts, made.arrays))
     run = run_of(*rows)
     text = render_table(run, "transports", Options()).text
     assert "latency (alone) over 2 transports, 2 blocks each, 1 directed pair on" in text
@@ -160,6 +160,6 @@ def test_cells_of_a_collective_are_its_ranks():
     rows = []
     for transport in ("nccl", "mpi"):
         made = row("allreduce", "world", cells, transport=transport)
-        rows.append(type(made)(f"allreduce-{transport}-1", made.attributes, made.arrays))
+        rows.append(type(made)(f"allreduce-{transport}-1", made.facts, made.arrays))
     text = render_table(run_of(*rows), "transports", Options()).text
     assert "allreduce over 2 transports, 2 ranks on 2 hosts" in text

@@ -74,13 +74,13 @@ def test_a_column_states_the_unit_of_each_line(tmp_path: Path) -> None:
     )
     assert mean(run, "bandwidth") == pytest.approx(1000 / (193.5e9 / 8))
     assert mean(run, "bandwidth", 1, 0) == pytest.approx(1000 / 24.2e9)
-    (line,) = run.attributes["imported"]["lines_left_out"]
-    assert (line["line"], line["why"]) == (4, "bandwidth is not a figure above 0 in 'furlongs'")
+    (line,) = run.facts.imported.lines_left_out
+    assert (line.line, line.why) == (4, "bandwidth is not a figure above 0 in 'furlongs'")
 
 
 def test_a_file_with_times_and_bandwidths_has_a_row_of_each(tmp_path: Path) -> None:
     run = imported(tmp_path, "from,to,bytes,latency_us,bandwidth_gbps\na,b,1000,2.5,80\nb,a,1000,2.5,-\n")
-    assert {row.kernel: row.attributes["state"] for row in run.rows} == {
+    assert {row.kernel: row.facts.state for row in run.rows} == {
         "latency": "complete",
         "bandwidth": "interrupted",
     }

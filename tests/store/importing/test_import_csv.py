@@ -50,8 +50,8 @@ def verdict(capsys, path) -> tuple[int, dict]:
 def test_a_full_matrix_keeps_rounds_and_starts(tmp_path):
     cells = rounds(7)
     (row,) = imported(tmp_path, text(cells)).rows
-    assert (row.layout, row.attributes["order"], row.attributes["rounds"]) == ("matrix", "parallel", 7)
-    assert row.attributes["state"] == "complete"
+    assert (row.layout, row.facts.schedule.order, row.facts.schedule.rounds) == ("matrix", "parallel", 7)
+    assert row.facts.state == "complete"
     for at, (src, dst, number) in enumerate(cells):
         assert row.arrays["round"][0, src, dst] == number
         assert row.arrays["started"][0, src, dst] == at / 4
@@ -63,10 +63,10 @@ def test_rounds_of_one_pair_each_are_a_serial_row(tmp_path):
     pairs = list(itertools.combinations(range(8), 2))
     cells = [(a, b, number) for number, pair in enumerate(pairs) for a, b in (pair, pair[::-1])]
     (row,) = imported(tmp_path, text(cells)).rows
-    assert (row.layout, row.attributes["order"]) == ("matrix", "serial")
+    assert (row.layout, row.facts.schedule.order) == ("matrix", "serial")
     two_at_once = [(a, b, number // 2) for a, b, number in cells]
     (row,) = imported(tmp_path, text(two_at_once)).rows
-    assert row.attributes["order"] == "parallel"
+    assert row.facts.schedule.order == "parallel"
 
 
 def test_a_few_rounds_are_the_columns_of_a_list(tmp_path):
@@ -74,8 +74,8 @@ def test_a_few_rounds_are_the_columns_of_a_list(tmp_path):
     run = imported(tmp_path, text(cells))
     write_run(tmp_path / "a.run", run)
     (row,) = read_run(tmp_path / "a.run").rows
-    assert (row.layout, row.attributes["order"], row.attributes["pattern"]) == ("list", "parallel", "rounds")
-    assert row.attributes["cells_per_round"] == 8
+    assert (row.layout, row.facts.schedule.order, row.facts.schedule.pattern) == ("list", "parallel", "rounds")
+    assert row.facts.schedule.cells_per_round == 8
     partner, started = np.asarray(row.arrays["dst"][:]), np.asarray(row.arrays["started"][:])
     for at, (src, dst, number) in enumerate(cells):
         assert partner[src, number // 10] == dst
@@ -84,7 +84,7 @@ def test_a_few_rounds_are_the_columns_of_a_list(tmp_path):
 
 def test_a_round_in_which_a_rank_has_two_partners_is_no_column(tmp_path):
     (row,) = imported(tmp_path, text([(0, 1, 0), (0, 2, 0), (3, 4, 1), (5, 6, 1), (7, 6, 1)])).rows
-    assert (row.layout, row.attributes["order"]) == ("matrix", "parallel")
+    assert (row.layout, row.facts.schedule.order) == ("matrix", "parallel")
     assert row.arrays["round"][0, 0, 2] == 0 and row.arrays["round"][0, 7, 6] == 1
 
 
@@ -92,13 +92,13 @@ def test_all_sizes_of_a_pair_started_with_the_first(tmp_path):
     lines = ["src,dst,size,time,started", "a,b,8,1e-6,2.5", "a,b,64,2e-6,3.5", "b,a,8,1e-6,"]
     (row,) = imported(tmp_path, "\n".join([*lines, ""])).rows
     assert row.arrays["started"][0, 0, 1] == 2.5
-    assert np.isnan(row.arrays["started"][0, 1, 0]) and row.attributes["state"] == "complete"
+    assert np.isnan(row.arrays["started"][0, 1, 0]) and row.facts.state == "complete"
 
 
 def test_without_rounds_the_order_is_unknown(tmp_path):
     lines = ["src,dst,size,bandwidth", *complete(), ""]
     (row,) = imported(tmp_path, "\n".join(lines)).rows
-    assert row.attributes["order"] == "unknown"
+    assert row.facts.schedule.order == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_only_a_known_order_is_parallel(family, order):
     for path in sorted((FIXTURES / family).iterdir()):
         if path.name != "README.md":
             rows = import_run([path]).rows
-            found |= {row.attributes["order"] for row in rows}
+            found |= {row.facts.schedule.order for row in rows}
             assert all(
-                row.attributes["order"] == "unknown"
+                row.facts.schedule.order == "unknown"
                 for row in rows
                 if row.kernel == "exchange" and row.pattern != "world"
             )
@@ -122,7 +122,7 @@ def test_only_a_known_order_is_parallel(family, order):
 
 def test_net_sanitizer_does_not_say_which_pairs_met():
     path = FIXTURES / "net_sanitizer" / "net_sanitizer-readme-verbose.txt"
-    assert {row.attributes["order"] for row in import_run([path]).rows if row.pattern != "world"} == {"unknown"}
+    assert {row.facts.schedule.order for row in import_run([path]).rows if row.pattern != "world"} == {"unknown"}
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,9 @@ def test_net_sanitizer_does_not_say_which_pairs_met():
 def test_a_line_that_cannot_be_read_makes_the_run_incomplete(tmp_path, line, why):
     run = imported(tmp_path, text(rounds(7), line))
     assert run.state == "interrupted"
-    assert [one["why"] for one in run.attributes["imported"]["lines_left_out"]] == [why]
+    assert [one.why for one in run.facts.imported.lines_left_out] == [why]
     (row,) = run.rows
-    assert row.attributes["rounds"] >= 7 and np.asarray(row.arrays["round"])[0, 0, 1] == 0
+    assert row.facts.schedule.rounds >= 7 and np.asarray(row.arrays["round"])[0, 0, 1] == 0
 
 
 def test_a_figure_of_the_same_pair_in_another_line_will_do_where_there_are_no_rounds(tmp_path):
@@ -153,7 +153,7 @@ def test_nine_of_ten_figures_that_cannot_be_read_are_too_many(tmp_path):
     lost = [f"{line.rpartition(',')[0]},nan" for line in complete() for _ in range(9)]
     run = imported(tmp_path, "\n".join(["src,dst,size,bandwidth", *complete(), *lost, ""]))
     assert run.state == "interrupted"
-    assert run.attributes["imported"]["missing"] == ["pairs.csv: 504 of 561 lines cannot be read"]
+    assert run.facts.imported.missing == ["pairs.csv: 504 of 561 lines cannot be read"]
 
 
 def test_the_hosts_of_unreadable_lines_are_in_the_run(tmp_path):

@@ -12,6 +12,7 @@ from import_cases import COMET, FAULTY, FIXTURES, NETSAN_VERBOSE, by_host, files
 from peer_layouts import LAYOUTS, csv_times
 
 from fablint.errors import UsageError
+from fablint.model.facts.run_attributes import ExcludedLine
 from fablint.store import import_run
 from fablint.store.importing.formats import FORMATS, HEAD, import_file, recognise
 
@@ -134,18 +135,17 @@ def test_comet():
     run = import_run([COMET])
     (row,) = run.rows
     hosts = [f"comet-21-{number:02}" for number in range(1, 19)]
-    assert (run.state, run.hosts, run.attributes["allocations"]) == ("interrupted", hosts, [hosts])
-    imported = run.attributes["imported"]
-    assert (imported["tool"], imported["launch"]) == ("osu 4.4.1", "pair")
-    assert len(imported["lines_left_out"]) == 115
-    assert imported["lines_left_out"][0] == {
-        "file": str(COMET),
-        "line": 1027,
-        "text": "comet-21-03,comet-21-09",
-        "why": "no figures",
-    }
+    assert (run.state, run.hosts, run.facts.launch.allocations) == ("interrupted", hosts, [hosts])
+    imported = run.facts.imported
+    assert (imported.tool, imported.launch) == ("osu 4.4.1", "pair")
+    assert len(imported.lines_left_out) == 115
+    assert imported.lines_left_out[0] == ExcludedLine(str(COMET), 1027, "comet-21-03,comet-21-09", "no figures")
     assert (row.kernel, row.quantity, row.payload, row.directions) == ("latency", "latency", "both", "single")
-    assert (row.attributes["rounds"], row.attributes["cells_per_round"], row.attributes["order"]) == (153, 1, "serial")
+    assert (row.facts.schedule.rounds, row.facts.schedule.cells_per_round, row.facts.schedule.order) == (
+        153,
+        1,
+        "serial",
+    )
     assert row.sizes == (0, *(1 << power for power in range(23)))
     assert means(row, 0)[0, 1] == pytest.approx(1.04e-6)
     assert means(row, 4 << 20)[0, 1] == pytest.approx(670.02e-6)
@@ -166,9 +166,9 @@ def test_three_allocations_in_three_files(tmp_path):
         paths[-1].write_text(text.replace("x", ""))
     run = import_run(paths)
     (row,) = run.rows
-    assert [len(one) for one in run.attributes["allocations"]] == [18, 18, 18]
-    assert [one[0] for one in run.attributes["allocations"]] == ["comet-21-01", "comet-21-19", "comet-21-37"]
-    assert (row.attributes["rounds"], row.attributes["repeats"], len(run.hosts)) == (459, 1, 54)
+    assert [len(one) for one in run.facts.launch.allocations] == [18, 18, 18]
+    assert [one[0] for one in run.facts.launch.allocations] == ["comet-21-01", "comet-21-19", "comet-21-37"]
+    assert (row.facts.schedule.rounds, row.facts.schedule.repeats, len(run.hosts)) == (459, 1, 54)
     measured = (np.asarray(row.arrays["count"])[0] > 0).all(axis=2)
     assert measured.sum() == 3 * 38
     assert not measured[:18, 18:].any()
@@ -200,7 +200,7 @@ def test_few_pairs_among_many_hosts_are_a_list(tmp_path):
         leaders = np.flatnonzero(column >= 0)
         ends = np.concatenate([leaders, column[leaders]])
         assert len(ends) == len(set(ends))
-    assert sum(row.attributes["cells_per_round"]) == 3 * n
+    assert sum(row.facts.schedule.cells_per_round) == 3 * n
 
 
 def test_names_of_the_user_for_ranks_without_hosts(tmp_path):

@@ -35,7 +35,7 @@ def test_mpigraph_takes_the_better_of_both_ends():
     # node002 sent to node001 at 716.464 by its own clock and at 397.406 by node001's
     assert seconds[1, 0] == pytest.approx(1024 / (716.464 * MIB), rel=1e-6)
     assert (row.kernel, row.payload, row.directions) == ("bandwidth", "src", "both")
-    assert (row.sizes, row.attributes["windows"], int(np.asarray(row.arrays["count"]).max())) == ((1024,), [10], 10)
+    assert (row.sizes, row.facts.sampling.windows, int(np.asarray(row.arrays["count"]).max())) == ((1024,), [10], 10)
     rounds = np.asarray(row.arrays["round"])[0]
     assert [rounds[0, 1], rounds[0, 3], rounds[3, 0], rounds[0, 0]] == [0, 2, 0, -1]
 
@@ -67,7 +67,7 @@ def test_mpigraph_without_its_second_matrix_hears_one_end(tmp_path):
     run = import_run([path])
     assert run.state == "interrupted"
     assert means(only_row(run))[0, 1] == pytest.approx(1024 / (72.813 * MIB), rel=1e-6)
-    assert any(one["text"] == "Recv" for one in run.attributes["imported"]["lines_left_out"])
+    assert any(one.text == "Recv" for one in run.facts.imported.lines_left_out)
 
 
 # ------------------------------------------------------------------------------------------------ HP2P
@@ -87,7 +87,7 @@ def test_hp2p_says_the_same_on_its_page_in_its_file_and_on_stdout():
 
 def test_hp2p_pairs_that_were_never_drawn_are_missing_and_not_slow():
     run = run_of("hp2p", "hp2p-4.1-random-np8.html")
-    assert (run.state, run.rows[0].attributes["state"]) == ("interrupted", "interrupted")
+    assert (run.state, run.rows[0].facts.state) == ("interrupted", "interrupted")
     assert 0 < np.isnan(means(only_row(run))).sum() - 8 < 20
 
 
@@ -116,7 +116,7 @@ def test_a_sion_file_says_what_its_run_printed(ranks):
         printed = [step.min.seconds, step.max.seconds, step.avg.seconds]
         assert [of_step.min(), of_step.max(), of_step.mean()] == pytest.approx(printed, abs=5.1e-10)
     partner, second = np.asarray(again.arrays["dst"]), np.asarray(again.arrays["time_mean"])[:, :, 0]
-    assert again.attributes["retest_of"] == "latency"
+    assert again.facts.schedule.retest_of == "latency"
     for number, slow in enumerate(log.slowest):
         assert partner[slow.src, number] == slow.dst
         assert seconds[slow.src, slow.dst] == pytest.approx(slow.first.seconds, abs=5.1e-11)
@@ -132,10 +132,10 @@ def test_a_parallel_log_has_no_pair_to_judge_by(tmp_path):
     path.write_text(log + (FIXTURES / "sion" / "linktest-1.2p1-np8.stderr.txt").read_text())
     run = import_run([path])
     assert (run.state, run.hosts) == ("complete", [f"node{number:03}" for number in range(1, 9)])
-    assert {row.name: row.attributes.get("retest_of") for row in run.rows} == {
+    assert {row.name: row.facts.schedule.retest_of for row in run.rows} == {
         "latency-retest": "latency",
         "latency-slowest": "latency",
-        "steps": None,
+        "steps": "",
     }
     steps = run.row("steps")
     assert steps.pattern == "world"
@@ -145,7 +145,7 @@ def test_a_parallel_log_has_no_pair_to_judge_by(tmp_path):
 def test_a_serial_log_has_all_pairs():
     run = run_of("linktest", "linktest-1.2p1-serial-np4.stdout.txt")
     latency = run.row("latency")
-    assert (run.state, latency.attributes["order"]) == ("complete", "serial")
+    assert (run.state, latency.facts.schedule.order) == ("complete", "serial")
     assert means(latency)[3, 0] == pytest.approx(3.61435e-6)
     assert np.asarray(latency.arrays["round"])[0][3, 0] == 0 and np.asarray(latency.arrays["round"])[0][3, 2] == 2
 
@@ -165,7 +165,7 @@ def test_sion_files_of_other_kinds_are_refused(place, value, words):
 
 def test_imb_benchmarks_are_rows_of_a_pair():
     run = run_of("imb", "imb-mpi1-2021.11-pingpong-uniband-openmpi4.1.4-np2.txt", ["n1", "n2"])
-    rows = {row.attributes["variant"]: row for row in run.rows}
+    rows = {row.facts.variant: row for row in run.rows}
 
     def seconds(name, size):
         return float(np.asarray(rows[name].arrays["time_mean"])[0, 0, rows[name].sizes.index(size)])
@@ -207,7 +207,7 @@ def test_imb_of_collectives_alone_is_refused_by_name():
 
 def test_osu_figures_of_many_pairs_belong_to_none():
     row = only_row(run_of("osu", "osu_mbw_mr-7.4-openmpi4.1.4-np4.txt"))
-    assert (row.pattern, row.kernel, row.attributes["windows"][0]) == ("world", "bandwidth", 64)
+    assert (row.pattern, row.kernel, row.facts.sampling.windows[0]) == ("world", "bandwidth", 64)
     assert float(np.asarray(row.arrays["time_mean"])[0, 0, 0]) == pytest.approx(2 / 5943957.31)
 
 
@@ -219,9 +219,9 @@ def test_osu_windows_of_a_varied_run_are_rows_of_their_own(tmp_path):
         "# Message Rate Profile\n#     1     2\n1     1250000.5   2500000.5\n2     1250000.5   2500000.5\n"
     )
     first, second = import_run([path]).rows
-    assert [row.attributes["windows"] for row in (first, second)] == [[1, 1], [2, 2]]
+    assert [row.facts.sampling.windows for row in (first, second)] == [[1, 1], [2, 2]]
     assert np.asarray(second.arrays["time_mean"])[0, 0] == pytest.approx([1 / 2500000.5] * 2, rel=1e-6)
-    assert first.attributes["rounds"] == 1
+    assert first.facts.schedule.rounds == 1
 
 
 def test_osu_collectives_with_named_hosts(tmp_path):
@@ -234,8 +234,8 @@ def test_osu_releases_are_not_mixed(tmp_path):
     path = tmp_path / "mixed.txt"
     path.write_text(text + text.replace("v7.4", "v5.7"))
     run = import_run([path])
-    assert [row.attributes["variant"] for row in run.rows] == ["7.4", "5.7"]
-    assert run.attributes["imported"]["tool"] == "osu 5.7 7.4"
+    assert [row.facts.variant for row in run.rows] == ["7.4", "5.7"]
+    assert run.facts.imported.tool == "osu 5.7 7.4"
 
 
 def test_osu_figures_under_the_title_of_another_test_are_left_out():
@@ -263,10 +263,10 @@ def test_nccl_tests_are_figures_of_all_ranks():
     out, within = run.rows
     assert (run.ranks, run.hosts) == (4, ["gpu001", "gpu002"])
     assert [row.pattern for row in run.rows] == ["world", "world"]
-    assert (out.kernel, out.attributes["transport"]) == ("allreduce", "nccl")
+    assert (out.kernel, out.facts.carrier.transport) == ("allreduce", "nccl")
     assert np.asarray(out.arrays["time_mean"])[0, 0] == pytest.approx([27.43e-6, 30.12e-6, 112.4e-6, 47312e-6])
     assert np.asarray(within.arrays["time_mean"])[0, 0, 2] == pytest.approx(110.8e-6)
-    assert run.attributes["imported"]["lines_left_out"] == []  # one is of NCCL
+    assert run.facts.imported.lines_left_out == []  # one is of NCCL
 
 
 def test_nccl_tests_of_older_releases_do_not_say_the_test():
@@ -286,4 +286,4 @@ def test_csv_says_its_unit_in_the_header(tmp_path, head, figure, seconds):
     row = only_row(run)
     assert np.asarray(row.arrays["time_mean"])[:, 0, 1, 0] == pytest.approx([seconds, seconds])
     assert row.kernel == ("bandwidth" if head == "bandwidth" else "latency")
-    assert [one["line"] for one in run.attributes["imported"]["lines_left_out"]] == [4, 5]
+    assert [one.line for one in run.facts.imported.lines_left_out] == [4, 5]

@@ -8,6 +8,7 @@ from import_cases import by_host
 from peer_layouts import HOSTS, LAYOUTS, SIZE
 
 from fablint.store import import_run, read_run, write_run
+from fact_cases import attributes_of
 
 SLOW = 7
 
@@ -30,7 +31,7 @@ def test_every_format_gives_back_the_same_pairs(name, tmp_path):
     run = import_run([path])
     row = next(row for row in run.rows if row.name == kernel)
     assert (run.state, run.hosts, row.kernel) == ("complete", HOSTS, kernel)
-    assert run.attributes["imported"]["lines_left_out"] == []
+    assert run.facts.imported.lines_left_out == []
     size = 0 if name.startswith("clusterkit") else SIZE  # which does not say it
     np.testing.assert_allclose(by_host(run, row, HOSTS, size), matrix(), rtol=error)
 
@@ -42,9 +43,9 @@ def test_what_is_written_is_read_again(name, tmp_path):
     run = import_run([path])
     write_run(tmp_path / "peer.run", run)
     again = read_run(tmp_path / "peer.run")
-    assert {**again.attributes} == {**run.attributes}
+    assert {**attributes_of(again)} == {**attributes_of(run)}
     for row, stored in zip(run.rows, again.rows, strict=True):
-        assert dict(stored.attributes) == dict(row.attributes)
+        assert dict(attributes_of(stored)) == dict(attributes_of(row))
         for array, values in row.arrays.items():
             np.testing.assert_array_equal(np.asarray(stored.arrays[array][:]), values)
 
@@ -83,8 +84,8 @@ def test_a_file_for_each_pair_is_the_run_of_one_file(tmp_path):
         paths[-1].write_text("".join(lines))
     run = import_run(paths)
     (row,) = run.rows
-    assert (run.state, row.attributes["rounds"], row.attributes["repeats"]) == ("complete", 132, 1)
-    assert "allocations" not in run.attributes  # a file of one pair does not tell whose job it was
+    assert (run.state, row.facts.schedule.rounds, row.facts.schedule.repeats) == ("complete", 132, 1)
+    assert not run.facts.launch.allocations  # a file of one pair does not tell whose job it was
     np.testing.assert_allclose(by_host(run, row, HOSTS, SIZE), matrix(), rtol=1e-4)
 
 
@@ -97,7 +98,7 @@ def test_the_same_pairs_in_two_files_are_repeats(tmp_path):
     for factor, path in zip((1, 3), paths, strict=True):
         path.write_bytes(LAYOUTS["mpigraph"][0](factor * matrix()))
     (row,) = import_run(paths).rows
-    assert (row.attributes["repeats"], row.attributes["rounds"]) == (2, 22)
+    assert (row.facts.schedule.repeats, row.facts.schedule.rounds) == (2, 22)
     times = np.asarray(row.arrays["time_mean"])[..., 0]
     np.testing.assert_allclose(times[1], 3 * times[0], rtol=1e-6)
     assert set(np.asarray(row.arrays["round"])[1][~np.eye(12, dtype=bool)]) == set(range(11, 22))

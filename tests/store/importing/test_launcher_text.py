@@ -69,7 +69,7 @@ def means(folder: Path, text: str) -> list[list[float]]:
     path = folder / "output.txt"
     path.write_text(text)
     run = import_run([path])
-    assert run.state == "complete", run.attributes["imported"]
+    assert run.state == "complete", run.facts.imported
     return [times[np.isfinite(times)].tolist() for times in (np.asarray(row.arrays["time_mean"]) for row in run.rows)]
 
 
@@ -105,4 +105,4 @@ def test_a_row_of_figures_that_belongs_to_no_table_makes_a_file_incomplete(tmp_p
     path.write_text(OSU.replace("2                       1.84", "2 1.84 7 9"))
     run = import_run([path])
     assert run.state == "interrupted"
-    assert run.attributes["imported"]["missing"] == ["output.txt: 1 row of figures cannot be read"]
+    assert run.facts.imported.missing == ["output.txt: 1 row of figures cannot be read"]

@@ -10,6 +10,7 @@ import pytest
 from fablint.analyse import diagnose
 from fablint.errors import UsageError
 from fablint.model import Row, Run
+from fablint.model.facts.row_attributes import DamagedPayload
 from fablint.store import import_run
 
 OUTSIDE = Path(__file__).parents[2] / "fixtures" / "outside"
@@ -60,7 +61,7 @@ def test_wrong_values_of_nccl_tests_are_a_fault() -> None:
     run = run_of("03")
     verdict = diagnose(run).verdict
     assert verdict.exit_code == 1
-    assert [entry["size"] for entry in run.rows[0].attributes["corrupt"]] == [67108864, 134217728]
+    assert [entry.size for entry in run.rows[0].facts.result.corrupt] == [67108864, 134217728]
 
 
 NCCL_HEAD = """# nThread 1 nGpus 1 minBytes 8 maxBytes 16 step: 2(factor) warmup iters: 5 iters: 20 validation: 1
@@ -155,7 +156,7 @@ def test_two_programs_of_nccl_tests_in_one_file_are_refused(tmp_path: Path) -> N
 def test_a_failed_validation_of_osu_is_a_fault_and_the_run_is_incomplete() -> None:
     run = run_of("04", ["n1", "n2", "n3", "n4"])
     assert (diagnose(run).verdict.exit_code, run.state) == (1, "interrupted")
-    assert run.attributes["imported"]["missing"][0].endswith("a program was aborted (line 9)")
+    assert run.facts.imported.missing[0].endswith("a program was aborted (line 9)")
     with pytest.raises(UsageError, match="payloads of 1 size are damaged; the number of ranks is not stated"):
         run_of("04")
 
@@ -163,8 +164,8 @@ def test_a_failed_validation_of_osu_is_a_fault_and_the_run_is_incomplete() -> No
 def test_a_failed_validation_of_a_pair_names_its_hosts(tmp_path: Path) -> None:
     text = "# OSU MPI Bandwidth Test v7.4\n# Size  Bandwidth (MB/s)  Validation\n64  10.0  Pass\n128  20.0  Fail\n"
     run = written(tmp_path, text, ["n1", "n2"])
-    assert run.rows[0].attributes["corrupt"] == [{"src": 0, "dst": 1, "size": 128}]
-    assert run.rows[0].attributes["validate"]
+    assert run.rows[0].facts.result.corrupt == [DamagedPayload(0, 1, 128)]
+    assert run.rows[0].facts.sampling.validate
     (fault,) = (finding for finding in diagnose(run).verdict.findings if finding.state == "FAULT")
     assert {component.label for component in fault.ambiguity_group} == {"n1", "n2"}
 
@@ -173,8 +174,8 @@ def test_defects_of_imb_are_a_fault() -> None:
     run = run_of("06")
     latency, exchange = run.rows
     assert means(latency) == pytest.approx([1.59e-6, 1.77e-6, 342e-6])
-    assert {entry["size"] for entry in latency.attributes["corrupt"]} == {4194304}
-    assert "corrupt" not in exchange.attributes and exchange.attributes["validate"]
+    assert {entry.size for entry in latency.facts.result.corrupt} == {4194304}
+    assert not exchange.facts.result.corrupt and exchange.facts.sampling.validate
     assert diagnose(run).verdict.exit_code == 1
 
 
@@ -191,7 +192,7 @@ def test_the_headings_of_all_releases_of_imb(tmp_path: Path, heading: str, versi
     (path,) = OUTSIDE.glob("47-*")
     text = path.read_text().replace("#    Intel (R) MPI Benchmarks 4.0 Update 1, MPI-1 part", heading)
     run = written(tmp_path, text)
-    assert run.attributes["imported"]["tool"] == f"imb {version}"
+    assert run.facts.imported.tool == f"imb {version}"
     assert (run.state, means(run.rows[0])[0]) == ("complete", pytest.approx(58.74e-6))
 
 
@@ -214,7 +215,7 @@ def test_tables_below_different_command_lines_are_rows_of_their_own() -> None:
     first, second = run_of("10").rows
     assert means(first) == pytest.approx([268435456 / 279573.25e6])
     assert means(second) == pytest.approx([268435456 / 23751.60e6])
-    assert "host to device" in second.attributes["variant"]
+    assert "host to device" in second.facts.variant
 
 
 def test_tables_below_different_headings_are_rows_of_their_own() -> None:
@@ -229,8 +230,8 @@ def test_tables_below_equal_command_lines_are_repeats(tmp_path: Path) -> None:
 
 def test_the_memory_is_that_of_the_buffers_that_were_measured() -> None:
     (row,) = run_of("13").rows
-    assert row.attributes["memory"] == "host"
-    assert run_of("52").rows[0].attributes["memory"] == "cuda"
+    assert row.facts.carrier.memory == "host"
+    assert run_of("52").rows[0].facts.carrier.memory == "cuda"
 
 
 def test_bidirectional_bandwidth_of_old_releases() -> None:
@@ -246,14 +247,14 @@ def test_an_unsupported_test_is_named() -> None:
 def test_dropped_tables_are_named_before_noise() -> None:
     run = run_of("46")
     assert run.state == "interrupted"
-    shown = [line["text"] for line in run.attributes["imported"]["lines_left_out"][:5]]
+    shown = [line.text for line in run.facts.imported.lines_left_out[:5]]
     assert sum(text.startswith("OSU MPI") for text in shown) == 4
 
 
 def test_the_fork_of_mpigraph_prints_megabytes() -> None:
     (row,) = run_of("20").rows
     assert row.arrays["time_mean"][0, 0, 1, 0] == pytest.approx(4194304 / 23466.789e6)  # the shorter of both ends
-    assert row.attributes["windows"] == [64]
+    assert row.facts.sampling.windows == [64]
 
 
 def test_the_table_of_perftest() -> None:

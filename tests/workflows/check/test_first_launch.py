@@ -33,7 +33,7 @@ def test_a_host_that_prevents_the_first_launch_is_not_of_the_run(
     assert list(run.hosts) == but("h2") == launches.request.rank_hosts
     assert (run.state, launches.count) == ("complete", 2)
     assert met(run) == pairs_of(but("h2"))
-    assert "lost" not in run.attributes
+    assert not run.facts.lost
     assert list(launches.recovery.failed_hosts) == ["h2"]
     assert notes.said[-1].startswith("fablint: host h2 is excluded")
 

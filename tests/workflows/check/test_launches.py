@@ -26,6 +26,7 @@ from fablint.store import read_run
 from fablint.workflows import analysis, measurement
 from fablint.workflows.check.launches import Launches
 from fablint.workflows.recovery.host_triage import MOST_REPEATS
+from fact_cases import attributes_of
 
 HOSTS = [f"h{number}" for number in range(6)]
 REQUEST = request_of(HOSTS)
@@ -116,7 +117,7 @@ def test_a_host_whose_rank_died_once_is_measured_with_all_others(
     assert launches.recovery.triage.findings == []
     verdict = analysis.diagnose(run, None).verdict
     assert [one for one in verdict.findings if one.state in (State.FAULT, State.SUSPECT)] == []
-    assert [entry["host"] for entry in run.attributes["lost"]] == ["h4"]
+    assert [entry.host for entry in run.facts.lost] == ["h4"]
 
 
 def test_a_host_whose_rank_dies_again_is_left_out_and_the_rest_measured(
@@ -127,8 +128,8 @@ def test_a_host_whose_rank_dies_again_is_left_out_and_the_rest_measured(
     run = launches.begin(stage)
     assert rounds_of(run) == planned(but("h4"))
     assert [one.hosts for one in cluster.launches] == [tuple(HOSTS), tuple(HOSTS), tuple(but("h4"))]
-    assert (run.state, run.row("edge-latency").attributes["state"]) == ("complete", "complete")
-    assert {entry["host"] for entry in run.attributes["lost"]} == {"h4"}
+    assert (run.state, attributes_of(run.row("edge-latency"))["state"]) == ("complete", "complete")
+    assert {entry.host for entry in run.facts.lost} == {"h4"}
     assert list(launches.recovery.failed_hosts) == ["h4"]
     assert launches.recovery.failed_hosts["h4"].state is State.SUSPECT
     assert (launches.count, launches.error) == (3, "")
@@ -166,7 +167,7 @@ def test_further_stages_are_measured_without_the_host(cluster: FakeCluster, star
     assert going
     assert rounds_of(run, "local-latency") == planned(but("h4"))
     assert [one.hosts for one in cluster.launches[3:]] == [tuple(but("h4"))]
-    assert run.attributes["rows"] == ["edge-latency", "local-latency"]
+    assert run.facts.rows == ["edge-latency", "local-latency"]
     assert run.state == "complete"
 
 
@@ -237,7 +238,7 @@ def test_of_two_hosts_that_report_each_other_trials_find_the_faulty_one(
     assert launches.recovery.failed_hosts["h3"].state is State.FAULT
     assert all(len(hosts) == 2 for hosts in cluster.trials)
     assert rounds_of(run) == planned(but("h3"))
-    assert {entry["host"] for entry in run.attributes["lost"]} > {"h3"}  # all that were reported
+    assert {entry.host for entry in run.facts.lost} > {"h3"}  # all that were reported
 
 
 def test_a_wrong_report_is_corrected(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
@@ -375,4 +376,4 @@ def test_lost_hosts_of_later_launches_are_recorded(cluster: FakeCluster, started
     cluster.dies |= {"h1": "edge", "h4": "edge"}
     launches, _ = started
     run = launches.begin(stage)
-    assert {entry["host"] for entry in run.attributes["lost"]} == {"h1", "h4"}
+    assert {entry.host for entry in run.facts.lost} == {"h1", "h4"}

@@ -311,7 +311,7 @@ def test_the_time_is_reported_with_what_it_went_into(healthy: Done) -> None:
     assert abs(whole - measuring - rest) <= 1
     assert whole == pytest.approx(healthy.cluster.system.now_s + ASKING_S, abs=1)
     rows = [*read_run(healthy.cluster.launches[0].output).rows, *healthy.checked.run.rows]
-    assert measuring == pytest.approx(sum(float(row.attributes["wall_s"]) for row in rows), abs=1)
+    assert measuring == pytest.approx(sum(row.facts.result.wall_s for row in rows), abs=1)
     assert launches == len(healthy.cluster.launches)
 
 
@@ -322,7 +322,7 @@ def test_a_budget_is_kept(cluster: FakeCluster, tmp_path: Path, budget_s: float)
     launches, _ = launches_of(cluster, asked, tmp_path / "b.run")
     cluster.slow["h03"] = 1.5
     checked = LevelRuns(launches, find_suite("quick")).check()
-    walls = {row.name: float(row.attributes["wall_s"]) for row in checked.run.rows}
+    walls = {row.name: row.facts.result.wall_s for row in checked.run.rows}
     levels = sum(seconds for name, seconds in walls.items() if name.startswith(("edge", "local", "global")))
     assert levels <= budget_s / 2
     assert sum(walls.values()) <= budget_s

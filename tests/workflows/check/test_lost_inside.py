@@ -40,7 +40,7 @@ def test_a_host_that_was_lost_inside_beside_a_faulty_one_is_not_named_once_it_is
     monkeypatch.setattr(cluster, "look", fake_look)
     checked, level_runs = check()
     inner = read_run(cluster.launches[0].output)
-    assert [entry["host"] for entry in inner.attributes["lost"]] == ["h12"]
+    assert [entry.host for entry in inner.facts.lost] == ["h12"]
     assert "h12" in met(cluster, "global")
     assert faults(checked) == {("host", "h07")}
     assert "h07" not in checked.run.hosts  # a launch with it would not start
@@ -65,7 +65,7 @@ def test_a_host_that_was_lost_inside_beside_a_faulty_one_is_not_named_where_the_
     monkeypatch.setattr(measurement, "measure", fake_measure)
     checked, level_runs = check()
     inner = read_run(cluster.launches[0].output)
-    assert ([entry["host"] for entry in inner.attributes["lost"]], inner.state) == (["h12"], "interrupted")
+    assert ([entry.host for entry in inner.facts.lost], inner.state) == (["h12"], "interrupted")
     assert level_runs.inside == []
     assert faults(checked) == {("host", "h07")}
     assert [one.name for one in checked.diagnosis.verdict.findings if one.state is State.SUSPECT] == []

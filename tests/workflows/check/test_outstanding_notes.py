@@ -7,6 +7,7 @@ import numpy as np
 from fablint.model import ComponentRef, Diagnosis, FollowUp, Run, Verdict
 from fablint.plan.check.check_loop import LoopResult
 from fablint.workflows.check.check_run import with_undecided
+from fact_cases import run_facts
 from finding_cases import component
 
 VERDICT = {
@@ -15,7 +16,7 @@ VERDICT = {
     "findings": (),
     "coverage": {"pairs_planned": 1, "pairs_measured": 1, "hosts": 1, "hosts_judged": 1},
 }
-RUN = Run(None, {}, ())
+RUN = Run(None, run_facts({}), ())
 
 
 def about(one: ComponentRef) -> FollowUp:

@@ -14,6 +14,7 @@ from fake_launches import FakeCluster, FakeSystem, Notes, every_pair, fabric, la
 from fablint.discover import write_topology
 from fablint.errors import BrokenRunError, IncompleteError, StoppedError, UsageError
 from fablint.model import Allocation, Finding, Medium, Plan, Run, State
+from fablint.model.facts.failed_rank import FailedRank
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Severity
 from fablint.plan.check.suites import find_suite
 from fablint.snapshot import CollectedSnapshots
@@ -229,20 +230,20 @@ def test_follow_ups_are_counted_on(cluster: FakeCluster, kill: KILL) -> None:
     path = kill("bandwidth-follow-up-1")
     done = resumed(cluster, path)
     assert done is not None
-    names = read_run(path).attributes["rows"]
+    names = read_run(path).facts.rows
     assert len(names) == len(set(names))
     assert (path / "report" / "index.html").exists()
 
 
 def test_the_time_of_a_resumed_check_is_that_of_the_call(cluster: FakeCluster, kill: KILL) -> None:
     path = kill("local-bandwidth")
-    before = {row.name: float(row.attributes["wall_s"]) for row in read_run(path).rows}
+    before = {row.name: row.facts.result.wall_s for row in read_run(path).rows}
     cluster.system.now_s = 0.0
     done = resumed(cluster, path)
     assert done is not None
     (note,) = [note for note in done.diagnosis.verdict.notes if " s in all: " in note]
     whole, measuring, rest = (float(part.split()[0]) for part in re.split(": |, ", note)[:3])
-    later = sum(float(row.attributes["wall_s"]) for row in done.run.rows if row.name not in before)
+    later = sum(row.facts.result.wall_s for row in done.run.rows if row.name not in before)
     assert sum(before.values()) > 1, "nothing was measured before"
     assert measuring == pytest.approx(later, abs=1)
     assert whole >= measuring and rest >= 0
@@ -356,7 +357,7 @@ def test_a_signal_while_two_hosts_are_tried_reports_neither(cluster: FakeCluster
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measurement, "measure", stopped)
         with pytest.raises(StoppedError):
-            launches.recovery.triage.find_failed(HOSTS, [{"host": "h03", "round": 1}], ["h04"], "it stalls")
+            launches.recovery.triage.find_failed(HOSTS, [FailedRank(None, "h03", 1, None, "")], ["h04"], "it stalls")
     assert launches.recovery.triage.findings == []
 
 

@@ -71,7 +71,7 @@ def test_a_check_goes_on_past_ranks_that_do_not_end(
     assert (done.error, done.run.state) == ("", "complete")
     assert all(not missing_rounds(row) for row in done.run.rows)
     assert (tmp_path / "a.run" / "report" / "verdict.json").exists()
-    assert survivors(done.run.attributes["rank_pid"]) == []
+    assert survivors(done.run.facts.rank_pid) == []
 
 
 def survivors(pids: list[int]) -> list[int]:

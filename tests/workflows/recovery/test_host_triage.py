@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from fake_launches import SILENT, FakeCluster, FakeSystem, Notes, no_answer
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from fablint.model import Medium, State
+from fablint.model.facts.failed_rank import FailedRank
 from fablint.plan.rows.row_text import parse_row
 from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
@@ -20,7 +22,6 @@ from fablint.workflows.recovery.host_triage import MOST_REPEATS, HostTriage
 from fablint.workflows.recovery.pair_trials import WATCHDOG_S, PairTrials, StallCause, cause_of
 
 HOSTS = ["h0", "h1", "h2", "h3", "h4"]
-Entry = Mapping[str, Any]
 
 
 @pytest.fixture
@@ -36,16 +37,16 @@ def triage_of(cluster: FakeCluster, *transports: str) -> tuple[HostTriage, Notes
     return HostTriage(PairTrials(Context(cluster.system, notes), media), cluster.look), notes
 
 
-def stalled(host: str, partner: int | None = 0) -> Entry:
-    return {"rank": 1, "host": host, "round": 3, "partner": partner, "reason": SILENT}
+def stalled(host: str, partner: int | None = 0) -> FailedRank:
+    return FailedRank(1, host, 3, partner, SILENT)
 
 
-def died(host: str, reason: str = "died (signal 9)") -> Entry:
-    return {"rank": None, "host": host, "round": None, "partner": None, "reason": reason}
+def died(host: str, reason: str = "died (signal 9)") -> FailedRank:
+    return FailedRank(None, host, None, None, reason)
 
 
 def find_failed(
-    triage: HostTriage, entries: Sequence[Entry] = (), partners: Sequence[str] = (), present: Sequence[str] = HOSTS
+    triage: HostTriage, entries: Sequence[FailedRank] = (), partners: Sequence[str] = (), present: Sequence[str] = HOSTS
 ) -> bool:
     return triage.find_failed(present, entries, partners or [""] * len(entries), "rank 1 failed")
 
@@ -105,7 +106,7 @@ def test_a_host_whose_connection_for_control_messages_was_lost_is_tried_again(cl
     """It has no round, as a rank that died; the path to the rank that reports it may be the cause."""
     cluster.cut = {frozenset(("h1", "h3"))}
     triage, _ = triage_of(cluster)
-    lost = {**stalled("h1", partner=3), "round": None}
+    lost = replace(stalled("h1", partner=3), round=None)
     assert find_failed(triage, [lost], ["h3"])
     assert list(triage.failed_pairs) == [frozenset(("h1", "h3"))]
     assert cluster.launches
@@ -129,8 +130,10 @@ def test_a_host_that_took_no_part_cannot_have_been_it(cluster: FakeCluster) -> N
     assert triage.findings == []
 
 
-@pytest.mark.parametrize("entries", [[], [{**stalled("h1"), "host": None, "rank": None}]], ids=["no entry", "no host"])
-def test_where_no_host_is_named_and_all_answer_no_host_is_found(cluster: FakeCluster, entries: list[Entry]) -> None:
+@pytest.mark.parametrize("entries", [[], [replace(stalled("h1"), host=None, rank=None)]], ids=["no entry", "no host"])
+def test_where_no_host_is_named_and_all_answer_no_host_is_found(
+    cluster: FakeCluster, entries: list[FailedRank]
+) -> None:
     triage, notes = triage_of(cluster)
     assert not find_failed(triage, entries)
     assert triage.findings == []
@@ -232,7 +235,7 @@ def test_a_host_whose_requests_are_blocked_is_tried_as_the_end_that_requests(
 def test_what_a_rank_knows_of_its_peer_is_evidence_on_the_pair(cluster: FakeCluster) -> None:
     cluster.cut = {frozenset(("h1", "h3"))}
     triage, _ = triage_of(cluster, "tcp")
-    known = {**stalled("h1"), "reason": "failed (no TCP connection to 10.0.0.1 for 16 s)"}
+    known = replace(stalled("h1"), reason="failed (no TCP connection to 10.0.0.1 for 16 s)")
     assert find_failed(triage, [stalled("h3"), known], ["h1", "h3"])
     (finding,) = triage.failed_pairs.values()
     assert sentences(finding.evidence).endswith("; h3 reports: no TCP connection to 10.0.0.1 for 16 s")
@@ -369,8 +372,8 @@ def test_what_is_new_is_said(cluster: FakeCluster) -> None:
 
 
 def test_the_end_that_requests_a_connection_knows_more_than_the_one_that_accepts_it() -> None:
-    accepts = {**stalled("h1"), "reason": "failed (no TCP connection from the rank within 8 s)"}
-    requests = {**stalled("h2"), "reason": "failed (no TCP connection (10.0.0.2: No route to host))"}
+    accepts = replace(stalled("h1"), reason="failed (no TCP connection from the rank within 8 s)")
+    requests = replace(stalled("h2"), reason="failed (no TCP connection (10.0.0.2: No route to host))")
     assert cause_of([(accepts, "h2"), (requests, "h1")]) == StallCause(
         "no TCP connection (10.0.0.2: No route to host)", "h1"
     )

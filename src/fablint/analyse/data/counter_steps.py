@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from fablint.model.facts.run_attributes import PortCounters
 from fablint.snapshot.counter_widths import CODE_WORD_BITS, CXI_BITS, OLD_BITS
 
 Symptom = Literal[
@@ -92,13 +93,13 @@ class CounterSteps:
         return corrected >= 10 and corrected > WORST_LINE * CODE_WORD_BITS * (corrected + good)
 
 
-def count_steps(counters: Mapping[str, Any], host: str, nic: str) -> CounterSteps | None:
+def count_steps(counters: PortCounters, host: str, nic: str) -> CounterSteps | None:
     """Return how far the counters of a NIC moved between the start and the end of a run.
 
     Parameters
     ----------
     counters
-        Attribute `counters` of the run: `before` and `after`, by host and NIC.
+        Counters of the run, by host and NIC.
     host, nic
         Names of the host and of its NIC.
 
@@ -107,7 +108,7 @@ def count_steps(counters: Mapping[str, Any], host: str, nic: str) -> CounterStep
     CounterSteps or None
         None if the counters were not read both times.
     """
-    before, after = ((counters.get(when) or {}).get(host, {}).get(nic) for when in ("before", "after"))
+    before, after = ((table or {}).get(host, {}).get(nic) for table in (counters.before, counters.after))
     if not before or not after:
         return None
     steps = {name: _step(name, before[name], after[name]) for name in after if name in before}

@@ -89,7 +89,7 @@ class UsableRow:
             row,
             one_way,
             forward,
-            concurrent=self._columns(lambda one: one.attributes.get("order") == "parallel"),
+            concurrent=self._columns(lambda one: one.facts.schedule.order == "parallel"),
             planned=self._columns(lambda one: one.purpose not in CHOSEN_BY_RESULTS),
             rounds=_rounds_of(row),
             started=self._started(observations.sent.shape),
@@ -101,7 +101,7 @@ class UsableRow:
     def _taken(self, size: int, first: Observations) -> TimesTaken | None:
         """Return all times of the cells; None if each cell was measured once. `first`: without retests."""
         retests = [_retest(first, row, size) for row in self.retests if size in row.sizes]
-        has_repeats = int(self.row.attributes.get("repeats", 1)) > 1 and self.row.layout == "matrix"
+        has_repeats = self.row.facts.schedule.repeats > 1 and self.row.layout == "matrix"
         if not retests and not has_repeats:
             return None
         if self.row.layout == "matrix":
@@ -180,11 +180,11 @@ def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tu
         `min_partners` is the fewest hub hosts of a star.
     """
     rows = [row for row in run.rows if has_messages(run, row) and not row.is_of_network]
-    bases = {row.name for row in rows if "retest_of" not in row.attributes}
+    bases = {row.name for row in rows if not row.facts.schedule.retest_of}
     usable: list[UsableRow] = []
     notes: list[str] = []
     for row in rows:
-        base = row.attributes.get("retest_of")
+        base = row.facts.schedule.retest_of
         if base in bases:
             notes.append(
                 f"row {row.name} measured pairs of {base} again: the shorter of both times is that of the pair"
@@ -196,7 +196,7 @@ def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tu
                 notes.append(
                     f"row {row.name} measured one direction of each pair: losses in the other direction are not visible"
                 )
-            retests = tuple(other for other in rows if other.attributes.get("retest_of") == row.name)
+            retests = tuple(other for other in rows if other.facts.schedule.retest_of == row.name)
             continued = next((i for i, first in enumerate(usable) if _continues(row, first.row)), None)
             if continued is None:
                 usable.append(UsableRow(row, retests))
@@ -224,8 +224,8 @@ def _rounds_of(row: Row) -> Codes | None:
 
     None for other rows, and for rows with repeats.
     """
-    measured_once = row.layout == "matrix" and int(row.attributes.get("repeats", 1)) == 1
-    if not measured_once or row.attributes.get("order") != "parallel" or "round" not in row.arrays:
+    measured_once = row.layout == "matrix" and row.facts.schedule.repeats == 1
+    if not measured_once or row.facts.schedule.order != "parallel" or "round" not in row.arrays:
         return None
     return np.asarray(row.arrays["round"][0]) if row.arrays["round"].shape[1] <= MOST_MATRIX_RANKS else None
 
@@ -242,15 +242,15 @@ def _is_directed(row: Row) -> bool:
 
 def has_messages(run: Run, row: Row) -> bool:
     """Return whether messages were measured. The null transport sends none, and neither do copies of GPUs."""
-    moved = not moves_nothing(row.attributes.get("transport")) or "simulated" in run.attributes
-    moved = moved and row.attributes.get("kernel") != GPU_COPIES
+    moved = not moves_nothing(row.facts.carrier.transport) or run.facts.simulated is not None
+    moved = moved and row.kernel != GPU_COPIES
     return moved and bool(set(row.statistics) & set(PREFERRED_STATISTICS))
 
 
 def _unusable_reason(row: Row, placement: Placement, settings: Settings) -> str:
     """Return why a row cannot localise a component; empty if it can."""
-    if "retest_of" in row.attributes:
-        return f"the run has no row {row.attributes['retest_of']}, whose slowest pairs these were"
+    if row.facts.schedule.retest_of:
+        return f"the run has no row {row.facts.schedule.retest_of}, whose slowest pairs these were"
     if row.pattern == "world":
         return "all ranks of a collective wait for each other: its times belong to no pair"
     if row.pattern == "victim-aggressor":

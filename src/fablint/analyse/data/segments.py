@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -60,7 +59,7 @@ def read_segments(run: Run, placement: Placement, *, calm: bool) -> Segments | N
     Parameters
     ----------
     run
-        Run whose rows may have the attribute `tcp`.
+        Run whose rows may have counted TCP segments.
     placement
         Hosts of the ranks.
     calm
@@ -72,7 +71,8 @@ def read_segments(run: Run, placement: Placement, *, calm: bool) -> Segments | N
         None if TCP lost no segment or was not used.
     """
     rows = [row for row in run.rows if _has_segments(row) and _is_calm(row) is calm]
-    if not any(row.attributes["tcp"].get("pairs") for row in rows):
+    counted = [row.facts.result.tcp for row in rows if row.facts.result.tcp is not None]
+    if not any(tcp.pairs for tcp in counted):
         return None
     hosts, ranks = _measured(rows, placement)
     size = len(placement.hosts)
@@ -81,13 +81,12 @@ def read_segments(run: Run, placement: Placement, *, calm: bool) -> Segments | N
     traffic: list[Counter[str]] = [Counter() for _ in range(size)]
     lossy: list[set[tuple[str, str]]] = [set() for _ in range(len(hosts))]
     code = {name: number for number, name in enumerate(placement.hosts)}
-    for row in rows:
-        tcp = row.attributes["tcp"]
-        ends = [_end(text, code) for text in tcp["ends"]]
-        for end, sent in zip(ends, tcp["sent"], strict=True):
+    for tcp in counted:
+        ends = [_end(text, code) for text in tcp.ends]
+        for end, sent in zip(ends, tcp.sent, strict=True):
             if end is not None:
                 traffic[end[0]][end[1]] += sent
-        for src, dst, sent, resent, spurious in tcp["pairs"]:
+        for src, dst, sent, resent, spurious in tcp.pairs:
             sender, receiver = ends[src], ends[dst]
             at = position.get((sender[0], receiver[0])) if sender and receiver else None
             if at is not None and sender and receiver:
@@ -102,7 +101,7 @@ def read_segments(run: Run, placement: Placement, *, calm: bool) -> Segments | N
         table[:, 2],
         tuple(map(_used, traffic)),
         tuple(map(frozenset, lossy)),
-        all(row.attributes["tcp"].get("knows_spurious", False) for row in rows),
+        all(tcp.knows_spurious for tcp in counted),
         sum(sum(counter.values()) for counter in traffic),
     )
 
@@ -135,13 +134,14 @@ def _opposite(hosts: Codes, size: int) -> Codes:
 
 def _has_segments(row: Row) -> bool:
     """Return whether segments were counted while at most two hosts at a time exchanged messages."""
-    tcp: Any = row.attributes.get("tcp")
-    return bool(tcp) and row.pattern in PATTERNS and not moves_nothing(row.attributes.get("transport"))
+    return (
+        row.facts.result.tcp is not None and row.pattern in PATTERNS and not moves_nothing(row.facts.carrier.transport)
+    )
 
 
 def _is_calm(row: Row) -> bool:
     """Return whether a row sends short messages, one at a time."""
-    windows = row.attributes.get("windows") or [0]
+    windows = row.facts.sampling.windows or [0]
     return row.quantity == "latency" and set(windows) == {1} and max(row.sizes) <= CALM_BYTES
 
 

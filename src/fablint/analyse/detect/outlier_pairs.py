@@ -288,7 +288,7 @@ def _rounds_of_matrix(flows: Flows, key: Codes, ranks: int, cells: int) -> tuple
 
     A matrix has one value for all repeats of a direction; a direction may have been measured again by itself.
     """
-    repeats = int(flows.row.attributes.get("repeats", 1))
+    repeats = flows.row.facts.schedule.repeats
     rounds, directions = np.full(key.size, repeats), np.zeros(repeats + 2, dtype=np.int64)
     if flows.later is not None:
         rounds += flows.later[key // ranks, key % ranks]

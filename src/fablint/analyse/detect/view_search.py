@@ -211,4 +211,4 @@ def _isolated_cells(flows: Flows, effects: Effects, routes: Routes) -> Mask | No
         return effects.classes.unshared(effects.class_log_time, effects.link_tolerance)
     if flows.concurrent.size:
         return np.broadcast_to(~flows.concurrent[None, :], effects.residual.value.shape)
-    return None if flows.row.attributes.get("order") == "serial" else np.zeros(effects.residual.value.shape, dtype=bool)
+    return None if flows.row.facts.schedule.order == "serial" else np.zeros(effects.residual.value.shape, dtype=bool)

@@ -64,8 +64,7 @@ def confounded(
 
 
 def _launched_by_pair(run: Run) -> bool:
-    imported = run.attributes.get("imported") or {}
-    return isinstance(imported, Mapping) and imported.get("launch") == "pair"
+    return run.facts.imported is not None and run.facts.imported.launch == "pair"
 
 
 # ------------------------------------------------------------------------------------------------ the first pairs
@@ -118,9 +117,7 @@ def first_hosts(run: Run, placement: Placement, views: Sequence[TimedCells]) -> 
 def _allocations(run: Run, placement: Placement) -> list[list[int]]:
     """Host codes of each allocation in order; one of all hosts, rank 0's first, where the run does not say."""
     code = {name: index for index, name in enumerate(placement.hosts)}
-    said = run.attributes.get("allocations") or [
-        [placement.hosts[host] for host in dict.fromkeys(placement.host.tolist())]
-    ]
+    said = run.facts.launch.allocations or [[placement.hosts[host] for host in dict.fromkeys(placement.host.tolist())]]
     known = [[code[host] for host in hosts if host in code] for hosts in said]
     return [hosts for hosts in known if len(hosts) > 1]
 
@@ -163,7 +160,7 @@ def _per_pair(a: Codes, b: Codes, excess: Floats, first: int) -> tuple[Floats, M
 def shared_cores(run: Run, placement: Placement) -> list[Finding]:
     """Hosts on which ranks are bound to the same CPUs although others are free."""
     ranks: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for host, cores in zip(placement.host.tolist(), run.attributes.get("rank_cores") or (), strict=False):
+    for host, cores in zip(placement.host.tolist(), run.facts.rank_cores, strict=False):
         if cores and not placement.oversubscribed[host]:
             ranks[host][cores] += 1
     sharing = [host for host, sets in ranks.items() if _overfull(sets)]

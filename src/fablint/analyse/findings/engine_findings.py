@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import Any
 
 from fablint.analyse.phrasing import next_step
 from fablint.model import ComponentRef, Endpoint, Finding, Row, Run, State
 from fablint.model.component import in_series
+from fablint.model.facts.failed_rank import FailedRank
 from fablint.text import actions as advise, evidence as seen
 
 ANYBODY = ""  # in place of the sender of a payload that several ranks made, as in a reduction
@@ -79,11 +79,11 @@ def _damage(run: Run, row: Row) -> list[tuple[tuple[str, str], str]]:
     """Host pair and place of each damaged payload of a row; other tools state the size only."""
     host = run.rank_host
     damage = []
-    for entry in row.attributes.get("corrupt", ()):
-        src, dst = (host[entry[end]] if entry[end] >= 0 else ANYBODY for end in ("src", "dst"))
-        place = f" at byte {entry['offset']}" if "offset" in entry else ""
-        which = f"message {entry['message']}" if "message" in entry else "a message"
-        damage.append(((src, dst), f"{which} of {entry['size']} B{place}"))
+    for entry in row.facts.result.corrupt:
+        src, dst = (host[end] if end >= 0 else ANYBODY for end in (entry.src, entry.dst))
+        place = "" if entry.offset is None else f" at byte {entry.offset}"
+        which = "a message" if entry.message is None else f"message {entry.message}"
+        damage.append(((src, dst), f"{which} of {entry.size} B{place}"))
     return damage
 
 
@@ -94,13 +94,13 @@ def lost(run: Run) -> list[Finding]:
     """
     if run.state == "complete":
         return []
-    by_host: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for entry in run.attributes.get("lost", ()):
-        by_host[entry["host"] or "an unknown host"].append(entry)
+    by_host: dict[str, list[FailedRank]] = defaultdict(list)
+    for entry in run.facts.lost:
+        by_host[entry.host or "an unknown host"].append(entry)
     findings = []
     for host, entries in by_host.items():
         first = entries[0]
-        others = [_host_of(run, entry.get("partner")) for entry in entries]
+        others = [_host_of(run, entry.partner) for entry in entries]
         partners = ["" if other == host else other for other in others]
         beside = partners[0]
         findings.append(
@@ -109,11 +109,11 @@ def lost(run: Run) -> list[Finding]:
                 components=(ComponentRef.of("host", host),),
                 evidence=(
                     seen.rank_failed(
-                        ranks=len({entry["rank"] for entry in entries}),  # several ranks may report one
+                        ranks=len({entry.rank for entry in entries}),  # several ranks may report one
                         partners=tuple(dict.fromkeys(partners)),
-                        rank=first.get("rank"),
-                        round=first.get("round"),
-                        reason=first["reason"],
+                        rank=first.rank,
+                        round=first.round,
+                        reason=first.reason,
                     ),
                 ),
                 ambiguity_group=(
@@ -125,6 +125,6 @@ def lost(run: Run) -> list[Finding]:
     return findings
 
 
-def _host_of(run: Run, rank: object) -> str:
+def _host_of(run: Run, rank: int | None) -> str:
     """Host of a rank; empty for None."""
-    return run.rank_host[rank] if isinstance(rank, int) and rank >= 0 else ""
+    return run.rank_host[rank] if rank is not None and rank >= 0 else ""

@@ -108,7 +108,7 @@ def shortest_round_trips(run: Run) -> Observations | None:
     rows = [
         row
         for row in run.rows
-        if row.kernel == "latency" and "retest_of" not in row.attributes
+        if row.kernel == "latency" and not row.facts.schedule.retest_of
         if set(row.statistics) & set(SHORTEST) and row.sizes and row.pattern in ("", *PAIRWISE)
     ]
     if not rows:

@@ -13,6 +13,7 @@ from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.fit.host_populations import Populations
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, Run, State
+from fablint.model.facts.run_attributes import HostNic
 from fablint.model.names import fold
 from fablint.text import actions as advise, evidence as seen
 
@@ -38,12 +39,12 @@ def populations(run: Run, views: Sequence[ViewResult], placement: Placement, hos
 
 def facts_of(run: Run, placement: Placement, host_facts: HostFacts) -> Facts:
     """What the run records of its hosts: one word per host, empty where it says nothing; the place of a host last."""
-    nics = [(run.attributes.get("nics") or {}).get(host, ()) for host in placement.hosts]
-    cores = dict(zip(run.rank_host, run.attributes.get("rank_cores") or (), strict=False))
+    nics = [run.facts.nics.get(host, ()) for host in placement.hosts]
+    cores = dict(zip(run.rank_host, run.facts.rank_cores, strict=False))
     facts = {
         "NIC speed": ["/".join(sorted({_speed(nic) for nic in own})) for own in nics],
-        "NIC type": ["/".join(sorted({str(nic.get("kind", "")) for nic in own})) for own in nics],
-        "MTU": ["/".join(sorted({str(nic.get("mtu", "")) for nic in own})) for own in nics],
+        "NIC type": ["/".join(sorted({nic.kind for nic in own})) for own in nics],
+        "MTU": ["/".join(sorted({"" if nic.mtu is None else str(nic.mtu) for nic in own})) for own in nics],
         "CPUs of a rank": [str(cores.get(host, "")) for host in placement.hosts],
         **_of_snapshots(host_facts, placement),
         "group": ["/".join(names) for names in placement.host_groups],
@@ -58,9 +59,8 @@ def _of_snapshots(host_facts: HostFacts, placement: Placement) -> Facts:
     return {name: [host_facts.get(host, {}).get(name, "") for host in placement.hosts] for name in names}
 
 
-def _speed(nic: Mapping[str, object]) -> str:
-    speed = nic.get("speed_mbps")
-    return f"{speed} Mbit/s" if speed else ""
+def _speed(nic: HostNic) -> str:
+    return f"{nic.speed_mbps} Mbit/s" if nic.speed_mbps else ""
 
 
 def _finding(cases: Sequence[tuple[ViewResult, Populations]], placement: Placement, facts: Facts) -> Finding:

@@ -168,7 +168,7 @@ def fuse_run(
     `lost` is how many segments TCP has lost there; 0 shows nothing, since MPI may not use TCP.
     """
     series, counted_nic = _series(run, topology, component)
-    counters = count_steps(run.attributes.get("counters") or {}, series.host, counted_nic)
+    counters = count_steps(run.facts.counters, series.host, counted_nic)
     if lost:
         counters = CounterSteps({**(counters.by if counters else {}), TCP_LOST: lost})
     return fuse(series, direction, counters, others, cpu_wait=cpu_wait_of(run, series.host), run=run_name(run))
@@ -180,12 +180,12 @@ def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tup
     A topology may call a NIC by its network interface (`hsn1`) and the run by its device (`cxi1`).
     """
     (host,), nic = component.hosts, component.ends[0].part
-    used = {used for used, at in zip(run.attributes.get("rank_nic") or (), run.rank_host, strict=False) if at == host}
+    used = {used for used, at in zip(run.facts.rank_nic, run.rank_host, strict=False) if at == host}
     nic = nic or (next(iter(used)) if len(used) == 1 else "" if used else _single_nic(run, host))
     counted_nic, aliases = nic, {nic}
-    for known in (run.attributes.get("nics") or {}).get(host, ()):
-        if nic in (names := {known["name"], *known.get("netdevs", ())}):
-            counted_nic, aliases = known["name"], names
+    for known in run.facts.nics.get(host, ()):
+        if nic in (names := {known.name, *(known.netdevs or ())}):
+            counted_nic, aliases = known.name, names
     if topology is None:
         return Series(host, nic), counted_nic
     ends = (NicRef.of(host, alias) for alias in sorted(aliases))
@@ -199,7 +199,7 @@ def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tup
 
 def _single_nic(run: Run, host: str) -> str:
     """The NIC of the fabric of a host that has one of them; empty where it has several, or the run names none."""
-    nics = message_nics(host, (run.attributes.get("nics") or {}).get(host, ()))
+    nics = message_nics(host, run.facts.nics.get(host, ()))
     return nics[0] if len(nics) == 1 else ""
 
 

@@ -139,7 +139,7 @@ def _concurrent(flows: Flows, cells: Cells) -> Mask:
         return np.zeros(cells[0].size, dtype=bool)
     if flows.observations.partner is not None:
         return np.asarray(flows.concurrent[cells[1]]) if flows.concurrent.size else np.zeros(cells[0].size, bool)
-    return np.full(cells[0].size, flows.row.attributes.get("order") == "parallel")
+    return np.full(cells[0].size, flows.row.facts.schedule.order == "parallel")
 
 
 def _loads(flows: Flows, placement: Placement, row: Codes, column: Codes, to: Codes) -> Codes:

@@ -5,14 +5,14 @@ The kernel counts it (proc_pid_schedstat(5)). A message that meets such a wait t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from fablint.model.run import Run
+    from fablint.model.run import Row, Run
 
 NOTABLE = 0.01  # share that changes the times of messages: on an idle host it is below a thousandth
 DISTINCT = 5.0  # times the share of the other hosts
@@ -45,9 +45,9 @@ def host_shares(run: Run) -> dict[str, float]:
 
     Ranks of an oversubscribed run wait for each other: their waits say nothing about other processes.
     """
-    if run.attributes.get("instrument", {}).get("oversubscribed"):
+    if run.facts.instrument.oversubscribed:
         return {}
-    shares = rank_shares([row.attributes for row in run.rows], len(run.rank_host))
+    shares = rank_shares(run.rows, len(run.rank_host))
     longest: dict[str, float] = {}
     for host, share in zip(run.rank_host, shares, strict=True):
         if np.isfinite(share):
@@ -55,14 +55,14 @@ def host_shares(run: Run) -> dict[str, float]:
     return longest
 
 
-def rank_shares(rows: Sequence[Mapping[str, Any]], ranks: int) -> list[float]:
-    """Return the share of the time of `rows` that each rank waited, by their attributes; NaN where it is unknown."""
+def rank_shares(rows: Sequence[Row], ranks: int) -> list[float]:
+    """Return the share of the time of `rows` that each rank waited; NaN where it is unknown."""
     waited, measured = np.zeros(ranks), np.zeros(ranks)
     for row in rows:
-        known = np.array(row.get("cpu_wait_s") or (), dtype=float)  # null becomes NaN
+        known = np.array(row.facts.result.cpu_wait_s, dtype=float)  # null becomes NaN
         if known.shape != (ranks,):
             continue
         counted = np.isfinite(known)
         waited[counted] += known[counted]
-        measured[counted] += float(row.get("wall_s", 0.0))
+        measured[counted] += row.facts.result.wall_s or 0.0
     return [float(share) for share in np.where(measured > 0, waited / np.where(measured > 0, measured, 1.0), np.nan)]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fablint.model.host_name import GpuRef
 from fablint.model.names import plural
 from fablint.model.registry import GPU_MEMORIES
 
 if TYPE_CHECKING:
+    from fablint.model.facts.row_attributes import CarrierFacts
     from fablint.model.run import Run
 
 _PATHS = {
@@ -18,16 +18,16 @@ _PATHS = {
 }
 
 
-def path_words(attributes: Mapping[str, Any]) -> str:
-    """Return where the messages of a row are and which path they take, from its attributes; '' of host memory."""
-    memory, path = attributes.get("memory", ""), _PATHS.get(attributes.get("gpu_path", ""))
+def path_words(carrier: CarrierFacts) -> str:
+    """Return where the messages of a row are and which path they take; '' of host memory."""
+    memory, path = carrier.memory, _PATHS.get(carrier.gpu_path)
     return f"messages in memory of GPUs ({memory}), {path}" if memory in GPU_MEMORIES and path else ""
 
 
 def sharing_words(run: Run) -> str:
     """Return which GPUs several ranks share; '' if each has one of its own."""
     ranks: dict[GpuRef, list[int]] = {}
-    for rank, gpu in enumerate(run.attributes.get("rank_gpu") or ()):
+    for rank, gpu in enumerate(run.facts.rank_gpu):
         if gpu:
             ranks.setdefault(GpuRef.of(run.rank_host[rank], gpu), []).append(rank)
     shared = {gpu: sharing for gpu, sharing in ranks.items() if len(sharing) > 1}

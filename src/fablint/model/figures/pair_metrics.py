@@ -42,13 +42,13 @@ class PairMetrics:
 
 def quotable(run: Run) -> list[Row]:
     """Rows of pairs that moved something, and long enough."""
-    simulated = "simulated" in run.attributes
+    simulated = run.facts.simulated is not None
     return [
         row
         for row in run.rows
         if row.pattern not in OF_NO_PAIR
         and row.purpose != "rate_probe"  # too short to be quoted
-        and (simulated or not moves_nothing(row.attributes.get("transport")))
+        and (simulated or not moves_nothing(row.facts.carrier.transport))
         and set(row.statistics) & set(PREFERRED_STATISTICS)
     ]
 

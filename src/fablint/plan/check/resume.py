@@ -46,7 +46,7 @@ def resume_plan(run: Run, missing: Mapping[str, Sequence[int]], read_file: ReadF
         _rest(run, started[name], missing.get(name, ()))
         if name in started
         else _whole(run, name, specs.get(name), read_file)
-        for name in run.attributes["rows"]
+        for name in run.facts.rows
     ]
     return Plan(run.ranks, tuple(rows) if any(row.rounds for row in rows) else (), slots_of(run))
 
@@ -72,15 +72,14 @@ def _whole(run: Run, name: str, spec: RowSpec | None, read_file: ReadFile | None
 
 def _rest(run: Run, row: Row, rounds: Sequence[int]) -> PlanRow:
     spec = replace(spec_of(row), only_rounds=tuple(rounds))
-    if f"{row.name}-retest" in run.attributes["rows"]:  # which pairs are the slowest was decided then
+    if f"{row.name}-retest" in run.facts.rows:  # which pairs are the slowest was decided then
         spec = replace(spec, retest=0)
     return PlanRow(spec, len(rounds), row_seconds(spec, _extent(row, spec), len(rounds)))
 
 
 def _extent(row: Row, spec: RowSpec) -> Extent:
-    """From the attributes: the row may name a rounds file, which planning cannot read."""
-    total = int(row.attributes["rounds"])
-    cells = row.attributes["cells_per_round"]
-    pairs = sum(cells) if isinstance(cells, list) else cells * total
+    """From the facts: the row may name a rounds file, which planning cannot read."""
+    cells = row.facts.schedule.planned_cells
+    pairs = sum(cells)
     both_ways = spec.kernel_info.bidirectional or spec.directions_measured == 2
-    return Extent(total, -(-pairs // 2) if both_ways else pairs)
+    return Extent(len(cells), -(-pairs // 2) if both_ways else pairs)

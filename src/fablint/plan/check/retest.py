@@ -109,7 +109,7 @@ def plan_retest(
     part are started, with all their ranks. None where no pair would tell, or the time does not suffice.
     """
     names = run.rank_host
-    nics = run.attributes.get("rank_nic") or ()
+    nics = run.facts.rank_nic
     placement = RoutedPlacement.on_routes(names, topology, nics)
     proposed = (*diagnosis.retests, *diagnosis.follow_ups, *_ends_of_routes(diagnosis.routes, names, placement))
     follow_ups = [_near_first(one, placement) for one in proposed if one.open]
@@ -127,7 +127,7 @@ def plan_retest(
         len(hosts),
         joined([Slots(host, 1) for host in hosts]),
         topology,
-        oversubscribed=bool(run.attributes.get("instrument", {}).get("oversubscribed")),
+        oversubscribed=run.facts.instrument.oversubscribed,
     )
     anew = [np.searchsorted(part, pairs).astype(np.int32) for pairs in rounds]
     rows = [replace(row, purpose="retest") for row in row_kinds(run)]

@@ -120,7 +120,7 @@ def next_stage(
     same pairs are measured again for two kinds of follow-ups: pairs that were slow by themselves several times, since
     most of their times decide; and streams of far pairs alone, one after the other.
     """
-    placement = RoutedPlacement.on_routes(run.rank_host, asked.topology, run.attributes.get("rank_nic") or ())
+    placement = RoutedPlacement.on_routes(run.rank_host, asked.topology, run.facts.rank_nic)
     least = LEAST << min(number - 1, MOST_DOUBLINGS)  # what stays open needs more than a few
     rounds = follow_up_rounds(
         follow_ups, placement, measured_pairs(run, placement.ranks), least=least, most_rounds=rounds_left
@@ -138,7 +138,7 @@ def next_stage(
     rounds = interleaved(
         rounds, placement, seed, [one.pairs for one in every]
     )  # else the rounds of a follow-up are consecutive
-    is_oversubscribed = asked.oversubscribed or bool(run.attributes.get("instrument", {}).get("oversubscribed"))
+    is_oversubscribed = asked.oversubscribed or run.facts.instrument.oversubscribed
     again = len(rounds) - new
     rows = [replace(row, purpose="follow_up") for row in over_media(asked.rows, asked.media)]
     stage = timed_stage(f"{NEXT}-{number}", rounds, replace(asked, oversubscribed=is_oversubscribed), left_s, rows)

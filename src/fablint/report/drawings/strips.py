@@ -73,7 +73,7 @@ def when(row: Row, cells: MeasuredCells) -> tuple[np.ndarray | None, str]:
     known = np.isfinite(cells.started)
     if known.all() and known.size and np.ptp(cells.started) > 0:
         return cells.started - cells.started.min(), "s"
-    if row.layout == "list" and row.attributes.get("order") != "unknown" and cells.at[1].size and np.ptp(cells.at[1]):
+    if row.layout == "list" and row.facts.schedule.order != "unknown" and cells.at[1].size and np.ptp(cells.at[1]):
         return cells.at[1].astype(float), "round"
     return None, ""
 

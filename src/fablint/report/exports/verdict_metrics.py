@@ -55,7 +55,7 @@ def verdict_metrics(run: Run, diagnosis: Diagnosis) -> str:
         ("hosts", "present"): coverage.hosts,
         ("hosts", "judged"): coverage.hosts_judged,
     }
-    started = run.attributes.get("started_epoch_s") or 0.0
+    started = run.facts.launch.started_epoch_s or 0.0
     words = {(word,): int(word == verdict.verdict) for word in get_args(VerdictWord)}
     families = [
         gauges("check_exit_code", _EXIT, (), {(): verdict.exit_code}),

@@ -78,7 +78,7 @@ def _bins(pairs: int) -> int:
 
 def host_effects(run: Run, fit: Fit, found: Sequence[Finding] = ()) -> tuple[HostEffect, ...]:
     """The hosts with the largest effects, slowest first. A host with several ranks counts with its slowest."""
-    host = np.asarray(run.attributes["rank_host"])
+    host = np.asarray(run.facts.rank_host)
     quantity = run.row(fit.row).quantity
     slowest = np.full((2, len(run.hosts)), -np.inf)
     for side, effect in enumerate((fit.tx, fit.rx)):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fablint.model import Run
+from fablint.model.facts.json_objects import document_of
 
 MOST_COUNTERS = 200
 _SHOWN = frozenset({"environment", "counters", "simulated", "hosts", "command"})  # elsewhere on the page
@@ -14,11 +15,13 @@ _LONGEST = 400  # characters of a value
 
 
 def all_facts(run: Run) -> list[tuple[str, str]]:
-    """Names and values of the attributes of the run and of its rows; equal values of ranks or hosts stand once."""
-    hidden = _SHOWN | (_MADE_UP if "simulated" in run.attributes else frozenset())
-    facts = [*_flat("", {key: value for key, value in run.attributes.items() if key not in hidden})]
+    """Names and values of the facts of the run and of its rows; equal values of ranks or hosts stand once."""
+    hidden = _SHOWN | (_MADE_UP if run.facts.simulated is not None else frozenset())
+    facts = [*_flat("", {key: value for key, value in document_of(run.facts).items() if key not in hidden})]
     for row in run.rows:
-        facts += [(f"row {row.name}: {name}", words) for name, words in _flat("", {**row.attributes, "counters": None})]
+        facts += [
+            (f"row {row.name}: {name}", words) for name, words in _flat("", document_of(row.facts) | {"counters": None})
+        ]
     return [(name, words) for name, words in facts if words]
 
 
@@ -45,8 +48,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
 
 def changed_counters(run: Run) -> list[tuple[str, str, str]]:
     """Host and NIC, counter, and by how much it grew while the run was measured; those of traffic are left out."""
-    counters: Mapping[str, Any] = run.attributes.get("counters") or {}
-    before, after = counters.get("before") or {}, counters.get("after") or {}
+    before, after = run.facts.counters.before or {}, run.facts.counters.after or {}
     lines = [
         (f"{host} {nic}", name, value - old)
         for host, nics in after.items()

@@ -163,7 +163,7 @@ class _Report:
             facts["topology"] = ", ".join(filter(None, (topology.source, *counts)))
         yield table((), [fact for fact in facts.items() if fact[1]], (1, 5))
         yield Spacer(1, 4)
-        rows = [summary.row_facts(row) for row in self.run.rows]
+        rows = [summary.row_summary(row) for row in self.run.rows]
         cells = [(row.name, row.options, row.sizes, row.cells, row.state) for row in rows]
         yield table(("row", "options", "sizes", "cells measured", "state"), cells, (1.4, 4, 1.5, 2, 1))
 
@@ -304,7 +304,7 @@ def _heading(text: str) -> Iterator[Any]:
 
 def _base_of(row: Row) -> str:
     """Name of the row whose slowest pairs a row measured again; empty if it did not."""
-    return str(row.attributes.get("retest_of", ""))
+    return row.facts.schedule.retest_of
 
 
 def _times_of(row: Row, name: str, index: int, pair: OutlierPair) -> list[float]:

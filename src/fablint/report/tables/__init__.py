@@ -85,7 +85,7 @@ def benchmark_table(run: Run, name: str, percentiles: Sequence[float] = (), full
     UsageError
         Nothing was measured, or the table shows none of the rows.
     """
-    rows = [row for row in run.rows if "retest_of" not in row.attributes]
+    rows = [row for row in run.rows if not row.facts.schedule.retest_of]
     if not rows:
         raise UsageError(f"{run.path or 'the run'} has no row: nothing was measured", "measure it again")
     if name in _OF_STARTS:
@@ -99,7 +99,7 @@ def benchmark_table(run: Run, name: str, percentiles: Sequence[float] = (), full
     for table, mine in tables.items():
         options = Options(tuple(percentiles) if table in takes_percentiles else (), full and table in has_more)
         found.append(TABLES[table](run, mine, options))
-    if any(row.attributes.get("counters") for row in rows):
+    if any(row.facts.result.counters.before is not None for row in rows):
         found.append(counters(run, rows, Options()))
     return stacked(name, found)
 
@@ -108,7 +108,7 @@ def _table_of(name: str, row: Row) -> str:
     """Whoever asked for a benchmark gets its table, as far as the row suits it."""
     if is_in_gpu_copies(row):
         return "gpu_copies"
-    if is_in_nccl_tests(row) and (name.endswith("_perf") or row.attributes.get("transport") == "nccl"):
+    if is_in_nccl_tests(row) and (name.endswith("_perf") or row.facts.carrier.transport == "nccl"):
         return "nccl_tests"
     family = next((table for start, table in _OF_NAMES.items() if name.startswith(start)), None)
     if family is not None and row.pattern != "world":

@@ -6,9 +6,8 @@ that were measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from fablint.model import Row, Run
 from fablint.model.names import natural
@@ -55,28 +54,27 @@ def rules(run: Run, row: Row, index: int) -> list[CommitmentRule]:
 
 
 def row_state(row: Row) -> str:
-    """State of a row: complete, interrupted, ...; `unknown` if it is not stored."""
-    return str(row.attributes.get("state", "unknown"))
+    """State of a row: complete, interrupted, ..."""
+    return row.facts.state
 
 
 def real(run: Run, row: Row) -> bool:
     """Return whether the row was measured with real messages: neither simulated nor a test transport."""
-    transport = TRANSPORTS.get(str(row.attributes.get("transport")))
+    transport = TRANSPORTS.get(row.facts.carrier.transport)
     is_test = transport is not None and (transport.moves_nothing or transport.damages_payloads)
-    return "simulated" not in run.attributes and not is_test
+    return run.facts.simulated is None and not is_test
 
 
 def _origin(run: Run, row: Row) -> str:
-    transport = row.attributes.get("transport", "mpi")
-    return "simulated" if "simulated" in run.attributes else f"measured, transport {transport}"
+    transport = row.facts.carrier.transport
+    return "simulated" if run.facts.simulated is not None else f"measured, transport {transport}"
 
 
 def _one_rank_per_nic(run: Run) -> CommitmentRule:
     """As many ranks on a host as it has adapters, each with its own; one less in all where their number is odd."""
     name = "one rank per network adapter"
-    known: Mapping[str, Sequence[Mapping[str, Any]]] = run.attributes.get("nics") or {}
-    near: Sequence[str] = run.attributes.get("rank_nic") or [""] * run.ranks
-    adapters = {host: message_nics(host, known.get(host, ())) for host in run.hosts}
+    near = run.facts.rank_nic or [""] * run.ranks
+    adapters = {host: message_nics(host, run.facts.nics.get(host, ())) for host in run.hosts}
     nearest: dict[str, list[str]] = {host: [] for host in run.hosts}
     for host, nic in zip(run.rank_host, near, strict=True):
         nearest[host].append(nic)

@@ -51,8 +51,8 @@ def congestion(run: Run, rows: Sequence[Row], options: Options) -> Table:
 def _section(run: Run, row: Row, count: int | None) -> Rendered:
     quiet, busy = alone(row), loaded(row)
     sizes = [entry for index in range(len(row.sizes)) if (entry := _size(run, quiet, busy, index))]
-    aggressors = [int(rank) for rank in row.attributes.get("aggressors") or ()]
-    traffic = row.attributes.get("aggressor", "unknown")
+    aggressors = list(row.facts.schedule.aggressors)
+    traffic = row.facts.schedule.aggressor or "unknown"
     lines = [
         f"# {program()}: victims of row {row.name} alone and beside {units.plural(len(aggressors), 'aggressor')}"
         f" ({traffic})",

@@ -8,11 +8,10 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
+from fablint.model.facts.run_attributes import CountersOfHosts
 from fablint.model.figures.nic_traffic import packets
 from fablint.model.names import natural
 from fablint.report.tables.table import Options, Rendered, Table, program, refuse, stacked
-
-Counters = Mapping[str, Mapping[str, Mapping[str, int]]]  # host, NIC, counter
 
 _CONGESTION = re.compile(r"wait|pause|stall|ecn|cnp|fgfc|rnr", re.IGNORECASE)
 _ERRORS = re.compile(
@@ -31,20 +30,17 @@ def counters(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The run has no counters.
     """
     refuse("counters", options, "percentiles", "full", "slowest")
-    read: list[tuple[str, Mapping[str, Any]]] = [
-        (f"row {row.name}", row.attributes.get("counters") or {}) for row in rows
-    ]
-    kept = [(what, both) for what, both in read if both.get("before") and both.get("after")]
-    whole: Mapping[str, Any] = run.attributes.get("counters") or {}
-    if not kept and whole.get("before") and whole.get("after"):
-        kept = [("the whole run", whole)]
-    if not kept:
+    of_rows = [(f"row {row.name}", row.facts.result.counters) for row in rows]
+    for read in (of_rows, [("the whole run", run.facts.counters)]):
+        if kept := [(what, both.before, both.after) for what, both in read if both.before and both.after]:
+            break
+    else:
         where = f"run {run.path}" if run.path else "the run"
         raise UsageError(f"{where} has no port counters from before and after", "measure it with --counters")
-    return stacked("counters", [_section(what, both["before"], both["after"]) for what, both in kept])
+    return stacked("counters", [_section(*each) for each in kept])
 
 
-def _section(what: str, before: Counters, after: Counters) -> Rendered:
+def _section(what: str, before: CountersOfHosts, after: CountersOfHosts) -> Rendered:
     lines = [f"# {program()}: packets that the NICs counted during {what}, and errors that moved"]
     facts: dict[str, Any] = {}
     for host in sorted({*before, *after}, key=natural):

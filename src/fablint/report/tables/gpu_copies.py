@@ -61,7 +61,7 @@ def _section(run: Run, row: Row, percentiles: Sequence[float]) -> Rendered:
             words = [*(str(entry[name]) for name in _PLACE), copy, fixed(entry["bytes_per_s"] / 1e6), *tails]
             lines.append(_line(str(entry["size"]), words, widths))
             facts.append(entry)
-    what = {"table": "gpu_copies", "row": row.name, "kernel": row.kernel, "copy": row.attributes.get("copy")}
+    what = {"table": "gpu_copies", "row": row.name, "kernel": row.kernel, "copy": row.facts.sampling.copy}
     return Rendered((*_comments(run, row), *lines), {**what, "gpus": facts})
 
 
@@ -73,15 +73,15 @@ def _line(size: str, words: Sequence[str], widths: Sequence[int]) -> str:
 
 def _gpu(run: Run, rank: int) -> dict[str, Any]:
     """Return the place of a rank's GPU."""
-    gpu, pci = ((run.attributes.get(name) or {rank: ""})[rank] or "-" for name in ("rank_gpu", "rank_gpu_pci"))
+    gpu, pci = ((names[rank] if names else "") or "-" for names in (run.facts.rank_gpu, run.facts.rank_gpu_pci))
     return {"rank": rank, "host": run.rank_host[rank], "gpu": gpu, "pci": pci}
 
 
 def _comments(run: Run, row: Row) -> list[str]:
-    copy, count = _COPIES.get(row.attributes.get("copy", ""), "of GPUs"), run.ranks
+    copy, count = _COPIES.get(row.facts.sampling.copy, "of GPUs"), run.ranks
     windows = sorted({window(row, at) for at in range(len(row.sizes))})
     in_flight = " to ".join(map(str, dict.fromkeys((windows[0], windows[-1]))))
-    models = sorted(set(run.attributes.get("rank_gpu_model") or ()) - {""})
+    models = sorted(set(run.facts.rank_gpu_model) - {""})
     sharing = sharing_words(run)
     words = [
         f"{program()}: copies {copy}" + (f", by all {count} ranks at once" if count > 1 else ""),

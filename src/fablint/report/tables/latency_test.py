@@ -35,7 +35,7 @@ def latency_test(run: Run, rows: Sequence[Row], options: Options) -> Table:
     found = [
         row
         for row in rows
-        if row.kernel == "latency" and row.pattern in PAIRS and row.statistics and "retest_of" not in row.attributes
+        if row.kernel == "latency" and row.pattern in PAIRS and row.statistics and not row.facts.schedule.retest_of
     ]
     if not found:
         hint = "measure one with fablint bench latency_test"

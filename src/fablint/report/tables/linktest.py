@@ -39,7 +39,7 @@ def linktest(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The table shows none of the rows, or does not have an option that is set.
     """
     refuse("linktest", options, "percentiles", "full")
-    found = [row for row in rows if row.pattern in PAIRS and "retest_of" not in row.attributes and row.statistics]
+    found = [row for row in rows if row.pattern in PAIRS and not row.facts.schedule.retest_of and row.statistics]
     if not found:
         raise nothing_suits("linktest", run, rows, "a row of pairs", "measure one with --pattern all-pairs")
     count = SLOWEST if options.slowest is None else options.slowest
@@ -51,7 +51,7 @@ def _section(run: Run, row: Row, index: int, count: int) -> Rendered:
     size = row.sizes[index]
     found = steps(row, index)
     sofar = aggregates(found)
-    again = next((other for other in run.rows if other.attributes.get("retest_of") == row.name), None)
+    again = next((other for other in run.rows if other.facts.schedule.retest_of == row.name), None)
     slow = _slow_pairs(run, row, index, count, again)
     lines = [*_head(run, row, index), *_step_lines(row, size, found, sofar)]
     if sofar:
@@ -78,7 +78,7 @@ def _head(run: Run, row: Row, index: int) -> list[str]:
         "bidirectional" if row.is_duplex else "unidirectional" if row.quantity == "bandwidth" else "semi-directional"
     )
     count, exact = messages(row, index)
-    transport = str(row.attributes.get("transport", "mpi"))
+    transport = row.facts.carrier.transport
     modes = {options["transport"]: mode for mode, options in LINKTEST_MODES.items() if len(options) == 1}
     known = {
         LINKTEST_MODE: modes.get(transport, transport),
@@ -86,7 +86,7 @@ def _head(run: Run, row: Row, index: int) -> list[str]:
         "Message length": f"{row.sizes[index]} Bytes",
         "Number of Iteration": f"{count}" if exact else f"{count} or more",
         "Number of Iter. (Warmup)": warmups(row, index),
-        "serial test": int(row.attributes.get("order") == "serial"),
+        "serial test": int(row.facts.schedule.order == "serial"),
     }
     counted = "both directions, 2 x size / time" if row.is_duplex else "one direction, size / time"
     return [
@@ -98,8 +98,8 @@ def _head(run: Run, row: Row, index: int) -> list[str]:
 
 
 def _step_lines(row: Row, size: int, found: Sequence[Step], sofar: Sequence[Aggregate]) -> Iterator[str]:
-    word = "Serial" if row.attributes.get("order") == "serial" else "Parallel"
-    rounds, repeats = int(row.attributes["rounds"]), max(1, int(row.attributes.get("repeats", 1)))
+    word = "Serial" if row.facts.schedule.order == "serial" else "Parallel"
+    rounds, repeats = row.facts.schedule.rounds, max(1, row.facts.schedule.repeats)
     per_repeat = max(1, rounds // repeats)
     began = starts(row) if len(row.sizes) == 1 else np.full(rounds, np.nan)
     for place, (step, total) in enumerate(zip(found, sofar, strict=True)):
@@ -111,7 +111,7 @@ def _step_lines(row: Row, size: int, found: Sequence[Step], sofar: Sequence[Aggr
         yield f"{word} Results for step {number}: {_figures(row, size, step)}"
         yield f"Aggregated Results: {_figures(row, size, total)}"
         following = found[place + 1].number if place + 1 < len(found) else None
-        end = row.attributes.get("wall_s") if following is None else began[following] - began[found[0].number]
+        end = row.facts.result.wall_s if following is None else began[following] - began[found[0].number]
         if end is not None and np.isfinite(end) and np.isfinite(began[found[0].number]):
             yield _timing(float(end), place + 1, per_repeat - number, rounds - step.number - 1)
 

@@ -43,8 +43,8 @@ def nccl_tests(run: Run, rows: Sequence[Row], options: Options) -> Table:
     refuse("nccl_tests", options, "percentiles", "full", "slowest")
     groups: dict[tuple[str, str, bool], dict[str, Row]] = {}
     for row in filter(is_shown, rows):
-        place = _PLACES[bool(row.attributes.get("in_place"))]
-        key = row.kernel, str(row.attributes.get("transport")), bool(row.attributes.get("validate"))
+        place = _PLACES[bool(row.facts.sampling.in_place)]
+        key = row.kernel, row.facts.carrier.transport, row.facts.sampling.validate
         groups.setdefault(key, {}).setdefault(place, row)
     if not groups:
         hint = "measure one with fablint bench all_reduce_perf"
@@ -88,8 +88,8 @@ def _table(run: Run, group: dict[str, Row]) -> Rendered:
 
 def _comments(run: Run, row: Row) -> list[str]:
     """What was timed."""
-    transport, memory = row.attributes.get("transport", "mpi"), row.attributes.get("memory", "host")
-    batch = int(row.attributes.get("batch") or 1)
+    transport, memory = row.facts.carrier.transport, row.facts.carrier.memory
+    batch = row.facts.sampling.batch or 1
     calls = "each call after a barrier" if batch == 1 else f"{batch} calls one after another, after a barrier"
     calls += " and until the device has completed them" * (transport == "nccl")
     return [
@@ -101,7 +101,7 @@ def _comments(run: Run, row: Row) -> list[str]:
 def _device(run: Run, rank: int) -> str:
     """The line of a rank: its host and, where the run has it, number, PCI bus and model of its GPU."""
     gpu, pci, model = (
-        str((run.attributes.get(f"rank_gpu{part}") or {rank: ""})[rank]) for part in ("", "_pci", "_model")
+        names[rank] if names else "" for names in (run.facts.rank_gpu, run.facts.rank_gpu_pci, run.facts.rank_gpu_model)
     )
     bus = f" [0x{pci.split(':')[1]}] {model}" if pci.count(":") == 2 else ""
     return f"#  Rank {rank:2} Group  0 on {run.rank_host[rank]:>10} device {gpu.removeprefix('gpu') or '-':>2}{bus}"
@@ -109,7 +109,7 @@ def _device(run: Run, rank: int) -> str:
 
 def _is_of_floats(row: Row, size: int) -> bool:
     """NCCL copies floats where the size allows it; MPI copies bytes."""
-    return KERNELS[row.kernel].adds_floats or (row.attributes.get("transport") == "nccl" and size % _FLOAT == 0)
+    return KERNELS[row.kernel].adds_floats or (row.facts.carrier.transport == "nccl" and size % _FLOAT == 0)
 
 
 def _figures(run: Run, row: Row, size: int) -> dict[str, Any]:
@@ -123,8 +123,8 @@ def _figures(run: Run, row: Row, size: int) -> dict[str, Any]:
     seconds = float(merged.times[name].mean())
     algorithm, bus = collective_rates(row.kernel, size, run.ranks, seconds)
     wrong = None
-    if row.attributes.get("validate"):
-        wrong = sum(entry["size"] == size for entry in row.attributes.get("corrupt") or ())
+    if row.facts.sampling.validate:
+        wrong = sum(entry.size == size for entry in row.facts.result.corrupt)
     return {"seconds": seconds, "algorithm_bandwidth": algorithm, "bus_bandwidth": bus, "wrong": wrong}
 
 

@@ -84,10 +84,10 @@ def _comments(found: Sequence[Row]) -> list[str]:
 
 def _counts(run: Run, row: Row) -> str:
     """The reference's header line."""
-    servers = int(row.attributes.get("servers", 1)) if row.pattern == "clients-servers" else 0
+    servers = (row.facts.schedule.servers or 1) if row.pattern == "clients-servers" else 0
     count = min(messages(row, index)[0] for index in range(len(row.sizes)))
     flight = max(window(row, index) for index in range(len(row.sizes)))
-    serial = int(row.attributes.get("order") == "serial")
+    serial = int(row.facts.schedule.order == "serial")
     return (
         f"#nservers={servers} nclients={run.ranks - servers} niters={count} nflight={flight} sequential={serial}"
         f" ssize={min(row.sizes)}, esize={max(row.sizes)}"

@@ -141,7 +141,7 @@ def _table(run: Run, row: Row, percentiles: tuple[float, ...], full: bool) -> Re
             figures["messages_per_s"] = figures["figure"] * 1e6 / size
         if row.kernel in COLLECTIVES and full and len(shown):
             figures |= _of_collective(run, row, index, shown)
-        if row.attributes.get("validate"):
+        if row.facts.sampling.validate:
             figures["validation"] = _validation(row, size)
         figures |= _percentiles(row, index, percentiles, _pairs(row, shown))
         figures |= _reverse(row, index, merged)
@@ -164,7 +164,7 @@ def _of_collective(run: Run, row: Row, index: int, shown: Cells) -> dict[str, An
 
 
 def _validation(row: Row, size: int) -> str:
-    return "Fail" if any(entry["size"] == size for entry in row.attributes.get("corrupt") or ()) else "Pass"
+    return "Fail" if any(entry.size == size for entry in row.facts.result.corrupt) else "Pass"
 
 
 def _percentiles(row: Row, index: int, percentiles: tuple[float, ...], groups: int) -> dict[str, float | None]:
@@ -254,7 +254,7 @@ def _text_line(row: Row, line: Line, keys: list[str]) -> str:
 def _comments(run: Run, row: Row, rule: str, percentiles: bool) -> list[str]:
     statistic = central(row)
     words = [f"format of OSU {osu_names.VERSION}; {rule}", *medium_words(row)]
-    if path := path_words(row.attributes):
+    if path := path_words(row.facts.carrier):
         words += filter(None, [path, sharing_words(run)])
     if statistic != "mean":
         words.append(f"the run has no means: figures are made of the {statistic} of every pair")
@@ -293,7 +293,7 @@ def _on_reverse(row: Row, lines: list[Line]) -> list[str]:
 
 def _on_cpu_waits(row: Row) -> list[str]:
     """A line that says how long ranks waited for a CPU; none if that is too short to change a figure."""
-    shares = np.nan_to_num(rank_shares([row.attributes], len(row.attributes.get("cpu_wait_s") or ())))
+    shares = np.nan_to_num(rank_shares([row], len(row.facts.result.cpu_wait_s)))
     longest = int(np.argmax(shares)) if shares.size else 0
     if not shares.size or shares[longest] < NOTABLE:
         return []

@@ -30,12 +30,12 @@ def is_of_osu(row: Row) -> bool:
 
 def is_imported(run: Run) -> bool:
     """Return whether the run has figures of another tool's files."""
-    return "imported" in run.attributes
+    return run.facts.imported is not None
 
 
 def imported_pairs(row: Row) -> int:
     """Number of pairs of an imported row whose file has one figure for all of them; 0 of any other row."""
-    return int(row.attributes.get("pairs", 0)) if row.pattern == "world" else 0
+    return (row.facts.schedule.pairs or 0) if row.pattern == "world" else 0
 
 
 def _is_of_many_pairs(row: Row) -> bool:
@@ -78,15 +78,11 @@ def head(row: Row, pairs: int, window: str, comments: list[str]) -> list[str]:
 
 def one_sided_lines(row: Row) -> list[str]:
     """`Window creation` and `Synchronization`; none for a kernel without a window of memory."""
-    asked = {name: str(row.attributes[name]) for name in ("win", "sync") if row.attributes.get(name)}
     if not one_sided(row):
         return []
-    lines = []
-    if "win" in asked:
-        lines.append(f"# Window creation: {WINS.get(asked['win'], asked['win'])}")
-    if "sync" in asked:
-        lines.append(f"# Synchronization: {SYNCS.get(asked['sync'], asked['sync'])}")
-    return lines
+    win, sync = row.rma
+    named = (("Window creation", WINS.get(win, win)), ("Synchronization", SYNCS.get(sync, sync)))
+    return [f"# {label}: {name}" for label, name in named if name]
 
 
 def figure_name(row: Row) -> str:
@@ -114,14 +110,14 @@ def rule(run: Run, row: Row, groups: int) -> str:
         how = "all bytes over the mean time" if rate else "mean"
         return f"{how} of {units.plural(groups, 'pair')}, by the clock of the lower rank of each"
     if groups <= 1:
-        over = "the whole loop" if row.attributes.get("mean") == "loop" else "all samples"
+        over = "the whole loop" if row.facts.sampling.mean == "loop" else "all samples"
         return f"mean over {over}, as in OSU {VERSION}"
     how = f"all bytes over the mean time of {groups} senders" if rate else f"mean over the {groups} senders"
     if row.kernel not in _OF_MANY_PAIRS:
         return f"{how}; OSU has this test for one pair only"
     how += f", as in OSU {VERSION}" + ("" if rate else " (5.x: over all ranks; 7.0: rank 0 alone)")
     every = "window" if rate else "round trip"
-    if row.attributes.get("barrier") == "sample":
+    if row.facts.sampling.barrier == "sample":
         return f"{how}; a barrier of all ranks before every {every}"
     return f"{how}; pairs run free after a common start, as in OSU 5.x ({VERSION} puts barriers before every {every})"
 
@@ -129,13 +125,12 @@ def rule(run: Run, row: Row, groups: int) -> str:
 def deviations(row: Row) -> list[str]:
     """What makes the figures of this row others than those that OSU prints with its defaults."""
     words = []
-    if row.kernel in _TITLES and not one_sided(row) and row.attributes.get("buffers") == "distinct":
+    if row.kernel in _TITLES and not one_sided(row) and row.facts.sampling.buffers == "distinct":
         words.append("every message of a window has a buffer of its own; OSU's messages share one by default")
     return words
 
 
 def _workers(row: Row) -> tuple[str, str]:
     """Threads or processes on the sending and the receiving side."""
-    asked = row.attributes.get("workers") or [1, 2]
-    senders, receivers = str(asked).split(":") if isinstance(asked, str) else map(str, asked)
-    return senders, receivers
+    senders, receivers = row.facts.sampling.workers or (1, 2)
+    return str(senders), str(receivers)

@@ -18,7 +18,8 @@ def osu_init(run: Run) -> Rendered:
     UsageError
         The run has no start times of MPI.
     """
-    durations_s = (run.attributes.get("mpi") or {}).get("init_s")
+    mpi = run.facts.launch.mpi
+    durations_s = mpi.init_s if mpi else ()
     if not durations_s:
         raise UsageError("table osu_init needs the time of MPI_Init, which the run does not have", "measure it again")
     least, most, mean = min(durations_s), max(durations_s), sum(durations_s) / len(durations_s)

@@ -53,7 +53,7 @@ def steps(row: Row, index: int) -> list[Step]:
     its pairs. LinkTest prints the same: pairs x mean pair bandwidth.
     """
     name, size = central(row), row.sizes[index]
-    rounds = int(row.attributes["rounds"])
+    rounds = row.facts.schedule.rounds
     low, high = np.full(rounds, np.inf), np.full(rounds, -np.inf)
     total, rate, count = np.zeros(rounds), np.zeros(rounds), np.zeros(rounds, dtype=np.int64)
     for block in blocks(row, index, [name]):
@@ -64,7 +64,7 @@ def steps(row: Row, index: int) -> list[Step]:
         rate += np.bincount(block.round, factor(row) * rates(size, seconds), rounds)
         count += np.bincount(block.round, minlength=rounds)
     per_pair = 1 if row.directions == "single" else 2
-    planned = row.attributes["cells_per_round"]
+    planned = row.facts.schedule.planned_cells
     return [
         Step(
             number=int(at),
@@ -73,7 +73,7 @@ def steps(row: Row, index: int) -> list[Step]:
             high=float(high[at]),
             bandwidth=float(rate[at] / per_pair),
             cells=int(count[at]),
-            planned=int(planned[int(at)] if isinstance(planned, Sequence) else planned),
+            planned=planned[int(at)],
         )
         for at in np.flatnonzero(count)
     ]
@@ -92,7 +92,7 @@ def aggregates(found: Sequence[Step]) -> list[Aggregate]:
 
 def starts(row: Row) -> np.ndarray:
     """When each round began, s since the run's start: (rounds,), NaN where unknown."""
-    rounds = int(row.attributes["rounds"])
+    rounds = row.facts.schedule.rounds
     earliest = np.full(rounds, np.inf)
     if "started" not in row.arrays:
         return np.full(rounds, np.nan)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from fablint.model import Row
@@ -18,8 +16,8 @@ PAIRS = frozenset(name for name, pattern in PATTERNS.items() if pattern.shape ==
 
 def window(row: Row, index: int) -> int:
     """Messages in flight at size number `index`."""
-    windows: Sequence[int] = row.attributes.get("windows") or ()
-    return int(windows[index]) if index < len(windows) else 1
+    windows = row.facts.sampling.windows
+    return windows[index] if index < len(windows) else 1
 
 
 def repetitions(row: Row, index: int) -> tuple[int, bool]:
@@ -28,11 +26,9 @@ def repetitions(row: Row, index: int) -> tuple[int, bool]:
     Exact where the row was asked for so many; else the samples of the cell that has fewest, each of which is one
     repetition or a batch of several.
     """
-    asked: Sequence[int] = (
-        row.attributes.get("iterations") or (row.attributes.get("stop") or {}).get("iterations") or ()
-    )
+    asked = row.facts.sampling.stop.iterations or ()
     if index < len(asked) and asked[index]:
-        return int(asked[index]), True
+        return asked[index], True
     counts = [float(part.count.min()) for part in blocks(row, index, ()) if len(part)]
     return (int(min(counts)) if counts else 0), False
 
@@ -45,9 +41,9 @@ def messages(row: Row, index: int) -> tuple[int, bool]:
 
 def warmups(row: Row, index: int) -> int:
     """Untimed messages before a cell."""
-    each: Sequence[int] = row.attributes.get("warmups") or ()
-    count = each[index] if index < len(each) else row.attributes.get("warmup", 0)
-    return int(count) * window(row, index)
+    each = row.facts.sampling.warmups
+    count = each[index] if index < len(each) else row.facts.sampling.warmup
+    return count * window(row, index)
 
 
 def rates(size: int, seconds: np.ndarray | float) -> np.ndarray:

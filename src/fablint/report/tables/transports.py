@@ -88,7 +88,7 @@ def _rendered(run: Run, comparison: TransportComparison) -> Rendered:
 def _paths(run: Run, comparison: TransportComparison) -> Iterator[tuple[str, str]]:
     """Label and path of the messages of each medium in GPU memory."""
     for one in comparison.media:
-        if path := path_words(run.row(one.rows[0]).attributes):
+        if path := path_words(run.row(one.rows[0]).facts.carrier):
             yield one.medium.label, path
 
 

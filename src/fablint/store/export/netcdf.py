@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fablint.model import Row, Run
+from fablint.model.facts.json_objects import document_of
+from fablint.model.facts.row_attributes import RowFacts
+from fablint.model.facts.run_attributes import RunFacts
 from fablint.store.labels import ends
 from fablint.store.layout import ARRAYS, block, source_blocks
 
@@ -22,7 +24,7 @@ def write_netcdf(run: Run, path: Path) -> None:
     import h5netcdf
 
     with h5netcdf.File(path, "w") as file:
-        file.attrs.update(_plain(run.attributes))
+        file.attrs.update(_plain(run.facts))
         for row in run.rows:
             _write_row(file.create_group(row.name), row, run)
 
@@ -35,7 +37,7 @@ def _write_row(group: Any, row: Row, run: Run) -> None:
         lengths |= zip(ARRAYS[name].dimensions(row.layout) or (), array.shape, strict=True)
     group.dimensions = lengths
     # Names of the variables that label a dimension without indexing it, by the CF conventions.
-    group.attrs.update(_plain(row.attributes) | {"coordinates": " ".join(f"{end}_host" for end in ends(row))})
+    group.attrs.update(_plain(row.facts) | {"coordinates": " ".join(f"{end}_host" for end in ends(row))})
     for end in ends(row):
         group.create_variable(end, (end,), data=np.arange(run.ranks))
         group.create_variable(f"{end}_host", (end,), h5py.string_dtype(), data=np.array(run.rank_host, object))
@@ -49,8 +51,8 @@ def _write_row(group: Any, row: Row, run: Run) -> None:
             variable[(sources,) if row.layout == "list" else (slice(None), sources)] = block(row, name, sources)
 
 
-def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value if _is_plain(value) else json.dumps(value) for name, value in attributes.items()}
+def _plain(facts: RunFacts | RowFacts) -> dict[str, Any]:
+    return {name: value if _is_plain(value) else json.dumps(value) for name, value in document_of(facts).items()}
 
 
 def _is_plain(value: Any) -> bool:

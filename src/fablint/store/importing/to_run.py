@@ -17,7 +17,10 @@ import numpy as np
 from fablint.errors import UsageError
 from fablint.model import Row, Run
 from fablint.model.arrays import Ints
-from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, RankName, needed, times_before
+from fablint.model.facts.json_objects import facts_of
+from fablint.model.facts.row_attributes import RowFacts
+from fablint.model.facts.run_attributes import ExcludedLine, Import, LaunchFacts, RunFacts
+from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, needed, times_before
 from fablint.version import __version__
 
 SMALL = 1 << 22  # cells of an array that is allocated even if sparse: 16 MiB a statistic
@@ -51,15 +54,22 @@ def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[st
         name = _free_name(bodies[0].name, used_names)
         rows.append(_row(name, bodies, rank_host))
         used_names.add(name)
-    attributes = _attributes(names, files, rank_names)
-    missing = attributes["imported"]["missing"]
-    whole = not missing and all(row.attributes["state"] == "complete" for row in rows)
-    attributes |= {
-        "state": "complete" if whole else "interrupted",
-        "rows": [row.name for row in rows],
-        "command": ["fablint", "import", *(command or names)],
-    }
-    return Run(None, attributes, tuple(rows), tuple(missing))
+    origin = _origin(names, files)
+    is_whole = not origin.missing and all(row.facts.state == "complete" for row in rows)
+    facts = RunFacts(
+        state="complete" if is_whole else "interrupted",
+        rows=[row.name for row in rows],
+        ranks=len(rank_names),
+        hosts=list(hosts),
+        rank_host=rank_host.tolist(),
+        imported=origin,
+        launch=LaunchFacts(
+            creator=f"fablint {__version__}",
+            command=["fablint", "import", *(command or names)],
+            allocations=[list(each.allocation) for each in files if each.allocation],
+        ),
+    )
+    return Run(None, facts, tuple(rows), tuple(origin.missing))
 
 
 def _refuse_different(names: Sequence[str], files: Sequence[Imported]) -> None:
@@ -78,43 +88,21 @@ def _first_reason(imported: Imported) -> str:
     )
 
 
-def _attributes(names: Sequence[str], files: Sequence[Imported], rank_names: Sequence[RankName]) -> dict[str, Any]:
-    """Attributes of the root group, except those that depend on the rows."""
-    hosts = list(dict.fromkeys(rank_name.host for rank_name in rank_names))
-    number = {host: at for at, host in enumerate(hosts)}
-    lines = [
-        {"file": name, "line": line.line, "text": line.text[:200], "why": line.why}
-        for name, imported in zip(names, files, strict=True)
-        for line in sorted(imported.left_out, key=lambda line: line.is_foreign)
-    ]
-    attributes: dict[str, Any] = {
-        "format": 1,
-        "creator": f"fablint {__version__}",
-        "ranks": len(rank_names),
-        "hosts": hosts,
-        "rank_host": [number[rank_name.host] for rank_name in rank_names],
-        "shared_files": True,
-        "imported": {
-            "tool": ", ".join(dict.fromkeys(imported.tool for imported in files)),
-            "files": list(names),
-            "lines_left_out": lines,
-            "missing": [
-                f"{Path(name).name}: {imported.missing}"
-                for name, imported in zip(names, files, strict=True)
-                if imported.missing
-            ],
-            "not_judged": list(dict.fromkeys(imported.not_judged for imported in files if imported.not_judged)),
-            "remedies": [
-                f"{Path(name).name}: {imported.remedy}"
-                for name, imported in zip(names, files, strict=True)
-                if imported.not_judged
-            ],
-            "launch": "pair" if any(imported.launch == "pair" for imported in files) else "all",
-        },
-    }
-    if allocations := [list(imported.allocation) for imported in files if imported.allocation]:
-        attributes["allocations"] = allocations
-    return attributes
+def _origin(names: Sequence[str], files: Sequence[Imported]) -> Import:
+    named = [(Path(name).name, imported) for name, imported in zip(names, files, strict=True)]
+    return Import(
+        tool=", ".join(dict.fromkeys(imported.tool for imported in files)),
+        files=list(names),
+        lines_left_out=[
+            ExcludedLine(name, line.line, line.text[:200], line.why)
+            for name, imported in zip(names, files, strict=True)
+            for line in sorted(imported.left_out, key=lambda line: line.is_foreign)
+        ],
+        missing=[f"{name}: {imported.missing}" for name, imported in named if imported.missing],
+        not_judged=list(dict.fromkeys(imported.not_judged for imported in files if imported.not_judged)),
+        remedies=[f"{name}: {imported.remedy}" for name, imported in named if imported.not_judged],
+        launch="pair" if any(imported.launch == "pair" for imported in files) else "all",
+    )
 
 
 def _free_name(name: str, used_names: set[str]) -> str:
@@ -173,7 +161,7 @@ def _row(name: str, bodies: Sequence[Body], rank_host: Ints) -> Row:
     attributes |= _damage(bodies)
     if attributes["state"] != "complete":
         attributes["reason"] = f"{measured} of {expected} cells are in the files"
-    return Row(name, attributes, {"size": sizes, **arrays})
+    return Row(name, facts_of(RowFacts, attributes), {"size": sizes, **arrays})
 
 
 def _damage(bodies: Sequence[Body]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fablint.errors import IncompleteError, PreflightError, UsageError
 from fablint.model import Allocation, Finding, Medium, PlannedLevel, Run, Slots, Topology
+from fablint.model.facts.run_attributes import RunFacts
 from fablint.model.preflight_results import Fitness
 from fablint.text.evidence_sentences import sentences
 from fablint.text.fitness_findings import unseen_network
@@ -282,7 +283,7 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     findings = [*other_findings(hosts.fitness, (), excluded.values()), *connectivity.paths]
     named = {(finding.component, finding.name) for finding in (*findings, *excluded.values())}
     findings += [finding for finding in record.findings if (finding.component, finding.name) not in named]
-    planned = run_files.load_levels(run or Run(path, {}, ()))
+    planned = run_files.load_levels(run or Run(path, RunFacts(), ()))
     levels = hosts.level_runs(planned_ranks, path, record, excluded, findings, site, planned)
     levels.asking_s = system.monotonic() - begun
     refuse_unshared_engine(system, programs.build_first(context), levels.launches.request.slots)

@@ -110,14 +110,14 @@ def _noted(fitness: Fitness) -> list[str]:
 
 def nic_counters(run: Run, spans: Mapping[str, Snapshot]) -> Mapping[str, Any]:
     """Return the counters of a run's NICs that were read both times: `before` and `after`, by host, NIC and name."""
-    nics_of = run.attributes.get("nics") or {}
+    nics_of = run.facts.nics
     hosts = HostNames(spans, complete=True).matched(nics_of)
     counters: dict[str, dict[str, dict[str, dict[str, int]]]] = {"before": {}, "after": {}}
     for host, known in hosts.items():
         span = spans[known]
         for nic in nics_of[host]:
-            for folder in _folders(nic["name"], nic.get("netdevs", ())):
-                _copy(span, folder, counters, host, nic["name"])
+            for folder in _folders(nic.name, nic.netdevs or ()):
+                _copy(span, folder, counters, host, nic.name)
     return counters
 
 

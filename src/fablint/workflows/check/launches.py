@@ -7,14 +7,15 @@ run of its own, `launches/N.run`, since a run belongs to its ranks; its cells ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fablint.errors import FullDiskError, IncompleteError, NotStartedError, StoppedError
 from fablint.model import Run
+from fablint.model.facts.failed_rank import FailedRank
 from fablint.model.host_name import HostNames
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
@@ -23,13 +24,11 @@ from fablint.workflows.run_files import LAUNCHES, reported_full_disk
 
 if TYPE_CHECKING:
     from fablint.model.arrays import RankPairs
+    from fablint.model.facts.run_attributes import RunState
     from fablint.plan.check.plan_input import PlanInput
     from fablint.plan.check.stages import Stage
 
 MOST_LAUNCHES = 8  # of one stage
-
-
-Entry = Mapping[str, Any]  # of a run's attribute `lost`: rank, host, round, partner, reason
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class _LaunchEnd:
     """How a launch ended: all of the run so far, and what ended the launch early."""
 
     run: Run
-    failed: Sequence[Entry] = ()
+    failed: Sequence[FailedRank] = ()
     error: str = ""
 
 
@@ -95,12 +94,12 @@ class Launches:
         """Measure what an interrupted run lacks of `stage`, which is all of its plan; return the same as `add`."""
         ended = _LaunchEnd(run)
         if not self._has_failures:
-            known = len(run.attributes.get("lost", ()))
+            known = len(run.facts.lost)
             try:
                 with self._launch():
                     result = measurement.resume(self.context, self.output, self._engine_options)
                 if result is not None:
-                    ended = _LaunchEnd(result.run, result.run.attributes.get("lost", ())[known:], _why_ended(result))
+                    ended = _LaunchEnd(result.run, result.run.facts.lost[known:], _why_ended(result))
             except IncompleteError as error:
                 ended = _LaunchEnd(run, error=_reason(error))
         return self._completed(stage, ended)
@@ -131,9 +130,9 @@ class Launches:
 
     def _whole(self, stage: Stage, run: Run | None) -> _LaunchEnd:
         """Launch all hosts; the cells go into the run itself."""
-        known = len(run.attributes.get("lost", ())) if run is not None else 0
+        known = len(run.facts.lost) if run is not None else 0
         result = self._measure(stage, self.output, run)
-        return _LaunchEnd(result.run, result.run.attributes.get("lost", ())[known:], _why_ended(result))
+        return _LaunchEnd(result.run, result.run.facts.lost[known:], _why_ended(result))
 
     def _part(self, stage: Stage, rest: Stage, run: Run) -> _LaunchEnd:
         """Launch the hosts that are left into a run of its own, and copy its cells into the run.
@@ -150,7 +149,7 @@ class Launches:
             result = self._measure(rest, part, None)
         except IncompleteError as error:
             return _LaunchEnd(run, error=_reason(error))
-        failed = [_in_ranks_of(run, entry, result.run) for entry in result.run.attributes.get("lost", ())]
+        failed = [_in_ranks_of(run, entry, result.run) for entry in result.run.facts.lost]
         absorb(self.output, part, _plan_of_rows(stage))
         if failed:
             set_state(self.output, "interrupted", failed)
@@ -175,17 +174,17 @@ class Launches:
     def _engine_options(self) -> list[str]:
         return [*self.recovery.engine_options, *self.options]
 
-    def _exclude_causes(self, entries: Sequence[Entry], reason: str) -> bool:
+    def _exclude_causes(self, entries: Sequence[FailedRank], reason: str) -> bool:
         """Exclude the hosts that ended the last launch; False where a further launch would end for the same reason.
 
         Raises IncompleteError where no two hosts can be launched together.
         """
         hosts = self.request.rank_hosts
-        entries = [entry for entry in entries if entry["host"]]
-        partners = [hosts[entry["partner"]] if isinstance(entry.get("partner"), int) else "" for entry in entries]
+        entries = [entry for entry in entries if entry.host]
+        partners = ["" if entry.partner is None else hosts[entry.partner] for entry in entries]
         present = [host for host in dict.fromkeys(hosts) if host not in self.recovery.failed_hosts]
         names = HostNames(hosts, complete=True)
-        named = [{**entry, "host": names.find(entry["host"]) or entry["host"]} for entry in entries]
+        named = [replace(entry, host=names.find(entry.host or "") or entry.host) for entry in entries]
         failure = LaunchFailure(present, named, partners, reason, self._not_started)
         return bool(present) and self.recovery.exclude_causes(failure)
 
@@ -263,22 +262,22 @@ def _why_ended(result: measurement.MeasurementResult) -> str:
     return "" if result.run.state == "complete" else "the launch ended early"
 
 
-def _in_ranks_of(run: Run, entry: Entry, part: Run) -> Entry:
+def _in_ranks_of(run: Run, entry: FailedRank, part: Run) -> FailedRank:
     """Translate what a part of a run says of a failed rank to the ranks of the run."""
     hosts = run.rank_host
-    partner = entry.get("partner")
-    other = part.rank_host[partner] if isinstance(partner, int) and 0 <= partner < part.ranks else None
-    return {
-        **entry,
-        "rank": hosts.index(entry["host"]) if entry["host"] in hosts else None,
-        "partner": hosts.index(other) if other in hosts else None,
-    }
+    partner = entry.partner
+    other = part.rank_host[partner] if partner is not None and 0 <= partner < part.ranks else None
+    return replace(
+        entry,
+        rank=hosts.index(entry.host) if entry.host in hosts else None,
+        partner=hosts.index(other) if other in hosts else None,
+    )
 
 
-def _marked(run: Run, state: str) -> Run:
+def _marked(run: Run, state: RunState) -> Run:
     """Set the state of the run after its last launch.
 
-    It is complete where it only lacks cells of failed hosts, which its attributes name, and interrupted where a launch
+    It is complete where it only lacks cells of failed hosts, which its facts name, and interrupted where a launch
     failed, even if that launch added nothing to it.
     """
     from fablint.store import read_run, set_state

@@ -62,7 +62,7 @@ class LevelRuns(CheckRun):
 
     def steps(self, run: Run | None) -> Iterable[Step]:
         self.planned = self.planned or [PlannedLevel(level.name) for level in self.suite.levels]
-        rows = run.attributes["rows"] if run is not None else ()
+        rows = run.facts.rows if run is not None else ()
         pairs = list(zip(self.suite.levels, self.planned, strict=True))
         begun = [level for level, planned in pairs if not planned.is_missing(rows)]
         self.measuring_s -= 0.0 if run is None else _measuring_s(run)
@@ -168,7 +168,7 @@ class LevelRuns(CheckRun):
         rate = None
         if run is not None:
             rate = rate_of(run)
-            request = replace(request, shared_cpus=bool(run.attributes.get("instrument", {}).get("oversubscribed")))
+            request = replace(request, shared_cpus=run.facts.instrument.oversubscribed)
         ranks = [rank for rank, host in enumerate(request.rank_hosts) if host in only]
         budget_s = level_budget(self.suite, request)
         return level_stage(level, request, request.placement(), excluded, rate, budget_s, ranks)
@@ -360,4 +360,4 @@ def _is_loss(finding: Finding) -> bool:
 
 def _measuring_s(run: Run) -> float:
     """Return the seconds that the rows of a run took, with the barriers between rounds."""
-    return sum(float(row.attributes.get("wall_s", 0.0)) for row in run.rows)
+    return sum(row.facts.result.wall_s or 0.0 for row in run.rows)

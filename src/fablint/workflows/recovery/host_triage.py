@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from fablint.model import ComponentRef, Finding, State
 from fablint.model.component import cause, in_series
+from fablint.model.facts.failed_rank import FailedRank
 from fablint.model.names import fold
 from fablint.model.verdict import EvidenceRecord
 from fablint.text import actions as advise, evidence as seen
 from fablint.text.evidence_sentences import sentences
-from fablint.workflows.recovery.pair_trials import SMALL, Entry, PairTrials, StallCause, TrialFailure, cause_of
+from fablint.workflows.recovery.pair_trials import SMALL, PairTrials, StallCause, TrialFailure, cause_of
 
 # Asks hosts again; returns a finding for each host that cannot be measured any more.
 Look = Callable[[Collection[str]], Mapping[str, Finding]]
@@ -37,7 +38,9 @@ class HostTriage:
         """Findings on failed hosts, then on failed pairs."""
         return [*self.failed_hosts.values(), *self.failed_pairs.values()]
 
-    def find_failed(self, present: Sequence[str], entries: Sequence[Entry], partners: Sequence[str], why: str) -> bool:
+    def find_failed(
+        self, present: Sequence[str], entries: Sequence[FailedRank], partners: Sequence[str], why: str
+    ) -> bool:
         """Find the hosts that ended a launch; False where no further launch is of use.
 
         Hosts that do not answer have failed. Where all answer, each stalled host is retested against two healthy hosts.
@@ -49,7 +52,7 @@ class HostTriage:
         present
             Hosts that took part.
         entries
-            Ranks that failed, from the run's attribute `lost`.
+            Ranks that failed, from the run's facts `lost`.
         partners
             Host of the rank that waited for each of these, empty where the launcher saw it die.
         why
@@ -63,7 +66,7 @@ class HostTriage:
             note(f"fablint: no host answers any more: {sentences(next(iter(silent.values())).evidence)}")
             return False
         self.failed_hosts |= silent
-        deaths = [entry for entry in entries if _is_death(entry) and entry["host"] in present]
+        deaths = [entry for entry in entries if _is_death(entry) and entry.host in present]
         is_tried = bool(deaths) or bool(silent) or self._retest(entries, partners, present)
         if deaths and not silent:
             self._judge_deaths(deaths)
@@ -71,7 +74,7 @@ class HostTriage:
             finding for key, finding in [*self.failed_hosts.items(), *self.failed_pairs.items()] if key not in before
         ]
         self._say(new)
-        return bool(new) or (is_tried and self._repeat([entry["host"] for entry in entries], present))
+        return bool(new) or (is_tried and self._repeat([entry.host or "" for entry in entries], present))
 
     def exclude(self, hosts: Mapping[str, Finding], paths: Mapping[frozenset[str], Finding]) -> None:
         """Exclude hosts and pairs of hosts that were found by other means."""
@@ -85,11 +88,12 @@ class HostTriage:
                 f"fablint: {finding.component} {finding.name} is excluded: {sentences(finding.evidence)}"
             )
 
-    def _judge_deaths(self, deaths: Sequence[Entry]) -> None:
+    def _judge_deaths(self, deaths: Sequence[FailedRank]) -> None:
         """Mark hosts failed whose ranks died twice; a process that is killed once says nothing about its host."""
         for entry in deaths:
-            if entry["host"] in self._named or self.repeats == MOST_REPEATS:
-                self.failed_hosts.setdefault(entry["host"], _died(entry))
+            host = entry.host or ""
+            if host in self._named or self.repeats == MOST_REPEATS:
+                self.failed_hosts.setdefault(host, _died(host, entry.reason))
 
     def _repeat(self, hosts: Sequence[str], present: Sequence[str]) -> bool:
         """Repeat a launch; False where as many have been repeated, or the same hosts failed before."""
@@ -101,12 +105,12 @@ class HostTriage:
         self.trials.context.progress.note(f"fablint: no fault is found on {fold(fresh)}: the launch is repeated")
         return True
 
-    def _retest(self, entries: Sequence[Entry], partners: Sequence[str], present: Sequence[str]) -> bool:
+    def _retest(self, entries: Sequence[FailedRank], partners: Sequence[str], present: Sequence[str]) -> bool:
         """Retest each stalled host against two healthy hosts; a host that stalls with both is marked failed.
 
         Pairs of hosts that stall with each other only are kept apart. Returns False where no host could be retested.
         """
-        pairs = list(dict.fromkeys((entry["host"], other) for entry, other in zip(entries, partners, strict=True)))[
+        pairs = list(dict.fromkeys((entry.host or "", other) for entry, other in zip(entries, partners, strict=True)))[
             :_MOST_TRIED
         ]
         if self._stalls_inside({host for host, other in pairs if host == other and host in present}):
@@ -136,7 +140,7 @@ class HostTriage:
     def _retest_pairs(
         self,
         pairs: Sequence[tuple[str, str]],
-        entries: Sequence[Entry],
+        entries: Sequence[FailedRank],
         partners: Sequence[str],
         present: Sequence[str],
     ) -> None:
@@ -154,7 +158,7 @@ class HostTriage:
                 reports = [
                     (entry, partner)
                     for entry, partner in zip(entries, partners, strict=True)
-                    if {entry["host"], partner} == key
+                    if {entry.host, partner} == key
                 ]
                 self.failed_pairs[key] = _stall_of_pair(*pair, cause_of(reports))
         self._stalled.update(stalled)
@@ -185,17 +189,16 @@ def _references(pairs: Sequence[tuple[str, str]], present: Sequence[str]) -> Map
     return {name: nearest(name, partner) for name, partner in partner_of.items()} if healthy else {}
 
 
-def _is_death(entry: Entry) -> bool:
+def _is_death(entry: FailedRank) -> bool:
     """Did the launcher see the rank die? A rank that other ranks report has their partner or round."""
-    return entry.get("round") is None and entry.get("partner") is None
+    return entry.round is None and entry.partner is None
 
 
-def _died(entry: Entry) -> Finding:
-    host = entry["host"]
+def _died(host: str, reason: str) -> Finding:
     return Finding(
         state=State.SUSPECT,
         components=(ComponentRef.of("host", host),),
-        evidence=(seen.rank_died(entry["reason"]),),
+        evidence=(seen.rank_died(reason),),
         ambiguity_group=(cause("a process that was killed from outside"),),
         next_step=advise.inspect_system_log(ComponentRef.of("host", host)),
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from fablint.errors import NotStartedError
 from fablint.model import Finding
+from fablint.model.facts.failed_rank import FailedRank
 from fablint.workflows.recovery.host_triage import HostTriage
 from fablint.workflows.recovery.start_trials import MOST_SEARCHES, StartTrials, findings_of
 
@@ -19,7 +20,7 @@ class LaunchFailure:
     """How a launch failed. Hosts have the names of the check's request."""
 
     hosts: Sequence[str]  # that took part
-    entries: Sequence[Mapping[str, Any]]  # of the run's attribute `lost`: ranks that failed
+    entries: Sequence[FailedRank]
     partners: Sequence[str]  # of each entry: the host of the rank that waited for it, empty where there was none
     reason: str
     not_started: NotStartedError | None = None  # where the ranks did not start

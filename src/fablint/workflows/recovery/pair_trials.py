@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from fablint.errors import IncompleteError, StoppedError, UsageError
 from fablint.model import Medium, RowSpec, Run, Slots
+from fablint.model.facts.failed_rank import FailedRank
 from fablint.workflows import measurement
 from fablint.workflows.context import Context
-
-Entry = Mapping[str, Any]  # of a run's `lost`: rank, host, round, partner, reason
 
 WATCHDOG_S = 10.0
 SMALL, LARGE = 8, 64 << 10  # bytes: a frame; more than a frame of any MTU
@@ -75,28 +73,25 @@ class PairTrials:
 
 def _stall(run: Run) -> TrialFailure:
     """Return which messages of a trial did not arrive, and why."""
-    entries, hosts = run.attributes.get("lost", ()), run.rank_host
-    partners = [entry.get("partner") for entry in entries]
-    reporters = [hosts[partner] if isinstance(partner, int) else "" for partner in partners]
+    entries, hosts = run.facts.lost, run.rank_host
+    reporters = ["" if entry.partner is None else hosts[entry.partner] for entry in entries]
     cause = cause_of(zip(entries, reporters, strict=True))
-    row = next((row for row in run.rows if row.attributes.get("state") != "complete"), None)
+    row = next((row for row in run.rows if row.facts.state != "complete"), None)
     if row is None:
         return TrialFailure(cause=cause)
     transport = row.medium.transport
     has_begun = transport != "mpi" and any(reporters)  # after a barrier, which control messages make
-    control = ("MPI" if run.attributes.get("mpi") else "TCP") if has_begun else ""
+    control = ("MPI" if run.facts.launch.mpi else "TCP") if has_begun else ""
     return TrialFailure(transport, int(row.sizes[-1]), cause, control)
 
 
-def cause_of(reports: Iterable[tuple[Entry, str]]) -> StallCause | None:
+def cause_of(reports: Iterable[tuple[FailedRank, str]]) -> StallCause | None:
     """Return the cause in reports of failed ranks, each with the host of the rank that reports; None if all report
     silence.
 
     The rank that requests a connection knows why there is none. The rank that accepts it knows the time only, and may
     report first.
     """
-    from fablint.measure import FailedRank
-
-    causes = [StallCause(FailedRank(**entry).cause, host) for entry, host in reports]
+    causes = [StallCause(entry.cause, host) for entry, host in reports]
     known = [cause for cause in causes if cause.text]
     return next((cause for cause in known if not _OF_ACCEPTING_END.fullmatch(cause.text)), next(iter(known), None))

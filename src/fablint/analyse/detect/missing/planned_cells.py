@@ -8,7 +8,7 @@ of them is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,16 +56,14 @@ class PlannedCells:
     @property
     def count(self) -> int:
         """Number of planned cells, whether their pairs are known or not."""
-        per_round = self.row.attributes["cells_per_round"]
-        rounds = int(self.row.attributes["rounds"])
-        cells = sum(per_round) if isinstance(per_round, Sequence) else int(per_round) * rounds
-        return cells // max(1, int(self.row.attributes.get("repeats", 1))) if self.imported else cells
+        cells = sum(self.row.facts.schedule.planned_cells)
+        return cells // max(1, self.row.facts.schedule.repeats) if self.imported else cells
 
     @property
     def whole(self) -> str:
         """Pairs of a row that planned a block of all pairs: `all`, `halves`, `between hosts`; else empty."""
         if self.imported:
-            return str(self.row.attributes.get("planned_pairs", ""))
+            return self.row.facts.schedule.planned_pairs
         return {"all-pairs": "all", "bisection": "halves"}.get(self.row.pattern, "")
 
     def blocks(self) -> Iterator[PlannedBlock]:

@@ -157,7 +157,7 @@ def isolated_cells(flows: Flows, effects: Effects) -> Mask | None:
     placement, routes = effects.classes.placement, effects.message_paths.routes
     if flows.observations.size < SMALLEST_SHARED:
         return None
-    at_once = flows.concurrent if flows.concurrent.size else np.array([flows.row.attributes.get("order") == "parallel"])
+    at_once = flows.concurrent if flows.concurrent.size else np.array([flows.row.facts.schedule.order == "parallel"])
     if not at_once.any():
         return None
     has_paths = routes is not None and routes.routing.kind not in UNCERTAIN and bool((placement.switch >= 0).all())

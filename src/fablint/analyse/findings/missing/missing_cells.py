@@ -45,7 +45,7 @@ class _Explained:
         reported = [finding for finding in others if finding.state is not State.OK]
         hosts = {name for finding in reported if finding.component == "host" for name in finding.hosts}
         if run.state != "complete":
-            hosts |= {entry["host"] for entry in run.attributes.get("lost", ())}
+            hosts |= {entry.host for entry in run.facts.lost if entry.host}
         routes = {
             ends
             for finding in reported
@@ -80,10 +80,10 @@ def missing_cells(run: Run, placement: Placement, others: Sequence[Finding] = ()
     planned = measured = 0
     evidence: dict[_Subject, list[EvidenceRecord]] = {}
     for row in run.rows:
-        if row.pattern == "world" or "retest_of" in row.attributes or not has_messages(run, row):
+        if row.pattern == "world" or row.facts.schedule.retest_of or not has_messages(run, row):
             continue
-        imported = "imported" in run.attributes
-        finished = imported or (row.attributes["state"] == "complete" and not run.damaged)
+        imported = run.facts.imported is not None
+        finished = imported or (row.facts.state == "complete" and not run.damaged)
         cells = _RowCells.of(PlannedCells(row, placement.host, finished, imported))
         planned += cells.planned
         measured += cells.measured

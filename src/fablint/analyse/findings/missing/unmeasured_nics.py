@@ -6,8 +6,7 @@ To measure one NIC of each host is a decision of the user, and no reason for a v
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from fablint.analyse.data.counter_steps import count_steps
 from fablint.analyse.settings import Settings
@@ -19,15 +18,14 @@ from fablint.snapshot.fabric_nics import message_nics
 
 def unmeasured_nics(run: Run, settings: Settings) -> list[str]:
     """Return a note such as `hsn1 of 8 hosts was not measured`; none where each NIC carried messages."""
-    nics: Mapping[str, Sequence[Mapping[str, Any]]] = run.attributes.get("nics") or {}
     if len(run.hosts) < 2:
         return []
     near: dict[str, set[str]] = defaultdict(set)
-    for host, nic in zip(run.rank_host, run.attributes.get("rank_nic") or (), strict=False):
+    for host, nic in zip(run.rank_host, run.facts.rank_nic, strict=False):
         near[host].add(nic)
     hosts: dict[str, int] = defaultdict(int)
     for host in run.hosts:
-        able = message_nics(host, nics.get(host, ()))
+        able = message_nics(host, run.facts.nics.get(host, ()))
         carried = _carried(run, host, able, near[host], settings)
         for nic in able if carried else ():
             hosts[nic] += nic not in carried
@@ -35,7 +33,7 @@ def unmeasured_nics(run: Run, settings: Settings) -> list[str]:
     if not unmeasured:
         return []
     words = ", ".join(f"{nic} of {plural(count, 'host')}" for nic, count in unmeasured)
-    how = "" if "simulated" in run.attributes else " (--ranks-per-nic 1 measures each NIC)"
+    how = "" if run.facts.simulated is not None else " (--ranks-per-nic 1 measures each NIC)"
     return [f"{words} {'was' if len(unmeasured) == 1 else 'were'} not measured{how}"]
 
 
@@ -44,7 +42,7 @@ def _carried(run: Run, host: str, nics: Sequence[str], near: set[str], settings:
 
     A NIC that carries other traffic only has few packets beside those that carry the messages.
     """
-    steps = {nic: count_steps(run.attributes.get("counters") or {}, host, nic) for nic in nics}
+    steps = {nic: count_steps(run.facts.counters, host, nic) for nic in nics}
     sent = {nic: packets(step.by, 0) for nic, step in steps.items() if step is not None}
     known = {nic: count for nic, count in sent.items() if count is not None}
     if len(known) == len(nics) and any(known.values()):

@@ -41,7 +41,7 @@ def _paths(run: Run) -> list[str]:
     """Return a note for each path of messages of GPU memory, with the media that took it."""
     media: dict[str, dict[str, None]] = {}
     for row in run.rows:
-        if path := path_words(row.attributes):
+        if path := path_words(row.facts.carrier):
             media.setdefault(path, {})[row.medium.label] = None
     return [f"{', '.join(labels)}: {path}" for path, labels in media.items()]
 
@@ -63,7 +63,7 @@ def _by_copies(run: Run, placement: Placement) -> dict[str, int]:
     """Return by row of `gpu_loopback` the number of GPUs that were measured."""
     counts, comparable = {}, have_comparable_gpus(placement)
     for row in run.rows:
-        if row.attributes.get("kernel") == GPU_COPIES:
+        if row.kernel == GPU_COPIES:
             measured = (np.asarray(row.arrays["time_median"][:]) > 0).any(axis=(1, 2))
             counts[row.name] = np.unique(placement.gpu[measured & comparable]).size
     return counts

@@ -60,7 +60,7 @@ def slow_gpus(rows: Sequence[Row], placement: Placement, settings: Settings) -> 
     gpus = [ComponentRef.device("gpu", gpu) for gpu in placement.gpus]
     comparable = have_comparable_gpus(placement)[:, None]
     for row in rows:
-        if row.attributes.get("kernel") != GPU_COPIES or not gpus:
+        if row.kernel != GPU_COPIES or not gpus:
             continue
         for position, size in enumerate(row.sizes):
             times = np.asarray(row.arrays["time_median"][:], dtype=np.float64)[..., position]
@@ -144,7 +144,7 @@ def _gpu_finding(row: Row, size: int, case: _Slow, placement: Placement) -> Find
     (host,) = case.component.hosts
     is_oversubscribed = bool(placement.oversubscribed[placement.hosts.index(host)])
     state = State.CONFOUNDED if is_oversubscribed else State.FAULT if case.is_fault else State.SUSPECT
-    copies = str(row.attributes.get("copy", ""))
+    copies = row.facts.sampling.copy
     evidence = seen.gpu_copies(measured=case.measured, others=case.others, copies=copies).measured_in(row.name, size)
     return Finding(
         state=state,

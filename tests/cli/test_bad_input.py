@@ -30,7 +30,7 @@ REFUSED = {
     "far more ranks than CPUs of a benchmark": (["bench", "osu_bcast", "-n", "999999"], "999,999 ranks on"),
     "far more ranks than CPUs of this machine": (["check", "--local", "999999"], "999,999 ranks on"),
     "a discovery without hosts": (["discover"], "no hosts are known: no allocation here: name hosts with -w HOSTS\n"),
-    "an option without its value": (["bench", "osu_bw", "-G"], "requires an argument: see fablint bench --help"),
+    "an option without its value": (["bench", "osu_bw", "-m"], "requires an argument: see fablint bench --help"),
     "a run that is not there": (["show", "nope.run"], "nope.run: no such run"),
     "a topology that is not there": (["check", "--local", "2", "--topology", "nope.yaml"], "nope.yaml"),
 }

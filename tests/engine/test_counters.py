@@ -11,7 +11,7 @@ from real_mpi import Mpi, one_line
 
 from fablint.analyse import diagnose
 from fablint.model import Run
-from fablint.model.facts.run_attributes import Binding, PortCounters
+from fablint.model.facts.run_attributes import Binding, HostNic, PortCounters
 from fablint.store import read_run
 
 FAST = ("--sizes", "8", "--samples", "3", "--warmup", "1", "--batch", "1")
@@ -105,17 +105,7 @@ def test_nics_are_recorded_once_each(mpi: Mpi, tmp_path: Path, slingshot: FakeSy
     run = measured(mpi, tmp_path / "a.run", 2, "latency", *FAST, "--sysfs", slingshot.root)
     nics = {nic.name: nic for nic in only_host(run.facts.nics)}
     assert set(nics) == {"cxi0", "cxi1", "eno1"}
-    assert nics["cxi0"] == {
-        "name": "cxi0",
-        "kind": "cxi",
-        "state": "up",
-        "speed_mbps": 200000,
-        "mtu": 9000,
-        "numa": 0,
-        "physical": True,
-        "port_of": "",
-        "netdevs": ["hsn0"],
-    }
+    assert nics["cxi0"] == HostNic("cxi0", "cxi", "up", 200000, 9000, numa=0, physical=True, netdevs=["hsn0"])
     assert set(run.facts.rank_nic) <= {"cxi0", "cxi1"}
     assert run.facts.launch.binding == Binding()
 

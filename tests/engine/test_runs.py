@@ -54,7 +54,8 @@ def test_all_pairs_measures_every_directed_pair_once(mpi: Mpi, tmp_path: Path, r
     assert row.attrs["state"] == "complete"
     if Path("/proc/self/schedstat").exists():
         assert len(row.attrs["cpu_wait_s"]) == ranks
-        assert all(0 <= waited <= row.attrs["wall_s"] for waited in row.attrs["cpu_wait_s"])
+        # It is read a little before and after the row's own time.
+        assert all(0 <= waited <= 1.1 * row.attrs["wall_s"] + 0.1 for waited in row.attrs["cpu_wait_s"])
     assert missing_rounds(read_run(path).rows[0]) == []
 
 

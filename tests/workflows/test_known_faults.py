@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -90,7 +91,7 @@ def test_a_known_fault_without_a_finding_has_a_note(folder: Path) -> None:
 
 def test_what_is_missing_is_not_suppressed(folder: Path) -> None:
     run = read_run(folder / "slow.run")
-    run.facts.state = "interrupted"
+    run = replace(run, facts=replace(run.facts, state="interrupted"))
     diagnosis = diagnose(run, None, site=folder / "site.toml", today=LAST_DAY)
     assert (diagnosis.verdict.verdict, diagnosis.verdict.exit_code) == ("incomplete", 3)
 

@@ -11,6 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.model import Row, Run
+from fablint.model.facts.json_objects import facts_of
+from fablint.model.facts.row_attributes import RowFacts
+from fablint.model.facts.run_attributes import RunFacts
 from fablint.store.writing import write_run
 from held_out.rank_runs.cell_samples import SAMPLES, WINDOW
 from held_out.rank_runs.cluster import Cluster
@@ -63,7 +66,8 @@ class MeasuredRow:
 def write_rows(path: Path, cluster: Cluster, rows: Sequence[MeasuredRow]) -> Path:
     """Write a run directory; returns its path."""
     complete = all(row.measured.all() for row in rows)
-    run = Run(None, _root(cluster, rows, complete), tuple(_row(cluster, row) for row in rows))
+    facts = facts_of(RunFacts, _root(cluster, rows, complete))
+    run = Run(None, facts, tuple(_row(cluster, row) for row in rows))
     write_run(path, run)
     for row in rows:
         if not row.matrix:
@@ -138,7 +142,7 @@ def _row(cluster: Cluster, row: MeasuredRow) -> Row:
         "directions": "both",
         "windows": [WINDOW if row.quantity == "bandwidth" else 1],
     }
-    return Row(row.name, attributes, _arrays(cluster.ranks, row))
+    return Row(row.name, facts_of(RowFacts, attributes), _arrays(cluster.ranks, row))
 
 
 def _arrays(ranks: int, row: MeasuredRow) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def _recorded(host: str, nic: HostNic) -> NicFact:
 
 def _is_usable(nic: HostNic) -> bool:
     """Return whether a recorded NIC is up and in the name space of the ranks; a port of a bond has no messages."""
-    is_up = nic.state in ("up", "unknown") or "ACTIVE" in nic.state
+    is_up = nic.state in ("", "up", "unknown") or "ACTIVE" in nic.state
     return is_up and not nic.port_of and (nic.kind != "roce" or nic.netdevs is None or bool(nic.netdevs))
 
 

@@ -9,7 +9,7 @@ import pytest
 from analyse_cases import named
 
 from fablint.analyse import diagnose
-from fablint.analyse.detect import view
+from fablint.analyse.detect import view_search
 from fablint.analyse.settings import Detector, Settings
 from fablint.model import Run
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, full_mesh
@@ -46,14 +46,14 @@ def test_the_number_of_the_look_is_known_from_the_run(stages: int) -> None:
 @pytest.mark.parametrize("stages", [1, 2, 4])
 def test_increments_are_those_of_the_noise_of_the_first_stage(stages: int, monkeypatch: pytest.MonkeyPatch) -> None:
     found = []
-    gathered = view.gather_evidence
+    gathered = view_search.gather_evidence
 
     def gather_evidence(*args: Any, **more: Any) -> Any:
         evidence = gathered(*args, **more)
         found.append((evidence.noise.size, np.count_nonzero(evidence.gain)))
         return evidence
 
-    monkeypatch.setattr(view, "gather_evidence", gather_evidence)
+    monkeypatch.setattr(view_search, "gather_evidence", gather_evidence)
     diagnose(measured(stages), MESH.topology)
     hosts = len(MESH.hosts)
     assert found == [(hosts * (hosts - 1), hosts * (hosts - 1 + 3 * (stages - 1)))], "every cell speaks"

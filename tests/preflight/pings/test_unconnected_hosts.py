@@ -20,10 +20,10 @@ from fablint.system import System
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows import fabric_discovery, host_preflight, measurement, programs
 from fablint.workflows.check import cluster_check
-from fablint.workflows.check.check_record import UnfitPolicy, load_check
+from fablint.workflows.check.check_record import load_check
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.cluster_check import UnfitError, check_cluster, resume_check
-from fablint.workflows.check.request import CheckRequest
+from fablint.workflows.check.request import CheckRequest, UnfitPolicy
 from fablint.workflows.context import Context
 
 COUNT, EACH = 9, 3  # hosts n0 ... n8, three on each of the switches s0, s1, s2

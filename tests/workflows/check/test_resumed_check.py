@@ -282,7 +282,8 @@ def test_a_damaged_check_is_one_line(cluster: FakeCluster, kill: KILL, case: str
 
 def test_a_suite_of_another_version_is_refused(cluster: FakeCluster, kill: KILL) -> None:
     path = kill("edge-bandwidth")
-    document = json.loads((path / CHECK).read_text()) | {"suite": "slow"}
+    document = json.loads((path / CHECK).read_text())
+    document["request"]["suite"] = "slow"
     (path / CHECK).write_text(json.dumps(document))
     with pytest.raises(UsageError, match="there is no suite 'slow'"):
         resumed(cluster, path)

@@ -82,7 +82,7 @@ def words_of(line: str, separator: str) -> list[str]:
 
 def heading_of(text: str) -> str:
     """Return the first line that is not blank and no comment; '' if there is none."""
-    lines = (line.strip() for line in text.removeprefix("\ufeff").splitlines())
+    lines = (match[0].strip() for match in re.finditer(r"[^\n]+", text))  # the text may be long: not split here
     return next((line for line in lines if line and not line.startswith("#")), "")
 
 

@@ -118,13 +118,10 @@ def parse_csv(text: str) -> list[CsvPairs]:
 
 def _line(parsed: CsvPairs, number: int, words: Sequence[str], *, is_cut: bool) -> None:
     """Add a line; one that is cut off has a figure without its last digits, which is another figure."""
-    text = ",".join(words)[:_SHOWN]
-    if is_cut:
-        parsed.left_out.append(LeftOut(number, text, CUT))
-        _take(parsed, [*words[:-1], ""])  # its hosts, if they are complete
-    elif why := _take(parsed, words):
-        parsed.left_out.append(LeftOut(number, text, why))
-        parsed.pairless += why in (NO_PAIR, SHORT)
+    why = _take(parsed, [*words[:-1], ""] if is_cut else words)  # of a line that is cut off its hosts
+    if is_cut or why:
+        parsed.left_out.append(LeftOut(number, ",".join(words)[:_SHOWN], CUT if is_cut else why))
+        parsed.pairless += not is_cut and why in (NO_PAIR, SHORT)
 
 
 def _take(parsed: CsvPairs, words: Sequence[str]) -> str:

@@ -7,7 +7,6 @@ Anything else is refused. No original of either layout was available: see docs/h
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from fablint.store.importing.cells import (
     matrix_cells,
     refuse_hosts,
 )
-from fablint.store.importing.lines import Foreign, numbered, text_of
+from fablint.store.importing.lines import Foreign, json_of, numbered, text_of
 
 TEXT_MARK = re.compile(rb"(?m)^Rank: +0( +[0-9]+)* *\r?\n +0 \(\S+\):")
 JSON_MARK = re.compile(
@@ -99,10 +98,7 @@ def parse_clusterkit_json(text: str) -> ClusterkitMatrix:
     UsageError
         The text is not JSON, or does not have one list of hosts and one table of that many rows and columns.
     """
-    try:
-        values = list(_values(json.loads(text)))
-    except (ValueError, RecursionError):
-        raise UsageError("the text begins as JSON but is not JSON", "give the file as ClusterKit wrote it") from None
+    values = list(_values(json_of(text, "give the file as ClusterKit wrote it")))
     tables = [(path, value) for path, value in values if _square(value)]
     lists = [value for _, value in values if _names(value)]
     named = [(path, table, names) for path, table in tables for names in lists if len(names) == len(table)]

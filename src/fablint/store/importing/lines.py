@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from fablint.errors import UsageError
 
 NUMBER = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|[-+]?(?:nan|inf)"
 PLAIN = r"[0-9]{1,18}(?:\.[0-9]{1,18})?"  # always finite
@@ -44,6 +48,20 @@ def text_of(data: bytes) -> str:
     So do very long numbers: no tool prints them, and Python refuses to convert more than some thousand digits.
     """
     return _ENDLESS.sub("\ufffd", data.decode("utf-8-sig", errors="replace"))
+
+
+def json_of(text: str, hint: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises
+    ------
+    UsageError
+        The text is not JSON; `hint` says what to give.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise UsageError("the text begins as JSON but is not JSON", hint) from None
 
 
 def marked(pattern: bytes) -> re.Pattern[bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -10,7 +9,7 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.store.importing.cells import Imported
-from fablint.store.importing.lines import figure, text_of
+from fablint.store.importing.lines import figure, json_of, text_of
 from fablint.store.importing.nccl_tests import NcclFigures, NcclRow, NcclText, imported_of
 
 MARK = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{[\s\S]*"nccl_version"\s*:')
@@ -25,10 +24,7 @@ def parse_nccl_json(text: str) -> NcclText:
         The text is not JSON, or does not have the keys of nccl-tests.
     """
     hint = "give the whole file as nccl-tests wrote it"
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise UsageError("the text begins as JSON but is not JSON", hint) from None
+    document = json_of(text, hint)
     try:
         return _parsed(document)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError):

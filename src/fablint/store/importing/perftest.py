@@ -6,7 +6,6 @@ directions together. A latency is half a round trip, of reads and atomic operati
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -28,7 +27,7 @@ from fablint.store.importing.cells import (
     measurable,
     ranks_named,
 )
-from fablint.store.importing.lines import INTEGER, Foreign, figure, marked, numbered, text_of
+from fablint.store.importing.lines import INTEGER, Foreign, figure, json_of, marked, numbered, text_of
 
 MARK = marked(
     rb" *#bytes +#iterations +(?:BW peak|t_min)\[| *(?:Send|RDMA_Write|RDMA_Read) (?:[\w ]+ )?(?:BW|Latency) Test\s*$"
@@ -121,14 +120,12 @@ def read_perftest_json(data: bytes, hosts: Sequence[str]) -> Imported:
         The text is not JSON of perftest.
     """
     hint = "give the whole file as perftest wrote it"
+    document = json_of(text_of(data), hint)
     try:
-        document = json.loads(text_of(data))
         title = str(document["test_info"]["test"]).replace("RDMA_", "RDMA~").replace("_", " ").replace("~", "_")
         results = document["results"]
         table = _of_results(title.removesuffix(" Test"), results[0] if isinstance(results, list) else results)
-    except (ValueError, RecursionError):
-        raise UsageError("the text begins as JSON but is not JSON", hint) from None
-    except (AttributeError, KeyError, TypeError, IndexError):
+    except (AttributeError, KeyError, TypeError, IndexError, ValueError):
         raise UsageError("JSON without the results of perftest", hint) from None
     skipped: list[LeftOut] = []
     body = _body(table, skipped)

@@ -66,6 +66,16 @@ class OsuTable:
     launch: int | None = None  # index of the line of hosts above it
     caption: str = ""  # command line or heading of a script above it
 
+    @property
+    def is_checked(self) -> bool:
+        """Whether the program checked payloads."""
+        return any(row.valid is not None for row in self.rows)
+
+    @property
+    def damaged(self) -> list[OsuRow]:
+        """Rows whose payloads were damaged."""
+        return [row for row in self.rows if row.valid is False]
+
     def column(self, name: str) -> tuple[float | None, ...]:
         """Figures of a column, one per row."""
         at = self.columns.index(name)

@@ -205,8 +205,7 @@ class _Reader:
         facts: Mapping[str, Any],
     ) -> Body:
         body = world_body(test.kernel.name, test.kernel, usable, **facts)
-        damage = tuple(Damage(row.size or 0) for row in table.rows if row.valid is False)
-        return replace(body, checked=any(row.valid is not None for row in table.rows), damage=damage)
+        return replace(body, checked=table.is_checked, damage=tuple(Damage(row.size or 0) for row in table.damaged))
 
     def _pairs_together(self, table: OsuTable, test: _Test) -> int:
         """Number of pairs of which the table has one figure."""
@@ -223,7 +222,7 @@ class _Reader:
             return f"the column '{table.columns[0]}' is not the title's: fan-in and fan-out print MB/s under it"
         unknown = test.collective or (test.many and _pairs(table) is None)
         if unknown and table.launch is None and not self.hosts:
-            wrong = sum(row.valid is False for row in table.rows)
+            wrong = len(table.damaged)
             damage = f"payloads of {plural(wrong, 'size')} are damaged; " if wrong else ""
             return f"{damage}the number of ranks is not stated: name their hosts with --hosts"
         if any(row.size is None for row in table.rows) and test.kernel.name != "barrier":
@@ -247,10 +246,9 @@ class _Reader:
             ends = self._rank_index(first), self._rank_index(second)
         if launch not in gathered.launches:
             gathered.launches.append(launch)
-        gathered.checked |= any(row.valid is not None for row in table.rows)
-        for row in table.rows:
-            if row.valid is False:
-                gathered.damage += [Damage(row.size or 0, src, dst) for src, dst in _directions(ends, test.kernel)]
+        gathered.checked |= table.is_checked
+        for row in table.damaged:
+            gathered.damage += [Damage(row.size or 0, src, dst) for src, dst in _directions(ends, test.kernel)]
         gathered.entries += [(*ends, launch, size) for size, _ in figures]
         gathered.seconds += [seconds for _, seconds in figures]
 

@@ -26,13 +26,11 @@ from fablint.analyse.detect.shares.view_shares import shares_of_view
 from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.fit.median_polish import without
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import MOST_CANDIDATES, Settings
 from fablint.model import FollowUp, Placement
 from fablint.model.arrays import Floats, Mask
 from fablint.model.limits.detection_limits import HYPOTHESES, required_evidence
 from fablint.topology.routing import Routes
-
-MOST_CANDIDATES = 100
 
 
 @dataclass(frozen=True)

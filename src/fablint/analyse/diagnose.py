@@ -254,7 +254,7 @@ def _notes(run: Run, judged: Sequence[ViewResult], placement: Placement, topolog
             else "adaptive routing: links are judged by rows with --histogram, of which there is none"
         )
     if judged and not any(view.one_way for view in judged) and len(placement.hosts) > 1:
-        notes.append("round trips only: one-way streams (bandwidth) are needed to determine the slow direction")
+        notes.append("no one-way streams: rows of bandwidth are needed to determine the slow direction")
     return notes
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from fablint.model.registry import KERNELS, is_duplex
+from fablint.model.registry import KERNELS, directions_counted, is_duplex
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,6 +105,10 @@ class Row:
     def is_duplex(self) -> bool:
         """Do both ends of a pair send at the same time?"""
         return is_duplex(self.kernel)
+
+    def counted_bytes(self, size: int) -> int:
+        """Bytes that a bandwidth counts in the time of a message of this size: of both directions at once, both."""
+        return directions_counted(self.kernel) * size
 
     @property
     def directions(self) -> str:

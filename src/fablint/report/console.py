@@ -197,7 +197,7 @@ def _local_figures(run: Run, diagnosis: Diagnosis) -> str:
         times = [time for time in (fit.class_time if fit else {}).values() if math.isfinite(time)]
         time = times[0] if len(times) == 1 else run_facts.sampled_median(row, size)
         if time is not None:
-            figures.setdefault(row.quantity, units.figure(row.quantity, size, time))
+            figures.setdefault(row.quantity, units.figure(row, size, time))
     return ", ".join(figures.values())
 
 

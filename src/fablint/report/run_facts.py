@@ -72,11 +72,11 @@ def typical(row: Row, size: int, fit: Fit | None) -> str:
     if times:
         named = len(times) > 1 or Scope.UNKNOWN not in times
         return ", ".join(
-            (f"{scope} " if named else "") + units.figure(row.quantity, size, time)
+            (f"{scope} " if named else "") + units.figure(row, size, time)
             for scope, time in sorted(times.items(), key=lambda item: list(Scope).index(item[0]))
         )
     median = sampled_median(row, size)
-    return "nothing measured" if median is None else units.figure(row.quantity, size, median)
+    return "nothing measured" if median is None else units.figure(row, size, median)
 
 
 def sampled_median(row: Row, size: int, of: Statistic | None = None) -> float | None:

@@ -12,7 +12,6 @@ import numpy as np
 from fablint.model import SCOPES, Medium, Placement, Row, Run, Scope
 from fablint.model.figures.pair_metrics import PairMetrics, figures_of, quotable
 from fablint.model.limits.thresholds import Compared, Comparison
-from fablint.model.registry import directions_counted
 from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
 
@@ -206,7 +205,7 @@ def _add_list(sums: _Sums, row: Row, size: int, figures: PairMetrics, placement:
 def _add_survey(sums: _Sums, one: SizeSurvey) -> None:
     """A matrix, by the distribution of its times."""
     row, rate = one.row, units.is_rate(one.row.quantity)
-    times = directions_counted(row.kernel) * one.size
+    times = row.counted_bytes(one.size)
     for scope in one.distribution.scopes():
         section = BISECTION if _is_bisection(row) else _heading(scope)
         found = sums.setdefault((section, row.kernel, one.size), _Sum(row.quantity))

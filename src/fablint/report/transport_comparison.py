@@ -146,7 +146,7 @@ def _log_figures(rows: Sequence[Row]) -> np.ndarray:
             if not measured.size:
                 continue
             log_time = float(np.log(measured).mean())
-            moved = size * (2 if row.is_duplex else 1)
+            moved = row.counted_bytes(size)
             if not units.is_rate(row.quantity):
                 found[block, index] = log_time
             elif moved:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fablint.model.names import expanded, fold as fold, plural as plural, printable as printable
+
+if TYPE_CHECKING:
+    from fablint.model import Row
 
 _FOLDED_NAMES = re.compile(r"[A-Za-z0-9._-]+(\[[0-9,-]+\])?(,[A-Za-z0-9._-]+(\[[0-9,-]+\])?)*")
 
@@ -91,13 +95,9 @@ def is_rate(quantity: str) -> bool:
     return quantity == "bandwidth"
 
 
-def figure(quantity: str, message: int, seconds: float) -> str:
-    """Time of one message as the figure of a quantity: a time, or a rate.
-
-    >>> figure("latency", 8, 2e-6), figure("bandwidth", 1 << 20, 1e-4)
-    ('2.00 us', '10486 MB/s')
-    """
-    return rate(message / seconds) if is_rate(quantity) and seconds > 0 else duration(seconds)
+def figure(row: Row, message: int, seconds: float) -> str:
+    """Time of one message of a row as the figure of its quantity: a time, or a rate."""
+    return rate(row.counted_bytes(message) / seconds) if is_rate(row.quantity) and seconds > 0 else duration(seconds)
 
 
 def change(quantity: str, log_effect: float) -> float:

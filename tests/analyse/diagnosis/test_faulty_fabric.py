@@ -129,7 +129,7 @@ def test_round_trips_name_the_part_but_not_the_direction() -> None:
         diagnosis = diagnose(simulate(MESH, rows=CHECK_ROWS[:1], faults=[fault]), MESH.topology)
         assert named(diagnosis) == {truth}
         assert diagnosis.verdict.findings[0].effect > 0.1
-        assert any("round trips only" in note for note in diagnosis.verdict.notes)
+        assert any("no one-way streams" in note for note in diagnosis.verdict.notes)
 
 
 def test_streams_settle_the_direction_that_round_trips_leave_open() -> None:

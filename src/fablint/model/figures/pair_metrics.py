@@ -11,7 +11,7 @@ import numpy as np
 
 from fablint.model import Placement, Row, Run
 from fablint.model.arrays import Codes, Floats, Mask
-from fablint.model.registry import directions_counted, moves_nothing
+from fablint.model.registry import moves_nothing
 
 OF_NO_PAIR = frozenset({"world", "victim-aggressor", "fan-in", "fan-out", "clients-servers"})  # patterns
 PREFERRED_STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has stands for a pair
@@ -70,7 +70,7 @@ def figures_of(row: Row, size: int, placement: Placement) -> PairMetrics:
     src, dst, column = src[known], dst[known], column[known]
     value = seen.sent[src, column].astype(np.float64)
     if row.quantity == "bandwidth":
-        value = directions_counted(row.kernel) * size / value
+        value = row.counted_bytes(size) / value
     rounds = column if listed else np.full(column.size, -1)
     return PairMetrics(src, dst, rounds, placement.scopes(src, dst), value)
 

@@ -21,9 +21,10 @@ def curve(surveys: Sequence[SizeSurvey]) -> Plot | None:
     if len(known) < FEWEST_SIZES:
         return None
     row = known[0].row
-    rate = units.is_rate(row.quantity)
     quantiles = np.array([[one.distribution.quantile(share) for share in (0.01, 0.5, 0.99)] for one in known])
-    value = np.log10([one.size for one in known])[:, None] - np.log10(quantiles) if rate else np.log10(quantiles)
+    value = np.log10(quantiles)
+    if units.is_rate(row.quantity):
+        value = np.log10([row.counted_bytes(one.size) for one in known])[:, None] - value
     ends = decades(value)
     x = np.rint(np.linspace(0, WIDTH, len(known))).astype(int)
     y = height(value, ends)

@@ -47,7 +47,7 @@ def histograms(one: SizeSurvey, bins: int = 48, steps: int = 1) -> tuple[Histogr
     low, median, high = (distribution.quantile(share) for share in (0.0, 0.5, 1.0))
     end = min(high * 1.001, max(_BEYOND * median, distribution.quantile(0.9)))
     edges = np.geomspace(low * 0.999, max(end, low * 1.01), bins + 1)
-    labels = tuple(units.figure(one.row.quantity, one.size, float(at)) for at in edges[:: bins // steps])
+    labels = tuple(units.figure(one.row, one.size, float(at)) for at in edges[:: bins // steps])
     drawn, unit = [], counted(one.row)
     for scope in distribution.scopes():
         counts = distribution.histogram(scope, edges)

@@ -29,7 +29,7 @@ def colour_scales(row: Row, size: int, fit: Fit | None, matrix: DrawnMatrix) -> 
     """The matrix as measured and, with a model, as deviation from it."""
     quantity = row.quantity
     pixels, (low, high) = sequential_pixels(matrix.log_time)
-    words = (units.figure(quantity, size, low), "as measured", units.figure(quantity, size, high))
+    words = (units.figure(row, size, low), "as measured", units.figure(row, size, high))
     scales = [ColourScale(pixels, words, False)]
     if matrix.deviation is not None and np.isfinite(matrix.deviation).any():
         noise = fit.noise if fit is not None and np.isfinite(fit.noise) else 0.05

@@ -172,6 +172,7 @@ def common_facts(row: Row, size: int, kind: str, names: Sequence[str]) -> dict[s
         "row": row.name,
         "size": size,
         "rate": units.is_rate(row.quantity),
+        "bytes": row.counted_bytes(size),
         "payload": row.payload,
         "names": names,
         "noise": 0.0,

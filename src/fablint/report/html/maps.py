@@ -116,6 +116,7 @@ def _pair_map(one: SizeSurvey, source: ReportSource) -> dict[str, Any]:
         "label": f"{label}: rounds" if one.row.layout == "list" else f"{label}: every pair",
         "size": one.size,
         "rate": units.is_rate(one.row.quantity),
+        "bytes": one.row.counted_bytes(one.size),
         "payload": one.row.payload,
         "backwards": one.row.payload == "dst",
         "fitted": fit is not None,

@@ -49,7 +49,7 @@ def _line(own: CellSet, cell: int, source: ReportSource) -> PairLine:
     if own.row.payload == "dst":
         src, dst = dst, src
     change = units.change(own.row.quantity, float(own.cells.residual[cell]))
-    measured = units.figure(own.row.quantity, own.size, float(np.exp(own.cells.time[cell])))
+    measured = units.figure(own.row, own.size, float(np.exp(own.cells.time[cell])))
     return PairLine(src, dst, measured, units.percent(change))
 
 

@@ -234,8 +234,8 @@ class _Report:
         for pair in one.worst[:_SLOWEST]:
             ends = tuple(self.run.hosts[self.placement.host[rank]] for rank in (pair.src, pair.dst))
             change = units.percent(units.change(one.row.quantity, pair.residual)) if np.isfinite(pair.residual) else "-"
-            figure = units.figure(one.row.quantity, one.size, pair.seconds)
-            times = ", ".join(units.figure(one.row.quantity, one.size, time) for time in again[pair.src, pair.dst])
+            figure = units.figure(one.row, one.size, pair.seconds)
+            times = ", ".join(units.figure(one.row, one.size, time) for time in again[pair.src, pair.dst])
             cells.append(
                 (f"{pair.src}", ends[0], f"{pair.dst}", ends[1], figure, change, times or "not measured again")
             )

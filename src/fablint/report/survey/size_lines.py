@@ -36,14 +36,14 @@ def _of_messages(row: Row) -> dict[Statistic, str]:
 
 def size_line(one: SizeSurvey) -> SizeLine:
     """Return the figures of a size of a row; of few pairs also the mean and the extremes of their messages."""
-    distribution, quantity, row = one.distribution, one.row.quantity, one.row
+    distribution, row = one.distribution, one.row
     quantiles = (distribution.quantile(share) for share in (0.0, 0.5, 0.99, 1.0))
     several = distribution.pairs() >= FEWEST_PAIRS
     shown = {of: label for of, label in _of_messages(row).items() if label.startswith("P") or not several}
     times = {label: run_facts.sampled_median(row, one.size, of) for of, label in shown.items()}
     messages = tuple(
-        (f"{label} of messages", "–" if time is None else units.figure(quantity, one.size, time))
+        (f"{label} of messages", "–" if time is None else units.figure(row, one.size, time))
         for label, time in times.items()
     )
-    best, median, p99, worst = (units.figure(quantity, one.size, time) for time in quantiles)
+    best, median, p99, worst = (units.figure(row, one.size, time) for time in quantiles)
     return SizeLine(units.size(one.size), distribution.pairs(), best, median, p99, worst, messages)

@@ -116,7 +116,7 @@ def _line(row: Row, index: int, size: int, percentiles: tuple[float, ...]) -> Be
             return None
         if not units.is_rate(row.quantity):
             return seconds * 1e6
-        return size * (2 if row.is_duplex else 1) / seconds / 1e6 if seconds > 0 else None
+        return row.counted_bytes(size) / seconds / 1e6 if seconds > 0 else None
 
     mean = float(np.average(stored(row, "mean", index)[measured], weights=weight)) if "mean" in row.statistics else None
     times = percentile_times(row, index, measured, percentiles)

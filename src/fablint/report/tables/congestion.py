@@ -124,7 +124,7 @@ def _figures(row: Row, size: int, times: dict[str, float | None]) -> list[str]:
     """In the table's unit."""
     if row.quantity == "latency":
         return ["-" if time is None else units.significant(time * 1e6) for time in times.values()]
-    return ["-" if not time else units.significant(size / time / 1e6) for time in times.values()]
+    return ["-" if not time else units.significant(row.counted_bytes(size) / time / 1e6) for time in times.values()]
 
 
 def _factor(value: float | None) -> str:

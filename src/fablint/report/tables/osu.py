@@ -20,7 +20,6 @@ from fablint.report.tables.cells import Cells, cells, central, ranks
 from fablint.report.tables.gpu_copies import is_shown as is_in_gpu_copies
 from fablint.report.tables.osu_matrix import matrix, varies
 from fablint.report.tables.quantiles import checked, percentile_times
-from fablint.report.tables.steps import factor
 from fablint.report.tables.table import (
     Options,
     Rendered,
@@ -114,7 +113,7 @@ def _figure(row: Row, index: int, shown: Cells) -> float | None:
     seconds = float(shown.times[central(row)].mean())
     if row.quantity == "latency":
         return seconds * 1e6
-    return factor(row) * _pairs(row, shown) * float(rates(row.sizes[index], seconds)) / 1e6
+    return _pairs(row, shown) * float(rates(row.counted_bytes(row.sizes[index]), seconds)) / 1e6
 
 
 def _pairs(row: Row, shown: Cells) -> int:
@@ -179,7 +178,7 @@ def _percentiles(row: Row, index: int, percentiles: tuple[float, ...], groups: i
     def figure(time: float | None) -> float | None:
         if time is None or row.quantity == "latency":
             return time and time * 1e6
-        return factor(row) * groups * float(rates(row.sizes[index], time)) / 1e6
+        return groups * float(rates(row.counted_bytes(row.sizes[index]), time)) / 1e6
 
     times = percentile_times(row, index, kept, percentiles)
     return {name: figure(time) for name, time in zip(names, times, strict=True)}

@@ -82,7 +82,7 @@ def _section(run: Run, row: Row, count: int | None) -> Rendered:
         for at in range(len(shown)):
             src, dst = int(shown.src[at]), int(shown.dst[at])
             times = {what: float(values[at]) for what, values in shown.times.items()}
-            speed = float(rates(size, times[name]))
+            speed = float(rates(row.counted_bytes(size), times[name]))
             partner = ["all", "-"] if dst < 0 else [str(dst), hosts[dst]]
             cells = [str(src), hosts[src], *partner, str(size), fixed(times[name] * 1e6)]
             cells += [fixed(speed / 1e6)] if rate else []
@@ -93,9 +93,10 @@ def _section(run: Run, row: Row, count: int | None) -> Rendered:
             entry |= {"seconds": times, "samples": int(shown.count[at])}
             facts.append(entry | ({"bytes_per_s": speed} if rate else {}))
     order = "in the order of the ranks" if count is None else f"the {count} slowest of every size, slowest first"
+    both = ", both directions counted" if rate and row.counted_bytes(1) > 1 else ""
     comments = [
         f"# {program()}: ordered pairs of row {row.name}, {order}",
-        f"# kernel {row.kernel}, pattern {row.pattern}; {flow_words(row)}; MB/s is 10^6 bytes/s",
+        f"# kernel {row.kernel}, pattern {row.pattern}; {flow_words(row)}; MB/s is 10^6 bytes/s{both}",
     ]
     comments += [f"# {line}" for line in medium_words(row)]
     table = units.columns([[f"# {head[0]}", *head[1:]], *lines], left=0)

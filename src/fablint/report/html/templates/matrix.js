@@ -205,7 +205,7 @@ class HeatMap {
 /** A time as a figure of a map: seconds, or bytes per second. */
 function figureOf(map, logTime) {
   const seconds = Math.exp(logTime);
-  if (map.rate) return `${significant(map.size / seconds / 1e6)} MB/s`;
+  if (map.rate) return `${significant(map.bytes / seconds / 1e6)} MB/s`;
   if (seconds >= 1) return `${significant(seconds)} s`;
   return seconds >= 1e-3 ? `${significant(seconds * 1e3)} ms` : `${significant(seconds * 1e6)} us`;
 }

@@ -19,6 +19,7 @@ from fablint.model.names import fold
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows import fabric_discovery
 
+ADDRESSES = ("2001:db8:c083:150e::3000:1", "2001:db8:c083:150e::3000:2")
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
@@ -32,6 +33,18 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
         ("nid[001-003]\n", {"nid001": 0, "nid002": 0, "nid003": 0}),
         ("n2.site.org\tslots=3\n", {"n2.site.org": 3}),
         ("", {}),
+        ("n1 max-slots=8 slots=4\nn2 slots = 2\nn3 max_slots=4\n", {"n1": 4, "n2": 2, "n3": 0}),
+        ("n1 slots-max=8 cpus=4\nn2 count= 3 max_slots = 9\nn3 cpu =1\n", {"n1": 4, "n2": 3, "n3": 1}),
+        ("n1 slots=0\nn2 slots=2\nn3:0\n", {"n2": 2}),
+        ("n1 slots=0\n", {}),
+        ("n1 \\\n  slots=4 \\\n  max-slots=8\nn2 slots=1\\\n", {"n1": 4, "n2": 1}),
+        ("n1 slots=2 # max-slots=4\nn2 slots=2 // the spare\n//n3\n#n4 \\\nn5\n", {"n1": 2, "n2": 2, "n5": 0}),
+        ("n1:4 binding=user:0,1\nn2:2 ifname=eth1\n", {"n1": 4, "n2": 2}),
+        ("[2001:db8:c083:150e::3000:1]\n[2001:db8:c083:150e::3000:2]\n", dict.fromkeys(ADDRESSES, 0)),
+        (f"{ADDRESSES[0]}\n{ADDRESSES[0]}\n{ADDRESSES[1]}\n", {ADDRESSES[0]: 2, ADDRESSES[1]: 1}),
+        (f"[{ADDRESSES[0]}]:4\n[{ADDRESSES[1]}] slots=2\n", {ADDRESSES[0]: 4, ADDRESSES[1]: 2}),
+        ("2001:0db8:0::1 slots=2\n10.0.0.1:3\nfe80::1%eth0\n", {"2001:db8::1": 2, "10.0.0.1": 3, "fe80::1%eth0": 0}),
+        ("n1 slots=4\r\nn2 slots=4\r\n", {"n1": 4, "n2": 4}),
     ],
 )
 def test_hostfiles(text, room):
@@ -44,7 +57,13 @@ def test_hostfiles(text, room):
         ("n1 slots=4\nn1\n", "line 2: n1 appears twice"),
         ("n1\nn1:2\n", "line 2: n1 appears twice"),
         ("n1 slots=many\n", "'many' is not a number"),
-        ("n1:0\n", "'0' is not a number"),
+        ("n1:\n", "'' is not a number"),
+        ("n1 slots=\n", "'' is not a number"),
+        ("n1 max-slots=8 8\n", "more than one host"),
+        ("[2001:db8::g]\n", "'[2001:db8::g]' is not an IPv6 address"),
+        ("2001:db8::1::2\n", "is not an IPv6 address"),
+        ("[2001:db8::1]:many\n", "'many' is not a number"),
+        ("[2001:db8::1]\n2001:DB8::1 slots=2\n", "line 2: 2001:db8::1 appears twice"),
         ("n1 n2\n", "more than one host"),
         ("n[1-\n", "line 1"),
         ("-x\n", "is not a host"),
@@ -58,7 +77,7 @@ def test_wrong_hostfiles(text, words):
     assert words in str(caught.value)
 
 
-LINES = st.text(alphabet="n1:[]-,# =slots\t\n.é@%&", max_size=60)
+LINES = st.text(alphabet="n1:[]-,# =slots\t\n.é@%&\\/", max_size=60)
 
 
 @given(LINES)

@@ -223,6 +223,13 @@ def test_a_plan_that_says_where_is_placed(staged):
     assert placed == ["/opt/mpiexec", "-hosts", "server2:2,client1:1", "-n", "3", *ENGINE]
 
 
+@pytest.mark.parametrize("kind", [Hydra(), IntelHydra(), OpenMpi()], ids=lambda kind: kind.name)
+def test_ranks_are_not_placed_on_ipv6_addresses(staged, kind):
+    slots = (Slots("n1", 1), Slots("2001:db8::1", 1))
+    with pytest.raises(UsageError, match=r"no ranks on IPv6 addresses such as 2001:db8::1"):
+        Mpiexec(Path("/opt/mpiexec"), kind, "").argv(staged, Plan(2, (), slots), ENGINE)
+
+
 def test_the_neighbour_of_mpicxx_is_taken_before_the_path(tmp_path, staged):
     near = launcher_script(tmp_path / "near", "mpiexec.mpich", "HYDRA build details:\n    Version:       4.0.2\n")
     far = launcher_script(tmp_path / "far", "mpiexec", "mpiexec (OpenRTE) 4.1.4\n")

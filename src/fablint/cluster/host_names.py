@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import AddressValueError, IPv6Address
 
 from fablint.model.names import expanded, quoted, refuse_too_many
 
@@ -13,6 +14,20 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 def is_host(name: str) -> bool:
     """Whether this can be the name of a host."""
     return _HOST.fullmatch(name) is not None
+
+
+def address(text: str) -> str:
+    """Return an IPv6 address, with or without brackets, in its short form.
+
+    Raises
+    ------
+    ValueError
+        The text is not such an address.
+    """
+    try:
+        return str(IPv6Address(text.removeprefix("[").removesuffix("]")))
+    except AddressValueError:
+        raise ValueError(f"{quoted(text)} is not an IPv6 address") from None
 
 
 def unfold(nodelist: str) -> tuple[str, ...]:

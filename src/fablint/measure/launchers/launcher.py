@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from fablint.errors import UsageError
 from fablint.model import Plan, Slots
 from fablint.system import System
 
@@ -94,8 +95,16 @@ class Mpiexec:
     version: str  # first line of its version
 
     def argv(self, system: System, plan: Plan, command: Sequence[str]) -> list[str]:
-        """Command line that starts the ranks of a plan on the hosts of the plan."""
+        """Command line that starts the ranks of a plan on the hosts of the plan.
+
+        Raises
+        ------
+        UsageError
+            A host is an IPv6 address, which launchers of MPI take apart at its colons.
+        """
         root = system.is_root()
+        if address := next((slot.host for slot in plan.slots if ":" in slot.host), ""):
+            raise UsageError(f"{self.kind.name} starts no ranks on IPv6 addresses such as {address}", "name the hosts")
         if plan.slots:
             return [str(self.path), *self.kind.placed(plan.slots, command, root=root)]
         return [str(self.path), *self.kind.arguments(plan.ranks, root=root), *command]

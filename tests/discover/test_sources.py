@@ -109,6 +109,24 @@ def test_slurms_lowest_switches_are_switches_and_their_parents_groups(name: str)
     assert not parsed.wires
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SwitchName=s1 \\\n  Nodes=n[1-2],\\\nn3\nSwitchName=s2 Nodes=n4\n",
+        "SwitchName=s1 Nodes=n1,n2,n3\\\r\n LinkSpeed=100 # the first\r\nSwitchName=s2 Nodes=n4",
+        "SwitchName=s1 \\ \n\\\n Nodes=n[1-3]\nSwitchName=s2 \\\nNodes=n4",
+    ],
+)
+def test_lines_of_topology_conf_may_continue(text: str) -> None:
+    parsed = read_saved(SavedOutput("topology.conf", text))[1]
+    assert {place.host: place.switch for place in parsed.attachments} == {
+        "n1": "s1",
+        "n2": "s1",
+        "n3": "s1",
+        "n4": "s2",
+    }
+
+
 def test_slurms_blocks_and_yaml() -> None:
     assert {place.switch for place in facts("scontrol-show-topology-block.txt").attachments} == {"b1", "b2"}
     parsed = facts("slurm-topology.yaml")  # the default topology of the two

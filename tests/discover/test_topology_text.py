@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,19 @@ def test_names_that_follow_each_other_are_folded() -> None:
         "forwarding:\n"
         "  s0: {'h[08-09,11-15]': s1}\n"
     )
+
+
+def test_equal_parts_are_written_each_time() -> None:
+    """Readers of other programs, and people, do not know the anchors of YAML."""
+    switches = {name: Switch(name, "g0") for name in ("a0", "b5", "c9", "leaf")}
+    rails = {NicRef.of(host, nic): "leaf" for host in ("x1", "y7", "z3") for nic in ("hsn0", "hsn1")}
+    table = {"x1": "leaf", "y7": "leaf", "z3": "leaf"}
+    cables = tuple(Cable(name, "leaf", 25e9) for name in ("a0", "b5", "c9"))
+    routing = Routing("tables", tables={name: table for name in ("a0", "b5", "c9")})
+    given = Topology(switches, {host: "leaf" for host in ("x1", "y7", "z3")}, cables, "", routing, rails)
+    text = write_topology(given)
+    assert not re.search(r"[&*]\w", text)
+    assert in_order(read_topology(Path("topology.yaml"), text)) == in_order(given)
 
 
 def test_an_inferred_map_is_marked() -> None:

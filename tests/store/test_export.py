@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -15,9 +16,10 @@ from run_cases import list_row, matrix_row, run_of
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
-from fablint.store import export_run, layout, read_run
+from fablint.store import export_run, import_run, layout, read_run
 from fablint.store.export import FORMATS
 from fablint.store.export.table import COLUMNS
+from fact_cases import row_facts
 
 
 @pytest.fixture(params=[1, 1 << 25], ids=["many blocks", "one block"])
@@ -199,3 +201,37 @@ def test_a_missing_package_is_named(to, package, tmp_path, monkeypatch):
 def test_an_unknown_format_is_refused(tmp_path):
     with pytest.raises(UsageError, match="unknown format 'excel': choose one of netcdf, hdf5, csv, parquet, npy"):
         export_run(run_of(list_row()), "excel", tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    "name", ["nccl_tests/nccl-tests-2.13-all_reduce-synthetic.txt", "outside/21-nccl-split-by-node.txt"]
+)
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_collective_is_exported_without_a_partner(tmp_path, name, form):
+    run = import_run([Path(__file__).parents[1] / "fixtures" / name])
+    export_run(run, form, tmp_path / "a")
+    if form == "csv":
+        with (tmp_path / "a").open() as file:
+            lines = list(csv.DictReader(file))
+        partners = [line["dst"] for line in lines]
+    else:
+        lines = parquet.read_table(tmp_path / "a").to_pylist()
+        partners = [line["dst"] or "" for line in lines]
+    assert len(lines) == sum(int((np.asarray(row.arrays["count"]) > 0).sum()) for row in run.rows) > 0
+    assert {*partners, *(line["dst_host"] for line in lines)} == {""}
+    assert {line["src_host"] for line in lines} == {run.hosts[0]}
+    times = [float(line["time_mean"]) for line in lines]
+    assert times == pytest.approx([t for row in run.rows for t in np.asarray(row.arrays["time_mean"])[0].ravel()])
+
+
+def test_a_run_of_pairs_and_a_collective_is_exported_whole(tmp_path):
+    pairs, other = list_row("pairs"), list_row("allreduce")
+    facts = {"kernel": "allreduce", "pattern": "world", "layout": "list"}
+    arrays = dict(other.arrays) | {"dst": np.full_like(other.arrays["dst"], -1)}
+    run = run_of(pairs, Row("allreduce", row_facts(facts), arrays))
+    export_run(run, "csv", tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert len([line for line in lines if line["row"] == "allreduce"]) == int((other.arrays["count"] > 0).sum())
+    assert {(line["row"], line["dst"] == "") for line in lines} == {("allreduce", True), ("pairs", False)}
+    assert {line["src_host"] for line in lines} == set(run.hosts)

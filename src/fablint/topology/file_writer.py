@@ -21,7 +21,13 @@ _NUMBERED = re.compile(r"(.*?)([0-9]+)([^0-9]*)")  # the last number of a name
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]+")
 
 Numbered = tuple[str, str, int, int]  # text before and after the last number, its digits, and the number
-_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Writer without anchors: equal values are written each time, as a person would."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
 
 
 def write_topology(topology: Topology) -> str:

@@ -17,6 +17,7 @@ from fablint.model.names import plain, switch_name, unfold
 from fablint.snapshot.parsers.documents import dicts
 
 _ROW = re.compile(r"^\s*(SwitchName|BlockName)=", re.MULTILINE | re.IGNORECASE)
+_CONTINUED = re.compile(r"\\[ \t]*\r?\n")
 _WORD = re.compile(r"(\w+)=(\S+)")
 
 
@@ -60,7 +61,7 @@ class SlurmYaml:
 
 
 def _rows(text: str) -> Iterator[_Row]:
-    for line in text.splitlines():
+    for line in _CONTINUED.sub("", text).splitlines():
         words = {key.lower(): value for key, value in _WORD.findall(line.partition("#")[0])}
         name = words.get("switchname") or words.get("blockname")
         if name:

@@ -68,7 +68,8 @@ def cells(run: Run) -> Iterator[dict[str, np.ndarray]]:
             columns = _matrix_cells(row, sources) if row.layout == "matrix" else _list_cells(row, sources)
             length = len(columns["src"])
             if length:
-                columns |= {f"{end}_host": hosts[columns[end]] for end in ("src", "dst")}
+                columns |= {f"{end}_host": hosts[columns[end]] for end in ("src", "dst") if end in columns}
+                columns.setdefault("dst_host", np.full(length, ""))
                 unknown = {name: _nothing(name, length) for name in names if name not in columns}
                 yield columns | unknown | {"row": np.full(length, row.name), "kernel": np.full(length, row.kernel)}
 
@@ -87,10 +88,10 @@ def _matrix_cells(row: Row, sources: slice) -> dict[str, np.ndarray]:
 
 def _list_cells(row: Row, sources: slice) -> dict[str, np.ndarray]:
     partner = block(row, "dst", sources)
-    src, number, size = place = np.nonzero((block(row, "count", sources) > 0) & (partner >= 0)[..., None])
+    src, number, size = place = np.nonzero(block(row, "count", sources))
     return {
         "src": src + sources.start,
-        "dst": partner[src, number],
+        **({} if row.pattern == "world" else {"dst": partner[src, number]}),  # the others are all partners
         "round": number,
         **_measured(row, sources, (src, number), place),
         "size": np.array(row.sizes)[size],

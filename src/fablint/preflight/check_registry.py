@@ -131,6 +131,7 @@ CHECKS: tuple[Check, ...] = (
     pcie_requests.PCIE_REQUESTS,
     hardware_log.LOG_HARDWARE,
     hardware_log.LOG_AER,
+    hardware_log.LOG_SLOT,
     hardware_log.LOG_EDAC,
     hardware_log.LOG_MCE,
     network_log.LOG_NIC,

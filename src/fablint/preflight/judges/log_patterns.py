@@ -17,7 +17,10 @@ from fablint.snapshot.parsers.kernel_log import (
     Pattern,
     Recovery,
     RecoveryPattern,
+    pattern_events,
+    pattern_recoveries,
     watch,
+    words_of,
 )
 from fablint.text.sanitise import ago, shortened, times
 
@@ -111,15 +114,14 @@ def log_patterns(
     changed, lacks
         See `log_events`.
     """
-    words, ending_words = (tuple(dict.fromkeys(one.word for one in every)) for every in (patterns, endings))
-
-    def events(lines: Sequence[Line]) -> Iterable[Event]:
-        return (event for line in lines for pattern in patterns for event in pattern.events(line))
-
-    def recoveries(_: Host, lines: Sequence[Line]) -> Iterable[Recovery]:
-        return (found for line in lines for ending in endings for found in ending.recoveries(line))
-
-    return log_events(words, events, recoveries, ending_words=ending_words, changed=changed, lacks=lacks)
+    return log_events(
+        words_of(patterns),
+        lambda lines: pattern_events(patterns, lines),
+        lambda _, lines: pattern_recoveries(endings, lines),
+        ending_words=words_of(endings),
+        changed=changed,
+        lacks=lacks,
+    )
 
 
 def _judged(check: Check, host: str, device: str, found: Sequence[_Judged]) -> Result:

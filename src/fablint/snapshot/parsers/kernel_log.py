@@ -23,13 +23,15 @@ WEEK_S = 7 * DAY_S  # older events are ignored
 NOW = 1 << 62  # position after all lines of the log
 
 BDF = r"(?P<device>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"  # address of a PCI device
+INTERFACE = r"(?P<device>[\w.-]{1,40})"
 ERROR = "rror"  # in all lines with `Error` or `error`
 
 _HEAD = re.compile(
     r"(?:<(?P<priority>\d{1,4})>)?"
     r"(?:\[ *(?P<moment>\d{1,10}\.\d{1,9})\]"
     r"|(?P<date>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)) "
-    r"|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: \d{4})?\])?"  # local time of an unknown zone
+    r"|\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: \d{4})?\]"  # local time of an unknown zone
+    r"|\[ *\+\d{1,10}\.\d{1,9}\]|\[[A-Z][a-z]{2} ?\d{1,2} \d\d:\d\d\])?"  # of dmesg -H: since the line before
     r"(?:\[ *[TC]\d+\])? ?"
 )
 _SENDER = re.compile(r"(?:[\w.-]{1,100} )?kernel: (?:\[ *\d{1,10}\.\d{1,9}\] )?")
@@ -136,6 +138,21 @@ class RecoveryPattern(NamedTuple):
         found = _compiled(self.regex).search(line.text) if self.word in line.text else None
         if found is not None:
             yield Recovery(found.groupdict().get("device") or "", line.place, self.whats)
+
+
+def pattern_events(patterns: Iterable[Pattern], lines: Iterable[Line]) -> Iterator[Event]:
+    """Yield the events of lines that match patterns."""
+    return (event for line in lines for pattern in patterns for event in pattern.events(line))
+
+
+def pattern_recoveries(patterns: Iterable[RecoveryPattern], lines: Iterable[Line]) -> Iterator[Recovery]:
+    """Yield the recoveries of lines that match patterns."""
+    return (recovery for line in lines for pattern in patterns for recovery in pattern.recoveries(line))
+
+
+def words_of(patterns: Iterable[Pattern | RecoveryPattern]) -> tuple[str, ...]:
+    """Return the words of lines that patterns can match."""
+    return tuple(dict.fromkeys(pattern.word for pattern in patterns))
 
 
 @dataclass

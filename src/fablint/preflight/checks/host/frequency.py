@@ -173,8 +173,8 @@ def _a_day(host: Host, found: list[_Throttled]) -> float:
 
 _THROTTLE_PATTERNS = (
     Pattern(
-        "temperature above threshold",
-        "(?:Core|Package) temperature above threshold, cpu clock(?: is)? throttled",
+        "above threshold, cpu clock",  # since Linux 5.6 `temperature is above`
+        "(?:Core|Package) temperature (?:is )?above threshold, cpu clock(?: is)? throttled",
         Grade.WARN,
         "CPU throttled",
     ),

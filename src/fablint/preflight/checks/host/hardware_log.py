@@ -6,10 +6,14 @@ errors are a note; many within a day are a warning.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from fablint.model.preflight_results import Severity
 from fablint.preflight.check import Check
+from fablint.preflight.host import PCI, Host
 from fablint.preflight.judges import log_events, log_patterns
 from fablint.preflight.judges.log_patterns import KERNEL_LOG
+from fablint.snapshot.parsers import slot_messages
 from fablint.snapshot.parsers.hardware_messages import (
     firmware_events,
     machine_check_events,
@@ -17,7 +21,7 @@ from fablint.snapshot.parsers.hardware_messages import (
     pcie_events,
     pcie_recoveries,
 )
-from fablint.snapshot.parsers.kernel_log import ERROR, Grade, Pattern, RecoveryPattern
+from fablint.snapshot.parsers.kernel_log import ERROR, Event, Grade, Pattern, RecoveryPattern
 
 _RCU_STALL = "RCU stall"
 
@@ -46,6 +50,30 @@ LOG_AER = Check(
     component="host",
     remedy="reseat the card or its riser; check the device's PCIe width and speed",
     judge=log_events((ERROR, "evice recovery successful"), pcie_events, lambda _, lines: pcie_recoveries(lines)),
+)
+
+
+def _of_fabric_and_gpus(host: Host, events: Iterable[Event]) -> Iterator[Event]:
+    """Return the events; accesses of other devices of the host that were refused are a note."""
+    others = {*host.snapshot.names(PCI)} - host.cards.keys()
+    short = {address.partition(":")[2] for address in others}
+    for event in events:
+        is_other = event.what == slot_messages.REFUSED and event.device in (others | short)
+        yield event._replace(grade=Grade.NOTE) if is_other else event
+
+
+LOG_SLOT = Check(
+    id="log.slot",
+    what="PCI devices that were lost, contained or frozen (pciehp, DPC, EEH), and accesses that an IOMMU refused",
+    source=KERNEL_LOG,
+    rule=(
+        "no power fault, no device removed after errors within a week; no lost link of a slot, no frozen device, no "
+        "refused access of a NIC or a GPU within a day without a later recovery"
+    ),
+    severity=Severity.FAIL,
+    component="host",
+    remedy="reseat the card, its riser and its power cable; for refused accesses check the driver and iommu=pt",
+    judge=log_patterns(slot_messages.EVENTS, slot_messages.ENDINGS, changed=_of_fabric_and_gpus),
 )
 
 

@@ -18,7 +18,6 @@ from fablint.model import Finding, State
 from fablint.model.host_name import one_spelling
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")  # that may be part of a command
-_WHOLE = "host.snapshot"  # the check that says that a host was not looked at as a whole
 _SEEN = ("PASS", "WARN", "FAIL", "SUPPRESSED")
 _HINT = "give a run, its verdict.json, or what fablint preflight --json printed"
 
@@ -62,14 +61,14 @@ class HostFindings:
         return [host for host in found if host in self._known] if cable or setting else list(found)
 
     def left(self, *, with_warnings: bool = False) -> Sequence[str]:
-        """The hosts that are neither at fault nor differ from the others; with `with_warnings` those that differ too.
+        """Return the hosts that are neither at fault nor different; `with_warnings`: also those that are different.
 
-        A host that could not be looked at as a whole is not among them.
+        A host that preflight does not count as fit is excluded, also if output of one check was not understood.
         """
         out = self.unfit | {
             host for finding in self.findings if finding.state is State.FAULT for host in self.reported_hosts(finding)
         }
-        out |= {result.host for result in self.results if result.check == _WHOLE and result.outcome == "ERROR"}
+        out |= {result.host for result in self.results if result.outcome == "ERROR"}
         if not with_warnings:
             out |= self._differing | self._suspects
         return [host for host in self.hosts or () if host not in out]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fablint.preflight.check import Check
 from fablint.preflight.checks.fabric import fabric_manager, infiniband_fabric
-from fablint.preflight.checks.gpu import gpu_log, gpu_state, gpus
+from fablint.preflight.checks.gpu import amd_gpus, gpu_log, gpu_state, gpus
 from fablint.preflight.checks.host import (
     boot,
     class_members,
@@ -150,6 +150,7 @@ CHECKS: tuple[Check, ...] = (
     gpu_state.FABRIC_MANAGER,
     gpu_state.PEER_MEMORY,
     gpu_state.GPU_MEMORY,
+    amd_gpus.GPU_RAS,
     gpu_state.GPU_THROTTLING,
     gpu_state.GPU_POWER,
     gpu_state.GPU_MODES,

@@ -245,3 +245,14 @@ def test_bad_input_is_one_line(fablint, tmp_path, name):
     assert done.returncode in (2, 3)
     assert name in done.stderr
     assert Path(tmp_path / "x.run").exists()
+
+
+def test_a_host_that_is_not_counted_as_fit_is_not_in_the_hostfile(fablint, tmp_path):
+    marks = {
+        "tool.cxi.loopback": {"n2": "ERROR", "n3": "SKIP"},
+        "log.gpu": {"n4": "ERROR"},
+        "host.load": {"n5": "PASS"},
+    }
+    (tmp_path / "found.json").write_text(preflight(marks, 6, silent=["n6"]))
+    assert fablint("act", "found.json", "--hostfile").stdout.split() == ["n1", "n3", "n5"]
+    assert fablint("act", "found.json", "--hostfile", "--with-warnings").stdout.split() == ["n1", "n3", "n5"]

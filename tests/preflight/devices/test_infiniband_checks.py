@@ -70,12 +70,31 @@ def test_a_port_that_no_host_uses_is_no_fault() -> None:
     assert results[0].outcome is Outcome.SKIP and "as 2 others" in results[0].message
 
 
-def test_the_second_port_of_a_card_may_be_without_a_cable() -> None:
-    one = good(state="1: DOWN", phys_state="2: Polling")
-    assert [result[2] for result in wrong(of(ports.IB_PORT_STATE, one))] == [Outcome.WARN]
+@pytest.mark.parametrize(
+    ("layer", "physical", "outcome"),
+    [
+        ("InfiniBand", "2: Polling", Outcome.WARN),  # the port looks for its partner
+        ("InfiniBand", "6: LinkErrorRecovery", Outcome.WARN),
+        ("InfiniBand", "4: PortConfigurationTraining", Outcome.WARN),
+        ("InfiniBand", "3: Disabled", Outcome.SKIP),
+        ("Ethernet", "2: Polling", Outcome.SKIP),
+    ],
+)
+def test_one_of_two_equal_ports_that_is_not_active_on_a_single_host(
+    layer: str, physical: str, outcome: Outcome
+) -> None:
+    one = good(state="1: DOWN", phys_state=physical, link_layer=layer)
+    twin = "mlx5_1/1 of the same model is ACTIVE"
+    ((_, target, found, message),) = wrong(of(ports.IB_PORT_STATE, one))
+    assert (target, found, message) == ("mlx5_0/1", Outcome.WARN, f"DOWN, {physical[3:]}; {twin}")
     card = dict(zip(LINKS, ["../../../0000:3b:00.0", "../../../0000:3b:00.1"], strict=True))
-    one = Host(replace(one.snapshot, links=card))
-    assert not wrong(of(ports.IB_PORT_STATE, one))
+    of_card = of(ports.IB_PORT_STATE, Host(replace(one.snapshot, links=card)))
+    assert {result.outcome for result in of_card if result.target == "mlx5_0/1"} == {outcome}
+
+
+def test_the_second_port_of_the_cards_of_all_hosts_may_be_without_a_cable() -> None:
+    hosts = [good(f"n{number}", state="1: DOWN", phys_state="2: Polling") for number in range(2)]
+    assert not wrong(of(ports.IB_PORT_STATE, *hosts))
 
 
 def test_a_rate_below_the_others() -> None:
@@ -287,3 +306,24 @@ def test_without_opainfo_or_its_ports_nothing_passes() -> None:
     assert outcomes(of(omnipath.OMNI_PATH_PORT, omni("no such thing"))) == [Outcome.ERROR]
     assert outcomes(of(omnipath.OMNI_PATH_PORT, omni(Output(error="no answer in time")))) == [Outcome.ERROR]
     assert outcomes(of(omnipath.OMNI_PATH_PORT, host(files=GOOD))) == [Outcome.SKIP]
+
+
+@pytest.mark.parametrize(
+    ("counter", "quiet", "loud"),
+    [
+        ("packet_seq_err", 0, 1),
+        ("to_retransmits", 0, 1),  # bnxt_re
+        ("max_retry_exceeded", 0, 2),
+        ("RetransSegs", 0, 1),  # irdma
+        ("retrans_timeout_events", 9, 10),  # efa
+        ("no_completion_cmds", 0, 1),
+        ("retrans_pkts", 9_000, 10_000),
+    ],
+)
+def test_losses_by_driver(counter: str, quiet: int, loud: int) -> None:
+    path = f"/sys/class/infiniband/rdma0/ports/1/hw_counters/{counter}"
+    files = {"/sys/class/infiniband/rdma0/ports/1/state": "4: ACTIVE", path: "5"}
+    for grown, count in ((quiet, 0), (loud, 1)):
+        results = of(port_counters.IB_LOSS, host("n1", files, later={path: str(5 + grown)}))
+        assert [counter in message for *_, message in wrong(results)] == [True] * count
+        assert {result.target for result in results} == {"rdma0/1"}

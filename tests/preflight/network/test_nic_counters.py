@@ -70,6 +70,48 @@ def test_counters_of_damage_are_no_pauses() -> None:
     assert wrong(of(PAUSE_FRAMES, *hosts)) == []
 
 
+DRIVERS = {  # names in the sources of Linux 6.18; those of a queue are no counters of the NIC
+    "bnxt_en": ("rx_fcs_err_frames", "rx_align_err_frames", "rx_pcs_symbol_err", "rx_fec_uncorrectable_blocks"),
+    "ice": ("rx_crc_errors.nic", "illegal_bytes.nic"),
+    "mlx5": ("rx_symbol_err_phy", "rx_crc_errors_phy"),
+}
+TIMEOUTS = ("tx_timeout", "wd_expired", "reset_fail", "ena_admin_q_no_completion", "tx_timeouts", "adminq_timeouts")
+QUIET = (
+    "tx_hwtstamp_timeouts",
+    "tx_hwtstamp_discarded",
+    "rx_bits",
+    "rx_corrected_bits",
+    "rx7_discards",
+    "[0]: rx_discards",
+)
+
+
+def printed(name: str, first: int, last: int) -> Host:
+    texts = {key: f"NIC statistics:\n     {name}: {count}\n" for key, count in (("-S", first), ("-S-later", last))}
+    commands = {
+        f"ethtool{key}/{NIC}": str(kept_of(f"ethtool{key}/{NIC}", {"output": text, "status": 0})["output"])
+        for key, text in texts.items()
+    }
+    return host("n1", {**nic(NIC), "/proc/uptime": "864000.0 1.0"}, commands=commands, nics=(NIC,))
+
+
+@pytest.mark.parametrize("name", [name for names in DRIVERS.values() for name in names])
+def test_damage_by_driver(name: str) -> None:
+    assert [said for *_, said in wrong(of(NIC_COUNTERS, printed(name, 3, 14)))] == [f"{name} 11 in some seconds"]
+    assert wrong(of(NIC_COUNTERS, printed(name, 3, 5))) == []
+
+
+@pytest.mark.parametrize("name", [*TIMEOUTS, "tx_timeout.nic"])
+def test_a_single_timeout_is_seen(name: str) -> None:
+    assert [said for *_, said in wrong(of(NIC_COUNTERS, printed(name, 3, 4)))] == [f"{name} 1 in some seconds"]
+    assert wrong(of(NIC_COUNTERS, printed(name, 3, 3))) == []
+
+
+@pytest.mark.parametrize("name", QUIET)
+def test_counters_of_other_things(name: str) -> None:
+    assert wrong(of(NIC_COUNTERS, printed(name, 0, 100_000))) == []
+
+
 def test_why_there_is_nothing() -> None:
     late = Output(error="no answer in time")
     one = host("n1", nic(NIC), commands={f"ethtool-S/{NIC}": late, f"ethtool-S-later/{NIC}": late}, nics=(NIC,))

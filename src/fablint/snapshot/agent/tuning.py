@@ -17,6 +17,7 @@ CPUS = "/sys/devices/system/cpu"
 DEVICES = "/sys/class/{infiniband,cxi,net}/*/device"
 MOST_GIDS = 32  # of a port; tables have 256, and drivers fill them from the beginning
 FIRST_LINES = 300  # letters of a NUMA node's meminfo: its size stands first
+AMD_GPUS = "/sys/bus/pci/drivers/amdgpu"
 NVSWITCHES = "/proc/driver/nvidia-nvswitch/devices"
 
 TUNING_FILES = (
@@ -27,6 +28,8 @@ TUNING_FILES = (
     "/sys/class/net/*/mode",  # of IP over InfiniBand
     DEVICES + "/local_cpulist",
     "/sys/module/{nvidia_peermem,nv_peer_mem}/initstate",
+    # errors that amdgpu counts since it was loaded, by block: `umc_err_count`; pages of the memory that are bad
+    AMD_GPUS + "/[0-9a-f]*/ras/{*_err_count,gpu_vram_bad_pages}",
     # RoCE: traffic class, priorities of the connection manager, congestion notification (the last with MLNX_OFED)
     "/sys/class/infiniband/*/tc/*/traffic_class",
     "/sys/kernel/config/rdma_cm/*/ports/*/default_roce_{mode,tos}",
@@ -45,7 +48,11 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _LOGIN = re.compile(r"(://|\biscsi:)[^/\s@]+@")  # of a URL, or of dracut's netroot=iscsi:
-_OF_LINKS = re.compile("pause|pfc|xoff|symbol_err|fcs_err|crc_err|discard|out_of_buffer", re.IGNORECASE)
+_OF_LINKS = re.compile(
+    "pause|pfc|xoff|symbol_err|fcs_err|crc_err|align_err|illegal_bytes|fec_uncorrectable|discard|out_of_buffer|"
+    "timeout|wd_expired|reset_fail|no_completion|allowance_exceeded",
+    re.IGNORECASE,
+)
 _KEPT = {"ethtool-S": _OF_LINKS, "ethtool-S-later": _OF_LINKS}  # lines, of outputs of a thousand
 
 

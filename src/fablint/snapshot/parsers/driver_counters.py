@@ -1,8 +1,10 @@
 """Parser of `ethtool -S`: counters of NIC drivers, each of which has names of its own.
 
-Damaged symbols and frames, and frames dropped for lack of buffers, are those of mlx5 (rx_symbol_err_phy,
-rx_crc_errors_phy, rx_discards_phy, rx_out_of_buffer), bnxt_en (rx_fcs_err_frames, rx_total_discard_pkts) and ice
-(rx_crc_errors.nic).
+One pattern for each kind of error, with the names of Linux 5.6 and 6.18: mlx5 (rx_symbol_err_phy, rx_crc_errors_phy,
+rx_discards_phy, rx_out_of_buffer), bnxt_en (rx_fcs_err_frames, rx_align_err_frames, rx_pcs_symbol_err,
+rx_fec_uncorrectable_blocks, rx_total_discard_pkts), ice (rx_crc_errors.nic, illegal_bytes.nic, tx_timeout.nic), ena
+(tx_timeout, wd_expired, reset_fail, ena_admin_q_no_completion, bw_in_allowance_exceeded), gve (tx_timeouts,
+adminq_timeouts).
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ from typing import NamedTuple
 
 _COUNTER = re.compile(r"^\s*([\w. -]{1,80}): (\d{1,20})\s*$", re.MULTILINE)
 _PLAIN = re.compile(r"[\w.]{1,80}")
-_ERROR = re.compile(r"symbol_err|fcs_err|crc_err|discard|out_of_buffer", re.IGNORECASE)
-_DAMAGED = re.compile(r"symbol_err|fcs_err|crc_err", re.IGNORECASE)
+_DAMAGED = re.compile(r"symbol_err|fcs_err|crc_err|align_err|illegal_bytes|fec_uncorrectable", re.IGNORECASE)
+_TIMEOUT = re.compile(r"(?<!hwtstamp_)timeouts?(?:\.nic)?$|wd_expired|reset_fail|no_completion")
+_DROPPED = re.compile(r"(?<!hwtstamp_)discard|out_of_buffer|allowance_exceeded", re.IGNORECASE)
 _QUEUE = re.compile(r"^(?:[rt]x|ch|xdp)?_?(?:queue_)?\[?\d")  # of one queue: counted in the NIC's sum as well
 _PAUSE = re.compile("pause|pfc|xoff", re.IGNORECASE)
 
@@ -26,13 +29,22 @@ def error_counters(text: str) -> Mapping[str, int]:
     return {
         name: int(value)
         for name, value in _COUNTER.findall(text)
-        if _ERROR.search(name) and _PLAIN.fullmatch(name) and not _QUEUE.match(name)
+        if _is_error(name) and _PLAIN.fullmatch(name) and not _QUEUE.match(name)
     }
 
 
+def _is_error(name: str) -> bool:
+    return is_damage(name) or is_timeout(name) or _DROPPED.search(name) is not None
+
+
 def is_damage(name: str) -> bool:
-    """Tell whether an error counter counts damaged symbols or frames, not dropped ones."""
+    """Tell whether an error counter counts damaged symbols or frames."""
     return _DAMAGED.search(name) is not None
+
+
+def is_timeout(name: str) -> bool:
+    """Tell whether an error counter counts queues and commands that the NIC did not serve in time."""
+    return _TIMEOUT.search(name) is not None
 
 
 class PauseGrowth(NamedTuple):

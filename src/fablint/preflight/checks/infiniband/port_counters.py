@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.check import Check
@@ -88,8 +88,34 @@ IB_CONGESTION = Check(
 )
 
 
-_LOSS_LIMITS = dict.fromkeys(("packet_seq_err", "out_of_sequence", "local_ack_timeout_err"), Limit(1, 10))
+_LOSS_LIMITS = {
+    # mlx5, bnxt_re since Linux 6.15
+    **dict.fromkeys(
+        ("packet_seq_err", "out_of_sequence", "local_ack_timeout_err", "implied_nak_seq_err"), Limit(1, 10)
+    ),
+    "req_transport_retries_exceeded": Limit(1, 10),
+    # bnxt_re
+    **dict.fromkeys(("to_retransmits", "seq_err_naks_rcvd", "missing_resp", "max_retry_exceeded"), Limit(1, 10)),
+    **dict.fromkeys(("unrecoverable_err", "rx_roce_discards", "tx_roce_discards"), Limit(1, 10)),
+    # irdma
+    "RetransSegs": Limit(1, 100),
+    # efa, whose protocol sends over many paths and repeats some packets by design
+    **dict.fromkeys(("retrans_timeout_events", "unresponsive_remote_events"), Limit(10, 100)),
+    "impaired_remote_conn_events": Limit(10, 100),
+    "no_completion_cmds": Limit(1, 1),
+    "retrans_pkts": Limit(10_000, 10_000_000),
+}
 _LOSS_FILES = {name: name for name in _LOSS_LIMITS}
+
+
+def _driver_ports(host: Host) -> Iterator[CountedPart]:
+    """Yield the counters of every port that its driver has."""
+    for port in host.ports:
+        folder = f"{port.folder}/hw_counters"
+        first, last = host.snapshot.readings_in(folder)
+        files = {name: name for name in _LOSS_FILES if isinstance(first.get(name) or last.get(name), str)}
+        part = CountedPart(port.target, folder, files if len(files) < len(_LOSS_FILES) else _LOSS_FILES)
+        yield part if part.grows(host) else part._replace(why_not="none")
 
 
 def _judged_ib_loss(check: Check, host: Host, part: CountedPart, found: Excess) -> Result:
@@ -100,15 +126,15 @@ def _judged_ib_loss(check: Check, host: Host, part: CountedPart, found: Excess) 
 
 IB_LOSS = Check(
     id="ib.roce.loss",
-    what="packets that were retransmitted after a loss",
-    source=f"{_COUNTERS}/hw_counters/packet_seq_err, out_of_sequence, local_ack_timeout_err",
+    what="packets that were retransmitted after a loss, and requests that timed out",
+    source=f"{_COUNTERS}/hw_counters, by driver: {', '.join(_LOSS_LIMITS)}",
     rule=(
         "none during the snapshot, fewer than 10 in an hour; at the first reading totals not far above those of peers"
     ),
     remedy="RoCE: check PFC, ECN and buffers along the path; InfiniBand: check link errors",
     judge=growth(
         _LOSS_LIMITS,
-        lambda host: [one for one in _ports(host, "hw_counters", _LOSS_FILES, "none") if not one.why_not],
+        lambda host: [one for one in _driver_ports(host) if not one.why_not],
         _judged_ib_loss,
         "no RDMA device with these counters",
     ),

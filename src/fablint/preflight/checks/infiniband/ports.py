@@ -20,6 +20,7 @@ from fablint.text.sanitise import shortened
 
 _PORTS = f"{INFINIBAND}/DEVICE/ports/PORT"
 _LINK_UP = "LinkUp"
+_TRYING = ("Polling", "PortConfigurationTraining", "LinkErrorRecovery", "Phy Test")  # the port looks for a partner
 
 
 def _typical_state(values: Sequence[Value]) -> Value:
@@ -55,16 +56,23 @@ def _judged_state(check: Check, host: Host, port: RdmaPort, agreed: Agreement) -
         return check.difference(agreed.is_clear or none, name, target, message, state, ACTIVE)
     if usual is not None:
         return check.skip(name, target, f"{words}, the same as {count - 1} other{'s' if count > 2 else ''}")
-    if any(other.is_active for other in host.ports if other.card == port.card):
+    twins = [other for other in host.ports if other.is_active and other.model == port.model]
+    # a second Ethernet port, or one that is switched off, may have no cable
+    is_meant = port.link_layer == "InfiniBand" and physical in _TRYING
+    if not is_meant and any(other.is_active for other in host.ports if other.card == port.card):
         return check.skip(name, target, f"{words}; another port of the card is in use")
-    return check.warning(name, target, words, state, ACTIVE)
+    message = f"{words}; {twins[0].target} of the same model is {ACTIVE}" if twins else words
+    return check.warning(name, target, message, state, ACTIVE)
 
 
 IB_PORT_STATE = Check(
     id="ib.port.state",
     what="the state of every port of an RDMA device",
     source=f"{_PORTS}/state, phys_state",
-    rule="ACTIVE, LinkUp; a port may be without a cable if it is on most similar hosts",
+    rule=(
+        "ACTIVE, LinkUp; a port may be without a cable if it is on most similar hosts; where no other host shows it, a "
+        "port that is not active warns, unless its card has another that is and the port is off or Ethernet"
+    ),
     severity=Severity.FAIL,
     component="nic",
     remedy="down: check cable and switch port; INIT: start the subnet manager",

@@ -1,4 +1,4 @@
-"""Counters of NIC drivers: damaged symbols and frames, and frames dropped for lack of buffers."""
+"""Counters of NIC drivers: damaged symbols and frames, timeouts, and frames dropped for lack of buffers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fablint.preflight.host import Host
 from fablint.preflight.judges import among_peers
 from fablint.preflight.judges.growth import third_quartile
 from fablint.preflight.judges.outputs import NO_INTERFACE, without_answer
-from fablint.snapshot.parsers.driver_counters import error_counters, is_damage
+from fablint.snapshot.parsers.driver_counters import error_counters, is_damage, is_timeout
 from fablint.snapshot.parsers.kernel_log import DAY_S
 
 _FEWEST_PEERS = 4
@@ -51,7 +51,8 @@ def _compared(check: Check, nic: str, of_hosts: Sequence[tuple[Host, _Counted]])
         messages = [
             f"{name} {count} in some seconds"
             for name, count in one.grown.items()
-            if count >= _NOW and (is_damage(name) or len(like) == 1 or count > _TIMES * growing[name])
+            if is_timeout(name)
+            or (count >= _NOW and (is_damage(name) or len(like) == 1 or count > _TIMES * growing[name]))
         ]
         if len(like) > _FEWEST_PEERS:
             messages += [
@@ -67,11 +68,12 @@ def _compared(check: Check, nic: str, of_hosts: Sequence[tuple[Host, _Counted]])
 
 NIC_COUNTERS = Check(
     id="net.nic.counters",
-    what="damaged symbols and frames of every NIC of the fabric, and frames dropped for lack of buffers",
+    what="damaged symbols and frames of every NIC of the fabric, timeouts, and frames dropped for lack of buffers",
     source="ethtool -S NIC, twice, at level full",
     rule=(
-        f"within 4 s fewer than {_NOW}, or for discarded frames fewer than {_TIMES} times those of most similar hosts; "
-        f"since boot fewer than {_A_DAY} per day, or fewer than {_TIMES} times those of most similar hosts"
+        f"no timeout within 4 s; of other errors fewer than {_NOW}, or for discarded frames fewer than {_TIMES} times "
+        f"those of most similar hosts; since boot fewer than {_A_DAY} per day, or fewer than {_TIMES} times those of "
+        "most similar hosts"
     ),
     component="nic",
     follows=("net.link.flaps", "net.link.errors", "net.ping.loss"),

@@ -37,8 +37,8 @@ def one_at_a_time(schedule: Schedule) -> Schedule:
 
 
 def _of_rounds(matchings: list[npt.NDArray[np.int64]]) -> Schedule:
-    """A schedule from (pairs, 2) matchings."""
-    pairs = np.concatenate(matchings)
+    """A schedule from (pairs, 2) matchings; as in the engine, the lower of two ranks sends first."""
+    pairs = np.sort(np.concatenate(matchings), axis=1)
     number = np.repeat(np.arange(len(matchings)), [len(one) for one in matchings])
     src, dst = np.concatenate([pairs, pairs[:, ::-1]]).T
     both = np.concatenate([number, number])

@@ -201,8 +201,8 @@ def test_a_host_that_is_cut_off_is_one_of_two_named(bed: Bed, tmp_path: Path, me
     finally:
         bed.cluster.heal()
     assert said["status"] == 3
-    # Neither end of the measurement knows which of the two is cut off. A launcher that ends all ranks at the first report
-    # may leave no time for the second one: the text of one report names both ends as well.
+    # Neither end of the measurement knows which of the two is cut off. A launcher that ends all ranks at the first
+    # report may leave no time for the second one: the text of one report names both ends as well.
     assert VICTIM in {end for one in said["reported"] for end in (one["rank"], one["partner"])}
     assert len({one["host"] for one in said["reported"]}) <= 2
     assert ORDER[VICTIM] in said["error"]

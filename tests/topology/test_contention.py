@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from fablint.simulate import dragonfly, fat_tree
 from fablint.topology.contention import (
     detour_links,
+    fair_shares,
     flows_on_busiest,
     flows_on_links,
     link_flows,
@@ -69,3 +70,22 @@ def test_only_adaptive_routing_makes_detours() -> None:
     apart = routes.distances(np.arange(len(routes.switches), dtype=np.int32))
     share = 1.0 - fly.topology.routing.minimal_share
     assert detour_links(routes) == pytest.approx(2 * share * apart[apart > 0].mean())
+
+
+MESSAGES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 2)), min_size=1, max_size=24)
+
+
+@given(MESSAGES)
+def test_fair_shares_fill_a_nic_of_every_message_and_overload_none(messages: list[tuple[int, int, int]]) -> None:
+    """Max-min fairness: each message crosses a full NIC on which no other message has a larger share."""
+    sender, receiver, turn = (np.array(column) for column in zip(*messages, strict=True))
+    shares = fair_shares((sender, receiver), turn)
+    rate = 1 / shares.flows
+    for nic, is_held in ((sender, shares.by_sender), (receiver, shares.by_receiver)):
+        for number in range(rate.size):
+            together = (nic == nic[number]) & (turn == turn[number])
+            assert rate[together].sum() < 1 + 1e-6
+            if is_held[number]:
+                assert rate[together].sum() == pytest.approx(1.0)
+                assert rate[number] == pytest.approx(rate[together].max())
+    assert (shares.by_sender | shares.by_receiver).all()

@@ -17,6 +17,7 @@ from fablint.analyse.findings.missing.missing_cells import missing_cells
 from fablint.analyse.findings.missing.run_coverage import coverage_of
 from fablint.analyse.findings.missing.unmeasured_nics import unmeasured_nics
 from fablint.analyse.findings.miswiring import shortest_round_trips, verify
+from fablint.analyse.findings.nic_kind_notes import nic_kind_notes
 from fablint.analyse.findings.paths.pair_routes import moments_of_load
 from fablint.analyse.findings.population_findings import HostFacts
 from fablint.analyse.findings.retransmissions import retransmissions
@@ -86,6 +87,7 @@ def diagnose(
         *designed.notes,
         *confounder_notes,
         *judged.resent.notes,
+        *nic_kind_notes(judged.clearing, judged.placement, judged.settings.tolerance),
         *unmeasured_nics(run, judged.settings),
         *gpu_notes(run, judged.clearing, judged.placement, judged.settings),
         *left_out,

@@ -21,6 +21,8 @@ MULTIPLES = 0.9  # share of the values that are multiples of the step
 NEAREST = 0.25  # quantile of the times or rates over which the step is tolerated: that of the smaller ones, of a class
 MOST_STEPS = 3.0  # steps up to which values count in the mean of a host
 
+FEWEST_OF_KIND = 12  # cells between two kinds of hosts or NICs in a class, from which they have an offset
+
 MOST_CANDIDATES = 100  # components of a view that may be measured again without a detection
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.host_name import GpuRef, NicRef
+from fablint.model.nic_kinds import NicKind, nic_kinds
 from fablint.model.run import Run
 from fablint.model.topology import SCOPES, Scope, Topology
 
@@ -42,6 +43,8 @@ class Placement:
     gpu: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) index into `gpus`; -1: not known
     oversubscribed: Mask = field(default_factory=lambda: np.empty(0, bool))  # (hosts,) ranks > CPUs
     shared_machines: bool = False  # several hosts are containers of one machine, and share its CPUs
+    nic_kinds: tuple[NicKind, ...] = ()  # that with most ranks first
+    nic_kind: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) index into `nic_kinds`
     line_rate: Floats | None = None  # (hosts,) bytes/s that NICs negotiated; None: not known of all
 
     @classmethod
@@ -54,6 +57,7 @@ class Placement:
         switches = tuple(sorted(set(at) - {""}))
         group_of = _groups_of(switches, topology)
         nics, nic = _devices(NicRef, hosts, host, rank_nics)
+        kinds, kind = nic_kinds(run, rank_nics)
         gpus, gpu = _devices(GpuRef, hosts, host, run.facts.rank_gpu or [""] * host.size)
         return cls(
             **_codes(at, switches, group_of, tuple(sorted(set(group_of.values())))),
@@ -62,6 +66,8 @@ class Placement:
             hosts=hosts,
             nics=nics,
             nic=nic,
+            nic_kinds=kinds,
+            nic_kind=kind,
             gpus=gpus,
             gpu=gpu,
             oversubscribed=_oversubscribed(run, host),

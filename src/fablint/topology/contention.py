@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.model.arrays import Codes, Floats, RankPairs, Values
+from fablint.model.arrays import Codes, Floats, Mask, RankPairs, Values
 from fablint.topology.routed_placement import RoutedPlacement
 from fablint.topology.routing import Routes
+
+_FULL = 1e-9  # share of the rate of a NIC below which nothing is left of it
 
 
 def turns(
@@ -27,8 +30,8 @@ def turns(
     number
         (k,) round of each message.
     at_once
-        Whether the two directions of a pair run at the same time. Otherwise the engine sends one after the other,
-        from the lower ranks to the higher first: round r has the turns 2 r + 1 and 2 r.
+        Whether the two directions of a pair run at the same time. Otherwise the engine sends one after the other: the
+        messages from lower ranks to higher ones of round r have turn 2 r + 1, the others 2 r.
     """
     rounds = number.astype(np.int64)
     return rounds if at_once else 2 * rounds + (src < dst)
@@ -73,6 +76,42 @@ def flows_on_busiest(message: Codes, flows: Floats | Values, messages: int) -> F
     busiest = np.zeros(messages)
     np.maximum.at(busiest, message, flows)
     return busiest
+
+
+@dataclass(frozen=True)
+class FairShares:
+    """Max-min fair shares of messages that share the NICs at their ends."""
+
+    flows: Floats  # (k,) inverse of the share: 2.0 for half of the rate of a NIC
+    by_sender: Mask  # (k,) whether the NIC of the sender is full, and determines the share
+    by_receiver: Mask
+
+
+def fair_shares(ends: tuple[Codes, Codes], turn: Codes) -> FairShares:
+    """Return the share of each message: those of a turn grow together, and each keeps its rate once a NIC is full.
+
+    Parameters
+    ----------
+    ends
+        (k,) number of the NIC that sends each message, and of the NIC that receives it.
+    turn
+        (k,) messages of equal turn are in flight at the same time.
+    """
+    turns_of, number = np.unique(turn, return_inverse=True)
+    nics = max(int(end.max(initial=0)) for end in ends) + 1
+    crossed = [(number * 2 + side) * nics + end for side, end in enumerate(ends)]
+    size = turns_of.size * 2 * nics
+    rate, room = np.zeros(turn.size), np.ones(size)
+    growing, is_full = np.ones(turn.size, dtype=bool), np.zeros((2, turn.size), dtype=bool)
+    while growing.any():
+        load = sum((np.bincount(nic[growing], minlength=size) for nic in crossed), np.zeros(size))
+        left = np.where(load > 0, room / np.maximum(load, 1), np.inf).reshape(turns_of.size, -1).min(axis=1)
+        rate[growing] += left[number][growing]
+        room -= load * np.repeat(np.where(np.isfinite(left), left, 0.0), 2 * nics)
+        for side, nic in enumerate(crossed):
+            is_full[side, growing] = room[nic[growing]] < _FULL
+        growing &= ~is_full.any(axis=0)
+    return FairShares(1.0 / rate, is_full[0], is_full[1])
 
 
 def detour_links(routes: Routes) -> float:

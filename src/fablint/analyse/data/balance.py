@@ -35,12 +35,14 @@ class EndCells:
         return np.ones(cells[0].size, dtype=bool) if mask is None else mask[cells]
 
 
-def end_cells(pairs: Pairs, placement: Placement, of: Mask | None = None) -> EndCells:
-    """Return the cells that count for their ends; see `balanced_cells`."""
+def end_cells(
+    pairs: Pairs, placement: Placement, both: Mask | None, sender: Mask | None, receiver: Mask | None
+) -> EndCells:
+    """Return those of the cells that show their ends which count for them; see `balanced_cells`."""
     return EndCells(
-        both=balanced_cells(pairs, placement, of),
-        sender=balanced_cells(pairs, placement, of, end="sender"),
-        receiver=balanced_cells(pairs, placement, of, end="receiver"),
+        both=balanced_cells(pairs, placement, both),
+        sender=balanced_cells(pairs, placement, sender, end="sender"),
+        receiver=balanced_cells(pairs, placement, receiver, end="receiver"),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -82,3 +84,11 @@ def standard_errors(values: Floats) -> Floats:
     count = np.maximum((~np.isnan(values)).sum(axis=1), 1)
     variance = np.nansum((values - row_means(values)[:, None]) ** 2, axis=1) / np.maximum(count - 1, 1)
     return np.asarray(np.sqrt(variance / count))
+
+
+def values_by_key(key: Codes, value: Values) -> Iterator[tuple[int, Values, int]]:
+    """Yield each key, its values, and their number."""
+    order = np.argsort(key, kind="stable")
+    keys, first, count = np.unique(key[order], return_index=True, return_counts=True)
+    for key_value, start, size in zip(keys.tolist(), first.tolist(), count.tolist(), strict=True):
+        yield key_value, value[order[start : start + size]], size

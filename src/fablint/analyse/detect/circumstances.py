@@ -150,10 +150,7 @@ def _shared(case: Detection, effects: Effects) -> tuple[EvidenceRecord, ...]:
     load = effects.classes.load
     if load is None:
         return ()
-    codes = effects.classes.of_cells(effects.residual, case.cells)
-    time = effects.residual.value[case.cells] + np.array(
-        [effects.class_log_time.get(int(code), np.nan) for code in codes]
-    )
+    time = effects.residual.value[case.cells] + effects.usual(case.cells)
     is_isolated = load[case.cells] == 0
     if min(np.count_nonzero(is_isolated), np.count_nonzero(~is_isolated)) < FEWEST_SHARED:
         return ()

@@ -91,8 +91,7 @@ class _Moments:
         live = (evidence.gain[cells] != 0) & np.isfinite(started[cells])
         cells = (cells[0][live], cells[1][live])
         to, time = pairs.destination(cells), np.log(np.asarray(flows.observations.sent)[cells].astype(np.float64))
-        codes, of_class = np.unique(effects.classes.of_cells(pairs, cells), return_inverse=True)
-        time -= np.array([effects.class_log_time.get(int(code), np.nan) for code in codes])[of_class]
+        time -= effects.usual(cells)
         pair = unordered(cells[0], to, pairs.ranks)
         width = 1 if pairs.partner is None else pairs.value.shape[1]
         moment = pair * width + (0 if pairs.partner is None else cells[1])

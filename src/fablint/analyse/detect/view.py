@@ -27,10 +27,12 @@ from fablint.analyse.detect.paths.geometry import GEOMETRY_S, are_lengths_unknow
 from fablint.analyse.detect.paths.view_paths import Paths, paths_of, subtract_paths
 from fablint.analyse.detect.search import Detection, Sides
 from fablint.analyse.detect.view_search import SearchResult, View, ViewSearch
-from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED, Classes, cables_beyond, loads
+from fablint.analyse.fit.comparison_groups import Classes, cables_beyond
 from fablint.analyse.fit.effects import Effects
 from fablint.analyse.fit.host_populations import Populations
+from fablint.analyse.fit.loads import SMALLEST_SHARED, NicLoad, loads, nic_load
 from fablint.analyse.fit.median_polish import fit
+from fablint.analyse.fit.nic_offsets import NicOffsets, fit_nic_offsets, subtract_nic_offsets
 from fablint.analyse.settings import NEAREST, Settings
 from fablint.model import SCOPES, Fit, Placement, Scope
 from fablint.model.arrays import Codes, Floats, Ints, Mask, Values
@@ -66,6 +68,7 @@ class ViewResult(SearchResult):
     paths: Paths | None  # paths between switches; None: no message crossed one
     # populations of hosts as senders, as receivers
     populations: tuple[Populations | None, Populations | None] = (None, None)
+    nic_offsets: NicOffsets | None = None  # effects of the kinds of NICs; None: none
     step: float = 0.0  # resolution of the log times
     geometry_s: float = GEOMETRY_S  # s by which messages across a cable may be later than across others without a fault
 
@@ -105,10 +108,12 @@ def judge_view(
     pairs = Pairs.log_times(flows.observations)
     pairs = replace(pairs, step=find_step(pairs.value[pairs.sample_cells()], at=NEAREST))
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
+    nic_offsets = fit_nic_offsets(pairs, placement, is_stream=flows.row.quantity == "bandwidth")
+    subtract_nic_offsets(pairs, nic_offsets)
     message_paths = find_message_paths(pairs, placement, routes)
     paths = paths_of(flows, pairs, placement, message_paths, routes, settings, views=views) if declared else None
     partners = count_nic_partners(pairs, placement, settings, scarcer=view.sides is not Sides.TOGETHER)
-    effects = _fit_model(view, subtract_paths(pairs, paths, placement), message_paths)
+    effects = _fit_model(view, subtract_paths(pairs, paths, placement), message_paths, nic_offsets)
     component_types = _comparable_types(view, effects)
     sample = _sample(flows, effects, placement)
     search = ViewSearch(view, effects, component_types)
@@ -138,17 +143,27 @@ def judge_view(
         pairs_measured=measured,
         paths=paths,
         populations=effects.populations,
+        nic_offsets=nic_offsets,
         step=effects.step,
         geometry_s=_geometry_s(fitted, unknown_lengths=are_lengths_unknown(routes, placement)),
     )
 
 
-def _fit_model(view: View, pairs: Pairs, message_paths: MessagePaths) -> Effects:
-    """Fit the effects of components to log times, which become residuals."""
+def _fit_model(view: View, pairs: Pairs, message_paths: MessagePaths, nic_offsets: NicOffsets | None) -> Effects:
+    """Fit the effects of components to log times without the offsets of NICs; these become residuals."""
     flows, placement, is_stream = view.flows, view.placement, view.flows.row.quantity == "bandwidth"
     # A stream is as fast over three cables as over one; only the latency grows.
     beyond = cables_beyond(placement, view.routes) if flows.row.quantity == "latency" else None
-    classes = Classes(placement, _loads(flows, pairs, message_paths), beyond, stream=is_stream, planned=flows.planned)
+    load, of_nics = _loads(view, pairs, message_paths)
+    classes = Classes(
+        placement,
+        load,
+        beyond=beyond,
+        nic_load=of_nics,
+        nic_offsets=nic_offsets,
+        stream=is_stream,
+        planned=flows.planned,
+    )
     stream = flows.observations.size if is_stream else None
     # The rounds of a list cross paths of different lengths: round trips show the path, not the time.
     timed = None if flows.row.layout == "list" and stream is None else flows.started
@@ -186,11 +201,16 @@ def _sample(flows: Flows, effects: Effects, placement: Placement) -> timing.Time
     return timing.TimedCells(row, flows.row.quantity, size, cells[0], pairs.destination(cells), excess, started)
 
 
-def _loads(flows: Flows, pairs: Pairs, message_paths: MessagePaths) -> Ints | None:
-    """Return the step of load of each cell, if a message is large enough to fill a link and may have shared it."""
+def _loads(view: View, pairs: Pairs, message_paths: MessagePaths) -> tuple[Ints | None, NicLoad | None]:
+    """Return the step of load of each cell, and that of NICs; None if messages do not fill a link or shared none."""
+    flows = view.flows
     if flows.observations.size < SMALLEST_SHARED:
-        return None
-    return loads(pairs, message_paths, flows.concurrent, flows.rounds)
+        return None, None
+    load = loads(pairs, message_paths, flows.concurrent, flows.rounds)
+    of_nics = nic_load(pairs, view.placement, flows.concurrent, flows.rounds)
+    if of_nics is not None:
+        load = of_nics.step if load is None else np.maximum(load, of_nics.step)
+    return load, of_nics
 
 
 def _is_comparable(kind: Kind, effects: Effects, settings: Settings) -> bool:

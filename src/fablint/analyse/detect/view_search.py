@@ -23,8 +23,8 @@ from fablint.analyse.detect.second_mode import SecondMode, find_second_mode
 from fablint.analyse.detect.shares.share_bounds import ShareBounds
 from fablint.analyse.detect.shares.slow_shares import SlowShare
 from fablint.analyse.detect.shares.view_shares import shares_of_view
-from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.fit.effects import Effects
+from fablint.analyse.fit.loads import SMALLEST_SHARED
 from fablint.analyse.fit.median_polish import without
 from fablint.analyse.settings import MOST_CANDIDATES, Settings
 from fablint.model import FollowUp, Placement

@@ -9,7 +9,7 @@ import numpy as np
 
 from fablint.analyse.detect.view import Quantity, ViewResult
 from fablint.analyse.findings.detection_text import relative
-from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
+from fablint.analyse.fit.loads import SMALLEST_SHARED
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentKind, ComponentRef, EvidenceRecord, Finding, Placement, State
 from fablint.model.arrays import Codes, Floats, Mask

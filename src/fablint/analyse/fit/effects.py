@@ -54,6 +54,14 @@ class Effects:
         """(n,) log-effect of each rank as receiver, 0 where unknown."""
         return _known(self.received_bounds[1])
 
+    def usual(self, cells: Cells) -> Floats:
+        """Return the (k,) log time of healthy pairs like these cells: their class and the kinds of their NICs."""
+        log_time = np.full(self.classes.count, np.nan)
+        log_time[list(self.class_log_time)] = list(self.class_log_time.values())
+        usual: Floats = log_time[self.classes.of_cells(self.residual, cells)]
+        nics = self.classes.nic_offsets
+        return usual if nics is None else usual + nics.of_cells(self.residual, cells)
+
     def path_effect(self, most: float = np.inf) -> Values:
         """Return the (W,) log-effect of each path: that of its slowest segment, limited to `most`."""
         if not self.message_paths.segments.shape[1]:

@@ -7,20 +7,19 @@ host. The size of a population decides nothing: either of two may be the healthy
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from fablint.analyse.data.pair_matrix import Pairs
-from fablint.analyse.data.robust_stats import MEDIAN_ERROR, robust_sd
+from fablint.analyse.data.robust_stats import MEDIAN_ERROR, robust_sd, values_by_key
 from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.modes import FEWEST_MEMBERS, Modes, find_modes
+from fablint.analyse.settings import FEWEST_OF_KIND
 from fablint.model import Placement
 from fablint.model.arrays import Codes, Floats, Values
 from fablint.model.figures.grouped_values import GroupedValues
 
-FEWEST_CELLS = 12  # cells of two populations in a class, from which they have an offset of their own
 BEST = 0.2  # quantile of the pairs of a host: its time with the best of its partners
 MOST_WHOLE_SWITCHES = 1  # switches whose hosts form a mode: then the switch is the candidate
 FEWEST_NEAR = 6  # pairs on one switch, from which they show whether the hosts of a mode are slow
@@ -171,22 +170,14 @@ def subtract_populations(
     value, combination = pairs.value[cells], ends[0][cells[0]] * width + ends[1][pairs.destination(cells)]
     codes = classes.of_cells(pairs, cells)
     offset = np.zeros((classes.count, width * width), dtype=np.float32)
-    for both, values, _ in _groups(combination, value):
+    for both, values, _ in values_by_key(combination, value):
         offset[:, both] = np.median(values)
-    for key, values, count in _groups(codes.astype(np.int64) * width**2 + combination, value):
-        if count >= FEWEST_CELLS:
+    for key, values, count in values_by_key(codes.astype(np.int64) * width**2 + combination, value):
+        if count >= FEWEST_OF_KIND:
             offset[key // width**2, key % width**2] = np.median(values)
     for rows in pairs.blocks():
         combinations = ends[0][rows][:, None] * width + ends[1][pairs.partners(rows)]
         pairs.value[rows] -= offset[classes.of_rows(pairs, rows), combinations]
-
-
-def _groups(key: Codes, value: Values) -> Iterator[tuple[int, Values, int]]:
-    """Yield each key, its values, and their number."""
-    order = np.argsort(key, kind="stable")
-    keys, first, count = np.unique(key[order], return_index=True, return_counts=True)
-    for key_value, start, size in zip(keys.tolist(), first.tolist(), count.tolist(), strict=True):
-        yield key_value, value[order[start : start + size]], size
 
 
 def effect_error(residuals: Values, measured_per_rank: float) -> float:

@@ -85,7 +85,7 @@ def fit(
     equal_cells = balanced_cells(pairs, classes.placement)
     offsets = _class_offsets(pairs, classes, None, equal_cells, settings.tolerance)
     _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.placement.hosts) > 1)
-    informative = end_cells(pairs, classes.placement, classes.informative(pairs, offsets, settings.tolerance))
+    informative = end_cells(pairs, classes.placement, *classes.informative(pairs, offsets, settings.tolerance))
     sent, received = _polish(_of_ends(pairs, informative.both))
     effects = Effects(
         class_log_time=offsets,

@@ -16,8 +16,8 @@ import numpy as np
 from fablint.analyse.data.pair_matrix import Pairs
 from fablint.analyse.data.robust_stats import FEWEST_VALUES, GAUSSIAN_MAD, MEDIAN_ERROR, interval_ranks, robust_sd
 from fablint.analyse.data.samples import Flows
-from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED
 from fablint.analyse.fit.effects import FINEST_NOISE
+from fablint.analyse.fit.loads import SMALLEST_SHARED
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Codes, Floats, Mask
 from fablint.model.figures.grouped_values import GroupedValues

@@ -72,10 +72,7 @@ def count_late(
         return Tails(cells, np.ones(row.size), beyond_it.astype(np.float64), excess, bound)
     counts, edges = histograms
     centre = np.log(np.append(np.sqrt(edges[:-1] * edges[1:]), edges[-1]))
-    known = np.full(effects.classes.count, np.nan)
-    for code, value in effects.class_log_time.items():
-        known[code] = value
-    usual = known[effects.classes.of_cells(pairs, cells)] + ends
+    usual = effects.usual(cells) + ends
     if own:
         usual = usual + _common(counts, centre, usual, cells)
     bound = _late_from(*_sampled(counts, centre, usual, cells), tolerance)

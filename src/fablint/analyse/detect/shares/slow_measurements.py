@@ -14,8 +14,8 @@ from fablint.analyse.data.samples import Flows
 from fablint.analyse.data.time_correlation import TimedMeasurements
 from fablint.analyse.detect.evidence import OWN_POOL, SMALLEST_POOL, Evidence
 from fablint.analyse.detect.lateness.late_pairs import MeasuredHostPairs
-from fablint.analyse.fit.comparison_groups import SMALLEST_SHARED, UNCERTAIN
 from fablint.analyse.fit.effects import Effects, leftover_of
+from fablint.analyse.fit.loads import SMALLEST_SHARED, UNCERTAIN
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Codes, Floats, Mask

@@ -17,11 +17,11 @@ from fablint.analyse.findings.missing.missing_cells import missing_cells
 from fablint.analyse.findings.missing.run_coverage import coverage_of
 from fablint.analyse.findings.missing.unmeasured_nics import unmeasured_nics
 from fablint.analyse.findings.miswiring import shortest_round_trips, verify
-from fablint.analyse.findings.nic_kind_notes import nic_kind_notes
 from fablint.analyse.findings.paths.pair_routes import moments_of_load
 from fablint.analyse.findings.population_findings import HostFacts
 from fablint.analyse.findings.retransmissions import retransmissions
 from fablint.analyse.findings.within_hosts.gpu_coverage import gpu_notes
+from fablint.analyse.findings.within_hosts.nic_kind_notes import nic_kind_notes
 from fablint.analyse.fit.topology_inference import infer_topology
 from fablint.analyse.phrasing import (
     is_resumable,

@@ -10,8 +10,8 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from fablint.model.arrays import Codes, Floats, Mask
+from fablint.model.facts.nic_kinds import NicKind, nic_kinds
 from fablint.model.host_name import GpuRef, NicRef
-from fablint.model.nic_kinds import NicKind, nic_kinds
 from fablint.model.run import Run
 from fablint.model.topology import SCOPES, Scope, Topology
 
@@ -57,7 +57,7 @@ class Placement:
         switches = tuple(sorted(set(at) - {""}))
         group_of = _groups_of(switches, topology)
         nics, nic = _devices(NicRef, hosts, host, rank_nics)
-        kinds, kind = nic_kinds(run, rank_nics)
+        kinds, kind = nic_kinds(run.facts, rank_nics)
         gpus, gpu = _devices(GpuRef, hosts, host, run.facts.rank_gpu or [""] * host.size)
         return cls(
             **_codes(at, switches, group_of, tuple(sorted(set(group_of.values())))),

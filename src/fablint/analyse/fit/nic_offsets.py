@@ -19,7 +19,7 @@ from fablint.analyse.fit.modes import FEWEST_MEMBERS
 from fablint.analyse.settings import FEWEST_OF_KIND
 from fablint.model import SCOPES, Placement
 from fablint.model.arrays import Cells, Codes, Floats, Mask, Values
-from fablint.model.nic_kinds import NicKind
+from fablint.model.facts.nic_kinds import NicKind
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
 from fablint.model import Placement
+from fablint.model.facts.nic_kinds import NicKind
 from fablint.model.names import plural
-from fablint.model.nic_kinds import NicKind
 from fablint.text import units
 
 

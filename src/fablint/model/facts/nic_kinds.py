@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.model.arrays import Codes
-from fablint.model.facts.run_attributes import HostNic
-from fablint.model.run import Run
+from fablint.model.facts.run_attributes import HostNic, RunFacts
 
 _NO_NODE = -1  # NUMA node that the kernel gives where a machine has none
 
@@ -23,15 +22,15 @@ class NicKind:
     is_far: bool = False  # whether its rank is on another NUMA node
 
 
-def nic_kinds(run: Run, rank_nics: Sequence[str]) -> tuple[tuple[NicKind, ...], Codes]:
+def nic_kinds(facts: RunFacts, rank_nics: Sequence[str]) -> tuple[tuple[NicKind, ...], Codes]:
     """Return the kinds of the NICs of all ranks, the one with most ranks first, and the (n,) kind of each rank.
 
     A rank whose NIC is not recorded has the speed of the fastest NIC of its host.
     """
-    nodes = run.facts.rank_numa or [_NO_NODE] * len(rank_nics)
+    nodes = facts.rank_numa or [_NO_NODE] * len(rank_nics)
     kinds = [
-        _kind(run.facts.nics.get(host, ()), name, node)
-        for host, name, node in zip(run.rank_host, rank_nics, nodes, strict=True)
+        _kind(facts.nics.get(facts.hosts[host], ()), name, node)
+        for host, name, node in zip(facts.rank_host, rank_nics, nodes, strict=True)
     ]
     counted = Counter(kinds)
     order = sorted(counted, key=lambda kind: (-counted[kind], kind.is_far, -(kind.speed_mbps or 0)))

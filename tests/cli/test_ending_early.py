@@ -12,10 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from fablint_command import COMMAND
+from fablint_command import COMMAND, Fablint
 
-ROWS = ("latency --pattern all-pairs --sizes 8 --repeats 20 --budget 0.05", "bandwidth --sizes 8 --samples 1")
+ROWS = ("latency --pattern all-pairs --sizes 8 --repeats 10 --budget 0.05", "bandwidth --sizes 8 --samples 1")
 RANKS = 4
+
+
+@pytest.fixture
+def fablint(fablint_in_process: Fablint) -> Fablint:
+    return fablint_in_process
 
 
 class Running:
@@ -36,7 +41,7 @@ class Running:
         while not any(path.read_bytes().strip(b"\0") for path in count.glob("c.*")):
             assert self.process.poll() is None, self.process.communicate()
             assert time.monotonic() < deadline
-            time.sleep(0.05)
+            time.sleep(0.02)
 
     @property
     def attributes(self) -> dict:
@@ -126,5 +131,5 @@ def test_a_killed_fablint_ends_its_ranks(fablint, running):
     deadline = time.monotonic() + 60
     while running.survivors():
         assert time.monotonic() < deadline
-        time.sleep(0.05)
+        time.sleep(0.02)
     resumed(fablint, running)

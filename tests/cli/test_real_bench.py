@@ -15,7 +15,7 @@ import pytest
 from fablint.model.registry import KERNELS, PATTERNS, SYNCS, WINS
 from fablint.model.registry.option_values import parse_sizes
 from fablint.workflows import benchmark
-from fablint_command import COMMAND
+from fablint_command import COMMAND, Fablint
 
 FEW = "-i 4 -x 1"
 HOST = socket.gethostname()
@@ -59,6 +59,11 @@ TABLES = {
         r"\| +Congestion Impact Factor +\|",
     ),
 }
+
+
+@pytest.fixture
+def fablint(fablint_in_process: Fablint) -> Fablint:
+    return fablint_in_process
 
 
 @pytest.fixture

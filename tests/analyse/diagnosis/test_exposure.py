@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from analyse_cases import named
-from fabric_cases import NOISES, faulty, findings, rounds_of
+from fabric_cases import faulty, findings, rounds_of
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, State, Topology
@@ -72,7 +72,6 @@ def test_shared_links_hide_components_and_report_none(share: float) -> None:
     assert GLOBAL.component.label in asked or share == 0.9
 
 
-@pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("share", [0.25, 0.9])
 def test_a_healthy_dragonfly_is_not_reported(share: float, noise: str) -> None:
     fabric = fly(share)
@@ -162,7 +161,6 @@ def test_late_messages_within_a_leaf_are_of_its_hosts(share: float, is_local: bo
     assert ["leaf1" in finding.name for finding in faults] == [True] * is_named
 
 
-@pytest.mark.parametrize("noise", NOISES)
 def test_a_healthy_adaptive_leaf_spine_is_not_reported(noise: str) -> None:
     for row in (STREAM, replace(STREAM, order="parallel"), ANSWERS):
         run = faulty(LEAF_SPINE, noise=Noise(noise)).measure(None, [row])
@@ -202,7 +200,6 @@ def test_a_host_behind_a_hashed_leaf_is_named_exactly() -> None:
     assert named(diagnose(run, LEAVES.topology)) == {("host", "h21", "rx")}
 
 
-@pytest.mark.parametrize("noise", NOISES)
 def test_a_healthy_leaf_spine_with_ecmp_is_not_reported(noise: str) -> None:
     for seed in range(3):
         run = faulty(LEAVES, noise=Noise(noise), seed=seed).measure(None, [MEDIANS])

@@ -57,7 +57,6 @@ def judged(fabric: SimulatedFabric) -> Diagnosis:
     return diagnose(run_of(fabric), fabric.fabric.topology)
 
 
-@pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_link_is_named_exactly(kind: str, noise: str) -> None:
     fabric, fault = KINDS[kind]
@@ -76,7 +75,6 @@ def test_a_switch_without_hosts_is_reported_and_not_its_cables(name: str) -> Non
     assert {key[:2] for key in named(diagnosis)} == {("switch", name)}
 
 
-@pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("count", [2, 8, 16])
 def test_several_at_once_are_all_named_or_asked_about(count: int, noise: str) -> None:
     """If heavy tails leave too little evidence for a detection, the component is SUSPECT and has a follow-up."""
@@ -94,7 +92,6 @@ def test_several_at_once_are_all_named_or_asked_about(count: int, noise: str) ->
     assert {name.split()[1] for name in result.missed_names} <= suspects & asked
 
 
-@pytest.mark.parametrize("noise", NOISES)
 def test_a_healthy_tree_is_not_reported(noise: str) -> None:
     for fabric in (BIG, TWO_LEVELS, DIRECT):
         for seed in range(2):
@@ -137,7 +134,6 @@ def test_round_trips_show_the_direction_only_if_the_path_back_is_another() -> No
 
 
 @pytest.mark.parametrize("count", [0, 4])
-@pytest.mark.parametrize("noise", NOISES)
 def test_what_was_not_measured_makes_no_fault(noise: str, count: int) -> None:
     for fabric, times in ((BIG, 1), (TWO_LEVELS, 3), (DIRECT, 3)):
         faults = random_faults(fabric, count, np.random.default_rng(3), rounds=rounds_of(fabric))

@@ -38,7 +38,6 @@ def judged(verdict: Verdict) -> tuple[int, int]:
     return verdict.coverage.hosts_judged, verdict.coverage.links_judged
 
 
-NOISES = ["normal", "student3", "lognormal"]
 STREAMS = [name for name in KINDS if KERNELS[name].quantity == "bandwidth" and KERNELS[name].payload != "both"]
 ROUND_TRIPS = [kernel for kernel in KINDS if kernel not in STREAMS]
 
@@ -217,10 +216,9 @@ def every_kind(run: Run, seed: int) -> list[Row]:
     return [*rows, fan_in(run), world(run, "alltoall", seed), victims(run, 6)]
 
 
-@pytest.mark.parametrize("kind", NOISES)
-def test_no_kind_of_row_reports_a_healthy_fabric(kind: str) -> None:
+def test_no_kind_of_row_reports_a_healthy_fabric(noise: str) -> None:
     for seed in range(3):
-        run = simulate(MESH, noise=Noise(kind), seed=seed)
+        run = simulate(MESH, noise=Noise(noise), seed=seed)
         for row in every_kind(run, seed):
             assert named(diagnose(only(run, row), MESH.topology)) == set(), row.name
             assert named(diagnose(only(run, row))) == set(), row.name

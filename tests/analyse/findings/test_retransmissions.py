@@ -21,15 +21,18 @@ from fablint.text.evidence_sentences import sentences
 from fact_cases import attributes_of, with_facts
 from finding_cases import component, finding
 
-SEEDS = range(20)
 SMALL = LossyFabric(leaves=2, hosts=4, spines=0, knows="nothing")
 
 
 def exact(
-    case: Resending, *truth: tuple[str, str, str | None], layout: Layout = "list", rounds: int | None = None
+    seeds: range,
+    case: Resending,
+    *truth: tuple[str, str, str | None],
+    layout: Layout = "list",
+    rounds: int | None = None,
 ) -> int:
     """Number of runs in which exactly these are at fault; no run may report another component."""
-    found = [case.findings(seed, layout, rounds) for seed in SEEDS]
+    found = [case.findings(seed, layout, rounds) for seed in seeds]
     assert {fault for one in found for fault in reported(one)} <= set(truth)
     return sum(reported(one) == sorted(truth) for one in found)
 
@@ -39,38 +42,38 @@ def exact(
 
 @pytest.mark.parametrize("direction", ["tx", "rx"])
 @pytest.mark.parametrize(("share", "segments"), [(0.005, 2000), (0.02, 400), (0.05, 100), (0.3, 60)])
-def test_a_lossy_host_is_named_with_its_direction(share: float, segments: int, direction: str) -> None:
+def test_a_lossy_host_is_named_with_its_direction(share: float, segments: int, direction: str, seeds: range) -> None:
     case = Resending(SMALL, {f"h02 {direction}": share}, segments=segments)
-    assert exact(case, ("host", "h02", direction)) >= 19
+    assert exact(seeds, case, ("host", "h02", direction)) >= 0.95 * len(seeds)
 
 
-def test_a_host_that_loses_in_both_directions_is_one_finding() -> None:
+def test_a_host_that_loses_in_both_directions_is_one_finding(seeds: range) -> None:
     case = Resending(SMALL, {"h02 tx": 0.05, "h02 rx": 0.05})
-    assert exact(case, ("host", "h02", "both")) == 20
+    assert exact(seeds, case, ("host", "h02", "both")) == len(seeds)
 
 
-def test_two_lossy_hosts_are_both_named() -> None:
+def test_two_lossy_hosts_are_both_named(seeds: range) -> None:
     case = Resending(LossyFabric(), {"h02 tx": 0.02, "h09 rx": 0.05})
-    assert exact(case, ("host", "h02", "tx"), ("host", "h09", "rx")) == 20
+    assert exact(seeds, case, ("host", "h02", "tx"), ("host", "h09", "rx")) == len(seeds)
 
 
 @pytest.mark.parametrize("layout", ["list", "matrix"])
-def test_a_lossy_link_is_named_with_its_direction(layout: Layout) -> None:
+def test_a_lossy_link_is_named_with_its_direction(layout: Layout, seeds: range) -> None:
     case = Resending(LossyFabric(), {"l1>p0": 0.05})
-    assert exact(case, ("link", "l1>p0", None), layout=layout) == 20
+    assert exact(seeds, case, ("link", "l1>p0", None), layout=layout) == len(seeds)
 
 
-def test_a_cable_that_loses_in_both_directions_is_reported() -> None:
-    assert exact(Resending(LossyFabric(), {"l1=p0": 0.05}), ("cable", "l1=p0", None)) == 20
+def test_a_cable_that_loses_in_both_directions_is_reported(seeds: range) -> None:
+    assert exact(seeds, Resending(LossyFabric(), {"l1=p0": 0.05}), ("cable", "l1=p0", None)) == len(seeds)
 
 
-def test_a_lossy_switch_is_one_fault() -> None:
-    assert exact(Resending(LossyFabric(), {"l2": 0.05}), ("switch", "l2", None)) == 20
+def test_a_lossy_switch_is_one_fault(seeds: range) -> None:
+    assert exact(seeds, Resending(LossyFabric(), {"l2": 0.05}), ("switch", "l2", None)) == len(seeds)
 
 
-def test_few_matchings_of_a_larger_fabric_suffice() -> None:
+def test_few_matchings_of_a_larger_fabric_suffice(seeds: range) -> None:
     case = Resending(LossyFabric(leaves=8), {"h05 rx": 0.02})
-    assert exact(case, ("host", "h05", "rx"), rounds=10) == 20
+    assert exact(seeds, case, ("host", "h05", "rx"), rounds=10) == len(seeds)
 
 
 def with_segments(run: Run, **changes: Any) -> Run:
@@ -103,11 +106,11 @@ def test_an_interface_with_a_connection_of_the_launcher_is_not_one_of_several() 
 
 @pytest.mark.parametrize(("usual", "uneven"), [(1e-4, 0.0), (1e-3, 1.0), (0.01, 0.0), (0.01, 2.0), (0.05, 1.0)])
 @pytest.mark.parametrize("calm", [True, False])
-def test_retransmissions_that_all_pairs_have_are_nobodys(usual: float, uneven: float, calm: bool) -> None:
+def test_retransmissions_that_all_pairs_have_are_nobodys(usual: float, uneven: float, calm: bool, seeds: range) -> None:
     """Congestion at full rate, evenly or in bursts of some pairs."""
     for fabric in (SMALL, LossyFabric()):
         case = Resending(fabric, usual=usual, uneven=uneven)
-        assert [reported(case.findings(seed, calm=calm)) for seed in SEEDS] == [[]] * 20
+        assert [reported(case.findings(seed, calm=calm)) for seed in seeds] == [[]] * len(seeds)
 
 
 def notes_of(case: Resending, seed: int, calm: bool = True) -> list[str]:
@@ -115,11 +118,11 @@ def notes_of(case: Resending, seed: int, calm: bool = True) -> list[str]:
 
 
 @pytest.mark.parametrize(("usual", "uneven"), [(0.003, 0.0), (0.01, 1.0), (0.05, 0.0)])
-def test_a_loss_that_all_paths_share_is_a_note(usual: float, uneven: float) -> None:
+def test_a_loss_that_all_paths_share_is_a_note(usual: float, uneven: float, seeds: range) -> None:
     for fabric in (SMALL, LossyFabric()):
         case = Resending(fabric, usual=usual, uneven=uneven)
-        notes = [notes_of(case, seed) for seed in SEEDS]
-        assert [len(note) for note in notes] == [1] * 20
+        notes = [notes_of(case, seed) for seed in seeds]
+        assert [len(note) for note in notes] == [1] * len(seeds)
         assert all("single messages" in note[0] and "congestion" not in note[0] for note in notes)
         shares = [float(note[0].split()[2]) for note in notes]
         assert np.median(shares) == pytest.approx(100 * usual, rel=0.3)
@@ -132,20 +135,20 @@ def test_of_streams_it_may_be_congestion() -> None:
 
 
 @pytest.mark.parametrize("lossy", [{}, {"h02 rx": 0.05}, {"h02 tx": 0.3}, {"h02 tx": 0.05, "h02 rx": 0.05}])
-def test_losses_of_one_host_are_none_that_all_paths_share(lossy: dict[str, float]) -> None:
-    assert [notes_of(Resending(SMALL, lossy), seed) for seed in SEEDS] == [[]] * 20
-    beside = [notes_of(Resending(SMALL, lossy, usual=0.01), seed) for seed in SEEDS]
-    assert [len(one) for one in beside] == [1] * 20
+def test_losses_of_one_host_are_none_that_all_paths_share(lossy: dict[str, float], seeds: range) -> None:
+    assert [notes_of(Resending(SMALL, lossy), seed) for seed in seeds] == [[]] * len(seeds)
+    beside = [notes_of(Resending(SMALL, lossy, usual=0.01), seed) for seed in seeds]
+    assert [len(one) for one in beside] == [1] * len(seeds)
 
 
-def test_three_lossy_hosts_of_many_are_none_that_all_paths_share() -> None:
+def test_three_lossy_hosts_of_many_are_none_that_all_paths_share(seeds: range) -> None:
     case = Resending(LossyFabric(), {"h02 rx": 0.02, "h05 rx": 0.02, "h09 rx": 0.02})
-    assert [notes_of(case, seed) for seed in SEEDS] == [[]] * 20
+    assert [notes_of(case, seed) for seed in seeds] == [[]] * len(seeds)
 
 
-def test_a_lossy_host_is_named_among_others_that_lose_a_little() -> None:
+def test_a_lossy_host_is_named_among_others_that_lose_a_little(seeds: range) -> None:
     case = Resending(SMALL, {"h02 rx": 0.05}, usual=0.002, uneven=1.0)
-    assert exact(case, ("host", "h02", "rx")) >= 18
+    assert exact(seeds, case, ("host", "h02", "rx")) >= 0.9 * len(seeds)
 
 
 def test_what_had_arrived_already_was_not_lost() -> None:
@@ -163,24 +166,24 @@ def test_what_had_arrived_already_was_not_lost() -> None:
 # ------------------------------------------------------------------------------------------------ less than a fault
 
 
-def test_streams_alone_make_a_suspect_at_most() -> None:
+def test_streams_alone_make_a_suspect_at_most(seeds: range) -> None:
     case = Resending(SMALL, {"h02 rx": 0.05})
-    for seed in SEEDS:
+    for seed in seeds:
         found = [one for one in case.findings(seed, calm=False) if "TCP" in sentences(one.evidence)]
         assert reported(found) == []
         assert reported(found, State.SUSPECT) == [("host", "h02", "rx")]
         assert "congestion" in sentences(found[0].evidence)
 
 
-def test_streams_of_a_link_that_all_share_are_evidence_against_no_component() -> None:
+def test_streams_of_a_link_that_all_share_are_evidence_against_no_component(seeds: range) -> None:
     case = Resending(LossyFabric(), {"l1>p0": 0.03})
-    found = [one for seed in SEEDS for one in case.findings(seed, calm=False)]
+    found = [one for seed in seeds for one in case.findings(seed, calm=False)]
     assert [one for one in found if "TCP" in sentences(one.evidence)] == []
 
 
-def test_kernels_that_report_nothing_make_a_suspect_at_most() -> None:
+def test_kernels_that_report_nothing_make_a_suspect_at_most(seeds: range) -> None:
     case = Resending(SMALL, {"h02 rx": 0.05}, reports=False)
-    for seed in SEEDS:
+    for seed in seeds:
         found = case.findings(seed)
         assert reported(found) == []
         assert "h02" in {one.name for one in found}
@@ -191,9 +194,9 @@ def test_one_pair_is_no_host() -> None:
     assert [one for one in diagnose(run).verdict.findings if one.state is State.FAULT] == []
 
 
-def test_of_three_hosts_two_partners_are_too_few_for_a_fault() -> None:
+def test_of_three_hosts_two_partners_are_too_few_for_a_fault(seeds: range) -> None:
     case = Resending(LossyFabric(leaves=1, hosts=3, spines=0, knows="nothing"), {"h01 rx": 0.1})
-    assert all(reported(case.findings(seed)) == [] for seed in SEEDS)
+    assert all(reported(case.findings(seed)) == [] for seed in seeds)
 
 
 @pytest.mark.parametrize("tcp", [None, {"ends": ["h00/eth0"], "sent": [9], "received": [9], "pairs": []}])

@@ -92,7 +92,7 @@ def test_the_list_is_complete(mpi: Mpi) -> None:
         assert kernel["pattern"] in {"pair", "world"}
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 8])
+@pytest.mark.parametrize("ranks", [3, 8, pytest.param(2, marks=pytest.mark.long)])
 def test_every_kernel_moves_every_byte(mpi: Mpi, tmp_path: Path, ranks: int) -> None:
     kernels = kernels_of_host_memory(mpi)
     lines = [line(kernel["name"], FAST, "--validate") for kernel in kernels]
@@ -108,7 +108,7 @@ def test_every_kernel_moves_every_byte(mpi: Mpi, tmp_path: Path, ranks: int) -> 
         assert (row.facts.quantity, row.facts.payload) == (kernel["quantity"], kernel["payload"])
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 8])
+@pytest.mark.parametrize("ranks", [3, 8, pytest.param(2, marks=pytest.mark.long)])
 def test_every_kernel_finds_damage_and_names_it(mpi: Mpi, tmp_path: Path, ranks: int) -> None:
     corrupt = "--transport corrupt --validate --samples 10 --warmup 0"
     lines = [line(kernel["name"], corrupt, sizes="64,1K") for kernel in kernels_of_host_memory(mpi)]
@@ -204,7 +204,7 @@ def test_stars_name_their_hub_and_the_sender(mpi: Mpi, tmp_path: Path, ranks: in
 @pytest.mark.parametrize("kernel", [name for name, kernel in KERNELS.items() if "servers" in kernel.groups])
 def test_every_client_has_every_server_once(mpi: Mpi, tmp_path: Path, kernel: str) -> None:
     lines = [
-        line(kernel, FAST, f"--validate --name s{servers} --pattern clients-servers --servers {servers}")
+        line(kernel, FAST, f"--validate --name s{servers} --pattern clients-servers --servers {servers}", sizes="1K")
         for servers in (1, 2, 5)
     ]
     rows = sound(mpi, 8, lines, tmp_path / "a.run")

@@ -54,7 +54,7 @@ def line(kernel: str, win: str, sync: str, options: str, sizes: str = "8,5000") 
     return " ".join(words)
 
 
-@pytest.mark.parametrize("ranks", [2, 5, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.parametrize("ranks", [2, *(pytest.param(ranks, marks=pytest.mark.long) for ranks in (3, 5))])
 def test_every_window_and_synchronisation_moves_every_byte(mpi: Mpi, tmp_path: Path, ranks: int) -> None:
     asked = list(rows(mpi, ranks))
     plan = "\n".join(line(*row, "--pattern pairs --samples 2 --warmup 3") for row in asked)

@@ -22,7 +22,7 @@ from fablint.report.survey.row_survey import survey
 from fablint.report.tables import Options, render_table
 from fablint.store import import_run
 
-OUTSIDE = Path(__file__).parents[1] / "fixtures" / "outside"
+OUTSIDE = Path(__file__).parents[2] / "fixtures" / "outside"
 SIZES = (7000, 14000, 28000)
 SECONDS = [10e-6, 20e-6, 40e-6]  # 700 MB/s in each direction
 DIRECTIONS = {"bandwidth": 1, "put_bandwidth": 1, "get_bandwidth": 1, "bibandwidth": 2, "put_bibandwidth": 2}

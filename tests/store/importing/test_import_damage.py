@@ -12,7 +12,7 @@ from fablint.errors import UsageError
 from fablint.store import import_run
 from fablint.store.importing.formats import FORMATS
 
-REAL = files("mpigraph", "hp2p", "imb", "clusterkit", "sion", "nccl_tests", "linktest")
+REAL = files("mpigraph", "hp2p", "imb", "clusterkit", "sion", "nccl_tests", "linktest", "nvbandwidth")
 SMALL = [render(np.full((4, 4), 1e-4)) for render, *_ in LAYOUTS.values()]
 SEEDS = [*(path.read_bytes() for path in (*REAL, NETSAN_VERBOSE)), COMET.read_bytes()[:3000], *SMALL]
 POISON = [

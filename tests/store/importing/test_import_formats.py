@@ -14,7 +14,7 @@ from peer_layouts import LAYOUTS, csv_times
 from fablint.errors import UsageError
 from fablint.model.facts.run_attributes import ExcludedLine
 from fablint.store import import_run
-from fablint.store.importing.formats import FORMATS, HEAD, import_file, recognise
+from fablint.store.importing.formats import FORMATS, HEAD, TOOLS, import_file, recognise
 
 OWNER = {  # family -> the format of its files
     "osu": {"OSU"},
@@ -215,5 +215,9 @@ def test_names_of_the_user_for_ranks_without_hosts(tmp_path):
         import_run([named], ["a", "b", "c"])
 
 
-def test_every_format_has_a_line_in_the_table():
-    assert len({form.name for form in FORMATS}) == len(FORMATS) == 16
+def test_every_tool_has_a_line_in_the_documentation():
+    assert len({form.name for form in FORMATS}) == len(FORMATS)
+    page = (FIXTURES.parents[1] / "docs" / "how-to" / "import.md").read_text()
+    lines = page.partition("| tool |")[2].partition("\n\n")[0].splitlines()[2:]
+    assert {line.split("|")[1].strip() for line in lines} == {*TOOLS}
+    assert all(cell.strip() for line in lines for cell in line.strip("|").split("|"))

@@ -79,12 +79,13 @@ def _gpu(run: Run, rank: int) -> dict[str, Any]:
 
 def _comments(run: Run, row: Row) -> list[str]:
     copy, count = _COPIES.get(row.facts.sampling.copy, "of GPUs"), run.ranks
+    at_once = count > 1 and row.facts.schedule.order == "parallel"
     windows = sorted({window(row, at) for at in range(len(row.sizes))})
     in_flight = " to ".join(map(str, dict.fromkeys((windows[0], windows[-1]))))
     models = sorted(set(run.facts.rank_gpu_model) - {""})
     sharing = sharing_words(run)
     words = [
-        f"{program()}: copies {copy}" + (f", by all {count} ranks at once" if count > 1 else ""),
+        f"{program()}: copies {copy}" + (f", by all {count} ranks at once" if at_once else ""),
         f"fablint: copies of a window ({in_flight}) one after another, then one synchronisation; mean time of a copy",
         *(f"fablint: {model}" for model in models),
         *([f"fablint: {sharing}"] if sharing else []),

@@ -26,6 +26,7 @@ class RankName:
 
     host: str
     number: str = ""
+    gpu: str = ""  # of the host, for copies between GPUs
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from fablint.store.importing.lines import Foreign, json_of, numbered, text_of
 
 TEXT_MARK = re.compile(rb"(?m)^Rank: +0( +[0-9]+)* *\r?\n +0 \(\S+\):")
 JSON_MARK = re.compile(
-    rb"^(?:\xef\xbb\xbf)?\s*\{(?![\s\S]*\"nccl_version\")[\s\S]*\"[^\"]*(?i:bandwidth|latency)[^\"]*\""
+    rb"^(?:\xef\xbb\xbf)?\s*\{(?![\s\S]*\"(?:nccl_version|nvbandwidth)\")[\s\S]*\"[^\"]*(?i:bandwidth|latency)[^\"]*\""
 )
 MESSAGE = 32 << 20  # bytes; its default for bandwidth, which the files do not state
 MOST_NESTED = 40

@@ -25,6 +25,7 @@ from fablint.store.importing import (
     nccl_json,
     nccl_tests,
     net_sanitizer_cells,
+    nvbandwidth,
     osu_cells,
     pairs_csv,
     perftest,
@@ -46,6 +47,11 @@ class Format:
     read: Callable[[bytes, Sequence[str]], Imported]
     binary: bool = False
 
+    @property
+    def tool(self) -> str:
+        """The program that writes it."""
+        return self.name.partition("'s ")[0]
+
 
 def _has_mark(mark: re.Pattern[bytes]) -> Callable[[bytes, int], bool]:
     return lambda head, _: mark.search(head) is not None
@@ -62,16 +68,18 @@ FORMATS = (
     Format("ClusterKit", _has_mark(clusterkit.TEXT_MARK), clusterkit.read_clusterkit_text),
     Format("ClusterKit's JSON", _has_mark(clusterkit.JSON_MARK), clusterkit.read_clusterkit_json),
     Format("nccl-tests", _has_mark(nccl_tests.MARK), nccl_tests.read_nccl_tests),
-    Format("nccl-tests' JSON", _has_mark(nccl_json.MARK), nccl_json.read_nccl_json),
+    Format("nccl-tests's JSON", _has_mark(nccl_json.MARK), nccl_json.read_nccl_json),
     Format("perftest", _has_mark(perftest.MARK), perftest.read_perftest),
     Format("perftest's JSON", _has_mark(perftest.JSON_MARK), perftest.read_perftest_json),
+    Format("nvbandwidth", _has_mark(nvbandwidth.MARK), nvbandwidth.read_nvbandwidth),
+    Format("nvbandwidth's JSON", _has_mark(nvbandwidth.JSON_MARK), nvbandwidth.read_nvbandwidth_json),
     Format("CSV", pairs_csv.is_csv, pairs_csv.read_csv),
     Format(
         "LinkTest's SION file", lambda head, _: head.startswith(linktest_cells.SION), linktest_cells.read_sion, True
     ),
     Format("HP2P's binary file", lambda head, length: bool(hp2p.bin_layout(head, length)), hp2p.read_hp2p_bin, True),
 )
-KNOWN = "OSU, net_sanitizer, LinkTest, mpiGraph, HP2P, IMB, ClusterKit, nccl-tests, perftest or CSV"
+TOOLS = tuple(dict.fromkeys(form.tool for form in FORMATS))
 
 
 def import_file(path: Path, hosts: Sequence[str] = ()) -> Imported:
@@ -162,6 +170,6 @@ def recognise(head: bytes, length: int) -> tuple[Format, Sequence[re.Pattern[byt
     hint = (
         "supported binary files: SION files of LinkTest 1.2, .bin files of HP2P"
         if binary
-        else f"supported: output of {KNOWN}"
+        else f"supported: output of {', '.join(TOOLS[:-1])} or {TOOLS[-1]}"
     )
     raise UsageError(problem, hint)

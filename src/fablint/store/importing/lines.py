@@ -50,8 +50,11 @@ def text_of(data: bytes) -> str:
     return _ENDLESS.sub("\ufffd", data.decode("utf-8-sig", errors="replace"))
 
 
+_JSON = re.compile(r"(?m)^\s*\{")
+
+
 def json_of(text: str, hint: str) -> Any:
-    """Return the value of a JSON text.
+    """Return the value of a JSON text; lines of other programs may stand before and after it.
 
     Raises
     ------
@@ -59,7 +62,7 @@ def json_of(text: str, hint: str) -> Any:
         The text is not JSON; `hint` says what to give.
     """
     try:
-        return json.loads(text)
+        return json.JSONDecoder().raw_decode(text, start.start() if (start := _JSON.search(text)) else 0)[0]
     except (ValueError, RecursionError):
         raise UsageError("the text begins as JSON but is not JSON", hint) from None
 

@@ -62,6 +62,7 @@ def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[st
         ranks=len(rank_names),
         hosts=list(hosts),
         rank_host=rank_host.tolist(),
+        rank_gpu=[rank_name.gpu for rank_name in rank_names] if any(rank_name.gpu for rank_name in rank_names) else (),
         imported=origin,
         launch=LaunchFacts(
             creator=f"fablint {__version__}",
@@ -136,8 +137,9 @@ def _row(name: str, bodies: Sequence[Body], rank_host: Ints) -> Row:
     repeats = int(repeat.max()) + 1
     body = bodies[0]
     if body.pattern == "world":
-        arrays, layout, planned = _world(cells, at, repeat, sizes, ranks), "list", [1] * repeats
-        announced, repeats = repeats, 1
+        arrays, layout = _world(cells, at, repeat, sizes, ranks), "list"
+        planned = [int(np.unique(cells.src[repeat == number]).size) for number in range(repeats)]
+        announced, repeats = sum(planned), 1
     elif _in_rounds(body, cells, ranks) and _worth(ranks * len(planned) * sizes.size, cells):
         arrays, layout, repeats = _listed(cells, cells.round, at, sizes, ranks), "list", 1
     elif body.pattern == "all-pairs" and _worth(ranks * ranks * sizes.size * repeats, cells):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fablint.analyse.data.samples import GPU_COPIES
+from fablint.analyse.data.samples import GPU_COPIES, statistic_of
 from fablint.analyse.detect.circumstances import ENDPOINT_KINDS
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.healthy import are_hosts_homogeneous
@@ -64,6 +64,6 @@ def _by_copies(run: Run, placement: Placement) -> dict[str, int]:
     counts, comparable = {}, have_comparable_gpus(placement)
     for row in run.rows:
         if row.kernel == GPU_COPIES:
-            measured = (np.asarray(row.arrays["time_median"][:]) > 0).any(axis=(1, 2))
+            measured = (np.asarray(row.arrays[f"time_{statistic_of(row)}"][:]) > 0).any(axis=(1, 2))
             counts[row.name] = np.unique(placement.gpu[measured & comparable]).size
     return counts

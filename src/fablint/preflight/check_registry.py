@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fablint.preflight.check import Check
 from fablint.preflight.checks.fabric import fabric_manager, infiniband_fabric
-from fablint.preflight.checks.gpu import amd_gpus, gpu_log, gpu_state, gpus
+from fablint.preflight.checks.gpu import amd_gpus, gpu_log, gpu_state, gpu_use, gpus
 from fablint.preflight.checks.host import (
     boot,
     class_members,
@@ -20,6 +20,7 @@ from fablint.preflight.checks.host import (
     probe_speed,
     processors,
     settings,
+    slot_bandwidth,
     software,
     storage_log,
     tools,
@@ -129,6 +130,8 @@ CHECKS: tuple[Check, ...] = (
     pcie.PCIE_ERRORS,
     pcie.PCIE_NUMA,
     pcie_requests.PCIE_REQUESTS,
+    pcie_requests.PCIE_ORDERING,
+    slot_bandwidth.PCIE_BANDWIDTH,
     hardware_log.LOG_HARDWARE,
     hardware_log.LOG_AER,
     hardware_log.LOG_SLOT,
@@ -153,6 +156,10 @@ CHECKS: tuple[Check, ...] = (
     amd_gpus.GPU_RAS,
     gpu_state.GPU_THROTTLING,
     gpu_state.GPU_POWER,
+    gpu_use.GPU_CLOCKS,
+    gpu_use.GPU_MEMORY_IN_USE,
+    gpu_use.GPU_RECOVERY,
+    gpu_use.GPU_REPLAYS,
     gpu_state.GPU_MODES,
     settings.MEMLOCK,
     settings.SHARED_MEMORY,

@@ -23,6 +23,7 @@ PCI = "/sys/bus/pci/devices"
 CPUS = "/sys/devices/system/cpu"
 GPUS = "/proc/driver/nvidia/gpus"
 _FAST_MBIT = 10_000  # slower network interfaces do not need all lanes
+_VIRTUAL = ("qemu", "kvm", "vmware", "xen", "virtualbox", "virtual machine", "ec2", "google", "openstack", "bochs")
 _CASSINI_2 = {  # files of a port, which Cassini-1 has by the names of the properties
     "link": "0/link/state",
     "speed": "0/link/speed",
@@ -169,6 +170,11 @@ class Host:
         vendor = self.read("/sys/devices/virtual/dmi/id/sys_vendor") or ""
         return f"{vendor} {self.read('/sys/devices/virtual/dmi/id/product_name') or ''}".strip()
 
+    @property
+    def is_virtual(self) -> bool:
+        """True for a virtual machine, whose devices do not show their real links."""
+        return _is_virtual(self.machine)
+
     @cached_property
     def cards(self) -> Mapping[str, Card]:
         """NICs and GPUs by PCI address."""
@@ -261,6 +267,11 @@ class Host:
     def all_grown_now(self, folder: str, names: Iterable[str]) -> dict[str, Delta]:
         """Return the growth of the counters in a folder that were read twice, within the window of the snapshot."""
         return deltas(folder, tuple(names), *self.snapshot.readings_in(folder), self.snapshot.window_s)
+
+
+@lru_cache(maxsize=1024)
+def _is_virtual(machine: str) -> bool:
+    return any(word in machine.lower() for word in _VIRTUAL)
 
 
 @lru_cache(maxsize=1 << 14)  # the hosts of a fleet have the same targets

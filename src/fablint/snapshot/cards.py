@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from fablint.snapshot.host_snapshot import Snapshot, Tree
@@ -13,6 +15,7 @@ NIC, GPU = "NIC", "GPU"
 _PCI = "/sys/bus/pci/devices"
 _NETWORK = ("0x0200", "0x0207", "0x0280", "0x0c06")  # Ethernet, InfiniBand, other network, InfiniBand of old cards
 COMPUTE = ("0x0302", "0x0380", "0x1200")  # 3D and display controllers, processing accelerators
+_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _CLASSES = ("net", "infiniband", "cxi")
 
 
@@ -78,6 +81,22 @@ def accelerators_on(devices: Tree) -> Mapping[str, str]:
 def addresses_of(snapshot: Snapshot) -> Mapping[str, str]:
     """Return the PCI address of each network interface and fabric device, by name; see `cards_of`."""
     return {name: snapshot.link(folder) or folder for name, folder in _devices(snapshot)}
+
+
+def bridges_above(snapshot: Snapshot, address: str) -> Sequence[str]:
+    """Return the addresses of the bridges above a PCI device, from the root port down; () if they are not known."""
+    return _paths(snapshot).get(address, ())
+
+
+def _paths(snapshot: Snapshot) -> Mapping[str, Sequence[str]]:
+    """Return the bridges above each device that has a link with its path: `../devices/pci0000:3a/0000:3a:00.0/...`."""
+    return _bridges_in(tuple(target for target in snapshot.links.values() if "/pci" in target))
+
+
+@lru_cache(maxsize=64)
+def _bridges_in(targets: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
+    paths = ([part for part in target.split("/") if _ADDRESS.fullmatch(part)] for target in targets)
+    return {path[-1]: path[:-1] for path in paths if path}
 
 
 def cpu_model(snapshot: Snapshot) -> str:

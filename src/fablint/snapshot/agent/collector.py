@@ -124,6 +124,10 @@ LINKS = (
     "/sys/class/infiniband/*/device",
     "/sys/class/cxi/*/device",
     "/sys/class/{infiniband,cxi}/*/device/iommu_group",
+    # with the bridges above each device in their targets
+    "/sys/class/net/*",
+    "/sys/class/{infiniband,cxi}/*",
+    "/sys/bus/pci/drivers/{nvidia,amdgpu}/[0-9a-f]*",
 )
 FOLDERS = (
     "/sys/class/cxi/*/device/net",

@@ -11,6 +11,7 @@ _HEAD = re.compile(r"^((?:[0-9a-f]{4,8}:)?)([0-9a-f]{2}):[0-9a-f]{2}\.[0-7] (?P<
 _ADDRESS = re.compile(r"^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) ")
 _SIZES = re.compile(r"\bMaxPayload (\d{2,5}) bytes, MaxReadReq (\d{2,5}) bytes")
 _BUSES = re.compile(r"secondary=([0-9a-f]{2}), subordinate=([0-9a-f]{2})")
+_ORDERING = re.compile(r"\bRlxdOrd([+-])")
 _ACS = re.compile(r"ACSCtl:(.*)")
 
 
@@ -24,6 +25,7 @@ class PciFunction(NamedTuple):
     kind: str  # `Ethernet controller`
     sizes: str  # `MaxPayload 256, MaxReadReq 4096`
     buses: range  # behind a bridge
+    ordering: str  # `on`, `off`: relaxed ordering of its requests
     has_acs: bool  # Access Control Services redirect traffic between devices behind the bridge
 
 
@@ -35,7 +37,7 @@ def pci_functions(text: str) -> Sequence[PciFunction]:
 
 def _function(part: str) -> PciFunction:
     head, address, sizes, buses = (pattern.search(part) for pattern in (_HEAD, _ADDRESS, _SIZES, _BUSES))
-    control = _ACS.search(part)
+    control, ordering = _ACS.search(part), _ORDERING.search(part)
     return PciFunction(
         part.split(" ", 1)[0].strip(),
         f"{address[1] or '0000'}:{address[2]}" if address else "",
@@ -44,5 +46,6 @@ def _function(part: str) -> PciFunction:
         head["kind"] if head else "",
         f"MaxPayload {sizes[1]}, MaxReadReq {sizes[2]}" if sizes else "",
         range(int(buses[1], 16), int(buses[2], 16) + 1) if buses else range(0),
+        {"+": "on", "-": "off"}[ordering[1]] if ordering else "",
         control is not None and "+" in control[1],
     )

@@ -10,8 +10,10 @@ from xml.etree import ElementTree
 
 from fablint.text.sanitise import shortened
 
+_BUSY_PERCENT = 50
 QUERY = "nvidia-smi-q"  # name of the output in a snapshot
 _WATTS = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) W")
+_QUANTITY = re.compile(r"(\d{1,15})(?: (?:MHz|MiB|%|us))?")
 _REASON = re.compile(r"^clocks_(?:event|throttle)_reason_(\w{1,60})$")
 _UNCORRECTABLE = ("sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorrectable_secded", "dram_uncorrectable")
 
@@ -32,6 +34,27 @@ class Gpu:
         """Return the first of these values in watts; None if it is unknown."""
         match = _WATTS.fullmatch(self.text(*paths))
         return float(match[1]) if match else None
+
+    def number(self, *paths: str) -> int | None:
+        """Return the first of these values as a number of MHz, MiB, percent, microseconds or events."""
+        match = _QUANTITY.fullmatch(self.text(*paths))
+        return int(match[1]) if match else None
+
+    @property
+    def is_busy(self) -> bool | None:
+        """Tell whether programs run on it now; None if that is not reported."""
+        share = self.number("utilization/gpu_util")
+        return None if share is None else share >= _BUSY_PERCENT
+
+    @property
+    def has_processes(self) -> bool:
+        """Tell whether a process has memory of it."""
+        return any(path.startswith("processes/") for path in self.texts)
+
+    @property
+    def address(self) -> str:
+        """PCI address as in /sys: `0000:3b:00.0`."""
+        return self.text("pci/pci_bus_id").lower()[-len("0000:00:00.0") :]
 
     @property
     def reasons(self) -> Sequence[str] | None:

@@ -2,69 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from math import inf
 from typing import Any
 
 from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.check import Check, Judge
+from fablint.preflight.check import Check
 from fablint.preflight.host import GPUS, Host
 from fablint.preflight.judges import limit, uniform, uniform_settings
-from fablint.preflight.judges.outputs import instead_of, without_answer
+from fablint.preflight.judges.nvidia import NVIDIA_SMI, per_gpu, why_no_gpu
 from fablint.preflight.judges.uniform import Settings
 from fablint.snapshot.parsers.nvidia_smi import QUERY, Gpu
 from fablint.text.sanitise import shortened
 
 NVSWITCHES = "/proc/driver/nvidia-nvswitch/devices"
-_SOURCE = "nvidia-smi -q -x, at level full"
-_NO_GPU = "no GPU of NVIDIA"
 _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem")
 
 
-def _why_no_gpu(host: Host) -> str:
-    """Return why nvidia-smi reports no GPU."""
-    return f"nvidia-smi: {without_answer(host.command(QUERY))}" if host.snapshot.names(GPUS) else _NO_GPU
+_BEYOND_REPAIR = {
+    "ecc_errors/aggregate/sram_threshold_exceeded": "more SRAM errors than the threshold for a replacement",
+    "ecc_errors/unrepairable_memory": "its memory cannot be repaired",
+}
+_REPAIRS = {
+    "ecc_errors/channel_repair_pending": "a repair of a memory channel is pending until a reset",
+    "ecc_errors/tpc_repair_pending": "a repair of a processing cluster is pending until a reset",
+}
 
 
-def per_gpu(judged: Callable[[Check, str, Gpu], Result]) -> Judge:
-    """Judge one property of each GPU of a host, without comparison of hosts."""
-
-    def look(check: Check, host: Host) -> Iterator[Result]:
-        if not host.snapshot.names(GPUS) and not host.nvidia_gpus:
-            return
-        output = host.command(QUERY)
-        without = instead_of(check, host.name, "", output)
-        if without is not None:
-            yield without
-        elif not host.nvidia_gpus:
-            why = without_answer(output) if output.status else "the output cannot be parsed"
-            yield check.error(host.name, "", f"nvidia-smi: {why}")
-        for gpu in host.nvidia_gpus:
-            yield judged(check, host.name, gpu)
-
-    return limit(look, _NO_GPU, reads=QUERY)
-
-
-def _judged_gpu_memory(check: Check, host: str, gpu: Gpu) -> Result:
+def _judged_gpu_memory(check: Check, host: Host, gpu: Gpu) -> Result:
     failed, pending = (gpu.text(f"remapped_rows/remapped_row_{kind}") for kind in ("failure", "pending"))
     pending = pending or gpu.text("retired_pages/pending_retirement", "retired_pages/pending_blacklist")
-    if failed == "Yes":
-        return check.failure(host, gpu.name, "remapping of a memory row failed", failed, "No")
-    if pending == "Yes":
-        return check.warning(host, gpu.name, "a memory remapping is pending until a reset", pending, "No")
+    beyond = [words for path, words in _BEYOND_REPAIR.items() if gpu.text(path) == "Yes"]
+    repairs = [words for path, words in _REPAIRS.items() if gpu.text(path) == "Yes"]
+    if failed == "Yes" or beyond:
+        message = "; ".join((*["remapping of a memory row failed"][: failed == "Yes"], *beyond))
+        return check.failure(host.name, gpu.name, message, "Yes", "No")
+    if pending == "Yes" or repairs:
+        message = "; ".join((*["a memory remapping is pending until a reset"][: pending == "Yes"], *repairs))
+        return check.warning(host.name, gpu.name, message, "Yes", "No")
     if gpu.uncorrectable:
         message = f"{gpu.uncorrectable} uncorrectable memory errors since the driver was loaded"
-        return check.warning(host, gpu.name, message, gpu.uncorrectable, 0)
+        return check.warning(host.name, gpu.name, message, gpu.uncorrectable, 0)
     if not failed and not pending and gpu.uncorrectable is None:
-        return check.skip(host, gpu.name, "it does not report them, or its memory has no ECC")
+        return check.skip(host.name, gpu.name, "it does not report them, or its memory has no ECC")
     rows = gpu.text("remapped_rows/remapped_row_unc")
-    return check.ok(host, gpu.name, f"{rows} rows remapped before" if rows.strip("0") else "")
+    return check.ok(host.name, gpu.name, f"{rows} rows remapped before" if rows.strip("0") else "")
 
 
 GPU_MEMORY = Check(
     id="gpu.remap",
-    what="memory errors of every GPU: remapped rows, uncorrectable errors",
-    source=_SOURCE,
-    rule="no failed remapping; a pending remapping and uncorrectable errors warn",
+    what="memory errors of every GPU: remapped rows, uncorrectable errors, SRAM threshold, pending repairs",
+    source=NVIDIA_SMI,
+    rule=(
+        "no failed remapping, no unrepairable memory, SRAM errors below the threshold; a pending remapping or repair "
+        "and uncorrectable errors warn"
+    ),
     severity=Severity.FAIL,
     component="host",
     remedy="reset the GPU if a remapping is pending; replace it if a remapping failed",
@@ -73,23 +65,37 @@ GPU_MEMORY = Check(
 
 
 _BAD = ("hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
+_COUNTED = ("hw_therm_slowdown", "hw_power_brake", "sw_therm_slowdown")
+_LEAST_SHARE = 0.01  # of the time since the boot
+_US = 1e6
 
 
-def _judged_gpu_throttling(check: Check, host: str, gpu: Gpu) -> Result:
+def _judged_gpu_throttling(check: Check, host: Host, gpu: Gpu) -> Result:
     reasons = gpu.reasons
     if reasons is None:
-        return check.skip(host, gpu.name, "it does not report why its clocks are lowered")
+        return check.skip(host.name, gpu.name, "it does not report why its clocks are lowered")
     bad = [reason for reason in _BAD if reason in reasons]
+    if "sw_power_cap" in reasons and "gpu_idle" not in reasons and not gpu.is_busy and not gpu.has_processes:
+        bad.append("sw_power_cap while no program runs")
     if bad:
-        return check.failure(host, gpu.name, f"clocks lowered: {', '.join(bad)}", ", ".join(bad))
-    return check.ok(host, gpu.name, value=", ".join(reasons[:4]))
+        return check.failure(host.name, gpu.name, f"clocks lowered: {', '.join(bad)}", ", ".join(bad))
+    at = "clocks_event_reasons_counters/clocks_event_reasons_counters"
+    shares = {name: (gpu.number(f"{at}_{name}") or 0) / _US / (host.uptime_s or inf) for name in _COUNTED}
+    most = max(shares, key=shares.__getitem__)
+    if shares[most] >= _LEAST_SHARE:
+        message = f"clocks lowered for {min(shares[most], 1):.0%} of the time since boot: {most}"
+        return check.failure(host.name, gpu.name, message, shares[most], _LEAST_SHARE)
+    return check.ok(host.name, gpu.name, value=", ".join(reasons[:4]))
 
 
 GPU_THROTTLING = Check(
     id="gpu.throttle",
     what="the reasons for lowered clocks of every GPU",
-    source=_SOURCE,
-    rule="not temperature, power supply or hardware",
+    source=NVIDIA_SMI,
+    rule=(
+        "not temperature, power supply or hardware, now or for 1 % of the time since boot; "
+        "not the power cap while no program runs"
+    ),
     component="host",
     remedy="check cooling, power supplies and power cables of the host; nvidia-smi -q -d PERFORMANCE",
     judge=per_gpu(_judged_gpu_throttling),
@@ -108,10 +114,10 @@ def _gpu_power(host: Host) -> Mapping[str, Any]:
 GPU_POWER = Check(
     id="gpu.power",
     what="the power limit of every GPU",
-    source=_SOURCE,
+    source=NVIDIA_SMI,
     rule="not lower than on most similar hosts",
     remedy="set the same limit on all hosts (nvidia-smi -pl WATTS); check for a limit of a job or the BMC",
-    judge=uniform(_gpu_power, "power limit {} W", absent=_why_no_gpu, below=True, numeric=True, reads=QUERY),
+    judge=uniform(_gpu_power, "power limit {} W", absent=why_no_gpu, below=True, numeric=True, reads=QUERY),
 )
 
 
@@ -121,6 +127,10 @@ _PATHS: Mapping[str, str] = {
     "persistence": "persistence_mode",
     "compute mode": "compute_mode",
     "VBIOS": "vbios_version",
+    "application clock": "applications_clocks/graphics_clock",
+    "application memory clock": "applications_clocks/mem_clock",
+    "highest clock": "max_clocks/sm_clock",
+    "highest memory clock": "max_clocks/mem_clock",
 }
 
 
@@ -133,10 +143,10 @@ def _gpu_modes(host: Host) -> Mapping[str, Settings]:
 
 GPU_MODES = Check(
     id="gpu.modes",
-    what="the settings of every GPU: ECC, MIG, persistence, compute mode",
-    source=_SOURCE,
-    remedy="use the same setting on all hosts: nvidia-smi -e, -mig, -pm, -c",
-    judge=uniform_settings(_gpu_modes, _why_no_gpu, reads=QUERY),
+    what="the settings of every GPU: ECC, MIG, persistence, compute mode, application clocks, highest clocks",
+    source=NVIDIA_SMI,
+    remedy="use the same setting on all hosts: nvidia-smi -e, -mig, -pm, -c, -ac, -lgc",
+    judge=uniform_settings(_gpu_modes, why_no_gpu, reads=QUERY),
 )
 
 
@@ -156,6 +166,8 @@ def _fabric_manager(check: Check, host: Host) -> Iterable[Result]:
             yield check.failure(host.name, gpu.name, f"it could not join its fabric: {status}", status, "Success")
         elif state in ("Not Started", "In Progress"):
             yield check.failure(host.name, gpu.name, f"it has not joined its fabric: {state}", state, "Completed")
+        elif (health := gpu.text("fabric/health/summary")) not in ("", "Healthy"):
+            yield check.warning(host.name, gpu.name, f"the health of its fabric is {health}", health, "Healthy")
         elif state:
             yield check.ok(host.name, gpu.name, value=state)
 

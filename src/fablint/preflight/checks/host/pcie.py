@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from fablint.model.preflight_results import Result, Severity
@@ -13,11 +12,21 @@ from fablint.preflight.judges import at_least_peers, growth, uniform
 from fablint.preflight.judges.growth import CountedPart, Excess, Limit
 from fablint.preflight.judges.outputs import NO_PCI_DEVICE
 from fablint.preflight.judges.peers import Part
+from fablint.snapshot.cards import bridges_above
 from fablint.snapshot.parsers.tallies import pcie_figure
 
 _PCI = "/sys/bus/pci/devices"
 _GPU_CLASSES = ("0x0302", "0x1200")  # 3D controller, processing accelerator
-_VIRTUAL = ("qemu", "kvm", "vmware", "xen", "virtualbox", "virtual machine", "ec2", "google", "openstack", "bochs")
+
+
+def _addresses(host: Host) -> Iterable[str]:
+    """Return the PCI addresses of the fabric devices."""
+    return [address for folder in host.fabric_devices.values() if (address := host.snapshot.link(folder))]
+
+
+def _speeds(host: Host) -> Iterator[Part]:
+    yield from _links(host, "speed")
+    yield from _bridges(host, "speed", _addresses(host))
 
 
 def _links(host: Host, file: str) -> Iterator[Part]:
@@ -30,7 +39,7 @@ def _link(host: Host, name: str, folder: str, make: str, file: str) -> Part:
     now, most = (pcie_figure(host.read(f"{folder}/{when}_link_{file}")) for when in ("current", "max"))
     if most is None:
         now = None  # neither is known in some drivers and virtual machines
-    alone = None if _is_virtual(host.machine) else most
+    alone = None if host.is_virtual else most
     return Part(name, now, f"{make} {most}", alone, "its PCI Express link is not visible")
 
 
@@ -39,11 +48,25 @@ def _widths(host: Host) -> Iterator[Part]:
     for address, kind in sorted(host.accelerators.items()):
         if kind.startswith(_GPU_CLASSES):  # the second slot of a workstation has fewer lanes by design
             yield _link(host, f"GPU {address}", f"{_PCI}/{address}", "GPU", "width")._replace(most=None)
+    yield from _bridges(host, "width", (*_addresses(host), *host.accelerators))
+
+
+def _bridges(host: Host, file: str, devices: Iterable[str]) -> Iterator[Part]:
+    """Yield a property of the link of each bridge above devices to the bridge above it; ports below are its devices'.
+
+    A switch of PCI Express has a port up and one for each device; the links of these are those of the devices.
+    """
+    addresses = {bridge: None for device in devices for bridge in bridges_above(host.snapshot, device)[1::2]}
+    for address in addresses:
+        folder = f"{_PCI}/{address}"
+        make = f"{host.read(f'{folder}/vendor')} {host.read(f'{folder}/device')}"
+        part = _link(host, f"bridge {address}", folder, f"bridge {make}", file)
+        yield part._replace(most=None)  # it may be wired with fewer lanes by design
 
 
 PCIE_WIDTH = Check(
     id="pcie.width",
-    what="PCI Express lanes of fabric devices and GPUs",
+    what="PCI Express lanes of fabric devices and GPUs, and of the bridges above them",
     source=f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_width, max_link_width; {_PCI}",
     rule="not fewer than on most similar hosts; a warning for all if most have fewer than the device supports",
     severity=Severity.FAIL,
@@ -54,19 +77,14 @@ PCIE_WIDTH = Check(
 
 PCIE_SPEED = Check(
     id="pcie.speed",
-    what="PCI Express speed of fabric devices (not of GPUs, which reduce it when idle)",
+    what="PCI Express speed of fabric devices and bridges above them (not of GPUs, which reduce it when idle)",
     source=f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_speed, max_link_speed",
     rule="not lower than on most similar hosts; a warning for all if most have less than the device supports",
     severity=Severity.FAIL,
     component="nic",
     remedy="reseat the card or its riser; check the slot's speed in the BIOS",
-    judge=at_least_peers(lambda host: _links(host, "speed"), "{:g} GT/s", NO_PCI_DEVICE, absolute=True),
+    judge=at_least_peers(_speeds, "{:g} GT/s", NO_PCI_DEVICE, absolute=True),
 )
-
-
-@lru_cache(maxsize=1024)
-def _is_virtual(kind: str) -> bool:
-    return any(word in kind.lower() for word in _VIRTUAL)
 
 
 _LIMITS = {"fatal": Limit(1, 1, 1), "nonfatal": Limit(5, 5, 5), "correctable": Limit(10, 10)}

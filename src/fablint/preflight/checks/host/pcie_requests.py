@@ -1,15 +1,15 @@
-"""Check of the payload and read request sizes of PCI Express devices."""
+"""Checks of the requests of PCI Express devices: payload and read request sizes, relaxed ordering."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fablint.preflight.check import Check
 from fablint.preflight.host import Host
 from fablint.preflight.judges import uniform
 from fablint.preflight.judges.outputs import NO_PCI_DEVICE, without_answer
-from fablint.snapshot.parsers.lspci import pci_functions
+from fablint.snapshot.parsers.lspci import PciFunction, pci_functions
 
 
 def _why_not(host: Host) -> str:
@@ -20,11 +20,13 @@ def _why_not(host: Host) -> str:
     return "lspci shows it to root only" if "<access denied>" in output.text else f"lspci: {without_answer(output)}"
 
 
-def _pcie_requests(host: Host) -> Mapping[str, Any]:
+def _of_functions(host: Host, attribute: Callable[[PciFunction], str]) -> Mapping[str, Any]:
+    """Return an attribute of every fabric device; none where lspci shows it of no function."""
     output = host.command("lspci")
-    sizes = {one.address: one.sizes for one in pci_functions(output.text) if one.sizes} if output.status == 0 else {}
+    functions = pci_functions(output.text) if output.status == 0 else ()
+    values = {function.address: attribute(function) for function in functions if attribute(function)}
     links = {name: host.snapshot.link(folder) for name, folder in host.fabric_devices.items()}
-    return {name: sizes.get(address) for name, address in links.items() if sizes}
+    return {name: values.get(address) for name, address in links.items() if values}
 
 
 PCIE_REQUESTS = Check(
@@ -33,5 +35,16 @@ PCIE_REQUESTS = Check(
     source="lspci -vvv, DevCtl: MaxPayload, MaxReadReq",
     root=True,
     remedy="use the same BIOS setting (PCIe maximum payload), or set MaxReadReq in the driver; setpci for a test",
-    judge=uniform(_pcie_requests, "{}", absent=_why_not),
+    judge=uniform(lambda host: _of_functions(host, lambda function: function.sizes), "{}", absent=_why_not),
+)
+
+PCIE_ORDERING = Check(
+    id="pcie.ordering",
+    what="relaxed ordering of the requests of every fabric device",
+    source="lspci -vvv, DevCtl: RlxdOrd",
+    root=True,
+    remedy="use the same setting in the BIOS (PCIe relaxed ordering) and in the NIC (PCI_WR_ORDERING)",
+    judge=uniform(
+        lambda host: _of_functions(host, lambda function: function.ordering), "relaxed ordering {}", absent=_why_not
+    ),
 )

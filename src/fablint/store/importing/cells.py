@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,6 +12,7 @@ import numpy as np
 from fablint.errors import UsageError
 from fablint.model.arrays import Floats, Ints, Mask
 from fablint.model.figures.percentiles import Statistic
+from fablint.store.importing.job_maps import JobHosts
 from fablint.store.importing.lines import Foreign
 from fablint.store.layout import LONGEST_S, SHORTEST_S
 
@@ -235,7 +237,9 @@ def world_body(name: str, kernel: Kernel, entries: Sequence[tuple[int, Figures]]
 
 
 def ranks_named(count: int, hosts: Sequence[str]) -> tuple[RankName, ...]:
-    """Names of the ranks of a file without host names: the hosts that the user gave, else `rank0`, `rank1`, ...
+    """Names of the ranks of a file without host names: the hosts that the user or the launcher named, else `rank0`, ...
+
+    A launcher may name more ranks than have figures.
 
     Raises
     ------
@@ -244,14 +248,17 @@ def ranks_named(count: int, hosts: Sequence[str]) -> tuple[RankName, ...]:
     """
     if not hosts:
         return tuple(RankName(f"rank{rank}") for rank in range(count))
-    if len(hosts) != count:
+    if isinstance(hosts, JobHosts) and len(hosts) < count:
+        return tuple(RankName(f"rank{rank}") for rank in range(count))  # those of another launch
+    if len(hosts) != count and not isinstance(hosts, JobHosts):
         raise UsageError(f"--hosts names {len(hosts)} hosts for {count} ranks", "name the host of each rank, in order")
-    return tuple(RankName(host) for host in hosts)
+    shared = {host for host, ranks in Counter(hosts).items() if ranks > 1}
+    return tuple(RankName(host, str(rank) if host in shared else "") for rank, host in enumerate(hosts))
 
 
 def refuse_hosts(hosts: Sequence[str]) -> None:
     """Raise UsageError if the user gave hosts for a file that names its own."""
-    if hosts:
+    if hosts and not isinstance(hosts, JobHosts):
         raise UsageError("the file names its hosts", "omit --hosts")
 
 

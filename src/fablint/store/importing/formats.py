@@ -31,7 +31,9 @@ from fablint.store.importing import (
     perftest,
 )
 from fablint.store.importing.cells import Imported
+from fablint.store.importing.job_maps import job_hosts
 from fablint.store.importing.launcher_text import LABELS, has_figures, is_noise
+from fablint.store.importing.lines import text_of
 
 HEAD = 1 << 20  # bytes; a file whose format is not recognised in them is not read any further
 HEAD_OF_PAGE = 16 << 20  # bytes of an HTML page, whose scripts may come before its data
@@ -110,7 +112,7 @@ def _read(file: BinaryIO, hosts: Sequence[str]) -> Imported:
     if length > LARGEST:
         raise UsageError(f"{length >> 20} MiB exceed the largest file that is read ({LARGEST >> 20} MiB)", "split it")
     data = head + file.read(LARGEST + 1 - len(head)) if len(head) in (HEAD, HEAD_OF_PAGE) else head
-    imported = form.read(_without(labels, data), hosts)
+    imported = form.read(_without(labels, data), hosts or (() if form.binary else job_hosts(text_of(head))))
     if form.binary:
         return imported
     return _without_noise(imported, sum(1 for line in data.split(b"\n") if line.strip()))

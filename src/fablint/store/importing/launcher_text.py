@@ -32,6 +32,7 @@ _NOISE = re.compile(
     r"\S+:\d+:\d+ \[\d+\] .*\bNCCL (?:INFO|WARN|TRACE|CALL)|(?:NCCL|RCCL) version |rccl-tests: |RCCL library path"
     r"|(?:HIP|ROCm) version|Hostname +:|Librccl path"
     r"|\[\d+\.\d+\] \[\S+ *:\d+ *(?::\d+)?\] .*\bUCX +[A-Z]+|libfabric:\d+:|\[\S+:\d+\] |\[\S+:\d+:\d+:\d+\] "
+    r"|(?:\([A-Za-z0-9][\w.-]*:\d+(?:,\d+)*\))+$|cpu[-_]bind[=-]|\[PE_\d+\]:"
     r"|=+ +JOB MAP|Data for (?:JOB|node)[ :]| *(?:Mapping policy|Cpu set|Process (?:jobid|OMPI jobid)|PPR|Bound):? "
     r"|(?:MPI startup|\[\d+\] MPI startup)\(\)|\[(?:mpiexec|proxy)[@:]|impi: |MPID?[A-Z]*_?[A-Z]*: "
     r"|(?:srun|salloc|sbatch|slurmstepd\S*|mpirun|mpiexec|orterun|prterun|aprun|palsd?|jsrun)(?:\.\w+)?: "

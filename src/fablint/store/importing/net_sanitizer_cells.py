@@ -20,6 +20,7 @@ from fablint.store.importing.cells import (
     sharpest,
     world_body,
 )
+from fablint.store.importing.job_maps import JobHosts
 from fablint.store.importing.lines import marked, text_of
 from fablint.store.importing.net_sanitizer import (
     Connection,
@@ -73,6 +74,8 @@ def _rank_names(
     """Ranks, and the rank of each name. Without --hostnames the names are the rank numbers."""
     if names and all(name.isdecimal() and len(name) < 9 for name in names):
         names.sort(key=int)
+        if isinstance(hosts, JobHosts):
+            hosts = [hosts[int(name)] for name in names] if int(names[-1]) < len(hosts) else ()
         rank_names = ranks_named(len(names), hosts)
         if not hosts:
             rank_names = tuple(RankName(f"rank{name}") for name in names)

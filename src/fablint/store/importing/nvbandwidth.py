@@ -32,6 +32,7 @@ from fablint.store.importing.cells import (
     measurable,
     refuse_hosts,
 )
+from fablint.store.importing.job_maps import JobHosts
 from fablint.store.importing.lines import Foreign, figures, json_of, marked, numbered, text_of
 from fablint.store.layout import LONGEST_S, SHORTEST_S
 
@@ -274,7 +275,8 @@ def _gpus(parsed: NvbandwidthText, table: NvbandwidthTable, hosts: Sequence[str]
     """
     count = table.gpus
     if not _is_multinode(table):
-        if len(hosts) > 1 and len(set(hosts)) > 1 and not any(map(_is_multinode, parsed.tables)):
+        is_of_many = isinstance(hosts, JobHosts) or any(map(_is_multinode, parsed.tables))
+        if len(set(hosts)) > 1 and not is_of_many:
             raise UsageError(f"--hosts names {len(hosts)} hosts for the GPUs of one", "name the host of the GPUs")
         host = parsed.host or (hosts[0] if hosts else "host")
         return [RankName(host, f"gpu{number}", f"gpu{number}") for number in range(count)]

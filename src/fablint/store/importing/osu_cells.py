@@ -31,6 +31,7 @@ from fablint.store.importing.cells import (
     sharpest,
     world_body,
 )
+from fablint.store.importing.job_maps import JobHosts
 from fablint.store.importing.lines import marked, text_of
 from fablint.store.importing.osu import OsuRow, OsuTable, OsuText, parse_osu
 
@@ -151,7 +152,7 @@ class _Reader:
         for launch in parsed.launches:
             for host in launch.hosts:
                 self._rank_index(RankName(host))
-        if hosts or any(table.launch is None for table in parsed.tables):
+        if (hosts and not isinstance(hosts, JobHosts)) or any(table.launch is None for table in parsed.tables):
             for rank_name in ranks_named(self._ranks(), hosts):
                 self._rank_index(rank_name)
 

@@ -32,8 +32,9 @@ class SlowShares:
 
     far: float = 5.0  # robust standard deviations of the noise of its class, beyond which a measurement is slow
     usual: float = 0.01  # slow measurements that a healthy component may have: daemons and interrupts of a host
+    tolerated: float = 1e-3  # chance of as many slow ones with the usual share, above which they are not reported
     scatter: float = 0.25  # fast measurements for each slow one, from which the times of a component scatter
-    least: float = 0.05  # smaller shares are not reported
+    least: float = 0.03  # smaller shares are not reported
     most: float = 0.9  # from which a component is slow all the time: its median decides
     most_of_pair: float = 8.0  # measurements from one host to another count as so many at most: a pair is no component
     nearly: float = 3.0  # nats by which an alternative may explain less (20 to 1): indistinguishable

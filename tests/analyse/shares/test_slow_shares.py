@@ -61,6 +61,25 @@ def test_what_is_slow_for_a_share_of_the_time_is_a_fault(
     assert "slow in " in text and "elsewhere in " in text
 
 
+@pytest.mark.parametrize("percent", [20, 45, 60])
+@pytest.mark.parametrize(
+    ("fabric", "fault", "row", "expected"),
+    [
+        (TREE, "host:h14:-45%,flap{}%", STREAM, ("host", "h14", "both")),
+        (TREE, "link:leaf2>spine4:-45%,flap{}%", STREAM, ("link", "leaf2>spine4", None)),
+        (RAILS, "nic:h07/hsn0:tx:-45%,flap{}%", SERIAL, ("nic", "h07/hsn0", "tx")),
+    ],
+    ids=["host", "link", "nic"],
+)
+def test_a_share_from_a_fifth_to_more_than_a_half_is_found(
+    fabric: Fabric, fault: str, row: SimulatedRow, expected: Found, percent: int
+) -> None:
+    """Of a component that is slow about half of the time, the median is anywhere between fast and slow."""
+    diagnosis = judged(run_of(fabric, fault.format(percent), row, seed=2), fabric)
+    assert {name for _, name, _ in named(diagnosis)} == {expected[1]}
+    assert diagnosis.verdict.verdict == "fault"
+
+
 def test_a_link_that_leads_to_one_host_is_the_host_with_the_link_as_an_alternative() -> None:
     """What the host receives on its own switch, five of 35 pairs, is too little to distinguish them."""
     diagnosis = judged(run_of(TREE, "link:spine2>leaf3:-40%,flap33%"), TREE)

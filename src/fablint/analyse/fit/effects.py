@@ -90,12 +90,14 @@ def leftover(effects: Effects, rows: slice | Codes, *, cap: bool = False) -> Val
     return left
 
 
-def leftover_of(effects: Effects, cells: Cells) -> Values:
-    """Return the (k,) residuals of these cells from the model."""
+def leftover_of(effects: Effects, cells: Cells, *, cap: bool = False) -> Values:
+    """Return the (k,) residuals of these cells from the model; `cap` as for `leftover`."""
     pairs = effects.residual
-    left = pairs.value[cells] - effects.sent[cells[0]] - effects.received[pairs.destination(cells)]
+    host, link = (effects.host_tolerance, effects.link_tolerance) if cap else (np.inf, np.inf)
+    left = pairs.value[cells] - np.clip(effects.sent, -host, host)[cells[0]]
+    left -= np.clip(effects.received, -host, host)[pairs.destination(cells)]
     if effects.message_paths.count:
-        left -= effects.path_effect()[effects.message_paths.of_cells(pairs, cells)]
+        left -= effects.path_effect(link)[effects.message_paths.of_cells(pairs, cells)]
     return np.asarray(left, dtype=np.float32)
 
 

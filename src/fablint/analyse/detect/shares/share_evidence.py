@@ -1,7 +1,8 @@
 """Evidence of the slow measurements of one component: as many clusters, and not as many measurements.
 
 s of n measurements are slow. They count as s / d of n / d independent ones in a binomial test against the share of slow
-ones elsewhere. The dispersion d is the variance of s with clusters of pairs of hosts and of stretches of time, over
+ones elsewhere, and in one against the share that a healthy component may have, which is not one of many tests. The
+dispersion d is the variance of s with clusters of pairs of hosts and of stretches of time, over
 that of independent measurements (two-way clusters: Cameron, Gelbach and Miller, 2011). One slow pair, or one burst of
 load, is one cluster; a component that is slow now and then is slow in many. Short stretches of time (moments) decide
 whether it is reported, long ones whether it is faulty.
@@ -37,6 +38,8 @@ class ShareEvidence:
         Evidence for a share above the usual one: -log of the probability of so many slow measurements.
     lasting_nats
         The same if the measurements of a long stretch of time depend on each other; if times are unknown, `nats`.
+    is_tolerated
+        Whether a healthy component may have as many slow measurements, whatever is slow elsewhere.
     explained_by
         Slow measurements of unrelated pairs at the same times, if these make so many slow ones likely.
     """
@@ -47,6 +50,7 @@ class ShareEvidence:
     stretches: int | None
     nats: float
     lasting_nats: float
+    is_tolerated: bool
     explained_by: SameTime | None
 
     @property
@@ -79,14 +83,17 @@ class WeighedMeasurements:
         others = self.weight[self.elsewhere & ~own]
         others_slow = float(others[self.measured.slow[self.elsewhere & ~own]].sum())
         middle = float(np.median(mine.left))
-        is_fast = mine.left < np.where(np.abs(middle) <= mine.limit, middle, 0.0) - mine.limit
+        # A component that is slow most of the time has an effect, which counts up to the tolerance: its fast
+        # measurements are faster by it.
+        is_fast = mine.left < np.where(np.abs(middle) <= mine.limit, middle, -mine.limit) - mine.limit
         slow, fast, count = float(weight[mine.slow].sum()), float(weight[is_fast].sum()), float(weight.sum())
-        usual = max(settings.usual, (others_slow + 0.5) / (float(others.sum()) + 1.0))
+        usual = (others_slow + 0.5) / (float(others.sum()) + 1.0)
         if fast >= settings.scatter * slow:  # measurements that scatter are as often fast as slow
             usual = max(usual, fast / count)
         parts = [self._parts(number) for number in (settings.moments, settings.stretches)]
         spreads = [_dispersion(mine, weight, None if part is None else part[own]) for part in parts]
-        p, lasting = (float(upper_tail(slow / one, count / one, min(usual, 1.0))) for one in spreads)
+        p, lasting = (float(upper_tail(slow / spread, count / spread, min(usual, 1.0))) for spread in spreads)
+        tolerated = float(upper_tail(slow / spreads[0], count / spreads[0], settings.usual))
         stretch, same_time = parts[1], None
         if stretch is not None and p <= chance:
             found = SameTime.of(self.measured.timed, own)
@@ -98,6 +105,7 @@ class WeighedMeasurements:
             None if stretch is None else int(np.unique(stretch[own][mine.slow]).size),
             -math.log(max(p, TINY)),
             -math.log(max(lasting, TINY)),
+            tolerated > settings.tolerated,
             same_time,
         )
 

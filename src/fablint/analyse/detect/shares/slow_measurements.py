@@ -151,8 +151,7 @@ def isolated_cells(flows: Flows, effects: Effects) -> Mask | None:
     """Return the (n, m) cells that no other message delayed; None: all.
 
     Messages of different pairs that are measured at once may share links. They did not delay each other if they are
-    small, or if all links are known and messages that shared some were as fast as the others. Ranks of one host may
-    share its NIC.
+    small, or if all links are known and messages that shared some were as fast as the others. Ranks may share a NIC.
     """
     placement, routes = effects.classes.placement, effects.message_paths.routes
     if flows.observations.size < SMALLEST_SHARED:
@@ -161,7 +160,7 @@ def isolated_cells(flows: Flows, effects: Effects) -> Mask | None:
     if not at_once.any():
         return None
     has_paths = routes is not None and routes.routing.kind not in UNCERTAIN and bool((placement.switch >= 0).all())
-    is_known = has_paths and placement.host.size == len(placement.hosts)
+    is_known = has_paths and np.unique(placement.nic_or_host).size == placement.ranks
     if is_known and effects.classes.unshared(effects.class_log_time, effects.link_tolerance) is None:
         return None
     return np.broadcast_to(~at_once[None, :], flows.observations.sent.shape)
@@ -174,8 +173,11 @@ def _in_slow_pairs(measured: SlowMeasurements) -> Mask:
 
 
 def _residuals(effects: Effects, flows: Flows, cells: Cells) -> tuple[Floats, SingleTimes]:
-    """Return the residual of each measurement of the cells, and the measurements."""
-    left = leftover_of(effects, cells).astype(np.float64)
+    """Return the residual of each measurement of the cells, and the measurements.
+
+    The effect of a component counts up to the tolerance: one that is slow half of the time has a median that is slow.
+    """
+    left = leftover_of(effects, cells, cap=True).astype(np.float64)
     if flows.taken is None:
         started = np.full(left.size, np.nan) if flows.started is None else flows.started[cells].astype(np.float64)
         seconds = np.asarray(flows.observations.sent)[cells].astype(np.float64)

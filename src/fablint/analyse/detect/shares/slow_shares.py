@@ -176,7 +176,9 @@ class _ShareExplanation:
         weighed = WeighedMeasurements(self.measured, weight, self._elsewhere())
         chance = settings.shares.suspect_rate / self.tests
         evidence = weighed.evidence(own, settings.shares, chance)
-        if evidence.nats < -math.log(chance) or not settings.shares.least <= evidence.share < settings.shares.most:
+        if evidence.nats < -math.log(chance) or evidence.is_tolerated:
+            return None
+        if not settings.shares.least <= evidence.share < settings.shares.most:
             return None
         if evidence.host_pairs < settings.min_partners:
             return None  # slow pairs of hosts are reported by themselves

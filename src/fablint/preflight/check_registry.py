@@ -25,11 +25,12 @@ from fablint.preflight.checks.host import (
     storage_log,
     tools,
 )
-from fablint.preflight.checks.infiniband import omnipath, port_counters, port_settings, ports, roce_qos
+from fablint.preflight.checks.infiniband import identities, omnipath, port_counters, port_settings, ports, roce_qos
 from fablint.preflight.checks.network import (
     address_names,
     addresses,
     arp_table,
+    bonds,
     conflicts,
     ethtool,
     ethtool_settings,
@@ -56,6 +57,8 @@ CHECKS: tuple[Check, ...] = (
     links.LINK_SPEED,
     link_modes.LINK_MODES,
     links.LINK_DUPLEX,
+    bonds.BONDS,
+    bonds.BOND_SETTINGS,
     ethtool.LINK_FEC,
     ethtool.LINK_OPTICS,
     link_counters.LINK_FLAPS,
@@ -116,6 +119,9 @@ CHECKS: tuple[Check, ...] = (
     ports.IB_PORT_STATE,
     ports.IB_PORT_RATE,
     ports.IB_PORT_LID,
+    identities.IB_IDENTITY,
+    identities.IB_PLANES,
+    identities.IB_FLAPS,
     port_counters.IB_ERRORS,
     port_counters.IB_CONGESTION,
     port_counters.IB_LOSS,

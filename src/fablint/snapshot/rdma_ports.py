@@ -10,6 +10,7 @@ from fablint.snapshot.host_snapshot import INFINIBAND, Snapshot
 from fablint.text.sanitise import shortened
 
 ACTIVE = "ACTIVE"
+_COLONS = 7  # of a GID
 _RATE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) Gb/sec \((\d{1,2})X")
 
 
@@ -63,6 +64,18 @@ class RdmaPort:
         """Its rate; None if the driver does not report it."""
         rate = _RATE.search(self._text("rate"))
         return PortRate(float(rate[1]), int(rate[2])) if rate else None
+
+    @property
+    def lid(self) -> int | None:
+        """Its address in the subnet; None if the driver does not report it."""
+        return self.snapshot.number(f"{self.folder}/lid")
+
+    @property
+    def plane(self) -> str:
+        """Its subnet: `subnet manager LID 1, prefix fe80:0000:0000:0000`; '' if the driver does not report it."""
+        manager, gid = self.snapshot.number(f"{self.folder}/sm_lid"), self._text("gids/0")
+        prefix = f", prefix {':'.join(gid.split(':')[:4])}" if gid.count(":") == _COLONS else ""
+        return f"subnet manager LID {manager}{prefix}" if manager else ""
 
     @property
     def is_software(self) -> bool:

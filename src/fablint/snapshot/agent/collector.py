@@ -60,7 +60,8 @@ PCI = "{vendor,device,current_link_speed,current_link_width,max_link_speed,max_l
 FILES = (
     "/sys/class/net/*/{address,mtu,speed,operstate,carrier,type,flags,duplex,ifindex,phys_port_name}",
     "/sys/class/net/*/device/" + PCI,
-    "/sys/class/net/*/bonding/{slaves,mode,mii_status}",
+    "/sys/class/net/*/bonding/{slaves,mode,mii_status,xmit_hash_policy,lacp_rate,miimon,ad_partner_mac,ad_num_ports}",
+    "/sys/class/net/*/bonding_slave/{state,mii_status,ad_aggregator_id}",
     "/sys/class/infiniband/*/{fw_ver,board_id,hca_type,node_desc,node_guid,node_type}",
     "/sys/class/infiniband/*/ports/*/{state,phys_state,rate,link_layer,lid,sm_lid,sm_sl,cap_mask}",
     "/sys/class/infiniband/*/device/" + PCI,

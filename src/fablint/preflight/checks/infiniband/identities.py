@@ -1,0 +1,152 @@
+"""Checks of the identity of InfiniBand ports: GUIDs and LIDs that occur once, planes, links that went down."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+
+from fablint.model.names import plural
+from fablint.model.preflight_results import Result, Severity
+from fablint.preflight.check import Check, Judge
+from fablint.preflight.class_values import LEAST_OTHERS, Agreement
+from fablint.preflight.fleet import Fleet
+from fablint.preflight.host import INFINIBAND, Host
+from fablint.preflight.judges import among_peers
+from fablint.snapshot.counter_deltas import total
+from fablint.snapshot.rdma_ports import RdmaPort
+
+_NO_PORT = "no InfiniBand port"
+
+
+def _ports(host: Host) -> Sequence[RdmaPort]:
+    return [port for port in host.ports if port.link_layer == "InfiniBand"]
+
+
+def _guids(host: Host) -> Mapping[str, str]:
+    """Return the GUID of each device with an InfiniBand port; virtual functions can have none."""
+    found = {port.device: host.read(f"{INFINIBAND}/{port.device}/node_guid") or "" for port in _ports(host)}
+    return {device: guid.lower() for device, guid in found.items() if guid.strip("0:")}
+
+
+def _port_identity(check: Check, fleet: Fleet) -> Iterator[Result]:
+    owners: dict[str, dict[str, str]] = defaultdict(dict)  # of a GUID: a device of each host
+    lids: dict[tuple[str, str, int], dict[str, None]] = defaultdict(dict)  # of rail, plane and LID: hosts
+    for host in fleet.hosts:
+        for device, guid in _guids(host).items():
+            owners[guid].setdefault(host.name, device)
+        for port in () if host.is_virtual else _ports(host):  # virtual functions share the LID of their card
+            if port.lid and port.is_active:
+                lids[port.target, port.plane, port.lid].setdefault(host.name)
+    for host in fleet.hosts:
+        if not _ports(host):
+            yield check.skip(host.name, "", _NO_PORT)
+        for device, guid in _guids(host).items():
+            others = [f"{name} {own}" for name, own in owners[guid].items() if name != host.name]
+            yield _judged_identity(check, host, device, f"GUID {guid}", others)
+        for port in _ports(host):
+            if not port.lid or not port.is_active:
+                yield check.skip(host.name, port.target, "not active, or the driver does not report its LID")
+                continue
+            others = [name for name in lids.get((port.target, port.plane, port.lid), ()) if name != host.name]
+            yield _judged_identity(check, host, port.target, f"LID {port.lid}", others)
+
+
+def _judged_identity(check: Check, host: Host, target: str, identity: str, others: Sequence[str]) -> Result:
+    if others:
+        return check.failure(host.name, target, f"{identity} is also that of {others[0]}", identity)
+    return check.ok(host.name, target, value=identity)
+
+
+IB_IDENTITY = Check(
+    id="ib.identity",
+    what="GUIDs of InfiniBand devices and LIDs of their ports",
+    source=f"{INFINIBAND}/DEVICE/node_guid, ports/PORT/lid, sm_lid, gids/0",
+    rule="no two hosts have the same GUID, or the same LID in one subnet",
+    severity=Severity.FAIL,
+    component="nic",
+    remedy="correct the GUID of a card that was flashed with the image of another; restart the subnet manager for LIDs",
+    judge=Judge(_port_identity),
+)
+
+
+def _planes(check: Check, fleet: Fleet) -> Iterator[Result]:
+    """Compare the subnets of the ports: each rail has its subnet manager or prefix, or all rails share one."""
+    subnets: dict[tuple[str, str], list[str]] = defaultdict(list)  # by class and port
+    for host in fleet.hosts:
+        for port in _ports(host):
+            if port.is_active and port.plane:
+                subnets[host.kind, port.target].append(port.plane)
+    agreed = {key: Agreement.of(planes) for key, planes in subnets.items()}
+    for host in fleet.hosts:
+        own = {port.target: port.plane for port in _ports(host) if port.is_active and port.plane}
+        if not own:
+            yield check.skip(host.name, "", "no active InfiniBand port that reports its subnet manager")
+        usual = {target: agreed[host.kind, target] for target in own}
+        for target in own:
+            yield _judged_plane(check, host.name, target, own, usual)
+
+
+def _judged_plane(
+    check: Check, host: str, target: str, own: Mapping[str, str], usual: Mapping[str, Agreement]
+) -> Result:
+    plane, expected = own[target], usual[target].usual
+    if expected is None:
+        return check.skip(host, target, f"{plane}; no majority to compare with")
+    if plane == expected:
+        return check.ok(host, target, value=plane)
+    of_others = usual[target]
+    swapped = [other for other in own if usual[other].usual == plane and own[other] == expected]
+    message = f"{plane}, {plural(of_others.count, 'other')} {expected}"
+    if swapped:
+        message += f": the cables of {target} and {swapped[0]} are swapped"
+    return check.difference(of_others.is_clear, host, target, message, plane, expected)
+
+
+IB_PLANES = Check(
+    id="ib.planes",
+    what="the subnet of every active InfiniBand port: LID of its subnet manager, and subnet prefix",
+    source=f"{INFINIBAND}/DEVICE/ports/PORT/sm_lid, gids/0",
+    rule="the same as on most similar hosts",
+    severity=Severity.FAIL,
+    component="cable",
+    remedy="swap the cables of the two ports; otherwise look for a second subnet manager (sminfo, ibnetdiscover)",
+    judge=Judge(_planes),
+)
+
+
+_MORE_FLAPS, _TIMES = 3, 2  # than most others since their counters were cleared
+
+
+def _flaps(check: Check, host: Host) -> Mapping[str, Result | int]:
+    counts = {port.target: _link_downed(host, port) for port in host.ports}
+    why = "the driver does not count them"
+    return {target: check.skip(host.name, target, why) if count is None else count for target, count in counts.items()}
+
+
+def _link_downed(host: Host, port: RdmaPort) -> int | None:
+    path = f"{port.folder}/counters/link_downed"
+    return total(path, host.snapshot.read_later(path) or host.read(path))
+
+
+def _compared_flaps(check: Check, target: str, like: Sequence[tuple[Host, int]]) -> Iterator[Result]:
+    counts = Counter({host.name: count for host, count in like})
+    for host, count in like:
+        others = [other for name, other in counts.items() if name != host.name]
+        usual = median(others) if len(others) >= LEAST_OTHERS else None
+        if usual is not None and count >= max(usual + _MORE_FLAPS, _TIMES * usual):
+            message = f"link went down {count} times, {usual:g} times on most others"
+            yield check.failure(host.name, target, message, count, usual)
+        else:
+            yield check.ok(host.name, target, value=count)
+
+
+IB_FLAPS = Check(
+    id="ib.flaps",
+    what="how often the link of every port of an RDMA device went down",
+    source=f"{INFINIBAND}/DEVICE/ports/PORT/counters/link_downed",
+    rule=f"at most {_MORE_FLAPS - 1} times more often than on most similar hosts, or less than {_TIMES} times as often",
+    component="cable",
+    remedy="reseat the cable, then replace it; check the port of the switch (perfquery -R clears the counter)",
+    judge=among_peers(_flaps, _compared_flaps, "no RDMA device"),
+)

@@ -84,3 +84,8 @@ def test_links_that_went_down_more_often_than_others(count: str, found: int) -> 
     ] * found
     every = [machine(number, counters__link_downed=str(30 + number)) for number in range(5)]
     assert wrong(of(IB_FLAPS, *every)) == []
+
+
+def test_copies_of_one_snapshot_are_no_conflict() -> None:
+    copies = [machine(number, node_guid="b83f:d203:00ab:0000", lid="0x5") for number in range(5)]
+    assert wrong(of(IB_IDENTITY, *copies)) == []

@@ -43,16 +43,20 @@ def _port_identity(check: Check, fleet: Fleet) -> Iterator[Result]:
             yield check.skip(host.name, "", _NO_PORT)
         for device, guid in _guids(host).items():
             others = [f"{name} {own}" for name, own in owners[guid].items() if name != host.name]
-            yield _judged_identity(check, host, device, f"GUID {guid}", others)
+            yield _judged_identity(check, fleet, host, device, f"GUID {guid}", others)
         for port in _ports(host):
             if not port.lid or not port.is_active:
                 yield check.skip(host.name, port.target, "not active, or the driver does not report its LID")
                 continue
             others = [name for name in lids.get((port.target, port.plane, port.lid), ()) if name != host.name]
-            yield _judged_identity(check, host, port.target, f"LID {port.lid}", others)
+            yield _judged_identity(check, fleet, host, port.target, f"LID {port.lid}", others)
 
 
-def _judged_identity(check: Check, host: Host, target: str, identity: str, others: Sequence[str]) -> Result:
+def _judged_identity(
+    check: Check, fleet: Fleet, host: Host, target: str, identity: str, others: Sequence[str]
+) -> Result:
+    if len(others) >= LEAST_OTHERS and 2 * len(others) >= len(fleet.hosts):  # such a subnet could not work
+        return check.skip(host.name, target, f"{identity} in most snapshots: they are copies, or made anonymous")
     if others:
         return check.failure(host.name, target, f"{identity} is also that of {others[0]}", identity)
     return check.ok(host.name, target, value=identity)

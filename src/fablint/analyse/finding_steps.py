@@ -57,8 +57,9 @@ class JudgedRun:
 
     @property
     def clearing(self) -> list[ViewResult]:
-        """Views that show healthy components as well."""
+        """Views that show healthy components as well. Follow-up measurements alone judge what they were made for."""
         healthy = [view for view in self.views if view.is_evidence_of_health]
+        healthy = [view for view in healthy if not view.isolates] or healthy
         return [view for view in healthy if not (self.placement.shared_machines and view.quantity == "latency")]
 
 

@@ -161,7 +161,7 @@ def test_nics_at_another_numa_node_are_compared_with_each_other(rails_only: bool
     assert named(judged) == {("nic", "n05/hsn1", "both")} or named(judged) == {("nic", "n05/hsn1", None)}
 
 
-def test_a_kind_that_is_one_switch_is_not_told_from_the_switch() -> None:
+def test_a_kind_that_is_one_switch_is_not_distinguished_from_the_switch() -> None:
     """No declared speed explains the loss, and no other switch has NICs of this kind."""
     judged = Bed(nics=2, per_switch=18, far=frozenset({1}), rails_only=True).judged()
     assert judged.verdict.verdict != "pass"

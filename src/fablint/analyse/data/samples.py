@@ -57,6 +57,11 @@ class Flows:
         """
         return self.hubs.size > 0
 
+    @property
+    def isolates(self) -> bool:
+        """Whether these are measurements that earlier results chose, one pair at a time."""
+        return self.row.purpose in CHOSEN_BY_RESULTS and self.row.facts.schedule.order == "serial"
+
 
 @dataclass(frozen=True)
 class UsableRow:

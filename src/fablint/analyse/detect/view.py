@@ -48,6 +48,7 @@ class ViewResult(SearchResult):
     row: str
     quantity: Quantity  # quantity for the report
     one_way: bool  # whether this view shows the direction
+    isolates: bool  # whether it has follow-up measurements, one pair at a time
     hubs: Codes  # hub ranks of a star; a star is evidence against its leaves, but not for the health of a host
     size: int
     fit: Fit
@@ -125,6 +126,7 @@ def judge_view(
         row=flows.observations.row,
         quantity=flows.row.quantity,
         one_way=flows.one_way,
+        isolates=flows.isolates,
         hubs=flows.hubs,
         size=flows.observations.size,
         fit=fitted,

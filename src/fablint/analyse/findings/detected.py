@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from fablint.analyse.data.robust_stats import FEWEST_VALUES
 from fablint.analyse.detect.ambiguity import GroupMember
 from fablint.analyse.detect.circumstances import ENDPOINT_KINDS
 from fablint.analyse.detect.paths.geometry import GEOMETRY_S
@@ -70,7 +71,8 @@ def _finding(
         None if not informative else "both" if len(sides) == 2 else "rx" if 1 in sides else "tx"
     )
     component = main.component(direction)
-    state = _state(charges, placement, peer_copies)
+    isolated = _partners_in_isolation(charges, views, placement)
+    state = State.CONFOUNDED if isolated else _state(charges, placement, peer_copies)
     lower, middle, upper = (relative(loss, view.quantity) for loss in main.loss)
     ambiguity_group = _common_alternatives(charges)
     evidence = [one for charge in charges for one in detection_evidence(*charge)]
@@ -80,6 +82,7 @@ def _finding(
         added = max(view.fit.class_time.values()) * math.expm1(main.loss[1])
         evidence.append(seen.longer_path(added * 1e9))
     evidence += [*_slopes(charges, views), *_only_at_once(charges, views)]
+    evidence += [seen.fast_in_isolation(isolated)] if isolated else []
     if state is State.SUSPECT and all(detection.usual for _, detection in charges):
         evidence.append(seen.heterogeneous_hosts())
     if main.kind == "uplinks":
@@ -96,8 +99,28 @@ def _finding(
         evidence=tuple(evidence),
         ambiguity_group=(*_in_series(main, placement), *ambiguity_group),
         log10_e=round(max(detection.log_e for _, detection in charges) / math.log(10), 1),
-        next_step=_next_step(state, component),
+        next_step=advise.measure_component(component) if isolated else _next_step(state, component),
     )
+
+
+def _partners_in_isolation(charges: Sequence[Charge], views: Sequence[ViewResult], placement: Placement) -> int:
+    """Return the number of partners with which isolated measurements show that a host or NIC is as fast as others.
+
+    0 if there are none, too few, or if its upper bound in them is a loss beyond the tolerance. Of rows that several
+    pairs share at a time, the load may be the cause.
+    """
+    if charges[0][1].kind not in ("host", "nic") or any(view.isolates for view, _ in charges):
+        return 0
+    ranks = np.unique(np.concatenate([detection.ranks for _, detection in charges]))
+    quantities = {view.quantity for view, _ in charges}
+    partners = []
+    for view in views:
+        if view.isolates and view.quantity in quantities:
+            count = int(view.nic_partners[placement.nic_or_host[ranks]].min())
+            upper = view.bounds[2, ranks]
+            is_fast = not np.isnan(upper).any() and bool((upper <= view.host_tolerance).all())
+            partners.append(count if is_fast and count >= FEWEST_VALUES else 0)
+    return min(partners, default=0)
 
 
 def _has_sides(component: ComponentRef, placement: Placement) -> bool:

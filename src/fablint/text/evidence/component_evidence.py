@@ -11,6 +11,8 @@ from fablint.text.sentence_kind import Names, Plain, Sentence
 unsteady = Plain("its loss varies over time")
 intermittent = Plain("slow for some of its pairs only")
 period_of_load = Plain("fast after that: load of that period looks the same")
+fast_in_isolation = Sentence[int]("""as fast as others in follow-up measurements of one pair at a time, with {partners}
+    partners: load of the earlier measurements looks the same""")
 others_slow_then = Sentence[float]("""{others:.0%} of the measurements of unrelated pairs next to these in time were
     slow as well: load looks the same""")
 among_others = Sentence[float]("{ratio:times} times as long among others as alone")

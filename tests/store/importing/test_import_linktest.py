@@ -34,6 +34,15 @@ def test_the_published_lines_of_release_2():
     assert found.foreign == ()
 
 
+@pytest.mark.parametrize("pairs", [1, 4, 16, 1000])
+def test_the_number_of_ranks_of_release_2_is_that_of_its_sums(pairs):
+    text = text_of("linktest", "linktest-2.x-step-lines.txt")
+    for per_pair, total in ((20.8943, 83.5783), (20.8884, 83.5584)):
+        text = text.replace(f"{total} GiB/s", f"{per_pair * pairs:.4f} GiB/s")
+    assert len(read_linktest(text.encode(), ()).rank_names) == 2 * pairs
+    assert len(read_linktest(text.encode(), [f"n{rank}" for rank in range(2 * pairs)]).rank_names) == 2 * pairs
+
+
 def test_parallel_steps_of_release_1_divide_by_mib():
     found = log("1.2p1-np4.stdout")
     assert [step.number for step in found.steps] == [1, 2, 3]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from import_cases import FAULTY, FIXTURES, means
@@ -251,11 +253,39 @@ def test_clusterkit_figures_that_run_into_each_other(tmp_path):
     text = (FIXTURES / "clusterkit" / "clusterkit-layout-synthetic.txt").read_text()
     plain = only_row(run_of("clusterkit", "clusterkit-layout-synthetic.txt"))
     path.write_text(text.replace("   98394.8   98247.0   98401.2", "  198394.8198247.0198401.2"))
-    assert means(plain)[0, 2] == pytest.approx(32 * MIB / 98247.0e6)
+    assert means(plain)[0, 2] == pytest.approx(2 * 32 * MIB / 98247.0e6)  # of both directions
     assert means(only_row(import_run([path])))[0] == pytest.approx(
-        [np.nan, *(32 * MIB / one for one in (198394.8e6, 198247.0e6, 198401.2e6))], nan_ok=True
+        [np.nan, *(2 * 32 * MIB / one for one in (198394.8e6, 198247.0e6, 198401.2e6))], nan_ok=True
     )
     assert (plain.kernel, plain.payload) == ("bibandwidth", "both")
+
+
+CLUSTERKIT = {"nodes": ["n1", "n2"], "bandwidth": {"matrix": [[0, 48.5], [47.5, 0]]}}
+
+
+@pytest.mark.parametrize(
+    ("keys", "size", "seconds"),
+    [
+        ({"unit": "GB/s"}, 32 * MIB, 2 * 32 * MIB / 48.5e9),
+        ({"unit": "GiB/s", "message_size": 1 << 20}, MIB, 2 * MIB / (48.5 * 2**30)),
+        ({"Units": "MB/s", "msg size": 4096}, 4096, 2 * 4096 / 48.5e6),
+        ({"bsize": 65536}, 65536, 2 * 65536 / 48.5e6),
+    ],
+)
+def test_units_and_sizes_that_clusterkit_states(tmp_path, keys, size, seconds):
+    path = tmp_path / "bandwidth.json"
+    path.write_text(json.dumps(CLUSTERKIT | keys))
+    row = only_row(import_run([path]))
+    assert row.sizes == (size,)
+    assert means(row)[0, 1] == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("unit", ["furlongs", "us", "gb/s"])
+def test_a_unit_of_clusterkit_that_is_not_known_is_named(tmp_path, unit):
+    path = tmp_path / "bandwidth.json"
+    path.write_text(json.dumps(CLUSTERKIT | {"unit": unit}))
+    with pytest.raises(UsageError, match=f"the unit '{unit}' of unit is not known"):
+        import_run([path])
 
 
 def test_nccl_tests_are_figures_of_all_ranks():

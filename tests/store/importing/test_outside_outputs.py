@@ -239,9 +239,67 @@ def test_bidirectional_bandwidth_of_old_releases() -> None:
     assert (row.kernel, means(row)[-1]) == ("bibandwidth", pytest.approx(2 * 4194304 / 6291.84e6))
 
 
-def test_an_unsupported_test_is_named() -> None:
-    with pytest.raises(UsageError, match="OSU MPI-CUDA Reduce Latency Test': not a supported test"):
-        run_of("45", ["n1", "n2", "n3", "n4"])
+def test_a_collective_without_a_kernel_is_recorded() -> None:
+    (row,) = run_of("45", ["n1", "n2", "n3", "n4"]).rows
+    assert (row.name, row.kernel, row.pattern, row.facts.carrier.memory) == ("reduce", "collective", "world", "cuda")
+    assert means(row) == pytest.approx([50.89e-6, 50.20e-6, 49.70e-6])
+
+
+RECORDED = {  # title, names of the columns, figures, row, seconds
+    "gather": ("OSU MPI Gather Latency Test", "Avg Latency(us)", "1.60", "gather", 1.6e-6),
+    "all programs of a vector": ("OSU MPI Alltoallv Latency Test", "Avg Latency(us)", "2.60", "alltoallv", 2.6e-6),
+    "neighbours": (
+        "OSU MPI Neighborhood Allgather Latency Test",
+        "Avg Latency(us)",
+        "3.5",
+        "neighborhood-allgather",
+        3.5e-6,
+    ),
+    "non-blocking": (
+        "OSU MPI Non-blocking All-to-All Latency Test",
+        "Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)",
+        "11.09 6.10 5.18 3.46",
+        "non-blocking-all-to-all",
+        5.18e-6,
+    ),
+    "non-blocking, 7.x": (
+        "OSU MPI Non-blocking Broadcast Latency Test",
+        "Overall(us)    Compute(us)   Coll. Init(us)   MPI_Test(us)   MPI_Wait(us)  Pure Comm.(us)  Overlap(%)",
+        "11.09 6.10 0.5 0.0 1.0 5.18 3.46",
+        "non-blocking-broadcast",
+        5.18e-6,
+    ),
+}
+
+
+@pytest.mark.parametrize(("title", "columns", "figures", "name", "seconds"), RECORDED.values(), ids=RECORDED)
+def test_programs_that_are_recorded(
+    tmp_path: Path, title: str, columns: str, figures: str, name: str, seconds: float
+) -> None:
+    run = written(tmp_path, f"# {title} v7.3\n# Size       {columns}\n8     {figures}\n", ["n1", "n2", "n3"])
+    assert [(row.name, means(row)) for row in run.rows] == [(name, pytest.approx([seconds]))]
+    assert run.state == "complete"
+    assert diagnose(run).verdict.exit_code != 1
+
+
+@pytest.mark.parametrize("title", ["OSU MPI Partitioned Latency Test", "OSU MPI Init Test", "OSU MPI Hello World Test"])
+def test_an_unsupported_test_is_named(tmp_path: Path, title: str) -> None:
+    with pytest.raises(UsageError, match=f"{title}': not a supported test"):
+        written(tmp_path, f"# {title} v7.3\n# Size       Latency (us)\n8     1.5\n", ["n1", "n2"])
+
+
+WORKERS = {
+    "process": "# {}\n# Number of forked processes in sender: 2\n# Number of forked processes in receiver: 4\n",
+    "threaded": "# Number of Sender threads: 2 \n# Number of Receiver threads: 4\n# {}\n",
+}
+
+
+@pytest.mark.parametrize("kind", WORKERS)
+def test_numbers_of_threads_and_processes(tmp_path: Path, kind: str) -> None:
+    title = f"OSU MPI Multi-{kind} Latency Test v5.6.3"
+    (row,) = written(tmp_path, f"{WORKERS[kind].format(title)}# Size          Latency (us)\n0  0.22\n8  0.54\n").rows
+    assert list(row.facts.sampling.workers) == [2, 4]
+    assert "--workers 2:4" in row.facts.options
 
 
 def test_dropped_tables_are_named_before_noise() -> None:

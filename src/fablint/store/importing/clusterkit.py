@@ -37,6 +37,13 @@ MESSAGE = 32 << 20  # bytes; its default for bandwidth, which the files do not s
 MOST_NESTED = 40
 
 _ROW = re.compile(r" *(\d{1,9}) \((\S+)\):(.*)$")
+_UNIT_KEY = re.compile(r"units?$", re.IGNORECASE)
+_SIZE_KEY = re.compile(r"(?:message|msg|b|l)[ _-]?size$", re.IGNORECASE)
+_UNITS = {  # as written: B is bytes and b is bits
+    "latency": {"us": 1e-6, "usec": 1e-6, "microseconds": 1e-6, "ns": 1e-9, "ms": 1e-3},
+    "bandwidth": {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30, "Gb/s": 1e9 / 8, "Gbps": 1e9 / 8},
+}
+_UNIT_HINT = "give the .txt file beside it"
 _SUMMARY = re.compile(r"(Minimum|Maximum|Average) (bandwidth|latency): ")
 # One digit after the decimal point: wide figures are printed without a space between them.
 _CELL = re.compile(r"-?\d+\.\d|-?\d+(?= |$)|-?(?:nan|inf)")
@@ -51,6 +58,8 @@ class ClusterkitMatrix:
     figures: Floats
     foreign: tuple[Foreign, ...] = ()
     lacking: int = 0  # rows that are missing or cut off
+    unit: float = 0.0  # seconds, or bytes/s, of a figure; 0: that of the text output
+    size: int | None = None  # bytes of a message
 
 
 def parse_clusterkit_text(text: str) -> ClusterkitMatrix:
@@ -115,7 +124,31 @@ def parse_clusterkit_json(text: str) -> ClusterkitMatrix:
     hosts = tuple(
         str(value.get("name", value.get("host"))) if isinstance(value, dict) else str(value) for value in names
     )
-    return ClusterkitMatrix(quantities[0], hosts, np.array(table, float))
+    unit, size = _stated_unit(quantities[0], values), _stated_size(values)
+    return ClusterkitMatrix(quantities[0], hosts, np.array(table, float), unit=unit, size=size)
+
+
+def _stated_unit(quantity: str, values: Sequence[tuple[str, Any]]) -> float:
+    """Return the unit that a key of the JSON states; 0 where none does.
+
+    Raises
+    ------
+    UsageError
+        The unit is not known, or is none of this quantity.
+    """
+    known = _UNITS[quantity]
+    for path, value in values:
+        if isinstance(value, str) and _UNIT_KEY.search(path):
+            if value.strip() not in known:
+                raise UsageError(f"the unit '{value[:40]}' of {path.strip('/')[:80]} is not known", _UNIT_HINT)
+            return known[value.strip()]
+    return 0.0
+
+
+def _stated_size(values: Sequence[tuple[str, Any]]) -> int | None:
+    """Return the message size that a key of the JSON states, bytes; None where none does."""
+    sizes = {value for path, value in values if _SIZE_KEY.search(path) and _number(value) and value}
+    return int(sizes.pop()) if len(sizes) == 1 and 0 < min(sizes) < 1 << 40 else None
 
 
 def _values(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
@@ -168,11 +201,11 @@ def _imported(matrix: ClusterkitMatrix, hosts: Sequence[str]) -> Imported:
     """
     refuse_hosts(hosts)
     if matrix.quantity == "latency":
-        kernel, size, seconds = LATENCY, 0, matrix.figures * 1e-6
+        kernel, size, seconds = LATENCY, matrix.size or 0, matrix.figures * (matrix.unit or 1e-6)
     else:
-        kernel, size = BIBANDWIDTH, MESSAGE
+        kernel, size = BIBANDWIDTH, matrix.size or MESSAGE
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            seconds = np.where(matrix.figures > 0, size / (matrix.figures * 1e6), np.nan)
+            seconds = np.where(matrix.figures > 0, 2 * size / (matrix.figures * (matrix.unit or 1e6)), np.nan)
     n = len(matrix.hosts)
     body = Body(kernel.name, kernel, matrix_cells(seconds, size), [n * (n - 1)], facts={"directions": "both"})
     lacking = (LeftOut(0, f"{matrix.lacking} ranks", "their rows are missing or cut off"),) if matrix.lacking else ()

@@ -139,10 +139,14 @@ def _size(log: LinktestLog) -> int | None:
 
 
 def _ranks(log: LinktestLog) -> int:
+    """Return the number of ranks: 1.x states it, in 2.x the sum of a step is that of half as many pairs."""
     declared = log.facts.get("Number of MPI-Task", "")
     named = [rank for pair in log.pairs for rank in (pair.src, pair.dst)]
     named += [rank for pair in log.slowest for rank in (pair.src, pair.dst)]
-    count = max([int(declared) if re.fullmatch(INTEGER, declared) else 2, *(rank + 1 for rank in (*named, *log.hosts))])
+    sums = [step for step in (*log.steps, *log.aggregated) if step.bisection and step.avg.rate > 0]
+    pairs = max((round(step.bisection / step.avg.rate) for step in sums if step.bisection), default=1)
+    declared_ranks = int(declared) if re.fullmatch(INTEGER, declared) else 2 * max(pairs, 1)
+    count = max([declared_ranks, *(rank + 1 for rank in (*named, *log.hosts))])
     if count > MOST_RANKS:
         raise UsageError(f"rank {count - 1} is more than LinkTest can have", "the log is damaged")
     return count

@@ -46,6 +46,7 @@ class _Test:
     directions: int = 1
     many: bool = False
     collective: bool = False
+    name: str = ""  # of its row; '' for that of the kernel
 
 
 _TITLE = re.compile(r"OSU (?:MPI|One Sided MPI)(-[A-Z]+)?[ _](.+?)(?: Test)?$")
@@ -76,6 +77,10 @@ _LATENCY_TAIL, _RATE_TAIL = re.compile(r"P([0-9.]+) Tail Lat"), re.compile(r"P([
 _OF_TIME = "percentiles are those of the time"  # in a comment of fablint's own tables
 _LETTERS = re.compile(r"\s([DHM]) ([DHM])\s*$")  # arguments of a command line
 _BUFFERS = {"D": "DEVICE", "H": "HOST", "M": "MANAGED"}
+_COLLECTIVE = re.compile(r"reduce|gather|scatter|all-?to-?all|barrier|broadcast|neighb", re.IGNORECASE)
+_OTHER = Kernel("collective", "latency", "both")
+_OVERLAPPED = "Pure Comm.(us)"  # of a non-blocking collective: its time without computation
+_WORKERS = ("Number of {} threads", "Number of forked processes in {}")
 _US, _MB = 1e-6, 1e6
 _HALF = 0.005  # of the last of two decimals
 
@@ -205,7 +210,7 @@ class _Reader:
         usable: Sequence[tuple[int, dict[Statistic, float]]],
         facts: Mapping[str, Any],
     ) -> Body:
-        body = world_body(test.kernel.name, test.kernel, usable, **facts)
+        body = world_body(test.name or test.kernel.name, test.kernel, usable, **facts)
         return replace(body, checked=table.is_checked, damage=tuple(Damage(row.size or 0) for row in table.damaged))
 
     def _pairs_together(self, table: OsuTable, test: _Test) -> int:
@@ -219,14 +224,14 @@ class _Reader:
         if test is None:
             return "not a supported test of messages"
         names = _LATENCIES if test.kernel.quantity == "latency" else _RATES
-        if not table.windows and table.columns[0] not in names:
+        if not table.windows and table.columns[0] not in names and _OVERLAPPED not in table.columns:
             return f"the column '{table.columns[0]}' is not the title's: fan-in and fan-out print MB/s under it"
         unknown = test.collective or (test.many and _pairs(table) is None)
         if unknown and table.launch is None and not self.hosts:
             wrong = len(table.damaged)
             damage = f"payloads of {plural(wrong, 'size')} are damaged; " if wrong else ""
             return f"{damage}the number of ranks is not stated: name their hosts with --hosts"
-        if any(row.size is None for row in table.rows) and test.kernel.name != "barrier":
+        if any(row.size is None for row in table.rows) and test.kernel.name not in ("barrier", _OTHER.name):
             return "it has no sizes"
         return ""
 
@@ -308,9 +313,13 @@ def _test(table: OsuTable) -> tuple[_Test | None, str]:
     if not table.title:
         latency = bool(table.columns) and table.columns[0] in _LATENCIES
         return (_TESTS["latency"] if latency and len(table.columns) == 1 else None), ""
-    match = _TITLE.match(table.title)
+    match, words = _TITLE.match(table.title), _words_of_title(table.title)
+    test = _TESTS.get(words)
+    if test is None and _COLLECTIVE.search(words):  # recorded: no kernel measures it
+        name = "-".join(re.findall(r"[a-z0-9]+", words.removesuffix(" latency")))
+        test = _Test(_OTHER, collective=True, name=name)
     memory = {"-CUDA": "cuda", "-ROCM": "hip"}.get(match[1] or "", "") if match else ""
-    return _TESTS.get(_words_of_title(table.title)), "" if _buffers(table) == "HOST HOST" else memory
+    return test, "" if _buffers(table) == "HOST HOST" else memory
 
 
 def _buffers(table: OsuTable) -> str:
@@ -347,13 +356,25 @@ def _facts(table: OsuTable, captions: Mapping[tuple[str, str], str]) -> dict[str
     facts: dict[str, Any] = {"variant": " ".join(filter(None, words))} if any(words) else {}
     facts |= {"win": _WIN.get(declared["Window creation"], "")} if "Window creation" in declared else {}
     facts |= {"sync": _SYNC.get(declared["Synchronization"], "")} if "Synchronization" in declared else {}
+    facts |= _workers(declared)
     window = declared.get("window size", "")
     facts |= {"window": int(window)} if window.isdecimal() and 0 < len(window) < 9 else {}
     return facts
 
 
+def _workers(declared: Mapping[str, str]) -> dict[str, Any]:
+    """Numbers of threads, or of processes, of sender and receiver."""
+    for name in _WORKERS:
+        counts = [declared.get(name.format(end), "") for end in ("Sender", "Receiver")]
+        counts = counts if any(counts) else [declared.get(name.format(end), "") for end in ("sender", "receiver")]
+        if all(count.isdecimal() and len(count) < 7 for count in counts):
+            return {"workers": [int(count) for count in counts]}
+    return {}
+
+
 def _seconds(table: OsuTable, test: _Test, row: OsuRow, at: int) -> dict[Statistic, float]:
     """Times of a message, by statistic; of the mean pair if the figure is of many pairs. Empty without a mean."""
+    at = table.columns.index(_OVERLAPPED) if _OVERLAPPED in table.columns else at
     value, size = row.values[at], row.size or 0
     if test.kernel.quantity == "latency":
         mean = value * _US if value is not None else None

@@ -301,7 +301,7 @@ def _row_attributes(body: Body, cells: Cells, sizes: Ints) -> dict[str, Any]:
     kernel, facts = body.kernel, dict(body.facts)
     forward = bool((cells.src < cells.dst).all())
     directions = facts.pop("directions", "single" if forward else "both")
-    options = " ".join(str(word) for key, value in facts.items() for word in (f"--{key.replace('_', '-')}", value))
+    options = " ".join(f"--{key.replace('_', '-')} {_as_option(value)}" for key, value in facts.items())
     return {
         "kernel": kernel.name,
         "quantity": kernel.quantity,
@@ -319,6 +319,10 @@ def _row_attributes(body: Body, cells: Cells, sizes: Ints) -> dict[str, Any]:
         "validate": False,
         **_spread(facts, sizes.size),
     }
+
+
+def _as_option(value: Any) -> str:
+    return ":".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _spread(facts: Mapping[str, Any], sizes: int) -> dict[str, Any]:

@@ -14,10 +14,8 @@ import numpy as np
 
 from fablint.model.figures.percentiles import STATISTICS_AT, Statistic
 from fablint.model.names import plural
-from fablint.model.registry import KERNELS, SYNCS, WINS, KernelInfo, directions_counted
+from fablint.model.registry import SYNCS, WINS
 from fablint.store.importing.cells import (
-    BANDWIDTH,
-    LATENCY,
     Body,
     Cells,
     Damage,
@@ -34,51 +32,16 @@ from fablint.store.importing.cells import (
 from fablint.store.importing.job_maps import JobHosts
 from fablint.store.importing.lines import marked, text_of
 from fablint.store.importing.osu import OsuRow, OsuTable, OsuText, parse_osu
+from fablint.store.importing.osu_tests import LATENCIES, RECORDED, OsuTest, buffers_of, test_of
 
 MARK = marked(rb" *# (?:OSU (?:MPI|One Sided)|Size +\S.*(?:\(us\)|MB/s))")
 
 
-@dataclass(frozen=True)
-class _Test:
-    """Test of a title. `directions`: number of directions in its bandwidth; `many`: it may be of many pairs."""
-
-    kernel: Kernel
-    directions: int = 1
-    many: bool = False
-    collective: bool = False
-    name: str = ""  # of its row; '' for that of the kernel
-
-
-_TITLE = re.compile(r"OSU (?:MPI|One Sided MPI)(-[A-Z]+)?[ _](.+?)(?: Test)?$")
-
-
-def _words_of_title(title: str) -> str:
-    """The words of a title between `OSU MPI` and `Test`; empty where it is not a title of OSU."""
-    match = _TITLE.match(title)
-    return match[2].lower().replace("_", " ") if match else ""
-
-
-def _test_of(kernel: KernelInfo) -> _Test:
-    known = Kernel(kernel.name, kernel.quantity, kernel.payload)
-    return _Test(known, directions_counted(kernel.name), collective=kernel.is_collective)
-
-
-# By the words of the title. Tests whose figure is not the time of a message are missing.
-_TESTS: Mapping[str, _Test] = {
-    "multi latency": _Test(LATENCY, many=True),
-    "multiple bandwidth / message rate": _Test(BANDWIDTH, many=True),
-    **{words: _test_of(kernel) for kernel in KERNELS.values() if (words := _words_of_title(kernel.osu_title))},
-}
 _WIN = {osu: name for name, osu in WINS.items()}
 _SYNC = {osu: name for name, osu in SYNCS.items()}
-_LATENCIES = ("Latency (us)", "Latency(us)", "Avg Latency(us)", "Avg Latency (us)")
 _RATES = ("Bandwidth (MB/s)", "Bi-Bandwidth (MB/s)", "MB/s")
 _LATENCY_TAIL, _RATE_TAIL = re.compile(r"P([0-9.]+) Tail Lat"), re.compile(r"P([0-9.]+) Tail BW")
 _OF_TIME = "percentiles are those of the time"  # in a comment of fablint's own tables
-_LETTERS = re.compile(r"\s([DHM]) ([DHM])\s*$")  # arguments of a command line
-_BUFFERS = {"D": "DEVICE", "H": "HOST", "M": "MANAGED"}
-_COLLECTIVE = re.compile(r"reduce|gather|scatter|all-?to-?all|barrier|broadcast|neighb", re.IGNORECASE)
-_OTHER = Kernel("collective", "latency", "both")
 _OVERLAPPED = "Pure Comm.(us)"  # of a non-blocking collective: its time without computation
 _WORKERS = ("Number of {} threads", "Number of forked processes in {}")
 _US, _MB = 1e-6, 1e6
@@ -133,7 +96,7 @@ def _without_twins(tables: Sequence[OsuTable]) -> list[OsuTable]:
 class _Gathered:
     """Cells of all tables of one test."""
 
-    test: _Test
+    test: OsuTest
     facts: Mapping[str, Any]
     launches: list[int] = field(default_factory=list)
     entries: list[tuple[int, int, int, int]] = field(default_factory=list)  # src, dst, launch, size
@@ -164,7 +127,7 @@ class _Reader:
     def _ranks(self) -> int:
         """Number of ranks in the tables; the number of hosts given by the user if a table does not state it."""
         most = 2 * max((_pairs(table) or 1 for table in self.parsed.tables), default=1)
-        tests = [(_test(table)[0], table) for table in self.parsed.tables]
+        tests = [(test_of(table)[0], table) for table in self.parsed.tables]
         open_ended = any(
             test is None or test.collective or (test.many and _pairs(table) is None) for test, table in tests
         )
@@ -183,7 +146,7 @@ class _Reader:
         return "the last line is cut off" if self.parsed.truncated else ""
 
     def take(self, table: OsuTable) -> None:
-        test, memory = _test(table)
+        test, memory = test_of(table)
         if reason := self._refusal(table, test):
             self.skipped.append(LeftOut(table.line, table.title or "a table without a title", reason))
             return
@@ -206,24 +169,24 @@ class _Reader:
     def _world_body(
         self,
         table: OsuTable,
-        test: _Test,
+        test: OsuTest,
         usable: Sequence[tuple[int, dict[Statistic, float]]],
         facts: Mapping[str, Any],
     ) -> Body:
         body = world_body(test.name or test.kernel.name, test.kernel, usable, **facts)
         return replace(body, checked=table.is_checked, damage=tuple(Damage(row.size or 0) for row in table.damaged))
 
-    def _pairs_together(self, table: OsuTable, test: _Test) -> int:
+    def _pairs_together(self, table: OsuTable, test: OsuTest) -> int:
         """Number of pairs of which the table has one figure."""
         return (_pairs(table) or (len(self.hosts) // 2 if table.launch is None else 1)) if test.many else 1
 
-    def _refusal(self, table: OsuTable, test: _Test | None) -> str:
+    def _refusal(self, table: OsuTable, test: OsuTest | None) -> str:
         """Reason why the table cannot be imported; '' if it can."""
         if not table.rows:
             return "no figures"
         if test is None:
             return "not a supported test of messages"
-        names = _LATENCIES if test.kernel.quantity == "latency" else _RATES
+        names = LATENCIES if test.kernel.quantity == "latency" else _RATES
         if not table.windows and table.columns[0] not in names and _OVERLAPPED not in table.columns:
             return f"the column '{table.columns[0]}' is not the title's: fan-in and fan-out print MB/s under it"
         unknown = test.collective or (test.many and _pairs(table) is None)
@@ -231,14 +194,14 @@ class _Reader:
             wrong = len(table.damaged)
             damage = f"payloads of {plural(wrong, 'size')} are damaged; " if wrong else ""
             return f"{damage}the number of ranks is not stated: name their hosts with --hosts"
-        if any(row.size is None for row in table.rows) and test.kernel.name not in ("barrier", _OTHER.name):
+        if any(row.size is None for row in table.rows) and test.kernel.name not in ("barrier", RECORDED.name):
             return "it has no sizes"
         return ""
 
     def _gather(
         self,
         table: OsuTable,
-        test: _Test,
+        test: OsuTest,
         facts: Mapping[str, Any],
         figures: Sequence[tuple[int, dict[Statistic, float]]],
     ) -> None:
@@ -308,27 +271,6 @@ def _captions(tables: Sequence[OsuTable]) -> Mapping[tuple[str, str], str]:
     return words
 
 
-def _test(table: OsuTable) -> tuple[_Test | None, str]:
-    """Test of a title, and the memory that it names. Without a title the column decides."""
-    if not table.title:
-        latency = bool(table.columns) and table.columns[0] in _LATENCIES
-        return (_TESTS["latency"] if latency and len(table.columns) == 1 else None), ""
-    match, words = _TITLE.match(table.title), _words_of_title(table.title)
-    test = _TESTS.get(words)
-    if test is None and _COLLECTIVE.search(words):  # recorded: no kernel measures it
-        name = "-".join(re.findall(r"[a-z0-9]+", words.removesuffix(" latency")))
-        test = _Test(_OTHER, collective=True, name=name)
-    memory = {"-CUDA": "cuda", "-ROCM": "hip"}.get(match[1] or "", "") if match else ""
-    return test, "" if _buffers(table) == "HOST HOST" else memory
-
-
-def _buffers(table: OsuTable) -> str:
-    """Return where the buffers of sender and receiver were: by the line that says it, else by the command line."""
-    letters = _LETTERS.search(table.caption)
-    stated = " ".join(_BUFFERS[letter] for letter in letters.groups()) if letters else ""
-    return table.facts.get("buffers", stated)
-
-
 def _pairs(table: OsuTable) -> int | None:
     declared = table.facts.get("pairs", "")
     return min(int(declared), 1 << 20) if declared.isdecimal() and len(declared) < 9 and int(declared) else None
@@ -346,7 +288,7 @@ def _facts(table: OsuTable, captions: Mapping[tuple[str, str], str]) -> dict[str
     """
     declared = table.facts
     datatype = declared.get("Datatype", "MPI_CHAR")
-    source, _, target = _buffers(table).lower().partition(" ")
+    source, _, target = buffers_of(table).lower().partition(" ")
     words = [
         table.version,
         datatype if datatype != "MPI_CHAR" else "",
@@ -372,7 +314,7 @@ def _workers(declared: Mapping[str, str]) -> dict[str, Any]:
     return {}
 
 
-def _seconds(table: OsuTable, test: _Test, row: OsuRow, at: int) -> dict[Statistic, float]:
+def _seconds(table: OsuTable, test: OsuTest, row: OsuRow, at: int) -> dict[Statistic, float]:
     """Times of a message, by statistic; of the mean pair if the figure is of many pairs. Empty without a mean."""
     at = table.columns.index(_OVERLAPPED) if _OVERLAPPED in table.columns else at
     value, size = row.values[at], row.size or 0

@@ -1,0 +1,72 @@
+"""Tests of OSU, by the titles that its programs print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fablint.model.registry import KERNELS, KernelInfo, directions_counted
+from fablint.store.importing.cells import BANDWIDTH, LATENCY, Kernel
+from fablint.store.importing.osu import OsuTable
+
+LATENCIES = ("Latency (us)", "Latency(us)", "Avg Latency(us)", "Avg Latency (us)")  # columns
+RECORDED = Kernel("collective", "latency", "both")  # a collective that no kernel measures
+
+_LETTERS = re.compile(r"\s([DHM]) ([DHM])\s*$")  # arguments of a command line
+_BUFFERS = {"D": "DEVICE", "H": "HOST", "M": "MANAGED"}
+_COLLECTIVE = re.compile(r"reduce|gather|scatter|all-?to-?all|barrier|broadcast|neighb")
+
+
+@dataclass(frozen=True)
+class OsuTest:
+    """A test that a title names. `directions`: of its bandwidth; `many`: it may be of many pairs."""
+
+    kernel: Kernel
+    directions: int = 1
+    many: bool = False
+    collective: bool = False
+    name: str = ""  # of its row; '' for that of the kernel
+
+
+_TITLE = re.compile(r"OSU (?:MPI|One Sided MPI)(-[A-Z]+)?[ _](.+?)(?: Test)?$")
+
+
+def _words_of_title(title: str) -> str:
+    """The words of a title between `OSU MPI` and `Test`; empty where it is not a title of OSU."""
+    match = _TITLE.match(title)
+    return match[2].lower().replace("_", " ") if match else ""
+
+
+def _of_kernel(kernel: KernelInfo) -> OsuTest:
+    known = Kernel(kernel.name, kernel.quantity, kernel.payload)
+    return OsuTest(known, directions_counted(kernel.name), collective=kernel.is_collective)
+
+
+# By the words of the title. Tests whose figure is not the time of a message are missing.
+_TESTS: Mapping[str, OsuTest] = {
+    "multi latency": OsuTest(LATENCY, many=True),
+    "multiple bandwidth / message rate": OsuTest(BANDWIDTH, many=True),
+    **{words: _of_kernel(kernel) for kernel in KERNELS.values() if (words := _words_of_title(kernel.osu_title))},
+}
+
+
+def test_of(table: OsuTable) -> tuple[OsuTest | None, str]:
+    """Test of a title, and the memory that it names. Without a title the column decides."""
+    if not table.title:
+        latency = bool(table.columns) and table.columns[0] in LATENCIES
+        return (_TESTS["latency"] if latency and len(table.columns) == 1 else None), ""
+    match, words = _TITLE.match(table.title), _words_of_title(table.title)
+    test = _TESTS.get(words)
+    if test is None and _COLLECTIVE.search(words):  # recorded: no kernel measures it
+        name = "-".join(re.findall(r"[a-z0-9]+", words.removesuffix(" latency")))
+        test = OsuTest(RECORDED, collective=True, name=name)
+    memory = {"-CUDA": "cuda", "-ROCM": "hip"}.get(match[1] or "", "") if match else ""
+    return test, "" if buffers_of(table) == "HOST HOST" else memory
+
+
+def buffers_of(table: OsuTable) -> str:
+    """Return where the buffers of sender and receiver were: by the line that says it, else by the command line."""
+    letters = _LETTERS.search(table.caption)
+    stated = " ".join(_BUFFERS[letter] for letter in letters.groups()) if letters else ""
+    return table.facts.get("buffers", stated)

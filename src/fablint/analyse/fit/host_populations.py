@@ -55,8 +55,9 @@ def find_populations(
     effect
         (n,) log-effect of each rank, by the median of its pairs.
     best
-        (n,) quantile `BEST` of the pairs of each rank, with the effects of its partners. If the slower end determines
-        the time of a pair and most hosts are slow, the median of a fast host's pairs is slow as well.
+        (n,) quantile `BEST` of the pairs of each rank, with the effects of its partners; NaN: too few pairs, and the
+        rank is in no population. If the slower end determines the time of a pair and most hosts are slow, the median of
+        a fast host's pairs is slow as well.
     error
         Standard error of an effect.
     placement
@@ -66,7 +67,7 @@ def find_populations(
     sent
         Whether hosts are compared as senders.
     """
-    for values in (effect, best):
+    for values in (np.where(np.isnan(best), np.nan, effect), best):
         hosts = GroupedValues.of(values, placement.host, len(placement.hosts)).lower_medians()
         modes = _without_switches(find_modes(hosts, error, least), placement)
         if modes is not None and _is_slow_on_switches(pairs, modes, placement, sent=sent):
@@ -142,13 +143,13 @@ def has_reached_line_rate(
 
 
 def best_of_ranks(pairs: Pairs, *, sent: bool) -> Floats:
-    """Return the (n,) quantile `BEST` of the values that each rank sent or received, NaN for a rank without pairs."""
+    """Return the (n,) quantile `BEST` of the values that each rank sent or received, NaN for a rank with few pairs."""
     best = np.full(pairs.ranks, np.nan)
     for rows in pairs.blocks():
         values = np.sort(pairs.sent(rows) if sent else pairs.received(rows), axis=1)
         count = values.shape[1] - np.count_nonzero(np.isnan(values), axis=1)
         at = np.floor(BEST * np.maximum(count - 1, 0)).astype(np.int64)
-        best[rows] = values[np.arange(len(values)), at]
+        best[rows] = np.where(count >= FEWEST_MEMBERS, values[np.arange(len(values)), at], np.nan)
     return best
 
 

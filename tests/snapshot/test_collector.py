@@ -7,8 +7,6 @@ import os
 import random
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,13 +22,26 @@ from snapshot_trees import unfold
 PROGRAM = command_to_collect("quick")[1]
 
 
-def printed(sysroot: Path | None = None, limit_s: float | str = 20.0, environ: Mapping[str, str] | None = None) -> str:
-    """What it prints. Only what is installed with Python itself can be imported."""
+# A driver that takes its time to answer when its file is opened.
+SLOW = """
+import os, time
+opened = os.open
+os.open = lambda path, *more: (path.endswith({path!r}) and time.sleep({seconds}), opened(path, *more))[1]
+"""
+
+
+def printed(
+    sysroot: Path | None = None,
+    limit_s: float | str = 20.0,
+    environ: Mapping[str, str] | None = None,
+    before: str = "",
+) -> str:
+    """What it prints. Only what is installed with Python itself can be imported. `before`: code that runs before it."""
     (_, *words), text = command_to_collect("quick", sysroot)
     words[4] = str(limit_s)
     done = subprocess.run(
         [sys.executable, "-I", "-S", *words],
-        input=text,
+        input=before + text,
         capture_output=True,
         text=True,
         timeout=120,
@@ -177,12 +188,9 @@ def test_a_stalled_program_costs_only_its_own_output(tmp_path: Path) -> None:
 )
 def test_a_stalled_file_is_named_and_the_rest_is_read(path: str, kept: bool, tmp_path: Path) -> None:
     root = unfold(tmp_path, "discover/sysroot/cxi-2rail-good")
-    at = root / path.lstrip("/")
-    at.unlink(missing_ok=True)
-    os.mkfifo(at)
     (root / "commands").mkdir()
     (root / "commands/lldpcli").write_text("{}")
-    snapshot = taken(root, 1.0)
+    snapshot = taken(root, 1.0, before=SLOW.format(path=path, seconds=1000))
     assert snapshot.incomplete == f"reading {path}"
     assert (snapshot.number("/sys/class/net/hsn0/mtu") == 9000) is kept
     assert snapshot.command("lldpcli").text == "{}"
@@ -191,19 +199,8 @@ def test_a_stalled_file_is_named_and_the_rest_is_read(path: str, kept: bool, tmp
 def test_a_file_that_takes_longer_than_the_aim_is_read_all_the_same(tmp_path: Path) -> None:
     """A loaded host, or a driver that asks its card: what comes behind it in the list is read as well."""
     root = unfold(tmp_path, "discover/sysroot/cxi-2rail-good")
-    slow = root / "sys/class/net/hsn1/speed"
-    slow.unlink()
-    os.mkfifo(slow)
-
-    def answer() -> None:
-        with slow.open("w") as stream:  # opens when it is read
-            time.sleep(1.5)  # the aim is over by then
-            stream.write("200000\n")
-
-    answering = threading.Thread(target=answer)
-    answering.start()
-    snapshot = taken(root, "1:60")
-    answering.join()
+    (root / "sys/class/net/hsn1/speed").write_text("200000\n")
+    snapshot = taken(root, "1:60", before=SLOW.format(path="/hsn1/speed", seconds=1.5))  # the aim is over by then
     assert snapshot.incomplete == ""
     assert snapshot.number("/sys/class/net/hsn1/speed") == 200000
     assert snapshot.read("/sys/class/cxi/cxi1/device/port/link") == "up"

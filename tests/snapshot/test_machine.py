@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import stat
 import sys
 import threading
 import time
@@ -78,6 +79,20 @@ def test_links_do_not_lead_out_of_a_tree(tmp_path: Path) -> None:
     assert here.links(["/sys/class/net/*"]) == {"/sys/class/net/hsn0": "../../devices/hsn0"}
     assert here.folders(["/etc", "/run/cxi"]) == {"/run/cxi": ["cxi0", "cxi1", "cxi2"]}
     assert "size" not in here.shared_memory()  # of the disk that the tree is on
+
+
+def test_what_is_no_regular_file_is_neither_read_nor_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    os.mkfifo(tmp_path / "etc/pipe")
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(tmp_path / "etc/socket"))
+        tree = filled(tmp_path, "/etc/*")
+    assert tree["etc"]["pipe"] == ["is not a regular file"]  # type: ignore[index]
+    assert isinstance(tree["etc"]["socket"], list)  # type: ignore[index]
+    if os.geteuid() == 0:
+        os.mknod(tmp_path / "etc/zero", 0o666 | stat.S_IFCHR, os.makedev(1, 5))
+        assert Machine(str(tmp_path), FOREVER).read("/etc/zero") == ["is not a regular file"]
+    assert Machine("/", FOREVER).read("/dev/zero") == ["is not a regular file"]
 
 
 def test_a_tree_that_is_a_link_itself_is_one(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -18,6 +18,7 @@ from fablint.model import Answer
 from fablint.system import System
 from fablint.system.process import Process
 
+MOST_LETTERS = 1 << 26  # of the output of one host: more than the largest snapshot
 GRACE_S = 3.0  # a host ends its program by itself; extra time for its report
 _BEGIN, _END = "fablint-host", "fablint-end"
 _LATE = 124  # exit status of timeout(1)
@@ -50,6 +51,24 @@ class Replies:
         return Replies({**self.answers, **later.answers}, {**self.silent, **later.silent})
 
 
+class HostLines:
+    """Lines of one host, at most `MOST_LETTERS` letters of them."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._letters = 0
+
+    def add(self, line: str, label: int = 0) -> None:
+        """Add a line that begins with a label of this length; of the line that exceeds the limit its beginning."""
+        if self._letters <= MOST_LETTERS:
+            self.lines.append(line[: label + MOST_LETTERS + 1 - self._letters])
+            self._letters += len(line) - label + 1
+
+
+def _is_too_long(lines: Iterable[str]) -> bool:
+    return sum(len(line) + 1 for line in lines) > MOST_LETTERS
+
+
 def framed(argv: Sequence[str], limit_s: float) -> list[str]:
     """Command that runs `argv` in its frame and ends it after `limit_s` seconds; stdin is passed to `argv`."""
     return ["/bin/sh", "-c", _SCRIPT, "sh", f"{limit_s:g}", *argv]
@@ -69,6 +88,8 @@ def named_host(lines: Sequence[str]) -> str:
 def answer(host: str, lines: Sequence[str], limit_s: float, aborted: bool = False) -> Answer | None:
     """Return the answer in the lines that the program on a host printed; None if its frame is incomplete.
 
+    A host that printed more than `MOST_LETTERS` has an error instead of its output.
+
     Parameters
     ----------
     host, lines
@@ -78,6 +99,8 @@ def answer(host: str, lines: Sequence[str], limit_s: float, aborted: bool = Fals
     aborted
         The launcher has ended the programs, so that a killed program says nothing about its host.
     """
+    if _is_too_long(lines):
+        return Answer(host, "", f"it printed more than {MOST_LETTERS >> 20} MiB")
     begin = next((index for index, line in enumerate(lines) if is_begin(line)), None)
     end = next((index for index in reversed(range(len(lines))) if lines[index].startswith(f"{_END} ")), None)
     if begin is None or end is None or end < begin:
@@ -106,32 +129,45 @@ def one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in lines[-1])[:300] if lines else "failed"
 
 
-def read_lines(system: System, process: Process, limit_s: float) -> list[str]:
+def read_lines(
+    system: System, process: Process, limit_s: float, origin: Callable[[str], tuple[str, int]] = lambda _: ("", 0)
+) -> list[str]:
     """Return the lines that a process prints until its end, without line ends.
+
+    Of each host at most `MOST_LETTERS` letters are kept. `origin` gives the host of a line and the length of its label.
 
     After `limit_s` seconds the process is terminated: the list then ends with what it printed until then, and at most
     1 s later. The process has ended on return.
     """
     lines: list[str] = []
-    if _read(system, process, lines, limit_s):
+    by_origin: dict[str, HostLines] = {}
+
+    def keep(line: str) -> None:
+        host, label = origin(line)
+        own = by_origin.setdefault(host, HostLines())
+        known = len(own.lines)
+        own.add(line, label)
+        lines.extend(own.lines[known:])
+
+    if _read(system, process, keep, limit_s):
         process.wait(1.0)
     else:
         with suppress(OSError):
             os.kill(process.pid, signal.SIGTERM)  # on SIGTERM a launcher ends its tasks on the hosts
-        _read(system, process, lines, 1.0)
+        _read(system, process, keep, 1.0)
     if process.poll() is None:
         process.kill()
     return lines
 
 
-def _read(system: System, process: Process, lines: list[str], limit_s: float) -> bool:
+def _read(system: System, process: Process, keep: Callable[[str], None], limit_s: float) -> bool:
     """Read for at most `limit_s`; return whether the process has closed its output."""
     deadline = system.monotonic() + limit_s
     try:
         while (remaining := deadline - system.monotonic()) > 0:
             line = process.read_line(remaining)
             if line is not None:
-                lines.append(line)
+                keep(line)
     except EOFError:
         return True
     return False

@@ -6,6 +6,8 @@ folder below FABLINT_HOME, which the hosts must share.
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,12 +33,23 @@ def over_pbsdsh(system: System, hosts: Sequence[str], argv: Sequence[str], text:
     return Replies(answers, {host: complaint for host in hosts if host not in answers})
 
 
+def _lines(file: Path) -> list[str]:
+    """Return the lines of the file of a host, which may have made anything of it; none if it is not a regular file."""
+    try:
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                return []
+            return stream.read(output_framing.MOST_LETTERS + 1).decode(errors="replace").splitlines()
+    except OSError:
+        return []
+
+
 def _answers(folder: Path, hosts: Sequence[str], timeout_s: float) -> dict[str, Answer]:
     roster = HostNames(hosts, complete=True)
     answers: dict[str, Answer] = {}
     for file in sorted(folder.glob("host-*/answer")):
         host = roster.find(file.parent.name.removeprefix("host-"))
-        lines = file.read_text(errors="replace").splitlines()
+        lines = _lines(file)
         answered = output_framing.answer(host, lines, timeout_s) if host else None
         if answered:
             answers[answered.host] = answered

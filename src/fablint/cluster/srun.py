@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from fablint.cluster import output_framing
 from fablint.cluster.host_states import host_states
 from fablint.cluster.output_framing import Replies
-from fablint.model import Answer
 from fablint.model.host_name import HostNames
 from fablint.model.names import fold
 from fablint.system import System
@@ -63,26 +62,45 @@ def _one_step(
     # As a variable, because releases before 20.11 have no such option; without it a step waits for the CPUs of the
     # others.
     process = system.spawn(command, text=text, environ={"SLURM_OVERLAP": "1"})
-    lines = output_framing.read_lines(system, process, timeout_s + output_framing.GRACE_S)
+    lines = output_framing.read_lines(system, process, timeout_s + output_framing.GRACE_S, task_of)
     late = process.poll() != 0 and not any(line.startswith("srun: error:") for line in lines)
     return parsed(hosts, lines, timeout_s, output_framing.late(timeout_s) if late else "")
 
 
+def task_of(line: str) -> tuple[str, int]:
+    """Number of the task that printed a line and length of the label; '' for a line of srun itself."""
+    found = _LABELLED.fullmatch(line)
+    return (found[1], found.start(2)) if found else ("", 0)
+
+
 def parsed(hosts: Sequence[str], lines: Sequence[str], limit_s: float, otherwise: str = "") -> Replies:
-    """Answers in srun's labelled lines; every task prints the name of its host."""
+    """Answers in srun's labelled lines; every task prints the name of its host.
+
+    Of tasks that print one name none counts: each has a host of its own, so that all but one of them name another host.
+    """
     tasks: dict[str, list[str]] = {}
     for line in lines:
         if found := _LABELLED.fullmatch(line):
             tasks.setdefault(found[1], []).append(found[2])
     roster = HostNames(hosts, complete=True)
     aborted = any(_ABORTED in line for line in lines)
-    answers: dict[str, Answer] = {}
-    for task_lines in tasks.values():
-        host = roster.find(output_framing.named_host(task_lines))
-        answered = output_framing.answer(host, task_lines, limit_s, aborted) if host else None
-        if answered:
-            answers[answered.host] = answered
+    named = {task: roster.find(output_framing.named_host(task_lines)) for task, task_lines in tasks.items()}
+    tasks_of: dict[str, list[str]] = {}
+    for task, host in named.items():
+        if host:
+            tasks_of.setdefault(host, []).append(task)
+    every = (
+        output_framing.answer(host, tasks[numbers[0]], limit_s, aborted)
+        for host, numbers in tasks_of.items()
+        if len(numbers) == 1
+    )
+    answers = {answered.host: answered for answered in every if answered}
     refused = {found[1]: f"launch failed: {found[2]}" for line in lines if (found := _REFUSED.match(line))}
+    refused |= {
+        host: f"tasks {' and '.join(numbers)} of srun name this host"
+        for host, numbers in tasks_of.items()
+        if len(numbers) > 1
+    }
     own = [line.removeprefix("srun: error: ") for line in lines if line.startswith("srun: error: ")]
     reason = otherwise or next(iter(own), "")
     silent = {host: refused.get(host) or reason for host in hosts if host not in answers}

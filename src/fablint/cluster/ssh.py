@@ -54,9 +54,13 @@ class _SshSession:
     """One ssh client and what it printed."""
 
     begun_s: float = 0.0  # of the monotonic clock
-    lines: list[str] = field(default_factory=list)
+    output: output_framing.HostLines = field(default_factory=output_framing.HostLines)
     login_s: float | None = None  # until the frame of the program began
     status: int | None = None  # None after a timeout
+
+    @property
+    def lines(self) -> list[str]:
+        return self.output.lines
 
 
 def _collect(
@@ -76,8 +80,9 @@ def _collect(
 
         def ev_read(self, worker: Any, node: str, sname: str, msg: bytes) -> None:
             session = sessions[node]
-            session.lines.append(msg.decode(errors="replace"))
-            if session.login_s is None and output_framing.is_begin(session.lines[-1]):
+            line = msg.decode(errors="replace")
+            session.output.add(line)
+            if session.login_s is None and output_framing.is_begin(line):
                 session.login_s = system.monotonic() - session.begun_s
 
         def ev_hup(self, worker: Any, node: str, rc: int) -> None:
@@ -86,6 +91,7 @@ def _collect(
     with _ONE_TASK:
         task = task_self()
         try:
+            task.set_default("stdout_msgtree", False)  # else ClusterShell keeps all lines as well, without a limit
             task.set_info("fanout", _FANOUT)
             task.set_info("ssh_path", shlex.quote(ssh))
             task.set_info("ssh_options", "-oNumberOfPasswordPrompts=0 -oLogLevel=ERROR")

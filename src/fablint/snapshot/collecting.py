@@ -21,7 +21,7 @@ from fablint.model.names import plain
 from fablint.snapshot.host_snapshot import Output, Snapshot
 from fablint.snapshot.sharing import Sharing, parsed, written
 from fablint.system import no_collection
-from fablint.system.written_files import is_standard_output, opened_into, private_file
+from fablint.system.written_files import is_standard_output, opened_into, private_file, replaced
 
 AIMS_S = {"quick": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level: time limit for programs
 LIMITS_S = {"quick": 10.0, "full": 100.0, "fabric": 90.0}  # time limit of the collector
@@ -41,7 +41,6 @@ _HINT = "use a file written by fablint preflight --save"
 _LONGEST = 100  # characters of an unexpected output
 _PIECE = re.compile(r"fablint:(.*)\.\s*$")
 _LARGEST = 1 << 26  # bytes of one snapshot
-_REPLACE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 _MOST_SECONDS = 1e12
 _MOST_BYTES = 1 << 36  # of a file of snapshots: more than for 100,000 hosts
 _PACKED = 1  # gzip level: six times as fast as the default, and a fifth larger
@@ -177,7 +176,7 @@ def save_snapshots(documents: Iterable[Mapping[str, Any]], path: Path, *, privat
     elif private and not _is_special_file(path):
         opened = private_file(path)
     else:
-        opened = os.fdopen(os.open(path, _REPLACE, 0o600 if private else 0o666), "wb")
+        opened = replaced(path, 0o600 if private else None)
     with opened as stream:
         if path.suffix == ".gz":
             with gzip.GzipFile(fileobj=stream, mode="wb", compresslevel=_PACKED) as packed:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+_LONGEST_LINE = 1 << 24  # letters; a longer line is read as several lines
 _KILL_S = 5.0  # a process inside a system call may need some time to end
 
 
@@ -66,7 +67,7 @@ class Process:
     def _drain(self) -> None:
         assert self._popen.stdout is not None
         with self._popen.stdout as stdout:
-            for line in stdout:
+            while line := stdout.readline(_LONGEST_LINE):  # a program that never ends its line takes no more memory
                 self._lines.put(line.rstrip("\n"))
         self._lines.put(None)
 

@@ -1,10 +1,13 @@
 """Files that are written: a regular file is replaced in one step, and nothing else is ever replaced.
 
-Devices, pipes, sockets and standard output are written into, also where a link names them.
+Devices, pipes, sockets and standard output are written into, also where a link names them. A link of another user is
+never followed, and no other user can guess the name of a temporary file: in a folder such as /tmp a link could
+otherwise name any file of the user who writes.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -18,6 +21,7 @@ from typing import IO
 from fablint.errors import IncompleteError, UsageError
 
 STANDARD_OUTPUT = Path("/dev/stdout")
+_MOST_LINKS = 40  # from one to the next, as in Linux
 _NAMES_OF_STANDARD_OUTPUT = (str(STANDARD_OUTPUT), "/dev/fd/1", "/proc/self/fd/1")
 
 
@@ -31,6 +35,7 @@ def is_written_into(path: Path) -> bool:
     if is_standard_output(path):
         return True
     try:
+        _refuse_links_of_others(path)
         mode = path.stat().st_mode
     except OSError:
         return False
@@ -38,8 +43,23 @@ def is_written_into(path: Path) -> bool:
 
 
 def _target(path: Path) -> Path:
-    """Path of the file that a link names; the path itself where it is no link."""
+    """Path of the file that a link names; the path itself where it is no link.
+
+    Raises OSError for a link of another user than this one and root.
+    """
+    _refuse_links_of_others(path)
     return path.resolve() if path.is_symlink() else path
+
+
+def _refuse_links_of_others(path: Path) -> None:
+    link = path
+    for _ in range(_MOST_LINKS):
+        if not link.is_symlink():
+            return
+        if link.lstat().st_uid not in (0, os.geteuid()):
+            raise OSError(errno.ELOOP, "it is a link of another user", str(path))
+        link = link.parent / link.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
 
 
 @contextmanager
@@ -70,15 +90,20 @@ def whole_file(path: Path) -> Iterator[Path]:
                     shutil.copyfileobj(content, stream)
             return
         target = _target(path)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
+        with _beside(target) as temporary:
             yield temporary
             temporary.replace(target)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+@contextmanager
+def replaced(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
+    """Open a file that replaces `path` at the end of the block, as `whole_file` does; without a mode the umask counts."""
+    with whole_file(path) as temporary, temporary.open("wb") as stream:
+        if mode is not None:
+            os.fchmod(stream.fileno(), mode)
+        yield stream
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -88,8 +113,8 @@ def replace_text(path: Path, text: str) -> None:
 
 def replace_octets(path: Path, octets: bytes) -> None:
     """Replace the content of a file as `whole_file` does. Raises OSError that names `path`."""
-    with whole_file(path) as temporary:
-        temporary.write_bytes(octets)
+    with replaced(path) as stream:
+        stream.write(octets)
 
 
 @contextmanager
@@ -105,16 +130,19 @@ def written_beside(path: Path) -> Iterator[Path]:
     IncompleteError
         It could not be written, for example because the disk is full.
     """
-    is_new = not is_written_into(path)
+    try:
+        is_new, target = not is_written_into(path), _target(path)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror})", "choose another name or remove it") from None
     if is_new and path.exists():
         raise UsageError(f"{path}: exists already", "choose another name or remove it")
-    target = _target(path)
     if is_new and not target.absolute().parent.is_dir():
         raise UsageError(f"{path}: the directory {target.absolute().parent} does not exist", "create it first")
     try:
         if is_new:
-            with _renamed(target) as temporary:
+            with _beside(target) as temporary:
                 yield temporary
+                temporary.rename(target)
         else:
             with whole_file(path) as temporary:
                 yield temporary
@@ -128,17 +156,13 @@ def written_beside(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _renamed(path: Path) -> Iterator[Path]:
-    """Temporary file or directory beside `path`, renamed to it at the end; a failed block leaves nothing."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield temporary
-        temporary.rename(path)
-    finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
+def _beside(path: Path) -> Iterator[Path]:
+    """Path for a new file or directory on the file system of `path`, in a folder that is of this user alone.
+
+    What the block does not rename to `path` is removed.
+    """
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent, ignore_cleanup_errors=True) as folder:
+        yield Path(folder) / path.name
 
 
 @contextmanager

@@ -149,24 +149,17 @@ def preflight_tree(
     """Judge the tree of files below a folder in place of /. Raises UsageError where it is not a folder."""
     from fablint.cluster import everywhere
     from fablint.snapshot import command_to_collect, read_answers
+    from fablint.snapshot.collecting import unpack
 
     if not sysroot.is_dir():
         raise UsageError(f"{sysroot}: is not a directory", "give the folder that stands for /, with sys and proc in it")
     argv, text = command_to_collect(level, sysroot.absolute())
     here = Allocation((os.uname().nodename,), "this machine")
-    name = _host_name(sysroot)
-    snapshots = read_answers(replace(one, host=name or one.host) for one in everywhere(system, here, argv, text))
+    (answer,) = everywhere(system, here, argv, text)
+    name = plain((unpack(answer.output) or {}).get("host", ""))  # of etc/hostname, as the collector reads it
+    snapshots = read_answers([replace(answer, host=name or answer.host)])
     snapshots = fabric_discovery.restrict_to_nics(snapshots, nics)
     return PreflightResult(snapshots, judge_snapshots(system, snapshots, declared, keep=False))
-
-
-def _host_name(sysroot: Path) -> str:
-    """Return the host name in a tree of files; empty where it has none."""
-    try:
-        text = (sysroot / "etc" / "hostname").read_text(errors="replace")
-    except OSError:
-        return ""
-    return plain(text.partition("\n")[0])
 
 
 def preflight_saved(

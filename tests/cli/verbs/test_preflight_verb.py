@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import stat
 from pathlib import Path
 from xml.etree import ElementTree
@@ -182,3 +183,27 @@ def test_what_root_collects_is_for_root_only(fablint, tmp_path):
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "x.json.gz", kept, *kept.iterdir())}
     assert len(modes) == 5  # the last reading, and those of this hour and day
     assert {name for name, mode in modes.items() if mode & 0o077} == set()
+
+
+@pytest.mark.parametrize("kind", ["device", "link out of the tree", "pipe", "huge", "folder"])
+def test_a_tree_with_a_hostile_hostname_is_judged(fablint, healthy, tmp_path, kind):
+    """The file is read by the collector alone, which reads the beginning of regular files below the folder."""
+    tree, secret = tmp_path / "tree", tmp_path / "secret"
+    shutil.copytree(healthy, tree, symlinks=True)
+    name = tree / "etc/hostname"
+    name.parent.mkdir(exist_ok=True)
+    name.unlink(missing_ok=True)
+    secret.write_text("secret\n")
+    if kind == "pipe":
+        os.mkfifo(name)
+    elif kind == "folder":
+        name.mkdir()
+    elif kind == "huge":
+        with name.open("wb") as stream:
+            stream.write(b"n77\n")
+            stream.truncate(1 << 40)
+    else:
+        name.symlink_to("/dev/zero" if kind == "device" else secret)
+    done = fablint("preflight", "--sysroot", tree, "--json")
+    assert done.returncode in (0, 1), done.stderr
+    assert json.loads(done.stdout)["hosts"] == ["n77" if kind == "huge" else os.uname().nodename]

@@ -20,6 +20,7 @@ import pytest
 
 from fablint.cli import main
 from fablint.errors import UsageError
+from fablint.snapshot.collecting import save_snapshots
 from fablint.system.written_files import replace_octets, whole_file, written_beside
 from fablint_command import COMMAND
 
@@ -213,6 +214,57 @@ def test_a_link_to_a_regular_file_stays_and_its_file_is_replaced(tmp_path):
     assert target.read_text() == "new"
     assert target.stat().st_ino != before
     assert [entry.name for entry in target.parent.iterdir()] == ["target"]
+
+
+def owned_by_another_user(link, monkeypatch):
+    if os.geteuid() == 0:
+        os.lchown(link, 12345, 12345)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+
+
+@pytest.mark.parametrize("is_chain", [False, True])
+@pytest.mark.parametrize("target", ["file", "/dev/null", "missing"])
+def test_a_link_of_another_user_is_never_followed(tmp_path, monkeypatch, target, is_chain):
+    (tmp_path / "file").write_text("old")
+    link, path = tmp_path / "link", tmp_path / "path"
+    link.symlink_to(target)
+    path.symlink_to("link")
+    owned_by_another_user(link, monkeypatch)
+    given = path if is_chain else link
+    with pytest.raises(OSError, match="a link of another user"):
+        replace_octets(given, b"new")
+    with pytest.raises(UsageError, match="a link of another user"), written_beside(given):
+        pass
+    with pytest.raises(OSError, match="a link of another user"):
+        save_snapshots([{"host": "n1"}], given)
+    assert (tmp_path / "file").read_text() == "old"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "link", "path"]
+
+
+def test_links_in_a_circle_are_refused(tmp_path):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="symbolic links"):
+        replace_octets(tmp_path / "a", b"new")
+
+
+@pytest.mark.parametrize("write", [whole_file, written_beside])
+def test_no_other_user_can_make_or_guess_the_temporary_file(tmp_path, write):
+    """A link with the name of a process in the shared folder leads to a file of the user; it is not written."""
+    (tmp_path / "victim").write_text("old")
+    (tmp_path / f".new.{os.getpid()}").symlink_to("victim")
+    folders = set()
+    for _ in range(2):
+        with write(tmp_path / "new") as temporary:
+            temporary.write_text("new")
+            folders.add(temporary.parent.name)
+            assert stat.S_IMODE(temporary.parent.stat().st_mode) == 0o700
+        assert (tmp_path / "new").read_text() == "new"
+        (tmp_path / "new").unlink()
+    assert (tmp_path / "victim").read_text() == "old"
+    assert len(folders) == 2
+    assert not any((tmp_path / name).exists() for name in folders)
 
 
 def test_a_block_that_fails_writes_nothing(tmp_path):

@@ -203,7 +203,7 @@ def empty(machine: Machine, level: str) -> Dict[str, Any]:
     own = machine.read("/etc/hostname") if machine.root else socket.gethostname()
     return {
         "fablint_snapshot": 1,
-        "host": own if isinstance(own, str) else "localhost",
+        "host": own.partition("\n")[0] if isinstance(own, str) else "" if machine.root else "localhost",
         "time": time.time(),
         "window_s": 0.0,
         "level": level,

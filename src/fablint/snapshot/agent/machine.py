@@ -16,6 +16,7 @@ import selectors
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -98,11 +99,16 @@ class Machine:
         return not self.root or os.path.realpath(path).startswith(self.root + "/")
 
     def read(self, path: str, most: int = LETTERS) -> Any:
-        """Return the text of a file, or a list with the reason why there is none."""
+        """Return the text of a regular file, or a list with the reason why there is none.
+
+        A pipe is not waited for, and a device is not read: a tree may contain any.
+        """
         if not self._holds(self.root + path):
             return ["leads out of the folder"]
         try:
-            with open(self.root + path, "rb") as stream:
+            with open(os.open(self.root + path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY), "rb") as stream:
+                if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                    return ["is not a regular file"]
                 return stream.read(most).decode("utf-8", "replace").rstrip("\n")
         except (OSError, ValueError) as error:
             return [getattr(error, "strerror", None) or str(error)]

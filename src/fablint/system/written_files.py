@@ -2,7 +2,7 @@
 
 Devices, pipes, sockets and standard output are written into, also where a link names them. A link of another user is
 never followed, and no other user can guess the name of a temporary file: in a folder such as /tmp a link could
-otherwise name any file of the user who writes.
+otherwise name any file of the present user.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replaced(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
-    """Open a file that replaces `path` at the end of the block, as `whole_file` does; without a mode the umask counts."""
+    """Open a file that replaces `path` at the end of the block, as `whole_file` does, with the mode or by the umask."""
     with whole_file(path) as temporary, temporary.open("wb") as stream:
         if mode is not None:
             os.fchmod(stream.fileno(), mode)

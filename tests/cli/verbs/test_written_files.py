@@ -242,7 +242,7 @@ def test_a_link_of_another_user_is_never_followed(tmp_path, monkeypatch, target,
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "link", "path"]
 
 
-def test_links_in_a_circle_are_refused(tmp_path):
+def test_links_that_name_each_other_are_refused(tmp_path):
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(OSError, match="symbolic links"):

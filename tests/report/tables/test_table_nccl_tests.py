@@ -64,12 +64,12 @@ def test_the_gpu_of_a_rank_is_named_where_the_run_has_it():
     gpus = {"rank_gpu": ["gpu3"] * 4, "rank_gpu_pci": ["0000:3b:00.0"] * 4, "rank_gpu_model": ["NVIDIA H100"] * 4}
     text = render_table(run_of(made, hosts=["gpu001"] * 4, **gpus), "nccl_tests", Options()).text
     assert "#  Rank  2 Group  0 on     gpu001 device  3 [0x3b] NVIDIA H100" in text.splitlines()
-    assert parse_nccl_tests(text).hosts[0, 2] == ("gpu001", "3")
+    assert parse_nccl_tests(text)[0].hosts[0, 2] == ("gpu001", "3")
 
 
 def test_the_importer_reads_the_table_back():
     both = [row("allgather", "world", WORLD, ranks=4, sizes=(16,), name=str(at), in_place=at) for at in (0, 1)]
-    parsed = parse_nccl_tests(table(*both).text)
+    (parsed,) = parse_nccl_tests(table(*both).text)
     assert (parsed.test, parsed.ended, parsed.foreign) == ("all_gather", 1, [])
     assert parsed.hosts == {(0, rank): (f"n{rank}", "-") for rank in range(4)}
     assert [(line.size, *(half.time_us for half in line.halves)) for line in parsed.rows] == [(64, 25.0, 25.0)]

@@ -143,16 +143,6 @@ def test_the_summary_alone_tells_of_damage(tmp_path: Path) -> None:
     assert diagnose(run).verdict.exit_code == 1
 
 
-def test_two_programs_of_nccl_tests_in_one_file_are_refused(tmp_path: Path) -> None:
-    tables = [
-        f"{NCCL_HEAD.replace('# nThread', f'# Collective test starting: {name}_perf{chr(10)}# nThread')}"
-        f"{TABLES['side work'][0]}\n{TABLES['side work'][1]}\n{NCCL_END}"
-        for name in ("all_reduce", "all_gather")
-    ]
-    with pytest.raises(UsageError, match="output of 2 programs: all_gather, all_reduce"):
-        written(tmp_path, "".join(tables))
-
-
 def test_a_failed_validation_of_osu_is_a_fault_and_the_run_is_incomplete() -> None:
     run = run_of("04", ["n1", "n2", "n3", "n4"])
     assert (diagnose(run).verdict.exit_code, run.state) == (1, "interrupted")

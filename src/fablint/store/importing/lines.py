@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from fablint.errors import UsageError
@@ -65,6 +68,17 @@ def json_of(text: str, hint: str) -> Any:
         return json.JSONDecoder().raw_decode(text, start.start() if (start := _JSON.search(text)) else 0)[0]
     except (ValueError, RecursionError):
         raise UsageError("the text begins as JSON but is not JSON", hint) from None
+
+
+def distinct_words(lines: Iterable[str]) -> Mapping[str, str]:
+    """Return for each line its words that not all lines have: what distinguishes command lines of one program."""
+    counts = {line: Counter(line.split()) for line in lines}
+    shared = reduce(and_, counts.values(), next(iter(counts.values()), Counter()))
+    words: dict[str, str] = {}
+    for line in counts:
+        rest = shared.copy()
+        words[line] = " ".join(word for word in line.split() if rest.subtract([word]) or rest[word] < 0)
+    return words
 
 
 def marked(pattern: bytes) -> re.Pattern[bytes]:

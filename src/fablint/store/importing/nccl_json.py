@@ -40,8 +40,8 @@ def _parsed(document: Mapping[str, Any]) -> NcclText:
     parsed = NcclText(test=program.removesuffix("_perf"), hosts=hosts, tables=1)
     for number, entry in enumerate(document["results"], 1):
         halves = tuple(_figures(entry.get(place)) for place in ("out_of_place", "in_place"))
-        size, redop, root = int(entry["size"]), str(entry.get("redop", "")), str(entry.get("root", "")).strip()
-        parsed.rows.append(NcclRow(number, size, redop, root, (halves[0], halves[1])))
+        datatype, redop, root = (str(entry.get(key, "")).strip() for key in ("type", "redop", "root"))
+        parsed.rows.append(NcclRow(number, int(entry["size"]), (datatype, redop, root), (halves[0], halves[1])))
     summary = document.get("out_of_bounds")
     parsed.wrong = None if summary is None else int(summary["count"])
     parsed.ended = int(summary is not None)
@@ -56,4 +56,4 @@ def _figures(half: Mapping[str, Any] | None) -> NcclFigures:
 
 def read_nccl_json(data: bytes, hosts: Sequence[str]) -> Imported:
     """Import the results as two rows of the whole fabric: out of place and in place."""
-    return imported_of(parse_nccl_json(text_of(data)), hosts)
+    return imported_of([parse_nccl_json(text_of(data))], hosts)

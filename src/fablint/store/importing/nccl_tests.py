@@ -7,11 +7,11 @@ those of the sources, 2.0 (2017) to 2.19.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fablint.errors import UsageError
+from fablint.model.names import fold, plural
 from fablint.model.registry import KERNELS
 from fablint.store.importing.cells import (
     Body,
@@ -26,11 +26,13 @@ from fablint.store.importing.cells import (
     refuse_hosts,
     world_body,
 )
-from fablint.store.importing.lines import INTEGER, Foreign, figure, marked, numbered, text_of
+from fablint.store.importing.lines import INTEGER, Foreign, distinct_words, figure, marked, numbered, text_of
 
 MARK = marked(rb"# nThread [0-9]+ nGpus [0-9]+ minBytes |# +size +count +type .*algbw +busbw")
 
 _DEVICE = re.compile(rf"# +Rank +({INTEGER}) +(?:Group +({INTEGER}) +)?(?:Pid +[0-9]+ +)?on +(\S+) device +(\S+)")
+_BEGIN = re.compile(r"# (?:nThread|Collective test starting|Using devices)")
+_SETTING = re.compile(r"(agg iters|graph)(: [0-9]+)")
 _NAMED = re.compile(r"# (?:Collective test starting: |Running |)(\w+)_perf\b")
 _PROGRAM = re.compile(r"(?:^|[\s/])(\w+)_perf(?:\s|$)")  # of a command line
 _HEADING = re.compile(r"# +(size +count +type .*)")
@@ -61,12 +63,11 @@ class NcclFigures:
 
 @dataclass(frozen=True)
 class NcclRow:
-    """One size. `redop` and `root` as printed; '' where they are not."""
+    """One size. `kind`, which is data type, operation and root, as printed; '' where it is not."""
 
     line: int
     size: int
-    redop: str
-    root: str
+    kind: tuple[str, str, str]
     halves: tuple[NcclFigures, NcclFigures]  # out of place, in place
 
 
@@ -82,6 +83,10 @@ class NcclText:
     tables: int = 0
     ended: int = 0
     foreign: list[Foreign] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)  # programs in its headings
+    started: list[str] = field(default_factory=list)  # programs in command lines
+    command: str = ""  # the last command line above the table
+    settings: str = ""  # what is measured differently: operations that are timed together, graphs
 
     @property
     def groups(self) -> int:
@@ -89,32 +94,42 @@ class NcclText:
         return len({group for group, _ in self.hosts}) or 1
 
 
-def parse_nccl_tests(text: str) -> NcclText:
-    """Read the output of a program of nccl-tests.
+def parse_nccl_tests(text: str) -> list[NcclText]:
+    """Read the output of one or several runs of programs of nccl-tests: what each run printed.
 
     Raises
     ------
     UsageError
-        The text has no table of nccl-tests, one with a column that is not known, or tables of several programs.
+        The text has no table of nccl-tests, or one with a column that is not known.
     """
-    parsed, named, started = NcclText(), Counter[str](), Counter[str]()
+    runs = [NcclText()]
     cut, last = not text.endswith("\n"), text.count("\n") + 1
     for number, line in numbered(text):
         line = line.rstrip()
+        if runs[-1].tables and (_BEGIN.match(line) or (runs[-1].ended and _is_command(line))):
+            runs.append(NcclText())
+        parsed = runs[-1]
         if line.startswith("#"):
-            named.update(_heading(parsed, number, line))
+            parsed.named.extend(_heading(parsed, number, line))
         elif line and ((cut and number == last) or not _row(parsed, number, line)):
             parsed.foreign.append(Foreign(number, line))
-            started.update(_PROGRAM.findall(line))
-    if not parsed.tables:
+            if started := _PROGRAM.findall(line):
+                parsed.started.extend(started)
+                parsed.command = line.strip("+$#> ")
+    whole = [run for run in runs if run.tables]
+    if not whole:
         raise UsageError("the text has no table of nccl-tests", "give the complete output of the program")
-    tests = named or started
-    if len(named) > 1 or (parsed.tables > 1 and len(tests) > 1):
-        raise UsageError(
-            f"output of {len(tests)} programs: {', '.join(sorted(tests))}", "give each in a file of its own"
-        )
-    parsed.test = next(iter(tests)) if len(tests) == 1 else _test_of(parsed)
-    return parsed
+    for run in runs[len(whole) :]:  # behind the last table
+        whole[-1].foreign += run.foreign
+        whole[-1].tables += bool(run.hosts or run.settings)  # it ended before its table
+    for run in whole:
+        tests = list(dict.fromkeys(run.named or run.started))
+        run.test = tests[0] if len(tests) == 1 else _test_of(run)
+    return whole
+
+
+def _is_command(line: str) -> bool:
+    return not line.startswith("#") and _PROGRAM.search(line) is not None
 
 
 def _heading(parsed: NcclText, number: int, line: str) -> Iterator[str]:
@@ -132,6 +147,8 @@ def _heading(parsed: NcclText, number: int, line: str) -> Iterator[str]:
             raise UsageError(f"line {number}: a table with other columns than before", "give each run in its own file")
         parsed.columns = columns
         parsed.tables += 1
+    elif line.startswith("# nThread"):
+        parsed.settings = " ".join(map("".join, _SETTING.findall(line))) or "default"
     elif wrong := _WRONG.match(line):
         parsed.wrong = (parsed.wrong or 0) + int(wrong[1])
     elif _END.match(line):
@@ -157,7 +174,8 @@ def _row(parsed: NcclText, number: int, line: str) -> bool:
         return False
     first = dict(zip(columns[:middle], words[:middle], strict=True))
     size = int(words[0])
-    parsed.rows.append(NcclRow(number, size, first.get("redop", ""), first.get("root", ""), (halves[0], halves[1])))
+    kind = (first["type"], first.get("redop", ""), first.get("root", ""))
+    parsed.rows.append(NcclRow(number, size, kind, (halves[0], halves[1])))
     return True
 
 
@@ -186,7 +204,8 @@ def _test_of(parsed: NcclText) -> str:
         return ""
     ratio = sorted((half.busbw or 0) / (half.algbw or 1) for half in figures)[len(figures) // 2]
     row = parsed.rows[0]
-    is_reduction, has_root = row.redop not in ("", "none"), row.root not in ("", "-1")
+    _, redop, root = row.kind
+    is_reduction, has_root = redop not in ("", "none"), root not in ("", "-1")
     unchecked = row.halves[0].wrong is not None and row.halves[1].wrong is None
     for kernel in (kernel for kernel in KERNELS.values() if kernel.nccl_test):
         fits = (kernel.adds_floats, kernel.is_rooted) == (is_reduction, has_root)
@@ -198,42 +217,78 @@ def _test_of(parsed: NcclText) -> str:
 
 
 def read_nccl_tests(data: bytes, hosts: Sequence[str]) -> Imported:
-    """Import the table as two rows of the whole fabric: out of place and in place."""
+    """Import each run as two rows of the whole fabric: out of place and in place."""
     return imported_of(parse_nccl_tests(text_of(data)), hosts)
 
 
-def imported_of(parsed: NcclText, hosts: Sequence[str]) -> Imported:
-    """Return the contents of the table as two rows of the whole fabric.
+def imported_of(runs: Sequence[NcclText], hosts: Sequence[str]) -> Imported:
+    """Return the contents of all runs, each as two rows of the whole fabric.
+
+    Runs of one collective on the same ranks are repeats; those on other ranks, and those of other data types,
+    operations or roots, are rows of their own.
 
     Raises
     ------
     UsageError
         `hosts` is given, and the text names its hosts.
     """
-    rank_names = _rank_names(parsed, hosts)
-    kernel = _KERNELS.get(parsed.test, _OTHER)
-    is_of_parts = kernel.name in KERNELS and KERNELS[kernel.name].is_of_parts
-    share = len(rank_names) // parsed.groups if is_of_parts else 1
-    groups = f" in {parsed.groups} groups" if parsed.groups > 1 else ""
-    facts = {"transport": "nccl", "memory": "device", "variant": f"{parsed.test or 'unknown'}{groups}"}
+    named = [_rank_names(run, hosts) for run in runs]
+    places = list(dict.fromkeys(named))
+    ranks = list(dict.fromkeys(rank for names in named for rank in names))
     bodies: list[Body] = []
-    for place, name in enumerate((kernel.name, f"{kernel.name}-in-place")):
-        halves = [(row, row.halves[place]) for row in parsed.rows]
-        times = [(row, half.time_us * 1e-6) for row, half in halves if half.time_us is not None]
-        entries = [(row.size // share, {"mean": time}) for row, time in times if measurable(time)]
-        if entries:
-            body = world_body(name, kernel, entries, in_place=bool(place), **facts)
-            damage = tuple(Damage(row.size // share) for row, half in halves if half.wrong)
-            bodies.append(replace(body, checked=any(half.wrong is not None for _, half in halves), damage=damage))
-    if parsed.wrong and bodies and not any(body.damage for body in bodies):  # at a size that is not stated
-        bodies[0] = replace(bodies[0], checked=True, damage=(Damage(parsed.rows[0].size // share),))
+    distinct = {
+        test: distinct_words(_setting(run) for run in runs if run.test == test) for test in {run.test for run in runs}
+    }
+    for number, (run, names) in enumerate(zip(runs, named, strict=True), 1):
+        place = f"on {fold(rank.host for rank in names)}" if len(places) > 1 else ""
+        unclear = f"run {number}" if len(runs) > 1 and not run.test else ""
+        words = " ".join(filter(None, (place, unclear, distinct[run.test][_setting(run)])))
+        first = ranks.index(names[0])
+        bodies += [
+            replace(body, cells=replace(body.cells, src=body.cells.src + first)) for body in _bodies(run, names, words)
+        ]
+    lacking = [run for run in runs if run.ended < run.tables]
     return Imported(
         tool="nccl-tests",
-        rank_names=rank_names,
+        rank_names=tuple(ranks),
         bodies=tuple(bodies),
-        left_out=(*left_out(parsed.foreign), *_unknown(parsed)),
-        missing="" if parsed.ended >= parsed.tables else "its end is missing",
+        left_out=tuple(line for run in runs for line in (*left_out(run.foreign), *_unknown(run))),
+        missing=("its end is missing" if len(runs) == 1 else f"the end of {plural(len(lacking), 'run')} is missing")
+        if lacking
+        else "",
     )
+
+
+def _setting(run: NcclText) -> str:
+    return f"{run.command} {run.settings}"
+
+
+def _bodies(parsed: NcclText, ranks: Sequence[RankName], words: str) -> Iterator[Body]:
+    """Bodies of a run: for each data type, operation and root, out of place and in place."""
+    kernel = _KERNELS.get(parsed.test, _OTHER)
+    is_of_parts = kernel.name in KERNELS and KERNELS[kernel.name].is_of_parts
+    share = len(ranks) // parsed.groups if is_of_parts else 1
+    groups = f"in {parsed.groups} groups" if parsed.groups > 1 else ""
+    kinds: dict[tuple[str, str, str], list[NcclRow]] = {}
+    for row in parsed.rows:
+        kinds.setdefault(row.kind, []).append(row)
+    is_damaged = any(half.wrong for row in parsed.rows for half in row.halves)
+    for kind, rows in kinds.items():
+        several = " ".join(word for word in kind if word not in ("", "none", "-1")) if len(kinds) > 1 else ""
+        variant = " ".join(filter(None, (parsed.test or "unknown", groups, several, words)))
+        facts = {"transport": "nccl", "memory": "device", "variant": variant}
+        for place, name in enumerate((kernel.name, f"{kernel.name}-in-place")):
+            halves = [(row, row.halves[place]) for row in rows]
+            times = [(row, half.time_us * 1e-6) for row, half in halves if half.time_us is not None]
+            entries = [(row.size // share, {"mean": time}) for row, time in times if measurable(time)]
+            if not entries:
+                continue
+            body = world_body(name, kernel, entries, in_place=bool(place), **facts)
+            damage = tuple(Damage(row.size // share) for row, half in halves if half.wrong)
+            if parsed.wrong and not is_damaged:  # at a size that is not stated
+                damage, is_damaged = (Damage(rows[0].size // share),), True
+            checked = bool(damage) or any(half.wrong is not None for _, half in halves)
+            yield replace(body, checked=checked, damage=damage)
 
 
 def _are_named(parsed: NcclText) -> bool:

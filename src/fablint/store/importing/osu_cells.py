@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
-from operator import and_
 from typing import Any
 
 import numpy as np
@@ -30,7 +28,7 @@ from fablint.store.importing.cells import (
     world_body,
 )
 from fablint.store.importing.job_maps import JobHosts
-from fablint.store.importing.lines import marked, text_of
+from fablint.store.importing.lines import distinct_words, marked, text_of
 from fablint.store.importing.osu import OsuRow, OsuTable, OsuText, parse_osu
 from fablint.store.importing.osu_tests import LATENCIES, RECORDED, OsuTest, buffers_of, test_of
 
@@ -258,17 +256,12 @@ def _captions(tables: Sequence[OsuTable]) -> Mapping[tuple[str, str], str]:
 
     Tables of a program below different command lines or headings are different measurements.
     """
-    captions: dict[str, dict[str, Counter[str]]] = defaultdict(dict)
+    captions: dict[str, list[str]] = defaultdict(list)
     for table in tables:
-        captions[table.title][table.caption] = Counter(table.caption.split())
-    words: dict[tuple[str, str], str] = {}
-    for title, counts in captions.items():
-        shared = reduce(and_, counts.values())
-        for caption in counts:
-            rest = shared.copy()
-            kept = [word for word in caption.split() if rest.subtract([word]) or rest[word] < 0]
-            words[title, caption] = " ".join(kept)
-    return words
+        captions[table.title].append(table.caption)
+    return {
+        (title, caption): words for title, lines in captions.items() for caption, words in distinct_words(lines).items()
+    }
 
 
 def _pairs(table: OsuTable) -> int | None:

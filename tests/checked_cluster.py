@@ -148,7 +148,7 @@ def checked(bed: Cluster, folder: Path, *options: str | Path, within: Sequence[s
     if not page.exists():
         return Outcome(done.returncode, seconds, error=last_words(done.stdout + done.stderr))
     verdict = json.loads(page.read_text())
-    return Outcome(done.returncode, seconds, verdict["findings"], verdict["notes"])
+    return Outcome(done.returncode, seconds, verdict["findings"], [note["text"] for note in verdict["notes"]])
 
 
 def verdict_of(output: Path) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
-from fablint.model import ComponentKind, ComponentRef, Endpoint, EvidenceRecord, Finding, State
+from fablint.model import ComponentKind, ComponentRef, Endpoint, EvidenceRecord, Finding, Note, State, Verdict
 from fablint.model.names import unfold
 from fablint.text import actions as advise, evidence as seen
+from fablint.text.notes import note_text
 
 ref = ComponentRef.of  # the ends by name
 
@@ -18,6 +20,16 @@ def component(kind: ComponentKind, label: str) -> ComponentRef:
         return ComponentRef(kind=kind, title=label)
     ends = [_end(text) for text in re.split("[=>]", label)]
     return ComponentRef.of(kind, *ends, directed=">" in label)
+
+
+def texts(notes: Iterable[Note]) -> list[str]:
+    """Sentences of notes."""
+    return [note_text(note) for note in notes]
+
+
+def note_texts(verdict: Verdict) -> list[str]:
+    """Sentences of the notes of a verdict."""
+    return texts(verdict.notes)
 
 
 def _end(text: str) -> Endpoint:

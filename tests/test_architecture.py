@@ -59,7 +59,7 @@ TEXTS_WITH_SLASHES = {
 }
 SPLITS = {"partition", "rpartition", "split", "rsplit", "find", "index"}
 
-SENTENCES = {"Sentence", "ActionKind"}  # decorators of kinds of evidence and actions, which their sentences document
+SENTENCES = {"Sentence", "ActionKind", "NoteKind"}  # decorators of kinds, which their sentences document
 
 SOURCES = {".py", ".cpp", ".hpp", ".inc", ".c", ".sh"}
 

@@ -51,7 +51,7 @@ def test_a_flipped_bit_is_named_and_measured_again(fablint, fablint_in_process, 
     chunk.write_bytes(octets)
     judged = fablint_in_process("analyse", "x.run", "--json")
     assert judged.returncode == 3
-    (note,) = (note for note in json.loads(judged.stdout)["notes"] if "checksum" in note)
+    (note,) = (note["text"] for note in json.loads(judged.stdout)["notes"] if "checksum" in note["text"])
     assert note.startswith("x.run/latency/time_median/c.0.1.0.0: its checksum is not that of the file that was written")
     assert fablint("-q", "resume", "x.run", *chosen).returncode == 0
     again = fablint_in_process("analyse", "x.run", "--json")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fake_sysfs import FakeSysfs
 from real_mpi import Mpi, one_line
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Run
@@ -144,7 +145,7 @@ def test_a_nic_whose_cores_are_not_here_leaves_its_ranks_where_they_are(
     assert free != bound
     (note,) = run.facts.launch.binding.notes
     assert note.startswith("rank 1 not bound to CPUs: none of the CPUs near cxi1 (1000-1003) is among those that")
-    assert note in diagnose(run).verdict.notes
+    assert note in note_texts(diagnose(run).verdict)
 
 
 def test_too_few_cores_for_the_ranks_are_not_oversubscribed(

@@ -8,6 +8,7 @@ from datetime import date
 
 import pytest
 from preflight_help import NOW, host, nic
+from tests.finding_cases import texts
 
 from fablint.model import Allocation, ComponentKind, Run, State
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Severity
@@ -112,7 +113,7 @@ def test_what_grew_and_is_suppressed_is_a_note(monkeypatch: pytest.MonkeyPatch) 
     asked_again(monkeypatch, {"n3": {f"{AT}/carrier_changes": "66"}})
     found = HostCounters(System(), ALLOCATION, snapshots(), site=site).recount(RUN, NAMES)
     assert list(found.findings) == []
-    (note,) = found.notes
+    (note,) = texts(found.notes)
     assert note.startswith("while the hosts were measured: preflight: net.link.flaps: n3/hsn0: ")
     assert note.endswith("(FAIL, suppressed until 2026-01-31: cable is ordered)")
 
@@ -127,7 +128,7 @@ def test_where_no_host_answers_the_job_is_over_and_no_host_is_named(monkeypatch:
     asked_again(monkeypatch, {}, dict.fromkeys(NAMES, "the job has ended"))
     found = HostCounters(System(), ALLOCATION, snapshots()).recount(RUN, NAMES)
     assert list(found.findings) == []
-    assert found.notes[0].endswith("could not be read again after the measurement: the job has ended")
+    assert texts(found.notes)[0].endswith("could not be read again after the measurement: the job has ended")
 
 
 def test_only_hosts_that_were_measured_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,6 +177,6 @@ def test_a_route_without_an_answer_is_a_suspect_and_a_setting_a_note() -> None:
     assert [(one.state, one.component, one.name) for one in route_findings(fitness)] == [
         (State.SUSPECT, "route", "n1/hsn0=n2/hsn0")
     ]
-    assert warning_notes(warnings(fitness)) == [
+    assert texts(warning_notes(warnings(fitness))) == [
         "preflight warns: cpu.governor: governor powersave (n[1-2], and 1 host with other values)"
     ]

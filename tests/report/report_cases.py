@@ -23,6 +23,7 @@ from fablint.model import (
     VerdictWord,
 )
 from fablint.simulate import Fabric, Fault, full_mesh, simulate
+from fablint.text import notes as noted
 from fact_cases import attributes_of, row_facts, run_facts, with_facts
 from finding_cases import component, finding, ref
 
@@ -79,7 +80,11 @@ def diagnose(
     measured = min((int((row.arrays["count"][..., 0] > 0).sum()) for row in run.rows), default=0)
     coverage = Coverage(pairs_planned=pairs, pairs_measured=measured, hosts=len(run.hosts), hosts_judged=len(run.hosts))
     verdict = Verdict(
-        verdict=word, exit_code=EXIT_CODES[word], findings=tuple(findings), coverage=coverage, notes=tuple(notes)
+        verdict=word,
+        exit_code=EXIT_CODES[word],
+        findings=tuple(findings),
+        coverage=coverage,
+        notes=tuple(map(noted.message, notes)),
     )
     return Diagnosis(verdict, tuple(fits), topology)
 

@@ -29,7 +29,7 @@ def test_exactly_the_documented_keys():
 def test_verdict_words_and_exit_codes():
     for case, word, code in ((healthy_case, "pass", 0), (fault_case, "fault", 1), (incomplete_case, "incomplete", 3)):
         verdict = json.loads(verdict_json(case()[1]))
-        assert (verdict["format"], verdict["verdict"], verdict["exit_code"]) == (2, word, code)
+        assert (verdict["format"], verdict["verdict"], verdict["exit_code"]) == (3, word, code)
 
 
 def test_it_reads_back_as_the_same_verdict():

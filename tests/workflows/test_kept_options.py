@@ -29,6 +29,7 @@ from fablint.model.preflight_results import Fitness, Outcome, Result
 from fablint.snapshot import CollectedSnapshots
 from fablint.store import read_run, set_state
 from fablint.system import System
+from fablint.text import notes as noted
 from fablint.workflows import fabric_discovery, host_preflight, measurement, programs, retest_run
 from fablint.workflows.check import cluster_check
 from fablint.workflows.check.check_record import CheckRecord, load_check, save_check
@@ -181,7 +182,7 @@ def test_each_part_of_the_request_is_read_as_it_was_written(tmp_path: Path, fiel
         "exclusions": {"n3": Exclusion("edge", A_FINDING)},
         "findings": (A_FINDING,),
         "inside": (A_FINDING,),
-        "notes": ("a note",),
+        "notes": (noted.slow_login(hosts=("n1", "n2"), longest_s=8.25, usual_s=0.5), noted.few_cables()),
         "network": ("not pinged",),
         "ended": True,
     }

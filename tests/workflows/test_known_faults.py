@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tests.finding_cases import note_texts
 
 from fablint.act import drains, parse_source, ticket_text
 from fablint.analyse.changes import RunResult, compare_runs
@@ -86,7 +87,7 @@ def test_a_fault_that_is_known_and_new_is_not_worse(folder: Path) -> None:
 def test_a_known_fault_without_a_finding_has_a_note(folder: Path) -> None:
     verdict = result(folder, "healthy").diagnosis.verdict
     assert verdict.verdict == "pass"
-    assert verdict.notes[-1].endswith("suppress 1 (host h[02-03]): no such finding in this run")
+    assert note_texts(verdict)[-1].endswith("suppress 1 (host h[02-03]): no such finding in this run")
 
 
 def test_what_is_missing_is_not_suppressed(folder: Path) -> None:
@@ -178,4 +179,4 @@ def test_a_loss_that_is_larger_than_the_known_one_is_said_to_count(folder: Path,
     site.write_text(f'{SITE}loss = "10%"\n')
     verdict = result(folder, site=str(site)).diagnosis.verdict
     assert verdict.verdict == "fault"
-    assert verdict.notes[-1].endswith("(host h[02-03]): its finding counts: its loss is not within the known 10%")
+    assert note_texts(verdict)[-1].endswith("(host h[02-03]): its finding counts: its loss is not within the known 10%")

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.finding_cases import texts
 
 from fablint.cluster import everywhere
 from fablint.model import Allocation
@@ -50,6 +51,6 @@ def test_the_login_to_each_host_is_measured(staged, tmp_path: Path, monkeypatch:
     ],
 )
 def test_a_slow_login_is_one_that_is_far_slower_than_the_others(login_s: dict[str, float], note: str) -> None:
-    notes = slow_logins(login_s)
+    notes = texts(slow_logins(login_s))
     assert len(notes) == bool(note)
     assert "".join(notes).startswith(note)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fablint.analyse.concerned import ConcernedComponents, restricted
-from fablint.model import Coverage, Finding, State, Verdict, VerdictWord
+from fablint.model import Coverage, Finding, Note, State, Verdict, VerdictWord
 
 EXIT_CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3, "local": 0}
 _PASSED = frozenset({State.OK, State.SUPPRESSED})
@@ -88,7 +88,7 @@ def amended(
     )
 
 
-def with_suppressed(verdict: Verdict, findings: Sequence[Finding], notes: Sequence[str]) -> Verdict:
+def with_suppressed(verdict: Verdict, findings: Sequence[Finding], notes: Sequence[Note]) -> Verdict:
     """A verdict whose findings are suppressed in part: those count no more. What is missing is still missing."""
     more = {**_kept(verdict), "notes": (*verdict.notes, *notes)}
     return verdict_of(findings, verdict.coverage, complete=verdict.complete, **more)

@@ -12,7 +12,7 @@ from fablint.analyse.decide import verdict_of
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import ViewResult, judge_view
 from fablint.analyse.finding_steps import JudgedRun, other_measurements, slow_components, slow_paths, with_unreported
-from fablint.analyse.findings.detection_text import view_text
+from fablint.analyse.findings.detection_text import seen_in
 from fablint.analyse.findings.missing.missing_cells import missing_cells
 from fablint.analyse.findings.missing.run_coverage import coverage_of
 from fablint.analyse.findings.missing.unmeasured_nics import unmeasured_nics
@@ -37,15 +37,14 @@ from fablint.model import (
     Finding,
     FollowUp,
     Limits,
+    Note,
     Placement,
     Run,
     State,
     Topology,
 )
-from fablint.model.names import fold, plural
 from fablint.model.registry import TRANSPORTS
-from fablint.text import actions as advise, evidence as seen
-from fablint.text.sentence_words import ratio_text
+from fablint.text import actions as advise, evidence as seen, notes as noted
 from fablint.topology.routing import routes_of
 
 MOST_INFERRED = 5000  # hosts whose switches are inferred
@@ -97,7 +96,7 @@ def diagnose(
 
 def _judge_views(
     run: Run, topology: Topology | None, settings: Settings, others: Sequence[Finding]
-) -> tuple[JudgedRun, list[str]]:
+) -> tuple[JudgedRun, list[Note]]:
     """Judge each size of each row, and return a note for each row that cannot be judged."""
     placement = Placement.of(run, topology)
     routes = routes_of(topology) if topology and topology.cables and placement.switches else None
@@ -118,7 +117,7 @@ def _diagnosis(
     judged: JudgedRun,
     findings: Sequence[Finding],
     coverage: Coverage,
-    notes: Sequence[str],
+    notes: Sequence[Note],
     distances: Sequence[FollowUp],
 ) -> Diagnosis:
     """Decide the verdict, and return it with the measurements that would settle what is open."""
@@ -175,7 +174,7 @@ def _about_route(pair: SlowPair, placement: Placement) -> FollowUp:
 
 def _wiring(
     run: Run, topology: Topology | None, settings: Settings
-) -> tuple[Topology | None, list[Finding], list[str]]:
+) -> tuple[Topology | None, list[Finding], list[Note]]:
     """The topology to judge by: checked where it was declared, inferred from the times where these show one.
 
     Hosts that are connected elsewhere than declared have no switch in it and no neighbours to be compared with.
@@ -187,8 +186,7 @@ def _wiring(
         found = infer_topology(round_trips, Placement.of(run, None)) if len(run.hosts) <= MOST_INFERRED else None
         if found is None:
             return None, [], []
-        switches = plural(len(found.switches), "switch")
-        return found, [], [f"no topology was given: {switches} inferred from the times ({found.source})"]
+        return found, [], [noted.inferred_switches(len(found.switches), found.source)]
     placement = Placement.of(run, topology)
     misplaced = verify(round_trips, placement, settings)
     names = {finding.name for finding in misplaced}
@@ -224,39 +222,34 @@ def _circumstances(placement: Placement) -> list[Finding]:
     return findings
 
 
-def _notes(run: Run, judged: Sequence[ViewResult], placement: Placement, topology: Topology | None) -> list[str]:
+def _notes(run: Run, judged: Sequence[ViewResult], placement: Placement, topology: Topology | None) -> list[Note]:
     """What a reader should know, and what this run could not have shown whatever it measured."""
     imported = run.facts.imported
     about_files = [*imported.missing, *imported.remedies] if imported else []
-    notes = list(dict.fromkeys([*run.notes, *about_files, *run.facts.launch.binding.notes]))
+    texts = dict.fromkeys([*run.notes, *about_files, *run.facts.launch.binding.notes])
+    notes = [noted.message(text) for text in texts]
     if placement.shared_machines:
-        machines = plural(run.facts.launch.machines or 0, "machine")
-        notes.append(f"hosts share the CPUs of {machines}: latencies show faults, but not that a host is healthy")
+        notes.append(noted.shared_machines(run.facts.launch.machines or 0))
     notes += unfinished(run)
     if not topology and any(len(view.detections) >= MANY_CULPRITS for view in judged):
-        notes.append("several faulty components at once: --topology distinguishes them from components that they share")
+        notes.append(noted.several_faults())
     if not topology and len(placement.hosts) > 1:
-        notes.append("no topology: switches and links were not judged one by one (--topology names them)")
+        notes.append(noted.no_topology())
     if topology and (unknown := np.unique(placement.host[placement.switch < 0])).size:
-        notes.append(f"the topology does not name {fold([placement.hosts[host] for host in unknown])}")
+        notes.append(noted.unnamed_hosts(tuple(placement.hosts[host] for host in unknown)))
     if topology and len(placement.hosts) > 1:
         compared = {kind for view in judged for kind in view.compared}
         if "switch" not in compared:
-            notes.append(f"{plural(len(placement.switches), 'switch')} in the run: too few to compare switches")
+            notes.append(noted.few_switches(len(placement.switches)))
         followed = topology.routing.kind not in ("adaptive", "ecmp")
         if topology.cables and "cable" not in compared and followed:
-            notes.append("too few cables between switches to compare them with each other")
+            notes.append(noted.few_cables())
     notes += _contention(judged)
     if topology and topology.routing.kind == "adaptive" and not any(view.link_pairs.any() for view in judged):
         shared = any("histogram" in row.arrays for row in run.rows)
-        notes.append(
-            "adaptive routing: no link was judged, since all pairs that may cross one shared links with others"
-            " (rows with --order serial tell)"
-            if shared
-            else "adaptive routing: links are judged by rows with --histogram, of which there is none"
-        )
+        notes.append(noted.adaptive_shared() if shared else noted.adaptive_unjudged())
     if judged and not any(view.one_way for view in judged) and len(placement.hosts) > 1:
-        notes.append("no one-way streams: rows of bandwidth are needed to determine the slow direction")
+        notes.append(noted.no_streams())
     return notes
 
 
@@ -271,15 +264,7 @@ def _is_complete(run: Run) -> bool:
     return states == {"complete"} and not run.damaged
 
 
-def _contention(judged: Sequence[ViewResult]) -> list[str]:
+def _contention(judged: Sequence[ViewResult]) -> list[Note]:
     """How much longer pairs took that shared a link with others than those that did not."""
-    notes = []
-    for view in judged:
-        if view.sharing is not None:
-            low, high = (ratio_text(ratio) for ratio in view.sharing)
-            took = f"{low} to {high}" if low != high else low
-            notes.append(
-                f"{view_text(view)}: pairs that shared a link with others took {took} times as long as those that did"
-                " not (contention, not a fault; each is compared with pairs that shared links equally)"
-            )
-    return notes
+    sharing = [(view, *view.sharing) for view in judged if view.sharing is not None]
+    return [seen_in(view, noted.contention(low=float(low), high=float(high))) for view, low, high in sharing]

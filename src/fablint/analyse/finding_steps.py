@@ -32,6 +32,7 @@ from fablint.analyse.phrasing import (
 from fablint.analyse.settings import Settings
 from fablint.model import (
     Finding,
+    Note,
     Placement,
     Run,
     State,
@@ -65,7 +66,7 @@ class JudgedRun:
 
 def slow_components(
     judged: JudgedRun, misplaced: Sequence[Finding], host_facts: HostFacts
-) -> tuple[list[Finding], list[str]]:
+) -> tuple[list[Finding], list[Note]]:
     """Return what the engine reported and what the views show, and notes on cables that are longer than others."""
     run, views, placement = judged.run, judged.views, judged.placement
     slow = _ranked(detected_findings(views, placement, judged.peer_copies), judged)
@@ -102,7 +103,7 @@ def other_measurements(judged: JudgedRun, findings: Sequence[Finding]) -> list[F
 
 def with_unreported(
     judged: JudgedRun, findings: Sequence[Finding], designed: ByDesign
-) -> tuple[list[Finding], list[str], list[str]]:
+) -> tuple[list[Finding], list[Note], list[Note]]:
     """Return the findings with confounders and components without a fault, notes on paths, and notes on confounders."""
     clearing, placement, settings = judged.clearing, judged.placement, judged.settings
     confounders, confounder_notes = confounded(judged.run, placement, [view.sample for view in clearing], settings)

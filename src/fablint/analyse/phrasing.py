@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fablint.model import ComponentKind, ComponentRef, Endpoint, Finding, Run, Topology
-from fablint.model.verdict import Action
-from fablint.text import actions as advise
+from fablint.model.verdict import Action, Note
+from fablint.text import actions as advise, notes as noted
 
 NEXT_STEP: dict[ComponentKind, advise.OfOne] = {  # the action for a faulty component
     "host": advise.test_host,
@@ -27,9 +27,6 @@ _WITHOUT_MORE = {
 _AGAIN = {  # actions that measure again, beside `measure_*`
     kind.name for kind in (advise.retest, advise.resume, advise.inspect_route, advise.inspect_direction)
 }
-
-DESIGN = "as slow as all others of its kind: what the network was built for"
-GEOMETRY = "later by no more than a longer cable or more switches explain"
 
 
 def next_step(component: ComponentRef) -> tuple[Action, ...]:
@@ -71,18 +68,11 @@ def is_resumable(run: Run) -> bool:
     return run.facts.is_measured
 
 
-def unfinished(run: Run) -> list[str]:
+def unfinished(run: Run) -> list[Note]:
     """Notes on what was not measured to its end."""
-    how = " (fablint resume measures it)" if is_resumable(run) else ""
-    notes = [f"the run is not complete (state: {run.state}): what is missing is not judged{how}"]
-    return [
-        *(notes if run.state != "complete" else []),
-        *(
-            ": ".join(filter(None, (f"row {row.name}", row.facts.state, row.facts.reason)))
-            for row in run.rows
-            if row.facts.state != "complete"
-        ),
-    ]
+    notes = [noted.run_incomplete(state=run.state, resumable=is_resumable(run))] if run.state != "complete" else []
+    rows = [(row.name, row.facts) for row in run.rows if row.facts.state != "complete"]
+    return notes + [noted.row_incomplete(row=name, state=row.state, reason=row.reason) for name, row in rows]
 
 
 def with_possible_steps(finding: Finding, run: Run, *, complete: bool) -> Finding:

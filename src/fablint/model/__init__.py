@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         EvidenceRecord,
         Finding,
         Limits,
+        Note,
         State,
         Verdict,
         VerdictWord,
@@ -49,6 +50,7 @@ __all__ = [
     "HostState",
     "Limits",
     "Medium",
+    "Note",
     "Observations",
     "Placement",
     "Plan",
@@ -67,7 +69,7 @@ __all__ = [
     "VerdictWord",
 ]
 
-_OF_VERDICT = ("Coverage", "EvidenceRecord", "Finding", "Limits", "State", "Verdict", "VerdictWord")
+_OF_VERDICT = ("Coverage", "EvidenceRecord", "Finding", "Limits", "Note", "State", "Verdict", "VerdictWord")
 
 if not TYPE_CHECKING:
     __getattr__ = lazy_names(

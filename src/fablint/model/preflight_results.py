@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from fablint.model import ComponentKind
+from fablint.model import ComponentKind, Note
 from fablint.model.host_name import DeviceRef
 
 NETWORK, PING = "net.examined", "net.ping"  # ids of checks that say which network was looked at
@@ -91,7 +91,7 @@ class Fitness:
     results: Sequence[Result]
     rules: Mapping[str, Rule]  # by id
     silent: Mapping[str, str] = field(default_factory=dict)  # hosts that gave no snapshot, and why
-    notes: Sequence[str] = ()  # about the site file: suppressions that have expired
+    notes: Sequence[Note] = ()  # about the site file: suppressions that have expired
 
     @cached_property
     def unfit(self) -> Mapping[str, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fablint.model.component import ComponentKind, ComponentRef, Data, Direction, label_of
 
@@ -29,18 +29,33 @@ VerdictWord = Literal["pass", "fault", "incomplete", "local"]
 Value = bool | int | float | str | tuple[str, ...] | tuple[int, ...] | tuple[float, ...] | None
 
 
-class EvidenceRecord(Data):
-    """One piece of evidence: its kind and numbers. `fablint.text.evidence` has the fields and sentence of each kind."""
+class Statement(Data):
+    """A statement: its kind, the measurement that it is about, its numbers and names."""
 
     kind: str
     row: str = Field(default="", description="the row of the measurement")
     size: int | None = Field(default=None, description="the message size, bytes")
-    check: str = Field(default="", description="the check of preflight")
     values: Mapping[str, Value] = Field(default={}, description="numbers and names, by kind")
 
-    def measured_in(self, row: str, size: int | None = None) -> EvidenceRecord:
-        """Return the record as that of a measurement."""
+    def measured_in(self, row: str, size: int | None = None) -> Self:
+        """Return the statement as that of a measurement."""
         return self.model_copy(update={"row": row, "size": size})
+
+
+class EvidenceRecord(Statement):
+    """One piece of evidence. `fablint.text.evidence` has the fields and sentence of each kind."""
+
+    check: str = Field(default="", description="the check of preflight")
+
+
+class Note(Statement):
+    """A circumstance or limit of a verdict that is no finding. `fablint.text.notes` has the fields and sentences."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_text(cls, document: Any) -> Any:
+        """Return the document of a note; format 2 of a verdict has texts."""
+        return {"kind": "message", "values": {"message": document}} if isinstance(document, str) else document
 
 
 class Action(Data):
@@ -172,7 +187,7 @@ class Verdict(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    format: int = 2
+    format: int = 3
     verdict: VerdictWord
     exit_code: int
     findings: tuple[Finding, ...]
@@ -182,7 +197,7 @@ class Verdict(BaseModel):
     not_judged: str = Field(
         default="", description="why no component could be judged although what was measured is complete; else empty"
     )
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = Field(default=(), description="circumstances and limits of the verdict")
     network: tuple[str, ...] = Field(
         default=(), description="what of the network preflight did not look at, and why: one sentence each"
     )

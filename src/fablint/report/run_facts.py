@@ -98,7 +98,9 @@ def sampled_median(row: Row, size: int, of: Statistic | None = None) -> float | 
 
 def notes(run: Run, diagnosis: Diagnosis) -> list[str]:
     """What the judgement and the reader of the run have to say, each once."""
-    return list(dict.fromkeys([*diagnosis.verdict.notes, *run.notes]))
+    from fablint.text.notes import note_text
+
+    return list(dict.fromkeys([*map(note_text, diagnosis.verdict.notes), *run.notes]))
 
 
 def instrument(run: Run) -> str:

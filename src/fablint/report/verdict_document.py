@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from fablint.model import Diagnosis, Verdict
+from fablint.text.notes import note_text
 from fablint.text.sentences import finding_facts
 
 
@@ -12,6 +13,8 @@ def verdict_json(diagnosis: Diagnosis) -> str:
     """The verdict as one JSON object, ending with a newline. Figures that are not finite become null."""
     verdict = diagnosis.verdict
     facts = json.loads(verdict.model_dump_json()) | {"findings": [finding_facts(one) for one in verdict.findings]}
+    for document, note in zip(facts["notes"], verdict.notes, strict=True):
+        document["text"] = note_text(note)
     return json.dumps(facts, indent=2, allow_nan=False) + "\n"
 
 

@@ -9,16 +9,19 @@ from fablint.text import units
 from fablint.text.evidence import KINDS
 
 if TYPE_CHECKING:
-    from fablint.model.verdict import EvidenceRecord
+    from fablint.model.verdict import EvidenceRecord, Statement
 
 
 def sentence(record: EvidenceRecord) -> str:
     """Return the sentence of a record, after the row and size or the check that it is from."""
-    source = record.check or " ".join(
-        filter(None, (record.row, "" if record.size is None else units.size(record.size)))
-    )
+    source = record.check or measurement(record)
     words = KINDS[record.kind].in_words(record.values)
     return f"{source}: {words}" if source else words
+
+
+def measurement(statement: Statement) -> str:
+    """Return the row and size that a statement is about; empty where it is about none."""
+    return " ".join(filter(None, (statement.row, "" if statement.size is None else units.size(statement.size))))
 
 
 def sentences(evidence: Iterable[EvidenceRecord]) -> str:

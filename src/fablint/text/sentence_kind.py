@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from string import Formatter
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from fablint.model.verdict import EvidenceRecord
+from fablint.model.verdict import EvidenceRecord, Note
 from fablint.text.sentence_words import WORDS
 
 Fields = ParamSpec("Fields")
 
 
 class SentenceKind(Generic[Fields]):
-    """Kind of evidence or of an action: a sentence of typed fields.
+    """Kind of evidence, note or action: a sentence of typed fields.
 
     A sentence of few fields is a template that names them in the order in which they are passed:
     `Sentence[int]("more than {count}")`. A sentence of many fields is a function from these, which are passed by name,
@@ -44,17 +44,29 @@ class SentenceKind(Generic[Fields]):
         return {name: value for name, value in known.items() if value is not None}
 
 
-class Sentence(SentenceKind[Fields]):
+class StatementKind(SentenceKind[Fields]):
+    """Kind of a statement: evidence or a note."""
+
+    def in_words(self, values: Mapping[str, Any]) -> str:
+        """Return the sentence of a statement with these values."""
+        words: Any = self.words
+        return WORDS.vformat(words, (), values) if isinstance(words, str) else words(**values)
+
+
+class NoteKind(StatementKind[Fields]):
+    """Kind of note."""
+
+    def __call__(self, *fields: Fields.args, **named: Fields.kwargs) -> Note:
+        """Return the note with these fields; those that are None are left out."""
+        return Note(kind=self.name, values=self.values(fields, named))
+
+
+class Sentence(StatementKind[Fields]):
     """Kind of evidence."""
 
     def __call__(self, *fields: Fields.args, **named: Fields.kwargs) -> EvidenceRecord:
         """Return the record with these fields; those that are None are left out."""
         return EvidenceRecord(kind=self.name, values=self.values(fields, named))
-
-    def in_words(self, values: Mapping[str, Any]) -> str:
-        """Return the sentence of a record with these values."""
-        words: Any = self.words
-        return WORDS.vformat(words, (), values) if isinstance(words, str) else words(**values)
 
     def among(self, evidence: Iterable[EvidenceRecord]) -> list[EvidenceRecord]:
         """Return the records of this kind."""
@@ -62,6 +74,7 @@ class Sentence(SentenceKind[Fields]):
 
 
 Plain = Sentence[[]]  # a kind without fields
+PlainNote = NoteKind[[]]
 Names = tuple[str, ...]
 _Kind = TypeVar("_Kind", bound=SentenceKind[...])
 

@@ -18,7 +18,7 @@ from fablint.system import DISK_FULL
 from fablint.system.written_files import replace_octets
 
 if TYPE_CHECKING:
-    from fablint.model import Finding, Verdict
+    from fablint.model import Finding, Note, Verdict
     from fablint.model.limits.thresholds import Threshold
     from fablint.preflight.site.expectations import Site
     from fablint.system import System
@@ -135,7 +135,7 @@ def site_of(text: str, run: Path) -> Path | None:
 
 
 def save_findings(
-    findings: Sequence[Finding], run: Path, notes: Sequence[str] = (), network: Sequence[str] = ()
+    findings: Sequence[Finding], run: Path, notes: Sequence[Note] = (), network: Sequence[str] = ()
 ) -> None:
     """Write findings from outside the measurement into a run directory, for every later diagnosis.
 
@@ -158,7 +158,7 @@ def save_findings(
 
 
 def external_verdict(
-    findings: Sequence[Finding], notes: Sequence[str] = (), network: Sequence[str] = ()
+    findings: Sequence[Finding], notes: Sequence[Note] = (), network: Sequence[str] = ()
 ) -> Verdict | None:
     """Return a verdict of findings from outside the measurement, as `save_findings` writes it; None without any."""
     if not findings and not notes and not network:

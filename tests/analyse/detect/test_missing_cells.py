@@ -9,6 +9,7 @@ import pytest
 from analyse_cases import attributed, changed, deleted, in_rounds, named, row_attributed
 from cluster_cases import matrix_row, run_of
 from row_kinds import clients_servers, one_direction, only
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.analyse.detect.missing import shared_ends
@@ -264,7 +265,7 @@ def test_rounds_that_were_not_measured_yet_are_no_finding() -> None:
     late = np.asarray(WHOLE.row("latency").arrays["round"])[0] > 14
     diagnosis = diagnose(interrupted(without(WHOLE, late)), MESH.topology)
     assert missing(diagnosis) == []
-    assert any("not complete" in note for note in diagnosis.verdict.notes)
+    assert any("not complete" in note for note in note_texts(diagnosis.verdict))
 
 
 def test_a_direction_that_is_missing_in_all_finished_rounds_is_a_finding() -> None:
@@ -294,9 +295,9 @@ def test_nics_that_carried_nothing_are_a_note_and_no_reason_against_a_pass() -> 
     run = simulate(multi_rail(full_mesh(4, 4), 2), noise=QUIET, ranks_per_host=1)
     verdict = diagnose(run).verdict
     assert verdict.verdict == "pass"
-    assert "hsn1 of 16 hosts was not measured" in verdict.notes
+    assert "hsn1 of 16 hosts was not measured" in note_texts(verdict)
     both = simulate(multi_rail(full_mesh(4, 4), 2), noise=QUIET)
-    assert not [note for note in diagnose(both).verdict.notes if "was not measured" in note]
+    assert not [note for note in note_texts(diagnose(both).verdict) if "was not measured" in note]
 
 
 @pytest.mark.parametrize(
@@ -313,5 +314,7 @@ def test_counters_show_which_nics_carried_messages(grown: dict[str, int], note: 
         when: {host: {nic: {"tx_packets": 1000 + factor * count} for nic, count in grown.items()} for host in run.hosts}
         for when, factor in (("before", 0), ("after", 1))
     }
-    notes = [each for each in diagnose(attributed(run, counters=counters)).verdict.notes if "not measured" in each]
+    notes = [
+        each for each in note_texts(diagnose(attributed(run, counters=counters)).verdict) if "not measured" in each
+    ]
     assert notes == ([note] if note else [])

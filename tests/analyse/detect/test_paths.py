@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from path_cases import HOP_S, Capacity, Small
+from tests.finding_cases import note_texts
 
 from fablint.analyse import Settings, diagnose
 from fablint.analyse.data.samples import select_usable_rows
@@ -63,7 +64,7 @@ def test_both_directions_of_the_only_path_are_never_a_pass(seeds):
 def test_thinner_cables_between_all_switches_are_a_note():
     diagnosis = judged(Small(path=lambda *_: 0.5), 1, "matrix")
     assert diagnosis.verdict.verdict == "pass"
-    assert any("-50% beside messages on a switch" in note for note in diagnosis.verdict.notes)
+    assert any("-50% beside messages on a switch" in note for note in note_texts(diagnosis.verdict))
 
 
 @pytest.mark.parametrize("switches", [2, 3])
@@ -108,7 +109,7 @@ def test_a_longer_cable_is_a_note():
     for seed in range(5):
         diagnosis = judged(small, seed, "matrix", "latency", "bandwidth")
         assert diagnosis.verdict.verdict == "pass"
-        assert any("s0=s1" in note and "longer cable" in note for note in diagnosis.verdict.notes)
+        assert any("s0=s1" in note and "longer cable" in note for note in note_texts(diagnosis.verdict))
 
 
 @pytest.mark.parametrize("per_group", [1, 2, 4])
@@ -119,7 +120,7 @@ def test_healthy_paths_of_unknown_lengths_over_slow_switches_are_no_fault(per_gr
     for seed in range(5):
         verdict = judged(chain, seed, "matrix", "latency", "bandwidth").verdict
         assert verdict.verdict == "pass", verdict.findings
-        assert any("s1=s3" in note and "more switches explain" in note for note in verdict.notes)
+        assert any("s1=s3" in note and "more switches explain" in note for note in note_texts(verdict))
 
 
 def test_two_slow_hosts_of_a_switch_are_no_path(seeds):
@@ -221,4 +222,4 @@ def test_a_path_between_too_few_pairs_of_hosts_is_not_judged(switches: int):
         assert verdict.verdict == "incomplete"
     else:
         assert not unjudged
-        assert any(what in note for note in verdict.notes)
+        assert any(what in note for note in note_texts(verdict))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from analyse_cases import attributed, named, reported
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, Placement, Run, State
@@ -52,7 +53,7 @@ def quantities(diagnosis: Diagnosis, state: State) -> set[str | None]:
 
 @pytest.mark.parametrize(("machines", "said"), [(2, [NOTE]), (1, [NOTE.replace("2 machines", "1 machine")]), (16, [])])
 def test_it_is_noted(machines: int, said: list[str]) -> None:
-    notes = judged(run_of(machines=machines)).verdict.notes
+    notes = note_texts(judged(run_of(machines=machines)).verdict)
     assert [note for note in notes if "share the CPUs" in note] == said
 
 
@@ -60,7 +61,7 @@ def test_runs_that_do_not_say_have_a_machine_for_every_host() -> None:
     run = run_of()
     assert not run.facts.launch.machines
     assert not Placement.of(run, MESH.topology).shared_machines
-    assert not any("share the CPUs" in note for note in judged(run).verdict.notes)
+    assert not any("share the CPUs" in note for note in note_texts(judged(run).verdict))
 
 
 # ------------------------------------------------------------------------------------------------ healthy hosts

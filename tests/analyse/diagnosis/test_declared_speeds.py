@@ -8,6 +8,7 @@ from itertools import combinations
 
 import pytest
 from path_cases import RATE, Small
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Cable, Diagnosis, State
@@ -62,7 +63,7 @@ def test_one_cable_that_is_declared_at_half_is_no_fault(layout):
     for seed in SEEDS:
         diagnosis = judged(small, seed, layout)
         assert (diagnosis.verdict.verdict, named(diagnosis)) == ("pass", set()), seed
-        assert any("s0=s1" in note and "declared at 48 Gb/s" in note for note in diagnosis.verdict.notes)
+        assert any("s0=s1" in note and "declared at 48 Gb/s" in note for note in note_texts(diagnosis.verdict))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -84,4 +85,4 @@ def test_links_that_are_compared_with_each_other():
     diagnosis = diagnose(run, replace(tree.topology, cables=declared))
     assert any(f"{slow.a}={slow.b}" in one for one in named(bare))
     assert not named(diagnosis)
-    assert any(slow.name in note and "declared at 100 Gb/s" in note for note in diagnosis.verdict.notes)
+    assert any(slow.name in note and "declared at 100 Gb/s" in note for note in note_texts(diagnosis.verdict))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from analyse_cases import changed, deleted, fit_of, in_rounds, named, permuted, reported
 from hypothesis import example, given, settings, strategies as st
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.analyse.phrasing import with_possible_steps
@@ -127,7 +128,7 @@ def test_round_trips_name_the_part_but_not_the_direction() -> None:
         diagnosis = diagnose(simulate(MESH, rows=CHECK_ROWS[:1], faults=[fault]), MESH.topology)
         assert named(diagnosis) == {truth}
         assert diagnosis.verdict.findings[0].effect > 0.1
-        assert any("no one-way streams" in note for note in diagnosis.verdict.notes)
+        assert any("no one-way streams" in note for note in note_texts(diagnosis.verdict))
 
 
 def test_streams_settle_the_direction_that_round_trips_leave_open() -> None:
@@ -264,7 +265,7 @@ def test_only_a_run_that_is_not_complete_is_to_be_resumed(state, words) -> None:
     steps = [advice(one.next_step) for one in verdict.findings if one.state is State.NOT_JUDGED and one.next_step]
     assert steps
     assert all(step.startswith(words) for step in steps)
-    assert any("fablint resume measures it" in note for note in verdict.notes) == (state != "complete")
+    assert any("fablint resume measures it" in note for note in note_texts(verdict)) == (state != "complete")
 
 
 @pytest.mark.parametrize(

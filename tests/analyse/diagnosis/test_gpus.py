@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from fabric_cases import RAILS, measured
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.analyse.findings.within_hosts.intra_node import have_comparable_gpus
@@ -75,7 +76,7 @@ def test_healthy_gpus_of_one_host_are_counted(gpus: int, counted: str) -> None:
     one_host = {"hosts": ["h"], "rank_host": [0] * gpus, "rank_gpu": [f"gpu{rank}" for rank in range(gpus)]}
     rows = tuple(with_facts(row, transport="cuda-p2p", memory="cuda") for row in run.rows)
     run = replace(with_facts(run, **one_host, rank_nic=["hsn0"] * gpus, nics={}), rows=rows)
-    (note,) = (note for note in diagnose(run).verdict.notes if "GPU" in note)
+    (note,) = (note for note in note_texts(diagnose(run).verdict) if "GPU" in note)
     assert note.startswith(f"GPUs compared with each other: {counted} by latency, bandwidth")
 
 

@@ -7,6 +7,7 @@ import pytest
 from analyse_cases import attributed, changed, deleted, in_rounds, named, reported, row_attributed
 from fabric_cases import NOISES
 from hypothesis import given, settings, strategies as st
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Run, State
@@ -113,7 +114,7 @@ def test_an_unfinished_run_is_incomplete_not_faulty() -> None:
     run = row_attributed(run, "bandwidth", state="interrupted")
     verdict = diagnose(run, MESH.topology).verdict
     assert (verdict.verdict, verdict.exit_code) == ("incomplete", 3)
-    assert any("interrupted" in note for note in verdict.notes)
+    assert any("interrupted" in note for note in note_texts(verdict))
     assert verdict.coverage.pairs_measured < 0.35 * verdict.coverage.pairs_planned
 
 

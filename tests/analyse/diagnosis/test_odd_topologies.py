@@ -9,6 +9,7 @@ import pytest
 from analyse_cases import attributed, named, reported
 from fabric_cases import ROUND_TRIP, STREAM, checked, faulty, measured
 from hypothesis import given, settings, strategies as st
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Cable, Diagnosis, Routing, Run, State, Switch, Topology
@@ -28,7 +29,7 @@ def renamed(run: Run, strangers: int) -> Run:
 
 
 def said(diagnosis: Diagnosis, words: str) -> bool:
-    return any(words in note for note in diagnosis.verdict.notes)
+    return any(words in note for note in note_texts(diagnosis.verdict))
 
 
 @pytest.mark.parametrize("layout", ["list", "matrix"])

@@ -1,6 +1,7 @@
 """What the engine saw by itself: damaged payloads and lost ranks."""
 
 from analyse_cases import attributed, named, row_attributed
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.analyse.findings.engine_findings import lost
@@ -70,4 +71,4 @@ def test_an_interrupted_row_is_noted_and_leaves_the_verdict_open() -> None:
     run = row_attributed(RUN, "bandwidth", state="interrupted", reason="9 of 12 cells are in the files")
     verdict = diagnose(run, MESH.topology).verdict
     assert verdict.exit_code == 3
-    assert "row bandwidth: interrupted: 9 of 12 cells are in the files" in verdict.notes
+    assert "row bandwidth: interrupted: 9 of 12 cells are in the files" in note_texts(verdict)

@@ -20,6 +20,7 @@ from row_kinds import (
     with_kernel,
     world,
 )
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run, State, Verdict
@@ -113,7 +114,7 @@ def test_what_a_stream_in_one_direction_did_not_measure_is_not_judged() -> None:
     verdict = diagnose(only(run, one_direction(run.row("bandwidth"))), MESH.topology).verdict
     missing = [f for f in verdict.findings if f.state is State.NOT_JUDGED and f.component == "host"]
     assert [f.name for f in missing] == ["h[00-02,61-63]"]  # fewer than three send to the first, or hear the last
-    assert any("one direction of each pair" in note for note in verdict.notes)
+    assert any("one direction of each pair" in note for note in note_texts(verdict))
 
 
 # ------------------------------------------------------------------------------------------------ stars
@@ -164,7 +165,7 @@ def test_rows_without_evidence_are_excluded_with_the_reason(make: Callable[[Run]
     row = make(run)
     verdict = diagnose(only(run, row), MESH.topology).verdict
     assert (verdict.verdict, verdict.exit_code, verdict.findings) == ("incomplete", 3, ())
-    assert [note for note in verdict.notes if note.startswith(f"row {row.name} is not judged") and why in note]
+    assert [note for note in note_texts(verdict) if note.startswith(f"row {row.name} is not judged") and why in note]
     healthy = simulate(MESH, noise=QUIET)
     beside = diagnose(only(healthy, *healthy.rows, make(healthy)), MESH.topology).verdict
     assert (beside.verdict, judged(beside)) == ("pass", judged(diagnose(healthy, MESH.topology).verdict))
@@ -184,7 +185,7 @@ def test_hosts_with_different_numbers_of_clients_or_servers_are_no_peers(servers
     placed = {"rank_host": rank_host, "hosts": run.hosts[: max(rank_host) + 1]}
     verdict = diagnose(attributed(star, **placed, rank_cores=[str(rank) for rank in range(16)])).verdict
     assert verdict.findings == ()
-    assert any("different numbers of clients and servers" in note for note in verdict.notes)
+    assert any("different numbers of clients and servers" in note for note in note_texts(verdict))
 
 
 def test_a_star_of_many_rounds_repeated_is_one_table() -> None:
@@ -255,7 +256,7 @@ def test_a_pair_measured_again_is_a_suspect_if_it_was_slow_again(factor: float, 
     diagnosis = diagnose(both, MESH.topology)
     assert reported(diagnose(run, MESH.topology)) == {("route", "h03=h40", None)}
     assert reported(diagnosis) == suspects
-    assert any("measured pairs of bandwidth again" in note for note in diagnosis.verdict.notes)
+    assert any("measured pairs of bandwidth again" in note for note in note_texts(diagnosis.verdict))
     assert diagnosis.verdict.coverage == diagnose(run, MESH.topology).verdict.coverage
     assert len(diagnosis.fits) == 2
 
@@ -307,7 +308,7 @@ def test_pairs_measured_again_without_their_row_are_left_out() -> None:
     again = retest(run.row("bandwidth"), [(3, 40)], 5.0)
     verdict = diagnose(only(run, run.row("latency"), again)).verdict
     assert verdict.verdict == "pass"
-    assert any("the run has no row bandwidth" in note for note in verdict.notes)
+    assert any("the run has no row bandwidth" in note for note in note_texts(verdict))
 
 
 # ------------------------------------------------------------------------------------------------ what the engine says
@@ -328,4 +329,4 @@ def test_ranks_that_could_not_be_bound_are_noted() -> None:
         "ranks 4-7 not bound to CPUs: none of the CPUs near cxi1 (8-15) is among those that the launcher allows (0-3)"
     )
     bound = with_facts(run, binding={"ranks_per_nic": 4, "notes": [note]})
-    assert note in diagnose(bound, MESH.topology).verdict.notes
+    assert note in note_texts(diagnose(bound, MESH.topology).verdict)

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
+from tests.finding_cases import note_texts
 
 import finding_cases
 from fablint.analyse import diagnose, with_additional
 from fablint.model import ComponentKind, Coverage, Diagnosis, Finding, State, Verdict, VerdictWord
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.store import read_run, set_state, write_run
+from fablint.text import notes as noted
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows import analysis, run_files
 
@@ -26,7 +28,12 @@ def finding(state: State, name: str = "h09", component: ComponentKind = "host", 
 
 def diagnosis(word: VerdictWord, *findings: Finding) -> Diagnosis:
     coverage = Coverage(pairs_planned=12, pairs_measured=11, hosts=4, hosts_judged=3)
-    known = {"findings": findings, "coverage": coverage, "complete": word != "incomplete", "notes": ("a note",)}
+    known = {
+        "findings": findings,
+        "coverage": coverage,
+        "complete": word != "incomplete",
+        "notes": (noted.message("a note"),),
+    }
     verdict = Verdict(verdict=word, exit_code=CODES[word], **known)
     return Diagnosis(verdict, ())
 
@@ -88,7 +95,7 @@ def test_what_the_measurement_is_sure_of_stays() -> None:
 def test_coverage_and_notes_are_those_of_the_measurement() -> None:
     before = diagnosis("pass")
     after = with_additional(before, [finding(State.FAULT)])
-    assert (after.verdict.coverage, after.verdict.notes) == (before.verdict.coverage, ("a note",))
+    assert (after.verdict.coverage, note_texts(after.verdict)) == (before.verdict.coverage, ["a note"])
 
 
 STATES = st.lists(st.sampled_from(list(State)), max_size=6)

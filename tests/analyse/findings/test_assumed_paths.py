@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from analyse_cases import named
 from path_cases import EDGE_S, HOP_S, Seconds, Small
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.analyse.findings.paths.assumed_paths import through_neighbours
@@ -61,7 +62,7 @@ def test_groups_that_their_first_switches_connect_are_healthy_however_late_a_swi
     """Assumed cables have no length: messages from the other switches cross one or two switches more."""
     found = judged(replace(GROUPS, added=through_first_switches(seconds), noise=0.003), seed)
     assert found.verdict.exit_code == 0, found.verdict.findings
-    assert any("more switches explain" in note for note in found.verdict.notes)
+    assert any("more switches explain" in note for note in note_texts(found.verdict))
 
 
 @pytest.mark.parametrize("seed", range(4))

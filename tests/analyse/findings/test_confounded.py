@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from analyse_cases import attributed
 from hypothesis import given, settings, strategies as st
+from tests.finding_cases import texts
 
 from fablint.analyse.detect.timing import TimedCells, find_slow_time, slow_periods
 from fablint.analyse.findings.confounders import confounded, first_hosts, shared_cores, slow_times
@@ -69,7 +70,7 @@ def test_the_first_host_of_an_allocation_is_confounded_where_each_pair_was_a_lau
     assert "in the same direction in 3 of 3 sizes" in sentences(finding.evidence)
     assert finding.log10_e is not None
     assert finding.log10_e > 2
-    assert [note for note in notes if "each pair was a launch of its own" in note]
+    assert [note for note in texts(notes) if "each pair was a launch of its own" in note]
 
 
 def test_several_allocations_that_agree_are_confounded_in_one_launch_too() -> None:
@@ -210,7 +211,7 @@ def test_a_slow_time_that_other_times_outvote_is_noted() -> None:
     view = at_times(all_pairs(32), 8, 12, 0.4)
     findings, notes = confounded(run, Placement.of(run, None), [view], SETTINGS)
     assert findings == []
-    assert "from 8 s to 12 s pairs of 31 hosts took +49%" in notes[0]
+    assert "from 8 s to 12 s pairs of 31 hosts took +49%" in texts(notes)[0]
 
 
 # ------------------------------------------------------------------------------------------------ since when

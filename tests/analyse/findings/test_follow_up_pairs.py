@@ -18,6 +18,7 @@ from fabric_cases import (
     rounds_of,
     thinned,
 )
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, FollowUp, Run, State
@@ -174,7 +175,7 @@ def test_hosts_that_the_topology_does_not_know_split_no_class() -> None:
     strange = {f"h{index}" for index in (0, 1, 8, 16, 17, 40, 63)}
     hosts = [f"x{name}" if name in strange else name for name in run.hosts]
     diagnosis = asked(attributed(run, hosts=hosts), SMALL)
-    assert any("the topology does not name" in note for note in diagnosis.verdict.notes)
+    assert any("the topology does not name" in note for note in note_texts(diagnosis.verdict))
     (follow_up,) = [one for one in diagnosis.follow_ups if one.name in ("h21", "spine5>leaf2")]
     unknown = np.isin(follow_up.pairs, [SMALL.hosts.index(f"h{int(name[1:]):02d}") for name in strange])
     across = crosses(SMALL, "spine5>leaf2", follow_up.pairs)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from analyse_cases import named
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, State
@@ -52,7 +53,7 @@ def test_several_slow_measurements_are_a_note_and_are_measured_again() -> None:
     diagnosis = measured(1, ROUTE, *OTHERS)
     assert named(diagnosis, State.SUSPECT) == set()
     assert diagnosis.verdict.verdict == "pass"
-    (note,) = [note for note in diagnosis.verdict.notes if "moments of load" in note]
+    (note,) = [note for note in note_texts(diagnosis.verdict) if "moments of load" in note]
     assert "5 directions" in note
     assert "h02>h13 -3" in note
     assert {follow_up.name for follow_up in diagnosis.routes if follow_up.open} == {
@@ -62,7 +63,7 @@ def test_several_slow_measurements_are_a_note_and_are_measured_again() -> None:
 
 @pytest.mark.parametrize("simulated", [True, False])
 def test_the_note_refers_to_a_check_only_where_fablint_can_measure(simulated: bool) -> None:
-    notes = measured(1, ROUTE, *OTHERS, without="" if simulated else "simulated").verdict.notes
+    notes = note_texts(measured(1, ROUTE, *OTHERS, without="" if simulated else "simulated").verdict)
     (note,) = [note for note in notes if "moments of load" in note]
     assert note.endswith("that this run has" if simulated else "fablint check measures these pairs again")
 

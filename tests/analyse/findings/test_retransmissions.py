@@ -10,6 +10,7 @@ import pytest
 from analyse_cases import row_attributed
 from lateness_cases import Layout, LossyFabric
 from segment_cases import Resending, reported
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.analyse.findings.retransmissions import joined
@@ -114,7 +115,9 @@ def test_retransmissions_that_all_pairs_have_are_nobodys(usual: float, uneven: f
 
 
 def notes_of(case: Resending, seed: int, calm: bool = True) -> list[str]:
-    return [note for note in diagnose(case.measured(seed, calm=calm)).verdict.notes if note.startswith("TCP sent")]
+    return [
+        note for note in note_texts(diagnose(case.measured(seed, calm=calm)).verdict) if note.startswith("TCP sent")
+    ]
 
 
 @pytest.mark.parametrize(("usual", "uneven"), [(0.003, 0.0), (0.01, 1.0), (0.05, 0.0)])

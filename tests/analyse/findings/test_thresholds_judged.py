@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.finding_cases import texts
 
 import finding_cases
 from fablint.analyse import diagnose
 from fablint.analyse.findings.missed_thresholds import compare, with_comparison
 from fablint.model import Coverage, Diagnosis, Finding, Row, Run, Scope, State, Switch, Topology, Verdict
-from fablint.model.limits.thresholds import Threshold
+from fablint.model.limits.thresholds import Comparison, Threshold
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree
 from fablint.text.evidence_sentences import sentences
 from fact_cases import row_facts, run_facts, with_facts
@@ -59,7 +60,7 @@ def test_what_is_promised_is_met():
     ]
     assert (found.findings, found.notes) == ((), ())
     assert all(one.least <= one.median <= one.most for one in found.compared)
-    assert found.facts()["compared"][0]["threshold"]["scope"] == "any"
+    assert found.compared[0].facts()["threshold"]["scope"] == "any"
     assert with_comparison(blank(), found).verdict.verdict == "pass"
 
 
@@ -78,7 +79,7 @@ def test_what_was_not_measured_is_said():
     run = measured(kernels=("latency",))
     found = compare(run, [threshold(Scope.EDGE, 1e9), threshold(Scope.EDGE, 1.0, kernel="latency", size=16)], blank())
     assert found.compared == ()
-    assert [note.partition(" (")[2] for note in found.notes] == [
+    assert [note.partition(" (")[2] for note in texts(found.notes)] == [
         "edge bandwidth 1 MiB): no such pair was measured",
         "edge latency 16 B): no such pair was measured",
     ]
@@ -149,7 +150,7 @@ def test_parts_between_switches_keep_their_pairs():
     reported = finding_cases.finding(State.FAULT, "link", f"{cable.a}>{cable.b}")
     found = compare(run, [threshold(None, typical(run), 0.2)], blank(reported))
     assert found.findings == ()
-    assert "which may explain them" in found.notes[0]
+    assert "which may explain them" in texts(found.notes)[0]
 
 
 def test_many_routes_are_counted():
@@ -163,7 +164,7 @@ def test_many_routes_are_counted():
     found = compare(slow, [threshold(None, typical(run), 0.2)], blank())
     assert len(found.findings) == 8
     assert all(finding.name > "h1" and finding.effect == pytest.approx(-2 / 3, abs=0.01) for finding in found.findings)
-    assert found.notes == ("bandwidth 1 MiB: 2 more pairs outside the threshold",)
+    assert texts(found.notes) == ["bandwidth 1 MiB: 2 more pairs outside the threshold"]
 
 
 def list_run(cells: dict[tuple[int, int], float], hosts: list[str], name: str = "edge-latency") -> Run:
@@ -237,4 +238,4 @@ def test_rate_probes_and_rows_that_share_the_bottleneck_are_not_compared(purpose
 
 
 def test_without_thresholds_nothing_is_compared():
-    assert compare(measured(), [], blank()).facts() == {"compared": [], "notes": []}
+    assert compare(measured(), [], blank()) == Comparison()

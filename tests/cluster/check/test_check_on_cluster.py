@@ -55,7 +55,7 @@ def test_a_healthy_cluster_passes_level_by_level(bed: Cluster, tmp_path: Path) -
     for level in ("edge", "local", "global"):
         assert (output / f"{level}-bandwidth" / "zarr.json").exists()
     assert (output / "launches" / "intra-node.run" / "zarr.json").exists()
-    (spent,) = (note for note in verdict["notes"] if "s measuring" in note)
+    (spent,) = (note["text"] for note in verdict["notes"] if note["kind"] == "duration")
     assert re.search(r"\d+ s for \d launches", spent)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from real_mpi import Mpi
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import State
@@ -36,5 +37,5 @@ def test_a_gpu_with_slow_copies_is_named(
         gpu = next(finding for finding in verdict.findings if finding.component == "gpu")
         assert (gpu.state, gpu.components[0].text) == (state, f"gpu {run.hosts[0]}/0000:{0x1A + 16 * SLOW:02x}:00.0")
         assert [evidence.kind for evidence in gpu.evidence] == ["gpu_copies"]
-        assert f"GPUs compared with each other: {RANKS} of {RANKS} by gpu_loopback" in verdict.notes
+        assert f"GPUs compared with each other: {RANKS} of {RANKS} by gpu_loopback" in note_texts(verdict)
         assert verdict.verdict == ("incomplete" if oversubscribed else "fault")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from pinged_hosts import FAMILY, FINE, LOST, Row, pinged
+from tests.finding_cases import texts
 
 from fablint.measure import NoProgress
 from fablint.model import Finding, State
@@ -15,14 +16,14 @@ from fablint.snapshot import CollectedSnapshots
 from fablint.system import System
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows.check.cluster_check import start_trials_of
-from fablint.workflows.check.preflight_findings import route_findings, warning_notes, warnings
+from fablint.workflows.check.preflight_findings import not_understood, route_findings, warning_notes, warnings
 from fablint.workflows.context import Context
 from fablint.workflows.host_preflight import PreflightResult
 
 
 def found(hosts: list[Host]) -> tuple[list[Finding], list[str]]:
     fitness = judge(Fleet(hosts), FAMILY)
-    return route_findings(fitness), warning_notes(warnings(fitness))
+    return route_findings(fitness), texts([*warning_notes(warnings(fitness)), *not_understood(warnings(fitness))])
 
 
 def test_a_route_without_answer_is_a_finding_with_both_hosts_and_nics() -> None:

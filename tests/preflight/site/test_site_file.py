@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from fleets import Change, fleet, rewritten
 from hypothesis import given, strategies as st
+from tests.finding_cases import texts
 
 from fablint.act import drains, parse_source
 from fablint.errors import UsageError
@@ -21,7 +22,7 @@ from fablint.report import fitness_json, fitness_table
 from fablint.report.exports.fitness_junit import junit_text
 from fablint.report.exports.fitness_metrics import prometheus_text
 from fablint.text.fitness_findings import findings
-from fablint.workflows.check.preflight_findings import site_notes, warning_notes, warnings
+from fablint.workflows.check.preflight_findings import suppressed_notes, warning_notes, warnings
 
 TODAY = date(2026, 1, 5)
 HEAD = "format = 1\n"
@@ -93,7 +94,7 @@ def test_a_suppressed_failure_is_printed_with_reason_and_date() -> None:
 def test_a_suppressed_failure_is_a_note_of_the_verdict() -> None:
     """As such it is in the report of a check: text, JSON and HTML show the notes of a verdict."""
     fitness = seen(SUPPRESS)
-    (note,) = site_notes(fitness)
+    (note,) = texts(suppressed_notes(fitness))
     assert note == (
         "preflight: net.link.mtu: ndr[2-3]/ib0: MTU 2044, 10 others 4092 "
         "(FAIL, suppressed until 2026-01-31: switch firmware, ticket 4711)"
@@ -110,7 +111,7 @@ def test_it_comes_back_after_the_date_and_the_expired_suppression_is_said() -> N
         "etc/site.toml: suppress 1 (net.link.mtu, ndr[2-3]) expired on 2026-01-31: "
         "its findings count again; renew or remove it"
     )
-    assert fitness.notes == [said] and site_notes(fitness) == [said]
+    assert texts(fitness.notes) == [said] and suppressed_notes(fitness) == []
     assert said in " ".join(fitness_table(fitness, 200).split())
     assert json.loads("".join(fitness_json("quick", fitness)))["notes"] == [said]
 

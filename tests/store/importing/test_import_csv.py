@@ -169,7 +169,7 @@ def test_unreadable_lines_are_never_a_pass(tmp_path, capsys):
     path.write_text("\n".join(["src,dst,size,bandwidth", *complete(), *["@@@@@"] * 1000, ""]))
     code, found = verdict(capsys, path)
     assert (code, found["verdict"]) == (3, "incomplete")
-    assert any("1,000 of 1,057 lines cannot be read" in note for note in found["notes"])
+    assert any("1,000 of 1,057 lines cannot be read" in note["text"] for note in found["notes"])
 
 
 def test_a_host_without_a_readable_figure_is_not_judged(tmp_path, capsys):

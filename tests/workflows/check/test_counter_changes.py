@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from fake_launches import FakeCluster, FakeSystem, fabric, launches_of, request_of
+from tests.finding_cases import note_texts
 
 from fablint.errors import BrokenRunError
 from fablint.model import Finding, Run, State
 from fablint.plan.check.suites import find_suite
 from fablint.store import read_run
+from fablint.text import notes as noted
 from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows import analysis, measurement, run_files
@@ -53,19 +55,19 @@ def checked(
         return recount
 
     found = LevelRuns(
-        launches, find_suite("quick"), recount=fake_recount, preflight_notes=["preflight warns: x"]
+        launches, find_suite("quick"), recount=fake_recount, preflight_notes=[noted.message("preflight warns: x")]
     ).check()
     assert asked == [{*present, *(host for host, one in excluded.items() if one.state is State.SUSPECT)}]
     return found
 
 
-def again(done: CheckOutcome) -> tuple[str, list[Finding], tuple[str, ...]]:
+def again(done: CheckOutcome) -> tuple[str, list[Finding], list[str]]:
     """What `fablint analyse` says of the run: verdict, findings but those that are OK, notes."""
     path = done.run.path
     assert path is not None
     run = read_run(path)
     verdict = analysis.diagnose(run, run_files.load_topology(None, run)).verdict
-    return verdict.verdict, [one for one in verdict.findings if one.state is not State.OK], verdict.notes
+    return verdict.verdict, [one for one in verdict.findings if one.state is not State.OK], note_texts(verdict)
 
 
 def test_what_grew_is_a_fault_of_a_check_whose_times_are_healthy(
@@ -81,14 +83,14 @@ def test_what_grew_is_a_fault_of_a_check_whose_times_are_healthy(
 def test_a_healthy_check_passes_with_the_notes_of_preflight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = checked(tmp_path, monkeypatch, Recount([], counters()))
     assert done.diagnosis.verdict.verdict == "pass"
-    assert "preflight warns: x" in done.diagnosis.verdict.notes
+    assert "preflight warns: x" in note_texts(done.diagnosis.verdict)
     assert "preflight warns: x" in again(done)[2]
 
 
 def test_that_hosts_could_not_be_asked_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done = checked(tmp_path, monkeypatch, Recount(notes=["the counters could not be read again: no answer"]))
+    done = checked(tmp_path, monkeypatch, Recount(notes=[noted.counters_not_read("no answer")]))
     assert done.diagnosis.verdict.verdict == "pass"
-    assert "the counters could not be read again: no answer" in done.diagnosis.verdict.notes
+    assert noted.counters_not_read("no answer") in done.diagnosis.verdict.notes
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from fablint.discover import write_topology
 from fablint.errors import FullDiskError
 from fablint.plan.check.suites import find_suite
 from fablint.system import DISK_FULL
+from fablint.text import notes as noted
 from fablint.workflows import run_files
 from fablint.workflows.check.check_record import CheckRecord, load_check
 from fablint.workflows.check.check_run import CheckOutcome
@@ -22,7 +23,7 @@ from fablint.workflows.run_formats import read
 
 FABRIC = fabric()
 RECORD = CheckRecord(CheckRequest(), topology=write_topology(FABRIC))
-NOTE = "hsn1 was not looked at"
+NOTE = noted.message("hsn1 was not looked at")
 
 
 class FullDisk:

@@ -11,6 +11,7 @@ import pytest
 from fake_launches import FakeCluster, FakeSystem, every_pair
 from level_cases import CHECK, FABRIC, HOSTS
 from pydantic import TypeAdapter
+from tests.finding_cases import note_texts
 
 import finding_cases
 from fablint.analyse import amended
@@ -101,7 +102,7 @@ def test_a_host_that_was_slow_for_a_time_is_measured_again_and_stays_a_suspect(
     assert evidence.startswith(f"it failed the level {level} and was excluded from the next ones: {level}-latency 8 B:")
     assert evidence.endswith("measured again later, it is healthy")
     assert checked.diagnosis.verdict.exit_code == 3
-    assert not any(note.startswith("excluded after") for note in checked.diagnosis.verdict.notes)
+    assert not any(note.startswith("excluded after") for note in note_texts(checked.diagnosis.verdict))
 
 
 def test_an_exclusion_that_is_refuted_is_undone(
@@ -119,9 +120,8 @@ def test_an_exclusion_that_is_refuted_is_undone(
         assert "h05" in ends
         assert all("h05" in (HOSTS[a], HOSTS[partner[a, at]]) for a, at in zip(*np.nonzero(measured), strict=True))
     assert about(checked, "h05") == []
-    assert (
-        "h05 failed local and was excluded, is healthy by later measurements, and was measured again"
-        in checked.diagnosis.verdict.notes
+    assert "h05 failed local and was excluded, is healthy by later measurements, and was measured again" in note_texts(
+        checked.diagnosis.verdict
     )
     notes: list[str] = level_runs.context.progress.said  # type: ignore[attr-defined]
     assert notes[-1] == "fablint: h05 failed local, but is healthy by later measurements: included"

@@ -13,6 +13,7 @@ from fake_launches import (
     FakeCluster,
 )
 from level_cases import CHECK, FABRIC, HOSTS
+from tests.finding_cases import note_texts
 
 from fablint.cli import main
 from fablint.errors import BrokenRunError
@@ -64,7 +65,7 @@ def test_levels_that_were_never_begun_are_no_pass(killed: KILLED, level: str, mi
     path = killed(level)
     verdict = judged(path)
     assert (verdict.verdict, verdict.exit_code) == ("incomplete", 3)
-    assert any(f"never begun: {missing}:" in note for note in verdict.notes)
+    assert any(f"never begun: {missing}:" in note for note in note_texts(verdict))
     assert run_files.missing_levels(read_run(path)) == missing.split(", ")
 
 
@@ -75,7 +76,7 @@ def test_resume_and_show_name_the_levels(killed: KILLED, capsys: pytest.CaptureF
             main([verb, str(path), "--json"])
         assert ended.value.code in (code, None if code == 0 else code)
         said = json.loads(capsys.readouterr().out)
-        missing = said["missing_levels"] if verb in ("resume", "show") else said["notes"][0]
+        missing = said["missing_levels"] if verb in ("resume", "show") else said["notes"][0]["text"]
         assert missing == ["local", "global"] or "local, global" in missing
     with pytest.raises(SystemExit):
         main(["show", str(path)])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fake_launches import FakeCluster, Notes, fabric as fake_fabric, launches_of, request_of
 from test_launches import HOSTS, REQUEST, but, met, pairs_of, stage
+from tests.finding_cases import note_texts
 
 from fablint.discover import write_topology
 from fablint.errors import NotStartedError
@@ -71,7 +72,7 @@ def test_a_level_that_does_not_start_is_in_the_verdict_and_measured_by_resume(
     outcome = LevelRuns(launches, find_suite("quick"), record=record).check()
     verdict = outcome.diagnosis.verdict
     assert (verdict.verdict, verdict.exit_code, outcome.run.state) == ("incomplete", 3, "interrupted")
-    (note,) = [note for note in verdict.notes if note.startswith("not all was measured: ")]
+    (note,) = [note for note in note_texts(verdict) if note.startswith("not all was measured: ")]
     assert note.endswith("mpirun failed: PMIX ERROR: OUT-OF-RESOURCE")
     assert outcome.error.endswith(f": go on with fablint resume {launches.output}")
     kept = load_check(launches.output)

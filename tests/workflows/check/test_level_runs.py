@@ -19,6 +19,7 @@ from fake_launches import (
     request_of,
 )
 from level_cases import ASKING_S, CHECK, FABRIC, HOSTS
+from tests.finding_cases import note_texts
 
 import finding_cases
 from fablint.analyse import with_additional
@@ -72,7 +73,7 @@ def test_a_healthy_cluster_passes_in_five_launches(healthy: Done) -> None:
     ]
     assert healthy.level_runs.launches.count == len(cluster.launches) == 5
     assert (healthy.level_runs.exclusions.levels, healthy.checked.error, said(healthy.level_runs)) == ({}, "", [])
-    assert not any(note.startswith("excluded") for note in verdict.notes)
+    assert not any(note.startswith("excluded") for note in note_texts(verdict))
 
 
 def test_ranks_of_a_host_are_a_run_of_their_own(healthy: Done) -> None:
@@ -148,7 +149,7 @@ def test_it_is_noted_at_once_and_in_the_verdict(faulty: Done) -> None:
     assert sorted(said(faulty.level_runs)) == [
         f"fablint: {host} fails edge and is excluded from what follows" for host in ("h03", "h09")
     ]
-    notes = [note for note in faulty.checked.diagnosis.verdict.notes if note.startswith("excluded")]
+    notes = [note for note in note_texts(faulty.checked.diagnosis.verdict) if note.startswith("excluded")]
     assert notes in (["excluded after edge: h03, h09"], ["excluded after edge: h09, h03"])
     assert faulty.checked.diagnosis.verdict.exit_code == 1
 
@@ -192,7 +193,7 @@ def test_a_host_that_fails_inside_is_in_no_round_between_hosts(
         "h05",
         f"between ranks of the host itself: {sentences(slow.evidence)}",
     )
-    assert "excluded after intra-node: h05" in checked.diagnosis.verdict.notes
+    assert "excluded after intra-node: h05" in note_texts(checked.diagnosis.verdict)
 
 
 def test_an_additional_finding_excludes_no_host(cluster: FakeCluster, check: CHECK) -> None:
@@ -218,7 +219,7 @@ def test_a_host_that_dies_in_a_level_is_in_no_later_one(cluster: FakeCluster, ch
     path = checked.run.path
     assert path is not None
     assert [one.name for one in run_files.load_findings(path / run_files.FINDINGS)] == ["h12"]
-    assert f"for {len(cluster.measuring)} launches" in verdict.notes[-1]
+    assert f"for {len(cluster.measuring)} launches" in note_texts(verdict)[-1]
     assert len(cluster.measuring) == 7  # one of them repeated
 
 
@@ -302,7 +303,7 @@ def test_a_level_without_pairs_is_left_out(cluster: FakeCluster, tmp_path: Path)
 
 
 def test_the_time_is_reported_with_what_it_went_into(healthy: Done) -> None:
-    note = healthy.checked.diagnosis.verdict.notes[-1]
+    note = note_texts(healthy.checked.diagnosis.verdict)[-1]
     found = re.fullmatch(
         r"(\d+) s in all: (\d+) s measuring, (\d+) s for (\d+) launches, asking hosts, planning and judging", note
     )

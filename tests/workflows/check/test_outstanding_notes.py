@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from tests.finding_cases import note_texts
 
 from fablint.model import ComponentRef, Diagnosis, FollowUp, Run, Verdict
 from fablint.plan.check.check_loop import LoopResult
@@ -31,7 +32,7 @@ ROUTE, HOST, PATH = (
 def notes(undecided: tuple[FollowUp, ...] = (), outstanding: tuple[FollowUp, ...] = (), ended: str = "") -> list[str]:
     diagnosis = Diagnosis(Verdict.model_validate(VERDICT), (), distances=(PATH,))
     result = LoopResult(RUN, diagnosis, undecided, outstanding, ended)
-    return list(with_undecided(diagnosis, result).verdict.notes)
+    return note_texts(with_undecided(diagnosis, result).verdict)
 
 
 def test_routes_whose_retest_is_outstanding_are_named() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from fake_launches import FakeCluster, FakeSystem, Notes, every_pair, fabric, launches_of, request_of
+from tests.finding_cases import note_texts
 
 from fablint.discover import write_topology
 from fablint.errors import BrokenRunError, IncompleteError, StoppedError, UsageError
@@ -20,6 +21,7 @@ from fablint.plan.check.suites import find_suite
 from fablint.snapshot import CollectedSnapshots
 from fablint.store import missing_rounds, read_run
 from fablint.system import System
+from fablint.text import notes as noted
 from fablint.workflows import fabric_discovery, host_preflight, measurement, programs, run_files, run_formats
 from fablint.workflows.check.check_record import CHECK, CheckRecord, load_check, save_check
 from fablint.workflows.check.check_run import CheckOutcome
@@ -79,7 +81,7 @@ def kill(cluster: FakeCluster, tmp_path: Path) -> KILL:
 
     def run(row: str, after_rounds: int | None = None, suite: str = "quick", **more: Any) -> Path:
         launches, _ = launches_of(cluster, request_of(HOSTS, FABRIC), tmp_path / "a.run")
-        request, notes = CheckRequest(suite=suite), ("preflight: x (suppressed)",)
+        request, notes = CheckRequest(suite=suite), (noted.message("preflight: x (suppressed)"),)
         kept = CheckRecord(request, topology=write_topology(FABRIC), notes=notes, warnings=tuple(BEFORE))
         level_runs = LevelRuns(launches, find_suite(suite), [DRAINED], record=kept, **more)
         with pytest.MonkeyPatch.context() as patch:
@@ -131,7 +133,7 @@ def test_the_levels_that_a_killed_check_lacks_are_measured(cluster: FakeCluster,
     verdict = done.diagnosis.verdict
     assert [one for one in verdict.findings if one.state is not State.OK] == [DRAINED]
     assert verdict.coverage.hosts_judged == len(HOSTS)
-    assert "preflight: x (suppressed)" in verdict.notes
+    assert "preflight: x (suppressed)" in note_texts(verdict)
     assert json.loads((path / "report" / "verdict.json").read_text())["exit_code"] == 3
     assert (path / "topology.yaml").exists()
 
@@ -146,13 +148,14 @@ def test_warnings_of_both_times_at_which_hosts_were_asked_reach_the_verdict(clus
     for _ in range(2):  # what is kept of both times is kept again
         done = resumed(cluster, path)
         assert done is not None
-        notes = [note for note in done.diagnosis.verdict.notes if note.startswith("preflight ")]
+        notes = [note for note in note_texts(done.diagnosis.verdict) if note.startswith("preflight ")]
         assert notes == [
             "preflight warns: cpu.governor: governor powersave (h[00-05])",
             "preflight warns: mem.free: 1 GiB free (h07)",
             "preflight does not understand: thp: numa0 'maybe' is not a setting (h01)",
         ]
-        assert json.loads((path / "report" / "verdict.json").read_text())["notes"] == list(done.diagnosis.verdict.notes)
+        document = json.loads((path / "report" / "verdict.json").read_text())
+        assert [note["text"] for note in document["notes"]] == note_texts(done.diagnosis.verdict)
         cluster.warnings = []
         (path / CHECK).write_text(json.dumps(json.loads((path / CHECK).read_text()) | {"ended": False}))
 
@@ -194,7 +197,7 @@ def test_a_host_that_is_slow_in_what_was_measured_is_in_no_later_level(cluster: 
     assert done is not None
     run = read_run(path)
     assert not any("h03" in pair for pair in pairs_of(run, "global-latency"))
-    assert "excluded after edge: h03" in done.diagnosis.verdict.notes
+    assert "excluded after edge: h03" in note_texts(done.diagnosis.verdict)
     assert ("host", "h03") in {
         (one.component, one.name) for one in done.diagnosis.verdict.findings if one.state is State.FAULT
     }
@@ -207,7 +210,7 @@ def test_a_host_that_failed_before_the_kill_stays_excluded(cluster: FakeCluster,
     assert {host: entry["level"] for host, entry in excluded.items()} == {"h03": "edge"}
     done = resumed(cluster, path)
     assert done is not None
-    assert "excluded after edge: h03" in done.diagnosis.verdict.notes
+    assert "excluded after edge: h03" in note_texts(done.diagnosis.verdict)
     assert not any("h03" in pair for pair in pairs_of(read_run(path), "global-latency"))
 
 
@@ -241,7 +244,7 @@ def test_the_time_of_a_resumed_check_is_that_of_the_call(cluster: FakeCluster, k
     cluster.system.now_s = 0.0
     done = resumed(cluster, path)
     assert done is not None
-    (note,) = [note for note in done.diagnosis.verdict.notes if " s in all: " in note]
+    (note,) = [note for note in note_texts(done.diagnosis.verdict) if " s in all: " in note]
     whole, measuring, rest = (float(part.split()[0]) for part in re.split(": |, ", note)[:3])
     later = sum(row.facts.result.wall_s for row in done.run.rows if row.name not in before)
     assert sum(before.values()) > 1, "nothing was measured before"
@@ -342,7 +345,7 @@ def test_an_interrupted_check_ends_with_verdict_and_report(
         patch.setattr(measurement, "measure", stopped)
         outcome = LevelRuns(launches, find_suite("quick"), [DRAINED], record=kept).check()
     assert (outcome.exit_code, outcome.diagnosis.verdict.verdict, outcome.page.exists()) == (code, "incomplete", True)
-    assert f"not all was measured: {why}" in outcome.diagnosis.verdict.notes
+    assert f"not all was measured: {why}" in note_texts(outcome.diagnosis.verdict)
     assert outcome.error == (f"{why}: {said.format(path=path)}" if said else "")
     done = resumed(cluster, path)
     assert done is not None

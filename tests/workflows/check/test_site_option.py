@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.finding_cases import texts
 
 from fablint.measure import NoProgress
 from fablint.model import Allocation
@@ -130,8 +131,8 @@ def test_a_check_suppresses_what_the_site_file_suppresses(context: Context, tmp_
     wanted = CheckRequest("n[1-6]", blocks=3, site=path)
     done: Any = check_cluster(context, wanted, tmp_path / "b.run")
     note = "preflight: net.link.mtu: n1/hsn0: MTU 1500, 5 others 9000 (FAIL, suppressed until 9999-12-31: ticket 4711)"
-    assert note in done.preflight_notes
+    assert note in texts(done.preflight_notes)
     kept: CheckRecord = done.record
-    assert kept.site == SUPPRESS and note in kept.notes
+    assert kept.site == SUPPRESS and note in texts(kept.notes)
     assert json.dumps([one.name for one in done.known]) == "[]"
     assert done.recount.__self__.site.suppressions  # counters that grow are judged by the same file

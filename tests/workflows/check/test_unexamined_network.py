@@ -61,7 +61,7 @@ def test_verdict_and_every_later_diagnosis_say_it(checked: CheckOutcome, fablint
     done = fablint("analyse", path, "--json")
     for verdict in (json.loads((path / "report" / "verdict.json").read_text()), json.loads(done.stdout)):
         assert tuple(verdict["network"]) == UNSEEN
-        assert {WARNED, NOT_UNDERSTOOD} <= set(verdict["notes"])
+        assert {WARNED, NOT_UNDERSTOOD} <= {note["text"] for note in verdict["notes"]}
     assert json.loads((path / "rounds" / "check.json").read_text())["network"] == [*UNSEEN]
 
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from fablint.analyse.data.measurements import RepeatedCells, TimesTaken, repeats_of
 from fablint.analyse.settings import Settings
-from fablint.model import SCOPES, Observations, Placement, Row, Run
+from fablint.model import SCOPES, Note, Observations, Placement, Row, Run
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.figures.pair_metrics import PREFERRED_STATISTICS
-from fablint.model.names import plural
 from fablint.model.registry import moves_nothing
+from fablint.text import notes as noted
 
 MATCHINGS = frozenset({"pair", "pairs", "random", "rounds"})  # patterns whose rounds can be concatenated
 GPU_COPIES = "gpu_loopback"  # kernel that copies within the host of each rank
@@ -170,7 +170,7 @@ class UsableRow:
         return np.concatenate(counts_of_rows, axis=1), edges
 
 
-def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tuple[list[UsableRow], list[str]]:
+def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tuple[list[UsableRow], list[Note]]:
     """Return the rows that can localise a component, and a note for each row that cannot.
 
     Rows without messages (null transport) and rows that measure the whole network have no note.
@@ -187,20 +187,16 @@ def select_usable_rows(run: Run, placement: Placement, settings: Settings) -> tu
     rows = [row for row in run.rows if has_messages(run, row) and not row.is_of_network]
     bases = {row.name for row in rows if not row.facts.schedule.retest_of}
     usable: list[UsableRow] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     for row in rows:
         base = row.facts.schedule.retest_of
         if base in bases:
-            notes.append(
-                f"row {row.name} measured pairs of {base} again: the shorter of both times is that of the pair"
-            )
+            notes.append(noted.row_measured_again(row.name, base))
         elif reason := _unusable_reason(row, placement, settings):
-            notes.append(f"row {row.name} is not judged: {reason}")
+            notes.append(reason)
         else:
             if row.directions == "single" and _is_directed(row):
-                notes.append(
-                    f"row {row.name} measured one direction of each pair: losses in the other direction are not visible"
-                )
+                notes.append(noted.row_of_one_direction(row.name))
             retests = tuple(other for other in rows if other.facts.schedule.retest_of == row.name)
             continued = next((i for i, first in enumerate(usable) if _continues(row, first.row)), None)
             if continued is None:
@@ -252,19 +248,19 @@ def has_messages(run: Run, row: Row) -> bool:
     return moved and bool(set(row.statistics) & set(PREFERRED_STATISTICS))
 
 
-def _unusable_reason(row: Row, placement: Placement, settings: Settings) -> str:
-    """Return why a row cannot localise a component; empty if it can."""
+def _unusable_reason(row: Row, placement: Placement, settings: Settings) -> Note | None:
+    """Return why a row cannot localise a component; None if it can."""
     if row.facts.schedule.retest_of:
-        return f"the run has no row {row.facts.schedule.retest_of}, whose slowest pairs these were"
+        return noted.row_without_base(row.name, row.facts.schedule.retest_of)
     if row.pattern == "world":
-        return "all ranks of a collective wait for each other: its times belong to no pair"
+        return noted.row_of_collective(row.name)
     if row.pattern == "victim-aggressor":
-        return "its pairs were slowed on purpose, by the load of other ranks"
-    return _unusable_star_reason(row, placement, settings) if row.pattern in STARS else ""
+        return noted.row_of_victims(row.name)
+    return _unusable_star_reason(row, placement, settings) if row.pattern in STARS else None
 
 
-def _unusable_star_reason(row: Row, placement: Placement, settings: Settings) -> str:
-    """Return why the hosts of a star cannot be compared with each other; empty if they can.
+def _unusable_star_reason(row: Row, placement: Placement, settings: Settings) -> Note | None:
+    """Return why the hosts of a star cannot be compared with each other; None if they can.
 
     Leaves are compared through several hubs. All leaves must share the NICs of their hosts with equally many ranks.
     """
@@ -273,15 +269,12 @@ def _unusable_star_reason(row: Row, placement: Placement, settings: Settings) ->
     hub_hosts, hubs_each = np.unique(placement.host[hubs], return_counts=True)
     leaf_hosts, leaves_each = np.unique(placement.host[leaves], return_counts=True)
     if hub_hosts.size < settings.min_partners:
-        return (
-            f"all ranks share {plural(hub_hosts.size, 'host')}: with fewer than {settings.min_partners},"
-            " a slow host and a slow path to it look the same"
-        )
+        return noted.row_of_few_hubs(row.name, hub_hosts.size, settings.min_partners)
     if np.intersect1d(hub_hosts, leaf_hosts).size or np.ptp(hubs_each) or np.ptp(leaves_each):
-        return "its hosts have different numbers of clients and servers, which share their NICs"
+        return noted.row_of_unequal_shares(row.name)
     if placement.host.size > MOST_STAR_RANKS:
-        return f"with more than {MOST_STAR_RANKS} ranks it does not fit into memory"
-    return ""
+        return noted.row_too_large(row.name, MOST_STAR_RANKS)
+    return None
 
 
 def _partners(observations: Observations) -> Codes:

@@ -6,9 +6,9 @@ from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from fablint.analyse.decide import amended, with_suppressed
-from fablint.model import ComponentKind, Diagnosis, Finding, State, Verdict
+from fablint.model import ComponentKind, Diagnosis, Finding, Note, State, Verdict
 from fablint.model.limits.known_faults import KnownFault, first_cover
-from fablint.text import evidence as seen
+from fablint.text import evidence as seen, notes as noted
 
 # Kinds of components whose fault cuts a host off.
 _AT_A_HOST: frozenset[ComponentKind] = frozenset({"host", "nic", "cable"})
@@ -87,8 +87,7 @@ def with_missing_levels(diagnosis: Diagnosis, names: Sequence[str]) -> Diagnosis
     """The diagnosis of a check whose levels of these names were planned and never begun: no pass."""
     if not names:
         return diagnosis
-    note = f"levels planned and never begun: {', '.join(names)}: not judged (fablint resume measures them)"
-    notes = (note, *diagnosis.verdict.notes)
+    notes = (noted.missing_levels(tuple(names)), *diagnosis.verdict.notes)
     return replace(diagnosis, verdict=amended(diagnosis.verdict, complete=False, notes=notes))
 
 
@@ -113,17 +112,17 @@ def without_known_faults(
         finding if cover is None else cover.mark(finding)
         for finding, cover in zip(diagnosis.verdict.findings, covers, strict=True)
     ]
-    notes = [f"{one.where}: {_why_unused(one, diagnosis)}" for one in valid if one not in covers]
+    notes = [_unused(one, diagnosis) for one in valid if one not in covers]
     notes += [
-        f"{one.where} expired on {one.until}: its findings count again; renew or remove it"
+        noted.expired_entry(one.where, one.until.isoformat())
         for one in expired
         if any(map(one.covers, diagnosis.verdict.findings))
     ]
     return replace(diagnosis, verdict=with_suppressed(diagnosis.verdict, findings, notes))
 
 
-def _why_unused(known: KnownFault, diagnosis: Diagnosis) -> str:
+def _unused(known: KnownFault, diagnosis: Diagnosis) -> Note:
     """Return why a known fault suppresses no finding."""
     if known.loss is not None and any(map(known.names, diagnosis.verdict.findings)):
-        return f"its finding counts: its loss is not within the known {known.loss:.0%}"
-    return "no such finding in this run"
+        return noted.exceeded_entry(known.where, known.loss)
+    return noted.unused_entry(known.where)

@@ -18,14 +18,12 @@ from fablint.analyse.data.robust_stats import average_ranks
 from fablint.analyse.detect.timing import TimedCells, drift_of, slow_periods, windows_of
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.settings import Settings
-from fablint.model import ComponentRef, Finding, Placement, Run, State
+from fablint.model import ComponentRef, Finding, Note, Placement, Run, State
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.component import cause
 from fablint.model.figures.cpu_wait import NOTABLE, host_shares
-from fablint.model.names import fold
 from fablint.model.placement import unfold_cores
-from fablint.text import actions as advise, evidence as seen
-from fablint.text.evidence_sentences import sentences
+from fablint.text import actions as advise, evidence as seen, notes as noted
 
 Quantity = Literal["latency", "bandwidth"]
 
@@ -40,26 +38,19 @@ OUTVOTED = 0.25  # of the measurements of every rank, up to which slow times are
 
 def confounded(
     run: Run, placement: Placement, views: Sequence[TimedCells], settings: Settings
-) -> tuple[list[Finding], list[str]]:
+) -> tuple[list[Finding], list[Note]]:
     """Findings and notes on everything that this module knows of."""
     findings = [*first_hosts(run, placement, views), *shared_cores(run, placement)]
     when = [
-        (finding, _outvoted(view, placement, settings))
+        (finding, _outvoted_periods(view, placement, settings))
         for view in views
         for finding in slow_times(view, placement, settings)
     ]
     findings += [finding for finding, harmless in when if not harmless][:1]
-    notes = [
-        f"{sentences(finding.evidence)} (every host was measured three times as often at other times)"
-        for finding, harmless in when
-        if harmless
-    ]
+    notes = [note for _, harmless in when for note in harmless]
     notes += _cpu_wait_notes(run)
     if _launched_by_pair(run):
-        notes.append(
-            "each pair was a launch of its own: its sizes are one observation, and what differs from start to start"
-            " (placement, power state, connection) is indistinguishable from a slow route"
-        )
+        notes.append(noted.launch_per_pair())
     return findings, notes
 
 
@@ -176,16 +167,13 @@ def shared_cores(run: Run, placement: Placement) -> list[Finding]:
     ]
 
 
-def _cpu_wait_notes(run: Run) -> list[str]:
+def _cpu_wait_notes(run: Run) -> list[Note]:
     """A note on hosts whose ranks waited for CPUs that other processes used."""
     notable = {host: share for host, share in host_shares(run).items() if share >= NOTABLE}
     if not notable:
         return []
     longest = max(notable, key=lambda host: notable[host])
-    return [
-        f"other processes used CPUs of ranks on {fold(notable)}: these waited up to {notable[longest]:.1%} of the time"
-        f" ({longest}), and so did their messages"
-    ]
+    return [noted.cpu_wait(tuple(notable), notable[longest], longest)]
 
 
 def _overfull(ranks: Mapping[str, int]) -> bool:
@@ -228,12 +216,23 @@ def slow_times(view: TimedCells, placement: Placement, settings: Settings) -> li
     ]
 
 
-def _outvoted(view: TimedCells, placement: Placement, settings: Settings) -> bool:
-    """Did every rank send and receive three times as often at other times? Then these count, and not the slow ones."""
+def _outvoted_periods(view: TimedCells, placement: Placement, settings: Settings) -> list[Note]:
+    """Return a note on slow periods if every rank sent and received three times as often at other times."""
     periods = slow_periods(view, placement, settings)
     if not periods:
-        return False  # a drift has no other times
+        return []  # a drift has no other times
     inside = np.any([(view.started >= period.begin) & (view.started <= period.end) for period in periods], axis=0)
     within = [np.bincount(end, weights=inside) for end in (view.src, view.dst)]
     measured = [np.bincount(end) for end in (view.src, view.dst)]
-    return all(bool((some <= OUTVOTED * every).all()) for some, every in zip(within, measured, strict=True))
+    if not all(bool((some <= OUTVOTED * every).all()) for some, every in zip(within, measured, strict=True)):
+        return []
+    return [
+        noted.outvoted_periods(
+            row=view.row,
+            size=view.size,
+            begins=tuple(period.begin for period in periods),
+            ends=tuple(period.end for period in periods),
+            hosts=tuple(period.hosts for period in periods),
+            excesses=tuple(math.expm1(period.excess) for period in periods),
+        )
+    ]

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import TypeVar
 
 from fablint.analyse.detect.search import Detection
 from fablint.analyse.detect.view import Quantity, ViewResult
 from fablint.model import EvidenceRecord
-from fablint.text import evidence as seen, units
+from fablint.model.verdict import Statement
+from fablint.text import evidence as seen
+
+S = TypeVar("S", bound=Statement)
 
 
 def relative(loss: float, quantity: Quantity) -> float:
@@ -15,14 +19,9 @@ def relative(loss: float, quantity: Quantity) -> float:
     return math.expm1(-loss) if quantity == "bandwidth" else math.expm1(loss)
 
 
-def view_text(view: ViewResult) -> str:
-    """`bandwidth 1 MiB`."""
-    return f"{view.row} {units.size(view.size)}"
-
-
-def seen_in(view: ViewResult, record: EvidenceRecord) -> EvidenceRecord:
-    """Return the record as evidence of one view."""
-    return record.measured_in(view.row, view.size)
+def seen_in(view: ViewResult, statement: S) -> S:
+    """Return evidence, or a note, as that of one view."""
+    return statement.measured_in(view.row, view.size)
 
 
 def detection_evidence(view: ViewResult, detection: Detection) -> list[EvidenceRecord]:

@@ -23,6 +23,7 @@ from fablint.model import (
     Direction,
     EvidenceRecord,
     Finding,
+    Note,
     Placement,
     Run,
     Scope,
@@ -31,8 +32,7 @@ from fablint.model import (
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.figures.pair_metrics import PairMetrics, figures_of, joined, reference_rows
 from fablint.model.limits.thresholds import Compared, Comparison, Threshold
-from fablint.model.names import plural
-from fablint.text import actions as advise, evidence as seen, units
+from fablint.text import actions as advise, evidence as seen, notes as noted, units
 
 FEWEST_PARTNERS = 3  # of a host, to say that it is the host
 MOST_HOSTS = 64  # with more it is not the hosts
@@ -56,7 +56,7 @@ def compare(run: Run, thresholds: Sequence[Threshold], diagnosis: Diagnosis) -> 
     placement = Placement.of(run, diagnosis.topology)
     compared: list[Compared] = []
     findings: list[Finding] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     reported = _NamedComponents.by(diagnosis, run, placement)
     for kernel, size in dict.fromkeys((threshold.kernel, threshold.size) for threshold in thresholds):
         view = _view(
@@ -67,12 +67,15 @@ def compare(run: Run, thresholds: Sequence[Threshold], diagnosis: Diagnosis) -> 
         if view is None:
             continue
         compared += view.compared
-        found, note = _judged(view, run, placement, reported)
-        findings += found
-        notes += [note] if note else []
+        of_view, notes_of_view = _judged(view, run, placement, reported)
+        findings += of_view
+        notes += notes_of_view
     used = {one.threshold.source for one in compared}
-    idle = (threshold for threshold in thresholds if threshold.source not in used)
-    notes += [f"{one.source} ({_name(one.scope, one)}): no such pair was measured" for one in idle]
+    notes += [
+        noted.unmeasured_threshold(source=one.source, scope=one.scope or "any", kernel=one.kernel, size=one.size)
+        for one in thresholds
+        if one.source not in used
+    ]
     return Comparison(tuple(compared), _each_once(findings), tuple(notes))
 
 
@@ -105,10 +108,6 @@ class _ThresholdPairs:
     @property
     def threshold(self) -> Threshold:
         return self.compared[0].threshold
-
-    @property
-    def what(self) -> str:
-        return f"{self.threshold.kernel} {units.size(self.threshold.size)}"
 
 
 def _view(run: Run, thresholds: Sequence[Threshold], placement: Placement) -> _ThresholdPairs | None:
@@ -149,7 +148,7 @@ def _outside(values: Floats, threshold: Threshold) -> Mask:
 
 def _judged(
     view: _ThresholdPairs, run: Run, placement: Placement, reported: _NamedComponents
-) -> tuple[list[Finding], str]:
+) -> tuple[list[Finding], list[Note]]:
     """Findings of hosts, then of whole scopes, then of routes; and a note on those that are not reported one by one."""
     src, dst = (placement.host[ranks] for ranks in (view.figures.src, view.figures.dst))
     explained = np.isin(src, reported.hosts) | np.isin(dst, reported.hosts)
@@ -170,10 +169,10 @@ def _judged(
     routes = [pair for pair in _pairs(view, run, src, dst, left) if not pair.directions & reported.routes]
     kept = [] if reported.between else routes[:MOST_ROUTES]
     if len(kept) == len(routes):
-        return findings + kept, ""
-    why = "; a component between switches is reported, which may explain them" if reported.between else ""
-    more = plural(len(routes) - len(kept), "pair" if reported.between else "more pair")
-    return findings + kept, f"{view.what}: {more} outside the threshold{why}"
+        return findings + kept, []
+    kind = noted.explained_pairs_outside if reported.between else noted.more_pairs_outside
+    note = kind(len(routes) - len(kept)).measured_in(view.threshold.kernel, view.threshold.size)
+    return findings + kept, [note]
 
 
 def _within_healthy_scopes(view: _ThresholdPairs, src: Codes, dst: Codes, considered: Mask) -> Mask:

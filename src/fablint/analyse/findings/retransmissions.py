@@ -24,12 +24,11 @@ from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
 from fablint.analyse.detect.lateness.lossy_pairs import SIDES, directed_candidates
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
-from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, Placement, Run, State
+from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, Note, Placement, Run, State
 from fablint.model.arrays import Codes
 from fablint.model.component import in_series
-from fablint.model.names import plural
 from fablint.model.verdict import Action
-from fablint.text import actions as advise, evidence as seen
+from fablint.text import actions as advise, evidence as seen, notes as noted
 from fablint.topology.routing import Routes
 
 BOUNDS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # share of its segments that are lost, above which a pair is lossy
@@ -49,14 +48,14 @@ class Retransmissions:
 
     findings: Sequence[Finding]
     lost: Mapping[ComponentRef, int]  # segments that were lost at the hosts and NICs of these
-    notes: Sequence[str] = ()  # about a loss that all paths share
+    notes: Sequence[Note] = ()  # about a loss that all paths share
 
 
 def retransmissions(run: Run, placement: Placement, routes: Routes | None, settings: Settings) -> Retransmissions:
     """Components on which segments are lost, by what TCP sent again."""
     findings: list[Finding] = []
     lost: dict[ComponentRef, int] = {}
-    notes: list[str] = []
+    notes: list[Note] = []
     for calm in (True, False):
         segments = read_segments(run, placement, calm=calm)
         evidence = _evidence_of(segments, placement, routes, settings) if segments is not None else None
@@ -70,8 +69,8 @@ def retransmissions(run: Run, placement: Placement, routes: Routes | None, setti
     return Retransmissions(findings, lost, notes)
 
 
-def _shared_loss(segments: Segments, explained: Sequence[Codes], *, calm: bool) -> list[str]:
-    """A sentence about segments that are lost between all hosts, beside those of the components that are named."""
+def _shared_loss(segments: Segments, explained: Sequence[Codes], *, calm: bool) -> list[Note]:
+    """A note on segments that are lost between all hosts, beside those of the components that are named."""
     others = np.ones(len(segments.hosts), bool)
     for pairs in explained:
         others[pairs] = False
@@ -83,13 +82,8 @@ def _shared_loss(segments: Segments, explained: Sequence[Codes], *, calm: bool) 
     fewest = SPREAD * len(np.unique(segments.hosts))
     if min(len(np.unique(segments.hosts[lossy, side])) for side, _ in SIDES) < fewest:
         return []
-    what, why = ("single messages", "") if calm else ("streams", "congestion, or ")
-    directions = plural(int(np.count_nonzero(others)), "direction")
-    return [
-        f"TCP sent {100 * lost / total:.2g} % of the segments of {what} again: {lost} of {total}, in"
-        f" {np.count_nonzero(lossy)} of {directions} of pairs: {why}a loss that all paths share, which is not a single"
-        f" component's"
-    ]
+    directions, lossy_directions = int(np.count_nonzero(others)), int(np.count_nonzero(lossy))
+    return [noted.shared_loss(lost=lost, sent=total, lossy=lossy_directions, directions=directions, streams=not calm)]
 
 
 def joined(resent: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:

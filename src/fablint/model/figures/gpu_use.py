@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fablint.model.host_name import GpuRef
 from fablint.model.names import plural
 from fablint.model.registry import GPU_MEMORIES
 
 if TYPE_CHECKING:
-    from fablint.model.facts.row_attributes import CarrierFacts
     from fablint.model.run import Run
 
 _PATHS = {
@@ -18,22 +17,41 @@ _PATHS = {
 }
 
 
-def path_words(carrier: CarrierFacts) -> str:
+def path_words(memory: str, gpu_path: str) -> str:
     """Return where the messages of a row are and which path they take; '' of host memory."""
-    memory, path = carrier.memory, _PATHS.get(carrier.gpu_path)
+    path = _PATHS.get(gpu_path)
     return f"messages in memory of GPUs ({memory}), {path}" if memory in GPU_MEMORIES and path else ""
+
+
+class SharedGpus(NamedTuple):
+    """GPUs that several ranks share."""
+
+    gpus: int
+    gpu: str  # that most ranks share
+    ranks: int  # of this one
+
+    @property
+    def words(self) -> str:
+        """Return what that means, in words."""
+        what = f"{plural(self.gpus, 'GPU')} shared by several ranks, {self.gpu} by {self.ranks}"
+        effect = "a rank waits for the others and has a part of its bandwidth"
+        return f"{what}: {effect}, start one rank per GPU to measure the whole"
 
 
 def sharing_words(run: Run) -> str:
     """Return which GPUs several ranks share; '' if each has one of its own."""
+    shared = shared_gpus(run)
+    return shared.words if shared else ""
+
+
+def shared_gpus(run: Run) -> SharedGpus | None:
+    """Return the GPUs that several ranks share; None if each rank has one of its own."""
     ranks: dict[GpuRef, list[int]] = {}
     for rank, gpu in enumerate(run.facts.rank_gpu):
         if gpu:
             ranks.setdefault(GpuRef.of(run.rank_host[rank], gpu), []).append(rank)
     shared = {gpu: sharing for gpu, sharing in ranks.items() if len(sharing) > 1}
     if not shared:
-        return ""
+        return None
     gpu, sharing = max(shared.items(), key=lambda item: len(item[1]))
-    what = f"{plural(len(shared), 'GPU')} shared by several ranks, {gpu} by {len(sharing)}"
-    effect = "a rank waits for the others and has a part of its bandwidth"
-    return f"{what}: {effect}, start one rank per GPU to measure the whole"
+    return SharedGpus(len(shared), str(gpu), len(sharing))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from fablint.model import Scope
 
 if TYPE_CHECKING:
-    from fablint.model import Finding
+    from fablint.model import Finding, Note
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,4 @@ class Comparison:
 
     compared: tuple[Compared, ...] = ()
     findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def facts(self) -> dict[str, Any]:
-        """For programs."""
-        return {"compared": [one.facts() for one in self.compared], "notes": list(self.notes)}
+    notes: tuple[Note, ...] = ()

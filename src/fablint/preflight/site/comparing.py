@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from fablint.model import Note
 from fablint.model.preflight_results import Outcome, Result, Severity, Suppressed
 from fablint.preflight.check import ABSENT, Check, SiteValues, Value
 from fablint.preflight.fleet import Fleet
@@ -22,6 +23,7 @@ from fablint.preflight.site.expectations import (
     difference,
     has_part,
 )
+from fablint.text import notes as noted
 from fablint.text.sanitise import shortened
 
 _WRONG = (Outcome.FAIL, Outcome.WARN)
@@ -176,6 +178,6 @@ def _suppressed(one: Result, rules: Sequence[Suppression]) -> Result:
     return one._replace(outcome=Outcome.SUPPRESSED, suppressed=what)
 
 
-def notes(site: Site) -> list[str]:
+def notes(site: Site) -> list[Note]:
     """Return a note for each expired suppression."""
-    return [f"{one.where} expired on {one.until}: its findings count again; renew or remove it" for one in site.expired]
+    return [noted.expired_entry(one.where, one.until.isoformat()) for one in site.expired]

@@ -14,6 +14,7 @@ from fablint.report.terminal_colours import coloured
 from fablint.text import actions as advise, units
 from fablint.text.actions import advice
 from fablint.text.fitness_findings import findings, suppressed_findings, unseen_network
+from fablint.text.notes import note_text
 from fablint.text.sentences import finding_facts
 
 WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
@@ -76,7 +77,7 @@ def _facts(level: str, fitness: Fitness) -> dict[str, Any]:
         "not_pinged": fitness.not_pinged,
         "findings": [finding_facts(one) for one in findings(fitness)],
         "suppressed": [one.facts() for one in suppressed_findings(fitness)],
-        "notes": list(fitness.notes),
+        "notes": [note_text(note) for note in fitness.notes],
     }
 
 
@@ -92,7 +93,7 @@ def fitness_table(fitness: Fitness, width: int = 80, *, color: bool = False) -> 
         if one.remedy and one.check not in with_remedy:
             lines += _wrap(f"{_INDENT}remedy: {one.remedy}", width)
             with_remedy.add(one.check)
-    notes = [line for note in fitness.notes for line in _wrap(note, width)]
+    notes = [line for note in fitness.notes for line in _wrap(note_text(note), width)]
     return "\n".join([*lines, *([""] if lines else []), *notes, *_summary(fitness, width, brief=not lines)]) + "\n"
 
 

@@ -88,7 +88,7 @@ def _rendered(run: Run, comparison: TransportComparison) -> Rendered:
 def _paths(run: Run, comparison: TransportComparison) -> Iterator[tuple[str, str]]:
     """Label and path of the messages of each medium in GPU memory."""
     for one in comparison.media:
-        if path := path_words(run.row(one.rows[0]).facts.carrier):
+        if path := path_words(one.medium.memory, run.row(one.rows[0]).facts.carrier.gpu_path):
             yield one.medium.label, path
 
 

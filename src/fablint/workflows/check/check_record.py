@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from fablint.model import Finding, Slots
+from fablint.model import Finding, Note, Slots
 from fablint.model.names import fold, unfold
 from fablint.model.preflight_results import Outcome, Result, hosts_by_result
 from fablint.workflows.check.exclusions import Exclusion
@@ -31,7 +31,7 @@ class CheckRecord:
     inside: tuple[Finding, ...] = ()  # between ranks of one host
     warnings: tuple[Result, ...] = ()  # of preflight: check, host, target, outcome and message count
     exclusions: Mapping[str, Exclusion] = field(default_factory=dict)  # by host: the level that it failed
-    notes: tuple[str, ...] = ()  # what the site file suppresses
+    notes: tuple[Note, ...] = ()  # what the site file suppresses
     network: tuple[str, ...] = ()  # networks that preflight did not examine
     ended: bool = False  # it came to its verdict
 

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import INTERRUPTED, FullDiskError, IncompleteError, StoppedError
-from fablint.model import Diagnosis, FollowUp, Run
+from fablint.model import Diagnosis, Note, Run
 from fablint.system import DISK_FULL
+from fablint.text import notes as noted
 from fablint.workflows import analysis, measurement, run_files, run_formats
 from fablint.workflows.check.launches import Launches
 from fablint.workflows.context import Context
@@ -106,7 +107,7 @@ class CheckRun(ABC):
         """Diagnose the run once all is measured."""
         return result.diagnosis
 
-    def notes(self, run: Run, seconds: float) -> Sequence[str]:
+    def notes(self, run: Run, seconds: float) -> Sequence[Note]:
         """Return notes of the verdict; `seconds` is the duration of the check."""
         return ()
 
@@ -148,7 +149,7 @@ class CheckRun(ABC):
 
     def _report(self, run: Run, diagnosis: Diagnosis, seconds: float, interrupted: str = "") -> CheckOutcome:
         error = interrupted or self.launches.error
-        ended = [f"not all was measured: {error}"] if error else []
+        ended = [noted.ended_early(error)] if error else []
         from fablint.analyse import amended
 
         notes = (*diagnosis.verdict.notes, *ended, *self.notes(run, seconds))
@@ -197,17 +198,15 @@ def with_undecided(diagnosis: Diagnosis, result: LoopResult) -> Diagnosis:
     paths = {one.component for one in result.diagnosis.distances}
     again = [one for one in result.outstanding if one.component not in paths]
     notes = [
-        f"{what} when {result.ended}: {_named(follow_ups)} (a larger --budget decides more)"
-        for what, follow_ups in (("undecided", result.undecided), ("not measured again", again))
+        kind(
+            ended=result.ended,
+            components=tuple(one.component.text for one in follow_ups[:_SHOWN]),
+            more=max(0, len(follow_ups) - _SHOWN),
+        )
+        for kind, follow_ups in ((noted.undecided, result.undecided), (noted.not_measured_again, again))
         if follow_ups
     ]
     return replace(diagnosis, verdict=amended(diagnosis.verdict, notes=(*diagnosis.verdict.notes, *notes)))
-
-
-def _named(follow_ups: Sequence[FollowUp]) -> str:
-    names = [follow_up.component.text for follow_up in follow_ups[:_SHOWN]]
-    names += [f"{len(follow_ups) - _SHOWN:,} more"] if len(follow_ups) > _SHOWN else []
-    return ", ".join(names)
 
 
 def _without_undecided_paths(diagnosis: Diagnosis) -> Diagnosis:
@@ -217,8 +216,6 @@ def _without_undecided_paths(diagnosis: Diagnosis) -> Diagnosis:
     paths = [follow_up.component.label for follow_up in diagnosis.distances]
     if not paths:
         return diagnosis
-    more = f" and {len(paths) - _PATHS_SHOWN} more" if len(paths) > _PATHS_SHOWN else ""
-    shown = ", ".join(paths[:_PATHS_SHOWN]) + more
-    note = f"undecided: {shown}: slower than streams on a switch, and not measured alone (a larger --budget does)"
+    note = noted.undecided_paths(paths=tuple(paths[:_PATHS_SHOWN]), more=max(0, len(paths) - _PATHS_SHOWN))
     notes = (*diagnosis.verdict.notes, note)
     return replace(diagnosis, verdict=amended(diagnosis.verdict, complete=False, notes=notes))

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import IncompleteError, PreflightError, UsageError
-from fablint.model import Allocation, Finding, Medium, PlannedLevel, Run, Slots, Topology
+from fablint.model import Allocation, Finding, Medium, Note, PlannedLevel, Run, Slots, Topology
 from fablint.model.facts.run_attributes import RunFacts
 from fablint.model.preflight_results import Fitness
 from fablint.text.evidence_sentences import sentences
 from fablint.text.fitness_findings import unseen_network
+from fablint.text.notes import note_text
 from fablint.workflows import fabric_discovery, host_preflight, measurement, programs, run_files, run_formats
 from fablint.workflows.check.check_record import CheckRecord
 from fablint.workflows.check.check_run import CheckOutcome
@@ -25,9 +26,10 @@ from fablint.workflows.check.local_check import hosts_input
 from fablint.workflows.check.preflight_findings import (
     faulty_networks,
     first_failures,
+    not_understood,
     other_findings,
-    site_notes,
     slow_logins,
+    suppressed_notes,
     warning_notes,
     warnings,
     with_later,
@@ -133,7 +135,7 @@ class _Hosts:
             {host: host_facts(snapshot) for host, snapshot in snapshots.items()},
             inside=list(record.inside),
             planned=list(planned),
-            preflight_notes=[*record.notes, *warning_notes(record.warnings)],
+            preflight_notes=[*record.notes, *warning_notes(record.warnings), *not_understood(record.warnings)],
             network=record.network,
             recount=counters.recount,
             record=record,
@@ -178,8 +180,8 @@ def check_cluster(context: Context, request: CheckRequest, output: Path) -> Chec
     for words in unseen_network(preflight.fitness):
         note(f"fablint: network: {words}")
     logins = slow_logins(preflight.collected.login_s)
-    for words in logins:
-        note(f"fablint: {words}")
+    for login in logins:
+        note(f"fablint: {note_text(login)}")
     fabric = discover(system, preflight.collected, texts, allocation.hosts, request.blocks)
     connectivity = connectivity_of(preflight, fabric.topology)
     hosts = _Hosts(context, allocation, request.nics, declared, preflight, connectivity)
@@ -203,7 +205,7 @@ def check_cluster(context: Context, request: CheckRequest, output: Path) -> Chec
     return levels.check()
 
 
-def _record(request: CheckRequest, topology: Topology | None, fitness: Fitness, logins: Sequence[str]) -> CheckRecord:
+def _record(request: CheckRequest, topology: Topology | None, fitness: Fitness, logins: Sequence[Note]) -> CheckRecord:
     """Return what the run keeps of a check, so that it can be resumed."""
     from fablint.discover import write_topology
 
@@ -212,17 +214,18 @@ def _record(request: CheckRequest, topology: Topology | None, fitness: Fitness, 
         topology=write_topology(topology) if topology is not None else "",
         site=request.site.read_text(encoding="utf-8") if request.site is not None else "",
         warnings=tuple(warnings(fitness)),
-        notes=(*site_notes(fitness), *logins),
+        notes=(*fitness.notes, *suppressed_notes(fitness), *logins),
         network=tuple(unseen_network(fitness)),
     )
 
 
 def _with_later(record: CheckRecord, fitness: Fitness) -> CheckRecord:
     """Return the record with the preflight results of the hosts when the check is resumed."""
+    notes = [*fitness.notes, *suppressed_notes(fitness)]
     return replace(
         record,
         warnings=tuple(with_later(record.warnings, warnings(fitness))),
-        notes=tuple(dict.fromkeys([*record.notes, *site_notes(fitness)])),
+        notes=(*record.notes, *(note for note in notes if note not in record.notes)),
         network=tuple(dict.fromkeys([*record.network, *unseen_network(fitness)])),
     )
 

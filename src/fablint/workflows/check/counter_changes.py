@@ -6,22 +6,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from fablint.model import Allocation, Finding, Run
+from fablint.model import Allocation, Finding, Note, Run
 from fablint.model.host_name import HostNames
 from fablint.model.preflight_results import Outcome
-from fablint.text import evidence as seen
+from fablint.text import evidence as seen, notes as noted
 from fablint.text.fitness_findings import findings
 from fablint.workflows import fabric_discovery
-from fablint.workflows.check.preflight_findings import site_notes, warning_notes, warnings
+from fablint.workflows.check.preflight_findings import not_understood, suppressed_notes, warnings
 
 if TYPE_CHECKING:
     from fablint.model.preflight_results import Fitness, Result
     from fablint.preflight.site.expectations import Site
     from fablint.snapshot import Snapshot
     from fablint.system import System
-
-
-_MEANWHILE = "while the hosts were measured"
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class Recount:
 
     findings: Sequence[Finding] = ()
     counters: Mapping[str, Any] = field(default_factory=dict)
-    notes: Sequence[str] = ()  # why there is nothing; what was not understood, or is suppressed
+    notes: Sequence[Note] = ()  # why there is nothing; what was not understood, or is suppressed
 
 
 @dataclass(frozen=True)
@@ -69,13 +66,13 @@ class HostCounters:
         collected = fabric_discovery.collect_snapshots(self.system, present)
         if not collected.snapshots:
             why = next(iter(collected.silent.values()), "no answer")
-            return Recount(notes=[f"the counters of the hosts could not be read again after the measurement: {why}"])
+            return Recount(notes=[noted.counters_not_read(why)])
         spans = _spans(self.before, collected.snapshots)
         known = {(one.check, one.name, one.message) for one in self.known}
         fitness = judge_growth(spans, collected.silent, self.site)
         new = [one for one in fitness.results if (one.check, one.name, one.message) not in known]
         fitness = replace(fitness, results=new)
-        return Recount(_grown(fitness), nic_counters(run, spans), _noted(fitness))
+        return Recount(_grown(fitness), nic_counters(run, spans), _notes(fitness))
 
 
 def _spans(before: Mapping[str, Snapshot], after: Mapping[str, Snapshot]) -> dict[str, Snapshot]:
@@ -101,11 +98,9 @@ def _grown(fitness: Fitness) -> list[Finding]:
     ]
 
 
-def _noted(fitness: Fitness) -> list[str]:
-    """What is not a finding: answers that were not understood, and what the site file suppresses."""
-    odd = [one for one in warnings(fitness) if one.outcome is Outcome.ERROR]
-    quiet = site_notes(replace(fitness, notes=()))  # those about expired suppressions are known
-    return [f"{_MEANWHILE}: {note}" for note in (*quiet, *warning_notes(odd))]
+def _notes(fitness: Fitness) -> list[Note]:
+    """What is not a finding: what the site file suppresses, and answers that were not understood."""
+    return [*suppressed_notes(fitness, meanwhile=True), *not_understood(warnings(fitness), meanwhile=True)]
 
 
 def nic_counters(run: Run, spans: Mapping[str, Snapshot]) -> Mapping[str, Any]:

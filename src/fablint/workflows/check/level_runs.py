@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import FullDiskError, UsageError
-from fablint.model import OF_HOSTS, Diagnosis, Finding, PlannedLevel, Run, State
+from fablint.model import OF_HOSTS, Diagnosis, Finding, Note, PlannedLevel, Run, State
 from fablint.model.limits.known_faults import first_cover
-from fablint.text import evidence as seen
+from fablint.text import evidence as seen, notes as noted
 from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_record import CheckRecord, save_check
 from fablint.workflows.check.check_run import CheckRun
@@ -44,9 +44,9 @@ class LevelRuns(CheckRun):
     excluding: Sequence[Finding] = ()  # findings that excluded a host, and that the measurements do not show now
     measured: Diagnosis | None = None  # the last diagnosis without them
     inside: list[Finding] = field(default_factory=list)  # between ranks of one host
-    skipped: list[str] = field(default_factory=list)  # levels that could not be measured, and why
+    skipped: list[Note] = field(default_factory=list)  # levels that could not be measured, and why
     planned: list[PlannedLevel] = field(default_factory=list)  # all levels of the suite, in order
-    preflight_notes: Sequence[str] = ()  # warnings of preflight
+    preflight_notes: Sequence[Note] = ()  # warnings of preflight
     network: Sequence[str] = ()  # networks that preflight did not examine
     recount: Callable[[Run, Collection[str]], Recount] | None = None  # asks the hosts again after the measurement
     recounted: Recount = field(default_factory=Recount)  # their answers
@@ -86,7 +86,7 @@ class LevelRuns(CheckRun):
     def _measure(self, level: Level, run: Run | None) -> tuple[Run | None, bool]:
         """Measure a level; it is skipped where an earlier launch was the last one."""
         if self.launches.error:
-            self.skipped.append(f"{level.name} was not measured: the launches came to an end before")
+            self.skipped.append(noted.unmeasured_last_level(level.name))
         elif level.within_hosts:
             self._measure_within_hosts(level)
         else:
@@ -146,7 +146,7 @@ class LevelRuns(CheckRun):
             stage, why = self._stage(level, self.launches.request, run), "no two of the hosts that are left make a pair"
         except UsageError as error:
             stage, why = None, str(error)
-            self.skipped.append(f"{level.name} was not measured: {error}")
+            self.skipped.append(noted.unmeasured_level(level.name, str(error)))
         if stage is None:
             self._plan(level, skipped=why)
             run_files.save_levels(self.planned, self.launches.output)
@@ -313,20 +313,17 @@ class LevelRuns(CheckRun):
         run_files.save_counters(self.recounted.counters, self.launches.output)
         return self.diagnose(result.run)
 
-    def notes(self, run: Run, seconds: float) -> Sequence[str]:
+    def notes(self, run: Run, seconds: float) -> Sequence[Note]:
         # A row that was continued has the time of its last launch only.
         measuring_s, seconds = max(0.0, self.measuring_s + _measuring_s(run)), seconds + self.asking_s
-        duration = (
-            f"{seconds:.0f} s in all: {measuring_s:.0f} s measuring, {seconds - measuring_s:.0f} s for"
-            f" {self.launches.count} launches, asking hosts, planning and judging"
-        )
+        duration = noted.duration(total_s=seconds, measuring_s=measuring_s, launches=self.launches.count)
         failures = self.exclusions.levels
         excluded = [
-            f"excluded after {level}: {', '.join(host for host, at in failures.items() if at == level)}"
+            noted.excluded_after(level, tuple(host for host, at in failures.items() if at == level))
             for level in dict.fromkeys(failures.values())
         ]
         included = [
-            f"{host} failed {one.level} and was excluded, is healthy by later measurements, and was measured again"
+            noted.included_again(host, one.level)
             for host, one in self.exclusions.by_host.items()
             if one.included and not one.missed
         ]

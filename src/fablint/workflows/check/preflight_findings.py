@@ -7,13 +7,14 @@ A route without an answer is a defect of the network that is to be judged.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median_low
+from typing import Literal
 
-from fablint.model import OF_HOSTS, Finding
-from fablint.model.names import fold, plural
+from fablint.model import OF_HOSTS, Finding, Note
 from fablint.model.preflight_results import NETWORK, PING, Fitness, Outcome, Result
+from fablint.text import notes as noted
 from fablint.text.fitness_findings import finding_of, finding_of_silent, findings, suppressed_findings
 
 SLOW_LOGIN, SLOW_LOGIN_S = 3.0, 2.0  # a login is slow where it takes both: times as long as usual, and seconds longer
@@ -77,21 +78,18 @@ def with_later(before: Sequence[Result], later: Sequence[Result]) -> list[Result
     return list(found.values())
 
 
-def warning_notes(results: Sequence[Result]) -> list[str]:
-    """A sentence for each check that warns, with the hosts: `preflight warns: cpu.governor: ... (n[01-04])`.
-
-    Then one for each check whose answer was not understood.
-    """
-    by_check: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for result in results:
-        by_check["warns" if result.outcome is Outcome.WARN else "does not understand", result.check].append(result)
-    return [
-        f"preflight {verb}: {check}: {_summary(by_check[verb, check])}"
-        for verb, check in sorted(by_check, key=lambda key: key[0] != "warns")
-    ]
+def warning_notes(results: Sequence[Result]) -> list[Note]:
+    """Return a note on each check that warns, with the hosts: `preflight warns: cpu.governor: ... (n[01-04])`."""
+    return [noted.preflight_warning(**_summary(*one)) for one in _by_check(results, Outcome.WARN)]
 
 
-def slow_logins(login_s: Mapping[str, float]) -> list[str]:
+def not_understood(results: Sequence[Result], *, meanwhile: Literal[True] | None = None) -> list[Note]:
+    """Return a note on each check whose answer was not understood; `meanwhile`: while the hosts were measured."""
+    by_check = _by_check(results, Outcome.ERROR)
+    return [noted.preflight_not_understood(**_summary(*one), meanwhile=meanwhile) for one in by_check]
+
+
+def slow_logins(login_s: Mapping[str, float]) -> list[Note]:
     """Return a note on hosts whose login takes far longer than that of most hosts; none where there is no such host."""
     if len(login_s) < 2:
         return []
@@ -100,20 +98,23 @@ def slow_logins(login_s: Mapping[str, float]) -> list[str]:
     if not slow:
         return []
     longest_s = max(login_s[host] for host in slow)
-    takes = f"takes {longest_s:.1f} s" if len(slow) == 1 else f"takes up to {longest_s:.1f} s"
+    return [noted.slow_login(hosts=tuple(slow), longest_s=longest_s, usual_s=usual_s)]
+
+
+def suppressed_notes(fitness: Fitness, *, meanwhile: Literal[True] | None = None) -> list[Note]:
+    """Return a note on each finding that the site file suppresses; `meanwhile`: while the hosts were measured."""
     return [
-        f"a login to {fold(slow)} over ssh {takes}, {usual_s:.1f} s on most hosts: each launch waits for it (look at"
-        " name resolution, PAM and directory services there)"
-    ]
-
-
-def site_notes(fitness: Fitness) -> list[str]:
-    """Return a sentence for each finding that the site file suppresses, and for each suppression that has expired."""
-    quiet = [
-        f"preflight: {one.check}: {one.name}: {one.message} ({one.suppressed.words})"
+        noted.preflight_suppressed(
+            check=one.check,
+            component=one.name,
+            message=one.message,
+            outcome=one.suppressed.outcome.value,
+            until=one.suppressed.until,
+            reason=one.suppressed.reason,
+            meanwhile=meanwhile,
+        )
         for one in suppressed_findings(fitness)
     ]
-    return [*fitness.notes, *quiet]
 
 
 def _is_of_a_route(one: Result, fitness: Fitness) -> bool:
@@ -121,12 +122,20 @@ def _is_of_a_route(one: Result, fitness: Fitness) -> bool:
     return is_split or one.check == _LOSS or fitness.rules[one.check].component == "route"
 
 
-def _summary(results: Sequence[Result]) -> str:
-    """Return the most frequent message with its hosts, and how many hosts have other messages."""
+def _by_check(results: Sequence[Result], outcome: Outcome) -> Iterable[tuple[str, list[Result]]]:
+    """Return the results with an outcome, by their check."""
+    by_check: dict[str, list[Result]] = defaultdict(list)
+    for one in results:
+        if one.outcome is outcome:
+            by_check[one.check].append(one)
+    return by_check.items()
+
+
+def _summary(check: str, results: Sequence[Result]) -> noted.PreflightFields:
+    """Return the most frequent message of a check with its hosts, and how many hosts have other messages."""
     messages: dict[str, list[str]] = defaultdict(list)
     for one in results:
         messages[f"{one.target} {one.message}".strip()].append(one.host)
     message, hosts = max(messages.items(), key=lambda item: len(item[1]))
     others = {one.host for one in results} - set(hosts)
-    more = f", and {plural(len(others), 'host')} with other values" if others else ""
-    return f"{message} ({fold(hosts)}{more})"
+    return {"check": check, "message": message, "hosts": tuple(hosts), "others": len(others)}

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 from fablint.analyse.data.counter_steps import count_steps
 from fablint.analyse.settings import Settings
-from fablint.model import Run
+from fablint.model import Note, Run
 from fablint.model.figures.nic_traffic import packets
-from fablint.model.names import natural, plural
+from fablint.model.names import natural
 from fablint.snapshot.fabric_nics import message_nics
+from fablint.text import notes as noted
 
 
-def unmeasured_nics(run: Run, settings: Settings) -> list[str]:
+def unmeasured_nics(run: Run, settings: Settings) -> list[Note]:
     """Return a note such as `hsn1 of 8 hosts was not measured`; none where each NIC carried messages."""
     if len(run.hosts) < 2:
         return []
@@ -32,9 +33,8 @@ def unmeasured_nics(run: Run, settings: Settings) -> list[str]:
     unmeasured = [(nic, count) for nic, count in sorted(hosts.items(), key=lambda entry: natural(entry[0])) if count]
     if not unmeasured:
         return []
-    words = ", ".join(f"{nic} of {plural(count, 'host')}" for nic, count in unmeasured)
-    how = "" if run.facts.simulated is not None else " (--ranks-per-nic 1 measures each NIC)"
-    return [f"{words} {'was' if len(unmeasured) == 1 else 'were'} not measured{how}"]
+    nics, counts = zip(*unmeasured, strict=True)
+    return [noted.nics_not_measured(nics=nics, hosts=counts, measurable=run.facts.simulated is None)]
 
 
 def _carried(run: Run, host: str, nics: Sequence[str], near: set[str], settings: Settings) -> set[str]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.analyse.settings import Settings
-from fablint.model import ComponentRef, Finding, Placement, State
-from fablint.text import evidence as seen
+from fablint.model import ComponentRef, Finding, Note, Placement, State
+from fablint.text import evidence as seen, notes as noted
 from fablint.topology.routing import Routes
 
 Speeds = dict[frozenset[str], float]  # bytes/s of the cable between two switches
@@ -24,7 +24,7 @@ class ByDesign:
     """What is left of findings when the declared speeds are known."""
 
     findings: list[Finding]
-    notes: list[str]  # one for each cable, or direction of it, that loses what it is declared to
+    notes: list[Note]  # one for each cable, or direction of it, that loses what it is declared to
     effects: dict[ComponentRef, float]  # of these
 
 
@@ -37,7 +37,7 @@ def by_design(findings: Sequence[Finding], routes: Routes | None, placement: Pla
     speeds = _speeds(routes)
     usual = float(np.median(list(speeds.values()))) if speeds else 0.0
     kept: list[Finding] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     effects: dict[ComponentRef, float] = {}
     for finding in findings:
         speed = speeds.get(finding.nodes, usual)
@@ -46,10 +46,9 @@ def by_design(findings: Sequence[Finding], routes: Routes | None, placement: Pla
         if not of_cable or finding.quantity != "bandwidth" or finding.effect is None or loss <= settings.tolerance:
             kept.append(finding)
             continue
-        comparison = f"declared at {_text(speed)}, others at {_text(usual)}"
         least = (1 - loss) * (1 - settings.loss_in_scope)
         if 1 + min(finding.effect, *finding.interval or ()) >= least:
-            notes.append(f"{finding.name}: bandwidth {finding.effect:+.0%} beside others; {comparison} (no fault)")
+            notes.append(noted.declared_slower(finding.name, finding.effect, speed * 8 / 1e9, usual * 8 / 1e9))
             effects |= dict.fromkeys(finding.components, finding.effect)
             continue
         state = finding.state if 1 + finding.effect < least else State.CONFOUNDED
@@ -70,7 +69,3 @@ def _loss(speed: float, usual: float, placement: Placement) -> float:
     """Share of the bandwidth of a stream that a cable of this speed loses beside one of the usual speed."""
     limit = np.inf if placement.line_rate is None else float(placement.line_rate.max())
     return 1.0 - min(speed, limit) / min(usual, limit) if usual else 0.0
-
-
-def _text(speed: float) -> str:
-    return f"{speed * 8 / 1e9:g} Gb/s"

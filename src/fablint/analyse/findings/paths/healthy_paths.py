@@ -18,22 +18,21 @@ from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.few_switches import MOST_FEW
 from fablint.analyse.settings import Settings
-from fablint.model import EvidenceRecord, Finding, Placement, State
+from fablint.model import EvidenceRecord, Finding, Note, Placement, State
 from fablint.model.component import listed
-from fablint.model.names import plural
-from fablint.text import actions as advise, evidence as seen
+from fablint.text import actions as advise, evidence as seen, notes as noted
 
 
 def healthy_paths(
     views: Sequence[ViewResult], placement: Placement, found: Sequence[Finding], settings: Settings
-) -> tuple[list[Finding], list[str]]:
+) -> tuple[list[Finding], list[Note]]:
     """OK and NOT JUDGED findings about the paths of a run, per quantity, and notes on those too many to measure.
 
     A path that one of the findings `found` is about is not OK, whatever its median is.
     """
     concerned = ConcernedComponents.of(found)
     findings: list[Finding] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     for quantity in dict.fromkeys(view.quantity for view in views):
         crossing = [view for view in views if view.quantity == quantity and view.paths and not view.paths.compared]
         if not crossing:
@@ -43,8 +42,7 @@ def healthy_paths(
         rows = ", ".join(dict.fromkeys(view.row for view in crossing))
         few = sorted(name for name, upper in loss.items() if np.isnan(upper) and _is_separable(name, placement))
         if few and len(placement.switches) > MOST_FEW:
-            paths = plural(len(few), "path")
-            notes.append(f"{rows}: {paths} between fewer than {FEWEST_PAIRS} pairs of hosts were not judged one by one")
+            notes.append(noted.few_pairs_of_paths(len(few), FEWEST_PAIRS).measured_in(rows))
         elif few:
             reason = seen.few_path_pairs(FEWEST_PAIRS)
             findings.append(_not_judged(few, placement, rows, reason))

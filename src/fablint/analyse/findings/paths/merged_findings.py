@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from fablint.analyse.detect.view import ViewResult
-from fablint.analyse.phrasing import GEOMETRY
-from fablint.model import EvidenceRecord, Finding
+from fablint.model import EvidenceRecord, Finding, Note
+from fablint.text import notes as noted
 
 
-def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -> tuple[list[Finding], list[str]]:
+def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -> tuple[list[Finding], list[Note]]:
     """The findings without those of latency that a longer cable or more switches explain, and notes on these.
 
     A constant that messages of any size take longer is not a fault of a path whose streams are as fast as others. Where
@@ -27,8 +27,7 @@ def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -
         extra_s = (finding.effect or 0.0) * min(far_s, default=np.inf)
         of_path = finding.component in ("link", "cable") and finding.components[0] in medians
         if streams and of_path and finding.quantity == "latency" and extra_s <= most_s:
-            ns = f"{finding.name}: {extra_s * 1e9:+,.0f} ns of latency"
-            notes.append(f"{ns}, {GEOMETRY}; its streams are as fast as others (no fault)")
+            notes.append(noted.later_by_geometry(finding.name, extra_s * 1e9))
         else:
             kept.append(finding)
     return kept, notes

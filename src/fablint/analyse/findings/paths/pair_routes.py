@@ -12,14 +12,13 @@ import numpy as np
 
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import ViewResult
-from fablint.analyse.findings.detection_text import relative, seen_in, view_text
+from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.findings.paths.pair_moments import ends_of, slow_at_two_times
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
-from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
+from fablint.model import ComponentRef, EvidenceRecord, Finding, Note, Placement, State
 from fablint.model.component import cause
-from fablint.model.names import plural
-from fablint.text import actions as advise, evidence as seen
+from fablint.text import actions as advise, evidence as seen, notes as noted
 from fablint.topology.routing import Routes
 
 _Sides = tuple[Sequence[int], Sequence[int]]  # codes of the hosts at both sides of slow pairs
@@ -73,25 +72,24 @@ def slow_routes(
     return findings + _faster(views, placement)
 
 
-def moments_of_load(views: Sequence[ViewResult], placement: Placement, *, measurable: bool) -> list[str]:
+def moments_of_load(views: Sequence[ViewResult], placement: Placement, *, measurable: bool) -> list[Note]:
     """Notes on directions that moments of load explain: most are slow in their only measurement.
 
     Where fablint can measure (`measurable`: neither a simulated fabric nor files of another tool) they say how.
     """
     notes = []
-    again = "; fablint check measures these pairs again" if measurable else ""
     for view in views:
         pairs = [pair for pair in view.slow_pairs if _is_moment_of_load(pair)]
         names = [">".join(placement.hosts[placement.host[rank]] for rank in pair.ranks) for pair in pairs]
         effects = [relative(pair.loss, view.quantity) for pair in pairs]
-        shown = [f"{name} {effect:+.0%}" for name, effect in zip(names, effects, strict=True)][:MOST_NAMED]
-        if shown:
-            more = ", ..." if len(pairs) > MOST_NAMED else ""
-            notes.append(
-                f"{view_text(view)}: {plural(len(pairs), 'direction')} far slower than all others"
-                f" ({', '.join(shown)}{more}), each in too few measurements to distinguish a slow route from the"
-                f" moments of load that this run has{again}"
+        if pairs:
+            note = noted.moments_of_load(
+                directions=len(pairs),
+                pairs=tuple(names[:MOST_NAMED]),
+                effects=tuple(effects[:MOST_NAMED]),
+                measurable=measurable,
             )
+            notes.append(seen_in(view, note))
     return notes
 
 

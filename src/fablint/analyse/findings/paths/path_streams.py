@@ -18,7 +18,7 @@ from fablint.analyse.detect.paths.path_modes import Mode
 from fablint.analyse.detect.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS
 from fablint.analyse.detect.paths.view_paths import PathKey, Paths
 from fablint.analyse.detect.view import ViewResult
-from fablint.analyse.findings.detection_text import relative, seen_in, view_text
+from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.findings.paths.merged_findings import merge_findings
 from fablint.analyse.findings.paths.path_groups import (
     Explanation,
@@ -28,13 +28,13 @@ from fablint.analyse.findings.paths.path_groups import (
     over_ends,
     over_links,
 )
-from fablint.analyse.phrasing import DESIGN, GEOMETRY, next_step
-from fablint.model import ComponentRef, EvidenceRecord, Finding, FollowUp, Placement, State
+from fablint.analyse.phrasing import next_step
+from fablint.model import ComponentRef, EvidenceRecord, Finding, FollowUp, Note, Placement, State
 from fablint.model.arrays import Codes, Mask
 from fablint.model.component import MOST_LINKS, cause, label_of
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.verdict import Action
-from fablint.text import actions as advise, evidence as seen
+from fablint.text import actions as advise, evidence as seen, notes as noted
 from fablint.topology.routing import Routes
 
 MOST_ASKED = 16  # paths
@@ -42,7 +42,6 @@ PAIRS_ASKED = 6  # of each
 LONE_SHARE = 0.5  # of the loss of a slow path, that a path which makes it slow has at least
 MOST_SPLITTING = 24  # pairs that split a group of candidates
 HEALTHY = (Judgement.FINE, Judgement.DESIGN, Judgement.GEOMETRY)
-NOT_EXPLAINED = "the declared routes do not explain the slow pairs"
 _DOUBTS = {
     Judgement.ONCE: seen.path_once,
     Judgement.BESIDE: seen.path_beside,
@@ -57,7 +56,7 @@ class PathFindings:
 
     findings: tuple[Finding, ...] = ()
     follow_ups: tuple[FollowUp, ...] = ()  # pairs to be measured alone
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     undeclared: bool = False  # declared routes do not explain which pairs are slow
 
 
@@ -104,7 +103,7 @@ def about_paths(
     follow_ups = [follow_up for view in path_views for follow_up in (*_alone(view), *_splitting(view))]
     at_fault = any(case.kind in ("cable", "switch") for view in views for case in view.detections)
     undeclared = any(view.paths.declared is False for view in path_views) and not at_fault
-    notes = [NOT_EXPLAINED] if undeclared else []
+    notes = [noted.routes_undeclared()] if undeclared else []
     return PathFindings(
         tuple(merge_findings(findings)),
         tuple(follow_ups[:MOST_ASKED]),
@@ -358,17 +357,18 @@ def _splitting(view: _PathView) -> list[FollowUp]:
 # ------------------------------------------------------------------------------------------------ notes
 
 
-def _notes(view: _PathView) -> list[str]:
+def _notes(view: _PathView) -> list[Note]:
     notes = []
     judged = view.paths.judgements
-    for judgement, why in ((Judgement.DESIGN, DESIGN), (Judgement.GEOMETRY, GEOMETRY)):
+    for judgement, kind in ((Judgement.DESIGN, noted.paths_by_design), (Judgement.GEOMETRY, noted.paths_by_geometry)):
         found = view.some(judgement)
         if not found:
             continue
         loss = relative(float(np.median([judged.loss[entry] for entry in found.values()])), view.judged.quantity)
         names = _paths([view.component(path) for path in found])
-        beside = seen.reference_text(*judged.beside[next(iter(found.values()))])
-        notes.append(f"{view_text(view.judged)}: {names} {loss:+.0%} beside {beside}: {why} (no fault)")
+        beside = judged.beside[next(iter(found.values()))]
+        note = kind(paths=names, effect=loss, beside=beside.kind, others=beside.paths)
+        notes.append(seen_in(view.judged, note))
     return notes
 
 

@@ -12,12 +12,13 @@ from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.healthy import are_hosts_homogeneous
 from fablint.analyse.findings.within_hosts.intra_node import FEWEST_PEERS, have_comparable_gpus
 from fablint.analyse.settings import Settings
-from fablint.model import Placement, Run
-from fablint.model.figures.gpu_use import path_words, sharing_words
+from fablint.model import Note, Placement, Run
+from fablint.model.figures.gpu_use import path_words, shared_gpus
 from fablint.model.registry import GPU_MEMORIES
+from fablint.text import notes as noted
 
 
-def gpu_notes(run: Run, views: Sequence[ViewResult], placement: Placement, settings: Settings) -> list[str]:
+def gpu_notes(run: Run, views: Sequence[ViewResult], placement: Placement, settings: Settings) -> list[Note]:
     """Return a note on the GPUs that were compared with each other; none of a run without GPU memory.
 
     Hosts and links have OK findings and counts of the coverage. GPUs have this note: the messages of a run within one
@@ -28,22 +29,22 @@ def gpu_notes(run: Run, views: Sequence[ViewResult], placement: Placement, setti
     rows: dict[int, list[str]] = {}
     for row, count in (_by_messages(run, views, placement, settings) | _by_copies(run, placement)).items():
         rows.setdefault(count if count >= FEWEST_PEERS else 0, []).append(row)
-    none = f": fewer than {FEWEST_PEERS}, or too different"
-    counts = [
-        f"{count or 'none'} of {len(placement.gpus)} by {', '.join(names)}{'' if count else none}"
-        for count, names in rows.items()
-    ]
-    compared = [f"GPUs compared with each other: {'; '.join(counts)}"] if counts else []
-    return [*compared, *_paths(run), *filter(None, [sharing_words(run)])]
+    names = tuple(", ".join(of_count) for of_count in rows.values())
+    counts, gpus = tuple(rows), len(placement.gpus)
+    compared = [noted.compared_gpus(counts=counts, rows=names, gpus=gpus, fewest=FEWEST_PEERS)] if rows else []
+    shared = shared_gpus(run)
+    sharing = [noted.shared_gpus(gpus=shared.gpus, gpu=shared.gpu, ranks=shared.ranks)] if shared else []
+    return [*compared, *_paths(run), *sharing]
 
 
-def _paths(run: Run) -> list[str]:
+def _paths(run: Run) -> list[Note]:
     """Return a note for each path of messages of GPU memory, with the media that took it."""
-    media: dict[str, dict[str, None]] = {}
+    media: dict[tuple[str, str], dict[str, None]] = {}
     for row in run.rows:
-        if path := path_words(row.facts.carrier):
+        path = row.medium.memory, row.facts.carrier.gpu_path
+        if path_words(*path):
             media.setdefault(path, {})[row.medium.label] = None
-    return [f"{', '.join(labels)}: {path}" for path, labels in media.items()]
+    return [noted.gpu_path(memory=memory, path=path, media=tuple(of)) for (memory, path), of in media.items()]
 
 
 def _by_messages(run: Run, views: Sequence[ViewResult], placement: Placement, settings: Settings) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Kinds of evidence: each has typed fields and a sentence that uses them, and is made in one way only."""
+"""Kinds of evidence and of notes: each has typed fields and a sentence that uses them, and is made in one way only."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from typing import Any, Literal, NotRequired, Unpack, get_args, get_origin, get_
 
 import pytest
 
-from fablint.model import ComponentRef, EvidenceRecord, Finding, State
-from fablint.text import evidence as seen
-from fablint.text.evidence import KINDS
-from fablint.text.evidence_sentences import sentence, sentences
-from fablint.text.sentence_kind import Sentence
+from fablint.model import EvidenceRecord, Note
+from fablint.text import evidence as seen, notes as noted
+from fablint.text.evidence_sentences import sentence
+from fablint.text.notes import note_text
+from fablint.text.sentence_kind import StatementKind
 
 SOURCE = Path(__file__).parents[2] / "src" / "fablint"
-FAMILIES = SOURCE / "text" / "evidence"
-FOR_PROGRAMS = {"check": {"value", "expected", "unit"}, "alpha_beta": {"beta_s"}}  # fields that no sentence has
-HOST = ComponentRef.of("host", "h1")
+TEXT = SOURCE / "text"
+FAMILIES = [*TEXT.glob("evidence/*_evidence.py"), *TEXT.glob("notes/*_notes.py")]
+KINDS: dict[str, StatementKind[...]] = {f"seen.{name}": kind for name, kind in seen.KINDS.items()}
+KINDS |= {f"noted.{name}": kind for name, kind in noted.KINDS.items()}
+FOR_PROGRAMS = {"seen.check": {"value", "expected", "unit"}, "seen.alpha_beta": {"beta_s"}}  # that no sentence has
 
 
 def example(hint: Any) -> Any:
@@ -37,7 +39,7 @@ def example(hint: Any) -> Any:
     return {int: 3, float: 0.25, str: "s1", bool: True}[hint]
 
 
-def types_of(kind: Sentence[...]) -> dict[str, Any]:
+def types_of(kind: StatementKind[...]) -> dict[str, Any]:
     """Types of the fields of a kind by their names."""
     if isinstance(kind.words, str):
         return dict(zip(kind.template_fields, get_args(kind.__orig_class__)[0], strict=True))  # type: ignore[attr-defined]
@@ -48,7 +50,7 @@ def types_of(kind: Sentence[...]) -> dict[str, Any]:
     return found
 
 
-def record_of(kind: Sentence[...]) -> EvidenceRecord:
+def record_of(kind: Any) -> EvidenceRecord | Note:
     """Record of a kind with values of the types of its fields."""
     values = {name: example(hint) for name, hint in types_of(kind).items()}
     return kind(*values.values()) if isinstance(kind.words, str) else kind(**values)
@@ -57,11 +59,14 @@ def record_of(kind: Sentence[...]) -> EvidenceRecord:
 @pytest.mark.parametrize("name", KINDS)
 def test_each_kind_has_a_sentence_of_its_fields_and_can_be_read_back(name: str) -> None:
     record = record_of(KINDS[name])
-    assert record.kind == name and record.values.keys() == types_of(KINDS[name]).keys()
-    finding = Finding(state=State.OK, components=(HOST,), evidence=(record,))
-    again = Finding.model_validate_json(finding.model_dump_json())
-    assert again == finding
-    assert sentences(again.evidence) == sentences(finding.evidence) != ""
+    assert record.kind == name.partition(".")[2] and record.values.keys() == types_of(KINDS[name]).keys()
+    again = type(record).model_validate_json(record.model_dump_json())
+    assert again == record
+    assert words_of(again) == words_of(record) != ""
+
+
+def words_of(record: EvidenceRecord | Note) -> str:
+    return sentence(record) if isinstance(record, EvidenceRecord) else note_text(record)
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if not isinstance(KINDS[name].words, str)])
@@ -75,14 +80,16 @@ def test_each_field_of_a_function_is_in_its_sentence(name: str) -> None:
 
 
 def test_each_kind_is_in_one_family() -> None:
-    names = [
-        name
-        for path in FAMILIES.glob("*_evidence.py")
-        for node in ast.parse(path.read_text()).body
-        for name in assigned(node)
-        if name in KINDS
-    ]
-    assert sorted(names) == sorted(KINDS)
+    for folder, kinds in (("evidence", seen.KINDS), ("notes", noted.KINDS)):
+        names = [
+            name
+            for path in FAMILIES
+            if path.parent.name == folder
+            for node in ast.parse(path.read_text()).body
+            for name in assigned(node)
+            if name in kinds
+        ]
+        assert sorted(names) == sorted(kinds)
 
 
 def assigned(node: ast.stmt) -> list[str]:
@@ -93,18 +100,18 @@ def assigned(node: ast.stmt) -> list[str]:
 
 def other_modules() -> Iterator[tuple[str, ast.Module]]:
     for path in SOURCE.rglob("*.py"):
-        if FAMILIES not in path.parents:
+        if path.parent not in (TEXT / "evidence", TEXT / "notes"):
             yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text())
 
 
-def test_only_kinds_make_evidence_and_all_are_made() -> None:
+def test_only_kinds_make_evidence_and_notes_and_all_are_made() -> None:
     made, used = set(), set()
     for path, module in other_modules():
         for node in ast.walk(module):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "EvidenceRecord":
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("EvidenceRecord", "Note"):
                 made.add(path)
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "seen":
-                used.add(node.attr)
+            if isinstance(node, ast.Attribute):
+                used.add(ast.unparse(node))
     assert made == {"text/sentence_kind.py"}
     assert used >= KINDS.keys()
 
@@ -123,7 +130,7 @@ def test_no_mapping_hides_a_missing_field() -> None:
             if isinstance(node, ast.FunctionDef) and node.returns
         }
         for node in ast.walk(module):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("seen."):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(("seen.", "noted.")):
                 for keyword in node.keywords:
                     if keyword.arg is None:
                         value = keyword.value
@@ -146,3 +153,14 @@ def test_values_that_are_none_are_left_out() -> None:
     record = seen.check(message="no answer").measured_in("latency", 8)
     assert dict(record.values) == {"message": "no answer"}
     assert sentence(record) == "latency 8 B: no answer"
+
+
+def test_a_note_has_its_measurement_before_its_sentence() -> None:
+    note = noted.contention(low=1.5, high=12.0).measured_in("bandwidth", 1 << 20)
+    assert note_text(note).startswith(
+        "bandwidth 1 MiB: pairs that shared a link with others took 1.5 to 12 times as long"
+    )
+
+
+def test_a_note_of_an_earlier_format_is_a_message() -> None:
+    assert Note.model_validate("the run was interrupted") == noted.message("the run was interrupted")

@@ -1,0 +1,70 @@
+"""Notes on the fabric: its topology, switches, cables and paths, and what all of them share."""
+
+from __future__ import annotations
+
+from fablint.model.names import plural
+from fablint.text.evidence import ReferenceKind, reference_text
+from fablint.text.sentence_kind import Names, NoteKind, PlainNote
+from fablint.text.sentence_words import ratio_text
+
+inferred_switches = NoteKind[int, str]("""no topology was given: {switches:#switch} inferred from the times
+    ({source})""")
+several_faults = PlainNote("""several faulty components at once: --topology distinguishes them from components that they
+    share""")
+no_topology = PlainNote("no topology: switches and links were not judged one by one (--topology names them)")
+unnamed_hosts = NoteKind[Names]("the topology does not name {hosts:fold}")
+few_switches = NoteKind[int]("{switches:#switch} in the run: too few to compare switches")
+few_cables = PlainNote("too few cables between switches to compare them with each other")
+adaptive_shared = PlainNote("""adaptive routing: no link was judged, since all pairs that may cross one shared links
+    with others (rows with --order serial tell)""")
+adaptive_unjudged = PlainNote("""adaptive routing: links are judged by rows with --histogram, of which there is none""")
+routes_undeclared = PlainNote("the declared routes do not explain the slow pairs")
+few_pairs_of_paths = NoteKind[int, int]("""{paths:#path} between fewer than {fewest} pairs of hosts were not judged one
+    by one""")
+declared_slower = NoteKind[str, float, float, float]("""{path}: bandwidth {effect:+.0%} beside others; declared at
+    {speed:g} Gb/s, others at {usual:g} Gb/s (no fault)""")
+_GEOMETRY = "later by no more than a longer cable or more switches explain"
+later_by_geometry = NoteKind[str, float](f"""{{path}}: {{extra_ns:+,.0f}} ns of latency, {_GEOMETRY}; its streams are as
+    fast as others (no fault)""")
+
+
+@NoteKind
+def paths_by_design(*, paths: str, effect: float, beside: ReferenceKind, others: int) -> str:
+    why = "as slow as all others of its kind: what the network was built for"
+    return f"{paths} {effect:+.0%} beside {reference_text(beside, others)}: {why} (no fault)"
+
+
+@NoteKind
+def paths_by_geometry(*, paths: str, effect: float, beside: ReferenceKind, others: int) -> str:
+    return f"{paths} {effect:+.0%} beside {reference_text(beside, others)}: {_GEOMETRY} (no fault)"
+
+
+@NoteKind
+def contention(*, low: float, high: float) -> str:
+    least, most = ratio_text(low), ratio_text(high)
+    took = f"{least} to {most}" if least != most else least
+    return (
+        f"pairs that shared a link with others took {took} times as long as those that did not (contention, not a"
+        " fault; each is compared with pairs that shared links equally)"
+    )
+
+
+@NoteKind
+def moments_of_load(*, directions: int, pairs: Names, effects: tuple[float, ...], measurable: bool) -> str:
+    shown = [f"{pair} {effect:+.0%}" for pair, effect in zip(pairs, effects, strict=True)]
+    more = ", ..." if directions > len(pairs) else ""
+    again = "; fablint check measures these pairs again" if measurable else ""
+    return (
+        f"{plural(directions, 'direction')} far slower than all others ({', '.join(shown)}{more}), each in too few"
+        f" measurements to distinguish a slow route from the moments of load that this run has{again}"
+    )
+
+
+@NoteKind
+def shared_loss(*, lost: int, sent: int, lossy: int, directions: int, streams: bool) -> str:
+    what, why = ("streams", "congestion, or ") if streams else ("single messages", "")
+    return (
+        f"TCP sent {100 * lost / sent:.2g} % of the segments of {what} again: {lost} of {sent}, in {lossy} of"
+        f" {plural(directions, 'direction')} of pairs: {why}a loss that all paths share, which is not a single"
+        f" component's"
+    )

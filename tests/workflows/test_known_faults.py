@@ -63,7 +63,7 @@ def test_a_known_fault_is_reported_and_does_not_count_until_its_last_day(folder:
     assert (host.suppressed.state, host.suppressed.until) == (State.FAULT, "2030-06-30")
     later = result(folder, today=date(2030, 7, 1)).diagnosis.verdict
     assert (later.verdict, later.exit_code) == ("fault", 1)
-    assert "suppress 1 (host h[02-03]) expired on 2030-06-30: its findings count again" in later.notes[-1]
+    assert "suppress 1 (host h[02-03]) expired on 2030-06-30: its findings count again" in note_texts(later)[-1]
 
 
 def test_every_output_has_the_known_fault(folder: Path) -> None:

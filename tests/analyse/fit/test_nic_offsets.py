@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from analyse_cases import named, reported
+from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, Row, Run, State, Switch, Topology
@@ -121,7 +122,7 @@ LEAF = dict.fromkeys(range(6, 12), 40)  # all hosts of a switch
 
 
 def notes(judged: Diagnosis) -> list[str]:
-    return [str(note) for note in judged.verdict.notes if "of their kind" in str(note)]
+    return [note for note in note_texts(judged.verdict) if "of their kind" in note]
 
 
 @pytest.mark.parametrize("speeds", [HALF, LEAF], ids=["some hosts of each switch", "all hosts of a switch"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fablint.model.figures.gpu_use import SharedGpus, path_words
 from fablint.model.names import plural
-from fablint.text import evidence as seen
+from fablint.text import evidence as seen, units
 from fablint.text.evidence_sentences import sentences
 from fablint.text.sentence_kind import Names, NoteKind, PlainNote
 
@@ -66,6 +66,33 @@ def nics_not_measured(*, nics: Names, hosts: tuple[int, ...], measurable: bool) 
     words = ", ".join(f"{nic} of {plural(count, 'host')}" for nic, count in zip(nics, hosts, strict=True))
     how = " (--ranks-per-nic 1 measures each NIC)" if measurable else ""
     return f"{words} {'was' if len(nics) == 1 else 'were'} not measured{how}"
+
+
+@NoteKind
+def nics_of_a_kind(
+    *,
+    nics: int,
+    hosts: int,
+    quantities: Names,
+    effects: tuple[float, ...],
+    far: bool,
+    others_far: bool,
+    mbps: int | None = None,
+    others_mbps: int | None = None,
+) -> str:
+    parts = [f"declare {_speed(mbps)}, others {_speed(others_mbps)}"] if mbps != others_mbps else []
+    parts += (
+        [f"are on {'another NUMA node than' if far else 'the NUMA node of'} their ranks"] if far != others_far else []
+    )
+    changes = [f"{quantity} {units.percent(effect)}" for quantity, effect in zip(quantities, effects, strict=True)]
+    return (
+        f"{plural(nics, 'NIC')} of {plural(hosts, 'host')} {' and '.join(parts)}: {', '.join(changes)} (by design;"
+        " compared with NICs of their kind)"
+    )
+
+
+def _speed(mbps: int | None) -> str:
+    return "no speed" if mbps is None else f"{mbps / 1000:g} Gb/s"
 
 
 @NoteKind

@@ -8,13 +8,11 @@ import numpy as np
 
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
-from fablint.model import Placement
-from fablint.model.facts.nic_kinds import NicKind
-from fablint.model.names import plural
-from fablint.text import units
+from fablint.model import Note, Placement
+from fablint.text import notes as noted
 
 
-def nic_kind_notes(views: Sequence[ViewResult], placement: Placement, tolerance: float) -> list[str]:
+def nic_kind_notes(views: Sequence[ViewResult], placement: Placement, tolerance: float) -> list[Note]:
     """Return a note for each kind of NICs whose log-effect exceeds the tolerance in some view."""
     return [
         note
@@ -23,7 +21,7 @@ def nic_kind_notes(views: Sequence[ViewResult], placement: Placement, tolerance:
     ]
 
 
-def _note(number: int, views: Sequence[ViewResult], placement: Placement, tolerance: float) -> str | None:
+def _note(number: int, views: Sequence[ViewResult], placement: Placement, tolerance: float) -> Note | None:
     """Return the note on one kind, with its largest effect on each quantity; None if it differs from no other."""
     largest: dict[str, float] = {}
     for view in views:
@@ -36,21 +34,14 @@ def _note(number: int, views: Sequence[ViewResult], placement: Placement, tolera
         return None
     kind, usual = placement.nic_kinds[number], placement.nic_kinds[0]
     at = placement.nic_kind == number
-    nics = plural(int(np.unique(placement.nic_or_host[at]).size), "NIC")
-    hosts = plural(int(np.unique(placement.host[at]).size), "host")
-    effects_text = ", ".join(f"{quantity} {units.percent(effect)}" for quantity, effect in sorted(largest.items()))
-    return f"{nics} of {hosts} {_difference(kind, usual)}: {effects_text} (by design; compared with NICs of their kind)"
-
-
-def _difference(kind: NicKind, usual: NicKind) -> str:
-    """Return what distinguishes a kind of NICs from the most frequent one."""
-    parts = []
-    if kind.speed_mbps != usual.speed_mbps:
-        parts.append(f"declare {_speed(kind)}, others {_speed(usual)}")
-    if kind.is_far != usual.is_far:
-        parts.append(f"are on {'another NUMA node than' if kind.is_far else 'the NUMA node of'} their ranks")
-    return " and ".join(parts)
-
-
-def _speed(kind: NicKind) -> str:
-    return "no speed" if kind.speed_mbps is None else f"{kind.speed_mbps / 1000:g} Gb/s"
+    quantities, effects_of = zip(*sorted(largest.items()), strict=True)
+    return noted.nics_of_a_kind(
+        nics=int(np.unique(placement.nic_or_host[at]).size),
+        hosts=int(np.unique(placement.host[at]).size),
+        quantities=quantities,
+        effects=effects_of,
+        far=kind.is_far,
+        others_far=usual.is_far,
+        mbps=kind.speed_mbps,
+        others_mbps=usual.speed_mbps,
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from fablint.model.registry import KERNELS, directions_counted, is_duplex
+from fablint.model.registry import KERNELS, Quantity, directions_counted, is_duplex
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,7 +89,7 @@ class Row:
         return f"{self.task} {self.rma}"
 
     @property
-    def quantity(self) -> Literal["latency", "bandwidth"]:
+    def quantity(self) -> Quantity:
         """Quantity of a cell. Where the facts lack it, it is that of the kernel."""
         kernel = KERNELS.get(self.kernel)
         quantity = self.facts.quantity or (kernel.quantity if kernel else "latency")

@@ -7,9 +7,8 @@ from enum import StrEnum
 from typing import Literal
 
 from fablint.model.component import ComponentRef
+from fablint.model.registry import Quantity
 from fablint.model.verdict import Finding, VerdictWord
-
-Quantity = Literal["latency", "bandwidth"]
 
 
 class ChangeState(StrEnum):

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fablint.model.component import ComponentKind, ComponentRef, Data, Direction, label_of
+from fablint.model.registry import Quantity
 
 
 class State(StrEnum):
@@ -108,7 +109,7 @@ class Finding(BaseModel):
     state: State
     components: tuple[ComponentRef, ...] = Field(min_length=1, description="of one kind; mostly one")
     direction: Direction | None = Field(default=None, description="direction of the loss; null if undecidable")
-    quantity: Literal["latency", "bandwidth"] | None = None
+    quantity: Quantity | None = None
     effect: float | None = Field(
         default=None,
         description="relative change of the quantity: -0.2 is 20 % less bandwidth; "

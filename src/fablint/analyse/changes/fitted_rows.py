@@ -12,7 +12,7 @@ from fablint.analyse.data.resolution import find_step
 from fablint.model import Diagnosis, Fit, Placement, Row, Run
 from fablint.model.arrays import Codes, Floats
 from fablint.model.figures.pair_metrics import figures_of
-from fablint.model.run_changes import Quantity
+from fablint.model.registry import Quantity
 
 BLOCKS = 8  # parts of a run by time, whose medians show the drift
 

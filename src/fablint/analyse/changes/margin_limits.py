@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fablint.model.run_changes import ChangeState, Quantity
+from fablint.model.registry import Quantity
+from fablint.model.run_changes import ChangeState
 from fablint.text import units
 
 

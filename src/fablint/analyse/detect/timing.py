@@ -14,9 +14,8 @@ from fablint.analyse.data.robust_stats import MEDIAN_ERROR, average_ranks, robus
 from fablint.analyse.settings import Settings
 from fablint.model import EvidenceRecord, Placement
 from fablint.model.arrays import Codes, Floats, Mask
+from fablint.model.registry import Quantity
 from fablint.text import evidence as seen, units
-
-Quantity = Literal["latency", "bandwidth"]
 
 MOST_WINDOWS = 32  # windows into which the time of a row is cut
 FEWEST_CELLS = 30  # cells in a window

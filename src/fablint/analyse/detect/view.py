@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -36,9 +35,8 @@ from fablint.analyse.fit.nic_offsets import NicOffsets, fit_nic_offsets, subtrac
 from fablint.analyse.settings import NEAREST, Settings
 from fablint.model import SCOPES, Fit, Placement, Scope
 from fablint.model.arrays import Codes, Floats, Ints, Mask, Values
+from fablint.model.registry import Quantity
 from fablint.topology.routing import Routes
-
-Quantity = Literal["latency", "bandwidth"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr
@@ -24,8 +23,6 @@ from fablint.model.component import cause
 from fablint.model.figures.cpu_wait import NOTABLE, host_shares
 from fablint.model.placement import unfold_cores
 from fablint.text import actions as advise, evidence as seen, notes as noted
-
-Quantity = Literal["latency", "bandwidth"]
 
 # First hosts differ from others in healthy runs as all hosts do, and one allocation has one first host. Where each pair
 # was a launch of its own, the first host also started all of them, and one chance in a hundred is reason enough to say

@@ -6,8 +6,9 @@ import math
 from typing import TypeVar
 
 from fablint.analyse.detect.search import Detection
-from fablint.analyse.detect.view import Quantity, ViewResult
+from fablint.analyse.detect.view import ViewResult
 from fablint.model import EvidenceRecord
+from fablint.model.registry import Quantity
 from fablint.model.verdict import Statement
 from fablint.text import evidence as seen
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
-from fablint.analyse.detect.view import Quantity, ViewResult
+from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.loads import SMALLEST_SHARED
 from fablint.analyse.settings import Settings
@@ -15,6 +15,7 @@ from fablint.model import ComponentKind, ComponentRef, EvidenceRecord, Finding, 
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.component import listed
 from fablint.model.limits.detection_limits import FEWEST_LINK_PAIRS
+from fablint.model.registry import Quantity
 from fablint.model.verdict import Action
 from fablint.text import actions as advise, evidence as seen
 from fablint.topology.routing import Routes

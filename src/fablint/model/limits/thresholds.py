@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from fablint.model import Scope
+from fablint.model.registry import Quantity
 
 if TYPE_CHECKING:
     from fablint.model import Finding, Note
@@ -21,7 +22,7 @@ class Threshold:
     scope: Scope | None  # None: of any scope that has no threshold of its own
     kernel: str
     size: int
-    quantity: Literal["latency", "bandwidth"]
+    quantity: Quantity
     value: float
     lowest: float | None
     highest: float | None

@@ -12,6 +12,7 @@ import numpy as np
 from fablint.errors import UsageError
 from fablint.model.arrays import Floats, Ints, Mask
 from fablint.model.figures.percentiles import Statistic
+from fablint.model.registry import Quantity
 from fablint.store.importing.job_maps import JobHosts
 from fablint.store.importing.lines import Foreign
 from fablint.store.layout import LONGEST_S, SHORTEST_S
@@ -50,7 +51,7 @@ class Kernel:
     """The kernel that was measured, in the terms of docs/reference/run-format.md."""
 
     name: str
-    quantity: Literal["latency", "bandwidth"]
+    quantity: Quantity
     payload: Literal["src", "dst", "both", "none"]
 
 

@@ -6,11 +6,10 @@ import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from fablint.errors import UsageError
+from fablint.model.registry import Quantity
 
-Quantity = Literal["latency", "bandwidth"]
 SEPARATORS = ",;\t|"
 _SHOWN = 80  # characters of a heading in a message
 _NAMES = {

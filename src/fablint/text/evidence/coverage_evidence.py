@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypedDict, Unpack
 
 from fablint.model.names import fold
+from fablint.model.registry import Quantity
 from fablint.text.sentence_kind import Names, Plain, Sentence
 
 few_hosts = Sentence[int]("measured with fewer than {fewest} other hosts")
@@ -26,7 +27,7 @@ healthy_links = Sentence[int, int]("""{links:#directed link}, each crossed by at
 def hidden_loss(
     *,
     bound: float | None = None,
-    quantity: Literal["latency", "bandwidth"],
+    quantity: Quantity,
     limit: float,
     adaptive: Literal[True] | None = None,
 ) -> str:

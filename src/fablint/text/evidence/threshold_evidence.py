@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict, Unpack
+from typing import NotRequired, TypedDict, Unpack
 
 from fablint.model.names import plural
+from fablint.model.registry import Quantity
 from fablint.text.sentence_kind import Sentence
 
 _UNITS = {"bandwidth": (1e6, "MB/s"), "latency": (1e-6, "us")}
@@ -14,7 +15,7 @@ class ThresholdFields(TypedDict):
     """Fields that all kinds of this family have: the pairs and limits of a threshold."""
 
     scope: str
-    quantity: Literal["latency", "bandwidth"]
+    quantity: Quantity
     lowest: NotRequired[float | None]
     highest: NotRequired[float | None]
     source: str

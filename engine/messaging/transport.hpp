@@ -103,6 +103,7 @@ struct TransportInfo {
     bool moves_nothing = false;
     bool damages_payloads = false;
     bool is_within_host = false;
+    bool needs_mpi = false;
     const char* memories = "";
     const char* description = "";
     std::unique_ptr<Transport> (*make)(const TransportSettings& settings) = nullptr;

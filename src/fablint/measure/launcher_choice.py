@@ -19,10 +19,10 @@ from fablint.measure.launchers.pals import Pals
 from fablint.measure.launchers.srun import Srun, SrunRendezvous, mpi_types
 from fablint.measure.version_cache import VersionCache
 from fablint.model import Plan
+from fablint.model.registry import TRANSPORTS
 from fablint.system import System
 
 SRUN = "srun"  # of --launcher
-_OF_MPI = ("mpi", "corrupt")  # transports
 _TRIES = 3  # if the port is in use on the first host
 _SLURM_S = 30.0
 
@@ -48,7 +48,7 @@ def connects_without_mpi(launcher: str, plan: Plan) -> bool:
     """
     if launcher not in (DIRECT, SSH, SRUN):
         return False
-    row = next((row.spec for row in plan.rows if row.spec.transport in _OF_MPI), None)
+    row = next((row.spec for row in plan.rows if TRANSPORTS[row.spec.transport].needs_mpi), None)
     if row is None or launcher == SRUN:
         return row is None
     raise UsageError(

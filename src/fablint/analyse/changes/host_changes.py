@@ -18,40 +18,40 @@ from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, ComponentRef, Endpoint, Placement
 from fablint.model.arrays import Codes, Floats
 from fablint.model.figures.grouped_values import GroupedValues
+from fablint.model.host_name import NicRef
 from fablint.model.run_changes import MeasuredChange
 
 FALSE_CHANGES = 0.005  # chance of one false change of a host in a comparison of two healthy runs
 ROUNDED_MEDIANS = 3  # in the effect of a host: of its times, of those of its partners, of all hosts; half a step each
 FEWEST_HOSTS = 3  # hosts that both runs measured
 
-Unit = tuple[str, str]  # host and NIC; the NIC is empty where the host used one NIC
 FlowDirection = Literal["tx", "rx"]
 
 
-def list_units(placement: Placement) -> dict[Unit, list[int]]:
+def list_units(placement: Placement) -> dict[NicRef, list[int]]:
     """Return the ranks of each host, or of each NIC of a host whose ranks use several."""
     hosts = placement.host.tolist()
     codes = placement.nic.tolist() if placement.nic.size else [-1] * placement.ranks
     nics: dict[int, set[int]] = {}
     for host, nic in zip(hosts, codes, strict=True):
         nics.setdefault(host, set()).add(nic)
-    units: dict[Unit, list[int]] = {}
+    units: dict[NicRef, list[int]] = {}
     for rank, (host, nic) in enumerate(zip(hosts, codes, strict=True)):
-        name = placement.nics[nic].device if nic >= 0 and len(nics[host]) > 1 else ""
-        units.setdefault((placement.hosts[host], name), []).append(rank)
+        device = placement.nics[nic].device if nic >= 0 and len(nics[host]) > 1 else ""
+        units.setdefault(NicRef.of(placement.hosts[host], device), []).append(rank)
     return units
 
 
-def component_of(unit: Unit) -> ComponentRef:
-    """Return the host or NIC."""
-    host, nic = unit
-    return ComponentRef.of("nic", Endpoint(nodes=(host,), part=nic)) if nic else ComponentRef.of("host", host)
+def component_of(unit: NicRef) -> ComponentRef:
+    """Return the NIC, or the host as a whole."""
+    nic = Endpoint(nodes=(unit.host,), part=unit.device)
+    return ComponentRef.of("nic", nic) if unit.device else ComponentRef.of("host", unit.host)
 
 
 def host_changes(
     fits: FitPair,
-    ranks: tuple[Mapping[Unit, list[int]], Mapping[Unit, list[int]]],
-    common: Sequence[Unit],
+    ranks: tuple[Mapping[NicRef, list[int]], Mapping[NicRef, list[int]]],
+    common: Sequence[NicRef],
     margin: float,
     views: int,
 ) -> Iterator[MeasuredChange]:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from fablint.analyse.changes.fitted_rows import FitPair, RunResult, match_fits
-from fablint.analyse.changes.host_changes import FEWEST_HOSTS, Unit, component_of, host_changes, list_units
+from fablint.analyse.changes.host_changes import FEWEST_HOSTS, component_of, host_changes, list_units
 from fablint.analyse.changes.scope_changes import scope_changes
 from fablint.analyse.decide import EXIT_CODES
 from fablint.analyse.settings import Settings
 from fablint.model import Diagnosis, Finding, State, VerdictWord
+from fablint.model.host_name import NicRef
 from fablint.model.names import fold, plural
 from fablint.model.run_changes import ChangeState, FindingChange, MeasuredChange, RunChanges
 
@@ -55,7 +56,7 @@ def compare_runs(old: RunResult, new: RunResult, margin: float = MARGIN) -> RunC
         hosts=tuple(sorted(changed, key=lambda change: (tuple(ChangeState).index(change.state), -abs(change.change)))),
         seen=tuple(_largest(hosts)),
         findings=tuple(findings),
-        hosts_compared=len({host for host, _ in common}),
+        hosts_compared=len({unit.host for unit in common}),
         only_old=tuple(component_of(unit).label for unit in only_old),
         only_new=tuple(component_of(unit).label for unit in only_new),
         notes=tuple(notes),
@@ -117,7 +118,7 @@ def _reported(diagnosis: Diagnosis) -> list[Finding]:
     return sorted(found, key=lambda one: one.rank, reverse=True)
 
 
-def _notes(results: Sequence[RunResult], fits: Sequence[FitPair], common: Sequence[Unit]) -> list[str]:
+def _notes(results: Sequence[RunResult], fits: Sequence[FitPair], common: Sequence[NicRef]) -> list[str]:
     """Return what was not compared, and why: one sentence each."""
     notes = []
     for label, result in zip(("old", "new"), results, strict=True):

@@ -179,6 +179,7 @@ class TransportInfo:
     moves_nothing: bool  # no payload arrives
     damages_payloads: bool
     is_within_host: bool  # it connects ranks of one host only
+    needs_mpi: bool  # the MPI library moves its bytes
     memories: tuple[str, ...]  # of GPUs: those that it moves; the first is the default
 
     @property
@@ -240,6 +241,7 @@ def _transport(fields: Mapping[str, str]) -> TransportInfo:
         fields.get("moves_nothing") == "true",
         fields.get("damages_payloads") == "true",
         fields.get("is_within_host") == "true",
+        fields.get("needs_mpi") == "true",
         _words(fields, "memories"),
     )
 

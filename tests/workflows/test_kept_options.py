@@ -197,6 +197,7 @@ MEASURING = {
     "measure": ("measure", "-n", "4", "-r", "latency --pattern all-pairs", "--counters", "--ranks-per-nic", "2"),
     "bench": ("bench", "latency", "-n", "2", "--counters"),
     "check --local": ("check", "--local", "4"),
+    "check": ("check", "-w", "n[1-4]", "--transport", "tcp"),
 }
 
 
@@ -246,6 +247,17 @@ def test_resume_and_retest_start_the_ranks_as_those_of_the_run(
         assert (str(given["mpicxx"]), given["launcher"]) == ("/opt/mpi/bin/mpicxx", "prterun")
         assert given["words"][-3:] == ["--counters", "--ranks-per-nic", "2"]
     assert load_launch(Path("y.run")) == load_launch(run)  # of a retest of the retest
+
+
+def test_a_retest_measures_over_the_transport_of_the_run(
+    tmp_path: Path, launches: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retest_run, "slots_of_job", lambda _, slots: slots)
+    monkeypatch.setattr(retest_run, "refuse_unshared", lambda *_: None)
+    a_run(tmp_path / "x.run", HOST, transport="tcp")
+    with pytest.raises(Launched):
+        main(("retest", "x.run", "-o", "y.run"))
+    assert launches[-1]["rows"] and all("--transport tcp" in row for row in launches[-1]["rows"])
 
 
 def test_another_launcher_is_said_and_another_mpi_is_refused_by_resume_only(

@@ -26,19 +26,19 @@ FABRIC = fat_tree(4, 3)
 HOST = Fault(ref("host", "h05"), bandwidth_factor=0.7)
 
 
-def a_run(path: Path, *faults: Fault, measured: bool = True) -> Path:
-    """A run of 64 hosts; `measured` hides that it was simulated."""
+def a_run(path: Path, *faults: Fault, measured: bool = True, transport: str = "mpi") -> Path:
+    """A run of 64 hosts; `measured` hides that it was simulated, and names the transport."""
     run = SimulatedFabric(FABRIC, faults, Noise()).measure(None)
-    write_run(path, as_measured(run) if measured else run)
+    write_run(path, as_measured(run, transport) if measured else run)
     return path
 
 
-def as_measured(run: Run) -> Run:
+def as_measured(run: Run, transport: str = "mpi") -> Run:
     attributes = {name: value for name, value in attributes_of(run).items() if name != "simulated"}
     rows = []
     for row in run.rows:
-        options = row.facts.options.replace("--transport null", "--transport mpi")
-        rows.append(with_facts(row, transport="mpi", options=options))
+        options = row.facts.options.replace("--transport null", f"--transport {transport}")
+        rows.append(with_facts(row, transport=transport, options=options))
     return replace(run, facts=run_facts(attributes), rows=tuple(rows))
 
 

@@ -16,7 +16,6 @@ from fablint.store.importing.lines import INTEGER, NUMBER, Foreign, figure, numb
 _COUNTS = re.compile(r"#nservers=(.*)")
 _COUNT = re.compile(rf"(\w+)=({INTEGER})(?![0-9])")
 _HEADER = re.compile(r"(Dir )? *size\(B\)((?: +time\(s\) +bw\(MB/s\) +lat\(us\) +iops)+) *$")
-_CONNECTIONS = re.compile(r"# +src +dest +Dir +size\(B\)")
 _FIGURES = rf"((?: +(?:{NUMBER}|-))+) *$"
 _SUMMARY = re.compile(rf" *(Und|Put|Get)? *({INTEGER}){_FIGURES}")
 _CONNECTION = re.compile(rf" *(\S+) +(\S+) +(Und|Put|Get) +({INTEGER}){_FIGURES}")

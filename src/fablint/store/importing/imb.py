@@ -66,6 +66,7 @@ class ImbTable:
     groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
     mode: str = ""
     columns: tuple[str, ...] = ()
+    unknown: str = ""  # a column that is not known
     rows: list[ImbRow] = field(default_factory=list)
 
     def value(self, row: ImbRow, *names: str) -> float | None:
@@ -126,6 +127,8 @@ def _heading(table: ImbTable | None, line: str) -> None:
 def _columns(table: ImbTable, line: str) -> bool:
     names = line.split()
     if not names or not all(_COLUMN.fullmatch(name) for name in names):
+        if names and names[0] == "#bytes":
+            table.unknown = next(name for name in names if not _COLUMN.fullmatch(name))
         return False
     if not table.columns:
         table.columns = tuple(names)
@@ -177,6 +180,9 @@ def read_imb(data: bytes, hosts: Sequence[str]) -> Imported:
         if table.name not in _KNOWN:
             skipped.append(LeftOut(table.line, f"Benchmarking {table.name}", "not a benchmark of pairs"))
             continue
+        if table.unknown:
+            problem = f"line {table.line}: the column '{table.unknown}' is not known"
+            raise UsageError(problem, "run the benchmark without the option that prints it")
         ranks = max(ranks, _ranks(table))
         bodies += _bodies(table, _KNOWN[table.name], skipped)
     return Imported(

@@ -26,6 +26,7 @@ _NAMES = (
 )
 _HEADER = re.compile(rf"#(?: *(?:{_NAMES}))+ *$")
 _NAME = re.compile(_NAMES)
+_HEADER_LIKE = re.compile(r"# ?Size +(?P<names>\S.*)")
 _WINDOWS = re.compile(r"#((?: +[0-9]{1,9})+) *$")
 _SECTIONS = {"# Uni-directional Bandwidth (MB/sec)": "MB/s", "# Message Rate Profile": "Messages/s"}
 _VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}
@@ -99,6 +100,7 @@ class OsuText:
     truncated: bool
     launches: tuple[Launch, ...] = ()
     aborted: int = 0  # line on which a program or its launcher reports that it was aborted; 0: none
+    unknown: tuple[Foreign, ...] = ()  # names of columns that are not known
 
 
 def parse_osu(text: str) -> OsuText:
@@ -107,13 +109,16 @@ def parse_osu(text: str) -> OsuText:
     Raises
     ------
     UsageError
-        The text has no OSU table.
+        The text has no OSU table, or none whose columns are known.
     """
     reader = _Reader()
     whole, cut = _without_cut_line(text)
     for number, line in numbered(whole):
         reader.take(number, line.strip())
     tables = reader.finished()
+    if not tables and reader.unknown:
+        column = reader.unknown[0]
+        raise UsageError(f"line {column.line}: the column '{column.text}' is not known", "run it without its option")
     if not tables:
         raise UsageError("the text has no table of an OSU program", "give the output of such a program")
     if cut is not None:
@@ -124,6 +129,7 @@ def parse_osu(text: str) -> OsuText:
         cut is not None,
         tuple(reader.launches),
         reader.aborted,
+        tuple(reader.unknown),
     )
 
 
@@ -179,6 +185,7 @@ class _Reader:
         self.section = "MB/s"  # quantity of the next matrix of -V
         self.caption = ""  # of the next title
         self.aborted = 0
+        self.unknown: list[Foreign] = []
 
     def take(self, number: int, line: str) -> None:
         if not line:
@@ -237,6 +244,10 @@ class _Reader:
             self._facts().update({"pairs": pairs[1], **({"window size": pairs[2]} if pairs[2] else {})})
         elif _HEADER.match(line):
             self._columns(number, tuple(_NAME.findall(line)))
+        elif header := _HEADER_LIKE.match(line):
+            names = (name for name in re.split(r" {2,}|\t+", header["names"].strip()) if not _NAME.fullmatch(name))
+            self.unknown.append(Foreign(number, next(names, header["names"])[:40]))
+            self._close()  # the figures below are none of the table above
         elif windows := _WINDOWS.match(line):
             counts = tuple(map(int, windows[1].split()))
             self._columns(number, ("Size", *(f"{self.section}, window {count}" for count in counts)))

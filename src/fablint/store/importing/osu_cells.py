@@ -57,7 +57,7 @@ def read_osu(data: bytes, hosts: Sequence[str]) -> Imported:
     for table in _without_twins(parsed.tables):
         reader.take(table)
     order = list(dict.fromkeys(host for launch in parsed.launches for host in launch.hosts))
-    skipped = [*left_out(parsed.foreign), *reader.skipped]
+    skipped = [*left_out(parsed.foreign), *left_out(parsed.unknown, "a column that is not known"), *reader.skipped]
     skipped += [
         LeftOut(parsed.launches[at].line, ",".join(parsed.launches[at].hosts), "no figures") for at in reader.empty
     ]
@@ -139,6 +139,8 @@ class _Reader:
             empty, launches = self.empty, self.parsed.launches
             first = launches[empty[0]].line
             return f"{len(empty)} of {len(launches)} pairs have no figures, the first is on line {first}"
+        if self.parsed.unknown:
+            return f"the column '{self.parsed.unknown[0].text}' is not known (line {self.parsed.unknown[0].line})"
         if self.parsed.aborted:
             return f"a program was aborted (line {self.parsed.aborted})"
         return "the last line is cut off" if self.parsed.truncated else ""

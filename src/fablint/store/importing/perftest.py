@@ -156,6 +156,9 @@ def _body(table: PerftestTable, skipped: list[LeftOut]) -> Body | None:
         why = "no figures" if kernel else "not a supported test" if table.title else "the title of the test is missing"
         skipped.append(LeftOut(table.line, table.title or "#bytes #iterations", why))
         return None
+    if not any(name in ("t_avg[usec]", *(f"BW average[{unit}]" for unit in _UNITS)) for name in table.columns):
+        name = next((name for name in table.columns if re.match("BW average|t_avg", name)), table.columns[-1])
+        raise UsageError(f"line {table.line}: the column '{name}' is not known", "give the output of perftest")
     entries, counts = [], []
     for line, figures in table.rows:
         size, seconds = int(figures.get("#bytes", 0)), _seconds(figures, 2 if is_both else 1)

@@ -42,13 +42,13 @@ def samples(
     """(P, SAMPLES) s of a message, without noise that samples share; `schedule` is one of NICs."""
     steady = with_faults(cluster, network, [fault for fault in faults if fault.incidence is None])
     measure = _round_trips if quantity == "latency" else _streams
-    seconds = measure(steady, schedule, size, [], rng)
+    seconds = measure(steady, schedule, size, rng)
     for fault in faults:
         if fault.incidence is not None:
             crossed = fault.crossed_by(cluster, network, schedule.src, schedule.dst)
             share = fault.incidence(schedule, crossed, rng)
             slow = with_faults(cluster, steady, [fault])
-            seconds = seconds + measure(steady, schedule, size, [(slow, share)], rng)
+            seconds = seconds + measure(steady, schedule, size, rng, (slow, share))
     return np.asarray(seconds * np.exp(WITHIN[quantity] * rng.standard_normal(seconds.shape)))
 
 
@@ -56,18 +56,18 @@ def _streams(
     steady: Network,
     schedule: Schedule,
     size: int,
-    slow: Sequence[tuple[Network, Floats]],
     rng: np.random.Generator,
+    slow: tuple[Network, Floats] | None = None,
 ) -> Floats:
     """(P, SAMPLES) s per message of a window: the messages take all paths in equal shares.
 
-    With a slow network: what it adds, where the share of messages that it slows is drawn for every window.
+    With `slow`, a network and shares: what it adds; the share of messages that it slows is drawn for every window.
     """
     crossed = steady.crossed(schedule.src, schedule.dst)
     seconds = stream_seconds(steady, schedule, crossed, size)[:, None]
-    if not slow:
+    if slow is None:
         return np.repeat(seconds, SAMPLES, axis=1)
-    [(network, share)] = slow
+    network, share = slow
     added = stream_seconds(network, schedule, crossed, size)[:, None] - seconds
     hits = rng.binomial(WINDOW, np.broadcast_to(share[:, None], (share.size, SAMPLES))) / WINDOW
     return np.asarray(added * hits)
@@ -77,8 +77,8 @@ def _round_trips(
     steady: Network,
     schedule: Schedule,
     size: int,
-    slow: Sequence[tuple[Network, Floats]],
     rng: np.random.Generator,
+    slow: tuple[Network, Floats] | None = None,
 ) -> Floats:
     """(P, SAMPLES) s of half a round trip, each message on one of its paths; or what a slow network adds to them."""
     total = np.zeros((len(schedule), SAMPLES))
@@ -86,8 +86,8 @@ def _round_trips(
         crossed = steady.crossed(src, dst)
         seconds = message_seconds(steady, crossed, size)
         hits = np.ones_like(total)
-        if slow:
-            [(network, share)] = slow
+        if slow is not None:
+            network, share = slow
             seconds = message_seconds(network, crossed, size) - seconds
             hits = (rng.random(total.shape) < share[:, None]).astype(float)
         path = rng.integers(seconds.shape[1], size=total.shape)

@@ -286,15 +286,19 @@ def load_verdict(path: Path | None) -> Verdict | None:
     from pydantic import ValidationError
 
     from fablint.model import Verdict
+    from fablint.text.sentences import without_sentence
 
     try:
-        return Verdict.model_validate_json(path.read_bytes())
+        verdict = Verdict.model_validate_json(path.read_bytes())
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", "give a verdict.json") from error
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"{path}: {where + ': ' if where else ''}{first['msg']}", "give a verdict.json") from error
+    if unknown := without_sentence(verdict):
+        raise UsageError(f"{path}: this fablint has no sentence for {unknown}", "write it again with this version")
+    return verdict
 
 
 def save_levels(levels: Sequence[PlannedLevel], run: Path) -> None:

@@ -56,13 +56,14 @@ class CounterHistory:
         return _read(_file(self._folder, name)) if self._folder else None
 
     def documents_before(self, name: str, moment: float) -> list[Mapping[str, Any]]:
-        """Read the documents of the last hour and the last day before those of `moment` (seconds since 1970)."""
+        """Read the first documents of the hour and the day of `moment` (seconds since 1970), and of those before."""
         documents = []
         for unit, length in _UNITS_S.items():
-            earlier = [number for number in self._numbers(name, unit) if number < moment // length]
-            document = _read(_file(self._folder, name, unit, max(earlier))) if self._folder and earlier else None
-            if document is not None:
-                documents.append(document)
+            numbers = sorted(number for number in self._numbers(name, unit) if number <= moment // length)
+            for number in numbers[-2:]:
+                document = _read(_file(self._folder, name, unit, number)) if self._folder else None
+                if document is not None and _time(document) < moment:
+                    documents.append(document)
         return documents
 
     def keep_document(self, name: str, document: Mapping[str, Any]) -> None:

@@ -9,10 +9,11 @@ from preflight_help import rows_of, sample
 from tuned_hosts import COALESCING, COUNTERS, FEATURES, RINGS, probe, smi
 
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.checks.gpu import gpu_log, gpu_state, gpus
+from fablint.preflight.checks.gpu import amd_gpus, gpu_log, gpu_state, gpu_use, gpus
 from fablint.preflight.checks.host import (
     boot,
     clock,
+    cpu_time,
     frequency,
     hardware_log,
     interrupts,
@@ -21,6 +22,7 @@ from fablint.preflight.checks.host import (
     probe_speed,
     processors,
     settings as host_settings,
+    slot_bandwidth,
     software,
     storage_log,
 )
@@ -34,7 +36,19 @@ from fablint.snapshot.parsers.kernel_log import KernelLog, hardware_errors
 
 TUNING = (boot, clock, frequency, port_settings, interrupts, memory, pcie_requests, probe_speed, processors)
 LOGS = (hardware_log, network_log, gpu_log, storage_log)
-FILES = (*LOGS, host_settings, software, gpus, gpu_state, ethtool_settings, *TUNING)
+FILES = (
+    *LOGS,
+    host_settings,
+    software,
+    gpus,
+    gpu_state,
+    gpu_use,
+    amd_gpus,
+    cpu_time,
+    slot_bandwidth,
+    ethtool_settings,
+    *TUNING,
+)
 OWN = rows_of(*FILES)
 LINES = (sample("misc/dmesg-hardware.txt") + sample("slingshot/dmesg-cxi.txt")).splitlines()
 LINES += [
@@ -224,4 +238,4 @@ def test_text_that_is_no_kernel_log_has_no_finding(log: str) -> None:
 
 
 def test_all_checks_of_the_host_are_tried() -> None:
-    assert len(OWN) == 70
+    assert len(OWN) == 78

@@ -5,6 +5,7 @@ from __future__ import annotations
 from net_help import wired
 from preflight_help import host, nic, of, outcomes, sample, wrong
 
+from fablint.model import Topology
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.network.arp_table import ARP_OVERFLOW, ARP_SIZE, ARP_UNIFORM
 from fablint.preflight.host import Host
@@ -51,6 +52,29 @@ def test_without_addresses_the_number_of_nics_counts() -> None:
 
 def test_the_kernels_own_limits_do_for_a_small_cluster() -> None:
     assert outcomes(of(ARP_SIZE, *cluster(128, 1024, count=32))) == [Outcome.PASS] * 32
+
+
+def test_hosts_of_the_topology_that_were_not_requested_warn() -> None:
+    names = [f"x{number}" for number in range(2000)]
+    topology = Topology({}, dict.fromkeys(names, "s1"))
+    hosts = cluster(1024, 2048, count=3)
+    assert outcomes(of(ARP_SIZE, *hosts)) == [Outcome.PASS] * 3
+    assert [said for *_, said in wrong(of(ARP_SIZE, *hosts, topology=topology))] == [
+        "gc_thresh3 2048, all hosts of the topology need 4004 entries"
+    ] * 3
+
+
+def test_the_table_of_ipv6() -> None:
+    files = {path.replace("ipv4", "ipv6"): text for path, text in limits(16, 32).items()}
+    hosts = [
+        wired(index, {"hsn0": f"10.1.0.{index}/16"}, files={**limits(128, 1024), **files}) for index in range(1, 41)
+    ]
+    assert wrong(of(ARP_SIZE, *hosts)) == []
+    for index, one in enumerate(hosts):
+        for nic_ in one.nics:
+            object.__setattr__(nic_, "addresses", (*nic_.addresses, f"fd00::{index:x}/64", "fe80::1/64"))
+    found = wrong(of(ARP_SIZE, *hosts))
+    assert {(target, said) for _, target, _, said in found} == {("IPv6", "gc_thresh3 32, 39 neighbours need an entry")}
 
 
 def test_a_container_shows_no_limits() -> None:

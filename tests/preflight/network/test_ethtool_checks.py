@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from preflight_help import host, nic, of, outcomes, sample, wrong
 
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.check import Check
-from fablint.preflight.checks.network.ethtool import LINK_FEC, LINK_OPTICS, LINK_PAUSE
+from fablint.preflight.checks.network.ethtool import LINK_FEC, LINK_OPTICS, LINK_PAUSE, LINK_POWER
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
 
@@ -76,3 +77,29 @@ def test_what_cannot_be_seen_is_skipped_and_what_cannot_be_understood_is_reporte
         assert (result.outcome, result.message) == (Outcome.SKIP, "ethtool: netlink error: Operation not supported")
         assert outcomes(of(check, asked("n1", command, "", operstate="down"), host("n2"))) == [Outcome.SKIP] * 2
         assert outcomes(of(check, asked("n1", command, " "))) == [Outcome.ERROR]
+
+
+POWERS = {  # as qsfp.c, cmis.c and sfpdiag.c of ethtool print them
+    "QSFP": "\tReceiver signal average optical power (Channel 1)     : 0.9131 mW / -0.39 dBm\n"
+    "\tReceiver signal average optical power (Channel 2)     : 0.8 mW / {} dBm\n"
+    "\tRcvr signal avg optical power(Channel 3)  : 0.0001 mW / -40.00 dBm\n",
+    "OMA": "\tReceiver signal OMA (Channel 1)                    : 0.9131 mW / {} dBm\n",
+    "SFP": "\tReceiver signal average optical power     : 0.5012 mW / {} dBm\n",
+}
+
+
+@pytest.mark.parametrize("form", POWERS)
+def test_received_light_far_below_that_of_others(form: str) -> None:
+    hosts = [asked(f"n{index}", "ethtool-m", POWERS[form].format(f"-1.{index}0")) for index in range(4)]
+    assert wrong(of(LINK_POWER, *hosts)) == []
+    assert wrong(of(LINK_POWER, *hosts, asked("odd", "ethtool-m", POWERS[form].format("-3.90")))) == []
+    assert wrong(of(LINK_POWER, *hosts, asked("odd", "ethtool-m", POWERS[form].format("-6.20")))) == [
+        ("odd", "hsn0", Outcome.WARN, "received optical power -6.20 dBm, median of 4 others -1.15 dBm")
+    ]
+
+
+def test_copper_cables_have_no_light() -> None:
+    copper = "\tIdentifier                                : 0x11 (QSFP28)\n\tTransmitter technology : 0xa0 (Copper)\n"
+    assert (
+        outcomes(of(LINK_POWER, *(asked(f"n{index}", "ethtool-m", copper) for index in range(5)))) == [Outcome.SKIP] * 5
+    )

@@ -8,6 +8,7 @@ from preflight_help import host, nic, of, wrong
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.network.ethtool_settings import PAUSE_FRAMES
 from fablint.preflight.checks.network.nic_counters import NIC_COUNTERS
+from fablint.preflight.checks.network.pause_totals import PAUSE_TOTALS
 from fablint.preflight.host import Host
 from fablint.snapshot.agent.tuning import kept_of
 from fablint.snapshot.host_snapshot import Output
@@ -63,6 +64,25 @@ def test_totals_that_all_like_nics_have_are_no_fault_of_one() -> None:
 def test_frames_that_nics_of_all_like_hosts_discard_are_no_fault_of_one() -> None:
     hosts = [counted(f"n{number}", {}, {"discards": 500 + number}) for number in range(8)]
     assert wrong(of(NIC_COUNTERS, *hosts)) == []
+
+
+def paused(name: str, received: int, storms: int = 0) -> Host:
+    text = f"     rx_prio3_pause: {received}\n     tx_prio3_pause: 5\n     tx_pause_storm_error_events: {storms}\n"
+    return host(
+        name, {**nic(NIC), "/proc/uptime": "864000.0 1.0"}, commands={f"ethtool-S-later/{NIC}": text}, nics=(NIC,)
+    )
+
+
+def test_pause_frames_since_the_boot_far_above_those_of_others() -> None:
+    hosts = [paused(f"n{number}", 900 + number) for number in range(6)]
+    assert wrong(of(PAUSE_TOTALS, *hosts)) == []
+    ((name, target, outcome, said),) = wrong(of(PAUSE_TOTALS, *hosts, paused("odd", 5_000_000)))
+    assert (name, target, outcome) == ("odd", NIC, Outcome.WARN)
+    assert said.startswith("received 5,000,000 pause frames since boot, at most ")
+    ((_, _, _, said),) = wrong(of(PAUSE_TOTALS, *hosts, paused("odd", 900, storms=3)))
+    assert said == "3 pause storms since boot, at most 0 on most others"
+    assert wrong(of(PAUSE_TOTALS, *(paused(f"n{number}", 5_000_000 + number, 4) for number in range(6)))) == []
+    assert wrong(of(PAUSE_TOTALS, paused("n1", 5_000_000))) == []
 
 
 def test_counters_of_damage_are_no_pauses() -> None:

@@ -90,6 +90,7 @@ def fill_tuning(machine: Machine, files: Dict[str, Any]) -> None:
     """Read files into `files`. Raises Late."""
     put(files, "/proc/cmdline", text_without_secrets(machine.read("/proc/cmdline")))
     put(files, "/proc/cpuinfo", first_cpu(machine.read("/proc/cpuinfo")))
+    put(files, "/proc/self/status", cpus_allowed(machine.read("/proc/self/status")))
     machine.fill(files, TUNING_FILES)
     fill_cpus(machine, files, OF_CPUS)
     for path in machine.find("/sys/devices/system/node/node[0-9]*/meminfo"):
@@ -103,6 +104,7 @@ def fill_tuning(machine: Machine, files: Dict[str, Any]) -> None:
 def fill_tuning_counters(machine: Machine, counters: Dict[str, Any]) -> None:
     """Read counters into `counters`. Raises Late."""
     machine.fill(counters, TUNING_COUNTERS)
+    put(counters, "/proc/stat", first_line(machine.read("/proc/stat", FIRST_LINES)))
     fill_cpus(machine, counters, COUNTS_OF_CPUS)
 
 
@@ -175,6 +177,17 @@ def first_cpu(text: Any) -> Any:
         return "%s%s: %s" % (line.group(1), line.group(2), " ".join(w for w in line.group(3).split() if w in _FLAGS))
 
     return _LISTS.sub(wanted, text.partition("\n\n")[0])
+
+
+def first_line(text: Any) -> Any:
+    """Return the first line of a text: in /proc/stat the sum of all CPUs."""
+    return text.partition("\n")[0] if isinstance(text, str) else text
+
+
+def cpus_allowed(text: Any) -> Any:
+    """Return the line of /proc/self/status with the CPUs that this process may use."""
+    lines = text.splitlines() if isinstance(text, str) else ()
+    return next((line for line in lines if line.startswith("Cpus_allowed_list:")), text)
 
 
 def text_without_secrets(text: Any) -> Any:

@@ -48,7 +48,7 @@ def is_timeout(name: str) -> bool:
 
 
 class PauseGrowth(NamedTuple):
-    """Growth of the counters of pause frames of a NIC between two readings."""
+    """Counters of pause frames of a NIC: their growth between two readings, or since the boot."""
 
     sent: int
     received: int
@@ -58,11 +58,20 @@ class PauseGrowth(NamedTuple):
 def pause_growth(first: str, last: str) -> PauseGrowth | None:
     """Return the growth of the pause counters; None if the readings have no such counter."""
     before, after = (dict(_COUNTER.findall(text)) for text in (first, last))
+    return _summed({name: int(after[name]) - int(before[name]) for name in before if name in after})
+
+
+def pause_totals(text: str) -> PauseGrowth | None:
+    """Return the pause counters since the boot; None if the reading has no such counter."""
+    return _summed({name: int(count) for name, count in _COUNTER.findall(text)})
+
+
+def _summed(counts: Mapping[str, int]) -> PauseGrowth | None:
     sums = {"sent": 0, "received": 0, "storms": 0}
-    counters = [name for name in before if name in after and _is_pause_count(name)]
+    counters = [name for name in counts if _is_pause_count(name)]
     for name in counters:
         kind = "storms" if "storm" in name else "sent" if "tx" in name.lower() else "received"
-        sums[kind] += max(int(after[name]) - int(before[name]), 0)
+        sums[kind] += max(counts[name], 0)
     return PauseGrowth(**sums) if counters else None
 
 

@@ -68,6 +68,20 @@ def module_flags(text: str) -> Iterator[tuple[str, str]]:
             yield " ".join(name.split()), state.strip()
 
 
+_RECEIVED = re.compile(
+    r"^\s*(?:Receiver signal (?:average optical power|OMA)|Rcvr signal avg optical power)\s*"
+    r"(?:\(Chan(?:nel)? \d{1,2}\))?\s*: [\d.]{1,12} mW / (-?[\d.]{1,12}) dBm",
+    re.MULTILINE,
+)
+_DARK_DBM = -30.0  # no light
+
+
+def received_power(text: str) -> float | None:
+    """Return the received optical power of the weakest lane with light in `ethtool -m`, in dBm; None if unknown."""
+    lanes = [float(power) for power in _RECEIVED.findall(text)]
+    return min((power for power in lanes if power > _DARK_DBM), default=None)
+
+
 @lru_cache(maxsize=_TEXTS)
 def offloads(text: str) -> Mapping[str, str]:
     """Return the features in `ethtool -k` with their state, `on` or `off`."""

@@ -151,3 +151,27 @@ def reverse_path_drops(text: str | None) -> str | None:
     """Return IPReversePathFilter in /proc/net/netstat, of lines of names and values that begin with `TcpExt:`."""
     lines = [line.split() for line in (text or "").splitlines() if line.startswith("TcpExt:")]
     return dict(zip(*lines[:2], strict=False)).get("IPReversePathFilter") if len(lines) > 1 else None
+
+
+class CpuTimes(NamedTuple):
+    """Times of all CPUs since the boot, in ticks."""
+
+    total: int
+    stolen: int  # by the hypervisor
+
+
+_STOLEN = 7  # place of the stolen time; guest times, which follow, are in those of users
+
+
+@lru_cache(maxsize=4096)
+def cpu_times(text: str | None) -> CpuTimes | None:
+    """Parse the first line of /proc/stat: `cpu  10132153 290696 3084719 46828483 16683 0 25195 0 175628 0`."""
+    name, *ticks = (text or "").split()[: _STOLEN + 2] or [""]
+    if name != "cpu" or len(ticks) <= _STOLEN or not all(tick.isdecimal() and len(tick) < 20 for tick in ticks):
+        return None
+    return CpuTimes(sum(map(int, ticks)), int(ticks[_STOLEN]))
+
+
+def allowed_cpus(text: str | None) -> int | None:
+    """Return the number of CPUs in `Cpus_allowed_list:\t0-15`; None if it cannot be parsed."""
+    return count_listed((text or "").removeprefix("Cpus_allowed_list:").strip())

@@ -15,6 +15,7 @@ from fablint.preflight.judges import limit, uniform
 from fablint.snapshot.parsers.proc_files import table_overflows
 
 _AT = "/proc/sys/net/ipv4/neigh/default"
+_AT_6 = "/proc/sys/net/ipv6/neigh/default"
 _LIMITS = ("gc_thresh1", "gc_thresh2", "gc_thresh3")
 _COUNTS = "/proc/net/stat/arp_cache"
 _SPARE = 1.25  # entries per needed entry
@@ -25,31 +26,58 @@ def _arp_size(check: Check, fleet: Fleet) -> Iterator[Result]:
     every = sorted(
         address.number for host in fleet.hosts for addresses in of_rails(host).values() for address in addresses
     )
+    every_6 = sum(_ipv6_addresses(host) for host in fleet.hosts)
+    not_examined = _not_examined(fleet)
     for host in fleet.hosts:
-        first, _, last = (host.number(f"{_AT}/{name}") for name in _LIMITS)
         need = _needed(host, every, len(fleet.hosts), len(fleet.silent))
-        if first is None or last is None:
-            yield check.skip(host.name, "", _ABSENT)
-        elif last < need:
-            yield check.failure(host.name, "", f"gc_thresh3 {last}, {need} neighbours need an entry", last, need)
-        elif last < _SPARE * need:
-            yield check.warning(host.name, "", f"gc_thresh3 {last}, little more than {need} neighbours", last, need)
-        elif first < need:
-            message = f"gc_thresh1 {first}: entries of {need} neighbours are removed repeatedly"
-            yield check.warning(host.name, "", message, first, need)
-        else:
-            yield check.ok(host.name, "", value=last)
+        whole = _needed(host, every, len(fleet.hosts), len(fleet.silent) + not_examined)
+        yield _judged(check, host, "", _AT, need, whole)
+        if own := _ipv6_addresses(host):
+            need = every_6 - own + own * len(fleet.silent)
+            yield _judged(check, host, "IPv6", _AT_6, need, need + own * not_examined)
+
+
+def _judged(check: Check, host: Host, target: str, folder: str, need: int, whole: int) -> Result:
+    """Return the result for a table: `need` entries for the hosts that were requested, `whole` for the topology."""
+    first, _, last = (host.number(f"{folder}/{name}") for name in _LIMITS)
+    if first is None or last is None:
+        return check.skip(host.name, target, _ABSENT)
+    if last < need:
+        return check.failure(host.name, target, f"gc_thresh3 {last}, {need} neighbours need an entry", last, need)
+    if last < whole:
+        message = f"gc_thresh3 {last}, all hosts of the topology need {whole} entries"
+        return check.warning(host.name, target, message, last, whole)
+    if last < _SPARE * need:
+        return check.warning(host.name, target, f"gc_thresh3 {last}, little more than {need} neighbours", last, need)
+    if first < need:
+        message = f"gc_thresh1 {first}: entries of {need} neighbours are removed repeatedly"
+        return check.warning(host.name, target, message, first, need)
+    return check.ok(host.name, target, value=last)
+
+
+def _not_examined(fleet: Fleet) -> int:
+    """Count the hosts of the topology that are not in the fleet."""
+    hosts = {host.name for host in fleet.hosts} | fleet.silent.keys()
+    return len(fleet.topology.host_switch.keys() - hosts) if fleet.topology else 0
+
+
+def _ipv6_addresses(host: Host) -> int:
+    """Count the IPv6 addresses of the fabric's NICs, without those of the link."""
+    return sum(
+        ":" in address and not address.lower().startswith("fe80:") for nic in host.rails for address in nic.addresses
+    )
 
 
 ARP_SIZE = Check(
     id="net.arp.size",
     what="the size of the neighbour table",
-    source=f"{_AT}/gc_thresh*, ip -j addr",
+    source=f"{_AT}/gc_thresh*, {_AT_6}/gc_thresh*, ip -j addr",
     rule=(
-        f"gc_thresh3 at least the number of addresses in the host's networks, better {_SPARE:g} times; gc_thresh1 too"
+        f"gc_thresh3 at least the number of addresses in the host's networks, better {_SPARE:g} times; gc_thresh1 too; "
+        "enough for all hosts of the topology; the same for IPv6"
     ),
     severity=Severity.FAIL,
-    remedy="raise net.ipv4.neigh.default.gc_thresh1, 2 and 3; PERMANENT entries do not count",
+    remedy="raise net.ipv4.neigh.default.gc_thresh1, 2 and 3 (IPv6: net.ipv6); PERMANENT entries do not count",
     judge=Judge(_arp_size),
 )
 

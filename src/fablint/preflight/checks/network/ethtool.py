@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from statistics import median
 from typing import NamedTuple
 
 from fablint.model.preflight_results import Result, Severity
@@ -11,9 +12,15 @@ from fablint.preflight.check import Check, Judge
 from fablint.preflight.class_values import LEAST_OTHERS, Agreement
 from fablint.preflight.host import Host
 from fablint.preflight.judges import among_peers
-from fablint.preflight.judges.outputs import NO_INTERFACE
+from fablint.preflight.judges.outputs import LEAST_SIMILAR, NO_INTERFACE, TOO_FEW
 from fablint.snapshot import NicFact
-from fablint.snapshot.parsers.ethtool import active_fec, flow_control, module_flags, uncorrectable_blocks
+from fablint.snapshot.parsers.ethtool import (
+    active_fec,
+    flow_control,
+    module_flags,
+    received_power,
+    uncorrectable_blocks,
+)
 
 _MAX_FLAGS = 3  # in a message
 
@@ -152,4 +159,40 @@ LINK_OPTICS = Check(
     root=True,
     remedy="clean the connectors, replace the transceiver",
     judge=compared_output("ethtool-m", _flags_on, _compare_link_optics),
+)
+
+
+_WEAK_DB = 3.0  # half of the light
+
+
+def _power(text: str) -> str | None:
+    """Return the received optical power as a text; '' for a module that does not report it."""
+    power = received_power(text)
+    return f"{power:.2f}" if power is not None else "" if text.strip() else None
+
+
+def _compare_link_power(check: Check, nic: str, like: Sequence[NicOutput]) -> Iterator[Result]:
+    powers = {one.host.name: float(one.value) for one in like if one.value}
+    for one in like:
+        others = [power for name, power in powers.items() if name != one.host.name]
+        if not one.value:
+            yield check.skip(one.host.name, nic, "the module does not report it, or it is a copper cable")
+        elif len(others) < LEAST_SIMILAR:
+            yield check.skip(one.host.name, nic, f"{one.value} dBm; {TOO_FEW}")
+        elif powers[one.host.name] <= median(others) - _WEAK_DB:
+            message = f"received optical power {one.value} dBm, median of {len(others)} others {median(others):.2f} dBm"
+            yield check.failure(one.host.name, nic, message, powers[one.host.name], median(others))
+        else:
+            yield check.ok(one.host.name, nic, value=powers[one.host.name], unit="dBm")
+
+
+LINK_POWER = Check(
+    id="net.link.power",
+    what="the received optical power of every NIC of the fabric, of its weakest lane",
+    source="ethtool -m NIC",
+    rule=f"less than {_WEAK_DB:g} dB below the median of similar hosts",
+    component="cable",
+    root=True,
+    remedy="clean the connectors, look for a bent fibre; replace the transceiver at the other end",
+    judge=compared_output("ethtool-m", _power, _compare_link_power),
 )

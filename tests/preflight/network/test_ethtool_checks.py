@@ -94,7 +94,7 @@ def test_received_light_far_below_that_of_others(form: str) -> None:
     assert wrong(of(LINK_POWER, *hosts)) == []
     assert wrong(of(LINK_POWER, *hosts, asked("odd", "ethtool-m", POWERS[form].format("-3.90")))) == []
     assert wrong(of(LINK_POWER, *hosts, asked("odd", "ethtool-m", POWERS[form].format("-6.20")))) == [
-        ("odd", "hsn0", Outcome.WARN, "received optical power -6.20 dBm, median of 4 others -1.15 dBm")
+        ("odd", "hsn0", Outcome.WARN, "received optical power -6.20 dBm, median of 5 hosts -1.20 dBm")
     ]
 
 

@@ -69,8 +69,8 @@ def module_flags(text: str) -> Iterator[tuple[str, str]]:
 
 
 _RECEIVED = re.compile(
-    r"^\s*(?:Receiver signal (?:average optical power|OMA)|Rcvr signal avg optical power)\s*"
-    r"(?:\(Chan(?:nel)? \d{1,2}\))?\s*: [\d.]{1,12} mW / (-?[\d.]{1,12}) dBm",
+    r"^[ \t]*(?:Receiver signal (?:average optical power|OMA)|Rcvr signal avg optical power)[ \t]*"
+    r"(?:\(Chan(?:nel)? \d{1,2}\))?[ \t]*: [\d.]{1,12} mW / (-?[\d.]{1,12}) dBm",
     re.MULTILINE,
 )
 _DARK_DBM = -30.0  # no light

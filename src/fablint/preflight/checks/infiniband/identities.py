@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import median
 
 from fablint.model.names import plural
@@ -29,37 +30,45 @@ def _guids(host: Host) -> Mapping[str, str]:
     return {device: guid.lower() for device, guid in found.items() if guid.strip("0:")}
 
 
+@dataclass
+class _Owners:
+    """Hosts with an identity, each with the component that has it."""
+
+    components: dict[str, str] = field(default_factory=dict)
+
+    def judged(self, check: Check, fleet: Fleet, host: str, target: str, identity: str) -> Result:
+        """Return the result for a component of a host."""
+        others = len(self.components) - (host in self.components)
+        if others >= LEAST_OTHERS and 2 * others >= len(fleet.hosts):  # such a subnet could not work
+            return check.skip(host, target, f"{identity} in most snapshots: they are copies, or made anonymous")
+        if others:
+            first = next(name for name in self.components if name != host)
+            message = f"{identity} is also that of {first} {self.components[first]}"
+            return check.failure(host, target, message, identity)
+        return check.ok(host, target, value=identity)
+
+
 def _port_identity(check: Check, fleet: Fleet) -> Iterator[Result]:
-    owners: dict[str, dict[str, str]] = defaultdict(dict)  # of a GUID: a device of each host
-    lids: dict[tuple[str, str, int], dict[str, None]] = defaultdict(dict)  # of rail, plane and LID: hosts
+    guids: dict[str, _Owners] = defaultdict(_Owners)
+    lids: dict[tuple[str, str, int | None], _Owners] = defaultdict(_Owners)  # by rail, plane and LID
     for host in fleet.hosts:
         for device, guid in _guids(host).items():
-            owners[guid].setdefault(host.name, device)
+            guids[guid].components.setdefault(host.name, device)
         for port in () if host.is_virtual else _ports(host):  # virtual functions share the LID of their card
             if port.lid and port.is_active:
-                lids[port.target, port.plane, port.lid].setdefault(host.name)
+                lids[port.target, port.plane, port.lid].components.setdefault(host.name, port.target)
     for host in fleet.hosts:
-        if not _ports(host):
+        ports = _ports(host)
+        if not ports:
             yield check.skip(host.name, "", _NO_PORT)
         for device, guid in _guids(host).items():
-            others = [f"{name} {own}" for name, own in owners[guid].items() if name != host.name]
-            yield _judged_identity(check, fleet, host, device, f"GUID {guid}", others)
-        for port in _ports(host):
-            if not port.lid or not port.is_active:
+            yield guids[guid].judged(check, fleet, host.name, device, f"GUID {guid}")
+        for port in ports:
+            if port.lid and port.is_active:
+                owners = lids[port.target, port.plane, port.lid]
+                yield owners.judged(check, fleet, host.name, port.target, f"LID {port.lid}")
+            else:
                 yield check.skip(host.name, port.target, "not active, or the driver does not report its LID")
-                continue
-            others = [name for name in lids.get((port.target, port.plane, port.lid), ()) if name != host.name]
-            yield _judged_identity(check, fleet, host, port.target, f"LID {port.lid}", others)
-
-
-def _judged_identity(
-    check: Check, fleet: Fleet, host: Host, target: str, identity: str, others: Sequence[str]
-) -> Result:
-    if len(others) >= LEAST_OTHERS and 2 * len(others) >= len(fleet.hosts):  # such a subnet could not work
-        return check.skip(host.name, target, f"{identity} in most snapshots: they are copies, or made anonymous")
-    if others:
-        return check.failure(host.name, target, f"{identity} is also that of {others[0]}", identity)
-    return check.ok(host.name, target, value=identity)
 
 
 IB_IDENTITY = Check(
@@ -134,10 +143,8 @@ def _link_downed(host: Host, port: RdmaPort) -> int | None:
 
 
 def _compared_flaps(check: Check, target: str, like: Sequence[tuple[Host, int]]) -> Iterator[Result]:
-    counts = Counter({host.name: count for host, count in like})
+    usual = median(count for _, count in like) if len(like) > LEAST_OTHERS else None
     for host, count in like:
-        others = [other for name, other in counts.items() if name != host.name]
-        usual = median(others) if len(others) >= LEAST_OTHERS else None
         if usual is not None and count >= max(usual + _MORE_FLAPS, _TIMES * usual):
             message = f"link went down {count} times, {usual:g} times on most others"
             yield check.failure(host.name, target, message, count, usual)

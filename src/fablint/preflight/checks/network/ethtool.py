@@ -172,18 +172,18 @@ def _power(text: str) -> str | None:
 
 
 def _compare_link_power(check: Check, nic: str, like: Sequence[NicOutput]) -> Iterator[Result]:
-    powers = {one.host.name: float(one.value) for one in like if one.value}
+    powers = [float(one.value) for one in like if one.value]
+    usual = median(powers) if len(powers) > LEAST_SIMILAR else None
     for one in like:
-        others = [power for name, power in powers.items() if name != one.host.name]
         if not one.value:
             yield check.skip(one.host.name, nic, "the module does not report it, or it is a copper cable")
-        elif len(others) < LEAST_SIMILAR:
+        elif usual is None:
             yield check.skip(one.host.name, nic, f"{one.value} dBm; {TOO_FEW}")
-        elif powers[one.host.name] <= median(others) - _WEAK_DB:
-            message = f"received optical power {one.value} dBm, median of {len(others)} others {median(others):.2f} dBm"
-            yield check.failure(one.host.name, nic, message, powers[one.host.name], median(others))
+        elif float(one.value) <= usual - _WEAK_DB:
+            message = f"received optical power {one.value} dBm, median of {len(powers)} hosts {usual:.2f} dBm"
+            yield check.failure(one.host.name, nic, message, float(one.value), usual)
         else:
-            yield check.ok(one.host.name, nic, value=powers[one.host.name], unit="dBm")
+            yield check.ok(one.host.name, nic, value=float(one.value), unit="dBm")
 
 
 LINK_POWER = Check(

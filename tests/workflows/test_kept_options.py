@@ -168,6 +168,8 @@ def test_a_check_that_goes_on_has_each_option_of_the_check(launches: list[dict[s
     first = asked(launches, "a.run", "check", *hosts, *VALUES[name], "-o", "a.run")
     assert first != plain, "the option changes neither the launch nor the request that the run keeps"
     assert asked(launches, "a.run", "resume", "a.run") == first
+    Path("a.run", LAUNCH).unlink()  # of a check that was killed while its engine was built
+    assert asked(launches, "a.run", "resume", "a.run") == first
 
 
 @pytest.mark.parametrize("field", [one.name for one in fields(CheckRecord)])

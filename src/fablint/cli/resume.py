@@ -25,12 +25,12 @@ def resume(session: Session, run: Path, mpicxx: Path | None, launcher: str) -> i
       fablint resume night.run
     """
     from fablint.workflows import measurement
-    from fablint.workflows.check.check_record import load_check
+    from fablint.workflows.check.check_record import kept_launch, load_check
     from fablint.workflows.check.check_run import report_measured
     from fablint.workflows.context import with_kept_launch
 
     with session.context(mpicxx, launcher) as chosen:
-        context = with_kept_launch(chosen, run, is_resumed=True)
+        context = with_kept_launch(chosen, kept_launch(run), run, is_resumed=True)
         record = load_check(run)
         if record is not None:
             from fablint.workflows.check.cluster_check import resume_check

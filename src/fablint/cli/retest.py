@@ -50,13 +50,14 @@ def retest(
       fablint retest night.run -o repaired.run
     """
     from fablint.workflows import measurement, retest_run as workflow, run_files
+    from fablint.workflows.check.check_record import kept_launch
     from fablint.workflows.context import with_kept_launch
     from fablint.workflows.run_formats import read
 
     known = run_files.load_topology(topology, read(run))
     output = measurement.free_output(session.machine(), output)
     with session.context(mpicxx, launcher) as context:
-        kept = with_kept_launch(context, run, is_resumed=False)
+        kept = with_kept_launch(context, kept_launch(run), run, is_resumed=False)
         outcome = workflow.retest(kept, run, output, known, budget)
     if outcome is None:
         facts = {"format": 1, "run": str(run), "retested": [], "exit_code": 0}

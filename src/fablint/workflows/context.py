@@ -92,13 +92,15 @@ def load_launch(run: Path) -> KeptLaunch:
         return KeptLaunch(**{**kept, "options": tuple(map(str, kept["options"]))})
 
 
-def with_kept_launch(context: Context, run: Path, *, is_resumed: bool) -> Context:
+def with_kept_launch(context: Context, kept: KeptLaunch, run: Path, *, is_resumed: bool) -> Context:
     """Return the context with the compiler and the launcher of a run, unless the user chose others now.
 
     Parameters
     ----------
     context
         Machine, progress display, choices of this call.
+    kept
+        What the user chose for the run.
     run
         Run directory.
     is_resumed
@@ -108,10 +110,8 @@ def with_kept_launch(context: Context, run: Path, *, is_resumed: bool) -> Contex
     ------
     UsageError
         Another compiler was chosen for the same run.
-    BrokenRunError
-        The record cannot be read.
     """
-    kept, chosen = load_launch(run), KeptLaunch.of(context, ())
+    chosen = KeptLaunch.of(context, ())
     if is_resumed and kept.mpicxx and chosen.mpicxx not in ("", kept.mpicxx):
         raise UsageError(
             f"--mpicxx {chosen.mpicxx}: {run} is measured with {kept.mpicxx}, and a run has figures of one MPI library",

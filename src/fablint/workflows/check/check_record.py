@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from fablint.model.names import fold, unfold
 from fablint.model.preflight_results import Outcome, Result, hosts_by_result
 from fablint.workflows.check.exclusions import Exclusion
 from fablint.workflows.check.request import CheckRequest
+from fablint.workflows.context import KeptLaunch, load_launch
 from fablint.workflows.run_files import CHECK, errors_of, save_text
 
 
@@ -57,6 +58,17 @@ def load_check(run: Path) -> CheckRecord | None:
         document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         document["warnings"] = [result for entry in document["warnings"] for result in _warnings(*entry)]
         return _adapter().validate_python(document)
+
+
+def kept_launch(run: Path) -> KeptLaunch:
+    """Return what the user chose for the launches of a run: by the request of its check, else as first launched.
+
+    A check may be killed before its first launch. Raises BrokenRunError where a record cannot be read.
+    """
+    launch, record = load_launch(run), load_check(run)
+    if record is None:
+        return launch
+    return replace(launch, mpicxx=str(record.request.mpicxx or ""), launcher=record.request.launcher)
 
 
 def _warnings(check: str, target: str, outcome: str, message: str, hosts: str) -> list[Result]:

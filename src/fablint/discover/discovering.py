@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fablint.discover.adapter_guids import with_names_of_snapshots
 from fablint.discover.answers import read_snapshots
 from fablint.discover.cable_findings import judge_cables
 from fablint.discover.facts import Facts, SourceReport, gather, report_on
@@ -85,6 +86,7 @@ def discover(
     of_tools, more = _query_tools(system)
     of_blocks = _blocks(hosts, of_hosts.facts, blocks)
     every = gather([*(facts for _, facts, _ in outputs), of_hosts.facts, *of_tools, of_blocks])
+    every = with_names_of_snapshots(every, collected.snapshots)
     merged = merge(every, of_hosts.nics, hosts)
     findings = (
         *of_hosts.findings,

@@ -12,6 +12,7 @@ MOST_HOSTS = 200_000  # that one folded list of a source may stand for
 _NODE = re.compile(r"(x\d{1,4}c\d)s\d+b\d+n\d+")  # xname of a host
 _LAST_NUMBER = re.compile(r"(.*\d)(?:[^\d]+)\d+")
 _UNWRITABLE = re.compile(r"[^A-Za-z0-9_.:-]+")
+_NO_PORT = re.compile(r"[^A-Za-z0-9_.:/-]+")
 _PLAIN = re.compile(r"[A-Za-z0-9._:/-]+")
 _DIGITS = re.compile(r"(\d{1,18})")
 _BRACKETS = re.compile(r"\[([^\]]*)")  # closed or not: ClusterShell may expand it before it reports the missing end
@@ -27,6 +28,11 @@ _SWITCH_MODULE = re.compile(r"x\d{1,4}c[0-7]r\d{1,2}")  # an xname without its c
 def plain(name: object) -> str:
     """Name without special meaning in a node set: other characters become `-`. '' if nothing is left."""
     return _UNWRITABLE.sub("-", str(name).strip()[:MOST_LETTERS]).strip("-")
+
+
+def port_name(name: object) -> str:
+    """Name of a port as people type it: `Ethernet1/1`, `xe-0/0/1:0`; blanks and separators become `-`."""
+    return _NO_PORT.sub("-", str(name).strip()[:MOST_LETTERS]).strip("-")
 
 
 def rack_name(host: str) -> str:

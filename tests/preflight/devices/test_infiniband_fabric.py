@@ -98,7 +98,7 @@ def test_names_that_do_not_fit_have_no_finding() -> None:
 def test_a_host_that_does_not_tell_its_name_is_not_said_to_be_missing() -> None:
     unnamed = sample("fattree16-good/ibnetdiscover.txt").replace("node007 mlx5_0", "MT4123 ConnectX6")
     found = wrong(of(FABRIC_LINKS, fabric=printed("good", ibnetdiscover=unnamed), topology=planned()))
-    message = "not on the fabric under its name; MT4123-ConnectX6 is connected to leaf2"
+    message = "not on the fabric under its name; guid-0002c90300b00070 is connected to leaf2"
     assert found == [("node007", "", Outcome.WARN, message)]
 
 

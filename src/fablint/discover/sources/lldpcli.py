@@ -16,6 +16,7 @@ from fablint.snapshot.parsers.documents import documents
 from fablint.snapshot.parsers.lldp import Neighbour, local_name, neighbours
 from fablint.text import actions as advise, evidence as seen
 
+_MANAGEMENT = re.compile(r"(eth0|(mgmt|oob|vme|fxp|em|me|ma)-?\d*|mgmteth.*|management[\d/]*)", re.IGNORECASE)
 _NIC = re.compile(r"(hsn|ib|eth)\d+|en[opsx]\w+|mgmt\d+")
 
 
@@ -51,7 +52,7 @@ def _wires(device: str, found: list[Neighbour]) -> Facts:
     """
     if all(_NIC.fullmatch(neighbour.port) for neighbour in found):
         return of_host(device, found)
-    single, findings = _one_per_port(device, found)
+    single, findings = _one_per_port(device, [end for end in found if not _is_managed(end)])
     stations = frozenset(neighbour.name for neighbour in single if neighbour.bridge is False)
     return Facts(
         wires=tuple(Wire(device, end.name, Origin.LLDP, end.port, end.its_port) for end in single),
@@ -61,9 +62,15 @@ def _wires(device: str, found: list[Neighbour]) -> Facts:
     )
 
 
+def _is_managed(neighbour: Neighbour) -> bool:
+    """Return whether a cable of a switch leads to or from a management port, or to a NIC and not to its host."""
+    ports = (neighbour.port, neighbour.its_port if neighbour.bridge else "")
+    return neighbour.nic_agent or any(map(_MANAGEMENT.fullmatch, ports))
+
+
 def of_host(host: str, found: list[Neighbour]) -> Facts:
     """Return the attachments of a host's NICs to the neighbours `found` on them."""
-    single, findings = _one_per_port(host, found)
+    single, findings = _one_per_port(host, [end for end in found if not end.nic_agent])
     places = [neighbour for neighbour in single if neighbour.bridge is not False]
     return Facts(
         attachments=tuple(

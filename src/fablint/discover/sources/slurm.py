@@ -7,18 +7,23 @@ of dragonfly groups. Cables are not derived from the tree.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from fablint.discover.facts import Attachment, Facts, Origin, SwitchFact
+from fablint.discover.facts import Attachment, Facts, Origin, SwitchFact, gather
 from fablint.discover.sources.source import SavedOutput
+from fablint.model import ComponentRef, EvidenceRecord, Finding, State
 from fablint.model.names import plain, switch_name, unfold
 from fablint.snapshot.parsers.documents import dicts
+from fablint.text import evidence as seen
 
-_ROW = re.compile(r"^\s*(SwitchName|BlockName)=", re.MULTILINE | re.IGNORECASE)
+_ROW = re.compile(r"^\s*(?:Switch|Block|Ring|Torus)Name\s*=", re.MULTILINE | re.IGNORECASE)
 _CONTINUED = re.compile(r"\\[ \t]*\r?\n")
-_WORD = re.compile(r"(\w+)=(\S+)")
+_WORD = re.compile(r"(\w+)\s*=\s*(\S+)")
+_NAMES = ("switchname", "blockname", "ringname", "torusname")
+_PLUGINS = {"tree": "switch", "block": "block", "ring": "ring", "torus3d": "torus"}  # and the key of a row's name
+_ABOUT = ("topology", "cluster_default")  # keys of a topology that are no plugin
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class _Row:
 
 
 class SlurmTree:
-    """Rows of `SwitchName=` or `BlockName=`."""
+    """Rows of `SwitchName=`, `BlockName=`, `RingName=` or `TorusName=`."""
 
     name = "scontrol show topology"
     command = ("scontrol", "show", "topology")
@@ -44,7 +49,7 @@ class SlurmTree:
 
 
 class SlurmYaml:
-    """Default topology of the cluster in topology.yaml (since Slurm 25.05)."""
+    """topology.yaml (since Slurm 25.05). Of a host in several topologies the default one, else the first, counts."""
 
     name = "topology.yaml (Slurm)"
     command: tuple[str, ...] = ()
@@ -56,26 +61,49 @@ class SlurmYaml:
         from fablint.topology.yaml_file import loads
 
         topologies = dicts(loads(saved.name, saved.text))
-        default = [topology for topology in topologies if topology.get("cluster_default") is True] or topologies
-        return _facts(_yaml_rows(default[0])) if default else Facts()
+        known: set[str] = set()
+        every: list[Facts] = []
+        for topology in sorted(topologies, key=lambda topology: topology.get("cluster_default") is not True):
+            rows = list(_yaml_rows(topology))
+            new = [replace(row, hosts=tuple(host for host in row.hosts if host not in known)) for row in rows]
+            ignored = {host for row in rows for host in row.hosts} & known
+            known |= {host for row in rows for host in row.hosts}
+            every += [_facts(new), Facts(findings=tuple(_unread(topology, ignored)))]
+        return gather(every)
 
 
 def _rows(text: str) -> Iterator[_Row]:
     for line in _CONTINUED.sub("", text).splitlines():
         words = {key.lower(): value for key, value in _WORD.findall(line.partition("#")[0])}
-        name = words.get("switchname") or words.get("blockname")
+        name = next((words[key] for key in _NAMES if key in words), "")
         if name:
             below = unfold(words.get("switches", ""))
             yield _Row(name, () if below else unfold(words.get("nodes", "")), below)
 
 
 def _yaml_rows(topology: Mapping[str, Any]) -> Iterator[_Row]:
-    for kind, plural in (("switch", "tree"), ("block", "block")):
-        part = topology.get(plural)
-        for row in dicts(part.get("switches" if kind == "switch" else "blocks") if isinstance(part, dict) else None):
+    for plugin, key in _PLUGINS.items():
+        part = topology.get(plugin)
+        lists = part.values() if isinstance(part, dict) else ()
+        for row in (row for rows in lists if isinstance(rows, list) for row in dicts(rows)):
             below = unfold(str(row.get("children") or ""))
             hosts = () if below else unfold(str(row.get("nodes") or ""))
-            yield _Row(str(row.get(kind, "")), hosts, below)
+            yield _Row(str(row.get(key, row.get("name", ""))), hosts, below)
+
+
+def _unread(topology: Mapping[str, Any], ignored: Collection[str]) -> Iterator[Finding]:
+    """Yield a finding for hosts of which another topology counts, and for each plugin that is not known."""
+    name = str(topology.get("topology", ""))
+    if ignored:
+        yield _config(name, seen.topology_ignored(name, len(ignored)))
+    for plugin in topology:
+        if plugin not in (*_PLUGINS, *_ABOUT, "flat"):
+            yield _config(name, seen.topology_unread(name, str(plugin)))
+
+
+def _config(name: str, evidence: EvidenceRecord) -> Finding:
+    component = ComponentRef.of("config", title=f"Slurm topology {name}")
+    return Finding(state=State.NOT_JUDGED, components=(component,), evidence=(evidence,))
 
 
 def _facts(rows: Iterable[_Row]) -> Facts:

@@ -28,6 +28,13 @@ _SIGNALLED |= {106.25: "NDR", 212.5: "XDR"}  # of a lane, in the output of iblin
 _RATE = re.compile(r"(\d{1,2})x([A-Z]{2,3}(?:10)?)")
 _DEVICE = re.compile(r"(.*\S)\s+((?:mlx|hfi|qib|ib|irdma|bnxt|rxe|mthca|cxi|HCA|roce)[\w.-]*)", re.IGNORECASE)
 _FAILED = re.compile(r"\s*\S+: iberror: failed: (.*)")  # infiniband-diags say so on stdout
+# Node descriptions of drivers and firmware before the host has set its own.
+_DEFAULT = re.compile(
+    r"(localhost(\.localdomain)?( .*)?|MT\d+.*|.*Mellanox Technologies.*|Connect-?X.*|.*Infini(Host|scale|Path).*"
+    r"|\(none\).*|(HCA|mlx\d?|hfi\d?|qib\d?)[-_]?\d*|BlueField.*)?",
+    re.IGNORECASE,
+)
+_MOST_ADAPTERS = 16  # of a host: more with one description have a shared one
 _AGGREGATION_NODES = ("aggregation node",)  # the aggregation node (SHARP) of a switch is listed as a channel adapter
 
 
@@ -59,6 +66,11 @@ def guid(text: str) -> str:
 def guid_alias(text: str) -> str:
     """Return the alias of a switch in forwarding tables."""
     return f"guid-{guid(text)}"
+
+
+def is_guid_alias(name: str) -> bool:
+    """Return whether a name is a GUID in place of one."""
+    return re.fullmatch(r"guid-[0-9a-f]{16}", name) is not None
 
 
 def rate_of(width: str, lane_gbit: str) -> str:
@@ -111,7 +123,7 @@ class NamedCable:
 def name_cables(joined: Iterable[PortPair]) -> tuple[list[NamedCable], Mapping[str, str]]:
     """Return all cables without duplicates, and the names of all switches by GUID."""
     cables = _once(joined)
-    names = _switch_names(cables)
+    names, hosts = _switch_names(cables), _host_names(cables)
     found = []
     for cable in cables:
         here, there = sorted((cable.here, cable.there), key=lambda end: not end.switch)
@@ -121,7 +133,7 @@ def name_cables(joined: Iterable[PortPair]) -> tuple[list[NamedCable], Mapping[s
         if there.switch:
             found.append(NamedCable(switch, names[guid(there.guid)], cable.rate, *ports))
             continue
-        host, nic = host_and_nic(there.description)
+        host, nic = hosts[guid(there.guid)]
         if host:
             nic = f"{nic}-{there.number}" if nic and there.ports > 1 else nic
             found.append(NamedCable(switch, host, cable.rate, *ports, nic, to_host=True))
@@ -145,6 +157,23 @@ def _switch_names(cables: Iterable[PortPair]) -> Mapping[str, str]:
     }
     count = Counter(described.values())
     return {key: name if name and count[name] == 1 else guid_alias(key) for key, name in described.items()}
+
+
+def _host_names(cables: Iterable[PortPair]) -> Mapping[str, tuple[str, str]]:
+    """Return host and NIC of each adapter by node GUID; a default or shared description is replaced by the GUID."""
+    described = {
+        guid(end.guid): end.description.strip()
+        for cable in cables
+        for end in (cable.here, cable.there)
+        if not end.switch
+    }
+    count = Counter(described.values())
+    hosts = {}
+    for key, description in described.items():
+        host, nic = host_and_nic(description)
+        shared = count[description] > (1 if nic else _MOST_ADAPTERS)
+        hosts[key] = (guid_alias(key), "") if shared or _DEFAULT.fullmatch(description) else (host, nic)
+    return hosts
 
 
 def _is_aggregation_node(port: Port) -> bool:

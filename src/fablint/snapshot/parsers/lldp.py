@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fablint.model.names import plain
+from fablint.model.names import plain, port_name
 from fablint.snapshot.parsers.documents import dicts, documents
 from fablint.snapshot.parsers.slingshot_tlv import OUI
 
+_LOCAL_NAME = re.compile(r"(?:[a-z]*ethernet|eth|swp|gi|te|fo|hu|xe|et|ge|mge|sfp|qsfp)-?\d[\w/:.-]*", re.IGNORECASE)
 INTERFACE = re.compile(r"Interface\s+\d+\s+as\s+(\S+)")  # as Slingshot switches describe a port
 
 
@@ -24,6 +25,7 @@ class Neighbour:
     address: str = ""  # MAC of the neighbour's port
     bridge: bool | None = None  # whether it reports to be a switch; None: not reported
     tlv: str = ""  # Slingshot's own, hexadecimal
+    nic_agent: bool = False  # the firmware of a NIC, which has no name and one address for chassis and port
 
 
 def neighbours(text: str) -> list[Neighbour]:
@@ -68,16 +70,28 @@ def _neighbour(port: str, entry: dict[str, Any]) -> Neighbour:
     inner = _inner(chassis)
     its = next(iter(dicts(entry.get("port"))), {})
     kind, identity = _id(its)
-    described = INTERFACE.search(_value(its.get("descr")))
-    name = described[1] if described else _value(its.get("descr")) if kind == "mac" else identity
+    own_name, bridge = _chassis_name(chassis), _is_bridge(inner.get("capability"))
     return Neighbour(
-        port=plain(port),
-        name=plain(_chassis_name(chassis) or _id(inner)[1]),
-        its_port=plain(name or identity),
+        port=port_name(port),
+        name=plain(own_name or _id(inner)[1]),
+        its_port=port_name(_port_of(kind, identity, _value(its.get("descr")))),
         address=identity.lower() if kind == "mac" else "",
-        bridge=_is_bridge(inner.get("capability")),
+        bridge=bridge,
         tlv=_tlv(entry.get("unknown-tlvs")),
+        nic_agent=not own_name and not bridge and kind == "mac" and _id(inner) == (kind, identity),
     )
+
+
+def _port_of(kind: str, identity: str, description: str) -> str:
+    """Return the name of a port: its description where the identity is an address or a number of the switch itself.
+
+    A description may be a remark of the site, which has blanks or does not look like a port.
+    """
+    if described := INTERFACE.search(description):
+        return described[1]
+    is_internal = kind == "local" and (identity.isdecimal() or _LOCAL_NAME.fullmatch(description) is not None)
+    is_name = bool(description) and not re.search(r"\s", description)
+    return description if (kind == "mac" and description) or (is_internal and is_name) else identity
 
 
 def _inner(chassis: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,11 @@ cable_speed = Sentence[str, str, str]("{cable} runs at {rate}, {others}")
 two_names = Sentence[str, str, str, str]("{source} names it {name}, {other} {other_name}; {source} was used")
 contradiction = Sentence[str, str, str, str, str]("""{verb} {taken} according to {by}, {other} according to
     {other_by}; {by} was used""")
+topology_ignored = Sentence[str, int]("""Slurm's topology {topology} is not used for {count} of its hosts: they are in
+    the default or an earlier topology as well""")
+topology_unread = Sentence[str, str]("Slurm's topology {topology} has the plugin {plugin}, which is not read")
+hosts_unnamed = Sentence[int]("""the node descriptions of {count} adapters are defaults or shared, and no snapshot has
+    their node GUIDs: they are named by these""")
 port_down = Sentence[str, str, str, str, str]("""port {port} of {switch} is down: a {cable} cable to {other}
     {other_port}""")
 

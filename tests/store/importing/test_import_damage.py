@@ -13,8 +13,9 @@ from fablint.store import import_run
 from fablint.store.importing.formats import FORMATS
 
 REAL = files("mpigraph", "hp2p", "imb", "clusterkit", "sion", "nccl_tests", "linktest", "nvbandwidth")
+OUTSIDE = [path for path in files("outside") if path.name[:2] in ("10", "20", "21", "45", "51", "52", "56")]
 SMALL = [render(np.full((4, 4), 1e-4)) for render, *_ in LAYOUTS.values()]
-SEEDS = [*(path.read_bytes() for path in (*REAL, NETSAN_VERBOSE)), COMET.read_bytes()[:3000], *SMALL]
+SEEDS = [*(path.read_bytes() for path in (*REAL, *OUTSIDE, NETSAN_VERBOSE)), COMET.read_bytes()[:3000], *SMALL]
 POISON = [
     b"9" * 5000,
     b"-1",

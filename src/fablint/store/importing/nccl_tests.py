@@ -1,7 +1,7 @@
 """Output of nccl-tests and rccl-tests -> numbers. All ranks take part in every figure, so that none is of one pair.
 
 The columns are read by their heading: releases and options (`-S`, `-I`, `-C`) differ in them. The printed forms are
-those of the sources, 2.0 (2017) to 2.19.
+those of the sources, 1.0 (2016) to 2.19.
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ from fablint.store.importing.cells import (
 )
 from fablint.store.importing.lines import INTEGER, Foreign, distinct_words, figure, marked, numbered, text_of
 
-MARK = marked(rb"# nThread [0-9]+ nGpus [0-9]+ minBytes |# +size +count +type .*algbw +busbw")
+MARK = marked(rb"# nThread [0-9]+ nGpus [0-9]+ minBytes |# +(?:size +count|bytes +N) +type .*algbw +busbw")
 
 _DEVICE = re.compile(rf"# +Rank +({INTEGER}) +(?:Group +({INTEGER}) +)?(?:Pid +[0-9]+ +)?on +(\S+) device +(\S+)")
 _BEGIN = re.compile(r"# (?:nThread|Collective test starting|Using devices)")
 _SETTING = re.compile(r"(agg iters|graph)(: [0-9]+)")
 _NAMED = re.compile(r"# (?:Collective test starting: |Running |)(\w+)_perf\b")
 _PROGRAM = re.compile(r"(?:^|[\s/])(\w+)_perf(?:\s|$)")  # of a command line
-_HEADING = re.compile(r"# +(size +count +type .*)")
-_WRONG = re.compile(r"# Out of bounds values *: *([0-9]+) (OK|FAILED)")
-_END = re.compile(r"# Avg bus bandwidth")
+_HEADING = re.compile(r"# +((?:size +count|bytes +N) +type .*)")
+_WRONG = re.compile(r"(?:#| ) *Out of bounds values *: *([0-9]+) (OK|FAILED)")
+_END = re.compile(r"(?:#| ) *Avg bus bandwidth")
+_OLD = {"bytes": "size", "N": "count", "op": "redop", "res": "error"}  # names of columns until 2018
+_UNITS = (1.0, 1e3)  # microseconds: of a time, which was in ms until 2018
 _FIRST = ("size", "count", "type", "redop", "root")
 _BLANK = ((), ("redop",), ("root",), ("redop", "root"))  # columns below which some releases print nothing
 _HALF = ("time", "algbw", "busbw", "copybw", "#wrong", "error", "i_min", "i_max", "i_p99", "i_cv%")
@@ -48,6 +50,7 @@ _KERNELS = {
     if kernel.nccl_test
 }
 _OTHER = Kernel("collective", "latency", "both")  # reduce, sendrecv, ..., or not stated
+_ROUNDED = 0.2  # times and bandwidths of a line agree up to their last digits
 _CLOSE = 0.03  # bandwidths have three digits or more
 
 
@@ -86,6 +89,7 @@ class NcclText:
     named: list[str] = field(default_factory=list)  # programs in its headings
     started: list[str] = field(default_factory=list)  # programs in command lines
     command: str = ""  # the last command line above the table
+    is_old: bool = False  # columns as they were named until 2018
     settings: str = ""  # what is measured differently: operations that are timed together, graphs
 
     @property
@@ -109,7 +113,7 @@ def parse_nccl_tests(text: str) -> list[NcclText]:
         if runs[-1].tables and (_BEGIN.match(line) or (runs[-1].ended and _is_command(line))):
             runs.append(NcclText())
         parsed = runs[-1]
-        if line.startswith("#"):
+        if line.startswith("#") or _WRONG.match(line) or _END.match(line):
             parsed.named.extend(_heading(parsed, number, line))
         elif line and ((cut and number == last) or not _row(parsed, number, line)):
             parsed.foreign.append(Foreign(number, line))
@@ -123,9 +127,32 @@ def parse_nccl_tests(text: str) -> list[NcclText]:
         whole[-1].foreign += run.foreign
         whole[-1].tables += bool(run.hosts or run.settings)  # it ended before its table
     for run in whole:
+        if run.is_old:
+            run.rows = _in_microseconds(run.rows)
         tests = list(dict.fromkeys(run.named or run.started))
         run.test = tests[0] if len(tests) == 1 else _test_of(run)
     return whole
+
+
+def _in_microseconds(rows: Sequence[NcclRow]) -> list[NcclRow]:
+    """Return the rows with times in microseconds: size, time and bandwidth of a line show the unit.
+
+    Raises
+    ------
+    UsageError
+        They do not agree in any unit.
+    """
+    halves = [(row, half) for row in rows for half in row.halves if half.time_us and half.algbw]
+    ratios = sorted(row.size * 1e-3 / ((half.time_us or 1) * (half.algbw or 1)) for row, half in halves)
+    unit = ratios[len(ratios) // 2] if ratios else 1.0
+    fits = [known for known in _UNITS if abs(unit / known - 1) < _ROUNDED]
+    if not fits:
+        raise UsageError("its times do not agree with its bandwidths in us or ms", "give the output of a later release")
+    return [replace(row, halves=(_scaled(row.halves[0], fits[0]), _scaled(row.halves[1], fits[0]))) for row in rows]
+
+
+def _scaled(half: NcclFigures, unit: float) -> NcclFigures:
+    return half if half.time_us is None else replace(half, time_us=half.time_us * unit)
 
 
 def _is_command(line: str) -> bool:
@@ -137,7 +164,8 @@ def _heading(parsed: NcclText, number: int, line: str) -> Iterator[str]:
     if device := _DEVICE.match(line):
         parsed.hosts[int(device[2] or 0), int(device[1])] = (device[3], device[4])
     elif heading := _HEADING.match(line):
-        columns = tuple(heading[1].split())
+        columns = tuple(_OLD.get(name, name) for name in heading[1].split())
+        parsed.is_old = heading[1].startswith("bytes")
         unknown = [name for name in columns if name not in _COLUMNS]
         if unknown or columns[:3] != _FIRST[:3] or not 1 <= columns.count("time") <= 2:
             name = next(iter(unknown), "time")

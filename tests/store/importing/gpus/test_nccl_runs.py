@@ -137,6 +137,35 @@ def test_runs_whose_program_is_unclear_are_not_repeats(tmp_path: Path) -> None:
     assert times(run) == {"unknown run 1": [10.0], "unknown run 2": [11.0]}
 
 
+OLD = """# nThread 1 nGpus 1 minBytes 8 maxBytes 16 step: 2(factor) warmup iters: 5 iters: 20 validation: 1
+# NCCL Tests compiled with NCCL 2.2
+# Using devices
+#   Rank  0 on         n1 device  0 [0x01] Tesla V100-SXM2-16GB
+#   Rank  1 on         n2 device  0 [0x02] Tesla V100-SXM2-16GB
+
+#                                                 out-of-place                    in-place
+#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  busbw      res
+    33554432       8388608   float     sum    {0}   {1}   {1}    1e-06    {0}   {1}   {1}    1e-06
+    67108864      16777216   float     sum    {2}   {1}   {1}    1e-06    {2}   {1}   {1}    1e-06
+ Out of bounds values : 0 OK
+ Avg bus bandwidth    : 9.81
+
+"""
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1.0])
+def test_names_and_units_of_columns_until_2018(tmp_path: Path, unit: float) -> None:
+    """Times were in milliseconds."""
+    run = written(tmp_path, OLD.format(3421.5 * unit, 9.81, 6842.0 * unit))
+    assert (run.hosts, run.state, run.rows[0].kernel) == (["n1", "n2"], "complete", "allreduce")
+    assert times(run) == {"all_reduce": [3421.5, 6842.0]}
+
+
+def test_times_that_agree_with_no_bandwidth_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="do not agree with its bandwidths"):
+        written(tmp_path, OLD.format(3421.5, 1.23, 6842.0))
+
+
 def test_runs_that_name_no_hosts(tmp_path: Path) -> None:
     text = f"{HEADING}\n{LINE.format(10.0)}{END}"
     assert written(tmp_path, text, text, hosts=["a", "b"]).hosts == ["a", "b"]

@@ -22,9 +22,10 @@ def import_(session: Session, files: tuple[Path, ...], output: Path, hosts: str 
     """Make a run directory from FILEs that another tool wrote.
 
     Supported are OSU 2 to 7, net_sanitizer, LinkTest (logs and SION files of 1.2), mpiGraph, HP2P, IMB, ClusterKit,
-    nccl-tests, perftest and CSV with columns of two hosts, a size and a time or bandwidth. The format is recognised by
-    the content. Files of the same tool make one run: more pairs, or the same pairs again. Labels of launchers are
-    removed; lines that are not part of the format are excluded and named on stderr.
+    nccl-tests, perftest, nvbandwidth, and CSV with columns of two hosts, a size and a time or bandwidth. The format is
+    recognised by the content. Files of the same tool make one run: more pairs, or the same pairs again. Labels of
+    launchers are removed, and job maps of launchers name the hosts of ranks; lines that are not part of the format are
+    excluded and named on stderr.
 
     \b
     Examples:

@@ -24,6 +24,11 @@ LARGER = "size=8m"
 
 
 @pytest.fixture
+def fablint(fablint_in_process: Fablint) -> Fablint:
+    return fablint_in_process
+
+
+@pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     """A file system of its own; called with mount options it is made, or made larger."""
     folder = tmp_path / "disk"
@@ -61,7 +66,7 @@ def test_a_run_that_cannot_be_begun_leaves_nothing(fablint: Fablint, disk, mpicx
     assert again.returncode == 0, again.stderr
 
 
-@pytest.mark.parametrize("kib", [12, 40, 72])
+@pytest.mark.parametrize("kib", [40, *(pytest.param(kib, marks=pytest.mark.long) for kib in (12, 72))])
 def test_a_run_on_a_full_disk_is_readable_and_resumed(fablint: Fablint, disk, mpicxx, kib: int) -> None:
     folder = disk(f"size={kib}k")
     done = fablint("-q", "measure", "-n", "4", *ROWS, "-o", folder / "x.run", *chosen(mpicxx))

@@ -10,8 +10,14 @@ import pytest
 
 from fablint.cli.demo import CABLE, MARK
 from fablint.workflows.check import request
+from fablint_command import Fablint
 
 ROWS = ("-r", "latency --pattern all-pairs --sizes 8 --samples 20", "-r", "bandwidth --sizes 64K --samples 5")
+
+
+@pytest.fixture
+def fablint(fablint_in_process: Fablint) -> Fablint:
+    return fablint_in_process
 
 
 @pytest.fixture

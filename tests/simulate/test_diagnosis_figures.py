@@ -32,7 +32,12 @@ def total(outcomes) -> Score:
     return sum((outcome.score for outcome in outcomes), Score())
 
 
-@pytest.mark.parametrize("noise", ["student3", "lognormal", "replay"])
+def noises(*long: str) -> pytest.MarkDecorator:
+    """The noise with heavy tails on both sides, and others in `make test-long`."""
+    return pytest.mark.parametrize("noise", ["student3", *(pytest.param(one, marks=pytest.mark.long) for one in long)])
+
+
+@noises("lognormal", "replay")
 def test_faulty_parts_of_fat_trees_are_named(noise: str) -> None:
     outcomes = [diagnosis.faulty("fat tree 64", k, SETTINGS, noise, seed) for k in (1, 4) for seed in range(1, 6)]
     found = total(outcomes)
@@ -53,7 +58,7 @@ def test_faulty_parts_of_dragonflies_are_named() -> None:
 
 
 @pytest.mark.parametrize("fabric", ["fat tree 16", "fat tree 256", "dragonfly 72"])
-@pytest.mark.parametrize("noise", ["normal", "student3", "lognormal", "replay"])
+@noises("normal", "lognormal", "replay")
 def test_healthy_fabrics_are_not_reported(fabric: str, noise: str) -> None:
     found = total(diagnosis.healthy(fabric, SETTINGS, noise, seed) for seed in range(1, 6))
     assert found == Score(), found.wrong_names

@@ -76,7 +76,9 @@ def test_more_measurements_and_less_noise_show_smaller_faults():
     assert smallest_fault(10**9, 0.01, 1000) == TOLERANCE + SMALLEST_FAULT / 2
 
 
-@pytest.mark.parametrize(("part", "noise_"), [("host", 0.005), ("link", 0.005), ("link", 0.025)])
+@pytest.mark.parametrize(
+    ("part", "noise_"), [("host", 0.005), ("link", 0.025), pytest.param("link", 0.005, marks=pytest.mark.long)]
+)
 def test_the_promise_is_kept(part, noise_):
     """Faults of the promised size are found, all but one at most, and nothing else."""
     fabric = simulated_fat_tree(8, 3)

@@ -34,7 +34,14 @@ def planned(checked):
     return plan_retest(checked.run, checked.diagnosis, FABRIC.topology)
 
 
-@pytest.mark.parametrize("left", [(HOST, SLOW_START, LINK), (HOST,), (SLOW_START,), (LINK,), ()])
+@pytest.mark.parametrize(
+    "left",
+    [
+        (HOST,),
+        (SLOW_START, LINK),
+        *(pytest.param(left, marks=pytest.mark.long) for left in ((SLOW_START,), (LINK,), ())),
+    ],
+)
 def test_a_repaired_fault_is_gone_and_any_other_is_still_there(checked, planned, left):
     check = SimulatedCheck(FABRIC, left, seed=9)
     run = retested(check, planned)

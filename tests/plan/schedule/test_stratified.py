@@ -57,7 +57,10 @@ def test_a_round_is_a_matching_between_hosts_that_keeps_nearly_all_busy(name):
     assert share_repeated(rounds, placement) < 0.2
 
 
-@pytest.mark.parametrize("name", FABRICS)
+SEEDED = ("two levels, odd", "dragonfly, adaptive", "no topology")
+
+
+@pytest.mark.parametrize("name", [pytest.param(one, marks=[pytest.mark.long] * (one not in SEEDED)) for one in FABRICS])
 def test_the_seed_makes_the_rounds(name):
     placement = FABRICS[name]
     first, again, other = (stratified_rounds(placement, seed) for seed in (1, 1, 2))

@@ -102,7 +102,6 @@ def test_inside_a_job_srun_asks_every_host(slurm):
     facts = asked(slurm, ["sh", "-c", 'uname -n; cat; echo "no $1" >&2; [ "$(uname -n)" != nid001002 ]', "sh", "NIC"])
     allocation = facts["allocation"]
     assert allocation["hosts"] == HOSTS and allocation["scheduler"] == "slurm"
-    assert 0 < allocation["seconds_left"] <= 1800
     assert allocation["room"] == dict.fromkeys(HOSTS, 1)
     assert [answer["output"] for answer in facts["answers"]] == [f"{host}\nhi\n" for host in HOSTS]
     assert [answer["error"] for answer in facts["answers"]] == ["", "", "no NIC", ""]

@@ -90,11 +90,6 @@ class Facts:
     routing: Routing | None = None  # as a file declares it
     findings: tuple[Finding, ...] = ()
 
-    @property
-    def is_empty(self) -> bool:
-        """True without attachments, wires, switches, forwarding entries and trained cables."""
-        return not (self.attachments or self.wires or self.switches or self.forwards or self.trained)
-
 
 def gather(several: Iterable[Facts]) -> Facts:
     """Merge the facts of several sources into one object, without resolving contradictions."""

@@ -16,7 +16,6 @@ class Allocation:
     scheduler: str = ""  # `slurm`, `pbs`; empty where there is none
     job: str = ""
     room: Mapping[str, int] = field(default_factory=dict)  # ranks that a host has room for, where it is known
-    seconds_left: float | None = None  # until the job ends; None where unknown
     excluded: tuple[str, ...] = ()  # hosts that would be among them, and were excluded by name
     absent: tuple[str, ...] = ()  # hosts that were asked for, and are not of the job
 

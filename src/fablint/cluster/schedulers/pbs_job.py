@@ -1,9 +1,8 @@
-"""The PBS job that contains this process: `$PBS_NODEFILE` has a line for each rank, `qstat` has the end of the job."""
+"""The PBS job that contains this process: `$PBS_NODEFILE` has a line for each rank. Fields of jobs from `qstat`."""
 
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,6 @@ from fablint.cluster.hostfile import read_hostfile
 from fablint.errors import UsageError
 from fablint.model import Allocation
 from fablint.system import System
-
-_TIME = "%a %b %d %H:%M:%S %Y"  # as ctime(3)
 
 
 def allocation(system: System) -> Allocation:
@@ -29,7 +26,7 @@ def allocation(system: System) -> Allocation:
         raise UsageError("$PBS_NODEFILE names no host", "request hosts with qsub -I -l select=N")
     room = {host: max(1, count) for host, count in lines.items()}
     source = f"PBS job {job}" if job else "$PBS_NODEFILE"
-    return Allocation(tuple(room), source, "pbs", job, room, _seconds_left(system, job))
+    return Allocation(tuple(room), source, "pbs", job, room)
 
 
 def job_fields(system: System, job: str) -> dict[str, Any]:
@@ -66,21 +63,3 @@ def seconds(text: Any) -> float | None:
     for part in parts:
         total = total * 60 + int(part)
     return float(total)
-
-
-def moment(text: Any) -> datetime | None:
-    """Local time of a text as PBS prints it, `Tue Jan 23 10:00:00 2024`."""
-    try:
-        return datetime.strptime(str(text), _TIME).astimezone()
-    except (ValueError, OverflowError):
-        return None
-
-
-def _seconds_left(system: System, job: str) -> float | None:
-    fields = job_fields(system, job) if job else {}
-    resources = fields.get("Resource_List")
-    limit = seconds(resources.get("walltime")) if isinstance(resources, dict) else None
-    began = moment(fields.get("stime"))
-    if limit is None or began is None:
-        return None
-    return max(0.0, began.timestamp() + limit - system.now().timestamp())

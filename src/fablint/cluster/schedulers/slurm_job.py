@@ -1,4 +1,4 @@
-"""The Slurm job that contains this process: its hosts, the slots on each, the remaining time.
+"""The Slurm job that contains this process: its hosts, and the slots on each.
 
 Variables and fields are those of sbatch(1), OUTPUT ENVIRONMENT VARIABLES, and scontrol(1).
 """
@@ -6,7 +6,6 @@ Variables and fields are those of sbatch(1), OUTPUT ENVIRONMENT VARIABLES, and s
 from __future__ import annotations
 
 import re
-from datetime import datetime
 
 from fablint.cluster.host_names import unfold
 from fablint.errors import UsageError
@@ -39,7 +38,7 @@ def allocation(system: System) -> Allocation:
         raise UsageError(f"Slurm job {job} has ended ({fields['JobState'].lower()})", "leave this shell; salloc again")
     counts = counted(environ.get("SLURM_TASKS_PER_NODE") or environ.get("SLURM_JOB_CPUS_PER_NODE", ""))
     room = dict(zip(hosts, counts, strict=True)) if len(counts) == len(hosts) else {}
-    return Allocation(hosts, f"Slurm job {job}", "slurm", job, room, _seconds_left(system, fields))
+    return Allocation(hosts, f"Slurm job {job}", "slurm", job, room)
 
 
 def counted(text: str) -> tuple[int, ...]:
@@ -68,14 +67,3 @@ def pairs(text: str) -> dict[str, str]:
     for key, end in zip(keys, ends, strict=True):
         fields.setdefault(key[1], line[key.end() : end].strip())
     return fields
-
-
-def _seconds_left(system: System, fields: dict[str, str]) -> float | None:
-    now = system.now()
-    end = system.environ.get("SLURM_JOB_END_TIME", "")
-    if end.isascii() and end.isdigit():
-        return max(0.0, int(end) - now.timestamp())
-    try:
-        return max(0.0, datetime.fromisoformat(fields.get("EndTime", "")).timestamp() - now.timestamp())
-    except (ValueError, OverflowError, OSError):
-        return None  # `Unknown`, or a job without a limit

@@ -37,7 +37,6 @@ class LinktestSion:
     retest_src: Ints
     retest_dst: Ints
     retest_seconds: Floats
-    first_seconds: Floats
 
 
 class _Bytes:
@@ -122,13 +121,13 @@ class _Record:
         place += 12 * tasks
         self._after, self._data = place, data
 
-    def retests(self, tasks: int) -> tuple[Floats, Floats, Ints, Ints]:
-        """Second times, first times, from and to, of task 0; with `-a` they follow the times of the all-to-all."""
+    def retests(self, tasks: int) -> tuple[Floats, Ints, Ints]:
+        """Second times (first times follow), from and to, of task 0; with `-a` after the times of the all-to-all."""
         place = self._after + (8 * tasks if self.facts[2] else 0)
-        again, first = (self._data.array(place + part * 8 * tasks, "f8", tasks) for part in (0, 1))
+        again = self._data.array(place, "f8", tasks)
         place += 16 * tasks
         src, dst = (self._data.array(place + part * 4 * tasks, "i4", tasks) for part in (0, 1))
-        return again, first, src.astype(np.int64), dst.astype(np.int64)
+        return again, src.astype(np.int64), dst.astype(np.int64)
 
 
 def _sweep(records: Sequence[_Record]) -> LinktestSion:
@@ -136,7 +135,7 @@ def _sweep(records: Sequence[_Record]) -> LinktestSion:
     messages, size, _, _, serial = zero.facts[:5]
     if size < 0:
         raise UsageError(f"messages of {size} bytes", _DAMAGED)
-    again, first, src, dst = zero.retests(n)
+    again, src, dst = zero.retests(n)
     good = (again > 0) & (src >= 0) & (src < n) & (dst >= 0) & (dst < n) & (src != dst)
     return LinktestSion(
         version=zero.version,
@@ -150,5 +149,4 @@ def _sweep(records: Sequence[_Record]) -> LinktestSion:
         retest_src=src[good],
         retest_dst=dst[good],
         retest_seconds=again[good].astype(float),
-        first_seconds=first[good].astype(float),
     )

@@ -57,7 +57,6 @@ class PathFindings:
     findings: tuple[Finding, ...] = ()
     follow_ups: tuple[FollowUp, ...] = ()  # pairs to be measured alone
     notes: tuple[Note, ...] = ()
-    undeclared: bool = False  # declared routes do not explain which pairs are slow
 
 
 @dataclass(frozen=True)
@@ -108,7 +107,6 @@ def about_paths(
         tuple(merge_findings(findings)),
         tuple(follow_ups[:MOST_ASKED]),
         (*notes, *(note for view in path_views for note in _notes(view))),
-        undeclared,
     )
 
 

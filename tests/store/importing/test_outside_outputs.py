@@ -11,6 +11,7 @@ from fablint.analyse import diagnose
 from fablint.errors import UsageError
 from fablint.model import Row, Run
 from fablint.model.facts.row_attributes import DamagedPayload
+from fablint.report import Options, render_table
 from fablint.store import import_run
 
 OUTSIDE = Path(__file__).parents[2] / "fixtures" / "outside"
@@ -49,6 +50,14 @@ def test_times_of_nccl_tests(
     assert (run.ranks, len(run.hosts), run.state) == (ranks, hosts, "complete")
     assert [row.kernel for row in run.rows] == ["allreduce", "allreduce"]
     assert [means(row) for row in run.rows] == [pytest.approx(out), pytest.approx(within)]
+
+
+def test_tables_of_an_imported_collective_name_all_ranks() -> None:
+    run = run_of("53")
+    assert ", 16 ranks on 2 hosts" in render_table(run, "bench", Options()).text
+    table = render_table(run, "nccl_tests", Options()).text
+    assert "Rank 11 Group  0 on   worker-a device  3" in table
+    assert "479.9" in table  # the bus bandwidth that the file prints
 
 
 def test_groups_of_nccl_tests_keep_all_ranks() -> None:

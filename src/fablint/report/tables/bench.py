@@ -97,9 +97,9 @@ def bench_table(run: Run, row: Row, percentiles: Sequence[float]) -> BenchTable:
     unit = "MB/s" if units.is_rate(row.quantity) else "us"
     pairs = max((line.pairs for line in lines), default=0)
     over = f" over {row.medium.label}" if row.medium != Medium() else ""
-    title = (
-        f"fablint {row.kernel}{over}, {units.plural(pairs, 'directed pair')} on {units.plural(len(run.hosts), 'host')}"
-    )
+    is_of_all = row.pattern == "world" and run.facts.imported is not None  # one figure of all ranks
+    what = units.plural(run.ranks, "rank") if is_of_all else units.plural(pairs, "directed pair")
+    title = f"fablint {row.kernel}{over}, {what} on {units.plural(len(run.hosts), 'host')}"
     return BenchTable(title, row.kernel, unit, wanted, lines)
 
 

@@ -336,6 +336,6 @@ def _rank_names(parsed: NcclText, hosts: Sequence[str]) -> tuple[RankName, ...]:
     refuse_hosts(hosts)
     label = "{0}.{1}/{2}" if parsed.groups > 1 else "{1}/{2}"
     return tuple(
-        RankName(host, label.format(group, rank, device))
+        RankName(host, label.format(group, rank, device), f"gpu{device}" if device.isdecimal() else "")
         for (group, rank), (host, device) in sorted(parsed.hosts.items())
     )

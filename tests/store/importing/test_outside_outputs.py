@@ -66,6 +66,11 @@ def test_groups_of_nccl_tests_keep_all_ranks() -> None:
     assert run.rows[0].sizes == (1 << 28, 1 << 29, 1 << 30)  # of a rank: a group has four
 
 
+def test_bus_bandwidths_of_groups_are_those_of_their_ranks() -> None:
+    text = render_table(run_of("21"), "nccl_tests", Options()).text
+    assert {word for line in text.splitlines() for word in line.split()} >= {"93.37", "70.03", "92.44", "69.33"}
+
+
 def test_wrong_values_of_nccl_tests_are_a_fault() -> None:
     run = run_of("03")
     verdict = diagnose(run).verdict

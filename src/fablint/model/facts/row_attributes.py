@@ -84,6 +84,7 @@ class ScheduleFacts:
     retest_of: str = ""  # row whose slowest pairs this row measured again
     planned_pairs: str = ""  # of an imported row: `all`, `between hosts`
     pairs: int | None = None  # of an imported row: pairs behind one figure
+    collective_ranks: int | None = None  # of an imported collective: ranks that take part in one
 
     @property
     def planned_cells(self) -> list[int]:

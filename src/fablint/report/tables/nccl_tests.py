@@ -9,7 +9,7 @@ from fablint.model import Row, Run
 from fablint.model.registry import KERNELS
 from fablint.report.tables.cells import cells, central, ranks
 from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, program, refuse, stacked
-from fablint.report.tables.traffic import collective_bytes, collective_rates
+from fablint.report.tables.traffic import collective_bytes, collective_ranks, collective_rates
 from fablint.text import units
 
 _FLOAT = 4  # bytes
@@ -41,10 +41,10 @@ def nccl_tests(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The table shows none of the rows, or does not have an option that is set.
     """
     refuse("nccl_tests", options, "percentiles", "full", "slowest")
-    groups: dict[tuple[str, str, bool], dict[str, Row]] = {}
+    groups: dict[tuple[str, str, bool, str], dict[str, Row]] = {}
     for row in filter(is_shown, rows):
         place = _PLACES[bool(row.facts.sampling.in_place)]
-        key = row.kernel, row.facts.carrier.transport, row.facts.sampling.validate
+        key = row.kernel, row.facts.carrier.transport, row.facts.sampling.validate, row.facts.variant
         groups.setdefault(key, {}).setdefault(place, row)
     if not groups:
         hint = "measure one with fablint bench all_reduce_perf"
@@ -54,7 +54,7 @@ def nccl_tests(run: Run, rows: Sequence[Row], options: Options) -> Table:
 
 def _table(run: Run, group: dict[str, Row]) -> Rendered:
     row = next(iter(group.values()))
-    kernel = KERNELS[row.kernel]
+    kernel, members = KERNELS[row.kernel], collective_ranks(run, row)
     operation, root = "sum" if kernel.adds_floats else "none", 0 if kernel.is_rooted else -1
     sizes = sorted({size for each in group.values() for size in each.sizes})
     lines = [{place: _figures(run, each, size) for place, each in group.items()} for size in sizes]
@@ -65,7 +65,7 @@ def _table(run: Run, group: dict[str, Row]) -> Rendered:
     text += ["#", *_HEAD]
     for size, line in zip(sizes, lines, strict=True):
         elements, datatype = (size // _FLOAT, "float") if _is_of_floats(row, size) else (size, "uint8")
-        total = collective_bytes(row.kernel, size, run.ranks)
+        total = collective_bytes(row.kernel, size, members)
         halves = "".join(_half(line.get(place)) for place in _PLACES)
         text.append(f"{total:12}  {elements:12}  {datatype:>8}  {operation:>6}  {root:6}{halves}")
     wrong = [figures["wrong"] for figures in known if figures["wrong"] is not None]
@@ -76,10 +76,10 @@ def _table(run: Run, group: dict[str, Row]) -> Rendered:
         "table": "nccl_tests",
         "test": kernel.nccl_test,
         "rows": [each.name for each in group.values()],
-        "ranks": run.ranks,
+        "ranks": members,
         "average_bus_bandwidth": average,
         "sizes": [
-            {"size": collective_bytes(row.kernel, size, run.ranks), **line}
+            {"size": collective_bytes(row.kernel, size, members), **line}
             for size, line in zip(sizes, lines, strict=True)
         ],
     }
@@ -91,10 +91,11 @@ def _comments(run: Run, row: Row) -> list[str]:
     transport, memory = row.facts.carrier.transport, row.facts.carrier.memory
     batch = row.facts.sampling.batch or 1
     calls = "each call after a barrier" if batch == 1 else f"{batch} calls one after another, after a barrier"
+    members = units.plural(collective_ranks(run, row), "rank")
     calls += " and until the device has completed them" * (transport == "nccl")
     return [
         f"# {program()}: format of nccl-tests; transport {transport}, {memory} memory",
-        f"# fablint: times are those of a call, mean over {units.plural(run.ranks, 'rank')}; timed: {calls}",
+        f"# fablint: times are those of a call, mean over {members}; timed: {calls}",
     ]
 
 
@@ -121,7 +122,7 @@ def _figures(run: Run, row: Row, size: int) -> dict[str, Any]:
     if not len(merged):
         return {}
     seconds = float(merged.times[name].mean())
-    algorithm, bus = collective_rates(row.kernel, size, run.ranks, seconds)
+    algorithm, bus = collective_rates(row.kernel, size, collective_ranks(run, row), seconds)
     wrong = None
     if row.facts.sampling.validate:
         wrong = sum(entry.size == size for entry in row.facts.result.corrupt)

@@ -31,7 +31,15 @@ from fablint.report.tables.table import (
     right,
     stacked,
 )
-from fablint.report.tables.traffic import COLLECTIVES, STARS, collective_rates, rates, repetitions, window
+from fablint.report.tables.traffic import (
+    COLLECTIVES,
+    STARS,
+    collective_ranks,
+    collective_rates,
+    rates,
+    repetitions,
+    window,
+)
 from fablint.text import units
 
 PATTERNS = ("pair", "pairs", "fan-in", "fan-out", "world")
@@ -124,7 +132,7 @@ def _pairs(row: Row, shown: Cells) -> int:
 def _groups(run: Run, row: Row, shown: Cells) -> int:
     """Number of pairs of a size, or of ranks of a collective; an imported file has one figure for all of them."""
     if row.kernel in COLLECTIVES and osu_names.is_imported(run):
-        return run.ranks
+        return collective_ranks(run, row)
     pairs = len({(min(pair), max(pair)) for pair in zip(shown.src, shown.dst, strict=True)})
     return osu_names.imported_pairs(row) or pairs
 
@@ -153,7 +161,7 @@ def _of_collective(run: Run, row: Row, index: int, shown: Cells) -> dict[str, An
 
     They are in MB/s here.
     """
-    seconds, count, size = shown.times[central(row)], run.ranks, row.sizes[index]
+    seconds, count, size = shown.times[central(row)], collective_ranks(run, row), row.sizes[index]
     figures: dict[str, Any] = {"min": float(seconds.min()) * 1e6, "max": float(seconds.max()) * 1e6}
     figures["iterations"] = repetitions(row, index)[0]
     if row.kernel != "barrier":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fablint.model import Row
+from fablint.model import Row, Run
 from fablint.model.registry import KERNELS, PATTERNS
 from fablint.report.tables.cells import blocks
 
@@ -50,6 +50,11 @@ def rates(size: int, seconds: np.ndarray | float) -> np.ndarray:
     """Bytes/s; infinite where no time passed (the null transport)."""
     with np.errstate(divide="ignore"):
         return np.asarray(size / np.asarray(seconds, dtype=np.float64))
+
+
+def collective_ranks(run: Run, row: Row) -> int:
+    """Return the number of ranks that take part in a collective of a row."""
+    return row.facts.schedule.collective_ranks or run.ranks
 
 
 def collective_bytes(kernel: str, size: int, ranks: int) -> int:

@@ -304,7 +304,8 @@ def _bodies(parsed: NcclText, ranks: Sequence[RankName], words: str) -> Iterator
     for kind, rows in kinds.items():
         several = " ".join(word for word in kind if word not in ("", "none", "-1")) if len(kinds) > 1 else ""
         variant = " ".join(filter(None, (parsed.test or "unknown", groups, several, words)))
-        facts = {"transport": "nccl", "memory": "device", "variant": variant}
+        members = len(ranks) // parsed.groups
+        facts = {"transport": "nccl", "memory": "device", "variant": variant, "collective_ranks": members}
         for place, name in enumerate((kernel.name, f"{kernel.name}-in-place")):
             halves = [(row, row.halves[place]) for row in rows]
             times = [(row, half.time_us * 1e-6) for row, half in halves if half.time_us is not None]

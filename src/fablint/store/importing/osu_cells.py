@@ -161,7 +161,7 @@ class _Reader:
             usable = [(row.size or 0, seconds) for row, seconds in figures if seconds]
             pairs = self._pairs_together(table, test)
             if test.collective or pairs > 1:
-                together = own if test.collective else own | {"pairs": pairs}
+                together = own | ({"collective_ranks": self._ranks()} if test.collective else {"pairs": pairs})
                 self.world += [self._world_body(table, test, usable, together)] if usable else []
             else:
                 self._gather(table, test, own, usable)

@@ -301,7 +301,9 @@ def _row_attributes(body: Body, cells: Cells, sizes: Ints) -> dict[str, Any]:
     kernel, facts = body.kernel, dict(body.facts)
     forward = bool((cells.src < cells.dst).all())
     directions = facts.pop("directions", "single" if forward else "both")
-    options = " ".join(f"--{key.replace('_', '-')} {_as_option(value)}" for key, value in facts.items())
+    options = " ".join(
+        f"--{key.replace('_', '-')} {_as_option(value)}" for key, value in facts.items() if key not in _NO_OPTIONS
+    )
     return {
         "kernel": kernel.name,
         "quantity": kernel.quantity,
@@ -319,6 +321,9 @@ def _row_attributes(body: Body, cells: Cells, sizes: Ints) -> dict[str, Any]:
         "validate": False,
         **_spread(facts, sizes.size),
     }
+
+
+_NO_OPTIONS = ("collective_ranks",)  # attributes that no option sets
 
 
 def _as_option(value: Any) -> str:

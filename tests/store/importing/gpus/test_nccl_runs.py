@@ -10,7 +10,7 @@ import pytest
 from fablint.analyse import diagnose
 from fablint.errors import UsageError
 from fablint.model import Run
-from fablint.report import console_summary
+from fablint.report import Options, console_summary, render_table
 from fablint.store import import_run
 
 HEADING = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong"
@@ -54,6 +54,21 @@ def test_runs_on_other_hosts_are_rows_of_their_own(tmp_path: Path) -> None:
     assert (run.hosts, run.state) == (["n1", "n2", "n3", "n4"], "complete")
     assert times(run) == {"all_reduce on n[1-2]": [10.0], "all_reduce on n[3-4]": [20.0]}
     console_summary(run, diagnose(run))
+
+
+def test_tables_of_runs_count_the_ranks_of_each(tmp_path: Path) -> None:
+    """Bus bandwidths are as the files print them, whatever other ranks the run has."""
+    lines = "4096 1024 float sum -1 {0} 0.41 0.41 0 {0} 0.41 0.41 0\n"
+    texts = [one_run(*hosts, program="all_reduce", lines=lines) for hosts in (("n1", "n2"), ("n3", "n4"), ("n5", "n6"))]
+    tables = render_table(written(tmp_path, *texts), "nccl_tests", Options()).as_dict()["tables"]
+    assert [table["ranks"] for table in tables] == [2, 2, 2]
+    rates = [
+        line[place]["bus_bandwidth"]
+        for table in tables
+        for line in table["sizes"]
+        for place in ("out_of_place", "in_place")
+    ]
+    assert rates == pytest.approx([4096 / 10e-6] * 6)
 
 
 def test_runs_of_other_programs_are_rows_of_their_own(tmp_path: Path) -> None:

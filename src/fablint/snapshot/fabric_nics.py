@@ -122,8 +122,8 @@ def _fastest_makes(ports: Sequence[NicFact]) -> set[str]:
 
 
 def _has_address(nic: NicFact) -> bool:
-    """Tell whether a NIC has an IPv4 address."""
-    return any(":" not in address for address in nic.addresses)
+    """Tell whether a NIC has an address of IPv4 or IPv6, not counting that of the link."""
+    return any(not address.lower().startswith("fe80:") for address in nic.addresses)
 
 
 # ------------------------------------------------------------------------------------------------ plain Ethernet

@@ -1,13 +1,21 @@
-"""Findings about cables that run below the rate of comparable cables."""
+"""Findings about cables: slower than comparable cables, or fewer than comparable switches and pairs of groups have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from itertools import combinations
+from typing import TypeVar
 
-from fablint.model import ComponentRef, Finding, State
+from fablint.model import ComponentRef, Finding, State, Topology
 from fablint.model.host_name import NicRef
+from fablint.model.names import natural
 from fablint.snapshot.cable_speeds import SlowCable, TrainedCable, slow_cables
 from fablint.text import actions as advise, evidence as seen
+
+_FEWEST = 3  # comparable switches or pairs of groups
+_MOST_EXCEPTIONS = 0.05  # share with one smaller number of cables; if there are more, they are another kind by design
+_Item = TypeVar("_Item", bound=Hashable)
 
 
 def judge_cables(trained: Iterable[TrainedCable]) -> list[Finding]:
@@ -26,3 +34,65 @@ def _finding(slow: SlowCable) -> Finding:
         evidence=(seen.cable_speed(cable.ends, str(cable.rate), slow.others),),
         next_step=advise.replace_cable(),
     )
+
+
+def judge_bundles(topology: Topology | None) -> list[Finding]:
+    """Return a finding for each pair of groups, leaf or aggregation switch with fewer cables than most of its kind."""
+    if topology is None:
+        return []
+    found = [
+        _fewer(ComponentRef.of("route", *pair), "global cables", count, usual)
+        for pair, count, usual in _exceptions(_between_groups(topology))
+    ]
+    for up_links in _up_links(topology):
+        found += [
+            _fewer(ComponentRef.of("switch", switch), "up-links", count, usual)
+            for switch, count, usual in _exceptions(up_links)
+        ]
+    return found
+
+
+def _fewer(component: ComponentRef, what: str, count: int, usual: int) -> Finding:
+    return Finding(
+        state=State.SUSPECT,
+        components=(component,),
+        evidence=(seen.fewer_cables(count, what, usual),),
+        next_step=advise.check_cable_end(),
+    )
+
+
+def _between_groups(topology: Topology) -> Counter[tuple[str, str]]:
+    """Return the number of cables between each two groups with hosts; 0 for pairs without a cable."""
+    groups = {topology.switches[switch].group for switch in topology.host_switch.values()} - {""}
+    count = Counter(dict.fromkeys(combinations(sorted(groups, key=natural), 2), 0))
+    for cable in topology.cables:
+        first, second = sorted((topology.switches[end].group for end in (cable.a, cable.b)), key=natural)
+        if (first, second) in count:
+            count[first, second] += 1
+    return count
+
+
+def _up_links(topology: Topology) -> Iterator[Counter[str]]:
+    """Yield the number of cables to the next level of each leaf, and of each switch above; nothing if it is no tree."""
+    below, level = frozenset[str](), frozenset(topology.end_switch.values())
+    near: dict[str, Counter[str]] = defaultdict(Counter)
+    for cable in topology.cables:
+        near[cable.a][cable.b] += 1
+        near[cable.b][cable.a] += 1
+    while level and not any(near[switch].keys() & level for switch in level):
+        above = frozenset(other for switch in level for other in near[switch]) - below
+        if any(near[switch].keys() & above for switch in above):
+            return
+        yield Counter({switch: sum(near[switch][other] for other in near[switch].keys() - below) for switch in level})
+        below, level = level, above
+
+
+def _exceptions(counts: Mapping[_Item, int]) -> Iterator[tuple[_Item, int, int]]:
+    """Yield the items with fewer than most have, with their number and the usual one."""
+    ((usual, holders),) = Counter(counts.values()).most_common(1) or ((0, 0),)
+    if holders < _FEWEST or 2 * holders <= len(counts):
+        return
+    frequency = Counter(counts.values())
+    for item, count in counts.items():
+        if count < usual and frequency[count] <= max(2, _MOST_EXCEPTIONS * len(counts)):
+            yield item, count, usual

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fablint.discover.adapter_guids import with_names_of_snapshots
 from fablint.discover.answers import read_snapshots
-from fablint.discover.cable_findings import judge_cables
+from fablint.discover.cable_findings import judge_bundles, judge_cables
 from fablint.discover.facts import Facts, SourceReport, gather, report_on
 from fablint.discover.merge import Merged, merge
 from fablint.discover.name_blocks import name_blocks
@@ -92,6 +92,7 @@ def discover(
         *of_hosts.findings,
         *judge_cables(dict.fromkeys(every.trained)),
         *merged.findings,
+        *judge_bundles(merged.topology),
         *_missing(merged, hosts),
     )
     reports += [*of_hosts.reports, *more]

@@ -21,6 +21,7 @@ topology_ignored = Sentence[str, int]("""Slurm's topology {topology} is not used
 topology_unread = Sentence[str, str]("Slurm's topology {topology} has the plugin {plugin}, which is not read")
 hosts_unnamed = Sentence[int]("""the node descriptions of {count} adapters are defaults or shared, and no snapshot has
     their node GUIDs: they are named by these""")
+fewer_cables = Sentence[int, str, int]("the sources report {count} {what}, most others of its kind have {usual}")
 port_down = Sentence[str, str, str, str, str]("""port {port} of {switch} is down: a {cable} cable to {other}
     {other_port}""")
 

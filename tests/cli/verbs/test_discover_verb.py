@@ -26,7 +26,8 @@ def test_saved_outputs_make_a_topology_that_check_can_read(fablint: Fablint, tmp
     assert done.stderr == "fablint: fabric.json written\n"
     assert max(map(len, done.stdout.splitlines())) <= 80
     again = fablint("discover", "--from", "fabric.json", "--json")
-    assert again.returncode == 0
+    assert again.returncode == 3
+    assert [one["text"]["name"] for one in json.loads(again.stdout)["findings"]] == ["leaf3"]  # it has a cable less
     assert json.loads(again.stdout)["topology"] == json.loads((tmp_path / "fabric.json").read_text())
     plan = fablint("plan", "--hosts", "node[001-008]", "--topology", "fabric.json", "--explain")
     assert plan.returncode == 0, plan.stderr
@@ -88,6 +89,6 @@ def test_nothing_is_written_over(fablint: Fablint, tmp_path: Path) -> None:
 def test_json_has_findings_and_sources(fablint: Fablint) -> None:
     found = json.loads(fablint("discover", *FAT_TREE, "--json").stdout)
     assert found["exit_code"] == 1
-    assert {one["text"]["name"] for one in found["findings"]} == {"leaf2=spine1", "node006=leaf2"}
+    assert {one["text"]["name"] for one in found["findings"]} == {"leaf2=spine1", "node006=leaf2", "leaf3"}
     assert found["sources"][0]["counts"] == {"host": 15, "switch": 6, "cable": 15}
     assert found["topology"]["format"] == 1

@@ -136,12 +136,12 @@ def _stated_unit(quantity: str, values: Sequence[tuple[str, Any]]) -> float:
     UsageError
         The unit is not known, or is none of this quantity.
     """
-    known = _UNITS[quantity]
+    factors = _UNITS[quantity]
     for path, value in values:
         if isinstance(value, str) and _UNIT_KEY.search(path):
-            if value.strip() not in known:
+            if value.strip() not in factors:
                 raise UsageError(f"the unit '{value[:40]}' of {path.strip('/')[:80]} is not known", _UNIT_HINT)
-            return known[value.strip()]
+            return factors[value.strip()]
     return 0.0
 
 

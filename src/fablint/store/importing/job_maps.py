@@ -41,8 +41,10 @@ class JobHosts(tuple[str, ...]):
 def job_hosts(text: str) -> JobHosts:
     """Return the hosts of the ranks in a text that a launcher printed; none if it does not name all, or differently."""
     lines = text.splitlines()
-    named = (_hosts(places) for places in (_of_maps(lines), _of_hydra(lines), *(_of(line, lines) for line in _LINES)))
-    return next((hosts for hosts in named if len(hosts) > 1), JobHosts())
+    candidates = (
+        _hosts(places) for places in (_of_maps(lines), _of_hydra(lines), *(_of(line, lines) for line in _LINES))
+    )
+    return next((hosts for hosts in candidates if len(hosts) > 1), JobHosts())
 
 
 def _hosts(places: Iterable[tuple[int, str]]) -> JobHosts:

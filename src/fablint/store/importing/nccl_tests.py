@@ -145,7 +145,7 @@ def _in_microseconds(rows: Sequence[NcclRow]) -> list[NcclRow]:
     halves = [(row, half) for row in rows for half in row.halves if half.time_us and half.algbw]
     ratios = sorted(row.size * 1e-3 / ((half.time_us or 1) * (half.algbw or 1)) for row, half in halves)
     unit = ratios[len(ratios) // 2] if ratios else 1.0
-    fits = [known for known in _UNITS if abs(unit / known - 1) < _ROUNDED]
+    fits = [factor for factor in _UNITS if abs(unit / factor - 1) < _ROUNDED]
     if not fits:
         raise UsageError("its times do not agree with its bandwidths in us or ms", "give the output of a later release")
     return [replace(row, halves=(_scaled(row.halves[0], fits[0]), _scaled(row.halves[1], fits[0]))) for row in rows]

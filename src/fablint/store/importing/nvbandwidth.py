@@ -242,11 +242,11 @@ def _imported(parsed: NvbandwidthText, hosts: Sequence[str]) -> Imported:
     for table in whole:
         names = _gpus(parsed, table, hosts)
         place = np.array([ranks.setdefault(name, len(ranks)) for name in names], np.int64)
-        made = _body(table, parsed.size, place)
-        if isinstance(made, str):
-            skipped.append(LeftOut(table.line, table.test, made))
+        body = _body(table, parsed.size, place)
+        if isinstance(body, str):
+            skipped.append(LeftOut(table.line, table.test, body))
         else:
-            bodies.append(made)
+            bodies.append(body)
     complete = {table.test for table in whole if table.part in ("", "Total")}
     lacking = [test for test in parsed.tests if test not in complete]
     reasons = [problem.why for problem in parsed.problems if ": " in problem.why]

@@ -75,7 +75,9 @@ def retested(check: SimulatedCheck, retest: Retest) -> Run:
     anew = np.full(len(check.fabric.hosts) + 1, -1, dtype=np.int32)
     anew[part] = np.arange(part.size)
     attributes = {**attributes_of(run), "ranks": part.size, "hosts": hosts, "rank_host": list(range(part.size))}
-    attributes |= {name: [attributes_of(run)[name][rank] for rank in part] for name in ("rank_nic", "rank_cores")}
+    attributes |= {
+        name: [attributes_of(run)[name][rank] for rank in part] for name in ("rank_nic", "rank_cores", "rank_numa")
+    }
     return Run(None, run_facts(attributes), tuple(replace(row, arrays=_of_part(row, part, anew)) for row in run.rows))
 
 

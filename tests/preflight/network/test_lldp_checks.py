@@ -10,6 +10,7 @@ from fablint.model import Switch, Topology
 from fablint.model.host_name import NicRef
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.network.lldp import LLDP_NEIGHBOR, LLDP_PLACEMENT, LLDP_PORT, LLDP_SEVERAL
+from fablint.preflight.checks.network.lldp_leaves import LLDP_LEAVES
 from fablint.preflight.checks.slingshot.slingshot_addresses import AMA_MATCH, AMA_UNIQUE, AMA_VALID
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
@@ -282,3 +283,28 @@ def test_an_address_that_two_nics_have() -> None:
         ("n9", "hsn0", Outcome.FAIL, "02:00:00:00:01:02 is also the MAC of n2/hsn1"),
     ]
     assert outcomes(of(AMA_UNIQUE, *hosts)) == [Outcome.PASS] * 8
+
+
+def railed(name: str, first: str, second: str) -> Host:
+    number = name.removeprefix("n")
+    entries = (lldp(first, f"p{number}"), lldp(second, f"q{number}", "hsn1"))
+    return connected(name, *entries, rails=("hsn0", "hsn1"))
+
+
+def test_both_rails_of_a_host_in_one_leaf() -> None:
+    hosts = [railed(f"n{index}", "a1" if index < 3 else "a2", "b1" if index < 3 else "b2") for index in range(6)]
+    assert wrong(of(LLDP_LEAVES, *hosts)) == []
+    assert wrong(of(LLDP_LEAVES, *hosts, railed("n7", "a1", "a1"))) == [
+        ("n7", "", Outcome.WARN, "hsn[0-1] on 1 switch, those of 6 others on 2")
+    ]
+    one_leaf = [railed(f"n{index}", "a1", "a1") for index in range(6)]
+    assert wrong(of(LLDP_LEAVES, *one_leaf)) == []
+
+
+def test_a_neighbour_that_is_a_host() -> None:
+    hosts = [railed(f"n{index}", "a1", "b1") for index in range(6)]
+    ((name, target, outcome, message),) = wrong(of(LLDP_LEAVES, *hosts, railed("n7", "n2", "b1")))
+    assert (name, target, outcome) == ("n7", "hsn0", Outcome.WARN)
+    assert message == "connected to the host n2, most other hosts to switches"
+    back_to_back = [connected("n1", lldp("n2", "hsn0")), connected("n2", lldp("n1", "hsn0"))]
+    assert wrong(of(LLDP_LEAVES, *back_to_back)) == []

@@ -110,7 +110,7 @@ def test_the_number_of_rounds(tmp_path: Path, capsys) -> None:
         (["--fault", "host:h99:-20%"], "no host h99"),
         (["--fault", "loop"], "fault 'loop': write COMPONENT:NAME"),
         (["--fault", "link:leaf0>leaf0:-9%"], "no link leaf0>leaf0"),
-        (["--fault", "random:999"], "request fewer"),
+        (["--hosts", "16", "--fault", "random:999"], "request fewer"),
         (["--full", "--rounds", "3"], "omit one of them"),
         (["--topology", "torus", "--hosts", "64", "--routing", "ecmp"], "choose from tables"),
         (["--minimal-share", "0.2"], "belongs to adaptive routing"),

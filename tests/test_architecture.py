@@ -10,6 +10,7 @@ import re
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -79,10 +80,22 @@ def modules_of_package() -> list[Path]:
     return [path for path in tracked(PACKAGE) if path.suffix == ".py" and path.stem not in ("__init__", "__main__")]
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file of the package."""
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"))
+
+
+@cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """All nodes of a file."""
+    return list(ast.walk(parsed(path)))
+
+
 def classes() -> Iterator[tuple[str, Path]]:
     """Names of the classes of the package, with their files."""
     for path in modules_of_package():
-        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
                 yield node.name, path
 
@@ -128,7 +141,7 @@ def lines_of_functions(path: Path) -> Iterator[tuple[str, int]]:
     """Names of the functions of a file, and how many lines each has without its docstring and lines of comment."""
     text = (ROOT / path).read_text(encoding="utf-8")
     lines = text.splitlines()
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes_of(path):
         if isinstance(node, ast.FunctionDef):
             numbers = set(range(node.lineno, cast(int, node.end_lineno) + 1))
             if ast.get_docstring(node):
@@ -152,7 +165,7 @@ def test_no_class_has_the_name_of_another() -> None:
 
 def undocumented(path: Path, documented: set[str]) -> Iterator[str]:
     """Public functions and methods without a docstring, but for methods whose name another class documents."""
-    module = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    module = parsed(path)
     owners = [(node, node.name) for node in ast.walk(module) if isinstance(node, ast.ClassDef)]
     for owner, name in [(module, ""), *owners]:
         for node in owner.body:
@@ -167,7 +180,7 @@ def undocumented(path: Path, documented: set[str]) -> Iterator[str]:
 def test_public_functions_have_a_docstring() -> None:
     methods = {"convert", "ev_read", "ev_hup"}  # of click.ParamType and of ClusterShell's event handler
     for path in modules_of_package():
-        for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
                 methods |= {
                     item.name for item in node.body if isinstance(item, ast.FunctionDef) and ast.get_docstring(item)
@@ -181,7 +194,7 @@ def modules_that(holds: Callable[[ast.AST], bool]) -> set[str]:
         name
         for path in modules_of_package()
         if not (name := path.relative_to(PACKAGE).as_posix()).startswith("snapshot/agent/")
-        and any(map(holds, ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))))
+        and any(map(holds, nodes_of(path)))
     }
 
 
@@ -236,7 +249,7 @@ def test_attributes_of_runs_are_read_by_the_store_alone() -> None:
     for path in modules_of_package():
         name = path.relative_to(PACKAGE).as_posix()
         if not name.startswith(("store/", "model/facts/", "cli/bench_")):  # options of click have attributes too
-            nodes = ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8")))
+            nodes = nodes_of(path)
             found |= {name for node in nodes if isinstance(node, ast.Attribute) and node.attr == "attributes"}
     templates = [path for path in (ROOT / PACKAGE).rglob("*.j2") if ".attributes" in path.read_text(encoding="utf-8")]
     assert (found, templates) == (set(), [])

@@ -66,11 +66,6 @@ class RdmaPort:
         return PortRate(float(rate[1]), int(rate[2])) if rate else None
 
     @property
-    def lid(self) -> int | None:
-        """Its address in the subnet; None if the driver does not report it."""
-        return self.snapshot.number(f"{self.folder}/lid")
-
-    @property
     def plane(self) -> str:
         """Its subnet: `subnet manager LID 1, prefix fe80:0000:0000:0000`; '' if the driver does not report it."""
         manager, gid = self.snapshot.number(f"{self.folder}/sm_lid"), self._text("gids/0")

@@ -1,4 +1,4 @@
-"""Checks of the identity of InfiniBand ports: GUIDs and LIDs that occur once, planes, links that went down."""
+"""Checks of the identity of InfiniBand ports: GUIDs that occur once, planes, links that went down."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from fablint.preflight.host import INFINIBAND, Host
 from fablint.preflight.judges import among_peers
 from fablint.snapshot.counter_deltas import total
 from fablint.snapshot.rdma_ports import RdmaPort
-
-_NO_PORT = "no InfiniBand port"
 
 
 def _ports(host: Host) -> Sequence[RdmaPort]:
@@ -50,35 +48,25 @@ class _Owners:
 
 def _port_identity(check: Check, fleet: Fleet) -> Iterator[Result]:
     guids: dict[str, _Owners] = defaultdict(_Owners)
-    lids: dict[tuple[str, str, int | None], _Owners] = defaultdict(_Owners)  # by rail, plane and LID
     for host in fleet.hosts:
         for device, guid in _guids(host).items():
             guids[guid].components.setdefault(host.name, device)
-        for port in () if host.is_virtual else _ports(host):  # virtual functions share the LID of their card
-            if port.lid and port.is_active:
-                lids[port.target, port.plane, port.lid].components.setdefault(host.name, port.target)
     for host in fleet.hosts:
-        ports = _ports(host)
-        if not ports:
-            yield check.skip(host.name, "", _NO_PORT)
-        for device, guid in _guids(host).items():
+        own = _guids(host)
+        if not own:
+            yield check.skip(host.name, "", "no InfiniBand port, or its device has no GUID")
+        for device, guid in own.items():
             yield guids[guid].judged(check, fleet, host.name, device, f"GUID {guid}")
-        for port in ports:
-            if port.lid and port.is_active:
-                owners = lids[port.target, port.plane, port.lid]
-                yield owners.judged(check, fleet, host.name, port.target, f"LID {port.lid}")
-            else:
-                yield check.skip(host.name, port.target, "not active, or the driver does not report its LID")
 
 
 IB_IDENTITY = Check(
     id="ib.identity",
-    what="GUIDs of InfiniBand devices and LIDs of their ports",
-    source=f"{INFINIBAND}/DEVICE/node_guid, ports/PORT/lid, sm_lid, gids/0",
-    rule="no two hosts have the same GUID, or the same LID in one subnet",
+    what="the GUID of every InfiniBand device",
+    source=f"{INFINIBAND}/DEVICE/node_guid",
+    rule="no two hosts have the same GUID",
     severity=Severity.FAIL,
     component="nic",
-    remedy="correct the GUID of a card that was flashed with the image of another; restart the subnet manager for LIDs",
+    remedy="correct the GUID of a card that was flashed with the image of another",
     judge=Judge(_port_identity),
 )
 

@@ -13,6 +13,7 @@ from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import ViewResult, judge_view
 from fablint.analyse.finding_steps import JudgedRun, other_measurements, slow_components, slow_paths, with_unreported
 from fablint.analyse.findings.detection_text import seen_in
+from fablint.analyse.findings.healthy import rarely_crossed_links
 from fablint.analyse.findings.missing.missing_cells import missing_cells
 from fablint.analyse.findings.missing.run_coverage import coverage_of
 from fablint.analyse.findings.missing.unmeasured_nics import unmeasured_nics
@@ -86,6 +87,7 @@ def diagnose(
         *designed.notes,
         *confounder_notes,
         *judged.resent.notes,
+        *rarely_crossed_links(judged.clearing, judged.routes),
         *nic_kind_notes(judged.clearing, judged.placement, judged.settings.tolerance),
         *unmeasured_nics(run, judged.settings),
         *gpu_notes(run, judged.clearing, judged.placement, judged.settings),

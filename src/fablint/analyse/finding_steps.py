@@ -67,13 +67,14 @@ class JudgedRun:
 def slow_components(
     judged: JudgedRun, misplaced: Sequence[Finding], host_facts: HostFacts
 ) -> tuple[list[Finding], list[Note]]:
-    """Return what the engine reported and what the views show, and notes on cables that are longer than others."""
+    """Return what the engine reported and what the views show; notes on kinds of hosts and on longer cables."""
     run, views, placement = judged.run, judged.views, judged.placement
     slow = _ranked(detected_findings(views, placement, judged.peer_copies), judged)
     findings = [*damaged(run), *lost(run), *misplaced, *slow]
     findings += suspected(views, placement, findings, judged.settings)
-    findings += populations(run, views, placement, host_facts)
-    return without_geometry(findings, views)
+    kinds, kind_notes = populations(run, views, placement, host_facts, judged.settings)
+    findings, geometry = without_geometry([*findings, *kinds], views)
+    return findings, [*kind_notes, *geometry]
 
 
 def slow_paths(judged: JudgedRun, findings: Sequence[Finding]) -> tuple[list[Finding], PathFindings, ByDesign]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from path_cases import Small
 
 from fablint.analyse import diagnose
 from fablint.model import Finding, State
 from fablint.text.evidence_sentences import sentences
+from fablint.text.notes import note_text
 
 OLDER = range(0, 24, 3)  # one on each switch
-SMALL = Small(switches=8, hosts=0.003, slow_hosts=dict.fromkeys(OLDER, 1.09))
+SMALL = Small(switches=8, hosts=0.003, slow_hosts=dict.fromkeys(OLDER, 1.25))
 
 
 def population(host_facts: dict[str, dict[str, str]]) -> Finding:
@@ -38,3 +41,11 @@ def test_a_fact_that_one_host_does_not_give_separates_nothing() -> None:
     known = facts("image", "old", "new")
     del known[SMALL.names[1]]
     assert "no recorded fact separates them" in sentences(population(known).evidence)
+
+
+def test_kinds_that_differ_by_less_than_the_loss_in_scope_are_a_note() -> None:
+    small = replace(SMALL, slow_hosts=dict.fromkeys(OLDER, 1.09))
+    verdict = diagnose(small.run(1), small.topology, host_facts=facts("image", "old", "new")).verdict
+    assert {finding.state for finding in verdict.findings if finding.component == "host"} == {State.OK}
+    (text,) = [note_text(note) for note in verdict.notes if note.kind == "hosts_of_a_kind"]
+    assert "image separates them" in text

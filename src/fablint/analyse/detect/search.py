@@ -122,11 +122,16 @@ def detect_components(
         if best is None:
             break
         component_type, part, slow_sides, excluded = best
-        detection = _examine(component_type, part, slow_sides, evidence, effects, component_types, bar)
+        # Where many hosts send slowly, each host also receives slowly from many: one direction may be its own.
+        is_host = isinstance(component_type, Endpoints) and not component_type.of_switch.size
+        single = [(side,) for side in slow_sides] if is_host and bar.surely and sides is Sides.EACH else []
+        detection = None
+        for tried in (slow_sides, *single):
+            detection = detection or _examine(component_type, part, tried, evidence, effects, component_types, bar)
         excluded[part] = True
         if detection:
             detections.append(detection)
-            evidence.remove(find_open_cells(component_type, part, slow_sides, evidence))
+            evidence.remove(find_open_cells(component_type, part, detection.sides, evidence))
             # components that it hid may now be detected
             rejected = [np.zeros(len(component_type), dtype=bool) for component_type in component_types]
     return detections

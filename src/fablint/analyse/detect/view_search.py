@@ -185,7 +185,7 @@ class ViewSearch:
         """Return the components that would be detected with one false detection allowed per run."""
         view = self._view
         log_e, partners = float(np.log(max(self._tests, 1))), view.settings.min_partners
-        bar = Bar(log_e, surely=False, most=MOST_CANDIDATES, partners=partners)
+        bar = Bar(log_e, fewest=partners, surely=False, most=MOST_CANDIDATES, partners=partners)
         return detect_components(evidence, self.effects, self._component_types, bar, sides=view.sides)
 
     def _second_mode(

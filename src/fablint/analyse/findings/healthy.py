@@ -11,13 +11,13 @@ from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.fit.loads import SMALLEST_SHARED
 from fablint.analyse.settings import Settings
-from fablint.model import ComponentKind, ComponentRef, EvidenceRecord, Finding, Placement, State
+from fablint.model import ComponentKind, ComponentRef, EvidenceRecord, Finding, Note, Placement, State
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.component import listed
 from fablint.model.limits.detection_limits import FEWEST_LINK_PAIRS
 from fablint.model.registry import Quantity
 from fablint.model.verdict import Action
-from fablint.text import actions as advise, evidence as seen
+from fablint.text import actions as advise, evidence as seen, notes as noted
 from fablint.topology.routing import Routes
 
 
@@ -75,13 +75,18 @@ def unjudged(
     if links_differ:
         findings.append(_heterogeneous(ComponentRef(kind="link", title="all links"), links_differ))
     if routes is not None:
-        for links, rows in _lacking(views, lambda view: (view.link_pairs < FEWEST_LINK_PAIRS) & judgeable):
+        for links, rows in _lacking(views, lambda view: _is_rarely_crossed(view) & judgeable):
             reason, remedy = seen.few_link_pairs(FEWEST_LINK_PAIRS), advise.measure_more_pairs()
             if routes.routing.kind == "ecmp" and _measured_together(views, rows):
                 reason = seen.shared_ecmp_paths()
                 remedy = advise.measure_pairs_serially()
             findings.append(_not_judged(listed(map(routes.component, links)), rows, reason, remedy))
     return findings
+
+
+def _is_rarely_crossed(view: ViewResult) -> Mask:
+    """(links,) crossed by too few measured pairs, although enough pairs of the run's ranks could cross them."""
+    return (view.link_pairs < FEWEST_LINK_PAIRS) & view.links_possible
 
 
 def _lacking_partners(
@@ -144,14 +149,32 @@ def _lacking(
     return list(rows.items())
 
 
-def concerned_hosts(hosts: Collection[str], views: Sequence[ViewResult], placement: Placement) -> Codes:
-    """Codes of all hosts that a finding is about: these `hosts`, and those in a population."""
+def concerned_hosts(
+    hosts: Collection[str], views: Sequence[ViewResult], placement: Placement, settings: Settings
+) -> Codes:
+    """Codes of all hosts that a finding is about: these `hosts`, and those in a population beyond the loss in scope."""
     found = {code for code, name in enumerate(placement.hosts) if name in hosts}
     for view in views:
         for population in view.populations:
-            if population is not None:
+            if population is not None and not population.is_within(settings.log_loss_in_scope):
                 found |= set(np.flatnonzero(population.label > 0).tolist())
     return np.array(sorted(found), dtype=np.int64)
+
+
+def rarely_crossed_links(views: Sequence[ViewResult], routes: Routes | None) -> list[Note]:
+    """Return a note for each quantity in which links cannot be judged that another quantity judges.
+
+    Round trips cross a cable in both directions: few hosts have enough of them, and too few streams.
+    """
+    if routes is None or not views:
+        return []
+    in_some = np.logical_or.reduce([view.links_possible for view in views])
+    notes = []
+    for quantity in dict.fromkeys(view.quantity for view in views):
+        in_quantity = np.logical_or.reduce([view.links_possible for view in views if view.quantity == quantity])
+        if count := int(np.count_nonzero(in_some & ~in_quantity)):
+            notes.append(noted.rarely_crossed_links(quantity, count, FEWEST_LINK_PAIRS))
+    return notes
 
 
 def hidden_losses(
@@ -180,6 +203,8 @@ def hidden_losses(
             bound = np.where(known, np.nan_to_num(upper).max(axis=0), np.inf)
             loss = np.expm1(bound) if quantity == "latency" else -np.expm1(-bound)
             hides = kept & (loss > settings.loss_in_scope)
+            if component == "link":
+                hides &= _are_possible(informative)
             if hides.any():
                 codes = np.flatnonzero(hides).tolist()
                 named = (
@@ -262,15 +287,21 @@ def clean_parts(
             medians = [np.nanmedian(bounds[:, _hosts_of(placement, int(s))]) for s in np.nonzero(switches)[0]]
             evidence = seen.healthy_switches()
             findings.append(_ok((ComponentRef.of("switch", names),), quantity, np.array(medians), evidence))
-        if routes is not None and links.any():
-            codes = np.flatnonzero(links).tolist()
-            bound = np.stack([view.link_bound for view in informative])[:, links]
-            pairs = min(int(view.link_pairs[links].min()) for view in informative)
+        crossed = links & _are_possible(informative)
+        if routes is not None and crossed.any():
+            codes = np.flatnonzero(crossed).tolist()
+            bound = np.stack([view.link_bound for view in informative])[:, crossed]
+            pairs = min(int(view.link_pairs[crossed].min()) for view in informative)
             evidence = seen.healthy_links(len(codes), pairs)
-            shares = [view.share_bounds.links[links] for view in informative if view.share_bounds is not None]
+            shares = [view.share_bounds.links[crossed] for view in informative if view.share_bounds is not None]
             said = _of_medians(shares, settings)
             findings.append(_ok(listed(map(routes.component, codes)), quantity, bound, evidence, *said))
     return findings
+
+
+def _are_possible(views: Sequence[ViewResult]) -> Mask:
+    """(links,) which links enough pairs of the run's ranks could cross in each view."""
+    return np.asarray(np.logical_and.reduce([view.links_possible for view in views]))
 
 
 def _hosts_of(placement: Placement, switch: int) -> Codes:

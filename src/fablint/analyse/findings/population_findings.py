@@ -12,20 +12,27 @@ import numpy as np
 from fablint.analyse.detect.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.fit.host_populations import Populations
-from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, Run, State
+from fablint.analyse.settings import Settings
+from fablint.model import ComponentRef, EvidenceRecord, Finding, Note, Placement, Run, State
 from fablint.model.facts.run_attributes import HostNic
 from fablint.model.names import fold
-from fablint.text import actions as advise, evidence as seen
+from fablint.text import actions as advise, evidence as seen, notes as noted
 
 Facts = Mapping[str, Sequence[str]]  # what is recorded of each host, by the name of the fact
 HostFacts = Mapping[str, Mapping[str, str]]  # by host and by name of the fact
 MOST_VALUES = 3  # of a fact that a finding spells out
 
 
-def populations(run: Run, views: Sequence[ViewResult], placement: Placement, host_facts: HostFacts) -> list[Finding]:
-    """One finding for each division of the hosts into populations.
+Cases = Sequence[tuple[ViewResult, Populations]]  # views with the same members of populations
 
-    The majority does not decide which population is the healthy one: the finding is CONFOUNDED.
+
+def populations(
+    run: Run, views: Sequence[ViewResult], placement: Placement, host_facts: HostFacts, settings: Settings
+) -> tuple[list[Finding], list[Note]]:
+    """Return one finding for each division of the hosts into populations, and notes on populations that hardly differ.
+
+    The majority does not decide which population is the healthy one: the finding is CONFOUNDED. Populations that differ
+    by no more than the loss in scope are each judged within themselves.
     """
     by_members: dict[tuple[int, ...], list[tuple[ViewResult, Populations]]] = defaultdict(list)
     for view in views:
@@ -34,7 +41,25 @@ def populations(run: Run, views: Sequence[ViewResult], placement: Placement, hos
             if found is not None:
                 by_members[tuple(found.label.tolist())].append((view, found))
     facts = facts_of(run, placement, host_facts)
-    return [_finding(cases, placement, facts) for cases in by_members.values()]
+    findings, notes = [], []
+    for cases in by_members.values():
+        if all(found.is_within(settings.log_loss_in_scope) for _, found in cases):
+            notes.append(_note(cases, placement, facts))
+        else:
+            findings.append(_finding(cases, placement, facts))
+    return findings, notes
+
+
+def _note(cases: Cases, placement: Placement, facts: Facts) -> Note:
+    """Return the note on populations that differ by less than the loss in scope."""
+    view, found = max(cases, key=lambda case: float(case[1].effect.max()))
+    fact = separating(found, facts)
+    return noted.hosts_of_a_kind(
+        hosts=tuple(placement.hosts[host] for host in np.flatnonzero(found.label > 0)),
+        quantity=view.quantity,
+        effect=relative(float(found.effect.max()), view.quantity),
+        fact=fact.name if fact else None,
+    )
 
 
 def facts_of(run: Run, placement: Placement, host_facts: HostFacts) -> Facts:
@@ -63,7 +88,7 @@ def _speed(nic: HostNic) -> str:
     return f"{nic.speed_mbps} Mbit/s" if nic.speed_mbps else ""
 
 
-def _finding(cases: Sequence[tuple[ViewResult, Populations]], placement: Placement, facts: Facts) -> Finding:
+def _finding(cases: Cases, placement: Placement, facts: Facts) -> Finding:
     view, found = max(cases, key=lambda case: (case[0].one_way, float(case[1].effect.max())))
     hosts = [[placement.hosts[host] for host in found.members(number)] for number in range(found.count)]
     names = [fold(members) for members in hosts]

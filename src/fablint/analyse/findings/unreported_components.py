@@ -38,13 +38,14 @@ def unreported_findings(
     if not judged or len(placement.hosts) == 1:
         return []
     concerned = ConcernedComponents.of(findings)
-    judgeable, named = judgeable_links(judged, routes), concerned_hosts(concerned.hosts, judged, placement)
+    judgeable = judgeable_links(judged, routes)
+    named = concerned_hosts(concerned.hosts, judged, placement, settings)
     hosts = ~np.isin(np.arange(len(placement.hosts)), named) & ~placement.oversubscribed
     switches = np.full(len(placement.switches), all(are_hosts_homogeneous(view, settings) for view in judged))
     links = judgeable.copy()
     for view in judged:
         hosts &= judged_hosts(view, settings)
-        links &= judged_links(view, settings)
+        links &= judged_links(view, settings) | ~view.links_possible
     result = []
     for code, name in enumerate(placement.switches):
         states = {finding.state for finding in findings if finding.component == "switch" and finding.name == name}

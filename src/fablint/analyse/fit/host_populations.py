@@ -38,6 +38,10 @@ class Populations:
         """Number of populations."""
         return int(self.effect.size)
 
+    def is_within(self, most: float) -> bool:
+        """Return whether the populations differ by no more than a log-effect."""
+        return bool(self.effect.max() <= most)
+
     def members(self, number: int) -> Codes:
         """Return the codes of the hosts of one population."""
         return np.flatnonzero(self.label == number)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fablint.model.names import plural
+from fablint.model.names import fold, plural
+from fablint.text import units
 from fablint.text.evidence import ReferenceKind, reference_text
 from fablint.text.sentence_kind import Names, NoteKind, PlainNote
 from fablint.text.sentence_words import ratio_text
@@ -26,6 +27,16 @@ declared_slower = NoteKind[str, float, float, float]("""{path}: bandwidth {effec
 _GEOMETRY = "later by no more than a longer cable or more switches explain"
 later_by_geometry = NoteKind[str, float](f"""{{path}}: {{extra_ns:+,.0f}} ns of latency, {_GEOMETRY}; its streams are as
     fast as others (no fault)""")
+
+
+rarely_crossed_links = NoteKind[str, int, int]("""{quantity} of {links:#link}: not judged one by one, since fewer than
+    {fewest} pairs of these hosts cross each""")
+
+
+@NoteKind
+def hosts_of_a_kind(*, hosts: Names, quantity: str, effect: float, fact: str | None = None) -> str:
+    reason = f"{fact} separates them" if fact else "no recorded fact separates them"
+    return f"{fold(hosts)}: {quantity} {units.percent(effect)} as a kind of hosts, {reason} (compared with their kind)"
 
 
 @NoteKind

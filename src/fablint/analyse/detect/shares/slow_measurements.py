@@ -151,7 +151,8 @@ def isolated_cells(flows: Flows, effects: Effects) -> Mask | None:
     """Return the (n, m) cells that no other message delayed; None: all.
 
     Messages of different pairs that are measured at once may share links. They did not delay each other if they are
-    small, or if all links are known and messages that shared some were as fast as the others. Ranks may share a NIC.
+    small, or if all links are known and messages that shared some were as fast as the others. Ranks may share a NIC,
+    and a message between two planes takes another NIC of its host.
     """
     placement, routes = effects.classes.placement, effects.message_paths.routes
     if flows.observations.size < SMALLEST_SHARED:
@@ -160,10 +161,18 @@ def isolated_cells(flows: Flows, effects: Effects) -> Mask | None:
     if not at_once.any():
         return None
     has_paths = routes is not None and routes.routing.kind not in UNCERTAIN and bool((placement.switch >= 0).all())
-    is_known = has_paths and np.unique(placement.nic_or_host).size == placement.ranks
+    is_known = has_paths and (placement.ranks == len(placement.hosts) or _are_nics_known(effects))
     if is_known and effects.classes.unshared(effects.class_log_time, effects.link_tolerance) is None:
         return None
     return np.broadcast_to(~at_once[None, :], flows.observations.sent.shape)
+
+
+def _are_nics_known(effects: Effects) -> bool:
+    """Return whether each rank has a NIC for itself, and a path leads to the NICs of all its partners."""
+    placement, paths = effects.classes.placement, effects.message_paths
+    cells = effects.residual.sample_cells()
+    has_path = paths.segments[paths.of_cells(effects.residual, cells)] < paths.known_links
+    return np.unique(placement.nic_or_host).size == placement.ranks and bool(has_path.all())
 
 
 def _in_slow_pairs(measured: SlowMeasurements) -> Mask:

@@ -18,9 +18,9 @@ def verdict_of(
     """The verdict on a run.
 
     Each component is in one state: what a finding names, or lists as an alternative, is not OK, and a host that is
-    FAULT or SUSPECT is not NOT JUDGED as well. The verdict is `fault` where a component is at fault, and `pass` only where all
-    findings are OK or suppressed and nothing is missing. Where all ranks ran on one host it is `local` in place of
-    `pass`: findings about the run as a whole remain.
+    FAULT or SUSPECT is not NOT JUDGED as well. The verdict is `fault` where a component is at fault, and `pass` only
+    where all findings are OK or suppressed and nothing is missing. Where all ranks ran on one host it is `local` in
+    place of `pass`: findings about the run as a whole remain.
 
     Parameters
     ----------

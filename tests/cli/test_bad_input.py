@@ -144,7 +144,7 @@ def test_a_page_that_cannot_be_written_costs_no_verdict(fablint, tmp_path):
     done = fablint("report", "x.run", "-o", "file/x.html", "--json")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "cannot write the report" in done.stderr
-    assert json.loads(done.stdout)["format"] == 2  # the verdict, and no second object
+    assert json.loads(done.stdout)["format"] == 3  # the verdict, and no second object
 
 
 def test_pages_in_one_folder_keep_their_own_verdicts(fablint, tmp_path):

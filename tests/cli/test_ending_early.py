@@ -14,7 +14,7 @@ import pytest
 
 from fablint_command import COMMAND, Fablint
 
-ROWS = ("latency --pattern all-pairs --sizes 8 --repeats 10 --budget 0.05", "bandwidth --sizes 8 --samples 1")
+ROWS = ("latency --pattern all-pairs --sizes 8 --repeats 20 --budget 0.05", "bandwidth --sizes 8 --samples 1")
 RANKS = 4
 
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from fake_sysfs import FakeSysfs
 from real_mpi import Mpi, one_line
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Run
 from fablint.model.facts.run_attributes import Binding, HostNic, PortCounters
 from fablint.store import read_run
+from finding_cases import note_texts
 
 FAST = ("--sizes", "8", "--samples", "3", "--warmup", "1", "--batch", "1")
 SENT = "devices/pci0000:20/0000:21:00.0/telemetry/hni_tx_ok_opt"  # of cxi0

@@ -8,7 +8,6 @@ from datetime import date
 
 import pytest
 from preflight_help import NOW, host, nic
-from tests.finding_cases import texts
 
 from fablint.model import Allocation, ComponentKind, Run, State
 from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Severity
@@ -22,6 +21,7 @@ from fablint.workflows import fabric_discovery
 from fablint.workflows.check.counter_changes import HostCounters, nic_counters
 from fablint.workflows.check.preflight_findings import route_findings, warning_notes, warnings
 from fact_cases import run_facts
+from finding_cases import texts
 
 AT = "/sys/class/net/hsn0"
 NAMES = tuple(f"n{number}" for number in range(1, 9))

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.finding_cases import note_texts
 
 from fablint.act import drains, parse_source, ticket_text
 from fablint.analyse.changes import RunResult, compare_runs
@@ -24,7 +23,7 @@ from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tr
 from fablint.store import read_run, write_run
 from fablint.text.site_suppressions import parse_known_faults
 from fablint.workflows.analysis import diagnose
-from finding_cases import finding
+from finding_cases import finding, note_texts
 
 TREE = fat_tree(4, 2)
 LAST_DAY = date(2030, 6, 30)

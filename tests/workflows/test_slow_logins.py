@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.finding_cases import texts
 
 from fablint.cluster import everywhere
 from fablint.model import Allocation
 from fablint.snapshot import read_answers
 from fablint.workflows.check.preflight_findings import slow_logins
+from finding_cases import texts
 
 # A fake of ssh: the login to hosts called `late...` takes a while, the program is executed here.
 FAKE_SSH = """#!/bin/sh

@@ -46,7 +46,7 @@ class ConcernedComponents:
         return (source, target) in self.directions or not self.all_links_of.isdisjoint((source, target))
 
 
-def restricted(finding: Finding, concerned: ConcernedComponents, reported: frozenset[str]) -> Finding | None:
+def restricted(finding: Finding, concerned: ConcernedComponents, faulty: frozenset[str]) -> Finding | None:
     """Return an OK or NOT JUDGED finding without what other findings say of the same components; None: of all.
 
     Parameters
@@ -55,11 +55,11 @@ def restricted(finding: Finding, concerned: ConcernedComponents, reported: froze
         A finding in any state.
     concerned
         What no OK finding names.
-    reported
-        Hosts that are FAULT or SUSPECT: no finding NOT JUDGED is about them.
+    faulty
+        Hosts at fault, which are judged.
     """
     if finding.state is State.NOT_JUDGED and finding.component == "host":
-        excluded = reported
+        excluded = faulty
     elif finding.state is State.OK:
         excluded = {"host": concerned.hosts, "switch": concerned.switches}.get(finding.component, frozenset())
     else:

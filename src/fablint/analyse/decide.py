@@ -17,10 +17,10 @@ def verdict_of(
 ) -> Verdict:
     """The verdict on a run.
 
-    Each component is in one state: what a finding names, or lists as an alternative, is not OK, and a host that is
-    FAULT or SUSPECT is not NOT JUDGED as well. The verdict is `fault` where a component is at fault, and `pass` only
-    where all findings are OK or suppressed and nothing is missing. Where all ranks ran on one host it is `local` in
-    place of `pass`: findings about the run as a whole remain.
+    Each component is in one state: what a finding names, or lists as an alternative, is not OK, and a host at fault is
+    judged. The verdict is `fault` where a component is at fault, and `pass` only where all findings are OK or
+    suppressed and nothing is missing. Where all ranks ran on one host it is `local` in place of `pass`: findings about
+    the run as a whole remain.
 
     Parameters
     ----------
@@ -42,13 +42,13 @@ def verdict_of(
     if known_fault or State.FAULT in states:
         word = "fault"
     concerned = ConcernedComponents.of(findings)
-    reported = frozenset(
+    faulty = frozenset(
         host
         for finding in findings
-        if finding.state in (State.FAULT, State.SUSPECT) and finding.component == "host"
+        if (finding.state, finding.component) == (State.FAULT, "host")
         for host in finding.hosts
     )
-    kept = [left for finding in findings if (left := restricted(finding, concerned, reported)) is not None]
+    kept = [left for finding in findings if (left := restricted(finding, concerned, faulty)) is not None]
     ranked = tuple(sorted(kept, key=lambda finding: finding.rank))
     return Verdict(
         verdict=word, exit_code=EXIT_CODES[word], findings=ranked, coverage=coverage, complete=complete, **more

@@ -97,7 +97,8 @@ def other_measurements(judged: JudgedRun, findings: Sequence[Finding]) -> list[F
     inside = [*slow_inside(judged.rows, placement, settings), *slow_gpus(judged.run.rows, placement, settings)]
     findings = [*findings, *_not_named([*late, *inside], findings)]
     findings = joined(_ranked(judged.resent.findings, judged), findings)
-    findings += slow_shares(views, placement, findings)
+    measured = [finding for finding in judged.others if finding.quantity is not None]
+    findings += slow_shares(views, placement, [*findings, *measured])
     findings += second_modes(views, placement)
     return compared_over_transports(findings, views, {row.name: row.medium for row in judged.run.rows}, placement)
 

@@ -9,7 +9,6 @@ import pytest
 from analyse_cases import attributed, changed, deleted, in_rounds, named, row_attributed
 from cluster_cases import matrix_row, run_of
 from row_kinds import clients_servers, one_direction, only
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.analyse.detect.missing import shared_ends
@@ -18,6 +17,7 @@ from fablint.simulate import Noise, full_mesh, multi_rail, simulate
 from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from fact_cases import with_facts
+from finding_cases import note_texts
 
 QUIET = Noise(scale=0.01, spike_share=0)
 MESH = full_mesh(6, 5)

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from path_cases import HOP_S, Capacity, Small
-from tests.finding_cases import note_texts
 
 from fablint.analyse import Settings, diagnose
 from fablint.analyse.data.samples import select_usable_rows
@@ -17,6 +16,7 @@ from fablint.analyse.detect.paths.view_paths import path_bounds
 from fablint.analyse.detect.view import judge_view
 from fablint.model import Diagnosis, Placement, State
 from fablint.text.evidence_sentences import sentences
+from finding_cases import note_texts
 
 LAYOUTS = ("matrix", "list")
 

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from analyse_cases import attributed, named, reported
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, Placement, Run, State
 from fablint.simulate import Fault, Noise, SimulatedRow, full_mesh, simulate
 from fact_cases import attributes_of
-from finding_cases import ref
+from finding_cases import note_texts, ref
 
 MESH = full_mesh(4, 4)
 QUIET = Noise(scale=0.01, spike_share=0.0)

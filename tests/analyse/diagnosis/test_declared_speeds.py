@@ -8,12 +8,11 @@ from itertools import combinations
 
 import pytest
 from path_cases import RATE, Small
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Cable, Diagnosis, State
 from fablint.simulate import Fault, fat_tree, simulate
-from finding_cases import ref
+from finding_cases import note_texts, ref
 
 SEEDS = range(5)
 LAYOUTS = ("matrix", "list")

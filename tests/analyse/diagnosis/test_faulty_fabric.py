@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from analyse_cases import changed, deleted, fit_of, in_rounds, named, permuted, reported
 from hypothesis import example, given, settings, strategies as st
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.analyse.phrasing import with_possible_steps
@@ -17,7 +16,7 @@ from fablint.text import actions as advise
 from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from fact_cases import attributes_of, run_facts, with_facts
-from finding_cases import group, ref
+from finding_cases import group, note_texts, ref
 
 MESH = full_mesh(8, 8)
 HOST = Fault(ref("host", "h05"), bandwidth_factor=0.8)

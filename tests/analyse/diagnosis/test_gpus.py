@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 from fabric_cases import RAILS, measured
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.analyse.findings.within_hosts.intra_node import have_comparable_gpus
@@ -14,7 +13,7 @@ from fablint.model import Finding, Placement, Run, State
 from fablint.model.figures.gpu_use import sharing_words
 from fablint.simulate import Fault, Noise, full_mesh, simulate
 from fact_cases import attributes_of, run_facts, with_facts
-from finding_cases import component
+from finding_cases import component, note_texts
 
 
 def with_gpus(run: Run, *, shared_nic: bool) -> Run:

@@ -7,13 +7,13 @@ import pytest
 from analyse_cases import attributed, changed, deleted, in_rounds, named, reported, row_attributed
 from fabric_cases import NOISES
 from hypothesis import given, settings, strategies as st
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Run, State
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.text.evidence_sentences import sentences
 from fact_cases import attributes_of, run_facts
+from finding_cases import note_texts
 
 MESH = full_mesh(8, 8)
 

@@ -9,12 +9,11 @@ import pytest
 from analyse_cases import attributed, named, reported
 from fabric_cases import ROUND_TRIP, STREAM, checked, faulty, measured
 from hypothesis import given, settings, strategies as st
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Cable, Diagnosis, Routing, Run, State, Switch, Topology
 from fablint.simulate import CHECK_ROWS, Fabric, Fault, Noise, SimulatedRow, fat_tree, full_mesh, simulate
-from finding_cases import group, ref
+from finding_cases import group, note_texts, ref
 
 TREE = fat_tree(6, 2)
 ALONE = SimulatedRow("bandwidth", (1 << 20,), "serial")

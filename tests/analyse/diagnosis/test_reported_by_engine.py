@@ -1,14 +1,13 @@
 """What the engine saw by itself: damaged payloads and lost ranks."""
 
 from analyse_cases import attributed, named, row_attributed
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.analyse.findings.engine_findings import lost
 from fablint.model import State
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.text.evidence_sentences import sentences
-from finding_cases import group
+from finding_cases import group, note_texts
 
 MESH = full_mesh(4, 4)
 RUN = simulate(MESH, noise=Noise(scale=0.01, spike_share=0))

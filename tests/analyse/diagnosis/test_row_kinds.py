@@ -20,7 +20,6 @@ from row_kinds import (
     with_kernel,
     world,
 )
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Row, Run, State, Verdict
@@ -28,7 +27,7 @@ from fablint.model.registry import KERNELS
 from fablint.simulate import Fault, Noise, full_mesh, simulate
 from fablint.text.evidence_sentences import sentences
 from fact_cases import with_facts
-from finding_cases import ref
+from finding_cases import note_texts, ref
 
 MESH = full_mesh(8, 8)
 QUIET = Noise(scale=0.01, spike_share=0)

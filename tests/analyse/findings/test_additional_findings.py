@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
-from tests.finding_cases import note_texts
 
 import finding_cases
 from fablint.analyse import diagnose, with_additional
@@ -16,6 +15,7 @@ from fablint.store import read_run, set_state, write_run
 from fablint.text import notes as noted
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows import analysis, run_files
+from finding_cases import note_texts
 
 MESH = full_mesh(4, 4)
 CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3}

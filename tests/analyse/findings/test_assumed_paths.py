@@ -7,14 +7,13 @@ from dataclasses import replace
 import pytest
 from analyse_cases import named
 from path_cases import EDGE_S, HOP_S, Seconds, Small
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.analyse.findings.paths.assumed_paths import through_neighbours
 from fablint.discover import add_assumed_cables
 from fablint.model import Diagnosis, Finding, State, Topology
 from fablint.text.evidence_sentences import sentences
-from finding_cases import component, finding, group
+from finding_cases import component, finding, group, note_texts
 
 LATE_S = 1e-3
 GROUPS = Small(6, 3, per_group=3, noise=0.02)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from analyse_cases import attributed
 from hypothesis import given, settings, strategies as st
-from tests.finding_cases import texts
 
 from fablint.analyse.detect.timing import TimedCells, find_slow_time, slow_periods
 from fablint.analyse.findings.confounders import confounded, first_hosts, shared_cores, slow_times
@@ -18,6 +17,7 @@ from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Run, State
 from fablint.simulate import SimulatedRow, full_mesh, simulate
 from fablint.text.evidence_sentences import sentences
+from finding_cases import texts
 
 SETTINGS = Settings()
 PAIRWISE = {"imported": {"tool": "osu", "launch": "pair"}}

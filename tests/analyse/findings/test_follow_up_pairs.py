@@ -18,12 +18,11 @@ from fabric_cases import (
     rounds_of,
     thinned,
 )
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, FollowUp, Run, State
 from fablint.simulate import Fabric, Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree, random_faults
-from finding_cases import group, ref
+from finding_cases import group, note_texts, ref
 
 SMALL = fat_tree(8, 2)
 

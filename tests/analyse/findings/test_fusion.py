@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from analyse_cases import attributed
 from hypothesis import given, strategies as st
-from tests.finding_cases import note_texts
 
 import finding_cases
 from fablint.analyse import diagnose
@@ -25,6 +24,7 @@ from fablint.simulate import Fault, full_mesh, simulate
 from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from fact_cases import with_facts
+from finding_cases import note_texts
 
 SERIES = Series("nid000123", "hsn1", "x1000c1r5b0", "12")
 HOST, NIC, CABLE, PORT = (SERIES.components[part] for part in PARTS)

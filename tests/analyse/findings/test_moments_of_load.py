@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from analyse_cases import named
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, State
@@ -17,6 +16,7 @@ from fablint.simulate import Noise, SimulatedFabric, SimulatedRow, dragonfly, fu
 from fablint.simulate.rounds import all_rounds
 from fablint.topology.routed_placement import RoutedPlacement
 from fact_cases import attributes_of, run_facts, with_facts
+from finding_cases import note_texts
 
 MESH = full_mesh(4, 4)
 CALM = Noise(scale=0.01, spike_share=0.0)

@@ -10,7 +10,6 @@ import pytest
 from analyse_cases import row_attributed
 from lateness_cases import Layout, LossyFabric
 from segment_cases import Resending, reported
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.analyse.findings.retransmissions import joined
@@ -20,7 +19,7 @@ from fablint.simulate import Noise, full_mesh, simulate
 from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from fact_cases import attributes_of, with_facts
-from finding_cases import component, finding
+from finding_cases import component, finding, note_texts
 
 SMALL = LossyFabric(leaves=2, hosts=4, spines=0, knows="nothing")
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.finding_cases import texts
 
 import finding_cases
 from fablint.analyse import diagnose
@@ -17,7 +16,7 @@ from fablint.model.limits.thresholds import Comparison, Threshold
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree
 from fablint.text.evidence_sentences import sentences
 from fact_cases import row_facts, run_facts, with_facts
-from finding_cases import ref
+from finding_cases import ref, texts
 
 FABRIC = simulated_fat_tree(4, 3)  # 4 pods of 4 switches of 4 hosts
 SILENT = Noise(scale=0.0, spike_share=0.0, host_spread=0.0, link_spread=0.0, message_scale=0.0)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from analyse_cases import named, reported
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, Row, Run, State, Switch, Topology
 from fablint.model.host_name import NicRef
 from fact_cases import row_facts, run_facts
+from finding_cases import note_texts
 
 SIZE = 1 << 20
 FULL = 12.5e9  # bytes/s of 100 Gbit/s

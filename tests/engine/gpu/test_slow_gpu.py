@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from real_mpi import Mpi
-from tests.finding_cases import note_texts
 
 from fablint.analyse import diagnose
 from fablint.model import State
 from fablint.store import read_run
 from fact_cases import attributes_of, with_facts
+from finding_cases import note_texts
 
 RANKS = 8
 SLOW = 3

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 from pinged_hosts import FAMILY, FINE, LOST, Row, pinged
-from tests.finding_cases import texts
 
 from fablint.measure import NoProgress
 from fablint.model import Finding, State
@@ -19,6 +18,7 @@ from fablint.workflows.check.cluster_check import start_trials_of
 from fablint.workflows.check.preflight_findings import not_understood, route_findings, warning_notes, warnings
 from fablint.workflows.context import Context
 from fablint.workflows.host_preflight import PreflightResult
+from finding_cases import texts
 
 
 def found(hosts: list[Host]) -> tuple[list[Finding], list[str]]:

@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 import pytest
 from fleets import Change, fleet, rewritten
 from hypothesis import given, strategies as st
-from tests.finding_cases import texts
 
 from fablint.act import drains, parse_source
 from fablint.errors import UsageError
@@ -23,6 +22,7 @@ from fablint.report.exports.fitness_junit import junit_text
 from fablint.report.exports.fitness_metrics import prometheus_text
 from fablint.text.fitness_findings import findings
 from fablint.workflows.check.preflight_findings import suppressed_notes, warning_notes, warnings
+from finding_cases import texts
 
 TODAY = date(2026, 1, 5)
 HEAD = "format = 1\n"

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from fake_launches import FakeCluster, FakeSystem, fabric, launches_of, request_of
-from tests.finding_cases import note_texts
 
 from fablint.errors import BrokenRunError
 from fablint.model import Finding, Run, State
@@ -21,7 +20,7 @@ from fablint.workflows import analysis, measurement, run_files
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.counter_changes import Recount
 from fablint.workflows.check.level_runs import LevelRuns
-from finding_cases import component, finding
+from finding_cases import component, finding, note_texts
 
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)

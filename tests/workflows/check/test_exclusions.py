@@ -11,7 +11,6 @@ import pytest
 from fake_launches import FakeCluster, FakeSystem, every_pair
 from level_cases import CHECK, FABRIC, HOSTS
 from pydantic import TypeAdapter
-from tests.finding_cases import note_texts
 
 import finding_cases
 from fablint.analyse import amended
@@ -20,6 +19,7 @@ from fablint.text.evidence_sentences import sentences
 from fablint.workflows import analysis, measurement
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.exclusions import Exclusion, Exclusions
+from finding_cases import note_texts
 
 _OF_EXCLUSION = {"failed_level", "missed_levels"}
 

@@ -13,7 +13,6 @@ from fake_launches import (
     FakeCluster,
 )
 from level_cases import CHECK, FABRIC, HOSTS
-from tests.finding_cases import note_texts
 
 from fablint.cli import main
 from fablint.errors import BrokenRunError
@@ -21,6 +20,7 @@ from fablint.model import Plan, Verdict
 from fablint.store import read_run
 from fablint.workflows import analysis, measurement, run_files
 from fablint.workflows.context import Context
+from finding_cases import note_texts
 
 
 class Killed(BaseException):

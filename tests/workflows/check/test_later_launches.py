@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from fake_launches import FakeCluster, Notes, fabric as fake_fabric, launches_of, request_of
 from test_launches import HOSTS, REQUEST, but, met, pairs_of, stage
-from tests.finding_cases import note_texts
 
 from fablint.discover import write_topology
 from fablint.errors import NotStartedError
@@ -19,6 +18,7 @@ from fablint.workflows.check.launches import Launches
 from fablint.workflows.check.level_runs import LevelRuns
 from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.run_files import load_levels
+from finding_cases import note_texts
 
 
 @pytest.fixture

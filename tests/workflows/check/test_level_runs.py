@@ -19,7 +19,6 @@ from fake_launches import (
     request_of,
 )
 from level_cases import ASKING_S, CHECK, FABRIC, HOSTS
-from tests.finding_cases import note_texts
 
 import finding_cases
 from fablint.analyse import with_additional
@@ -32,6 +31,7 @@ from fablint.text.evidence_sentences import sentences
 from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.level_runs import LevelRuns, same_hosts
+from finding_cases import note_texts
 
 
 def said(level_runs: LevelRuns) -> list[str]:

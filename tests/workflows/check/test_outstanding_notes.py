@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from tests.finding_cases import note_texts
 
 from fablint.model import ComponentRef, Diagnosis, FollowUp, Run, Verdict
 from fablint.plan.check.check_loop import LoopResult
 from fablint.workflows.check.check_run import with_undecided
 from fact_cases import run_facts
-from finding_cases import component
+from finding_cases import component, note_texts
 
 VERDICT = {
     "verdict": "incomplete",

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from fake_launches import FakeCluster, FakeSystem, Notes, every_pair, fabric, launches_of, request_of
-from tests.finding_cases import note_texts
 
 from fablint.discover import write_topology
 from fablint.errors import BrokenRunError, IncompleteError, StoppedError, UsageError
@@ -29,7 +28,7 @@ from fablint.workflows.check.cluster_check import resume_check
 from fablint.workflows.check.level_runs import LevelRuns
 from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.context import Context
-from finding_cases import finding
+from finding_cases import finding, note_texts
 
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)

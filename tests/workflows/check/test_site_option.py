@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.finding_cases import texts
 
 from fablint.measure import NoProgress
 from fablint.model import Allocation
@@ -19,6 +18,7 @@ from fablint.workflows.check.cluster_check import UnfitError, check_cluster
 from fablint.workflows.check.level_runs import LevelRuns
 from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.context import Context
+from finding_cases import texts
 from snapshot_trees import nested
 
 NIC = {"address": "02:11:22:33:44:55", "mtu": "9000", "speed": "200000", "type": "1", "flags": "0x1003", "carrier": "1"}

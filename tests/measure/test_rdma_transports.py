@@ -38,7 +38,7 @@ _SCRIPT = """\
 cd {folder}
 launch() {{
     name=$1; shift
-    timeout 240 mpirun --allow-run-as-root -H node0,node1 -np 2 --mca pml ob1 --mca btl tcp,self \
+    timeout 400 mpirun --allow-run-as-root -H node0,node1 -np 2 --mca pml ob1 --mca btl tcp,self \
         --mca btl_tcp_if_include 10.77.0.0/24 -x UCX_TLS=rc,self ./fablint-engine "$@" >$name 2>&1
     echo "status $?" >>$name
 }}

@@ -11,6 +11,7 @@ from fablint.analyse.data.samples import select_usable_rows
 from fablint.analyse.decide import verdict_of
 from fablint.analyse.detect.outlier_pairs import SlowPair
 from fablint.analyse.detect.view import ViewResult, judge_view
+from fablint.analyse.detect.view_search import View
 from fablint.analyse.finding_steps import JudgedRun, other_measurements, slow_components, slow_paths, with_unreported
 from fablint.analyse.findings.detection_text import seen_in
 from fablint.analyse.findings.healthy import rarely_crossed_links
@@ -19,10 +20,10 @@ from fablint.analyse.findings.missing.run_coverage import coverage_of
 from fablint.analyse.findings.missing.unmeasured_nics import unmeasured_nics
 from fablint.analyse.findings.miswiring import shortest_round_trips, verify
 from fablint.analyse.findings.paths.pair_routes import moments_of_load
-from fablint.analyse.findings.population_findings import HostFacts
 from fablint.analyse.findings.retransmissions import retransmissions
 from fablint.analyse.findings.within_hosts.gpu_coverage import gpu_notes
 from fablint.analyse.findings.within_hosts.nic_kind_notes import nic_kind_notes
+from fablint.analyse.fit.host_facts import HostFacts, facts_of
 from fablint.analyse.fit.topology_inference import infer_topology
 from fablint.analyse.phrasing import (
     is_resumable,
@@ -69,8 +70,8 @@ def diagnose(
     """
     topology = topology.named_as(run.hosts) if topology is not None else None
     topology, misplaced, wiring_notes = _wiring(run, topology, settings or Settings())
-    judged, left_out = _judge_views(run, topology, settings or Settings(), others)
-    findings, geometry = slow_components(judged, misplaced, host_facts or {})
+    judged, left_out = _judge_views(run, topology, settings or Settings(), others, host_facts or {})
+    findings, geometry = slow_components(judged, misplaced)
     findings, paths, designed = slow_paths(judged, findings)
     findings = other_measurements(judged, findings)
     missing = missing_cells(run, judged.placement, others)
@@ -97,7 +98,7 @@ def diagnose(
 
 
 def _judge_views(
-    run: Run, topology: Topology | None, settings: Settings, others: Sequence[Finding]
+    run: Run, topology: Topology | None, settings: Settings, others: Sequence[Finding], host_facts: HostFacts
 ) -> tuple[JudgedRun, list[Note]]:
     """Judge each size of each row, and return a note for each row that cannot be judged."""
     placement = Placement.of(run, topology)
@@ -105,13 +106,14 @@ def _judge_views(
     rows, left_out = select_usable_rows(run, placement, settings)
     settings = replace(settings, look=max((1 + len(usable.more) for usable in rows), default=1))
     sizes = [(usable, size) for usable in rows for size in usable.row.sizes]
-    declared = topology is not None and not topology.inferred
-    views = [
-        judge_view(usable.flows(size, placement), placement, routes, settings, views=len(sizes), declared=declared)
-        for usable, size in sizes
+    declared, facts = topology is not None and not topology.inferred, facts_of(run, placement, host_facts)
+    of_sizes = [
+        View(usable.flows(size, placement), placement, routes, settings, len(sizes), facts) for usable, size in sizes
     ]
+    views = [judge_view(view, declared=declared) for view in of_sizes]
     resent = retransmissions(run, placement, routes, settings)
-    judged = JudgedRun(run, topology, placement, routes, settings, others, rows, views, resent, _peer_copies(run))
+    peer_copies = _peer_copies(run)
+    judged = JudgedRun(run, topology, placement, routes, settings, others, facts, rows, views, resent, peer_copies)
     return judged, left_out
 
 

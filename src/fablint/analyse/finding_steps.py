@@ -20,12 +20,13 @@ from fablint.analyse.findings.paths.merged_findings import without_geometry
 from fablint.analyse.findings.paths.pair_routes import off_slow_paths
 from fablint.analyse.findings.paths.path_streams import PathFindings, about_paths
 from fablint.analyse.findings.paths.uplinks import uplinks_together
-from fablint.analyse.findings.population_findings import HostFacts, populations
+from fablint.analyse.findings.population_findings import populations
 from fablint.analyse.findings.retransmissions import Retransmissions, joined
 from fablint.analyse.findings.root_cause import fuse_run
 from fablint.analyse.findings.share_findings import second_modes, slow_shares
 from fablint.analyse.findings.unreported_components import unreported_findings
 from fablint.analyse.findings.within_hosts.intra_node import slow_gpus, slow_inside
+from fablint.analyse.fit.host_facts import Facts
 from fablint.analyse.phrasing import (
     between_switches,
 )
@@ -51,6 +52,7 @@ class JudgedRun:
     routes: Routes | None
     settings: Settings
     others: Sequence[Finding]  # of other stages
+    facts: Facts  # what is recorded of the hosts
     rows: Sequence[UsableRow]
     views: Sequence[ViewResult]
     resent: Retransmissions
@@ -64,15 +66,13 @@ class JudgedRun:
         return [view for view in healthy if not (self.placement.shared_machines and view.quantity == "latency")]
 
 
-def slow_components(
-    judged: JudgedRun, misplaced: Sequence[Finding], host_facts: HostFacts
-) -> tuple[list[Finding], list[Note]]:
+def slow_components(judged: JudgedRun, misplaced: Sequence[Finding]) -> tuple[list[Finding], list[Note]]:
     """Return what the engine reported and what the views show; notes on kinds of hosts and on longer cables."""
     run, views, placement = judged.run, judged.views, judged.placement
     slow = _ranked(detected_findings(views, placement, judged.peer_copies), judged)
     findings = [*damaged(run), *lost(run), *misplaced, *slow]
     findings += suspected(views, placement, findings, judged.settings)
-    kinds, kind_notes = populations(run, views, placement, host_facts, judged.settings)
+    kinds, kind_notes = populations(views, placement, judged.facts, judged.settings)
     findings, geometry = without_geometry([*findings, *kinds], views)
     return findings, [*kind_notes, *geometry]
 

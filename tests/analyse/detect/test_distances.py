@@ -11,6 +11,7 @@ from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of, switch_of
 from fablint.analyse import Settings, diagnose
 from fablint.analyse.data.samples import select_usable_rows
 from fablint.analyse.detect.view import judge_view
+from fablint.analyse.detect.view_search import View
 from fablint.analyse.findings.paths.path_streams import about_paths
 from fablint.model import Diagnosis, Placement, Routing, State
 from fablint.topology.routing import routes_of
@@ -81,7 +82,7 @@ def test_the_path_out_of_a_group_through_a_slow_neighbour_is_not_reported_as_wel
     placement = Placement.of(run, FABRIC)
     (usable,), _ = select_usable_rows(run, placement, Settings())
     routes = routes_of(FABRIC)
-    view = judge_view(usable.flows(65536, placement), placement, routes, Settings(), views=1)
+    view = judge_view(View(usable.flows(65536, placement), placement, routes, Settings(), views=1))
     found = about_paths([view], placement, routes, np.empty(0, np.int64))
     assert [(finding.component, finding.name) for finding in found.findings] == [("cable", "s0=s1")]
 

@@ -14,6 +14,7 @@ from fablint.analyse import Settings, diagnose
 from fablint.analyse.data.samples import select_usable_rows
 from fablint.analyse.detect.paths.view_paths import path_bounds
 from fablint.analyse.detect.view import judge_view
+from fablint.analyse.detect.view_search import View
 from fablint.model import Diagnosis, Placement, State
 from fablint.text.evidence_sentences import sentences
 from finding_cases import note_texts
@@ -165,7 +166,7 @@ def test_the_bound_of_a_healthy_path_covers_what_it_loses(seeds):
         run = small.run(seed)
         placement = Placement.of(run, small.topology)
         (usable,), _ = select_usable_rows(run, placement, Settings())
-        view = judge_view(usable.flows(usable.row.sizes[0], placement), placement, None, Settings(), views=1)
+        view = judge_view(View(usable.flows(usable.row.sizes[0], placement), placement, None, Settings(), views=1))
         bounds = path_bounds(view.paths, placement)
         assert tuple(path.component(placement).label for path in bounds.paths) == tuple(
             f"s{a}>s{b}" for a in range(3) for b in range(3) if a != b

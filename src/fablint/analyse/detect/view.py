@@ -36,7 +36,6 @@ from fablint.analyse.settings import NEAREST, Settings
 from fablint.model import SCOPES, Fit, Placement, Scope
 from fablint.model.arrays import Codes, Floats, Ints, Mask, Values
 from fablint.model.registry import Quantity
-from fablint.topology.routing import Routes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,35 +81,22 @@ class ViewResult(SearchResult):
         return bool((self.host_partners >= self.host_partners.size - 1).all())
 
 
-def judge_view(
-    flows: Flows, placement: Placement, routes: Routes | None, settings: Settings, *, views: int, declared: bool = True
-) -> ViewResult:
+def judge_view(view: View, *, declared: bool = True) -> ViewResult:
     """Fit the model of a view and search for faulty components.
 
     Parameters
     ----------
-    flows
+    view
         The view.
-    placement
-        Hosts, NICs, switches and groups of the ranks.
-    routes
-        Links that messages cross; None if no cables are known.
-    settings
-        Tolerances and error probabilities.
-    views
-        Number of views of the run, which share the error probability.
     declared
         Whether switches were declared. Switches that were inferred from the times are not evidence about the paths
         between them.
     """
-    view = View(flows, placement, routes, settings, views)
-    pairs = Pairs.log_times(flows.observations)
-    pairs = replace(pairs, step=find_step(pairs.value[pairs.sample_cells()], at=NEAREST))
+    flows, placement, routes, settings = view.flows, view.placement, view.routes, view.settings
+    pairs, nic_offsets = _log_times(flows, placement)
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
-    nic_offsets = fit_nic_offsets(pairs, placement, is_stream=flows.row.quantity == "bandwidth")
-    subtract_nic_offsets(pairs, nic_offsets)
     message_paths = find_message_paths(pairs, placement, routes)
-    paths = paths_of(flows, pairs, placement, message_paths, routes, settings, views=views) if declared else None
+    paths = paths_of(flows, pairs, placement, message_paths, routes, settings, views=view.views) if declared else None
     partners = count_nic_partners(pairs, placement, settings, scarcer=view.sides is not Sides.TOGETHER)
     effects = _fit_model(view, subtract_paths(pairs, paths, placement), message_paths, nic_offsets)
     component_types = _comparable_types(view, effects)
@@ -149,6 +135,15 @@ def judge_view(
     )
 
 
+def _log_times(flows: Flows, placement: Placement) -> tuple[Pairs, NicOffsets | None]:
+    """Return the log times without the offsets of the kinds of NICs, and these offsets."""
+    pairs = Pairs.log_times(flows.observations)
+    pairs = replace(pairs, step=find_step(pairs.value[pairs.sample_cells()], at=NEAREST))
+    nic_offsets = fit_nic_offsets(pairs, placement, is_stream=flows.row.quantity == "bandwidth")
+    subtract_nic_offsets(pairs, nic_offsets)
+    return pairs, nic_offsets
+
+
 def _fit_model(view: View, pairs: Pairs, message_paths: MessagePaths, nic_offsets: NicOffsets | None) -> Effects:
     """Fit the effects of components to log times without the offsets of NICs; these become residuals."""
     flows, placement, is_stream = view.flows, view.placement, view.flows.row.quantity == "bandwidth"
@@ -163,6 +158,7 @@ def _fit_model(view: View, pairs: Pairs, message_paths: MessagePaths, nic_offset
         nic_offsets=nic_offsets,
         stream=is_stream,
         planned=flows.planned,
+        facts=view.facts,
     )
     stream = flows.observations.size if is_stream else None
     # The rounds of a list cross paths of different lengths: round trips show the path, not the time.

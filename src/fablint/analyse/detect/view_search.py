@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from fablint.analyse.detect.shares.share_bounds import ShareBounds
 from fablint.analyse.detect.shares.slow_shares import SlowShare
 from fablint.analyse.detect.shares.view_shares import shares_of_view
 from fablint.analyse.fit.effects import Effects
+from fablint.analyse.fit.host_facts import Facts
 from fablint.analyse.fit.loads import SMALLEST_SHARED
 from fablint.analyse.fit.median_polish import without
 from fablint.analyse.settings import MOST_CANDIDATES, Settings
@@ -38,10 +39,11 @@ class View:
     """Input of the judgement of one view."""
 
     flows: Flows
-    placement: Placement
-    routes: Routes | None
+    placement: Placement  # hosts, NICs, switches and groups of the ranks
+    routes: Routes | None  # links that messages cross; None if no cables are known
     settings: Settings
-    views: int  # of the run
+    views: int  # of the run, which share the error probability
+    facts: Facts = field(default_factory=dict)  # what is recorded of the hosts
 
     @property
     def is_bidirectional(self) -> bool:

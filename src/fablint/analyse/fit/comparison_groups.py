@@ -8,8 +8,8 @@ compared with pairs that share links as much.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -44,6 +44,7 @@ class Classes:
     planned: Mask | None = None  # (m,) columns of a list that were planned before anything was measured; None: all
     nic_load: NicLoad | None = None  # of ranks that share a NIC, its steps are in `load`; None: no NIC is shared
     nic_offsets: NicOffsets | None = None  # of the kinds of NICs, subtracted from the values; None: none
+    facts: Mapping[str, Sequence[str]] = field(default_factory=dict)  # what is recorded of each host, by its name
 
     def informative(self, pairs: Pairs, offsets: Mapping[int, float], tolerance: float) -> EndMasks:
         """Return the (n, m) cells that show how fast both ends, the sender, and the receiver are; None: all.

@@ -23,6 +23,7 @@ from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.drift import drift_of
 from fablint.analyse.fit.effects import FINEST_NOISE, Effects, leftover_of
 from fablint.analyse.fit.few_switches import MOST_FEW, usual_without_slow_switch
+from fablint.analyse.fit.host_facts import are_slow_by_themselves
 from fablint.analyse.fit.host_populations import (
     best_of_ranks,
     effect_error,
@@ -152,12 +153,13 @@ def _in_populations(effects: Effects, settings: Settings, stream: int | None) ->
     )
     fastest = min(effects.class_log_time.values(), default=0.0)
     rate = placement.line_rate, settings.line_rate_share
-    undecided = (
-        population and not (stream and has_reached_line_rate(population, fastest, stream, *rate))
-        for population in candidates
-    )
     kept = [
-        population if is_undecided else None for population, is_undecided in zip(candidates, undecided, strict=True)
+        None
+        if population is None
+        or (stream and has_reached_line_rate(population, fastest, stream, *rate))
+        or are_slow_by_themselves(population, effects.classes.facts, settings.log_loss_in_scope)
+        else population
+        for population in candidates
     ]
     if not any(kept):
         return effects

@@ -23,7 +23,7 @@ from fablint.analyse.findings.paths.pair_routes import moments_of_load
 from fablint.analyse.findings.retransmissions import retransmissions
 from fablint.analyse.findings.within_hosts.gpu_coverage import gpu_notes
 from fablint.analyse.findings.within_hosts.nic_kind_notes import nic_kind_notes
-from fablint.analyse.fit.host_facts import HostFacts, facts_of
+from fablint.analyse.fit.recorded_facts import HostFacts, facts_of
 from fablint.analyse.fit.topology_inference import infer_topology
 from fablint.analyse.phrasing import (
     is_resumable,

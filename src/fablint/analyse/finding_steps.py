@@ -26,7 +26,7 @@ from fablint.analyse.findings.root_cause import fuse_run
 from fablint.analyse.findings.share_findings import second_modes, slow_shares
 from fablint.analyse.findings.unreported_components import unreported_findings
 from fablint.analyse.findings.within_hosts.intra_node import slow_gpus, slow_inside
-from fablint.analyse.fit.host_facts import Facts
+from fablint.analyse.fit.recorded_facts import Facts
 from fablint.analyse.phrasing import (
     between_switches,
 )

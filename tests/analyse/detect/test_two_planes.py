@@ -13,9 +13,9 @@ from fabric_cases import ROUND_TRIP, STREAM, checked, faulty, measured
 from fablint.analyse import diagnose
 from fablint.analyse.detect.shares.slow_measurements import SlowMeasurements
 from fablint.analyse.findings.root_cause import fuse_run
-from fablint.analyse.fit.host_facts import facts_of
 from fablint.analyse.fit.host_populations import _without_switches
 from fablint.analyse.fit.modes import Modes
+from fablint.analyse.fit.recorded_facts import facts_of
 from fablint.model import ComponentRef, Endpoint, Finding, Placement, State
 from fablint.model.host_name import NicRef
 from fablint.report.drawings.topology_drawing import drawing

@@ -24,9 +24,9 @@ from fablint.analyse.detect.shares.share_bounds import ShareBounds
 from fablint.analyse.detect.shares.slow_shares import SlowShare
 from fablint.analyse.detect.shares.view_shares import shares_of_view
 from fablint.analyse.fit.effects import Effects
-from fablint.analyse.fit.host_facts import Facts
 from fablint.analyse.fit.loads import SMALLEST_SHARED
 from fablint.analyse.fit.median_polish import without
+from fablint.analyse.fit.recorded_facts import Facts
 from fablint.analyse.settings import MOST_CANDIDATES, Settings
 from fablint.model import FollowUp, Placement
 from fablint.model.arrays import Floats, Mask

@@ -23,7 +23,6 @@ from fablint.analyse.fit.comparison_groups import Classes
 from fablint.analyse.fit.drift import drift_of
 from fablint.analyse.fit.effects import FINEST_NOISE, Effects, leftover_of
 from fablint.analyse.fit.few_switches import MOST_FEW, usual_without_slow_switch
-from fablint.analyse.fit.host_facts import are_slow_by_themselves
 from fablint.analyse.fit.host_populations import (
     best_of_ranks,
     effect_error,
@@ -31,6 +30,7 @@ from fablint.analyse.fit.host_populations import (
     has_reached_line_rate,
     subtract_populations,
 )
+from fablint.analyse.fit.recorded_facts import are_slow_by_themselves
 from fablint.analyse.settings import MOST_STEPS, ROUNDING_NOISE, Settings
 from fablint.model import SCOPES, Placement, Scope
 from fablint.model.arrays import Codes, Floats, Mask, Values

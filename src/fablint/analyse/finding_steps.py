@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fablint.analyse.concerned import ACCUSED
 from fablint.analyse.data.samples import UsableRow
 from fablint.analyse.detect.components import FEWEST_PEERS
 from fablint.analyse.detect.view import ViewResult
@@ -97,8 +98,8 @@ def other_measurements(judged: JudgedRun, findings: Sequence[Finding]) -> list[F
     inside = [*slow_inside(judged.rows, placement, settings), *slow_gpus(judged.run.rows, placement, settings)]
     findings = [*findings, *_not_named([*late, *inside], findings)]
     findings = joined(_ranked(judged.resent.findings, judged), findings)
-    measured = [finding for finding in judged.others if finding.quantity is not None]
-    findings += slow_shares(views, placement, [*findings, *measured])
+    reported = [finding for finding in judged.others if finding.state in ACCUSED and finding.quantity is not None]
+    findings += slow_shares(views, placement, [*findings, *reported])
     findings += second_modes(views, placement)
     return compared_over_transports(findings, views, {row.name: row.medium for row in judged.run.rows}, placement)
 

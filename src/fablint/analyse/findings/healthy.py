@@ -171,7 +171,7 @@ def rarely_crossed_links(views: Sequence[ViewResult], routes: Routes | None) -> 
     in_some = np.logical_or.reduce([view.links_possible for view in views])
     notes = []
     for quantity in dict.fromkeys(view.quantity for view in views):
-        in_quantity = np.logical_or.reduce([view.links_possible for view in views if view.quantity == quantity])
+        in_quantity = _are_possible([view for view in views if view.quantity == quantity])
         if count := int(np.count_nonzero(in_some & ~in_quantity)):
             notes.append(noted.rarely_crossed_links(quantity, count, FEWEST_LINK_PAIRS))
     return notes

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from fablint.analyse.data.message_paths import MessagePaths, find_message_paths
-from fablint.analyse.data.pair_matrix import Pairs
-from fablint.analyse.data.samples import UsableRow
-from fablint.analyse.detect.components import ComponentType, list_component_types
-from fablint.analyse.detect.evidence import Evidence, gather_evidence
-from fablint.analyse.fit.comparison_groups import Classes
-from fablint.analyse.fit.effects import Effects
-from fablint.analyse.fit.median_polish import fit
+from fablint.analyse.candidates.components import ComponentType, list_component_types
+from fablint.analyse.explain.evidence import Evidence, gather_evidence
+from fablint.analyse.null_model.comparison_groups import Classes
+from fablint.analyse.null_model.effects import Effects
+from fablint.analyse.null_model.median_polish import fit
+from fablint.analyse.observations.message_paths import MessagePaths, find_message_paths
+from fablint.analyse.observations.pair_matrix import Pairs
+from fablint.analyse.observations.samples import UsableRow
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Run, State, Topology
 from fablint.plan.schedule.stratified import stratified_rounds
@@ -115,7 +115,7 @@ def findings(verdict_findings: Sequence[Finding], *states: State) -> list[Findin
 
 
 class View:
-    """Intermediate results of `fablint.analyse.detect.view.judge_view` for one row, before the search."""
+    """Intermediate results of `fablint.analyse.explain.view.judge_view` for one row, before the search."""
 
     def __init__(
         self, run: Run, topology: Topology | None, *, bidirectional: bool, loads: np.ndarray | None = None

@@ -103,7 +103,7 @@ def test_both_links_of_a_cable_and_all_links_of_a_switch_are_concerned() -> None
 @pytest.mark.parametrize("hosts", [["h00"], ["h02", "h03", "h04"]])
 def test_hosts_that_are_not_judged_are_not_counted(hosts: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Their bounds are too wide, although they were measured with all others."""
-    from fablint.analyse.detect import view
+    from fablint.analyse.explain import view
 
     bounds = view.host_bounds
 

@@ -7,24 +7,24 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
-from fablint.analyse.data.samples import select_usable_rows
 from fablint.analyse.decide import verdict_of
-from fablint.analyse.detect.outlier_pairs import SlowPair
-from fablint.analyse.detect.view import ViewResult, judge_view
-from fablint.analyse.detect.view_search import View
+from fablint.analyse.explain.outlier_pairs import SlowPair
+from fablint.analyse.explain.view import ViewResult, judge_view
+from fablint.analyse.explain.view_search import View
 from fablint.analyse.finding_steps import JudgedRun, other_measurements, slow_components, slow_paths, with_unreported
 from fablint.analyse.findings.detection_text import seen_in
 from fablint.analyse.findings.healthy import rarely_crossed_links
 from fablint.analyse.findings.missing.missing_cells import missing_cells
 from fablint.analyse.findings.missing.run_coverage import coverage_of
 from fablint.analyse.findings.missing.unmeasured_nics import unmeasured_nics
-from fablint.analyse.findings.miswiring import shortest_round_trips, verify
 from fablint.analyse.findings.paths.pair_routes import moments_of_load
 from fablint.analyse.findings.retransmissions import retransmissions
-from fablint.analyse.findings.within_hosts.gpu_coverage import gpu_notes
-from fablint.analyse.findings.within_hosts.nic_kind_notes import nic_kind_notes
-from fablint.analyse.fit.recorded_facts import HostFacts, facts_of
-from fablint.analyse.fit.topology_inference import infer_topology
+from fablint.analyse.null_model.recorded_facts import HostFacts, facts_of
+from fablint.analyse.observations.samples import select_usable_rows
+from fablint.analyse.other_questions.gpu_coverage import gpu_notes
+from fablint.analyse.other_questions.miswiring import shortest_round_trips, verify
+from fablint.analyse.other_questions.nic_kind_notes import nic_kind_notes
+from fablint.analyse.other_questions.topology_inference import infer_topology
 from fablint.analyse.phrasing import (
     is_resumable,
     unfinished,

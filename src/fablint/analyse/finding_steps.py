@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from fablint.analyse.candidates.components import FEWEST_PEERS
 from fablint.analyse.concerned import ACCUSED
-from fablint.analyse.data.samples import UsableRow
-from fablint.analyse.detect.components import FEWEST_PEERS
-from fablint.analyse.detect.view import ViewResult
-from fablint.analyse.findings.across_transports import compared_over_transports
-from fablint.analyse.findings.confounders import confounded
+from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detected import detected_findings, named_hosts, suspected
-from fablint.analyse.findings.engine_findings import damaged, lost
 from fablint.analyse.findings.late_components import late_messages
 from fablint.analyse.findings.paths.assumed_paths import through_neighbours
 from fablint.analyse.findings.paths.declared_speeds import ByDesign, by_design
@@ -23,11 +19,15 @@ from fablint.analyse.findings.paths.path_streams import PathFindings, about_path
 from fablint.analyse.findings.paths.uplinks import uplinks_together
 from fablint.analyse.findings.population_findings import populations
 from fablint.analyse.findings.retransmissions import Retransmissions, joined
-from fablint.analyse.findings.root_cause import fuse_run
 from fablint.analyse.findings.share_findings import second_modes, slow_shares
 from fablint.analyse.findings.unreported_components import unreported_findings
-from fablint.analyse.findings.within_hosts.intra_node import slow_gpus, slow_inside
-from fablint.analyse.fit.recorded_facts import Facts
+from fablint.analyse.null_model.recorded_facts import Facts
+from fablint.analyse.observations.samples import UsableRow
+from fablint.analyse.other_questions.across_transports import compared_over_transports
+from fablint.analyse.other_questions.confounders import confounded
+from fablint.analyse.other_questions.engine_findings import damaged, lost
+from fablint.analyse.other_questions.intra_node import slow_gpus, slow_inside
+from fablint.analyse.other_questions.root_cause import fuse_run
 from fablint.analyse.phrasing import (
     between_switches,
 )

@@ -11,7 +11,7 @@ from fablint.model.limits.detection_limits import ALPHA, DETECTORS, SMALLEST_FAU
 Detector = Literal["components", "slow shares", "late messages", "retransmissions", "paths", "wiring"]
 FIRST_LOOK = 0.75  # share of the chance of error that the first diagnosis of a run spends
 
-# Resolution of the times (data/resolution.py), relative to their median
+# Resolution of the times (observations/resolution.py), relative to their median
 FINEST_STEP = 2e-3  # smaller steps are not visible in log times of 32 bits, and do not matter
 COARSE_STEP = 0.2  # larger steps need FEWEST_LEVELS values, since few values have large divisors,
 FEWEST_LEVELS = 4  # or their decimal digits are the step

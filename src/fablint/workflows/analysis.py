@@ -64,7 +64,7 @@ def diagnose(
         The topology names none of the hosts of the run.
     """
     from fablint.analyse import diagnose as diagnose_run, with_additional, with_missing_levels
-    from fablint.analyse.findings.additional import without_known_faults
+    from fablint.analyse.other_questions.additional import without_known_faults
 
     topology = topology.named_as(run.hosts) if topology is not None else None
     if topology is not None and topology.host_switch.keys().isdisjoint(run.hosts):
@@ -116,7 +116,7 @@ def named_as(run: Run, findings: Sequence[Finding], hosts: Iterable[str] = ()) -
 
 def _with_thresholds(diagnosis: Diagnosis, run: Run, thresholds: Sequence[Threshold]) -> Diagnosis:
     """Compare a run with the thresholds of a site; those within hosts apply to the run of the level within hosts."""
-    from fablint.analyse.findings.missed_thresholds import compare, with_comparison
+    from fablint.analyse.other_questions.missed_thresholds import compare, with_comparison
     from fablint.store import read_run
 
     inner = own_file(run, f"{LAUNCHES}/{INTRA_NODE}.run")
@@ -130,7 +130,7 @@ def _with_thresholds(diagnosis: Diagnosis, run: Run, thresholds: Sequence[Thresh
 def compare_within(run: Run, thresholds: Sequence[Threshold]) -> Comparison:
     """Compare a run between ranks of the same host with those of the thresholds that apply within hosts."""
     from fablint.analyse import diagnose as diagnose_run
-    from fablint.analyse.findings.missed_thresholds import compare
+    from fablint.analyse.other_questions.missed_thresholds import compare
 
     return compare(run, [one for one in thresholds if one.scope is Scope.INTRA_NODE], diagnose_run(run))
 

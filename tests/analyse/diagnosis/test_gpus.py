@@ -8,7 +8,7 @@ import pytest
 from fabric_cases import RAILS, measured
 
 from fablint.analyse import diagnose
-from fablint.analyse.findings.within_hosts.intra_node import have_comparable_gpus
+from fablint.analyse.other_questions.intra_node import have_comparable_gpus
 from fablint.model import Finding, Placement, Run, State
 from fablint.model.figures.gpu_use import sharing_words
 from fablint.simulate import Fault, Noise, full_mesh, simulate

@@ -3,7 +3,7 @@
 from analyse_cases import attributed, named, row_attributed
 
 from fablint.analyse import diagnose
-from fablint.analyse.findings.engine_findings import lost
+from fablint.analyse.other_questions.engine_findings import lost
 from fablint.model import State
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.text.evidence_sentences import sentences

@@ -11,8 +11,8 @@ import pytest
 from analyse_cases import attributed
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.detect.timing import TimedCells, find_slow_time, slow_periods
-from fablint.analyse.findings.confounders import confounded, first_hosts, shared_cores, slow_times
+from fablint.analyse.null_model.timing import TimedCells, find_slow_time, slow_periods
+from fablint.analyse.other_questions.confounders import confounded, first_hosts, shared_cores, slow_times
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Run, State
 from fablint.simulate import SimulatedRow, full_mesh, simulate

@@ -14,8 +14,8 @@ from hypothesis import given, strategies as st
 
 import finding_cases
 from fablint.analyse import diagnose
-from fablint.analyse.data.counter_steps import MEANS, CounterSteps, Symptom, count_steps
-from fablint.analyse.findings.root_cause import PARTS, PRIOR, SYMPTOMS, Ranking, Series, fuse, fuse_run
+from fablint.analyse.observations.counter_steps import MEANS, CounterSteps, Symptom, count_steps
+from fablint.analyse.other_questions.root_cause import PARTS, PRIOR, SYMPTOMS, Ranking, Series, fuse, fuse_run
 from fablint.model import ComponentKind, ComponentRef, Direction, Finding, Row, State
 from fablint.model.facts.run_attributes import PortCounters
 from fablint.model.figures.cpu_wait import CpuWait

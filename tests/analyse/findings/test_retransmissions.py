@@ -13,7 +13,7 @@ from segment_cases import Resending, reported
 
 from fablint.analyse import diagnose
 from fablint.analyse.findings.retransmissions import joined
-from fablint.analyse.findings.root_cause import fuse_run
+from fablint.analyse.other_questions.root_cause import fuse_run
 from fablint.model import Finding, Run, State
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.text.actions import advice

@@ -10,7 +10,7 @@ import pytest
 
 import finding_cases
 from fablint.analyse import diagnose
-from fablint.analyse.findings.missed_thresholds import compare, with_comparison
+from fablint.analyse.other_questions.missed_thresholds import compare, with_comparison
 from fablint.model import Coverage, Diagnosis, Finding, Row, Run, Scope, State, Switch, Topology, Verdict
 from fablint.model.limits.thresholds import Comparison, Threshold
 from fablint.simulate import Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree as simulated_fat_tree

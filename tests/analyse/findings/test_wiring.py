@@ -10,8 +10,8 @@ import pytest
 from analyse_cases import attributed, changed, deleted, in_rounds, permuted
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.findings.miswiring import shortest_round_trips, verify
-from fablint.analyse.fit.topology_inference import infer_topology
+from fablint.analyse.other_questions.miswiring import shortest_round_trips, verify
+from fablint.analyse.other_questions.topology_inference import infer_topology
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Run, State, Topology
 from fablint.simulate import Fabric, Noise, SimulatedRow, full_mesh, simulate

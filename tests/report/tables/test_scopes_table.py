@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from report_cases import diagnose, healthy_case
 
-from fablint.analyse.findings.missed_thresholds import compare, with_comparison
+from fablint.analyse.other_questions.missed_thresholds import compare, with_comparison
 from fablint.model import Diagnosis, Placement, Run, Scope, Slots
 from fablint.model.limits.thresholds import Threshold
 from fablint.plan.check.levels import level_stage

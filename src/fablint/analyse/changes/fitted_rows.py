@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fablint.analyse.data.resolution import find_step
+from fablint.analyse.observations.resolution import find_step
 from fablint.model import Diagnosis, Fit, Placement, Row, Run
 from fablint.model.arrays import Codes, Floats
 from fablint.model.figures.pair_metrics import figures_of

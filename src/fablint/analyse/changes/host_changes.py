@@ -12,8 +12,8 @@ from scipy import stats
 
 from fablint.analyse.changes.fitted_rows import BLOCKS, FitPair, FittedRow
 from fablint.analyse.changes.margin_limits import MarginLimits
-from fablint.analyse.data.robust_stats import robust_sd, row_means, standard_errors
-from fablint.analyse.detect.host_spread import FEWEST_EFFECTS, FittedTails
+from fablint.analyse.null_model.host_spread import FEWEST_EFFECTS, FittedTails
+from fablint.analyse.observations.robust_stats import robust_sd, row_means, standard_errors
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, ComponentRef, Endpoint, Placement
 from fablint.model.arrays import Codes, Floats

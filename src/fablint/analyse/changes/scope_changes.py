@@ -11,7 +11,7 @@ from scipy import stats
 
 from fablint.analyse.changes.fitted_rows import BLOCKS, FitPair, FittedRow
 from fablint.analyse.changes.margin_limits import MarginLimits
-from fablint.analyse.data.robust_stats import MEDIAN_ERROR, robust_sd, standard_errors
+from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, robust_sd, standard_errors
 from fablint.model import SCOPES
 from fablint.model.arrays import Floats
 from fablint.model.figures.grouped_values import GroupedValues

@@ -8,15 +8,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from fablint.analyse.data.robust_stats import FEWEST_VALUES
-from fablint.analyse.detect.ambiguity import GroupMember
-from fablint.analyse.detect.circumstances import ENDPOINT_KINDS
-from fablint.analyse.detect.paths.geometry import GEOMETRY_S
-from fablint.analyse.detect.search import Detection
-from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.explain.ambiguity import GroupMember
+from fablint.analyse.explain.circumstances import ENDPOINT_KINDS
+from fablint.analyse.explain.search import Detection
+from fablint.analyse.explain.view import ViewResult
+from fablint.analyse.findings.alpha_beta import explain
 from fablint.analyse.findings.detection_text import detection_evidence, relative, seen_in
 from fablint.analyse.findings.paths.pair_routes import slow_routes
-from fablint.analyse.fit.alpha_beta import explain
+from fablint.analyse.null_model.geometry import GEOMETRY_S
+from fablint.analyse.observations.robust_stats import FEWEST_VALUES
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Direction, EvidenceRecord, Finding, Placement, State

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TypeVar
 
-from fablint.analyse.detect.search import Detection
-from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.explain.search import Detection
+from fablint.analyse.explain.view import ViewResult
 from fablint.model import EvidenceRecord
 from fablint.model.registry import Quantity
 from fablint.model.verdict import Statement

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
-from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
-from fablint.analyse.fit.loads import SMALLEST_SHARED
+from fablint.analyse.null_model.loads import SMALLEST_SHARED
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentKind, ComponentRef, EvidenceRecord, Finding, Note, Placement, State
 from fablint.model.arrays import Codes, Floats, Mask

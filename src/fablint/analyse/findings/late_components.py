@@ -3,7 +3,7 @@
 The median of a pair does not show it, and a stream recovers. The mean of small messages does: one in a hundred that
 waits for a timeout of 10 ms makes a mean of 100 us of a median of 2. So a measurement is late when its mean is a
 multiple of its median, compared with what is usual in the run. Hosts, cables, switches and paths compete to explain
-which pairs of hosts are late (detect/explanation.py). How large the multiple has to be is not fixed: of several bounds
+which pairs of hosts are late (explain/explanation.py). How large the multiple has to be is not fixed: of several bounds
 the one whose explanation scores most is the run's.
 """
 
@@ -15,16 +15,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.analyse.data.mean_ratios import MeanRatios, read_mean_ratios
-from fablint.analyse.data.samples import UsableRow
-from fablint.analyse.detect.lateness.explanation import LateSearch, Member, ScoredCandidates
-from fablint.analyse.detect.lateness.late_pairs import (
+from fablint.analyse.candidates.late_pairs import (
     Candidate,
     Candidates,
     MeasuredHostPairs,
     candidates_of,
     host_pairs_of,
 )
+from fablint.analyse.explain.explanation import LateSearch, Member, ScoredCandidates
+from fablint.analyse.observations.mean_ratios import MeanRatios, read_mean_ratios
+from fablint.analyse.observations.samples import UsableRow
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
-from fablint.analyse.fit.host_populations import Populations
-from fablint.analyse.fit.recorded_facts import Facts, separating
+from fablint.analyse.null_model.host_populations import Populations
+from fablint.analyse.null_model.recorded_facts import Facts, separating
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Note, Placement, State
 from fablint.model.names import fold

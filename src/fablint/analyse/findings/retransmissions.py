@@ -5,7 +5,7 @@ fill no queue: what is lost of them is not lost to congestion, and may be a FAUL
 networks as well: what only they show is at most SUSPECT, and only of hosts. A count of zero proves nothing: MPI may not
 use TCP.
 
-Which component it is, is found as for late messages (detect/explanation.py): a pair counts as lossy above a share,
+Which component it is, is found as for late messages (explain/explanation.py): a pair counts as lossy above a share,
 and of several shares the one whose explanation scores most is the run's. So retransmissions that all pairs have are
 those of no component: they are a note.
 """
@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fablint.analyse.data.segments import Segments, read_segments
-from fablint.analyse.detect.lateness.explanation import LateSearch, Member, ScoredCandidates
-from fablint.analyse.detect.lateness.late_pairs import Candidate, Candidates
-from fablint.analyse.detect.lateness.lossy_pairs import SIDES, directed_candidates
+from fablint.analyse.candidates.late_pairs import Candidate, Candidates
+from fablint.analyse.candidates.lossy_pairs import SIDES, directed_candidates
+from fablint.analyse.explain.explanation import LateSearch, Member, ScoredCandidates
+from fablint.analyse.observations.segments import Segments, read_segments
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, Note, Placement, Run, State

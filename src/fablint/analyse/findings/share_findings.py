@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from fablint.analyse.detect.shares.slow_shares import SlowShare
-from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.explain.shares.slow_shares import SlowShare
+from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import detection_evidence, relative, seen_in
 from fablint.analyse.phrasing import next_step
 from fablint.model import ComponentRef, Finding, Placement, State

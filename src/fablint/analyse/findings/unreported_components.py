@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from fablint.analyse.candidates.components import FEWEST_PEERS
 from fablint.analyse.concerned import ACCUSED, ConcernedComponents
-from fablint.analyse.detect.components import FEWEST_PEERS
-from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.healthy import (
     are_hosts_homogeneous,
     clean_parts,

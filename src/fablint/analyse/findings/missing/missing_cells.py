@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.analyse.data.samples import has_messages
-from fablint.analyse.detect.missing.planned_cells import PlannedCells
-from fablint.analyse.detect.missing.shared_ends import SharedEnd, SharedEndSearch
+from fablint.analyse.explain.shared_ends import SharedEnd, SharedEndSearch
+from fablint.analyse.observations.planned_cells import PlannedCells
+from fablint.analyse.observations.samples import has_messages
 from fablint.analyse.phrasing import is_resumable
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Placement, Run, State
 from fablint.model.arrays import Cells, Codes, Mask

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detected import named_hosts
 from fablint.analyse.findings.healthy import judged_hosts, judged_links
 from fablint.analyse.findings.missing.missing_cells import MissingCells

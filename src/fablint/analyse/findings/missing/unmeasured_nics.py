@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from fablint.analyse.data.counter_steps import count_steps
+from fablint.analyse.observations.counter_steps import count_steps
 from fablint.analyse.settings import Settings
 from fablint.model import Note, Run
 from fablint.model.figures.nic_traffic import packets

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from fablint.analyse.concerned import ConcernedComponents
-from fablint.analyse.detect.paths.slow_paths import FEWEST_PAIRS
-from fablint.analyse.detect.paths.view_paths import PathBounds, PathKey, path_bounds
-from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.explain.paths.slow_paths import FEWEST_PAIRS
+from fablint.analyse.explain.paths.view_paths import PathBounds, PathKey, path_bounds
+from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
-from fablint.analyse.fit.few_switches import MOST_FEW
+from fablint.analyse.null_model.few_switches import MOST_FEW
 from fablint.analyse.settings import Settings
 from fablint.model import EvidenceRecord, Finding, Note, Placement, State
 from fablint.model.component import listed

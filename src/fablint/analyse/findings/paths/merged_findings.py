@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.explain.view import ViewResult
 from fablint.model import EvidenceRecord, Finding, Note
 from fablint.text import notes as noted
 

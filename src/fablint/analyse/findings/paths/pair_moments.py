@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import combinations
 from math import isqrt
 
-from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.explain.view import ViewResult
 from fablint.model import Placement
 
 Ends = tuple[int, int]  # codes of two hosts, the lower first

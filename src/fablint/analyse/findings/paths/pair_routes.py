@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from fablint.analyse.detect.outlier_pairs import SlowPair
-from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.explain.outlier_pairs import SlowPair
+from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.findings.paths.pair_moments import ends_of, slow_at_two_times
 from fablint.analyse.phrasing import next_step

@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from fablint.analyse.detect.paths.judgement import Judgement
-from fablint.analyse.detect.paths.path_modes import Mode
-from fablint.analyse.detect.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS
-from fablint.analyse.detect.paths.view_paths import PathKey, Paths
-from fablint.analyse.detect.view import ViewResult
+from fablint.analyse.explain.paths.judgement import Judgement
+from fablint.analyse.explain.paths.path_modes import Mode
+from fablint.analyse.explain.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS
+from fablint.analyse.explain.paths.view_paths import PathKey, Paths
+from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.findings.paths.merged_findings import merge_findings
 from fablint.analyse.findings.paths.path_groups import (

@@ -1,0 +1,1 @@
+"""Components that may be faulty, and the cells that each of them explains."""

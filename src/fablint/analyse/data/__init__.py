@@ -1,1 +1,0 @@
-"""Input of the analysis: ranks and their placement, pairs, message paths, rows."""

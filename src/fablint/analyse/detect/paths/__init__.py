@@ -1,1 +1,0 @@
-"""Detection of slow paths between switches."""

@@ -1,0 +1,1 @@
+"""Which candidates explain the slow, late, lost and missing cells."""

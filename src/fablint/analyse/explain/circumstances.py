@@ -1,0 +1,160 @@
+"""Times and concurrent load in which a component was slow, and whether a faulty component shows them.
+
+A fault is lasting: it is present in several stretches of time, in nearly all pairs that cross the component, and by
+about the same amount. The load of other jobs, and normal differences between hosts, look different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fablint.analyse.explain.own_loss import CHANCE, UNHEALTHY
+from fablint.analyse.explain.search import Detection
+from fablint.analyse.null_model import timing
+from fablint.analyse.null_model.effects import Effects, leftover_of
+from fablint.analyse.null_model.host_spread import are_within_spread
+from fablint.analyse.observations.binomial import upper_tail
+from fablint.analyse.observations.robust_stats import MEDIAN_ERROR
+from fablint.analyse.observations.samples import Flows
+from fablint.analyse.settings import Settings
+from fablint.model import EvidenceRecord
+from fablint.model.arrays import Cells, Codes, Values
+from fablint.text import evidence as seen
+
+FEWEST_SHARED = 3  # pairs of a component, isolated and concurrent, from which the two are compared
+STEADY = 5.0  # standard errors over time by which the loss must exceed the tolerance
+ENDPOINT_KINDS = frozenset({"host", "nic", "gpu", "rank"})
+
+
+def mark_usual_hosts(
+    found: Sequence[Detection], effects: Effects, settings: Settings, *, views: int
+) -> list[Detection]:
+    """Return the detections, with hosts marked that differ no more than healthy hosts do.
+
+    Parameters
+    ----------
+    found
+        Detections of the view.
+    effects
+        Model without the pairs of the detections.
+    settings
+        Error probability.
+    views
+        Number of views of the run, which share the error probability.
+    """
+    hosts = [case for case in found if case.kind in ENDPOINT_KINDS]
+    if not hosts:
+        return list(found)
+    healthy = np.stack([effects.sent_bounds[1], effects.received_bounds[1]])
+    for case in hosts:
+        healthy[:, case.ranks] = np.nan
+    alpha = settings.alpha_of("components", each_look=False) / views
+    usual = are_within_spread([case.loss[1] for case in hosts], healthy.ravel(), alpha)
+    marked = {id(case): replace(case, usual=is_usual) for case, is_usual in zip(hosts, usual, strict=True)}
+    return [marked.get(id(case), case) for case in found]
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """Residuals of a sample of all cells of a view."""
+
+    key: Codes  # (k,) number of each cell
+    left: Values  # (k,)
+
+
+def describe_detections(found: Sequence[Detection], flows: Flows, effects: Effects) -> list[Detection]:
+    """Return the detections with the time of their slowness and the effect of concurrent load."""
+    if not found:
+        return []
+    cells = effects.residual.sample_cells()
+    noise = _Noise(_keys(effects, cells), leftover_of(effects, cells))
+    return [_described(case, flows, effects, noise) for case in found]
+
+
+def _keys(effects: Effects, cells: Cells) -> Codes:
+    """Return a (k,) number for each cell."""
+    return np.asarray(cells[0] * effects.residual.value.shape[1] + cells[1])
+
+
+def _tolerance(case: Detection, effects: Effects) -> float:
+    """Return the tolerance of the component."""
+    return effects.link_tolerance if case.kind == "cable" else effects.host_tolerance
+
+
+def _described(case: Detection, flows: Flows, effects: Effects, noise: _Noise) -> Detection:
+    """Return a detection with the time of its slowness and the effect of concurrent load."""
+    persistence = _persistence(case, flows, effects)
+    stretches = None if persistence is None else persistence.stretches
+    shared = _shared(case, effects)
+    case = replace(case, circumstances=shared, stretches=stretches)
+    if _is_unsteady(case, flows, effects):
+        return replace(case, circumstances=(seen.unsteady(), *shared), lasting=False)
+    if _is_intermittent(case, effects, noise):
+        return replace(case, circumstances=(seen.intermittent(), *shared), lasting=False)
+    if persistence is None:
+        return case
+    when = () if persistence.when is None or persistence.when.kind == "always" else (persistence.when.evidence,)
+    return replace(case, circumstances=(*when, *shared), lasting=persistence.is_lasting)
+
+
+def _is_intermittent(case: Detection, effects: Effects, noise: _Noise) -> bool:
+    """Return whether more cells of a component are healthy than noise explains for a lasting fault.
+
+    The noise is that of other cells, since the component's own variation is tested.
+    """
+    loss = effects.residual.value[case.cells]
+    typical = float(np.median(loss))
+    limit = max(UNHEALTHY * typical, min(_tolerance(case, effects), typical))
+    healthy = int(np.count_nonzero(loss < limit))
+    others = noise.left[~np.isin(noise.key, _keys(effects, case.cells))]
+    chance = (np.count_nonzero(others < limit - typical) + 1) / (others.size + 2)
+    return bool(upper_tail(healthy, loss.size, chance) < CHANCE / loss.size)
+
+
+def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
+    """Return whether the loss varies over time by so much that it may be within the tolerance in the long run.
+
+    The load of other jobs on a switch varies like that. Follow-up measurements decide: with them, the result is False.
+    """
+    if flows.later is not None and flows.later[case.cells].any():
+        return False
+    tolerance = _tolerance(case, effects)
+    lower, middle, _ = case.loss
+    steady = STEADY * MEDIAN_ERROR * effects.noise / np.sqrt(case.pairs)
+    if middle - lower > max(steady, lower - tolerance):
+        return True  # its pairs differ beyond the noise, and the median may be within the tolerance
+    loss = effects.residual.value[case.cells].astype(np.float64)
+    started = None if flows.started is None else flows.started[case.cells]
+    if started is not None:
+        known = np.isfinite(started)
+        loss, started = (loss[known], started[known]) if known.any() else (loss, None)
+    error = timing.error_over_time(loss - np.median(loss), started, effects.noise)
+    return bool(error * STEADY > middle - tolerance)
+
+
+def _persistence(case: Detection, flows: Flows, effects: Effects) -> timing.Persistence | None:
+    """Return how lasting the slowness is; None if the times are unknown."""
+    if flows.started is None:
+        return None
+    slow = effects.residual.value[case.cells] > _tolerance(case, effects)
+    later = flows.later[case.cells] if flows.later is not None else np.zeros(slow.size, dtype=bool)
+    all_starts = flows.started[effects.residual.sample_cells()]
+    return timing.measure_persistence(flows.started[case.cells], all_starts[np.isfinite(all_starts)], slow, later)
+
+
+def _shared(case: Detection, effects: Effects) -> tuple[EvidenceRecord, ...]:
+    """Return how much longer messages took that shared a link, if messages were measured with and without sharing."""
+    load = effects.classes.load
+    if load is None:
+        return ()
+    time = effects.residual.value[case.cells] + effects.usual(case.cells)
+    is_isolated = load[case.cells] == 0
+    if min(np.count_nonzero(is_isolated), np.count_nonzero(~is_isolated)) < FEWEST_SHARED:
+        return ()
+    ratio = float(np.exp(np.nanmedian(time[~is_isolated]) - np.nanmedian(time[is_isolated])))
+    if abs(np.log(ratio)) <= effects.link_tolerance:
+        return ()
+    return (seen.among_others(ratio),)

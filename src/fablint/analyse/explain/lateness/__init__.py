@@ -1,0 +1,1 @@
+"""Links whose messages cannot be followed, by the number of late messages."""

@@ -1,0 +1,71 @@
+"""Late messages that are expected without a faulty link: those of contention, and those of the ranks themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fablint.analyse.explain.lateness.late_messages import Tails
+from fablint.analyse.null_model.effects import Effects
+from fablint.model import Placement
+from fablint.model.arrays import Codes, Floats, Mask
+from fablint.model.figures.grouped_values import GroupedValues
+
+LEAST_LATE = 1e-4  # smallest share of late messages that is assumed
+FEWEST_OF_RANK = 3  # cells of a rank from which their median is known
+MOST_OVERDISPERSION = 20.0
+
+
+def late_background(
+    effects: Effects, tails: Tails, placement: Placement, is_uniform: Sequence[Mask]
+) -> tuple[Floats, float]:
+    """Return the (k,) share of late messages without a faulty link, and its over-dispersion relative to Poisson.
+
+    Parameters
+    ----------
+    effects
+        Fitted model of the view.
+    tails
+        Late messages of each cell.
+    placement
+        Switches of the ranks.
+    is_uniform
+        For each direction, sent and received, the (n,) ranks whose messages cross all links of their switch with the
+        same probability.
+    """
+    pairs = effects.residual
+    rate = tails.late / np.maximum(tails.messages, 1)
+    common = np.full(rate.size, LEAST_LATE)
+    classes = effects.classes.of_cells(pairs, tails.cells)
+    for code in np.unique(classes):  # more contention, more late messages
+        rates_of_class = np.sort(rate[classes == code])
+        common[classes == code] = max(
+            np.mean(rates_of_class[: max(1, int(0.9 * rates_of_class.size))]), np.mean(rates_of_class) / 2, LEAST_LATE
+        )
+    to = pairs.destination(tails.cells)
+    switch = placement.switch
+    is_local = (switch[tails.cells[0]] == switch[to]) & (switch[to] >= 0)
+    extra = [
+        _extra_of_ranks(codes, rate - common, is_local, uniform)
+        for codes, uniform in zip((tails.cells[0], to), is_uniform, strict=True)
+    ]
+    background = common + extra[0][tails.cells[0]] + extra[1][to]
+    expected = background * tails.messages
+    calm = rate <= np.quantile(rate, 0.95) if rate.size else np.zeros(0, dtype=bool)
+    ratio = (tails.late[calm] - expected[calm]) ** 2 / expected[calm]
+    return background, float(np.clip(np.mean(ratio) if ratio.size else 1.0, 1.0, MOST_OVERDISPERSION))
+
+
+def _extra_of_ranks(codes: Codes, rate: Floats, is_local: Mask, is_uniform: Mask) -> Floats:
+    """Return the (n,) share of late messages that each rank adds to all of its cells: their median, at least 0.
+
+    The links of a switch delay no messages within the switch. So if its links are indistinguishable and the local cells
+    of a rank, those within its switch, have fewer late messages than the others, the difference is not of the rank.
+    """
+    everywhere, inside = (
+        GroupedValues.of(rate[selected], codes[selected], is_uniform.size).medians(FEWEST_OF_RANK)
+        for selected in (slice(None), is_local)
+    )
+    extra: Floats = np.where(is_uniform, np.fmin(everywhere, inside), everywhere)
+    return np.maximum(np.nan_to_num(extra), 0.0)

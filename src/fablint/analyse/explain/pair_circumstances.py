@@ -1,0 +1,179 @@
+"""Circumstances that explain a slow pair without a slow route: load of others, or a time when all were slow.
+
+Both directions of a pair are measured in one moment, so that a moment of load slows both. Such a moment shows in other
+pairs as well: in those that were measured next to it, without a common host and on another path between switches. A
+route that is slow by itself does not slow them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from fablint.analyse.explain.evidence import Evidence
+from fablint.analyse.explain.outlier_pairs import Meanwhile, SlowPair
+from fablint.analyse.null_model.effects import Effects
+from fablint.analyse.observations.binomial import upper_tail
+from fablint.analyse.observations.pair_matrix import unordered
+from fablint.analyse.observations.samples import Flows
+from fablint.model.arrays import Codes, Floats, Mask
+
+NEAREST = (4, 8, 16, 32, 64)  # numbers of measurements of unrelated pairs next to a slow one, each of which is tried
+CHANCE = 0.01  # probability of so many slow ones among the nearest if their time has no effect
+MOST, FEWEST = 0.5, 8  # share of the nearest, of so many at least, from which the slow pair is one of many
+AS_SLOW = 0.5  # share of the loss of the slow pair, from which an unrelated pair is as slow,
+SLOW = 0.25  # and from which it is slow: load is uneven, and the slowest pair of a moment exceeds the others
+
+
+def describe_slow_pairs(
+    found: Sequence[SlowPair], flows: Flows, effects: Effects, evidence: Evidence
+) -> list[SlowPair]:
+    """Return the slow pairs with `beside` and `meanwhile` set."""
+    if not found:
+        return []
+    marked = _mark_concurrent(found, flows, effects)
+    if flows.started is None:
+        return marked
+    moments = _Moments.of(flows, effects, evidence)
+    hosts = np.array([effects.classes.placement.host[list(pair.ranks)] for pair in marked])
+    return [
+        replace(pair, meanwhile=_find_meanwhile(pair, moments, _related_hosts(own, hosts))) if pair.loss > 0 else pair
+        for pair, own in zip(marked, hosts, strict=True)
+    ]
+
+
+def _mark_concurrent(found: Sequence[SlowPair], flows: Flows, effects: Effects) -> list[SlowPair]:
+    """Return the slow pairs with `beside` set if they were never measured alone, where sharing a link costs time.
+
+    The load that the routes predict is that of one turn of a round. A turn that lasts longer than the begin of the next
+    turn shares its links with that turn as well. Where the topology does not name all hosts, the links that messages of
+    the other hosts cross are unknown, and so is the cost of sharing them.
+    """
+    pairs, switch = effects.residual, effects.classes.placement.switch
+    routes_known = (switch >= 0).all() or (switch < 0).all()
+    if routes_known and effects.classes.sharing(effects.class_log_time, effects.link_tolerance) is None:
+        return list(found)
+
+    def beside(source: int, target: int) -> bool:
+        if switch[source] == switch[target] >= 0:
+            return False
+        if pairs.partner is None:
+            return flows.rounds is not None
+        return bool(flows.concurrent[pairs.partner[source] == target].all())
+
+    return [replace(pair, beside=pair.one_way and beside(*pair.ranks)) for pair in found]
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Measurements of pairs in order of time: both directions of a pair in one round are one measurement."""
+
+    pair: Codes  # (u,) number of the pair of ranks
+    hosts: Codes  # (2, u) codes of the hosts
+    path: Codes  # (u,) number of the pair of switches, one number where no switch is known
+    scope: Codes  # (u,)
+    started: Floats  # (u,) s
+    # (u,) log time less its class of the faster direction, and of the slower one; effects of components are not
+    # subtracted, since they may be effects of a time
+    faster: Floats
+    slower: Floats
+    ranks: int
+
+    @classmethod
+    def of(cls, flows: Flows, effects: Effects, evidence: Evidence) -> Self:
+        """Return the measurements that no detection explains and whose time is known."""
+        pairs, placement, started = effects.residual, effects.classes.placement, flows.started
+        assert started is not None
+        cells = pairs.sample_cells()
+        live = (evidence.gain[cells] != 0) & np.isfinite(started[cells])
+        cells = (cells[0][live], cells[1][live])
+        to, time = pairs.destination(cells), np.log(np.asarray(flows.observations.sent)[cells].astype(np.float64))
+        time -= effects.usual(cells)
+        pair = unordered(cells[0], to, pairs.ranks)
+        width = 1 if pairs.partner is None else pairs.value.shape[1]
+        moment = pair * width + (0 if pairs.partner is None else cells[1])
+        order = np.lexsort((started[cells], moment))
+        first = np.flatnonzero(np.diff(moment[order], prepend=-1))
+        a, b = cells[0][order][first], to[order][first]
+        begin = started[cells][order][first]
+        by_time = np.argsort(begin, kind="stable")
+        a, b = a[by_time], b[by_time]
+        return cls(
+            pair=pair[order][first][by_time],
+            hosts=np.stack([placement.host[a], placement.host[b]]).astype(np.int64),
+            path=unordered(placement.switch[a], placement.switch[b], len(placement.switches) + 1),
+            scope=placement.scopes(a, b).astype(np.int64),
+            started=begin[by_time],
+            faster=np.minimum.reduceat(time[order], first)[by_time] if first.size else time,
+            slower=np.maximum.reduceat(time[order], first)[by_time] if first.size else time,
+            ranks=pairs.ranks,
+        )
+
+
+def _related_hosts(own: Codes, hosts: Codes) -> Codes:
+    """Return the hosts of a slow pair, (2,), and of the slow pairs that share a host with it, of all (p, 2).
+
+    These may have one cause.
+    """
+    return np.unique(hosts[(hosts[:, :, None] == own).any(axis=(1, 2))])
+
+
+def _find_meanwhile(pair: SlowPair, moments: _Moments, related: Codes) -> Meanwhile | None:
+    """Return how many unrelated pairs were slow at the time of a slow pair; None if that does not explain the pair.
+
+    A pair that was measured in several rounds is explained if it was slow at other times in no more than half of them.
+    """
+    time = moments.slower if pair.one_way else moments.faster
+    own = np.flatnonzero(moments.pair == min(pair.ranks) * moments.ranks + max(pair.ranks))
+    if not own.size:
+        return None
+    slow = own[time[own] >= np.median(time[own]) - AS_SLOW * pair.loss]
+    reasons = [_slow_nearby(int(moment), time - time[moment], pair.loss, moments, related) for moment in slow]
+    known = [reason for reason in reasons if reason is not None]
+    if not known or 2 * (len(reasons) - len(known)) > own.size:
+        return None
+    return max(known, key=lambda reason: reason.slow / reason.measured)
+
+
+def _slow_nearby(moment: int, beside: Floats, loss: float, moments: _Moments, related: Codes) -> Meanwhile | None:
+    """Return the slow ones among unrelated pairs near a moment; None if these do not show that the time is the cause.
+
+    They show it if most of them were as slow, or if more of them were slow than at other times by chance.
+
+    Parameters
+    ----------
+    moment
+        Number of the measurement.
+    beside
+        (u,) log time of each measurement relative to that one.
+    loss
+        Loss of the slow pair.
+    moments
+        All measurements.
+    related
+        Codes of the hosts that may have a cause in common with the slow pair.
+    """
+    is_unrelated = ~np.isin(moments.hosts, related).any(axis=0)
+    is_elsewhere = is_unrelated & (moments.path != moments.path[moment])
+    unrelated = np.flatnonzero(is_elsewhere if is_elsewhere.any() else is_unrelated)  # all pairs may have one path
+    order = unrelated[np.argsort(np.abs(moments.started[unrelated] - moments.started[moment]), kind="stable")]
+    as_slow, slow = (beside[order] >= -(1 - share) * loss for share in (AS_SLOW, SLOW))
+    sizes = [size for size in NEAREST if 2 * size <= order.size]
+    chances = [len(sizes) * _chance(slow, size, moments.scope[order]) for size in sizes]
+    for chance, size in sorted(zip(chances, sizes, strict=True)):
+        if chance < CHANCE or np.count_nonzero(as_slow[:size]) > MOST * size >= MOST * FEWEST:
+            near, others = int(slow[:size].sum()), int(slow[size:].sum())
+            return Meanwhile(near, size, others, order.size - size)
+    return None
+
+
+def _chance(slow: Mask, size: int, scope: Codes) -> float:
+    """Return the probability that so many of the first `size` measurements are slow, by the others of each scope."""
+    scopes = int(scope.max()) + 1
+    others, slow_others = (np.bincount(of, minlength=scopes) for of in (scope[size:], scope[size:][slow[size:]]))
+    share = ((slow_others + 1) / (others + 2))[scope[:size]].mean()
+    count = np.count_nonzero(slow[:size])
+    return float(upper_tail(count, size, share)) if count else 1.0

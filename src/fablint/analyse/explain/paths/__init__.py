@@ -1,0 +1,1 @@
+"""Paths between switches that are slower than their kind."""

@@ -1,0 +1,199 @@
+"""Paths of which only some pairs are slow: a faulty member of parallel cables, or of ECMP paths.
+
+If a pair's messages take an unknown path of k, a slow path shows in about 1 / k of the pairs between two switches. A
+pair is slow if it is slower than the fast pairs of its path, beyond noise and tolerance. The share of slow pairs is
+compared with that on the switches and on other paths by a binomial test.
+
+If the topology declares the path of each pair, the declaration is tested as well: how well the declared paths separate
+slow pairs from other pairs, compared with declared paths that are shuffled among the pairs of the two switches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fablint.analyse.explain.paths.judgement import Measure
+from fablint.analyse.null_model.effects import FINEST_NOISE
+from fablint.analyse.null_model.geometry import GEOMETRY_S
+from fablint.analyse.null_model.path_levels import PathLevels
+from fablint.analyse.observations.binomial import upper_tail
+from fablint.analyse.observations.message_paths import BY_HOST, MessagePaths
+from fablint.analyse.observations.pair_matrix import Pairs, unordered
+from fablint.analyse.observations.time_correlation import SameTime, TimedMeasurements
+from fablint.model.arrays import Codes, Floats, Mask
+from fablint.model.figures.grouped_values import GroupedValues
+
+NOISES = 4.0  # standard deviations of the noise beyond which a pair is slow
+FEWEST_SLOW = 3  # pairs
+FEWEST_ENDS = 2  # hosts at each end of the slow pairs: with fewer, the hosts explain them
+LEAST_SHARE, MOST_SHARE = 0.05, 0.9  # shares of slow pairs of a path
+SHUFFLES = 199
+# Share of shuffled assignments that separate slow pairs as well as the declared one: up to the first value the
+# declaration explains them, above the second it does not.
+EXPLAINED, NOT_EXPLAINED = 0.02, 0.2
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A path of which some pairs are slow."""
+
+    entry: int  # position in the levels
+    slow: int  # slow pairs of hosts
+    pairs: int  # pairs of hosts measured
+    loss: float  # log-effect of the slow pairs relative to other pairs
+    cells: Codes  # positions of the slow cells in the cells of the levels
+    # slow pairs at the same times if these make so many slow ones likely; None: not, or times unknown
+    explained_by: SameTime | None
+
+    @property
+    def share(self) -> float:
+        """Share of slow pairs."""
+        return self.slow / self.pairs
+
+
+def find_modes(
+    levels: PathLevels, src: Codes, dst: Codes, measure: Measure, started: Floats | None = None
+) -> list[Mode]:
+    """Return the paths with significantly more slow pairs than elsewhere.
+
+    Parameters
+    ----------
+    levels
+        Levels of the view.
+    src, dst
+        (c,) hosts of the cells of the levels.
+    measure
+        Tolerance and error probability.
+    started
+        (c,) s, begin of each measurement; None: unknown.
+    """
+    count = levels.level.size
+    fast, noise = _fast(levels, count)
+    beyond = levels.left - fast[levels.entry]
+    threshold = np.maximum(measure.tolerance, NOISES * noise)
+    if measure.latency:
+        threshold = np.maximum(threshold, np.log1p(GEOMETRY_S / np.exp(fast)))
+    is_slow = beyond > threshold[levels.entry]
+    slow, pairs = _pairs(levels, src, dst, is_slow, count), levels.pairs
+    share = slow / np.maximum(pairs, 1)
+    usual = _usual(levels, slow, share)
+    tests = max(1, int(levels.is_path.sum()))
+    chance = upper_tail(slow, pairs, usual)
+    modes = []
+    for entry in np.flatnonzero(levels.is_path & (slow >= FEWEST_SLOW) & (chance <= measure.chance / tests)):
+        own = levels.entry == entry
+        cells = np.flatnonzero(own & is_slow)
+        ends = min(np.unique(src[cells]).size, np.unique(dst[cells]).size)
+        if LEAST_SHARE <= share[entry] <= MOST_SHARE and ends >= FEWEST_ENDS:
+            loss = float(np.median(beyond[cells]))
+            numbers = int(slow[entry]), int(pairs[entry])
+            same_time = None
+            if started is not None:
+                same_time = SameTime.of(_measurements(levels, (src, dst), started, is_slow), own)
+            is_explained = same_time is not None and same_time.explains(*numbers, usual, measure.chance / tests)
+            modes.append(Mode(int(entry), *numbers, loss, cells, same_time if is_explained else None))
+    return modes
+
+
+def _measurements(levels: PathLevels, hosts: tuple[Codes, Codes], started: Floats, is_slow: Mask) -> TimedMeasurements:
+    """Return the measurements of the levels with their times."""
+    src, dst = levels.src[levels.entry], levels.dst[levels.entry]
+    path = unordered(src, dst, int(max(levels.src.max(), levels.dst.max())) + 1)
+    return TimedMeasurements(started, is_slow, np.stack(hosts), path)
+
+
+def _fast(levels: PathLevels, count: int) -> tuple[Floats, Floats]:
+    """Return the (k,) log time of the fast pairs of each entry, and their noise.
+
+    The pairs are cut in two where that leaves the least variance within both parts (Otsu 1979). The noise is that
+    within the parts, or that of all pairs if it is less.
+    """
+    fast, noise = np.full(count, np.nan), np.full(count, levels.noise)
+    order = np.lexsort((levels.left, levels.entry))
+    for entry, values in enumerate(
+        np.split(levels.left[order], np.cumsum(np.bincount(levels.entry, minlength=count))[:-1])
+    ):
+        fast[entry] = np.median(values) if values.size else np.nan
+        if values.size < 2 * FEWEST_SLOW:
+            continue
+        below = np.arange(1, values.size)
+        total = np.cumsum(values)
+        mean = total[:-1] / below
+        upper_mean = (total[-1] - total[:-1]) / (values.size - below)
+        cut = int(np.argmax(below * (values.size - below) * (upper_mean - mean) ** 2)) + 1
+        deviations = np.concatenate([values[:cut] - mean[cut - 1], values[cut:] - upper_mean[cut - 1]])
+        noise[entry] = min(levels.noise, max(float(np.std(deviations)), FINEST_NOISE))
+        fast[entry] = min(fast[entry], float(np.median(values[:cut])))
+    return fast, noise
+
+
+def _pairs(levels: PathLevels, src: Codes, dst: Codes, chosen: Mask, count: int) -> Codes:
+    """Return the (k,) number of pairs of hosts most of whose cells are chosen."""
+    hosts = int(max(src.max(initial=0), dst.max(initial=0))) + 1
+    a, b = (np.minimum(src, dst), np.maximum(src, dst)) if levels.bidirectional else (src, dst)
+    pair, of_cell = np.unique((levels.entry * hosts + a) * hosts + b, return_inverse=True)
+    mostly = GroupedValues.of(chosen.astype(np.float64), of_cell, pair.size).medians() > 0.5
+    return np.bincount(pair[mostly] // hosts**2, minlength=count)
+
+
+def _usual(levels: PathLevels, slow: Codes, share: Floats) -> float:
+    """Return the usual share of slow pairs: that of messages on a switch, or the median over the paths."""
+    edge = ~levels.is_path
+    known = levels.is_path & (levels.pairs >= FEWEST_SLOW)
+    middle = float(np.median(share[known])) if np.count_nonzero(known) > 2 else 0.0
+    on_switch = (slow[edge].sum() + 1) / (levels.pairs[edge].sum() + 2) if edge.any() else 0.0
+    return max(middle, float(on_switch), 1 / (float(levels.pairs.sum()) + 2))
+
+
+# ------------------------------------------------------------------------------------------------ declared routes
+
+
+def declared_routes_explain(
+    modes: Sequence[Mode], levels: PathLevels, pairs: Pairs, message_paths: MessagePaths
+) -> bool | None:
+    """Return whether the declared paths separate the slow pairs of these paths from other pairs.
+
+    None if that is undecided.
+
+    Parameters
+    ----------
+    modes
+        Paths of which some pairs are slow.
+    levels
+        Levels of all paths.
+    pairs
+        Pairs of the row.
+    message_paths
+        Declared path of each pair.
+    """
+    if not modes or message_paths.routes is None or message_paths.routes.routing.kind not in BY_HOST:
+        return None
+    rng = np.random.default_rng(len(levels.left))
+    known = message_paths.segments[:-1] < message_paths.known_links
+    observed, shuffled, testable = 0.0, np.zeros(SHUFFLES), False
+    for mode in modes:
+        positions = np.flatnonzero(levels.entry == mode.entry)
+        cells = (levels.cells[0][positions], levels.cells[1][positions])
+        slow = np.isin(positions, mode.cells).astype(np.float64)
+        path = message_paths.of_cells(pairs, cells)
+        if not known[np.minimum(path, known.shape[0] - 1)].all():
+            return None
+        label = np.unique(message_paths.segments[path], axis=0, return_inverse=True)[1].ravel()
+        testable |= int(label.max()) > 0
+        observed += _separated(slow, label)
+        shuffled += [_separated(slow, rng.permutation(label)) for _ in range(SHUFFLES)]
+    share = (1 + np.count_nonzero(shuffled >= observed - 1e-9)) / (1 + SHUFFLES)
+    if not testable or EXPLAINED < share <= NOT_EXPLAINED:
+        return None
+    return bool(share <= EXPLAINED)
+
+
+def _separated(slow: Floats, label: Codes) -> float:
+    """Return the sum of squares of the means per label about the mean of all."""
+    count = np.bincount(label)
+    total = np.bincount(label, weights=slow)
+    used = count > 0
+    return float((total[used] ** 2 / count[used]).sum() - slow.sum() ** 2 / slow.size)

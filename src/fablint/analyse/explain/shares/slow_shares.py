@@ -1,0 +1,241 @@
+"""Components that are slow for a share of the time: the score "share of slow measurements" of the search.
+
+Each measurement of a view is slow or not by the noise of its class: first ones, repeats, follow-ups and retests, none
+replaced by a better one. Hosts, NICs, links, cables, paths and switches compete to explain which pairs have slow ones
+(explain/explanation.py), so that a cable wins over the hosts behind it, and a host over its links. What counts
+is the number of clusters of pairs of hosts and of stretches of time (share_evidence.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fablint.analyse.candidates.late_pairs import (
+    Candidate,
+    CandidateBuilder,
+    Candidates,
+    MeasuredHostPairs,
+    candidates_of,
+    named,
+)
+from fablint.analyse.candidates.lossy_pairs import add_ends, directed_candidates
+from fablint.analyse.explain.explanation import LateSearch, Member
+from fablint.analyse.explain.search import Detection
+from fablint.analyse.explain.shares.share_detections import detection_of
+from fablint.analyse.explain.shares.share_evidence import ShareEvidence, WeighedMeasurements
+from fablint.analyse.explain.shares.slow_measurements import SlowMeasurements
+from fablint.analyse.null_model.timing import SlowTime, find_slow_time
+from fablint.analyse.observations.binomial import upper_tail
+from fablint.analyse.settings import Settings
+from fablint.model import EvidenceRecord, Placement
+from fablint.model.arrays import Floats, Mask
+from fablint.text import evidence as seen
+from fablint.topology.routing import Routes
+
+COMPONENTS = frozenset({"host", "nic", "cable", "switch"})  # kinds that are one component; others are sets of cables
+UNIFORM = (1.0, 1.0)  # Beta prior of the share of a component
+PERIODS = frozenset({"since", "until", "between"})
+
+
+@dataclass(frozen=True)
+class SlowShare:
+    """A component that is slow for a share of the time.
+
+    Attributes
+    ----------
+    candidate
+        The component.
+    detection
+        The same for findings and follow-up measurements.
+    evidence
+        Its measurements.
+    doubts
+        Why it is not sure that the component is faulty; none: a FAULT.
+    when
+        When it was slow; None: unknown.
+    """
+
+    candidate: Candidate
+    detection: Detection
+    evidence: ShareEvidence
+    doubts: tuple[EvidenceRecord, ...]
+    when: SlowTime | None
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the component is faulty for sure."""
+        return not self.doubts and self.evidence.explained_by is None
+
+
+def find_slow_shares(
+    measured: SlowMeasurements | None, placement: Placement, routes: Routes | None, settings: Settings, *, views: int
+) -> list[SlowShare]:
+    """Return the components that are slow for a share of the time, those with the most evidence first.
+
+    Parameters
+    ----------
+    measured
+        Measurements that no detection explains; None: too few.
+    placement
+        Hosts, NICs and switches of the ranks.
+    routes
+        Links between switches; None if no cables are known.
+    settings
+        Error probabilities, and `shares`.
+    views
+        Number of views of the run, which share the error probability.
+    """
+    if measured is None or np.count_nonzero(measured.slow) < settings.shares.fewest:
+        return []
+    pairs = measured.pairs(settings.shares.most_of_pair)
+    late = np.bincount(pairs.of_cell, weights=measured.slow) / np.bincount(pairs.of_cell)
+    builder = _builder(pairs, placement, routes, one_way=measured.one_way)
+    candidates = _likely(builder, pairs, late, measured, settings)
+    if candidates is None:
+        return []
+    price = math.log(builder.size) + settings.shares.nearly
+    search = LateSearch(candidates, late, pairs.weight, price, prior=UNIFORM, mostly=None)
+    members = search.members(search.best(), settings.shares.nearly)
+    members = [_with_host(member, members, candidates) for member in members]
+    explanation = _ShareExplanation(measured, pairs, candidates, members, routes, settings, builder.size * views)
+    found = [share for member in members if (share := explanation.share(member)) is not None]
+    return sorted(found, key=lambda share: -share.evidence.nats)
+
+
+def _builder(
+    pairs: MeasuredHostPairs, placement: Placement, routes: Routes | None, *, one_way: bool
+) -> CandidateBuilder:
+    """Return all candidates: of streams each direction of a component by itself."""
+    builder = (directed_candidates if one_way else candidates_of)(pairs, placement, routes)
+    if len(placement.nics) > len(placement.hosts):
+        ends = placement.nic[pairs.ranks].astype(np.int64)
+        if one_way:
+            add_ends(builder, "nic", placement.nics, ends)
+        else:
+            every = np.arange(len(ends))
+            builder.add("nic", *named("nic", placement.nics), np.tile(every, 2), ends.T.ravel())
+    return builder
+
+
+def _likely(
+    builder: CandidateBuilder, pairs: MeasuredHostPairs, late: Floats, measured: SlowMeasurements, settings: Settings
+) -> Candidates | None:
+    """Return the candidates with more slow measurements than by chance; None if there are none."""
+    share = float(np.average(late, weights=pairs.weight))
+    count, slow = builder.sums(pairs.weight), builder.sums(pairs.weight * late)
+    number = builder.sums(np.bincount(pairs.of_cell, weights=measured.slow).astype(np.float64))
+    chosen = (number >= settings.shares.fewest) & (slow > share * count)
+    chosen[chosen] = upper_tail(slow[chosen], count[chosen], share) < settings.shares.likely
+    if not chosen.any():
+        return None
+    candidates = builder.candidates(len(late), chosen)
+    return candidates if candidates.candidate else None
+
+
+def _with_host(member: Member, members: Sequence[Member], candidates: Candidates) -> Member:
+    """Return the host or NIC to which a link leads, with the link as an alternative, if it explains as much; or itself.
+
+    What a host has on its own switch does not cross the link: with few such pairs, either may be slow.
+    """
+    ends = ("host", "nic")
+    if candidates.candidate[member.number].kind in ends:
+        return member
+    for number in member.alternatives:
+        pairs = candidates.pairs(number)
+        if candidates.candidate[number].kind in ends and np.isin(member.pairs, pairs).all():
+            explained = [other.pairs for other in members if other is not member]
+            own = pairs[~np.isin(pairs, np.concatenate(explained))] if explained else pairs
+            others = tuple(other for other in member.alternatives if other != number)
+            return Member(number, member.gain, own, (member.number, *others))
+    return member
+
+
+@dataclass(frozen=True)
+class _ShareExplanation:
+    """The explanation of a view, and what its members are judged by."""
+
+    measured: SlowMeasurements
+    pairs: MeasuredHostPairs
+    candidates: Candidates
+    members: Sequence[Member]
+    routes: Routes | None
+    settings: Settings
+    tests: int  # candidates of all views
+
+    def share(self, member: Member) -> SlowShare | None:
+        """Return a member as a component that is slow for a share of the time; None if that may be chance."""
+        candidate, settings = self.candidates.candidate[member.number], self.settings
+        own = np.isin(self.pairs.of_cell, member.pairs)
+        if candidate.is_scope or not own.any() or self._may_share_unknown_links(candidate):
+            return None
+        weight = (self.pairs.weight / np.bincount(self.pairs.of_cell))[self.pairs.of_cell]
+        weighed = WeighedMeasurements(self.measured, weight, self._elsewhere())
+        chance = settings.shares.suspect_rate / self.tests
+        evidence = weighed.evidence(own, settings.shares, chance)
+        if evidence.nats < -math.log(chance) or evidence.is_tolerated:
+            return None
+        if not settings.shares.least <= evidence.share < settings.shares.most:
+            return None
+        if evidence.host_pairs < settings.min_partners:
+            return None  # slow pairs of hosts are reported by themselves
+        mine = self.measured.of(own)
+        when = find_slow_time(mine.started, mine.slow)
+        doubts = self._doubts(member, candidate, evidence, when)
+        others = self.measured.of(weighed.elsewhere & ~own)
+        numbers = {"others_slow": int(others.slow.sum()), "others": int(others.slow.size)}
+        same = self._alternatives(member, candidate)
+        detection = detection_of(candidate, mine, evidence, numbers, same, self.routes)
+        return SlowShare(candidate, detection, evidence, doubts, when)
+
+    def _may_share_unknown_links(self, candidate: Candidate) -> bool:
+        """Return whether hosts without a switch may have sent over the links of a component at the same time."""
+        unknown = bool((self.measured.placement.switch < 0).any())
+        return self.measured.together and unknown and candidate.kind not in ("host", "nic")
+
+    def _elsewhere(self) -> Mask:
+        """Return the (k,) measurements that no member explains."""
+        explained = np.zeros(len(self.pairs.ranks), dtype=bool)
+        for member in self.members:
+            explained[member.pairs] = True
+        return np.asarray(~explained[self.pairs.of_cell])
+
+    def _doubts(
+        self, member: Member, candidate: Candidate, evidence: ShareEvidence, when: SlowTime | None
+    ) -> tuple[EvidenceRecord, ...]:
+        """Return why it is not sure that the component is faulty."""
+        settings = self.settings
+        bar = math.log(self.tests / settings.alpha_of("slow shares"))
+        stretches = evidence.stretches
+        doubts = (
+            (seen.may_be_chance(), min(evidence.nats, evidence.lasting_nats) < bar),
+            (seen.sent_together(), self.measured.together),
+            (seen.times_unknown(), stretches is None),
+            (seen.one_stretch(), stretches is not None and stretches < settings.shares.fewest_stretches),
+            (seen.one_period(), when is not None and when.kind in PERIODS),
+            (seen.nothing_to_compare(), candidate.kind not in ("host", "nic") and not self._is_compared(member)),
+            (seen.cables_unknown(), candidate.kind not in COMPONENTS),
+        )
+        return tuple(doubt for doubt, holds in doubts if holds)
+
+    def _is_compared(self, member: Member) -> bool:
+        """Return whether pairs as far apart as its own do not cross the component."""
+        placement, ranks = self.measured.placement, self.pairs.ranks
+        scope = placement.scopes(ranks[:, 0], ranks[:, 1])
+        others = np.isin(scope, np.unique(scope[member.pairs]))
+        others[self.candidates.pairs(member.number)] = False
+        return float(self.pairs.weight[others].sum()) >= self.settings.min_partners
+
+    def _alternatives(self, member: Member, candidate: Candidate) -> list[Candidate]:
+        """Return candidates that the same pairs cross, or nearly the same."""
+        numbers = [
+            number for number in member.alternatives if np.isin(self.candidates.pairs(number), member.pairs).any()
+        ]
+        found = [*self.candidates.same[member.number]]
+        for number in numbers:
+            found += [self.candidates.candidate[number], *self.candidates.same[number]]
+        nodes = candidate.component.nodes
+        return [one for one in found if one.component.nodes != nodes and one.kind in COMPONENTS]

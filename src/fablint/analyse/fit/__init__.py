@@ -1,1 +1,0 @@
-"""What a healthy pair takes, and what each component adds."""

@@ -1,0 +1,97 @@
+"""Modes of a sample of effects: whether the members of one kind form several populations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from fablint.analyse.observations.robust_stats import robust_sd
+from fablint.model.arrays import Codes, Floats
+
+FEWEST_MEMBERS = 3  # members of a mode
+MOST_MODES = 3
+MEMBER = 2.5  # spreads of the larger mode, within which the core of the smaller mode lies
+GAP = 2.0  # spreads between the nearest members of two modes: of 1,000 samples of normal values, three have such a gap
+FEW, FAR = 6, 8.0  # members of a small mode, and its smallest distance: outliers that agree by chance are not a mode
+DISTANCE = 4.0  # spreads between the centres: Ashman's D (Ashman, Bird and Zepf 1994) asks for 2
+CANDIDATES = 12  # widest gaps that are tried
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Assignment of members to modes. Label 0 has the smallest effects; -1: the effect is unknown."""
+
+    label: Codes  # (n,)
+    centre: Floats  # (modes,) median effect
+
+    @property
+    def count(self) -> int:
+        """Number of modes."""
+        return int(self.centre.size)
+
+
+def find_modes(effect: Floats, error: float, least: float) -> Modes:
+    """Split a sample at its gaps, as long as both sides have three members that agree.
+
+    Parameters
+    ----------
+    effect
+        (n,) effects, NaN where unknown.
+    error
+        Standard error of an effect: closer members are not distinguished.
+    least
+        Smallest distance of two modes that matters.
+
+    Notes
+    -----
+    Members outside the core of their mode are outliers of the mode, not evidence against it: a fast or faulty host does
+    not hide two generations of hosts.
+    """
+    known = np.flatnonzero(~np.isnan(effect))
+    order = known[np.argsort(effect[known], kind="stable")]
+    value = np.asarray(effect, dtype=np.float64)[order]
+    bounds = [0, value.size]
+    while len(bounds) - 1 < MOST_MODES:
+        splits = [(first, _split(value[first:last], error, least)) for first, last in pairwise(bounds)]
+        cuts = [first + split for first, split in splits if split is not None]
+        if not cuts:
+            break
+        bounds = sorted({*bounds, cuts[0]})
+    label = np.full(len(effect), -1, dtype=np.int64)
+    for number, (first, last) in enumerate(pairwise(bounds)):
+        label[order[first:last]] = number
+    centre = [float(np.median(value[a:b])) if b > a else 0.0 for a, b in pairwise(bounds)]
+    return Modes(label, np.array(centre))
+
+
+def _split(value: Floats, error: float, least: float) -> int | None:
+    """Return the position at which sorted values fall into two modes; None if there is none.
+
+    It is the widest gap between two sets of values that are modes.
+    """
+    if value.size < 2 * FEWEST_MEMBERS:
+        return None
+    gaps = np.diff(value)
+    inner = np.arange(FEWEST_MEMBERS - 1, value.size - FEWEST_MEMBERS)
+    for at in inner[np.argsort(-gaps[inner], kind="stable")][:CANDIDATES]:
+        if gaps[at] <= GAP * error:
+            return None
+        if _are_separate(value[: at + 1], value[at + 1 :], float(gaps[at]), error, least):
+            return int(at) + 1
+    return None
+
+
+def _are_separate(low: Floats, high: Floats, gap: float, error: float, least: float) -> bool:
+    """Return whether these are two modes: each with a core, and far apart compared with the spread of the larger
+    mode.
+    """
+    large, small = (low, high) if low.size >= high.size else (high, low)
+    spread = max(robust_sd(large), error)
+    distance = float(np.median(high) - np.median(low))
+    needed = FAR if small.size < FEW else DISTANCE
+    if distance < max(least, needed * spread) or gap < GAP * spread:
+        return False
+    core = np.count_nonzero(np.abs(small - np.median(small)) <= MEMBER * spread)
+    return bool(core >= FEWEST_MEMBERS and 2 * core > small.size)

@@ -1,0 +1,82 @@
+"""What is recorded of hosts: facts that separate kinds of hosts from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fablint.analyse.null_model.host_populations import Populations
+from fablint.model import EvidenceRecord, Placement, Run
+from fablint.model.facts.run_attributes import HostNic
+from fablint.text import evidence as seen
+
+Facts = Mapping[str, Sequence[str]]  # what is recorded of each host, by the name of the fact
+HostFacts = Mapping[str, Mapping[str, str]]  # by host and by name of the fact
+NIC_SPEED = "NIC speed"
+MOST_VALUES = 3  # of a fact that a finding spells out
+
+
+def facts_of(run: Run, placement: Placement, host_facts: HostFacts) -> Facts:
+    """What the run records of its hosts: one word per host, empty where it says nothing; the place of a host last."""
+    nics = [run.facts.nics.get(host, ()) for host in placement.hosts]
+    cores = dict(zip(run.rank_host, run.facts.rank_cores, strict=False))
+    facts = {
+        NIC_SPEED: ["/".join(sorted({_speed(nic) for nic in own})) for own in nics],
+        "NIC type": ["/".join(sorted({nic.kind for nic in own})) for own in nics],
+        "MTU": ["/".join(sorted({"" if nic.mtu is None else str(nic.mtu) for nic in own})) for own in nics],
+        "CPUs of a rank": [str(cores.get(host, "")) for host in placement.hosts],
+        **_of_snapshots(host_facts, placement),
+        "group": ["/".join(names) for names in placement.host_groups],
+        "switch": ["/".join(names) for names in placement.host_switches],
+    }
+    return {name: values for name, values in facts.items() if any(values)}
+
+
+def _of_snapshots(host_facts: HostFacts, placement: Placement) -> Facts:
+    """The same of what the hosts said before they were measured: firmware, driver, CPU model, image."""
+    names = dict.fromkeys(name for own in host_facts.values() for name in own)
+    return {name: [host_facts.get(host, {}).get(name, "") for host in placement.hosts] for name in names}
+
+
+def _speed(nic: HostNic) -> str:
+    return f"{nic.speed_mbps} Mbit/s" if nic.speed_mbps else ""
+
+
+@dataclass(frozen=True)
+class Separation:
+    """A fact whose values never occur in two populations."""
+
+    name: str
+    values: tuple[tuple[str, ...], ...]  # of each population
+
+    @property
+    def evidence(self) -> EvidenceRecord:
+        """The fact, and its values where these are few."""
+        if any(len(own) > MOST_VALUES for own in self.values[1:]):
+            return seen.separating_fact_many(self.name)
+        return seen.separating_fact(self.name, " and ".join(", ".join(own) for own in self.values[1:]))
+
+
+def separating(found: Populations, facts: Facts) -> Separation | None:
+    """The first fact whose values never occur in two populations, and that has fewer values than hosts."""
+    for name, values in facts.items():
+        of = np.array(values)
+        each = [sorted(set(of[found.members(number)].tolist())) for number in range(found.count)]
+        distinct = set().union(*map(set, each))
+        if sum(map(len, each)) == len(distinct) and "" not in distinct and len(distinct) <= of.size / 2:
+            return Separation(name, tuple(map(tuple, each)))
+    return None
+
+
+def are_slow_by_themselves(found: Populations, facts: Facts, most: float) -> bool:
+    """Return whether the hosts of the slower populations are slow one by one, and not as a kind.
+
+    So they are if no recorded fact separates them, although it is recorded that all NICs are equally fast, if they are
+    at most half of the hosts, and if they lose more than `most`, a log-effect.
+    """
+    speeds = set(facts.get(NIC_SPEED, ("",)))
+    slower, all_hosts = (int(np.count_nonzero(found.label >= least)) for least in (1, 0))
+    is_recorded = len(speeds) == 1 and "" not in speeds
+    return is_recorded and not found.is_within(most) and 2 * slower <= all_hosts and separating(found, facts) is None

@@ -1,0 +1,281 @@
+"""Time of slow measurements: periods in which most hosts were slow, drift, and begin and end of a component's
+slowness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, average_ranks, robust_sd
+from fablint.analyse.settings import Settings
+from fablint.model import EvidenceRecord, Placement
+from fablint.model.arrays import Codes, Floats, Mask
+from fablint.model.registry import Quantity
+from fablint.text import evidence as seen, units
+
+MOST_WINDOWS = 32  # windows into which the time of a row is cut
+FEWEST_CELLS = 30  # cells in a window
+FEWEST_HOSTS = 6  # slow hosts in a window, from which the time is the cause and not the hosts
+MOST_OF = 0.6  # share of the hosts of a window
+MOSTLY = 0.7  # share of slow measurements of a component in a stretch of time, and of others outside
+ALMOST_ALL = 0.95  # share of slow measurements from which a component was slow all the time
+FEWEST_OUTSIDE = 3  # measurements outside a stretch, without which it has no begin and no end
+SHUFFLES = 500
+SHORT = 0.5  # share of the time: what is slow for longer is the normal state
+FEWEST_TIMED = 6  # measurements with a time, from which the time of slowness is reported
+
+
+@dataclass(frozen=True)
+class TimedCells:
+    """The measured pairs of one view."""
+
+    row: str
+    quantity: Quantity
+    size: int
+    src: Codes  # (k,) ranks
+    dst: Codes
+    excess: Floats  # (k,) log time less its class, with the effects of components
+    started: Floats  # (k,) s since the start of the run, NaN where unknown
+
+    @property
+    def name(self) -> str:
+        """Name of the row and size."""
+        return f"{self.row} {units.size(self.size)}"
+
+
+@dataclass(frozen=True)
+class Period:
+    """A period in which pairs of many hosts were slow."""
+
+    begin: float  # s since the run's start
+    end: float
+    excess: float  # log-effect
+    hosts: int  # number of slow hosts
+
+
+def slow_periods(view: TimedCells, placement: Placement, settings: Settings) -> list[Period]:
+    """Return the periods in which most hosts were slow: cells that began in them are not evidence about components."""
+    windows = windows_of(view)
+    if len(windows) < 4:
+        return []
+    middles = np.array([np.median(view.excess[window]) for window in windows])
+    usual = float(np.median(middles))
+    slow = np.flatnonzero(middles > usual + settings.tolerance)
+    if not slow.size or slow.size > SHORT * len(windows):
+        return []
+    periods = []
+    for stretch in np.split(slow, np.flatnonzero(np.diff(slow) > 1) + 1):
+        cells = np.concatenate([windows[window] for window in stretch])
+        hosts = _slow_hosts(view, placement, cells, usual + settings.tolerance)
+        if hosts is not None:
+            began = view.started[cells]
+            excess = float(np.median(view.excess[cells])) - usual
+            periods.append(Period(float(began.min()), float(began.max()), excess, hosts))
+    return periods
+
+
+def windows_of(view: TimedCells) -> list[Codes]:
+    """Return the cells in order of time, in windows of equally many cells; a round is not divided."""
+    known = np.flatnonzero(np.isfinite(view.started) & np.isfinite(view.excess))
+    known = known[np.argsort(view.started[known], kind="stable")]
+    count = min(MOST_WINDOWS, known.size // FEWEST_CELLS)
+    if count < 1:
+        return []
+    began = view.started[known]
+    bounds = np.unique(np.searchsorted(began, began[(np.arange(1, count) * known.size) // count]))
+    return [window for window in np.split(known, bounds) if window.size >= FEWEST_CELLS]
+
+
+def _slow_hosts(view: TimedCells, placement: Placement, cells: Codes, limit: float) -> int | None:
+    """Return the number of slow hosts in these cells; None if few hosts were slow, or one host that all others met."""
+    a, b = placement.host[view.src[cells]], placement.host[view.dst[cells]]
+    slow = view.excess[cells] > limit
+    count = np.bincount(np.concatenate([a, b]), minlength=len(placement.hosts))
+    # Without the host with the most slow cells: it may be faulty, and the other hosts only its partners.
+    busiest = int(np.bincount(np.concatenate([a[slow], b[slow]]), minlength=count.size).argmax())
+    others = (a != busiest) & (b != busiest)
+    if others.sum() < FEWEST_CELLS or slow[others].mean() < MOST_OF:
+        return None
+    slow_with_others = np.bincount(np.concatenate([a[slow & others], b[slow & others]]), minlength=count.size)
+    measured_with_others = np.bincount(np.concatenate([a[others], b[others]]), minlength=count.size)
+    slow_hosts = int((slow_with_others > measured_with_others / 2).sum())
+    hosts_met = int((measured_with_others > 0).sum())
+    return (
+        slow_hosts
+        if slow_hosts >= max(FEWEST_HOSTS, MOST_OF * hosts_met) and hosts_met > len(placement.hosts) / 2
+        else None
+    )
+
+
+def drift_of(view: TimedCells, windows: list[Codes]) -> float:
+    """Return the log-effect from the first window to the last if the windows rise or fall steadily; else 0."""
+    if len(windows) < 8:
+        return 0.0
+    middles = np.array([np.median(view.excess[window]) for window in windows])
+    order = np.arange(middles.size)
+    if np.ptp(middles) == 0.0:
+        return 0.0
+    # Rank correlation (Spearman): by chance beyond 0.95 with eight windows less than once in a thousand times.
+    if abs(np.corrcoef(order, average_ranks(middles))[0, 1]) < 0.95:
+        return 0.0
+    i, j = np.triu_indices(middles.size, 1)
+    slope = float(np.median((middles[j] - middles[i]) / (j - i)))  # Theil and Sen
+    return slope * (middles.size - 1)
+
+
+@dataclass(frozen=True)
+class SlowTime:
+    """Period of the measurement in which a component was slow."""
+
+    kind: Literal["always", "since", "until", "between", "now and then"]
+    begin: float  # s since the start of the run, of the first slow measurement
+    end: float  # of the last slow measurement
+    slow: int  # number of slow measurements
+    measured: int  # number of all measurements
+
+    @property
+    def evidence(self) -> EvidenceRecord:
+        """Return the period as evidence."""
+        return seen.slow_when(when=self.kind, begin=self.begin, end=self.end, slow=self.slow, measured=self.measured)
+
+
+STRETCHES = 4  # stretches of the time of a row, with equally many measurements each
+FEWEST_STRETCHES = 2  # stretches in which a faulty component must be slow
+FEWEST_IN_STRETCH = 3  # measurements in a stretch
+NOISIER = 2.0  # times the usual noise, below which a component does not vary over time
+CONFIRMED = 3  # slow follow-up measurements from which a slowness is lasting
+
+
+@dataclass(frozen=True)
+class Persistence:
+    """Number of stretches of time in which a component was slow, and the begin and end of its slowness."""
+
+    stretches: int
+    when: SlowTime | None
+    confirmed: bool  # whether follow-up measurements were slow as well
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it was slow in at least two stretches, without a begin or an end."""
+        begins = self.when is not None and self.when.kind in ("since", "until", "between")
+        return self.confirmed or (self.stretches >= FEWEST_STRETCHES and not begins)
+
+
+def measure_persistence(started: Floats, every: Floats, slow: Mask, later: Mask) -> Persistence | None:
+    """Return how lasting a component's slowness is; None if its measurements have no times.
+
+    Parameters
+    ----------
+    started
+        (k,) s, start of each measurement of the component; NaN where unknown.
+    every
+        Start of all measurements of the row, which define the stretches.
+    slow
+        (k,) whether the measurement was slow.
+    later
+        (k,) whether it was a follow-up measurement.
+    """
+    known = np.isfinite(started)
+    if not known.any():
+        return None
+    edges = np.nanquantile(every, np.arange(1, STRETCHES) / STRETCHES)
+    number = np.searchsorted(edges, started[known], side="right")
+    measured, slow_measured = (np.bincount(n, minlength=STRETCHES) for n in (number, number[slow[known]]))
+    slow_later = int(np.count_nonzero(slow & later))
+    confirmed = slow_later >= CONFIRMED and 2 * slow_later > int(later.sum())
+    return Persistence(
+        int(np.count_nonzero((measured > 0) & (2 * slow_measured > measured))), find_slow_time(started, slow), confirmed
+    )
+
+
+def error_over_time(excess: Floats, started: Floats | None, noise: float) -> float:
+    """Return the standard error of the median of a component's cells due to variation over time, beyond the noise.
+
+    Adjacent stretches may be slow together; the fewer of them are independent, the larger is the error. If the times
+    are unknown (None), all cells may be of one stretch: the error is their spread beyond the noise.
+
+    Parameters
+    ----------
+    excess
+        (k,) log-effects of the cells.
+    started
+        (k,) s, start of each; None: unknown.
+    noise
+        Robust standard deviation of the noise of a cell.
+    """
+    if started is None:
+        return float(np.sqrt(max(0.0, robust_sd(excess) ** 2 - (NOISIER * noise) ** 2)))
+    stretches = min(2 * STRETCHES, started.size // FEWEST_IN_STRETCH)
+    if stretches < FEWEST_STRETCHES:
+        return 0.0
+    values_of_stretches = np.array_split(excess[np.argsort(started, kind="stable")], stretches)
+    middle = np.array([np.median(stretch) for stretch in values_of_stretches])
+    expected = (MEDIAN_ERROR * noise) ** 2 / (excess.size / stretches)
+    variance = max(0.0, float(np.var(middle, ddof=1)) - expected)
+    deviation = middle - middle.mean()
+    total = float((deviation**2).sum())
+    related = float((deviation[1:] * deviation[:-1]).sum()) / total if total else 0.0
+    independent = stretches * (1 - max(0.0, related)) / (1 + max(0.0, related))
+    return float(np.sqrt(variance / max(1.0, independent)))
+
+
+def find_slow_time(started: npt.ArrayLike, slow: npt.ArrayLike) -> SlowTime | None:
+    """Return when a component was slow; None if too few of its measurements have a time.
+
+    The stretch of time with the largest surplus of slow measurements is compared with those of 500 random orders of the
+    same measurements: a permutation test at 1 in 500.
+
+    Parameters
+    ----------
+    started
+        (k,) s, start of each measurement; NaN where unknown.
+    slow
+        (k,) whether the measurement was slower than tolerated.
+    """
+    time, flag = np.asarray(started, dtype=np.float64), np.asarray(slow, dtype=bool)
+    known = np.isfinite(time)
+    order = np.argsort(time[known], kind="stable")
+    time, flag = time[known][order], flag[known][order]
+    if flag.size < FEWEST_TIMED or not flag.any():
+        return None
+    first, last = np.flatnonzero(flag)[[0, -1]]
+    counts = int(flag.sum()), flag.size
+    begin, end = _stretch(flag)
+    inside, outside = flag[begin:end], np.concatenate([flag[:begin], flag[end:]])
+    is_distinct = inside.size > 0 and outside.size >= FEWEST_OUTSIDE
+    is_distinct = is_distinct and inside.mean() >= MOSTLY and outside.mean() <= 1 - MOSTLY
+    if flag.mean() < ALMOST_ALL and is_distinct and _is_clustered(flag):
+        kind: Literal["since", "until", "between"] = (
+            "until" if begin == 0 else "since" if end == flag.size else "between"
+        )
+        return SlowTime(kind, float(time[begin]), float(time[end - 1]), *counts)
+    measure_persistence = flag.mean() >= MOSTLY
+    return SlowTime("always" if measure_persistence else "now and then", float(time[first]), float(time[last]), *counts)
+
+
+def _surplus(flags: Mask) -> Floats:
+    """Return (rows, k + 1) cumulative sums of slow measurements beyond the average."""
+    excess = flags - flags.mean(axis=1, keepdims=True)
+    return np.concatenate([np.zeros((len(flags), 1)), np.cumsum(excess, axis=1)], axis=1)
+
+
+def _stretch(flag: Mask) -> tuple[int, int]:
+    """Return begin and end of the stretch with the largest surplus of slow measurements."""
+    total = _surplus(flag[None])[0]
+    lowest = np.minimum.accumulate(total)
+    end = int(np.argmax(total - lowest))
+    return int(np.argmin(total[: end + 1])), end
+
+
+def _is_clustered(flag: Mask) -> bool:
+    """Return whether slow measurements are clustered more than by chance."""
+    shuffled = np.random.default_rng(flag.size).permuted(np.tile(flag, (SHUFFLES, 1)), axis=1)
+    rise = [
+        (total - np.minimum.accumulate(total, axis=1)).max(axis=1)
+        for total in (_surplus(flag[None]), _surplus(shuffled))
+    ]
+    return bool((rise[1] >= rise[0] - 1e-9).sum() == 0)

@@ -1,0 +1,1 @@
+"""What was measured: times, late and lost messages, counts, and the statistics that they are described by."""

@@ -1,0 +1,183 @@
+"""Paths that messages take between switches: all pairs whose messages cross the same links share one path.
+
+A path is a row of segments. Segments are the directed links of the topology. If the links that a message crosses are
+unknown (no cables declared, several shortest paths, adaptive routing), one segment stands for everything between the
+two switches. Paths keep the evidence small: a matrix of n x n pairs has at most switches x hosts paths.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from fablint.analyse.observations.pair_matrix import Pairs
+from fablint.model import Placement
+from fablint.model.arrays import Cells, Codes, Mask
+from fablint.topology.routing import Routes, codes_of
+
+MOST_UNKNOWN = 1 << 20  # most pairs of switches for which segments of unknown paths are kept
+BY_HOST = frozenset({"d-mod-k", "tables"})  # routings in which the path depends on the destination host
+
+
+@dataclass(frozen=True)
+class MessagePaths:
+    """Paths of the pairs of one row. The last path has no segments: it belongs to pairs whose path is unknown."""
+
+    routes: Routes | None
+    segments: Codes  # (W, H) segments of each path, -1: none
+    known_links: int  # segments below this number are directed links, the others stand for unknown paths
+    count: int  # of segments
+    switch: Codes  # (n,) code of each rank's switch, -1 unknown
+    key: Codes  # (n,) code of the destination that decides on the path: its switch, or its host
+    keys: int  # number of different values of `key`
+    listed: Codes | None  # sorted codes of the paths; None: all possible codes
+    cells: Codes | None  # (n, m) path of each cell of a list of rounds
+    # (S,) position of each switch of the run among the switches of the routes
+    codes: Codes = field(default_factory=lambda: np.empty(0, np.int32))
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the path back crosses the same cables."""
+        return self.routes is None or self.routes.routing.kind not in BY_HOST
+
+    def between(self, src: Codes, dst: Codes) -> Codes:
+        """Return the path of each pair of ranks; `src` and `dst` are broadcast against each other."""
+        code = self.switch[src] * self.keys + self.key[dst]
+        last = self.segments.shape[0] - 1
+        known = (self.switch[src] >= 0) & (self.key[dst] >= 0)
+        if self.listed is None:
+            return np.where(known, code, last).astype(np.int32)
+        place = np.minimum(np.searchsorted(self.listed, code), max(0, self.listed.size - 1))
+        is_listed = known & (self.listed[place] == code) if self.listed.size else np.zeros_like(known)
+        return np.where(is_listed, place, last).astype(np.int32)
+
+    def of_rows(self, pairs: Pairs, rows: slice | Codes) -> Codes:
+        """Return the (rows, m) path of each cell of these rows."""
+        if self.cells is not None:
+            return self.cells[rows]
+        return self.between(np.arange(pairs.ranks)[rows][:, None], pairs.partners(rows))
+
+    def of_cells(self, pairs: Pairs, cells: Cells) -> Codes:
+        """Return the (k,) path of each of these cells."""
+        return self.between(cells[0], pairs.destination(cells)) if self.cells is None else self.cells[cells]
+
+    def crossing(self, segments: Codes) -> Mask:
+        """Return a (W,) mask of the paths that contain one of these segments."""
+        is_wanted = np.zeros(self.count + 1, dtype=bool)
+        is_wanted[segments] = True
+        return np.asarray(is_wanted[self.segments].any(axis=1)) if self.segments.shape[1] else np.zeros(1, dtype=bool)
+
+    def cells_on(self, pairs: Pairs, chosen: Mask) -> Cells:
+        """Return the cells whose messages take one of the paths of a (W,) mask."""
+        if self.cells is not None:
+            row, column = np.nonzero(chosen[self.cells])
+            return row, column
+        table = chosen[:-1].reshape(-1, self.keys)
+        rows = np.flatnonzero(np.append(table.any(axis=1), False)[self.switch])
+        columns = np.flatnonzero(np.append(table.any(axis=0), False)[self.key])
+        row, column = np.nonzero(table[self.switch[rows]][:, self.key[columns]])
+        return rows[row], columns[column]
+
+    @cached_property
+    def possible(self) -> Codes:
+        """(segments,) number of pairs of ranks that cross each segment if all pairs are measured; 0 if unknown."""
+        if self.listed is not None:
+            return np.full(self.count, 0, dtype=np.int64)
+        sources = np.bincount(
+            self.switch[self.switch >= 0], minlength=(self.segments.shape[0] - 1) // max(1, self.keys)
+        )
+        targets = np.bincount(self.key[self.key >= 0], minlength=self.keys)
+        return self.totals(np.append(np.outer(sources, targets).ravel(), 0))
+
+    def totals(self, values: Codes) -> Codes:
+        """Return the (segments,) sum of (W,) values over the paths that contain each segment."""
+        total = np.zeros(self.count, dtype=np.int64)
+        for hop in range(self.segments.shape[1]):
+            segment = self.segments[:, hop]
+            used = segment >= 0
+            total += np.bincount(segment[used], weights=values[used], minlength=self.count).astype(np.int64)
+        return total
+
+
+def find_message_paths(pairs: Pairs, placement: Placement, routes: Routes | None) -> MessagePaths:
+    """Return the paths of the pairs of a row.
+
+    Parameters
+    ----------
+    pairs
+        A matrix or a list of rounds.
+    placement
+        Switches of the ranks; without switches no path has segments.
+    routes
+        Links that messages cross; None if no cables are known.
+    """
+    switch = np.asarray(placement.switch, dtype=np.int64)
+    size = len(placement.switches)
+    if not size:
+        return MessagePaths(
+            None, np.full((1, 0), -1, np.int32), 0, 0, switch, switch, 1, np.zeros(0, np.int64), _nowhere(pairs)
+        )
+    by_host = routes is not None and routes.routing.kind in BY_HOST
+    key = _endpoints(placement) if by_host else switch
+    keys = int(key.max(initial=0)) + 1 if by_host else size
+    if pairs.partner is None:
+        listed, cells = None, None
+        codes = np.arange(size * keys, dtype=np.int64)
+    else:
+        ranks = np.arange(pairs.ranks)[:, None]
+        to = np.maximum(pairs.partner, 0)
+        known = (pairs.partner >= 0) & (switch[ranks] >= 0) & (key[to] >= 0)
+        every = np.where(known, switch[ranks] * keys + key[to], -1)
+        codes, cell = np.unique(every, return_inverse=True)
+        cells = cell.reshape(every.shape).astype(np.int32)
+        if codes.size and codes[0] < 0:
+            cells, codes = np.where(cells == 0, codes.size - 1, cells - 1).astype(np.int32), codes[1:]
+        listed = codes
+    segments, links, count = _segments(codes, key, keys, placement, routes)
+    return MessagePaths(routes, segments, links, count, switch, key, keys, listed, cells, _codes(placement, routes))
+
+
+def _codes(placement: Placement, routes: Routes | None) -> Codes:
+    """Return the (S,) position of each switch of the run among the switches of the routes."""
+    return codes_of(placement.switches, {name: index for index, name in enumerate(routes.switches)} if routes else {})
+
+
+def _nowhere(pairs: Pairs) -> Codes | None:
+    return None if pairs.partner is None else np.zeros(pairs.partner.shape, dtype=np.int32)
+
+
+def _endpoints(placement: Placement) -> Codes:
+    """Return the (n,) code of each rank's host and switch, -1: unknown. A host with several NICs has several
+    switches.
+    """
+    known = placement.switch >= 0
+    pair = placement.host[known].astype(np.int64) * len(placement.switches) + placement.switch[known]
+    codes = np.full(known.size, -1, dtype=np.int64)
+    codes[known] = np.unique(pair, return_inverse=True)[1]
+    return codes
+
+
+def _segments(
+    codes: Codes, key: Codes, keys: int, placement: Placement, routes: Routes | None
+) -> tuple[Codes, int, int]:
+    """Return the (W + 1, H) segments of the paths with these codes, the number of links, and the number of segments."""
+    size = len(placement.switches)
+    known = key >= 0
+    home, number = np.full(keys, -1, dtype=np.int64), np.full(keys, -1, dtype=np.int32)
+    home[key[known]], number[key[known]] = placement.switch[known], placement.location[known]
+    start, end, host = codes // keys, home[codes % keys], number[codes % keys]
+    links = 0
+    hops: Codes = np.full((codes.size, 0), -1, dtype=np.int32)
+    if routes is not None:
+        links = len(routes.ends)
+        code = _codes(placement, routes)
+        hops = routes.hops(code[start], np.where(end < 0, -1, code[end]), host)
+    hops = hops if hops.shape[1] else np.full((codes.size, 1), -1, dtype=np.int32)
+    unknown = (hops[:, 0] < 0) & (start != end) & (end >= 0)
+    count = links
+    if unknown.any() and size * size <= MOST_UNKNOWN:
+        hops[unknown, 0] = links + start[unknown] * size + end[unknown]
+        count = links + size * size
+    return np.vstack([hops, np.full((1, hops.shape[1]), -1, dtype=np.int32)]), links, count

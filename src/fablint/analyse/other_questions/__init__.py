@@ -1,1 +1,1 @@
-"""Questions with a hidden variable of their own: wiring, thresholds, inside hosts, engine reports, root cause."""
+"""Causes with a hidden variable of their own: wiring, thresholds, inside hosts, engine reports, root cause."""

@@ -37,13 +37,18 @@ class ConcernedComponents:
             hosts=frozenset(node for one in components if one.kind not in _OF_NO_HOST for node in one.nodes),
             switches=switches,
             directions=frozenset(ends for one in components if one.kind in _BETWEEN for ends in one.directions),
-            all_links_of=switches
-            | {node for one in components if one.kind == "cable" and len(one.ends) == 1 for node in one.nodes},
+            all_links_of=switches | {node for one in components if _is_of_all_links(one) for node in one.nodes},
         )
 
     def has_link(self, source: str, target: str) -> bool:
         """Return whether the link from a switch to another is concerned."""
         return (source, target) in self.directions or not self.all_links_of.isdisjoint((source, target))
+
+
+def _is_of_all_links(component: ComponentRef) -> bool:
+    """Return whether a component stands for all links of a switch: all cables, or the path to any other switch."""
+    is_single = component.kind == "cable" and len(component.ends) == 1
+    return is_single or (component.kind == "route" and any(not end.nodes for end in component.ends))
 
 
 def restricted(finding: Finding, concerned: ConcernedComponents, faulty: frozenset[str]) -> Finding | None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from lateness_cases import Layout, LossyFabric, cauchy, faults, named, pareto
 
-from fablint.analyse.candidates.late_pairs import Candidate, Candidates
+from fablint.analyse.candidates.candidate import Candidate, Candidates
 from fablint.analyse.explain.explanation import LateSearch, ScoredCandidates
 from fablint.analyse.findings.late_components import late_messages
 from fablint.analyse.observations.samples import select_usable_rows

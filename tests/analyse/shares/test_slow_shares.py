@@ -188,6 +188,22 @@ def test_a_host_that_was_slow_in_one_period_is_no_fault() -> None:
     assert {name for _, name, _ in named(diagnosis, State.NOT_JUDGED, State.SUSPECT, State.CONFOUNDED)} == {"h07"}
 
 
+@pytest.mark.parametrize("hosts_of_switch", [2, 3])
+def test_hosts_of_a_switch_that_are_slow_at_the_same_times_are_the_links_of_the_switch(hosts_of_switch: int) -> None:
+    """Load on the up-links of a switch slows all that its hosts exchange with others, and nothing on the switch."""
+    fabric = full_mesh(8, hosts_of_switch)
+    run = run_of(fabric, "", rounds=[pairs for _ in range(6) for pairs in all_rounds(len(fabric.hosts))])
+    target = np.asarray(run.rows[0].arrays["dst"])
+    source = np.broadcast_to(np.arange(run.ranks)[:, None], target.shape)
+    crosses = (source // hosts_of_switch == 5) != (target // hosts_of_switch == 5)
+    loaded = np.sin(np.arange(target.shape[1]) / 4.0) > 0.7
+    diagnosis = judged(slowed(run, crosses & loaded & (target >= 0)), fabric)
+    assert reported(diagnosis) == {("route", "s5=any", None)}
+    assert diagnosis.verdict.verdict == "incomplete"
+    ok = [component for one in diagnosis.verdict.findings if one.state is State.OK for component in one.components]
+    assert not any("s5" in end.nodes for one in ok for end in one.ends if one.kind == "link")
+
+
 def test_times_that_scatter_to_both_sides_are_no_slow_share() -> None:
     run = run_of(MESH, "", rounds=[pairs for _ in range(4) for pairs in all_rounds(len(MESH.hosts))])
     (row,) = run.rows

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fablint.analyse.candidates.late_pairs import Candidates
+from fablint.analyse.candidates.candidate import Candidates
 from fablint.model.arrays import Codes, Floats, Mask
 
 COMMON = (0.5, 9.5)  # Beta prior of the shared probability: few pairs of a healthy fabric are late

@@ -15,13 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.analyse.candidates.late_pairs import (
-    Candidate,
-    Candidates,
-    MeasuredHostPairs,
-    candidates_of,
-    host_pairs_of,
-)
+from fablint.analyse.candidates.candidate import Candidate, Candidates
+from fablint.analyse.candidates.crossed_components import MeasuredHostPairs, candidates_of, host_pairs_of
 from fablint.analyse.explain.explanation import LateSearch, Member, ScoredCandidates
 from fablint.analyse.observations.mean_ratios import MeanRatios, read_mean_ratios
 from fablint.analyse.observations.samples import UsableRow
@@ -50,7 +45,7 @@ def late_messages(
     if cells is None or not np.any(cells.ratio > BOUNDS[0]):
         return []
     pairs = host_pairs_of(cells, placement)
-    candidates = candidates_of(pairs, placement, routes).candidates(pairs.weight.size)
+    candidates = candidates_of(pairs, placement, routes, directed=False).candidates(pairs.weight.size)
     if not candidates.candidate:
         return []
     judgement = _judged(cells, pairs, candidates)

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fablint.analyse.candidates.late_pairs import Candidate, Candidates
-from fablint.analyse.candidates.lossy_pairs import SIDES, directed_candidates
+from fablint.analyse.candidates.candidate import Candidate, Candidates
+from fablint.analyse.candidates.crossed_components import SIDES, candidates_of
 from fablint.analyse.explain.explanation import LateSearch, Member, ScoredCandidates
 from fablint.analyse.observations.segments import Segments, read_segments
 from fablint.analyse.phrasing import next_step
@@ -292,7 +292,7 @@ def _evidence_of(
     """The explanation by the bound at which it scores most; None where there is nothing to explain."""
     if not segments.lost.any():
         return None
-    candidates = directed_candidates(segments, placement, routes).candidates(len(segments.hosts))
+    candidates = candidates_of(segments, placement, routes, directed=True).candidates(len(segments.hosts))
     if not candidates.candidate:
         return None
     price = math.log(len(candidates.candidate)) + SPEAKS

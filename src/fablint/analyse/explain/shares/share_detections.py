@@ -7,8 +7,8 @@ from typing import Literal, cast
 
 import numpy as np
 
+from fablint.analyse.candidates.candidate import Candidate
 from fablint.analyse.candidates.components import Kind
-from fablint.analyse.candidates.late_pairs import Candidate
 from fablint.analyse.explain.ambiguity import AmbiguityGroup, GroupMember
 from fablint.analyse.explain.search import Detection, SlowCount
 from fablint.analyse.explain.shares.share_evidence import ShareEvidence

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fablint.analyse.candidates.late_pairs import MeasuredHostPairs
+from fablint.analyse.candidates.crossed_components import MeasuredHostPairs
 from fablint.analyse.explain.evidence import OWN_POOL, SMALLEST_POOL, Evidence
 from fablint.analyse.null_model.effects import Effects, leftover_of
 from fablint.analyse.null_model.loads import SMALLEST_SHARED, UNCERTAIN

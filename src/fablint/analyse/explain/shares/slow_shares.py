@@ -14,15 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.analyse.candidates.late_pairs import (
-    Candidate,
-    CandidateBuilder,
-    Candidates,
-    MeasuredHostPairs,
-    candidates_of,
-    named,
-)
-from fablint.analyse.candidates.lossy_pairs import add_ends, directed_candidates
+from fablint.analyse.candidates.candidate import Candidate, CandidateBuilder, Candidates
+from fablint.analyse.candidates.crossed_components import MeasuredHostPairs, add_ends, candidates_of
 from fablint.analyse.explain.explanation import LateSearch, Member
 from fablint.analyse.explain.search import Detection
 from fablint.analyse.explain.shares.share_detections import detection_of
@@ -110,14 +103,10 @@ def _builder(
     pairs: MeasuredHostPairs, placement: Placement, routes: Routes | None, *, one_way: bool
 ) -> CandidateBuilder:
     """Return all candidates: of streams each direction of a component by itself."""
-    builder = (directed_candidates if one_way else candidates_of)(pairs, placement, routes)
+    builder = candidates_of(pairs, placement, routes, directed=one_way)
     if len(placement.nics) > len(placement.hosts):
         ends = placement.nic[pairs.ranks].astype(np.int64)
-        if one_way:
-            add_ends(builder, "nic", placement.nics, ends)
-        else:
-            every = np.arange(len(ends))
-            builder.add("nic", *named("nic", placement.nics), np.tile(every, 2), ends.T.ravel())
+        add_ends(builder, "nic", placement.nics, ends, directed=one_way)
     return builder
 
 

@@ -90,14 +90,14 @@ def _instead(output: str) -> str:
 
 
 def command_to_collect(
-    level: str, sysroot: Path | None = None, nids: str = "", times: float = 1.0
+    level: str, sysroot: Path | None = None, managed: str = "", times: float = 1.0
 ) -> tuple[list[str], str]:
     """Return the command that takes a snapshot on a host, and its stdin: the program itself.
 
-    `times` multiplies the time limits. At level `fabric` the Slingshot fabric manager is queried about the NIDs, such
-    as `1001-1016`.
+    `times` multiplies the time limits. At level `fabric` the Slingshot fabric manager is queried about NIDs and NICs,
+    such as `1001-1016:hsn0,hsn1`.
     """
-    where = [str(sysroot or "/"), *filter(None, [nids])] if sysroot or nids else []
+    where = [str(sysroot or "/"), *filter(None, [managed])] if sysroot or managed else []
     limits = f"{times * AIMS_S[level]:g}:{times * LIMITS_S[level]:g}"
     return [*PYTHON, level, f"{WINDOWS_S[level]:g}", limits, *where], program("collector")
 

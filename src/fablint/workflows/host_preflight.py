@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from fablint.snapshot import CollectedSnapshots
 
 _FABRIC_TOOLS = ("ibnetdiscover", "ibqueryerrors", "sminfo", "fmn-show-status", "fmn-update-compute-hsn-health")
+_HSN = re.compile(r"hsn\d{1,3}")
+_MOST_NICS = 16
 _NID = re.compile(r"nid0*(\d{1,7})", re.IGNORECASE)  # a host name with its number on Slingshot
 MANY = 1000  # hosts, judged by several processes: their start takes as long as judging 100 hosts
 FABRIC = "+fabric"  # name of the fabric's own document among those of the hosts
@@ -85,7 +87,10 @@ def preflight_hosts(
     if ping:
         collected = ping_each_other(system, allocation, collected, level)
     if level == "full":
-        collected = replace(collected, documents={**collected.documents, **query_fabric(system, allocation.hosts)})
+        collected = replace(
+            collected,
+            documents={**collected.documents, **query_fabric(system, allocation.hosts, _slingshot_nics(collected))},
+        )
     return PreflightResult(collected, judge_snapshots(system, collected, declared, keep=keep))
 
 
@@ -123,8 +128,21 @@ def _ping_answers(
     return everywhere(system, allocation, *program, LIMITS_S[level] + PAUSE_S + fabric_discovery.ANSWER_S)
 
 
-def query_fabric(system: System, hosts: Iterable[str]) -> Mapping[str, Mapping[str, Any]]:
-    """Collect the output of the fabric's own tools as the document `FABRIC`; none where no tool is installed here."""
+def _slingshot_nics(collected: CollectedSnapshots) -> Sequence[str]:
+    """Return the names of the Slingshot NICs of all hosts; the usual first name if no host reports any."""
+    from fablint.snapshot.host_snapshot import NET
+
+    names = {nic for one in collected.snapshots.values() for nic in one.names(NET) if _HSN.fullmatch(nic)}
+    return sorted(names, key=lambda name: (len(name), name))[:_MOST_NICS] or ["hsn0"]
+
+
+def query_fabric(
+    system: System, hosts: Iterable[str], nics: Sequence[str] = ("hsn0",)
+) -> Mapping[str, Mapping[str, Any]]:
+    """Collect the output of the fabric's own tools as the document `FABRIC`; none where no tool is installed here.
+
+    The fabric manager is queried about the Slingshot NICs `nics` of hosts that are named by their NID.
+    """
     from fablint.cluster import everywhere
     from fablint.snapshot import command_to_collect, read_answers
     from fablint.snapshot.collecting import LIMITS_S
@@ -132,7 +150,7 @@ def query_fabric(system: System, hosts: Iterable[str]) -> Mapping[str, Mapping[s
     if not any(map(system.which, _FABRIC_TOOLS)):
         return {}
     nids = [int(match[1]) for match in map(_NID.fullmatch, hosts) if match]
-    argv, text = command_to_collect("fabric", nids=f"{min(nids)}-{max(nids)}" if nids else "")
+    argv, text = command_to_collect("fabric", managed=f"{min(nids)}-{max(nids)}:{','.join(nics)}" if nids else "")
     here = Allocation((os.uname().nodename,), "this machine")
     answers = everywhere(system, here, argv, text, LIMITS_S["fabric"] + fabric_discovery.ANSWER_S)
     document = read_answers(answers).documents.get(here.hosts[0])

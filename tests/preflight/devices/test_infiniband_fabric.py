@@ -212,12 +212,14 @@ def test_the_tools_that_are_installed_are_asked_once(tmp_path: Path) -> None:
     fmn = "fmn-update-compute-hsn-health"
     system = Manager(tmp_path, "ibqueryerrors", fmn)
     hosts = ["nid001003", "nid001001", "login1"]
-    fabric = snapshot_of(query_fabric(system, hosts)[FABRIC])
+    fabric = snapshot_of(query_fabric(system, hosts, ["hsn0", "hsn1"])[FABRIC])
     assert fabric.level == "fabric"
     assert fabric.command("ibqueryerrors").text.splitlines()[0] == "ibqueryerrors "
-    asked, *_, failure = fabric.command(fmn).text.splitlines()
-    assert asked == f"{fmn} --start-nid 1001 --end-nid 1003 -n hsn0 --skip-healthEventCreation"
-    assert failure.startswith("FAILURE: Node: nid001003"), "what it wrote to its report"
+    assert [*fabric.commands_like(fmn)] == ["hsn0", "hsn1"]
+    for nic, said in fabric.commands_like(fmn).items():
+        asked, *_, failure = said.text.splitlines()
+        assert asked == f"{fmn} --start-nid 1001 --end-nid 1003 -n {nic} --skip-healthEventCreation"
+        assert failure.startswith("FAILURE: Node: nid001003"), "what it wrote to its report"
 
 
 def document(errors: str) -> dict[str, object]:

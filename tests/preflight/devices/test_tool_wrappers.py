@@ -336,6 +336,31 @@ def test_without_a_summary_no_host_passes() -> None:
     assert outcomes(manager(fabric_manager.FMN_HEALTH, ABSENT, "nid001003")) == [Outcome.SKIP]
 
 
+def test_every_nic_of_a_host_is_judged_by_the_report_on_it() -> None:
+    """The fabric manager examines one NIC of all hosts at a time."""
+    first = HEALTH.replace("failure_computes:4", "failure_computes:3")
+    second = (
+        "Compute Health test Summary Start Nid: 1001 End Nid: 1016 HSN NIC:hsn1\n"
+        "Total Compute nodes Checked:16 success computes:15 failure_computes:1\n"
+        "FAILURE: Node: nid001004-nmn device hsn1 Compute node HSN NIC NO-CARRIER.\n"
+    )
+    reports = {"hsn0": first, "hsn1": second, "hsn2": first[:60], "hsn3": Output("", "no answer in time")}
+    commands = {
+        f"fmn-update-compute-hsn-health/{nic}": Output(said, status=0) if isinstance(said, str) else said
+        for nic, said in reports.items()
+    }
+    fleet = [host("nid001003"), host("nid001004")]
+    results = of(fabric_manager.FMN_HEALTH, *fleet, fabric=Snapshot("fmn", level="fabric", commands=commands))
+    assert {(one.host, one.target): one.outcome for one in results} == {
+        ("nid001003", "hsn0"): Outcome.FAIL,
+        ("nid001004", "hsn0"): Outcome.PASS,
+        ("nid001003", "hsn1"): Outcome.PASS,
+        ("nid001004", "hsn1"): Outcome.FAIL,
+        ("fabric", "hsn2"): Outcome.ERROR,
+        ("fabric", "hsn3"): Outcome.ERROR,
+    }
+
+
 def test_ports_that_are_down_by_name() -> None:
     assert wrong(manager(fabric_manager.FMN_STATUS, sample("slingshot/fmn-show-status-v1.txt"))) == [
         ("x1000c0r3b0", "j2p1", Outcome.WARN, "edge link is down"),

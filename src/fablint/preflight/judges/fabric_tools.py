@@ -24,7 +24,7 @@ def fabric_tool(
     look: Callable[[Check, Fleet, str], Sequence[Result]],
     without: Callable[[Check, Fleet, str], Result] = without_output,
 ) -> Judge:
-    """Judge the output of a tool which sees the whole fabric.
+    """Judge the output of a tool which sees the whole fabric, or its outputs for each of several devices.
 
     Parameters
     ----------
@@ -42,13 +42,14 @@ def fabric_tool(
         if fleet.fabric is None:
             yield check.skip(FABRIC, "", f"runs at level full, where {program} is installed")
             return
-        output = fleet.fabric.command(program)
-        failed = tool_failure(output.text) if output.status else None
-        if output.text.strip() and failed is None:
-            yield from look(check, fleet, output.text) or [check.ok(FABRIC)]
-        else:
-            why = shortened(output.error if failed is None else failed) or "the tool printed nothing"
-            yield without(check, fleet, why)
+        for device, output in (fleet.fabric.commands_like(program) or {"": fleet.fabric.command(program)}).items():
+            failed = tool_failure(output.text) if output.status else None
+            if output.text.strip() and failed is None:
+                judged = look(check, fleet, output.text) or [check.ok(FABRIC)]
+            else:
+                why = shortened(output.error if failed is None else failed) or "the tool printed nothing"
+                judged = [without(check, fleet, why)]
+            yield from (result._replace(target=result.target or device) for result in judged)
 
     return Judge(results, compares=False)
 

@@ -1,9 +1,9 @@
 # ruff: noqa: UP006, UP035
 """Take a snapshot of a host: files of /proc, /sys and /run, and outputs of programs. Nothing is judged here.
 
-Runs on every host after machine.py as `python3 -I - LEVEL WINDOW AIM[:LIMIT] [SYSROOT [NIDS]]`: standard library only,
-Python 3.6, without root, no files are written. It prints compressed JSON on lines that begin with `fablint:`. Counters
-are read twice, WINDOW seconds apart. With another SYSROOT, for tests, the outputs of programs are files of its folder
+Runs on every host after machine.py as `python3 -I - LEVEL WINDOW AIM[:LIMIT] [SYSROOT [NIDS:NICS]]`: standard library
+only, Python 3.6, without root, no files are written. It prints compressed JSON on lines that begin with `fablint:`.
+Counters are read twice, WINDOW seconds apart. With another SYSROOT, for tests, the outputs of programs are files of its folder
 `commands`. Programs may run until AIM seconds; files are read until all are read, at most for LIMIT seconds. Then the
 collector prints what it has, and its last activity.
 """
@@ -140,18 +140,22 @@ FOLDERS = (
 
 
 def commands(
-    level: str, nics: List[str], cxi: List[str], ports: List[str], nids: str = ""
+    level: str, nics: List[str], cxi: List[str], ports: List[str], managed: str = ""
 ) -> Iterator[Tuple[str, List[str]]]:
-    """Yield name and argv of the programs to run."""
+    """Yield name and argv of the programs to run.
+
+    `managed` are the NIDs and the NICs that the fabric manager is queried about: `1001-1016:hsn0,hsn1`.
+    """
     if level == "fabric":
         yield "ibnetdiscover", ["ibnetdiscover"]
         yield "ibqueryerrors", ["ibqueryerrors"]
         yield "sminfo", ["sminfo"]
         yield "fmn-show-status", ["fmn-show-status"]
-        if nids:
-            first, _, last = nids.partition("-")
-            asked = ["--start-nid", first, "--end-nid", last or first, "-n", "hsn0", "--skip-healthEventCreation"]
-            yield FMN_HEALTH, [FMN_HEALTH, *asked]
+        nids, _, names = managed.partition(":")
+        first, _, last = nids.partition("-")
+        for nic in filter(None, names.split(",")):
+            asked = ["--start-nid", first, "--end-nid", last or first, "-n", nic, "--skip-healthEventCreation"]
+            yield FMN_HEALTH + "/" + nic, [FMN_HEALTH, *asked]
         return
     yield "ip-addr", ["ip", "-j", "addr"]
     yield "ip-rule", ["ip", "-j", "rule"]
@@ -225,7 +229,7 @@ def empty(machine: Machine, level: str) -> Dict[str, Any]:
     }
 
 
-def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], nids: str, aim_s: float) -> None:
+def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], managed: str, aim_s: float) -> None:
     """Fill a snapshot; slow parts run in threads. Raises Late."""
     begun = time.monotonic()
     last = begun + aim_s - min(aim_s / 6, LAST_S)  # time of the second reading of counters
@@ -245,7 +249,7 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
         taken["kernel_log"] = {key: text_without_secrets(text) for key, text in log.items()}
 
     cxi, ports = machine.names("/sys/class/cxi/*"), machine.names("/sys/class/infiniband/*")
-    asked = list(commands(level, machine.nics[:MOST_ASKED], cxi, ports, nids))
+    asked = list(commands(level, machine.nics[:MOST_ASKED], cxi, ports, managed))
     asked += tuning_commands(level, machine, machine.nics[:MOST_ASKED])
     taken["commands"].update((name, dict(NO_ANSWER)) for name, _ in asked)
     loads = [one for one in asked if one[0].startswith(LOADS)]
@@ -262,7 +266,9 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], n
     taken["folders"].update(machine.folders(FOLDERS))
     taken["shared_memory"].update(machine.shared_memory())
     wait_for(beside, last)
-    add_report(machine, taken["commands"].get(FMN_HEALTH, {}))
+    for name, said in taken["commands"].items():
+        if name.startswith(FMN_HEALTH):
+            add_report(machine, said)
     time.sleep(max(0.0, min(begun + window_s, last) - time.monotonic()))
     taken["window_s"] = time.monotonic() - begun
     machine.fill(taken["later"], COUNTERS)
@@ -365,7 +371,7 @@ def numbers(text: str) -> Set[int]:
 
 
 def snapshot(
-    level: str, window_s: float, limit_s: float, root: str, nids: str = "", aim_s: float = 0.0
+    level: str, window_s: float, limit_s: float, root: str, managed: str = "", aim_s: float = 0.0
 ) -> Dict[str, Any]:
     """Take a snapshot, as far as possible within the limit. The aim is the limit if it is 0."""
     machine = Machine(root, limit_s)
@@ -374,7 +380,7 @@ def snapshot(
 
     def run() -> None:
         with suppress(Late):
-            take(machine, level, window_s, taken, nids, aim_s or limit_s)
+            take(machine, level, window_s, taken, managed, aim_s or limit_s)
             whole.set()
 
     wait_for([begin(run)], machine.end + GRACE_S)
@@ -387,8 +393,8 @@ def snapshot(
 def main(argv: List[str]) -> None:
     """Print a snapshot; for the arguments see above."""
     level, window_s, (aim, _, limit) = argv[0], float(argv[1]), argv[2].partition(":")
-    root, nids = (argv[3:] + ["/", ""][len(argv) - 3 :])[:2]
-    say(snapshot(level, window_s, float(limit or aim), root, nids, float(aim)))
+    root, managed = (argv[3:] + ["/", ""][len(argv) - 3 :])[:2]
+    say(snapshot(level, window_s, float(limit or aim), root, managed, float(aim)))
     os._exit(0)  # does not wait for threads in a driver or a name lookup
 
 

@@ -36,7 +36,7 @@ def _failed(check: Check, host: str, nic: str, words: str) -> Result:
 FMN_HEALTH = Check(
     id="tool.fmn.health",
     what="the fabric manager's report on the hosts' Slingshot NICs",
-    source="fmn-update-compute-hsn-health, on the fabric manager",
+    source="fmn-update-compute-hsn-health -n NIC, on the fabric manager",
     rule="no failure, and every counted failure is named",
     severity=Severity.FAIL,
     component="nic",

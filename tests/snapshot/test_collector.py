@@ -15,7 +15,7 @@ import pytest
 
 from fablint.model import Answer
 from fablint.snapshot import Snapshot, command_to_collect, nics_of, read_answers
-from fablint.snapshot.agent import collector as the_program
+from fablint.snapshot.agent import collector as the_program, loopback_tests
 from fablint.snapshot.agent.machine import Late, Machine
 from snapshot_trees import unfold
 
@@ -130,9 +130,19 @@ def rdma(root: Path) -> Machine:
 
 
 def test_active_rdma_devices_are_asked_of_their_active_port(tmp_path: Path) -> None:
-    options = {device: argv[3:] for device, argv in the_program.loopbacks(rdma(tmp_path))}
-    usual = ["-F", "--report_gbits", "-D", "2"]
-    assert options == {"mlx5_0": ["-i", "1", *usual], "mlx5_1": ["-i", "2", *usual, "-x", "10"]}
+    options = {name: argv for name, _, argv in loopback_tests.loopbacks(rdma(tmp_path))}
+    rates = ["--report_gbits", "-D", "2"]
+    first, second = ["-d", "mlx5_0", "-i", "1", "-F"], ["-d", "mlx5_1", "-i", "2", "-F", "-x", "10"]
+    assert options == {
+        "ib_write_bw/mlx5_0": ["ib_write_bw", *first, *rates],
+        "ib_write_bw/mlx5_1": ["ib_write_bw", *second, *rates],
+        "ib_read_bw/mlx5_0": ["ib_read_bw", *first, *rates],
+        "ib_read_bw/mlx5_1": ["ib_read_bw", *second, *rates],
+        "ib_write_lat/mlx5_0": ["ib_write_lat", *first],
+        "ib_write_lat/mlx5_1": ["ib_write_lat", *second],
+        "ib_read_lat/mlx5_0": ["ib_read_lat", *first],
+        "ib_read_lat/mlx5_1": ["ib_read_lat", *second],
+    }
 
 
 def test_rdma_devices_are_measured_at_the_full_level_only(tmp_path: Path) -> None:
@@ -151,17 +161,85 @@ def test_without_time_devices_have_not_answered(tmp_path: Path, monkeypatch: pyt
     said: dict[str, Any] = {}
 
     def late(*_: Any) -> None:
-        assert said == {f"ib_write_bw/mlx5_{n}": {"error": "no answer in time"} for n in (0, 1)}
+        assert [*said.values()] == [{"error": "no answer in time"}] * 8
         raise Late
 
-    monkeypatch.setattr(the_program, "loopback", late)
+    monkeypatch.setattr(loopback_tests, "loopback", late)
     with pytest.raises(Late):
-        the_program.load_rdma(rdma(tmp_path), said)
+        loopback_tests.load_rdma(rdma(tmp_path), said)
+
+
+def test_later_tests_of_devices_are_left_out_where_time_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine, said = rdma(tmp_path), dict[str, Any]()
+    machine.root = ""
+    monkeypatch.setattr(
+        loopback_tests, "loopbacks", lambda _: [(f"{name}/x", "x", [name]) for name in ("ib_write_bw", "b")]
+    )
+    monkeypatch.setattr(loopback_tests, "loopback", lambda *_: {"output": "rate", "status": 0})
+    machine.end = 0.0
+    loopback_tests.load_rdma(machine, said)
+    assert said == {
+        "ib_write_bw/x": {"output": "rate", "status": 0},
+        "b/x": {"error": "there was no time left for it"},
+    }
+
+
+def gpu_tree(root: Path, nics: dict[str, str], gpus: dict[str, tuple[str, str]]) -> Machine:
+    """A tree with Slingshot NICs and GPUs: path of the device, of a GPU also its class."""
+    for name, path in nics.items():
+        device = root / "sys/devices" / path
+        device.mkdir(parents=True, exist_ok=True)
+        (device / "numa_node").write_text("0\n")
+        (root / "sys/class/cxi" / name).mkdir(parents=True)
+        (root / "sys/class/cxi" / name / "device").symlink_to(device)
+    for path, (driver, kind) in gpus.items():
+        device = root / "sys/devices" / path
+        device.mkdir(parents=True, exist_ok=True)
+        (device / "class").write_text(kind + "\n")
+        (device / "numa_node").write_text("0\n" if path.startswith("pci0000") else "1\n")
+        for folder in (f"sys/bus/pci/drivers/{driver}", "sys/bus/pci/devices"):
+            (root / folder).mkdir(parents=True, exist_ok=True)
+            (root / folder / device.name).symlink_to(device)
+    return Machine(str(root), 60.0)
+
+
+def test_a_slingshot_nic_is_measured_with_the_nearest_gpu(tmp_path: Path) -> None:
+    nics = {"cxi0": "pci0000:c0/0000:c0:01.0/0000:c3:00.0", "cxi1": "pci0000:c0/0000:c0:02.0/0000:d5:00.0"}
+    gpus = {
+        "pci0000:c0/0000:c0:01.0/0000:c1:00.0": ("amdgpu", "0x038000"),
+        "pci0000:c0/0000:c0:02.0/0000:d1:00.0": ("amdgpu", "0x038000"),
+        "pci0000:00/0000:00:01.0/0000:01:00.0": ("amdgpu", "0x030000"),  # drives a monitor
+    }
+    machine = gpu_tree(tmp_path, nics, gpus)
+    assert loopback_tests.gpus_of(machine) == ["0000:c1:00.0", "0000:d1:00.0"]
+    near = {nic: loopback_tests.nearest(machine, nic, loopback_tests.gpus_of(machine)) for nic in nics}
+    assert near == {"cxi0": "0000:c1:00.0", "cxi1": "0000:d1:00.0"}
+    said: dict[str, Any] = {}
+    (tmp_path / "commands/cxi_gpu_loopback_bw-rx").mkdir(parents=True)
+    (tmp_path / "commands/cxi_gpu_loopback_bw-rx/cxi1").write_text("a row")
+    loopback_tests.load_gpus(machine, said)
+    assert sorted(said) == sorted(f"cxi_gpu_loopback_bw-{side}/{nic}" for side in ("tx", "rx") for nic in nics)
+    assert said["cxi_gpu_loopback_bw-rx/cxi1"] == {"output": "a row", "status": 0}
+
+
+def test_a_gpu_in_another_pci_domain_is_near_by_its_numa_node(tmp_path: Path) -> None:
+    nics = {"cxi0": "pci0002:00/0002:00:00.0/0002:01:00.0"}
+    gpus = {
+        "pci0019:00/0019:00:00.0/0019:01:00.0": ("nvidia", "0x030200"),
+        "pci0000:09/0000:09:00.0/0009:01:00.0": ("nvidia", "0x030200"),
+    }
+    machine = gpu_tree(tmp_path, nics, gpus)
+    assert loopback_tests.nearest(machine, "cxi0", loopback_tests.gpus_of(machine)) == "0009:01:00.0"
+    said: dict[str, Any] = {}
+    loopback_tests.load_gpus(gpu_tree(tmp_path / "without", {}, {}), said)
+    assert said == {}
 
 
 @pytest.mark.parametrize(("text", "found"), [("0-3,8", {0, 1, 2, 3, 8}), ("5", {5}), ("", set()), ("['no']", set())])
 def test_a_list_of_processors(text: str, found: set[int]) -> None:
-    assert the_program.numbers(text) == found
+    assert loopback_tests.numbers(text) == found
 
 
 # ------------------------------------------------------------------------------------------------ stalls

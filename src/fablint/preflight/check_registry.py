@@ -26,7 +26,15 @@ from fablint.preflight.checks.host import (
     storage_log,
     tools,
 )
-from fablint.preflight.checks.infiniband import identities, omnipath, port_counters, port_settings, ports, roce_qos
+from fablint.preflight.checks.infiniband import (
+    identities,
+    omnipath,
+    port_counters,
+    port_settings,
+    ports,
+    rdma_loopback,
+    roce_qos,
+)
 from fablint.preflight.checks.network import (
     address_names,
     addresses,
@@ -51,7 +59,7 @@ from fablint.preflight.checks.network import (
     routes,
     tcp_settings,
 )
-from fablint.preflight.checks.slingshot import cxi, cxi_counters, slingshot_addresses
+from fablint.preflight.checks.slingshot import cxi, cxi_counters, cxi_loopback, slingshot_addresses
 
 CHECKS: tuple[Check, ...] = (
     collection.HOST_SNAPSHOT,
@@ -221,8 +229,10 @@ CHECKS: tuple[Check, ...] = (
     software.MPI,
     tools.CXI_HEALTH,
     tools.SLINGSHOT_DIAG,
-    tools.CXI_LOOPBACK_RATE,
-    tools.IB_LOOPBACK_RATE,
+    cxi_loopback.CXI_LOOPBACK_RATE,
+    cxi_loopback.CXI_GPU_LOOPBACK_RATE,
+    rdma_loopback.IB_LOOPBACK_RATE,
+    rdma_loopback.IB_LOOPBACK_LATENCY,
     tools.GPU_DIAG,
     infiniband_fabric.FABRIC_LINKS,
     infiniband_fabric.FABRIC_ERRORS,

@@ -34,7 +34,7 @@ PYTHON = ("python3", "-I", "-")  # executes stdin
 
 _OWN_IMPORTS = re.compile(r"^from fablint\.[^(\n]*(?:\([^)]*\))?\n", re.MULTILINE)
 _PREFIXES = {
-    "collector": ("machine", "log_records", "tuning", "speed_probe", "journal"),
+    "collector": ("machine", "log_records", "tuning", "speed_probe", "journal", "loopback_tests"),
     "pinger": ("machine",),
 }  # modules that precede a program, in order
 _HINT = "use a file written by fablint preflight --save"

@@ -87,10 +87,8 @@ def preflight_hosts(
     if ping:
         collected = ping_each_other(system, allocation, collected, level)
     if level == "full":
-        collected = replace(
-            collected,
-            documents={**collected.documents, **query_fabric(system, allocation.hosts, _slingshot_nics(collected))},
-        )
+        fabric = query_fabric(system, allocation.hosts, _slingshot_nics(collected))
+        collected = replace(collected, documents={**collected.documents, **fabric})
     return PreflightResult(collected, judge_snapshots(system, collected, declared, keep=keep))
 
 

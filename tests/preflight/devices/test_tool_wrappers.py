@@ -11,6 +11,7 @@ from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight.check import Check
 from fablint.preflight.checks.fabric import fabric_manager
 from fablint.preflight.checks.host import tools
+from fablint.preflight.checks.slingshot import cxi_loopback
 from fablint.preflight.host import Host
 from fablint.snapshot import Output, Snapshot
 
@@ -67,7 +68,7 @@ def test_a_health_check_that_was_cut_off_never_passes() -> None:
 )
 def test_without_an_answer_nothing_passes(said: Output, outcome: Outcome) -> None:
     one = asked(cxi_healthcheck=said, diag_hsn0=said, loop_cxi0=said, loop_cxi1=said)
-    for check in (tools.CXI_HEALTH, tools.SLINGSHOT_DIAG, tools.CXI_LOOPBACK_RATE):
+    for check in (tools.CXI_HEALTH, tools.SLINGSHOT_DIAG, cxi_loopback.CXI_LOOPBACK_RATE):
         assert set(outcomes(of(check, one))) == {outcome}, check.id
 
 
@@ -101,167 +102,6 @@ def test_slingshot_diag_by_its_words_and_its_status() -> None:
     results = {result.target: result for result in of(tools.SLINGSHOT_DIAG, one)}
     assert [result.outcome.name for result in results.values()] == ["PASS", "WARN", "FAIL", "FAIL", "ERROR", "WARN"]
     assert "AMA for device hsn0 does not match switch port ID" in results["hsn5"].message
-
-
-# ------------------------------------------------------------------------------------------------ loopback
-
-
-def row(gbit: float) -> str:
-    head = sample("slingshot/cxi_gpu_loopback_bw.txt").split("\n      524288")[0]
-    return f"{head}\n      524288      204800    {gbit:.2f}        11.375122\n----\n"
-
-
-def loopback(*rates: float, speed: str = "BS_200G") -> list[Result]:
-    """Hosts of one NIC each, with these rates."""
-    hosts = []
-    for number, rate in enumerate(rates):
-        files = {"/sys/class/cxi/cxi0/device/port/speed": speed}
-        hosts.append(host(f"n{number}", files, commands={"cxi_gpu_loopback_bw/cxi0": row(rate)}))
-    return of(tools.CXI_LOOPBACK_RATE, *hosts)
-
-
-@pytest.mark.parametrize(
-    ("rate", "speed", "outcome"),
-    [
-        (186.37, "BS_200G", Outcome.PASS),
-        (190.0, "BS_200G", Outcome.PASS),  # a script that looks for ` 18` fails it
-        (371.0, "CK_400G", Outcome.PASS),  # and this
-        (186.37, "CK_400G", Outcome.FAIL),
-        (97.12, "BS_200G", Outcome.FAIL),
-        (186.37, "unknown", Outcome.SKIP),
-    ],
-)
-def test_a_loopback_is_compared_with_the_nics_own_speed(rate: float, speed: str, outcome: Outcome) -> None:
-    assert outcomes(loopback(rate, speed=speed)) == [outcome]
-
-
-def test_a_loopback_is_compared_with_the_others() -> None:
-    assert wrong(loopback(195.0, 194.0, 196.0, 184.0, 195.0)) == [
-        ("n3", "cxi0", Outcome.FAIL, "184 Gb/s, below 95% of the median 195 Gb/s")
-    ]
-    assert wrong(loopback(97.12)) == [("n0", "cxi0", Outcome.FAIL, "97.12 Gb/s, below 90% of 200 Gb/s")]
-
-
-def test_a_loopback_that_printed_no_row_never_passes() -> None:
-    blocks = sample("slingshot/cxi_gpu_loopback_bw.txt").split("\ncxi")
-    cut = blocks[1].partition("\n      524288")[0]
-    results = of(tools.CXI_LOOPBACK_RATE, asked(loop_cxi0=cut, loop_cxi1=blocks[1]))
-    assert [(result.target, result.outcome) for result in results] == [("cxi0", Outcome.ERROR), ("cxi1", Outcome.PASS)]
-    assert results[0].message == "cxi_gpu_loopback_bw printed no bandwidth"
-
-
-# ------------------------------------------------------------------------------------------------ RDMA loopback
-
-WRITE_BW = sample("misc/ib_write_bw-rxe0.txt")  # REAL; its row is that of an emulated processor
-MEASURED = next(line for line in WRITE_BW.splitlines() if line.startswith(" 65536"))
-PORT = "/sys/class/infiniband/mlx5_0/ports/1"
-ROCE = {
-    f"{PORT}/state": "4: ACTIVE",
-    f"{PORT}/rate": "200 Gb/sec (4X HDR)",
-    f"{PORT}/link_layer": "Ethernet",
-    "/sys/class/infiniband/mlx5_0/node_type": "1: CA",
-    "/sys/class/infiniband/mlx5_0/device/vendor": "0x15b3",
-}
-
-
-def written(gbit: float) -> str:
-    """The real output, with another average."""
-    columns = MEASURED.split()
-    return WRITE_BW.replace(MEASURED, MEASURED.replace(columns[3], f"{gbit:.2f}"))
-
-
-def write_bw(*rates: float, **changed: str) -> list[Result]:
-    """Hosts of one device each, with these rates; of the first some files have changed."""
-    hosts = []
-    for number, rate in enumerate(rates):
-        files = {**ROCE, **({} if number else changed)}
-        hosts.append(host(f"n{number}", files, commands={"ib_write_bw/mlx5_0": written(rate)}))
-    return of(tools.IB_LOOPBACK_RATE, *hosts)
-
-
-def test_the_average_of_a_real_output_is_reported() -> None:
-    one = host("n1", ROCE, commands={"ib_write_bw/mlx5_0": WRITE_BW})
-    average = float(MEASURED.split()[3])
-    (result,) = of(tools.IB_LOOPBACK_RATE, one)
-    assert 0 < average < 10
-    assert (result.outcome, result.value) == (Outcome.WARN, average)
-
-
-@pytest.mark.parametrize(
-    ("rate", "outcome"), [(196.3, Outcome.PASS), (240.0, Outcome.PASS), (101.0, Outcome.PASS), (97.0, Outcome.WARN)]
-)
-def test_a_device_alone_is_compared_with_its_ports_rate_but_does_not_fail(rate: float, outcome: Outcome) -> None:
-    assert outcomes(write_bw(rate)) == [outcome]
-
-
-def test_a_device_far_below_those_of_like_hosts_fails() -> None:
-    assert wrong(write_bw(150.0, 194.0, 195.0, 196.0, 197.0)) == [
-        ("n0", "mlx5_0", Outcome.FAIL, "150 Gb/s, below 80% of the median 195 Gb/s")
-    ]
-    assert wrong(write_bw(160.0, 194.0, 196.0, 197.0)) == []
-    assert wrong(write_bw(60.0, 194.0, 196.0))[0][2:] == (Outcome.WARN, "60 Gb/s, below 80% of the median 194 Gb/s")
-    assert wrong(write_bw(80.0, 81.0, 82.0)) == [
-        (f"n{number}", "mlx5_0", Outcome.WARN, f"8{number} Gb/s, below 50% of 200 Gb/s") for number in range(3)
-    ]
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {f"{PORT}/rate": "100 Gb/sec (4X EDR)"},
-        {"/sys/class/infiniband/mlx5_0/board_id": "MT_0000000838"},
-        {"/sys/devices/virtual/dmi/id/product_name": "another"},
-    ],
-)
-def test_devices_of_another_make_or_rate_or_machine_are_not_compared(changed: dict[str, str]) -> None:
-    assert wrong(write_bw(105.0, 194.0, 196.0, 197.0, **changed)) == []
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"/sys/class/infiniband/mlx5_0/device/vendor": "0x8086", f"{PORT}/link_layer": "InfiniBand"},
-        {f"{PORT}/rate": "unknown"},
-    ],
-)
-def test_what_the_processor_copies_or_has_no_rate_is_not_judged(changed: dict[str, str]) -> None:
-    first, *others = write_bw(3.0, 194.0, 196.0, 197.0, **changed)
-    assert (first.outcome, first.message) == (Outcome.SKIP, "3 Gb/s, no speed or similar NIC to compare with")
-    assert outcomes(others) == [Outcome.PASS] * 3
-
-
-def test_soft_roce_is_not_judged() -> None:
-    files = {path: text for path, text in ROCE.items() if "vendor" not in path}
-    assert outcomes(of(tools.IB_LOOPBACK_RATE, host("n1", files, commands={"ib_write_bw/mlx5_0": WRITE_BW}))) == [
-        Outcome.SKIP
-    ]
-
-
-@pytest.mark.parametrize(
-    ("said", "outcome", "words"),
-    [
-        (ABSENT, Outcome.SKIP, "not installed"),
-        (Output(error="no access to /dev/infiniband/uverbs0"), Outcome.SKIP, "no access to /dev/infiniband/uverbs0"),
-        (TIMED_OUT, Outcome.ERROR, "no answer in time"),
-        (Output("", "Couldn't allocate MR", 1), Outcome.ERROR, "no output: Couldn't allocate MR"),
-        (
-            Output(WRITE_BW.replace(MEASURED, ""), " Completion with error at client", 1),
-            Outcome.ERROR,
-            "ib_write_bw printed no bandwidth: Completion with error at client",
-        ),
-    ],
-)
-def test_a_device_that_wrote_nothing_never_passes(said: Output, outcome: Outcome, words: str) -> None:
-    (result,) = of(tools.IB_LOOPBACK_RATE, host("n1", ROCE, commands={"ib_write_bw/mlx5_0": said}))
-    assert (result.target, result.outcome, result.message) == ("mlx5_0", outcome, words)
-
-
-@pytest.mark.parametrize(
-    "changed", [{f"{PORT}/state": "1: DOWN"}, {"/sys/class/infiniband/mlx5_0/node_type": "4: RNIC"}]
-)
-def test_a_device_without_an_active_port_and_iwarp_are_skipped(changed: dict[str, str]) -> None:
-    (result,) = of(tools.IB_LOOPBACK_RATE, host("n1", {**ROCE, **changed}))
-    assert (result.outcome, result.message) == (Outcome.SKIP, "no active InfiniBand or RoCE device")
 
 
 # ------------------------------------------------------------------------------------------------ dcgmi

@@ -3,9 +3,9 @@
 
 Runs on every host after machine.py as `python3 -I - LEVEL WINDOW AIM[:LIMIT] [SYSROOT [NIDS:NICS]]`: standard library
 only, Python 3.6, without root, no files are written. It prints compressed JSON on lines that begin with `fablint:`.
-Counters are read twice, WINDOW seconds apart. With another SYSROOT, for tests, the outputs of programs are files of its folder
-`commands`. Programs may run until AIM seconds; files are read until all are read, at most for LIMIT seconds. Then the
-collector prints what it has, and its last activity.
+Counters are read twice, WINDOW seconds apart. With another SYSROOT, for tests, the outputs of programs are files of its
+folder `commands`. Programs may run until AIM seconds; files are read until all are read, at most for LIMIT seconds.
+Then the collector prints what it has, and its last activity.
 """
 
 import json
@@ -17,21 +17,12 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from typing import Any, Dict, Iterator, List, Set, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 from fablint.snapshot.agent.journal import with_journal
 from fablint.snapshot.agent.log_records import read_kernel_log
-from fablint.snapshot.agent.machine import (
-    MOST_LETTERS,
-    Late,
-    Machine,
-    begin,
-    output_of_client,
-    put,
-    say,
-    stop,
-    wait_for,
-)
+from fablint.snapshot.agent.loopback_tests import NO_ANSWER, load_gpus, load_rdma
+from fablint.snapshot.agent.machine import MOST_LETTERS, Late, Machine, begin, put, say, stop, wait_for
 from fablint.snapshot.agent.speed_probe import add_probe
 from fablint.snapshot.agent.tuning import (
     TUNING_FOLDERS,
@@ -46,9 +37,6 @@ LAST_S = 3.0  # at most, for the second reading
 GRACE_S = 0.1  # to end after the time limit
 MOST_ASKED = 16  # NICs for which programs are run
 LOADS = "cxi_gpu_loopback_bw/"  # causes traffic: runs after everything else, one device at a time
-WRITE_BW = "ib_write_bw/"  # as well
-WRITE_BW_S = 10.0  # at most, for two seconds of traffic
-NO_ANSWER = {"error": "no answer in time"}
 FMN_HEALTH = "fmn-update-compute-hsn-health"
 MOUNTS = "/proc/self/mountinfo"
 SLOWEST = 0.7  # of the aim: time limit of a program
@@ -277,6 +265,7 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], m
         taken["commands"][name] = machine.ask(name, argv, min(SLOWEST * aim_s, machine.left() - GRACE_S))
     if level == "full":
         load_rdma(machine, taken["commands"])
+        load_gpus(machine, taken["commands"])
         add_probe(machine, taken["commands"])
 
 
@@ -310,61 +299,6 @@ def add_report(machine: Machine, said: Dict[str, Any]) -> None:
     report = machine.read(named.group(1)) if named else None
     if isinstance(report, str):
         said["output"] += "\n" + report
-
-
-# ------------------------------------------------------------------------------------------------ RDMA loopback
-
-
-def load_rdma(machine: Machine, said: Dict[str, Any]) -> None:
-    """Run a loopback test on each RDMA device, one after the other."""
-    asked = list(loopbacks(machine))
-    said.update((WRITE_BW + device, dict(NO_ANSWER)) for device, _ in asked)
-    for device, argv in asked:
-        said[WRITE_BW + device] = loopback(machine, device, argv, min(WRITE_BW_S, machine.left() - GRACE_S))
-
-
-def loopbacks(machine: Machine) -> Iterator[Tuple[str, List[str]]]:
-    """Yield InfiniBand and RoCE devices with an active port, and the argv of both ends."""
-    seen = ""
-    for path in machine.find("/sys/class/infiniband/*/ports/*/state"):
-        device, _, port = path.split("/")[4:7]
-        is_fit = machine.read("/sys/class/infiniband/" + device + "/node_type") == "1: CA"  # not iWARP
-        if device != seen and is_fit and machine.read(path) == "4: ACTIVE":
-            seen = device
-            argv = ["ib_write_bw", "-d", device, "-i", port, "-F", "--report_gbits", "-D", "2"]
-            yield device, argv + gid(machine, path[: -len("/state")])
-
-
-def gid(machine: Machine, port: str) -> List[str]:
-    """Return the option for a GID of RoCE v2 over IPv4, if any: perftest's default depends on its version."""
-    for index in sorted(machine.names(port + "/gids/*"), key=lambda name: (len(name), name)):
-        version, address = (machine.read(port + at + index) for at in ("/gid_attrs/types/", "/gids/"))
-        if version == "RoCE v2" and ":0000:ffff:" in address:
-            return ["-x", index]
-    return []
-
-
-def loopback(machine: Machine, device: str, argv: List[str], limit_s: float) -> Dict[str, Any]:
-    """Run the test of a device on a CPU near to it."""
-    if machine.root:
-        return machine.ask(WRITE_BW + device, argv, limit_s)
-    for path in machine.find("/sys/class/infiniband_verbs/uverbs*/ibdev"):
-        special = "/dev/infiniband/" + path.split("/")[4]
-        if machine.read(path) == device and not os.access(special, os.R_OK | os.W_OK):
-            return {"error": "no access to " + special}
-    usual = os.sched_getaffinity(0)
-    near = numbers(str(machine.read("/sys/class/infiniband/" + device + "/device/local_cpulist")))
-    os.sched_setaffinity(0, near & usual or usual)  # of this thread and the programs that it starts
-    try:
-        return output_of_client(argv, limit_s)
-    finally:
-        os.sched_setaffinity(0, usual)
-
-
-def numbers(text: str) -> Set[int]:
-    """Parse a list of CPUs such as `0-3,8`."""
-    ranges = re.findall(r"(\d+)(?:-(\d+))?", text)
-    return {number for first, last in ranges for number in range(int(first), int(last or first) + 1)}
 
 
 # ------------------------------------------------------------------------------------------------ as a program

@@ -234,7 +234,7 @@ def start(argv: List[str], before: Iterable[str] = ()) -> Any:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=dict(os.environ, LC_ALL="C"),
+        env=dict(os.environ, LC_ALL="C", CUDA_DEVICE_ORDER="PCI_BUS_ID"),
         start_new_session=True,  # so that its children can be ended as well
     )
     RUNNING.append(running)

@@ -1,4 +1,4 @@
-"""Parsers of programs that measure the loopback bandwidth of a NIC."""
+"""Parsers of programs that measure the loopback bandwidth or latency of a NIC."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import re
 _FIGURE = r"\d{1,9}(?:\.\d{1,9})?"
 _CXI_ROW = re.compile(rf"\s*\d{{1,15}}\s+\d{{1,15}}\s+({_FIGURE})\s+{_FIGURE}\s*$")
 _IB_ROW = re.compile(rf"\s*\d{{1,15}}\s+\d{{1,15}}\s+{_FIGURE}\s+({_FIGURE})\s+{_FIGURE}\s*$")
+_LATENCY_ROW = re.compile(  # bytes, iterations, least, most and typical time; later releases print more
+    rf"\s*\d{{1,15}}\s+\d{{1,15}}\s+{_FIGURE}\s+{_FIGURE}\s+({_FIGURE})(?:\s+{_FIGURE})*\s*$"
+)
 
 
 def cxi_loopback_gbit(text: str) -> float | None:
@@ -17,6 +20,11 @@ def cxi_loopback_gbit(text: str) -> float | None:
 def ib_loopback_gbit(text: str) -> float | None:
     """Return the average rate in the last row of `ib_write_bw --report_gbits` in Gb/s; None without a row."""
     return _last(_IB_ROW, text)
+
+
+def ib_loopback_us(text: str) -> float | None:
+    """Return the typical time in the last row of `ib_write_lat` in microseconds; None without a row."""
+    return _last(_LATENCY_ROW, text)
 
 
 def _last(row: re.Pattern[str], text: str) -> float | None:

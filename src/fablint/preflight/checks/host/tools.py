@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import median
+from collections.abc import Iterable
 
 from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.check import Check, Judge
-from fablint.preflight.class_values import CLEAR_OTHERS
-from fablint.preflight.fleet import Fleet
-from fablint.preflight.host import INFINIBAND, Host
+from fablint.preflight.check import Check
+from fablint.preflight.host import Host
 from fablint.preflight.judges import limit
-from fablint.preflight.judges.outputs import LEAST_SIMILAR, NO_SLINGSHOT_NIC, instead_of
+from fablint.preflight.judges.outputs import NO_SLINGSHOT_NIC, instead_of
 from fablint.snapshot.parsers.dcgmi import diagnostic_results
-from fablint.snapshot.parsers.loopback_rates import cxi_loopback_gbit, ib_loopback_gbit
-from fablint.snapshot.parsers.slingshot_tools import HealthSummary, health_summaries, nominal_gbit
-from fablint.snapshot.rdma_ports import RdmaPort
+from fablint.snapshot.parsers.slingshot_tools import HealthSummary, health_summaries
 from fablint.text.sanitise import shortened
 
 # ------------------------------------------------------------------------------------------------ cxi_healthcheck
@@ -102,154 +95,6 @@ SLINGSHOT_DIAG = Check(
     root=True,
     remedy="run slingshot-diag -v on the host, and follow its recommendations",
     judge=limit(_slingshot_diag, "no Slingshot NIC was examined"),
-)
-
-
-# ------------------------------------------------------------------------------------------------ loopback
-
-_Key = tuple[object, ...]
-
-
-@dataclass(frozen=True)
-class _Loop:
-    """Loopback rate of a NIC."""
-
-    host: str
-    device: str
-    gbit: float
-    speed: float | None
-    key: _Key | None  # equal for similar NICs
-
-
-@dataclass(frozen=True)
-class _LoopbackTool:
-    """A program that measures loopback rates, compared with the speed of the NIC and with similar NICs."""
-
-    name: str  # run for each NIC
-    gbit: Callable[[str], float | None]  # in its output
-    devices: Callable[[Host], Sequence[str]]  # that are examined
-    speed: Callable[[Host, str], float | None]  # nominal, in Gb/s; None if unknown
-    kind: Callable[[Host, str], tuple[str, ...] | None]  # properties of similar NICs; None if a NIC is not compared
-    of_speed: float  # minimum, relative to the speed
-    of_median: float  # minimum, relative to the median
-    absent: str
-    below_speed: Severity = Severity.FAIL  # of a rate below `of_speed`
-
-    def results(self, check: Check, fleet: Fleet) -> Iterator[Result]:
-        """Yield the results of the NICs of all hosts."""
-        measured: list[_Loop] = []
-        for host in fleet.hosts:
-            devices = self.devices(host)
-            if not devices:
-                yield check.skip(host.name, "", self.absent)
-            for device in devices:
-                output = host.command(f"{self.name}/{device}")
-                gbit = self.gbit(output.text)
-                if gbit is not None:
-                    speed, kind = self.speed(host, device), self.kind(host, device)
-                    key = None if kind is None else (*host.like(device), speed, *kind)
-                    measured.append(_Loop(host.name, device, gbit, speed, key))
-                else:
-                    why = f": {shortened(output.error)}" if output.error else ""
-                    nothing = check.error(host.name, device, f"{self.name} printed no bandwidth{why}")
-                    yield instead_of(check, host.name, device, output) or nothing
-        like: dict[_Key | None, list[float]] = defaultdict(list)
-        for one in measured:
-            like[one.key].append(one.gbit)
-        peers: dict[_Key | None, list[float]] = {
-            key: rates for key, rates in like.items() if key is not None and len(rates) >= LEAST_SIMILAR
-        }
-        yield from (self._judged(check, one, peers.get(one.key, ())) for one in measured)
-
-    def _judged(self, check: Check, one: _Loop, peers: Sequence[float]) -> Result:
-        """Return the result for a NIC; below the median of few NICs it is a warning."""
-        floors: list[tuple[Severity, float, str]] = []
-        if one.speed:
-            floors.append((self.below_speed, self.of_speed * one.speed, f"{self.of_speed:.0%} of {one.speed:g}"))
-        if peers:
-            usual = median(peers)
-            grade = Severity.FAIL if len(peers) > CLEAR_OTHERS else Severity.WARN
-            floors.append((grade, self.of_median * usual, f"{self.of_median:.0%} of the median {usual:g}"))
-        if not floors:
-            return check.skip(one.host, one.device, f"{one.gbit:g} Gb/s, no speed or similar NIC to compare with")
-        missed = [floor for floor in floors if one.gbit < floor[1]]
-        if not missed:
-            return check.ok(one.host, one.device, value=one.gbit, unit="Gb/s")
-        severity, floor, words = max(missed, key=lambda floor: (floor[0] is Severity.FAIL, floor[1]))
-        message = f"{one.gbit:g} Gb/s, below {words} Gb/s"
-        if severity is Severity.FAIL:
-            return check.failure(one.host, one.device, message, one.gbit, floor, "Gb/s")
-        return check.warning(one.host, one.device, message, one.gbit, floor)
-
-
-_CXI = _LoopbackTool(
-    "cxi_gpu_loopback_bw",
-    cxi_loopback_gbit,
-    lambda host: host.cxi,
-    lambda host, device: nominal_gbit(host.cxi_port(device, "speed")),
-    lambda _, __: (),
-    of_speed=0.9,
-    of_median=0.95,
-    absent=NO_SLINGSHOT_NIC,
-)
-
-CXI_LOOPBACK_RATE = Check(
-    id="tool.cxi.loopback",
-    what="loopback bandwidth of every Slingshot NIC through its switch",
-    source="cxi_gpu_loopback_bw -d CXI",
-    rule=(
-        f"at least {_CXI.of_speed:.0%} of the NIC's speed, and {_CXI.of_median:.0%} of the median of NICs with this "
-        "speed"
-    ),
-    severity=Severity.FAIL,
-    component="nic",
-    remedy="check pcie.width, pcie.speed, cxi.replay and the IOMMU of this host",
-    judge=Judge(_CXI.results),
-)
-
-
-def _active_ports(host: Host) -> Mapping[str, RdmaPort]:
-    """Return the first active port of each RDMA device that is an adapter."""
-    active = {port.device: port for port in reversed(host.ports) if port.is_active}
-    devices = dict.fromkeys(port.device for port in host.ports if port.is_active)
-    adapters = [one for one in devices if (host.read(f"{INFINIBAND}/{one}/node_type") or "1: CA") == "1: CA"]
-    return {device: active[device] for device in adapters}
-
-
-def _ib_gbit(host: Host, device: str) -> float | None:
-    port = _active_ports(host)[device]
-    return None if port.is_software or port.rate is None else port.rate.gbit
-
-
-def _ib_kind(host: Host, device: str) -> tuple[str, ...] | None:
-    return None if _ib_gbit(host, device) is None else (device, _active_ports(host)[device].model)
-
-
-# Loopback within the NIC, whose rate depends on PCI Express as well; the speed of the port only warns.
-_IB = _LoopbackTool(
-    "ib_write_bw",
-    ib_loopback_gbit,
-    lambda host: [*_active_ports(host)],
-    _ib_gbit,
-    _ib_kind,
-    of_speed=0.5,
-    of_median=0.8,
-    absent="no active InfiniBand or RoCE device",
-    below_speed=Severity.WARN,
-)
-
-IB_LOOPBACK_RATE = Check(
-    id="tool.ib.loopback",
-    what="loopback bandwidth of every InfiniBand and RoCE device",
-    source="ib_write_bw -d DEVICE --report_gbits -D 2, both ends on the host",
-    rule=(
-        f"at least {_IB.of_median:.0%} of the median of this device on similar hosts; {_IB.of_speed:.0%} of its rate "
-        "warns"
-    ),
-    severity=Severity.FAIL,
-    component="nic",
-    remedy="check pcie.width, pcie.speed, host.iommu, host.acs, and other load of this host",
-    judge=Judge(_IB.results),
 )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fablint.analyse.candidates.components import FEWEST_PEERS
 from fablint.analyse.concerned import ACCUSED
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detected import detected_findings, named_hosts, suspected
@@ -31,7 +30,7 @@ from fablint.analyse.other_questions.root_cause import fuse_run
 from fablint.analyse.phrasing import (
     between_switches,
 )
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import FEWEST_PEERS, Settings
 from fablint.model import (
     Finding,
     Note,

@@ -7,7 +7,8 @@ import pytest
 from analyse_cases import named
 
 from fablint.analyse import diagnose
-from fablint.analyse.explain.second_mode import BY_CHANCE, _second_mode
+from fablint.analyse.explain.second_mode import _second_mode
+from fablint.analyse.settings import CHANCE
 from fablint.model import State
 from fablint.simulate import Noise, SimulatedFabric, SimulatedRow, full_mesh
 from fablint.simulate.rounds import all_rounds
@@ -33,13 +34,13 @@ def values(tail: int, mode: int, at: float, seed: int) -> tuple[np.ndarray, np.n
 
 
 def test_few_tails_of_noise_are_modes() -> None:
-    modes = [_second_mode(*values(15, 0, 0.0, seed), LIMIT, 1.0, BY_CHANCE) for seed in range(500)]
+    modes = [_second_mode(*values(15, 0, 0.0, seed), LIMIT, 1.0, CHANCE) for seed in range(500)]
     assert sum(mode is not None for mode in modes) <= 5
 
 
 @pytest.mark.parametrize("repeats", [1, 2])
 def test_pairs_of_a_second_mode_are_found_and_several_measurements_of_one_pair_count_once(repeats: int) -> None:
-    found = [_second_mode(*values(2, 30, 0.13, seed), LIMIT, repeats, BY_CHANCE) for seed in range(100)]
+    found = [_second_mode(*values(2, 30, 0.13, seed), LIMIT, repeats, CHANCE) for seed in range(100)]
     assert sum(mode is not None for mode in found) >= 95
-    few = [_second_mode(*values(2, 10 * repeats, 0.085, seed), LIMIT, repeats, BY_CHANCE) for seed in range(100)]
+    few = [_second_mode(*values(2, 10 * repeats, 0.085, seed), LIMIT, repeats, CHANCE) for seed in range(100)]
     assert sum(mode is not None for mode in few) <= 5

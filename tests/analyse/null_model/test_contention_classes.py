@@ -11,8 +11,9 @@ from analyse_cases import reported
 from fabric_cases import DEEP, FLY, HASHED, MESH_FLY, QUIET, ROUND_TRIP, STREAM, TREE, View, checked, faulty, measured
 
 from fablint.analyse import diagnose
-from fablint.analyse.null_model.comparison_groups import FEWEST_FREE, Classes, cables_beyond
-from fablint.analyse.null_model.loads import EXPECTED, LEAST_SHARE, STEPS, loads
+from fablint.analyse.null_model.comparison_groups import Classes, cables_beyond
+from fablint.analyse.null_model.loads import EXPECTED, STEPS, loads
+from fablint.analyse.settings import FEWEST_PEERS, SMALL_SHARE
 from fablint.model import SCOPES, Cable, Finding, Routing, Run, Scope, State
 from fablint.simulate import Fabric, SimulatedFabric, dragonfly, fat_tree, torus
 
@@ -115,7 +116,7 @@ def test_the_expected_flows_count_with_several_paths(fabric: Fabric) -> None:
             flows = np.bincount(link, weights=share, minlength=len(fabric.routes.ends))
             flows += detoured(fabric, int(np.count_nonzero(at[src] != at[partner[src, column]])))
             for number, host in enumerate(src.tolist()):
-                mine = flows[link[(query == number) & (share >= LEAST_SHARE)]]
+                mine = flows[link[(query == number) & (share >= SMALL_SHARE)]]
                 wanted[host, column] = np.searchsorted(EXPECTED, mine.max(initial=0.0), side="right")
     assert len(np.unique(wanted)) > 2 or fabric is HASHED  # there, six hosts of a leaf share six uplinks
     assert (load != wanted).mean() < 0.01  # sums of shares that are equal but for the last digit
@@ -238,7 +239,7 @@ def test_all_pairs_tell_where_sharing_costs_nothing() -> None:
 def test_all_pairs_tell_where_too_few_were_free() -> None:
     view, classes, offsets = contended_view(2.0)
     assert classes.load is not None
-    classes.load[:, FEWEST_FREE - 1 :] = 1
+    classes.load[:, FEWEST_PEERS - 1 :] = 1
     assert classes.informative(view.pairs, offsets, 0.05) == (None, None, None)
 
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fablint.analyse.settings import FEWEST_INDEPENDENT
 from fablint.model import ComponentKind, ComponentRef, Direction
 from fablint.model.arrays import Codes, Floats, Mask
-
-FEWEST_PAIRS = 2  # late pairs of a candidate: a single late pair is not a component
 
 
 @dataclass(frozen=True)
@@ -114,7 +113,7 @@ class CandidateBuilder:
         count = np.bincount(of, minlength=self.size)
         random = np.random.default_rng(1).random(pairs)
         signature = np.bincount(of, weights=random[pair], minlength=self.size)
-        known = np.flatnonzero(count >= FEWEST_PAIRS)
+        known = np.flatnonzero(count >= FEWEST_INDEPENDENT)
         _, first, group = np.unique(signature[known], return_index=True, return_inverse=True)
         members: list[list[int]] = [[] for _ in first]
         for position, number in zip(group.ravel().tolist(), known.tolist(), strict=True):

@@ -15,11 +15,11 @@ import numpy as np
 
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
+from fablint.analyse.settings import FEWEST_PEERS
 from fablint.model import ComponentRef, Endpoint, Placement
 from fablint.model.arrays import Cells, Codes, Ints
 
 Kind = Literal["group", "switch", "uplinks", "host", "nic", "gpu", "rank", "cable"]
-FEWEST_PEERS = 3  # fewest components of a type that can be compared with each other
 
 
 @dataclass(frozen=True)

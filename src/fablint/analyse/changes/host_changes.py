@@ -12,9 +12,9 @@ from scipy import stats
 
 from fablint.analyse.changes.fitted_rows import BLOCKS, FitPair, FittedRow
 from fablint.analyse.changes.margin_limits import MarginLimits
-from fablint.analyse.null_model.host_spread import FEWEST_EFFECTS, FittedTails
+from fablint.analyse.null_model.host_spread import FittedTails
 from fablint.analyse.observations.robust_stats import robust_sd, row_means, standard_errors
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import FEWEST_OF_SPREAD, Settings
 from fablint.model import SCOPES, ComponentRef, Endpoint, Placement
 from fablint.model.arrays import Codes, Floats
 from fablint.model.figures.grouped_values import GroupedValues
@@ -184,7 +184,7 @@ class _HostSpread:
         if known.size < FEWEST_HOSTS:
             return cls(known, np.zeros(known.size), np.zeros(known.size), np.zeros(known.size), 0.0)
         change = difference[known] - np.median(difference[known])
-        of_bulk = known.size >= FEWEST_EFFECTS
+        of_bulk = known.size >= FEWEST_OF_SPREAD
         scale = np.array(
             [robust_sd(change)] * known.size
             if of_bulk
@@ -214,7 +214,7 @@ def _reach_of_tails(sizes: Floats, least: float, alpha: float) -> float:
     begin = least
     for end in (*np.unique(sizes[sizes > least]).tolist(), math.inf):
         smaller = sizes[sizes < end]
-        explained = FittedTails.of(smaller).loss_of_count(alpha / 2) if smaller.size >= FEWEST_EFFECTS else 0.0
+        explained = FittedTails.of(smaller).loss_of_count(alpha / 2) if smaller.size >= FEWEST_OF_SPREAD else 0.0
         if explained <= end:
             return max(begin, explained)
         begin = end

@@ -16,11 +16,9 @@ import numpy as np
 from fablint.analyse.candidates.components import Cables, ComponentType, Endpoints, Tally
 from fablint.analyse.explain.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.observations.balance import End
+from fablint.analyse.settings import CLEAR_EVIDENCE, SHARED
 from fablint.model import ComponentRef
 from fablint.model.arrays import Cells, Codes, Ints
-
-NEARLY = 3.0  # nats: smaller differences of evidence (20 to 1) separate nothing
-SHARED = 0.8  # share of the evidence of a detection that another member must explain
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def find_ambiguity_group(
         totals, lives = other.sums(evidence.total), other.sums(evidence.live)
         insides, counts = other.sums(inside), other.sums(count)
         for side in (0, 1):
-            explains = (insides[side] >= SHARED * score) & (totals[side] >= score - NEARLY * UNITS_PER_NAT)
+            explains = (insides[side] >= SHARED * score) & (totals[side] >= score - CLEAR_EVIDENCE * UNITS_PER_NAT)
             if other is component_type and side in sides:
                 explains[part] = False
             for number in np.flatnonzero(explains):

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fablint.analyse.explain.own_loss import CHANCE, UNHEALTHY
 from fablint.analyse.explain.search import Detection
 from fablint.analyse.null_model import timing
 from fablint.analyse.null_model.effects import Effects, leftover_of
@@ -19,13 +18,11 @@ from fablint.analyse.null_model.host_spread import are_within_spread
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import CHANCE, FAR, FEWEST_PEERS, HALF_OF_LOSS, Settings
 from fablint.model import EvidenceRecord
 from fablint.model.arrays import Cells, Codes, Values
 from fablint.text import evidence as seen
 
-FEWEST_SHARED = 3  # pairs of a component, isolated and concurrent, from which the two are compared
-STEADY = 5.0  # standard errors over time by which the loss must exceed the tolerance
 ENDPOINT_KINDS = frozenset({"host", "nic", "gpu", "rank"})
 
 
@@ -107,7 +104,7 @@ def _is_intermittent(case: Detection, effects: Effects, noise: _Noise) -> bool:
     """
     loss = effects.residual.value[case.cells]
     typical = float(np.median(loss))
-    limit = max(UNHEALTHY * typical, min(_tolerance(case, effects), typical))
+    limit = max(HALF_OF_LOSS * typical, min(_tolerance(case, effects), typical))
     healthy = int(np.count_nonzero(loss < limit))
     others = noise.left[~np.isin(noise.key, _keys(effects, case.cells))]
     chance = (np.count_nonzero(others < limit - typical) + 1) / (others.size + 2)
@@ -123,7 +120,7 @@ def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
         return False
     tolerance = _tolerance(case, effects)
     lower, middle, _ = case.loss
-    steady = STEADY * MEDIAN_ERROR * effects.noise / np.sqrt(case.pairs)
+    steady = FAR * MEDIAN_ERROR * effects.noise / np.sqrt(case.pairs)
     if middle - lower > max(steady, lower - tolerance):
         return True  # its pairs differ beyond the noise, and the median may be within the tolerance
     loss = effects.residual.value[case.cells].astype(np.float64)
@@ -132,7 +129,7 @@ def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
         known = np.isfinite(started)
         loss, started = (loss[known], started[known]) if known.any() else (loss, None)
     error = timing.error_over_time(loss - np.median(loss), started, effects.noise)
-    return bool(error * STEADY > middle - tolerance)
+    return bool(error * FAR > middle - tolerance)
 
 
 def _persistence(case: Detection, flows: Flows, effects: Effects) -> timing.Persistence | None:
@@ -152,7 +149,7 @@ def _shared(case: Detection, effects: Effects) -> tuple[EvidenceRecord, ...]:
         return ()
     time = effects.residual.value[case.cells] + effects.usual(case.cells)
     is_isolated = load[case.cells] == 0
-    if min(np.count_nonzero(is_isolated), np.count_nonzero(~is_isolated)) < FEWEST_SHARED:
+    if min(np.count_nonzero(is_isolated), np.count_nonzero(~is_isolated)) < FEWEST_PEERS:
         return ()
     ratio = float(np.exp(np.nanmedian(time[~is_isolated]) - np.nanmedian(time[is_isolated])))
     if abs(np.log(ratio)) <= effects.link_tolerance:

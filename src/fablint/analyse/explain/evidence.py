@@ -17,19 +17,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fablint.analyse.candidates.components import Tally
-from fablint.analyse.null_model.effects import FINEST_NOISE, Effects, leftover, sample_noise
+from fablint.analyse.null_model.effects import Effects, leftover, sample_noise
 from fablint.analyse.observations.balance import EndCells
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import CLUSTER, FEWEST_POOL, FINEST_NOISE, OWN_POOL, Settings
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Floats, Ints, Mask, Values
 from fablint.model.limits.detection_limits import required_evidence
 
 UNITS_PER_NAT = 32  # increments are whole numbers of 1/32 nat: they fit a byte and their sums are exact
-LARGEST_GAIN = 2.5  # nats, before normalisation
-SMALLEST_POOL = 30  # values without which the noise is unknown
-OWN_POOL = 200  # values from which a class has a null distribution of its own
 LEVELS = 256
 
 
@@ -105,7 +102,7 @@ def gather_evidence(effects: Effects, settings: Settings, *, tests: int, later: 
         (n, m) cells of follow-up measurements; None if there are none.
     """
     scatter, classes = _pool(effects, later)
-    if scatter.size < SMALLEST_POOL:
+    if scatter.size < FEWEST_POOL:
         return None
     grid = _grid(scatter)
     shift = smallest_shift(effects, settings, tests)
@@ -140,7 +137,7 @@ def _pool(effects: Effects, later: Mask | None) -> tuple[Values, Ints]:
         return scatter, classes
     first = ~later[cells]
     measured = np.bincount(classes[first], minlength=effects.classes.count)
-    kept = first | (measured[classes] < SMALLEST_POOL)
+    kept = first | (measured[classes] < FEWEST_POOL)
     return scatter[kept], classes[kept]
 
 
@@ -171,7 +168,7 @@ def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Ints:
     bins = edges.size + 1
     f0 = np.bincount(np.searchsorted(edges, pool), minlength=bins) + 0.5
     f1 = np.bincount(np.searchsorted(edges, pool + shift), minlength=bins) + 0.5
-    table = e_value_increments(f0, f1, LARGEST_GAIN, pool=f0 - 0.5)[np.searchsorted(edges, centre)]
+    table = e_value_increments(f0, f1, CLUSTER, pool=f0 - 0.5)[np.searchsorted(edges, centre)]
     units = np.minimum(np.floor(table * UNITS_PER_NAT), np.iinfo(np.int8).max)
     return np.where(units == 0, -1, units).astype(np.int8)  # 0 is reserved for "not measured or explained"
 

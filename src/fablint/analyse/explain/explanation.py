@@ -20,11 +20,9 @@ from functools import cached_property
 import numpy as np
 
 from fablint.analyse.candidates.candidate import Candidates
+from fablint.analyse.settings import COMMON_PRIOR, NEARLY_ALL, OWN_PRIOR
 from fablint.model.arrays import Codes, Floats, Mask
 
-COMMON = (0.5, 9.5)  # Beta prior of the shared probability: few pairs of a healthy fabric are late
-OWN = (1.0, 0.5)  # Beta prior of a candidate's probability: most of its pairs are late
-MOSTLY = 0.9  # share of late pairs of a candidate, for the search with a preference
 AHEAD = 4  # steps that may follow without a higher score
 MOST_STEPS = 200  # largest explanation
 MOST_REPLACED = 30  # largest explanation whose members are each tried against all other candidates
@@ -58,8 +56,8 @@ class LateSearch:
         weight: Floats,
         price: float,
         *,
-        prior: tuple[float, float] = OWN,
-        mostly: float | None = MOSTLY,
+        prior: tuple[float, float] = OWN_PRIOR,
+        mostly: float | None = NEARLY_ALL,
     ) -> None:
         """Prepare the search.
 
@@ -250,13 +248,13 @@ class LateSearch:
         with np.errstate(divide="ignore", invalid="ignore"):
             is_later = (measured > 1e-9) & (late > 1e-9) & (others > 1e-9) & (late / measured > others_late / others)
             if biased and self.mostly is not None:
-                rate = (others_late + COMMON[0]) / (others + sum(COMMON))
+                rate = (others_late + COMMON_PRIOR[0]) / (others + sum(COMMON_PRIOR))
                 gains = late * np.log(self.mostly / rate) + (measured - late) * np.log((1 - self.mostly) / (1 - rate))
             else:
                 gains = (
                     _marginal(late, measured, self.prior)
-                    + _marginal(others_late, others, COMMON)
-                    - _marginal(np.array([state.all_late]), np.array([state.all_measured]), COMMON)
+                    + _marginal(others_late, others, COMMON_PRIOR)
+                    - _marginal(np.array([state.all_late]), np.array([state.all_measured]), COMMON_PRIOR)
                 )
         return np.asarray(np.where(is_later, gains, -np.inf))
 

@@ -17,14 +17,11 @@ from fablint.analyse.explain.ambiguity import GroupMember
 from fablint.analyse.explain.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.explain.search import Bar, Detection, Sides, detect_components
 from fablint.analyse.null_model.effects import Effects
-from fablint.analyse.observations.robust_stats import FEWEST_VALUES
+from fablint.analyse.settings import CLEAR_EVIDENCE, FEWEST_VALUES, FOLLOW_UP_PAIRS, MOST_FOLLOW_UPS
 from fablint.model import FollowUp, Placement
 from fablint.model.arrays import Codes, Mask, RankPairs
 from fablint.topology.routed_placement import links_crossed
 
-SPEAKS = 3.0  # nats: evidence of 20 to 1 against a component
-MOST_FOLLOW_UPS = 200
-PAIRS = 24  # pairs proposed per component
 TRIES = 2000  # combinations of senders and receivers examined per component
 
 
@@ -55,7 +52,7 @@ def propose_follow_ups(
     sides
         Rule for the directions of a host.
     """
-    asked = Bar(SPEAKS, fewest=1, surely=False, most=MOST_FOLLOW_UPS)
+    asked = Bar(CLEAR_EVIDENCE, fewest=1, surely=False, most=MOST_FOLLOW_UPS)
     healthy = _healthy_ranks(evidence)
     hidden = _hidden_links(evidence, component_types)
     cases = [*suspects, *detect_components(evidence, effects, component_types, asked, sides=sides)]
@@ -111,7 +108,7 @@ def _between(ends: tuple[Codes, Codes], healthy: Codes, evidence: Evidence) -> R
     src, dst = (rng.choice(ranks, TRIES) for ranks in ends)
     pairs = rng.permutation(_distinct(src, dst, host[src] != host[dst]))
     number_of_suspects = 2 - np.isin(pairs, healthy).sum(axis=1)
-    return _unmeasured_first(pairs[np.argsort(number_of_suspects, kind="stable")], evidence)[:PAIRS]
+    return _unmeasured_first(pairs[np.argsort(number_of_suspects, kind="stable")], evidence)[:FOLLOW_UP_PAIRS]
 
 
 def retests(cases: Sequence[Detection], evidence: Evidence) -> list[FollowUp]:
@@ -126,7 +123,7 @@ def propose_follow_up(case: Detection, evidence: Evidence, healthy: Codes) -> Fo
     between = case.kind == "cable" or (case.kind == "switch" and component.label not in evidence.placement.switches)
     pairs = _across(case.cells, evidence, healthy) if between else _with_others(case, evidence, healthy)
     if between and not len(pairs):  # the other pairs that cross it are unknown: the same pairs again
-        pairs = _distinct(case.cells[0], evidence.pairs.destination(case.cells))[:PAIRS]
+        pairs = _distinct(case.cells[0], evidence.pairs.destination(case.cells))[:FOLLOW_UP_PAIRS]
     return FollowUp(component, pairs)
 
 
@@ -148,7 +145,7 @@ def propose_split(case: Detection, evidence: Evidence, healthy: Codes) -> Follow
     crossed = np.stack([_crosses_member(member, pairs, evidence) for member in members], axis=1)
     split = crossed.any(axis=1) & ~crossed.all(axis=1)
     component = case.component()
-    return FollowUp(component, _unmeasured_first(rng.permutation(pairs[split]), evidence)[:PAIRS])
+    return FollowUp(component, _unmeasured_first(rng.permutation(pairs[split]), evidence)[:FOLLOW_UP_PAIRS])
 
 
 def _crosses_member(member: GroupMember, pairs: RankPairs, evidence: Evidence) -> Mask:
@@ -202,8 +199,8 @@ def _with_others(case: Detection, evidence: Evidence, healthy: Codes) -> RankPai
     if not others.size:
         return np.empty((0, 2), dtype=np.int64)
     home = np.unique(placement.switch[case.ranks])
-    near = rng.permutation(others[np.isin(placement.switch[others], home[home >= 0])])[: PAIRS // 4]
-    far = rng.permutation(others[~np.isin(others, near)])[: PAIRS - near.size]
+    near = rng.permutation(others[np.isin(placement.switch[others], home[home >= 0])])[: FOLLOW_UP_PAIRS // 4]
+    far = rng.permutation(others[~np.isin(others, near)])[: FOLLOW_UP_PAIRS - near.size]
     partner = rng.permutation(np.concatenate([near, far]))
     own = np.resize(rng.permutation(case.ranks), partner.size)
     pairs = np.stack([own, partner] if case.sides != (1,) else [partner, own], axis=1)
@@ -229,7 +226,7 @@ def _across(cells: tuple[Codes, Codes], evidence: Evidence, healthy: Codes) -> R
     crosses = _cross(pairs, common, evidence)
     pairs = rng.permutation(pairs[crosses])
     number_of_suspects = 2 - np.isin(pairs, healthy).sum(axis=1)
-    return _unmeasured_first(pairs[np.argsort(number_of_suspects, kind="stable")], evidence)[:PAIRS]
+    return _unmeasured_first(pairs[np.argsort(number_of_suspects, kind="stable")], evidence)[:FOLLOW_UP_PAIRS]
 
 
 def _distinct(src: Codes, dst: Codes, selected: Mask | slice = slice(None)) -> RankPairs:

@@ -13,7 +13,7 @@ from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.robust_stats import adjust_p_values, robust_sd
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import FAR_ALONE, FEWEST_POOL, MOST_ISOLATED, SMALL_SHARE, Settings
 from fablint.model import Placement
 from fablint.model.arrays import Codes, Floats, Mask, Values
 from fablint.model.figures.grouped_values import GroupedValues
@@ -21,10 +21,6 @@ from fablint.model.figures.grouped_values import GroupedValues
 SAMPLE_CELLS = 1 << 19  # cells of the sample that determines where the tail begins
 TAIL_SHARE = 0.01  # share of the slowest pairs, which are examined individually,
 TAIL_CELLS = 1000  # and their smallest number
-RARE = 0.05  # share of the tail of a large run: begin of the examined losses in a fabric with little noise
-MOST_ISOLATED = 20  # slow directions that one view reports: more of them have a common cause
-GAPS = 30  # order statistics from which the tail of the noise is estimated
-FAR = 10.0  # robust standard deviations from which a direction is isolated, without an estimate of the tail
 
 
 @dataclass(frozen=True)
@@ -171,17 +167,17 @@ def _slow_in_both_directions(tail: _Tail, slowest: SlowestPairs, settings: Setti
 def _isolated(tail: _Tail, noise: Values, settings: Settings, views: int) -> list[SlowPair]:
     """Return directions with a loss in scope beyond the tail of the noise.
 
-    With fewer than four times GAPS directions the tail is unknown: all directions far from the bulk are returned.
+    With fewer than 4 FEWEST_POOL directions the tail is unknown: all directions far from the bulk are returned.
 
     The gap separates slow routes from the tail, and also moments of load, which have a tail of their own.
     """
     order = np.argsort(-tail.loss, kind="stable")
     loss = tail.loss[order].astype(np.float64)
     most = min(MOST_ISOLATED, int(np.count_nonzero(loss > settings.log_loss_in_scope)))
-    if tail.cells < 4 * GAPS:
-        count = min(most, int(np.count_nonzero(loss > FAR * robust_sd(noise))))
+    if tail.cells < 4 * FEWEST_POOL:
+        count = min(most, int(np.count_nonzero(loss > FAR_ALONE * robust_sd(noise))))
     else:
-        shift = robust_sd(noise) if tail.cells < 10 * GAPS else 0.0
+        shift = robust_sd(noise) if tail.cells < 10 * FEWEST_POOL else 0.0
         count = _beyond_gap(loss[loss > 0] + shift, most, settings.route_rate / views)
     if not count:
         return []
@@ -198,14 +194,14 @@ def _isolated(tail: _Tail, noise: Values, settings: Settings, views: int) -> lis
 def _moments(tail: _Tail, isolated: Codes, chance: float) -> Codes:
     """Return the number of moments of load that explain each of the isolated directions; 0: they do not explain it.
 
-    With fewer than four times GAPS directions a slow cable is as few slow directions as moments are: none is explained.
+    With fewer than 4 FEWEST_POOL directions a slow cable is as few slow directions as moments are: none is explained.
 
     A moment of load during one measurement slows one direction, as a slow route does: one measurement does not show
     which it was. The rate of such moments is counted on the other measurements beyond the gap: the only ones of their
     directions, and those of directions that were fast in most of their rounds. Moments explain a direction if, at this
     rate, a direction that was measured as often is expected to be slow in most of its rounds with more than `chance`.
     """
-    if tail.cells < 4 * GAPS:
+    if tail.cells < 4 * FEWEST_POOL:
         return np.zeros(isolated.size, dtype=np.int64)
     rounds = tail.rounds[isolated]
     source, target = np.divmod(tail.key[isolated], tail.ranks)
@@ -226,7 +222,7 @@ def _beyond_gap(loss: Floats, most: int, chance: float) -> int:
     so that a value exceeds f times the mean of the m that follow with probability (1 + f / m)^-m. The result is the
     largest k with a probability below 2^-k of `chance`: the sum over all k is at most `chance`.
 
-    With fewer than ten times GAPS directions the tail includes the bulk of the noise, whose losses are near 0: the
+    With fewer than 10 FEWEST_POOL directions the tail includes the bulk of the noise, whose losses are near 0: the
     robust standard deviation of the noise is added to all losses, as in a Lomax distribution. In 3,000 samples each,
     120 to 992 independent values of normal, Laplace and log-normal noise and of Student's t with 3 degrees of freedom
     had a false result in at most 1.7 %, of a Cauchy distribution in 8.4 %.
@@ -234,8 +230,8 @@ def _beyond_gap(loss: Floats, most: int, chance: float) -> int:
     count = 0
     spacing = np.arange(1, loss.size) * np.log(loss[:-1] / loss[1:])
     for k in range(1, most + 1):
-        following = spacing[k : k + GAPS]
-        if following.size < GAPS // 2:
+        following = spacing[k : k + FEWEST_POOL]
+        if following.size < FEWEST_POOL // 2:
             break
         with np.errstate(divide="ignore", invalid="ignore"):  # equal losses have no gap
             p = (1.0 + spacing[k - 1] / following.sum()) ** -following.size
@@ -253,7 +249,7 @@ def _tail_of(evidence: Evidence, effects: Effects, settings: Settings, flows: Fl
         none, no_loss = np.empty(0, np.int64), np.empty(0, np.float32)
         return _Tail(pairs.ranks, False, none, no_loss, none, no_loss, none)
     share = min(1.0, max(TAIL_SHARE, TAIL_CELLS / sample.size))
-    floor, rare = np.maximum(0.0, np.quantile(sample, (1 - share, 1 - share * RARE))).tolist()
+    floor, rare = np.maximum(0.0, np.quantile(sample, (1 - share, 1 - share * SMALL_SHARE))).tolist()
     if share == TAIL_SHARE:  # tolerated losses of a large run with little noise are not examined
         floor = max(floor, min(settings.tolerance, rare))
     keys, losses, all_keys, cells = [], [], [], 0

@@ -10,10 +10,8 @@ from fablint.analyse.candidates.components import ComponentType, Endpoints
 from fablint.analyse.explain.evidence import Evidence
 from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.observations.binomial import upper_tail
+from fablint.analyse.settings import CHANCE, HALF_OF_LOSS
 from fablint.model.arrays import Cells, Codes
-
-UNHEALTHY = 0.5  # share of the loss of a component: a user with a smaller loss, beyond chance, shows it to be healthy
-CHANCE = 0.01  # probability that a user of a faulty component looks healthy by chance, all users together
 
 
 def find_open_cells(component_type: ComponentType, part: int, sides: Sequence[int], evidence: Evidence) -> Cells:
@@ -107,8 +105,8 @@ def _contradicts(user: Codes, cells: Cells, evidence: Evidence, effects: Effects
         return False
     loss = effects.residual.value[cells]
     typical = float(np.median(loss))
-    healthy = np.bincount(inverse, weights=loss < UNHEALTHY * typical)
-    by_chance = upper_tail(healthy, measured, evidence.chance_below((UNHEALTHY - 1) * typical))
+    healthy = np.bincount(inverse, weights=loss < HALF_OF_LOSS * typical)
+    by_chance = upper_tail(healthy, measured, evidence.chance_below((HALF_OF_LOSS - 1) * typical))
     if (counts & (2 * healthy > measured) & (by_chance < CHANCE / np.count_nonzero(counts))).any():
         return True
     total = np.bincount(inverse, weights=evidence.gain[cells])

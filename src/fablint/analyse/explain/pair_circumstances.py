@@ -19,13 +19,10 @@ from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.observations.pair_matrix import unordered
 from fablint.analyse.observations.samples import Flows
+from fablint.analyse.settings import CHANCE, FEWEST_OF_SPREAD, HALF, HALF_OF_LOSS, QUARTER_OF_LOSS
 from fablint.model.arrays import Codes, Floats, Mask
 
 NEAREST = (4, 8, 16, 32, 64)  # numbers of measurements of unrelated pairs next to a slow one, each of which is tried
-CHANCE = 0.01  # probability of so many slow ones among the nearest if their time has no effect
-MOST, FEWEST = 0.5, 8  # share of the nearest, of so many at least, from which the slow pair is one of many
-AS_SLOW = 0.5  # share of the loss of the slow pair, from which an unrelated pair is as slow,
-SLOW = 0.25  # and from which it is slow: load is uneven, and the slowest pair of a moment exceeds the others
 
 
 def describe_slow_pairs(
@@ -130,7 +127,7 @@ def _find_meanwhile(pair: SlowPair, moments: _Moments, related: Codes) -> Meanwh
     own = np.flatnonzero(moments.pair == min(pair.ranks) * moments.ranks + max(pair.ranks))
     if not own.size:
         return None
-    slow = own[time[own] >= np.median(time[own]) - AS_SLOW * pair.loss]
+    slow = own[time[own] >= np.median(time[own]) - HALF_OF_LOSS * pair.loss]
     reasons = [_slow_nearby(int(moment), time - time[moment], pair.loss, moments, related) for moment in slow]
     known = [reason for reason in reasons if reason is not None]
     if not known or 2 * (len(reasons) - len(known)) > own.size:
@@ -160,11 +157,11 @@ def _slow_nearby(moment: int, beside: Floats, loss: float, moments: _Moments, re
     is_elsewhere = is_unrelated & (moments.path != moments.path[moment])
     unrelated = np.flatnonzero(is_elsewhere if is_elsewhere.any() else is_unrelated)  # all pairs may have one path
     order = unrelated[np.argsort(np.abs(moments.started[unrelated] - moments.started[moment]), kind="stable")]
-    as_slow, slow = (beside[order] >= -(1 - share) * loss for share in (AS_SLOW, SLOW))
+    as_slow, slow = (beside[order] >= -(1 - share) * loss for share in (HALF_OF_LOSS, QUARTER_OF_LOSS))
     sizes = [size for size in NEAREST if 2 * size <= order.size]
     chances = [len(sizes) * _chance(slow, size, moments.scope[order]) for size in sizes]
     for chance, size in sorted(zip(chances, sizes, strict=True)):
-        if chance < CHANCE or np.count_nonzero(as_slow[:size]) > MOST * size >= MOST * FEWEST:
+        if chance < CHANCE or np.count_nonzero(as_slow[:size]) > HALF * size >= HALF * FEWEST_OF_SPREAD:
             near, others = int(slow[:size].sum()), int(slow[size:].sum())
             return Meanwhile(near, size, others, order.size - size)
     return None

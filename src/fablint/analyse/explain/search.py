@@ -18,12 +18,11 @@ from fablint.analyse.explain.evidence import UNITS_PER_NAT, Evidence
 from fablint.analyse.explain.own_loss import find_open_cells, is_own_loss
 from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.observations.pair_matrix import unordered
-from fablint.analyse.observations.robust_stats import FEWEST_VALUES, interval_ranks, row_medians
+from fablint.analyse.observations.robust_stats import interval_ranks, row_medians
+from fablint.analyse.settings import CLUSTER, EACH_SIDE, FEWEST_VALUES
 from fablint.model import ComponentRef, Direction, EvidenceRecord
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask, Values
 
-CLUSTER = 2.5  # nats that one partner may add; more only if three partners would not be enough
-EACH_SIDE = 0.25  # share of the evidence for a detection of both directions that each direction must have
 SMALL_RUN = 1 << 20  # cells up to which all ends are fitted again without the cells of a link
 FEW_ENDS = 64  # ends of a link up to which they are fitted again in a large run
 

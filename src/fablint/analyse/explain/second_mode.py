@@ -14,18 +14,10 @@ from scipy.special import pdtr
 
 from fablint.analyse.explain.evidence import Evidence
 from fablint.analyse.null_model.effects import Effects, leftover_of
-from fablint.analyse.null_model.modes import DISTANCE, MEMBER
 from fablint.analyse.observations.pair_matrix import unordered
 from fablint.analyse.observations.robust_stats import robust_sd
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import CHANCE, CLEAR_DISTANCE, CORE, FAR, FEWEST_OF_MODE, FEWEST_SLOW, HALF, Settings
 from fablint.model.arrays import Cells, Codes, Mask, Values
-
-HALF = 0.5  # share of slow measurements of a slow pair
-FEWEST = 4  # slow measurements
-FEWEST_OF_MODE = 10  # pairs of hosts in a second mode: the tail of any noise has a few that agree
-EMPTY = 0.5  # share of the density of a second mode, below which the values between it and the noise are a gap
-# Largest probability of so few values in the gap if a tail of the noise reached as far, over all views of a run.
-BY_CHANCE = 0.01
 
 
 @dataclass(frozen=True)
@@ -72,15 +64,15 @@ def find_second_mode(
     live &= ~_reported(evidence, known, known_cells)[cells]
     cells = (cells[0][live], cells[1][live])
     residuals = leftover_of(effects, cells)
-    if residuals.size < FEWEST:
+    if residuals.size < FEWEST_SLOW:
         return None
-    far = settings.shares.far * robust_sd(all_residuals)
+    far = FAR * robust_sd(all_residuals)
     limit = max(settings.tolerance, effects.host_tolerance, far)
     ends = (placement.host[cells[0]].astype(np.int64), placement.host[evidence.pairs.destination(cells)])
     pair = unordered(*ends, len(placement.hosts))
     slow = (residuals > limit) & _in_slow_pairs(pair, residuals > limit)
     repeats = np.count_nonzero(slow) / max(np.unique(pair[slow]).size, 1)
-    mode = _second_mode(residuals, residuals[slow], limit, repeats, BY_CHANCE / views)
+    mode = _second_mode(residuals, residuals[slow], limit, repeats, CHANCE / views)
     if mode is None:
         return None
     slow &= residuals > mode
@@ -128,15 +120,15 @@ def _second_mode(left: Values, candidates: Values, limit: float, repeats: float,
         Largest probability of a gap in a tail of the noise.
     """
     slow = candidates.astype(np.float64)
-    spread = max(robust_sd(left), limit / (2 * DISTANCE))
-    if slow.size < FEWEST:
+    spread = max(robust_sd(left), limit / (2 * CLEAR_DISTANCE))
+    if slow.size < FEWEST_SLOW:
         return None
     middle = float(np.median(slow))
-    core = np.abs(slow - middle) <= MEMBER * spread
-    begin = middle - MEMBER * spread
+    core = np.abs(slow - middle) <= CORE * spread
+    begin = middle - CORE * spread
     if 2 * np.count_nonzero(core) <= slow.size or begin < limit:
         return None
     between = np.count_nonzero((left > limit) & (left < begin))
-    expected = np.count_nonzero(core) / (2 * MEMBER * spread) * (begin - limit)
-    is_gap = between < EMPTY * expected and pdtr(between // repeats, expected / repeats) < chance
+    expected = np.count_nonzero(core) / (2 * CORE * spread) * (begin - limit)
+    is_gap = between < HALF * expected and pdtr(between // repeats, expected / repeats) < chance
     return begin if is_gap else None

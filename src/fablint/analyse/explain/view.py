@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fablint.analyse.candidates.components import ComponentType, Kind, list_component_types
-from fablint.analyse.explain.circumstances import (
-    ENDPOINT_KINDS,
-)
+from fablint.analyse.explain.circumstances import ENDPOINT_KINDS
 from fablint.analyse.explain.coverage import (
     count_nic_partners,
     host_bounds,
@@ -23,16 +21,16 @@ from fablint.analyse.explain.view_search import SearchResult, View, ViewSearch
 from fablint.analyse.null_model import timing
 from fablint.analyse.null_model.comparison_groups import Classes, cables_beyond
 from fablint.analyse.null_model.effects import Effects
-from fablint.analyse.null_model.geometry import GEOMETRY_S, are_lengths_unknown, most_extra_s
+from fablint.analyse.null_model.geometry import are_lengths_unknown, most_extra_s
 from fablint.analyse.null_model.host_populations import Populations
-from fablint.analyse.null_model.loads import SMALLEST_SHARED, NicLoad, loads, nic_load
+from fablint.analyse.null_model.loads import NicLoad, loads, nic_load
 from fablint.analyse.null_model.median_polish import fit
 from fablint.analyse.null_model.nic_offsets import NicOffsets, fit_nic_offsets, subtract_nic_offsets
 from fablint.analyse.observations.message_paths import MessagePaths, find_message_paths
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.resolution import find_step
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import NEAREST, Settings
+from fablint.analyse.settings import GEOMETRY_S, NEAREST, SMALLEST_SHARED, Settings
 from fablint.model import SCOPES, Fit, Placement, Scope
 from fablint.model.arrays import Codes, Floats, Ints, Mask, Values
 from fablint.model.registry import Quantity

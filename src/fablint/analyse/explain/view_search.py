@@ -22,12 +22,10 @@ from fablint.analyse.explain.shares.share_bounds import ShareBounds
 from fablint.analyse.explain.shares.slow_shares import SlowShare
 from fablint.analyse.explain.shares.view_shares import shares_of_view
 from fablint.analyse.null_model.effects import Effects
-from fablint.analyse.null_model.loads import SMALLEST_SHARED
 from fablint.analyse.null_model.median_polish import without
 from fablint.analyse.null_model.recorded_facts import Facts
-from fablint.analyse.observations.robust_stats import FEWEST_VALUES
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import MOST_CANDIDATES, Settings
+from fablint.analyse.settings import FEWEST_VALUES, MOST_CANDIDATES, SMALLEST_SHARED, Settings
 from fablint.model import FollowUp, Placement
 from fablint.model.arrays import Floats, Mask
 from fablint.model.limits.detection_limits import HYPOTHESES, required_evidence

@@ -15,10 +15,8 @@ from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.alpha_beta import explain
 from fablint.analyse.findings.detection_text import detection_evidence, relative, seen_in
 from fablint.analyse.findings.paths.pair_routes import slow_routes
-from fablint.analyse.null_model.geometry import GEOMETRY_S
-from fablint.analyse.observations.robust_stats import FEWEST_VALUES
 from fablint.analyse.phrasing import next_step
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import FEWEST_VALUES, GEOMETRY_S, Settings
 from fablint.model import ComponentRef, Direction, EvidenceRecord, Finding, Placement, State
 from fablint.model.arrays import Codes
 from fablint.model.component import in_series

@@ -9,8 +9,7 @@ import numpy as np
 
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
-from fablint.analyse.null_model.loads import SMALLEST_SHARED
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import SMALLEST_SHARED, Settings
 from fablint.model import ComponentKind, ComponentRef, EvidenceRecord, Finding, Note, Placement, State
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.component import listed

@@ -6,7 +6,6 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from fablint.analyse.candidates.components import FEWEST_PEERS
 from fablint.analyse.concerned import ACCUSED, ConcernedComponents
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.healthy import (
@@ -19,7 +18,7 @@ from fablint.analyse.findings.healthy import (
     unjudged,
     unseen_switches,
 )
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import FEWEST_PEERS, Settings
 from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.model.arrays import Mask
 from fablint.text import actions as advise, evidence as seen

@@ -18,12 +18,11 @@ from fablint.analyse.null_model.loads import STEPS, NicLoad
 from fablint.analyse.null_model.nic_offsets import NicOffsets
 from fablint.analyse.observations.message_paths import MOST_UNKNOWN
 from fablint.analyse.observations.pair_matrix import Pairs
+from fablint.analyse.settings import FEWEST_PEERS, SMALL_SHARE
 from fablint.model import SCOPES, Placement, Scope
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.topology.routing import Routes
 
-SMALL_CLASS = 0.05  # share of the pairs at the same distance, up to which most pairs of a class may be faulty
-FEWEST_FREE = 3  # pairs of a host that shared no link, from which the other pairs are not needed
 EndMasks = tuple[Mask | None, Mask | None, Mask | None]  # of cells that count for both ends, sender, receiver
 MOST_CODES = 255  # of scopes and distances: these fit a byte
 
@@ -125,7 +124,7 @@ class Classes:
         bounded = dict(offsets)
         for kind in range(self._kinds if self.load is not None else 0):
             codes = [code for code in sorted(offsets) if code % self._kinds == kind]
-            large = SMALL_CLASS * sum(counts[code] for code in codes)
+            large = SMALL_SHARE * sum(counts[code] for code in codes)
             most = np.inf
             for code in reversed(codes):
                 if counts[code] >= large:
@@ -210,7 +209,7 @@ class Classes:
 
 def _are_enough(counted: Mask) -> bool:
     """Return whether ranks have enough of these (n, m) cells."""
-    return bool(np.median(np.count_nonzero(counted, axis=1)) >= FEWEST_FREE)
+    return bool(np.median(np.count_nonzero(counted, axis=1)) >= FEWEST_PEERS)
 
 
 def cables_beyond(placement: Placement, routes: Routes | None) -> Ints | None:

@@ -14,15 +14,12 @@ import numpy as np
 from fablint.analyse.null_model.comparison_groups import Classes
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, robust_sd
+from fablint.analyse.settings import CLEAR_DISTANCE, FEWEST_OF_WINDOW, FEWEST_PEERS, FEWEST_VALUES
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Codes, Floats, Values
 from fablint.model.figures.grouped_values import GroupedValues
 
 MOST_WINDOWS = 64
-FEWEST_CELLS = 24  # cells in a window of one class
-FEWEST_HOSTS = 6
-FEWEST_PATHS = 3  # pairs of switches, unless the class consists of pairs on one switch
-SIGNIFICANT = 4.0  # standard errors of a window's median, below which the window has no effect
 
 
 def drift_of(
@@ -50,7 +47,7 @@ def drift_of(
     cells = pairs.sample_cells()
     known = np.isfinite(started[cells])
     cells = (cells[0][known], cells[1][known])
-    if cells[0].size < 2 * FEWEST_CELLS:
+    if cells[0].size < 2 * FEWEST_OF_WINDOW:
         return None
     window = _windows(started[cells])
     left, codes = left_of(cells), classes.of_cells(pairs, cells).astype(np.int64)
@@ -65,7 +62,7 @@ def drift_of(
                 middle = _over_hosts(
                     left[of_window], placement.host[cells[0][of_window]], placement.host[to[of_window]]
                 )
-                if abs(middle) > SIGNIFICANT * error / np.sqrt(of_window.size):
+                if abs(middle) > CLEAR_DISTANCE * error / np.sqrt(of_window.size):
                     added[number, code] = middle
     if not added.any():
         return None
@@ -77,22 +74,22 @@ def _windows(started: Floats) -> Codes:
 
     Windows have equally many cells; cells that began at the same time are not divided.
     """
-    count = int(np.clip(started.size // (2 * FEWEST_CELLS), 1, MOST_WINDOWS))
+    count = int(np.clip(started.size // (2 * FEWEST_OF_WINDOW), 1, MOST_WINDOWS))
     edges = np.unique(np.quantile(started, np.arange(1, count) / count, method="lower"))
     return np.searchsorted(edges, started, side="left").astype(np.int64)
 
 
 def _covers_fabric(src: Codes, dst: Codes, placement: Placement) -> bool:
     """Return whether these cells involve half of the hosts, and several paths if they cross switches."""
-    if src.size < FEWEST_CELLS:
+    if src.size < FEWEST_OF_WINDOW:
         return False
     hosts = np.unique(placement.host[np.concatenate([src, dst])]).size
-    if hosts < max(FEWEST_HOSTS, len(placement.hosts) / 2):
+    if hosts < max(FEWEST_VALUES, len(placement.hosts) / 2):
         return False
     if not placement.switches:
         return True
     a, b = placement.switch[src].astype(np.int64), placement.switch[dst]
-    return bool((a == b).all() or np.unique(a * len(placement.switches) + b).size >= FEWEST_PATHS)
+    return bool((a == b).all() or np.unique(a * len(placement.switches) + b).size >= FEWEST_PEERS)
 
 
 def _over_hosts(left: Values, sender: Codes, receiver: Codes) -> float:

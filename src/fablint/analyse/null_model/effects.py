@@ -10,15 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.analyse.null_model.comparison_groups import Classes
-from fablint.analyse.null_model.host_populations import (
-    Populations,
-)
+from fablint.analyse.null_model.host_populations import Populations
 from fablint.analyse.observations.balance import EndCells
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Values
-
-FINEST_NOISE = 1e-3  # smallest noise: times are not more accurate than 0.1 %
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fablint.analyse.settings import FEWEST_PEERS, FEWEST_VALUES, MOST_FEW
 from fablint.model.arrays import Codes, Values
-
-FEWEST_FEW, MOST_FEW = 3, 4  # numbers of switches of which a slow one determines the median
-FEWEST_PAIRS = 6  # pairs of ranks that touch a switch, and pairs that do not
 
 
 def usual_without_slow_switch(value: Values, a: Codes, b: Codes, usual: float, least: float) -> float:
@@ -29,12 +27,12 @@ def usual_without_slow_switch(value: Values, a: Codes, b: Codes, usual: float, l
         Smallest log-effect that matters.
     """
     switches = np.unique(np.concatenate([a, b]))
-    if not FEWEST_FEW <= switches.size <= MOST_FEW:
+    if not FEWEST_PEERS <= switches.size <= MOST_FEW:
         return usual
     lowest = usual
     for switch in switches:
         touches = (a == switch) | (b == switch)
-        if min(np.count_nonzero(touches), np.count_nonzero(~touches)) < FEWEST_PAIRS:
+        if min(np.count_nonzero(touches), np.count_nonzero(~touches)) < FEWEST_VALUES:
             continue
         rest, slow = value[~touches], value[touches]
         low, high = np.quantile(rest, (0.25, 0.75))

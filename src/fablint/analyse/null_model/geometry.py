@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from fablint.analyse.settings import CABLE_S, GEOMETRY_S, HOP_S, MOST_HOPS
 from fablint.model import Placement
 from fablint.model.arrays import Floats
 from fablint.topology.routing import Routes
-
-HOP_S, CABLE_S = 400e-9, 490e-9  # a switch, and 100 m of cable at 4.9 ns/m
-GEOMETRY_S = HOP_S + CABLE_S  # s by which the latency of two healthy paths of a kind may differ
-MOST_HOPS = 4  # cables beyond those of a message on one switch: up, across a fabric of three levels, down
 
 
 def are_lengths_unknown(routes: Routes | None, placement: Placement) -> bool:

@@ -12,18 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.analyse.null_model.comparison_groups import Classes
-from fablint.analyse.null_model.modes import FEWEST_MEMBERS, Modes, find_modes
+from fablint.analyse.null_model.modes import Modes, find_modes
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, robust_sd, values_by_key
-from fablint.analyse.settings import FEWEST_OF_KIND
+from fablint.analyse.settings import (
+    BEST_PARTNERS,
+    FEWEST_OF_CLASS,
+    FEWEST_PEERS,
+    FEWEST_VALUES,
+    HALF_OF_LOSS,
+    MOST_WHOLE_SWITCHES,
+)
 from fablint.model import Placement
 from fablint.model.arrays import Codes, Floats, Values
 from fablint.model.figures.grouped_values import GroupedValues
-
-BEST = 0.2  # quantile of the pairs of a host: its time with the best of its partners
-MOST_WHOLE_SWITCHES = 1  # switches whose hosts form a mode: then the switch is the candidate
-FEWEST_NEAR = 6  # pairs on one switch, from which they show whether the hosts of a mode are slow
-SHOWN = 0.5  # share of the loss of a mode that pairs on one switch must show as well
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,9 @@ def find_populations(
     effect
         (n,) log-effect of each rank, by the median of its pairs.
     best
-        (n,) quantile `BEST` of the pairs of each rank, with the effects of its partners; NaN: too few pairs, and the
-        rank is in no population. If the slower end determines the time of a pair and most hosts are slow, the median of
-        a fast host's pairs is slow as well.
+        (n,) quantile `BEST_PARTNERS` of the pairs of each rank, with the effects of its partners; NaN: too few pairs,
+        and the rank is in no population. If the slower end determines the time of a pair and most hosts are slow, the
+        median of a fast host's pairs is slow as well.
     error
         Standard error of an effect.
     placement
@@ -95,9 +97,9 @@ def _is_slow_on_switches(pairs: Pairs, modes: Modes, placement: Placement, *, se
     reference = value[label == 0]
     for number in range(1, modes.count):
         slower = value[label == number]
-        if min(slower.size, reference.size) >= FEWEST_NEAR:
-            loss = float(np.quantile(slower, BEST) - np.quantile(reference, BEST))
-            if loss < SHOWN * (modes.centre[number] - modes.centre[0]):
+        if min(slower.size, reference.size) >= FEWEST_VALUES:
+            loss = float(np.quantile(slower, BEST_PARTNERS) - np.quantile(reference, BEST_PARTNERS))
+            if loss < HALF_OF_LOSS * (modes.centre[number] - modes.centre[0]):
                 return False
     return True
 
@@ -111,7 +113,7 @@ def _without_switches(modes: Modes, placement: Placement) -> Modes | None:
         if len(whole) <= MOST_WHOLE_SWITCHES:
             for hosts in whole:
                 label[hosts[label[hosts] == number]] = 0
-        if np.count_nonzero(label == number) < FEWEST_MEMBERS:
+        if np.count_nonzero(label == number) < FEWEST_PEERS:
             label[label == number] = 0
     kept = np.unique(label[label >= 0])
     if kept.size < 2:
@@ -147,13 +149,13 @@ def has_reached_line_rate(
 
 
 def best_of_ranks(pairs: Pairs, *, sent: bool) -> Floats:
-    """Return the (n,) quantile `BEST` of the values that each rank sent or received, NaN for a rank with few pairs."""
+    """Return the (n,) quantile `BEST_PARTNERS` of the values that each rank sent or received; NaN: it has few pairs."""
     best = np.full(pairs.ranks, np.nan)
     for rows in pairs.blocks():
         values = np.sort(pairs.sent(rows) if sent else pairs.received(rows), axis=1)
         count = values.shape[1] - np.count_nonzero(np.isnan(values), axis=1)
-        at = np.floor(BEST * np.maximum(count - 1, 0)).astype(np.int64)
-        best[rows] = np.where(count >= FEWEST_MEMBERS, values[np.arange(len(values)), at], np.nan)
+        at = np.floor(BEST_PARTNERS * np.maximum(count - 1, 0)).astype(np.int64)
+        best[rows] = np.where(count >= FEWEST_PEERS, values[np.arange(len(values)), at], np.nan)
     return best
 
 
@@ -178,7 +180,7 @@ def subtract_populations(
     for both, values, _ in values_by_key(combination, value):
         offset[:, both] = np.median(values)
     for key, values, count in values_by_key(codes.astype(np.int64) * width**2 + combination, value):
-        if count >= FEWEST_OF_KIND:
+        if count >= FEWEST_OF_CLASS:
             offset[key // width**2, key % width**2] = np.median(values)
     for rows in pairs.blocks():
         combinations = ends[0][rows][:, None] * width + ends[1][pairs.partners(rows)]

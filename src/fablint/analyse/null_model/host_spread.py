@@ -14,12 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln, stdtr
 
+from fablint.analyse.settings import FEWEST_OF_SPREAD, FINEST_NOISE
 from fablint.model.arrays import Floats
 
 FREEDOMS = np.array([3.0, 4.0, 6.0, 10.0, 30.0, 1000.0])  # the last is practically normal
-FEWEST_EFFECTS = 8  # effects of hosts from which a spread is known
 MOST_EFFECTS = 20_000  # effects to which the distributions are fitted
-FINEST_SPREAD = 1e-3
 ITERATIONS = 30
 _LOG_RANGE = 15.0  # around the scales, in which the loss of a count is found
 
@@ -38,7 +37,7 @@ def are_within_spread(losses: Sequence[float], healthy: Floats, alpha: float) ->
     """
     sample = healthy[np.isfinite(healthy)]
     within = [False] * len(losses)
-    if sample.size < FEWEST_EFFECTS:
+    if sample.size < FEWEST_OF_SPREAD:
         return within
     for position in np.argsort(losses):
         within[position] = count_expected_beyond(losses[position], sample) > alpha
@@ -87,10 +86,10 @@ class FittedTails:
 def _scale(values: Floats, freedom: float) -> float:
     """Return the maximum-likelihood scale of Student's t with these degrees of freedom (expectation maximisation)."""
     squares = values**2
-    variance = max(float(np.median(squares)), FINEST_SPREAD**2)
+    variance = max(float(np.median(squares)), FINEST_NOISE**2)
     for _ in range(ITERATIONS):
         weight = (freedom + 1) / (freedom + squares / variance)
-        variance = max(float(np.mean(weight * squares)), FINEST_SPREAD**2)
+        variance = max(float(np.mean(weight * squares)), FINEST_NOISE**2)
     return float(np.sqrt(variance))
 
 

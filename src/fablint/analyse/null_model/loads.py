@@ -9,13 +9,12 @@ import numpy as np
 
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
+from fablint.analyse.settings import SMALL_SHARE
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Codes, Ints, Mask
 from fablint.topology.contention import detour_links, fair_shares, flows_on_busiest, flows_on_links, turns
 
-SMALLEST_SHARED = 4096  # bytes: smaller messages do not fill a link
 UNCERTAIN = frozenset({"ecmp", "adaptive"})  # routings in which the path of a message is not known
-LEAST_SHARE = 0.05  # smallest share of a pair's messages for which a link counts
 EXPECTED = np.array([1.05, 1.6, 2.1, 3.1, 4.1, 6.1, 8.1, 12.1, 16.1, 24.1])  # as STEPS, for expected numbers of flows
 # flows on the busiest link, or parts of the rate of a NIC, from which a pair is in the next class
 _BETWEEN = (1.1, 1.3, 1.45, 1.55, 1.65, 1.8, 1.95, 2.1, 2.3, 2.45, 2.55, 2.75, 2.9, 3.1, 3.25, 3.4, 3.55, 3.7, 3.9)
@@ -129,7 +128,7 @@ def _expected(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, round
         / max(1, len(message_paths.routes.ends))
         * (unique // message_paths.keys != unique % message_paths.keys)
     )
-    likely = share >= LEAST_SHARE
+    likely = share >= SMALL_SHARE
     order = np.argsort(turn, kind="stable")
     bounds = np.flatnonzero(np.diff(turn[order], prepend=-1, append=-1))
     for first, last in pairwise(bounds.tolist()):

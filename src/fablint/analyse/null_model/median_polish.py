@@ -17,8 +17,8 @@ from scipy.special import ndtri
 
 from fablint.analyse.null_model.comparison_groups import Classes
 from fablint.analyse.null_model.drift import drift_of
-from fablint.analyse.null_model.effects import FINEST_NOISE, Effects, leftover_of
-from fablint.analyse.null_model.few_switches import MOST_FEW, usual_without_slow_switch
+from fablint.analyse.null_model.effects import Effects, leftover_of
+from fablint.analyse.null_model.few_switches import usual_without_slow_switch
 from fablint.analyse.null_model.host_populations import (
     best_of_ranks,
     effect_error,
@@ -30,26 +30,27 @@ from fablint.analyse.null_model.recorded_facts import are_slow_by_themselves
 from fablint.analyse.observations.balance import balanced_cells, end_cells
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
-from fablint.analyse.observations.robust_stats import (
+from fablint.analyse.observations.resolution import ROUNDING_NOISE
+from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, interval_ranks, robust_sd, row_medians
+from fablint.analyse.settings import (
+    FEWEST_OF_CLASS,
+    FEWEST_PEERS,
+    FEWEST_POOL,
     FEWEST_VALUES,
-    MEDIAN_ERROR,
-    interval_ranks,
-    robust_sd,
-    row_medians,
+    FINEST_NOISE,
+    MOST_FEW,
+    MOST_STEPS,
+    ONE_STEP,
+    STANDS_OUT,
+    Settings,
 )
-from fablint.analyse.settings import MOST_STEPS, ROUNDING_NOISE, Settings
 from fablint.model import SCOPES, Placement, Scope
 from fablint.model.arrays import Codes, Floats, Mask, Values
 from fablint.model.figures.grouped_values import GroupedValues
 
 PASSES = 3
-STANDS_OUT = 3.3  # robust standard deviations from which a partner is ignored
 FEW_PARTS = 5  # number of components whose spread is doubled; of more components it is widened less
-FEWEST_STRANGERS = 3  # hosts missing from the topology, from which they can be compared with each other
-FEWEST_ALIKE = 12  # pairs in a class of load, from which the class has an offset
-ONE_STEP = 1.05  # resolution steps up to which a difference of medians is rounding
 SEGMENT_CELLS = 1 << 22  # cells of the sample from which segments are fitted
-FITTED_FROM = 30  # cells of a segment from which it has an effect: fewer are noise
 
 
 def fit(
@@ -131,7 +132,7 @@ def _with_tolerances(effects: Effects, crossed: Codes, settings: Settings) -> Ef
     rounded = _means_of_rounded(_of_ends(pairs, effects.informative.both)) if pairs.step else ()
     effect_sets = (*(bounds[1] for bounds in ends), *rounded)
     host_spread = max(_own_spread(effect, noise, measured / pairs.ranks) for effect in effect_sets)
-    fitted = np.flatnonzero(crossed[: message_paths.known_links] >= FITTED_FROM)
+    fitted = np.flatnonzero(crossed[: message_paths.known_links] >= FEWEST_POOL)
     link_spread = 0.0
     if fitted.size:
         link_spread = _own_spread(effects.segment[fitted], noise, float(np.median(crossed[fitted])))
@@ -228,9 +229,9 @@ def _class_offsets(
     codes = classes.of_cells(pairs, cells)
     offsets, counts = {}, {}
     for code, count in zip(*(values.tolist() for values in np.unique(codes, return_counts=True)), strict=True):
-        if code == SCOPES.index(Scope.UNKNOWN) and _count_unlocated_hosts(classes.placement) < FEWEST_STRANGERS:
+        if code == SCOPES.index(Scope.UNKNOWN) and _count_unlocated_hosts(classes.placement) < FEWEST_PEERS:
             continue  # a host alone in its class would be its own reference
-        if code < len(SCOPES) or count >= FEWEST_ALIKE:  # a class of few pairs has no reference
+        if code < len(SCOPES) or count >= FEWEST_OF_CLASS:  # a class of few pairs has no reference
             of_class = codes == code
             usual = float(np.median(values[of_class]))
             a, b = (classes.placement.switch[end[of_class]] for end in (cells[0], pairs.destination(cells)))
@@ -346,7 +347,7 @@ def _segments(effects: Effects) -> tuple[Codes, Values, Values]:
 
     Each is (segments,); pairs are those of the sample. The bound is that of the median by order statistics, or that of
     a median of as many pairs with the noise of the whole fabric, for all segments together; the smaller one counts. The
-    median is 0 for fewer than FITTED_FROM pairs, the bound is NaN for fewer than FEWEST_VALUES.
+    median is 0 for fewer than FEWEST_POOL pairs, the bound is NaN for fewer than FEWEST_VALUES.
     """
     message_paths, pairs = effects.message_paths, effects.residual
     median, upper = np.zeros(message_paths.count, np.float32), np.full(message_paths.count, np.nan, np.float32)
@@ -364,7 +365,7 @@ def _segments(effects: Effects) -> tuple[Codes, Values, Values]:
         return np.zeros(message_paths.count, dtype=np.int64), median, upper
     grouped = GroupedValues.of(value, segment, message_paths.count)
     crossed, middle = grouped.count, grouped.upper_medians()
-    fitted, known = crossed >= FITTED_FROM, crossed >= FEWEST_VALUES
+    fitted, known = crossed >= FEWEST_POOL, crossed >= FEWEST_VALUES
     median[fitted] = middle[fitted]
     bound = np.minimum(grouped.at(interval_ranks(crossed)[1]), middle + median_error(crossed, effects.noise))
     upper[known] = bound[known]

@@ -8,14 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from fablint.analyse.observations.robust_stats import robust_sd
+from fablint.analyse.settings import CLEAR_DISTANCE, CORE, FAR_OF_FEW, FEWEST_PEERS, FEWEST_VALUES, MODE_GAP, MOST_MODES
 from fablint.model.arrays import Codes, Floats
 
-FEWEST_MEMBERS = 3  # members of a mode
-MOST_MODES = 3
-MEMBER = 2.5  # spreads of the larger mode, within which the core of the smaller mode lies
-GAP = 2.0  # spreads between the nearest members of two modes: of 1,000 samples of normal values, three have such a gap
-FEW, FAR = 6, 8.0  # members of a small mode, and its smallest distance: outliers that agree by chance are not a mode
-DISTANCE = 4.0  # spreads between the centres: Ashman's D (Ashman, Bird and Zepf 1994) asks for 2
 CANDIDATES = 12  # widest gaps that are tried
 
 
@@ -71,12 +66,12 @@ def _split(value: Floats, error: float, least: float) -> int | None:
 
     It is the widest gap between two sets of values that are modes.
     """
-    if value.size < 2 * FEWEST_MEMBERS:
+    if value.size < 2 * FEWEST_PEERS:
         return None
     gaps = np.diff(value)
-    inner = np.arange(FEWEST_MEMBERS - 1, value.size - FEWEST_MEMBERS)
+    inner = np.arange(FEWEST_PEERS - 1, value.size - FEWEST_PEERS)
     for at in inner[np.argsort(-gaps[inner], kind="stable")][:CANDIDATES]:
-        if gaps[at] <= GAP * error:
+        if gaps[at] <= MODE_GAP * error:
             return None
         if _are_separate(value[: at + 1], value[at + 1 :], float(gaps[at]), error, least):
             return int(at) + 1
@@ -90,8 +85,8 @@ def _are_separate(low: Floats, high: Floats, gap: float, error: float, least: fl
     large, small = (low, high) if low.size >= high.size else (high, low)
     spread = max(robust_sd(large), error)
     distance = float(np.median(high) - np.median(low))
-    needed = FAR if small.size < FEW else DISTANCE
-    if distance < max(least, needed * spread) or gap < GAP * spread:
+    needed = FAR_OF_FEW if small.size < FEWEST_VALUES else CLEAR_DISTANCE
+    if distance < max(least, needed * spread) or gap < MODE_GAP * spread:
         return False
-    core = np.count_nonzero(np.abs(small - np.median(small)) <= MEMBER * spread)
-    return bool(core >= FEWEST_MEMBERS and 2 * core > small.size)
+    core = np.count_nonzero(np.abs(small - np.median(small)) <= CORE * spread)
+    return bool(core >= FEWEST_PEERS and 2 * core > small.size)

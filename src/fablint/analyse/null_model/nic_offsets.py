@@ -13,10 +13,9 @@ from itertools import product
 
 import numpy as np
 
-from fablint.analyse.null_model.modes import FEWEST_MEMBERS
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.robust_stats import values_by_key
-from fablint.analyse.settings import FEWEST_OF_KIND
+from fablint.analyse.settings import FEWEST_OF_CLASS, FEWEST_PEERS
 from fablint.model import SCOPES, Placement
 from fablint.model.arrays import Cells, Codes, Floats, Mask, Values
 from fablint.model.facts.nic_kinds import NicKind
@@ -83,7 +82,7 @@ def fit_nic_offsets(pairs: Pairs, placement: Placement, *, is_stream: bool) -> N
     key = (scope * count + kind[cells[0]]) * count + kind[to]
     median = np.full(len(SCOPES) * count**2, np.nan)
     for number, values, size in values_by_key(key[between], value[between]):
-        if size >= FEWEST_OF_KIND:
+        if size >= FEWEST_OF_CLASS:
             median[number] = np.median(values)
     of_kinds = median.reshape(len(SCOPES), count, count)
     measured = of_kinds - of_kinds[:, :1, :1]
@@ -105,7 +104,7 @@ def _frequent_kinds(placement: Placement) -> Codes:
     """Return the (n,) kind of each rank, kinds of fewer hosts than a mode needs as the most frequent one."""
     kind = placement.nic_kind.copy() if placement.nic_kind.size else np.zeros(placement.ranks, np.int64)
     for number in np.unique(kind):
-        if np.unique(placement.host[kind == number]).size < FEWEST_MEMBERS:
+        if np.unique(placement.host[kind == number]).size < FEWEST_PEERS:
             kind[kind == number] = 0
     return kind
 

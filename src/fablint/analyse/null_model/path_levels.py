@@ -13,17 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fablint.analyse.null_model.effects import FINEST_NOISE
-from fablint.analyse.null_model.loads import SMALLEST_SHARED
 from fablint.analyse.observations.pair_matrix import Pairs
-from fablint.analyse.observations.robust_stats import (
-    FEWEST_VALUES,
-    GAUSSIAN_MAD,
-    MEDIAN_ERROR,
-    interval_ranks,
-    robust_sd,
-)
+from fablint.analyse.observations.robust_stats import GAUSSIAN_MAD, MEDIAN_ERROR, interval_ranks, robust_sd
 from fablint.analyse.observations.samples import Flows
+from fablint.analyse.settings import FEWEST_PEERS, FEWEST_VALUES, FINEST_NOISE, NOISIER, SMALLEST_SHARED
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Codes, Floats, Mask
 from fablint.model.figures.grouped_values import GroupedValues
@@ -31,9 +24,6 @@ from fablint.model.figures.grouped_values import GroupedValues
 PASSES = 8
 MOST_CELLS = 1 << 20  # cells of the sample of a large run
 MOST_SWITCHES = 1 << 10
-FEWEST_OF_END = 3  # cells from which an end has an effect
-FEWEST_AT_LOAD = 6  # cells from which a load has an effect
-NOISIER = 2.0  # times the noise of all pairs, from which the scatter of the pairs of an entry is their own
 GAUSSIAN_DIFFERENCE = 0.954  # median absolute difference of two normal values, in standard deviations
 
 
@@ -217,7 +207,7 @@ def _end_effects(cells: _HostCells, value: Floats, before: Floats, switch: Codes
     others = np.concatenate([value - before[cells.ends[:, 1]], value - before[cells.ends[:, 0]]])
     end = cells.ends.T.ravel()
     effect = GroupedValues.of(others, end, before.size).medians()
-    is_sparse = np.bincount(end, minlength=before.size) < FEWEST_OF_END
+    is_sparse = np.bincount(end, minlength=before.size) < FEWEST_PEERS
     effect[is_sparse | np.isnan(effect)] = 0.0
     role = switch + size * (np.arange(before.size) >= cells.receivers)
     used = switch >= 0
@@ -235,7 +225,7 @@ def _load_effects(cells: _HostCells, value: Floats) -> tuple[Floats, dict[int, t
     own_effect = np.zeros(value.size)
     for load in np.unique(cells.load[cells.load > 0]).tolist():
         at = cells.load == load
-        if at.sum() >= FEWEST_AT_LOAD:
+        if at.sum() >= FEWEST_VALUES:
             effects[load] = float(np.median(value[at])), int(at.sum())
     least = effects[min(effects)][0] if effects else 0.0
     most = 0.0  # the effect does not fall with the load

@@ -11,22 +11,26 @@ import numpy as np
 import numpy.typing as npt
 
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, average_ranks, robust_sd
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import (
+    ALMOST_ALL,
+    FEWEST_INDEPENDENT,
+    FEWEST_PEERS,
+    FEWEST_POOL,
+    FEWEST_VALUES,
+    HALF,
+    LONG_STRETCHES,
+    MOST,
+    MOSTLY,
+    NOISIER,
+    RANDOM_ORDERS,
+    Settings,
+)
 from fablint.model import EvidenceRecord, Placement
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.registry import Quantity
 from fablint.text import evidence as seen, units
 
 MOST_WINDOWS = 32  # windows into which the time of a row is cut
-FEWEST_CELLS = 30  # cells in a window
-FEWEST_HOSTS = 6  # slow hosts in a window, from which the time is the cause and not the hosts
-MOST_OF = 0.6  # share of the hosts of a window
-MOSTLY = 0.7  # share of slow measurements of a component in a stretch of time, and of others outside
-ALMOST_ALL = 0.95  # share of slow measurements from which a component was slow all the time
-FEWEST_OUTSIDE = 3  # measurements outside a stretch, without which it has no begin and no end
-SHUFFLES = 500
-SHORT = 0.5  # share of the time: what is slow for longer is the normal state
-FEWEST_TIMED = 6  # measurements with a time, from which the time of slowness is reported
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def slow_periods(view: TimedCells, placement: Placement, settings: Settings) -> 
     middles = np.array([np.median(view.excess[window]) for window in windows])
     usual = float(np.median(middles))
     slow = np.flatnonzero(middles > usual + settings.tolerance)
-    if not slow.size or slow.size > SHORT * len(windows):
+    if not slow.size or slow.size > HALF * len(windows):
         return []
     periods = []
     for stretch in np.split(slow, np.flatnonzero(np.diff(slow) > 1) + 1):
@@ -82,12 +86,12 @@ def windows_of(view: TimedCells) -> list[Codes]:
     """Return the cells in order of time, in windows of equally many cells; a round is not divided."""
     known = np.flatnonzero(np.isfinite(view.started) & np.isfinite(view.excess))
     known = known[np.argsort(view.started[known], kind="stable")]
-    count = min(MOST_WINDOWS, known.size // FEWEST_CELLS)
+    count = min(MOST_WINDOWS, known.size // FEWEST_POOL)
     if count < 1:
         return []
     began = view.started[known]
     bounds = np.unique(np.searchsorted(began, began[(np.arange(1, count) * known.size) // count]))
-    return [window for window in np.split(known, bounds) if window.size >= FEWEST_CELLS]
+    return [window for window in np.split(known, bounds) if window.size >= FEWEST_POOL]
 
 
 def _slow_hosts(view: TimedCells, placement: Placement, cells: Codes, limit: float) -> int | None:
@@ -98,7 +102,7 @@ def _slow_hosts(view: TimedCells, placement: Placement, cells: Codes, limit: flo
     # Without the host with the most slow cells: it may be faulty, and the other hosts only its partners.
     busiest = int(np.bincount(np.concatenate([a[slow], b[slow]]), minlength=count.size).argmax())
     others = (a != busiest) & (b != busiest)
-    if others.sum() < FEWEST_CELLS or slow[others].mean() < MOST_OF:
+    if others.sum() < FEWEST_POOL or slow[others].mean() < MOST:
         return None
     slow_with_others = np.bincount(np.concatenate([a[slow & others], b[slow & others]]), minlength=count.size)
     measured_with_others = np.bincount(np.concatenate([a[others], b[others]]), minlength=count.size)
@@ -106,7 +110,7 @@ def _slow_hosts(view: TimedCells, placement: Placement, cells: Codes, limit: flo
     hosts_met = int((measured_with_others > 0).sum())
     return (
         slow_hosts
-        if slow_hosts >= max(FEWEST_HOSTS, MOST_OF * hosts_met) and hosts_met > len(placement.hosts) / 2
+        if slow_hosts >= max(FEWEST_VALUES, MOST * hosts_met) and hosts_met > len(placement.hosts) / 2
         else None
     )
 
@@ -143,13 +147,6 @@ class SlowTime:
         return seen.slow_when(when=self.kind, begin=self.begin, end=self.end, slow=self.slow, measured=self.measured)
 
 
-STRETCHES = 4  # stretches of the time of a row, with equally many measurements each
-FEWEST_STRETCHES = 2  # stretches in which a faulty component must be slow
-FEWEST_IN_STRETCH = 3  # measurements in a stretch
-NOISIER = 2.0  # times the usual noise, below which a component does not vary over time
-CONFIRMED = 3  # slow follow-up measurements from which a slowness is lasting
-
-
 @dataclass(frozen=True)
 class Persistence:
     """Number of stretches of time in which a component was slow, and the begin and end of its slowness."""
@@ -162,7 +159,7 @@ class Persistence:
     def is_lasting(self) -> bool:
         """Whether it was slow in at least two stretches, without a begin or an end."""
         begins = self.when is not None and self.when.kind in ("since", "until", "between")
-        return self.confirmed or (self.stretches >= FEWEST_STRETCHES and not begins)
+        return self.confirmed or (self.stretches >= FEWEST_INDEPENDENT and not begins)
 
 
 def measure_persistence(started: Floats, every: Floats, slow: Mask, later: Mask) -> Persistence | None:
@@ -182,11 +179,11 @@ def measure_persistence(started: Floats, every: Floats, slow: Mask, later: Mask)
     known = np.isfinite(started)
     if not known.any():
         return None
-    edges = np.nanquantile(every, np.arange(1, STRETCHES) / STRETCHES)
+    edges = np.nanquantile(every, np.arange(1, LONG_STRETCHES) / LONG_STRETCHES)
     number = np.searchsorted(edges, started[known], side="right")
-    measured, slow_measured = (np.bincount(n, minlength=STRETCHES) for n in (number, number[slow[known]]))
+    measured, slow_measured = (np.bincount(n, minlength=LONG_STRETCHES) for n in (number, number[slow[known]]))
     slow_later = int(np.count_nonzero(slow & later))
-    confirmed = slow_later >= CONFIRMED and 2 * slow_later > int(later.sum())
+    confirmed = slow_later >= FEWEST_PEERS and 2 * slow_later > int(later.sum())
     return Persistence(
         int(np.count_nonzero((measured > 0) & (2 * slow_measured > measured))), find_slow_time(started, slow), confirmed
     )
@@ -209,8 +206,8 @@ def error_over_time(excess: Floats, started: Floats | None, noise: float) -> flo
     """
     if started is None:
         return float(np.sqrt(max(0.0, robust_sd(excess) ** 2 - (NOISIER * noise) ** 2)))
-    stretches = min(2 * STRETCHES, started.size // FEWEST_IN_STRETCH)
-    if stretches < FEWEST_STRETCHES:
+    stretches = min(2 * LONG_STRETCHES, started.size // FEWEST_PEERS)
+    if stretches < FEWEST_INDEPENDENT:
         return 0.0
     values_of_stretches = np.array_split(excess[np.argsort(started, kind="stable")], stretches)
     middle = np.array([np.median(stretch) for stretch in values_of_stretches])
@@ -240,13 +237,13 @@ def find_slow_time(started: npt.ArrayLike, slow: npt.ArrayLike) -> SlowTime | No
     known = np.isfinite(time)
     order = np.argsort(time[known], kind="stable")
     time, flag = time[known][order], flag[known][order]
-    if flag.size < FEWEST_TIMED or not flag.any():
+    if flag.size < FEWEST_VALUES or not flag.any():
         return None
     first, last = np.flatnonzero(flag)[[0, -1]]
     counts = int(flag.sum()), flag.size
     begin, end = _stretch(flag)
     inside, outside = flag[begin:end], np.concatenate([flag[:begin], flag[end:]])
-    is_distinct = inside.size > 0 and outside.size >= FEWEST_OUTSIDE
+    is_distinct = inside.size > 0 and outside.size >= FEWEST_PEERS
     is_distinct = is_distinct and inside.mean() >= MOSTLY and outside.mean() <= 1 - MOSTLY
     if flag.mean() < ALMOST_ALL and is_distinct and _is_clustered(flag):
         kind: Literal["since", "until", "between"] = (
@@ -273,7 +270,7 @@ def _stretch(flag: Mask) -> tuple[int, int]:
 
 def _is_clustered(flag: Mask) -> bool:
     """Return whether slow measurements are clustered more than by chance."""
-    shuffled = np.random.default_rng(flag.size).permuted(np.tile(flag, (SHUFFLES, 1)), axis=1)
+    shuffled = np.random.default_rng(flag.size).permuted(np.tile(flag, (RANDOM_ORDERS, 1)), axis=1)
     rise = [
         (total - np.minimum.accumulate(total, axis=1)).max(axis=1)
         for total in (_surplus(flag[None]), _surplus(shuffled))

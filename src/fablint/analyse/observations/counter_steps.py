@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from fablint.analyse.settings import WORST_LINE
 from fablint.model.facts.run_attributes import PortCounters
 from fablint.snapshot.counter_widths import CODE_WORD_BITS, CXI_BITS, OLD_BITS
 
@@ -59,7 +60,6 @@ MEANS: Mapping[Symptom, Mapping[str, int]] = {
         TCP_LOST: 10,
     },
 }
-WORST_LINE = 1e-8  # corrected code words per bit; healthy ones have 1e-12 to 1e-9
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.analyse.observations.samples import UsableRow
+from fablint.analyse.settings import FAST, MOST_BELOW
 from fablint.model import Placement, Row
 from fablint.model.arrays import Codes, Floats, Mask, Values
 
-# quantile of the ratios that is healthy whatever is faulty: of 4 hosts, a lossy host is in half of the cells
-CALM = 0.1
-MOST_BELOW = 3.0  # times the usual ratio of median to minimum: beyond, the median itself is of late messages
 MOST_CELLS = 1 << 20  # cells that are kept: 20 for each of 100,000 hosts, more than the 8 that a FAULT needs
 MOST_MATRIX_RANKS = 20_000  # of the largest matrix that is read
 BLOCK_CELLS = 1 << 22  # cells of a matrix that are read at once
@@ -76,7 +74,7 @@ def _ratios(usable: UsableRow, placement: Placement) -> MeanRatios | None:
         return None
     every = _Times(*_columns(times))
     ratio = every.mean / _base(every.median, every.least)
-    return MeanRatios(every.src, every.dst, (ratio / np.quantile(ratio, CALM)).astype(np.float32), every.started)
+    return MeanRatios(every.src, every.dst, (ratio / np.quantile(ratio, FAST)).astype(np.float32), every.started)
 
 
 def _base(median: Values, least: Values) -> Values:
@@ -88,7 +86,7 @@ def _base(median: Values, least: Values) -> Values:
     known = np.isfinite(least) & (least > 0)
     if not known.any():
         return median
-    usual = np.quantile(median[known] / least[known], CALM)
+    usual = np.quantile(median[known] / least[known], FAST)
     return np.where(known, np.minimum(median, MOST_BELOW * usual * least), median).astype(np.float32)
 
 

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from fablint.analyse.settings import (
-    COARSE_STEP,
-    FEWEST_LEVELS,
-    FINEST_STEP,
-    LEVELS_OF_STEP,
-    MULTIPLES,
-)
+from fablint.analyse.settings import COARSE_STEP, FEWEST_LEVELS, FEWEST_POOL, NEARLY_ALL
 from fablint.model.arrays import Codes, Floats, Values
 
-FEWEST_VALUES = 30
 MIDDLE_HALF = (0.25, 0.75)  # quantiles
+FINEST_STEP = 2e-3  # smaller steps are not visible in log times of 32 bits, and do not matter
+LEVELS_OF_STEP = 30  # most frequent distinct values, from which the step is computed
+ROUNDING_NOISE = 12**-0.5  # standard deviation of rounding, in steps
 SAME = 1e-5  # difference of log times: closer values are equal before a conversion of units
 
 
@@ -34,7 +30,7 @@ def find_step(log_time: Floats | Values, at: float = 0.5) -> float:
         Quantile, of times or rates.
     """
     known = log_time[~np.isnan(log_time)].astype(np.float64)
-    if known.size < FEWEST_VALUES:
+    if known.size < FEWEST_POOL:
         return 0.0
     middle = float(np.median(known))
     times = np.exp(known - middle)
@@ -67,7 +63,7 @@ def _step(value: Floats, unit: float | None, at: float) -> float:
         return 0.0
     multiple = levels / step
     is_multiple = np.abs(multiple - np.round(multiple)) <= 2 * SAME * multiple + SAME
-    is_step = count[is_multiple].sum() >= MULTIPLES * count.sum()
+    is_step = count[is_multiple].sum() >= NEARLY_ALL * count.sum()
     return float(step / np.quantile(value, at)) if is_step else 0.0
 
 

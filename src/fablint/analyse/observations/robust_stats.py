@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from fablint.model.arrays import Codes, Floats, Values
 
-FEWEST_VALUES = 6  # fewest values whose median has a 95 % interval
 MEDIAN_ERROR = 1.2533  # standard error of a median of normal values, in standard deviations over sqrt(n)
 GAUSSIAN_MAD = 1.4826  # median absolute deviation of a normal distribution times this is its standard deviation
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fablint.analyse.settings import CALM_BYTES, HALF, LITTLE_TRAFFIC
 from fablint.model import Placement, Row, Run
 from fablint.model.arrays import Codes, Floats, RankPairs
 from fablint.model.host_name import NicRef
@@ -19,9 +20,6 @@ from fablint.model.registry import moves_nothing
 
 # patterns in which no two ranks send to one host
 PATTERNS = frozenset({"pair", "pairs", "all-pairs", "bisection", "random", "rounds"})
-CALM_BYTES = 8192  # bytes: a message that fits into TCP's first window fills no queue of a switch
-LITTLE = 0.02  # share of the segments of a host, below which an interface carries no messages
-MOST_LOST = 0.5  # largest loss of reports that is allowed for
 ROUNDS = 3  # iterations in which the losses of the two directions of a pair are separated
 MOST_MATRIX_RANKS = 4096  # of the largest matrix that is read
 
@@ -118,8 +116,8 @@ def _lost(table: Codes, hosts: Codes, size: int) -> Codes:
     lost = resent - spurious
     for _ in range(ROUNDS):
         share = np.where(opposite >= 0, (lost / known)[opposite], 0.0)
-        share = np.clip(share, 0.0, MOST_LOST)
-        reported = np.maximum(1 - share, 1 - MOST_LOST)
+        share = np.clip(share, 0.0, HALF)
+        reported = np.maximum(1 - share, 1 - HALF)
         lost = np.where(spurious > 0, resent - spurious / reported - 3 * np.sqrt(resent * share), resent)
         lost = np.maximum(lost, 0.0)
     return np.asarray(np.rint(lost), np.int64)
@@ -156,7 +154,7 @@ def _used(traffic: Mapping[str, int]) -> frozenset[str]:
     only.
     """
     every = sum(traffic.values())
-    return frozenset(name for name, sent in traffic.items() if sent > LITTLE * every)
+    return frozenset(name for name, sent in traffic.items() if sent > LITTLE_TRAFFIC * every)
 
 
 def _measured(rows: Sequence[Row], placement: Placement) -> tuple[Codes, Codes]:

@@ -16,13 +16,13 @@ from typing import Self
 import numpy as np
 
 from fablint.analyse.observations.binomial import upper_tail
+from fablint.analyse.settings import FEWEST_POOL
 from fablint.model.arrays import Codes, Floats, Mask
 
 MOST_MEASUREMENTS = 1 << 15  # that are compared with each other, and
 MOST_OF_SET = 512  # of the set
 FINEST = 2.0**-12  # share of the time of all measurements: what begins within it begins at one time
 NEAREST, WINDOW = 16, 64  # measurements of unrelated pairs next to one in time, among so many of all pairs
-FEWEST_COMPARED = 30  # pairs of measurements at a distance in time, without which its correlation is that of the next
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def _falling(counts: Floats) -> Floats:
 
     count, both = counts.sum(axis=(1, 2)), counts[:, 1, 1]
     first, second = counts[:, 1].sum(axis=1), counts[:, :, 1].sum(axis=1)
-    enough = count >= FEWEST_COMPARED
+    enough = count >= FEWEST_POOL
     if not enough.any():
         return np.zeros(count.size)
     a, b = first[enough] / count[enough], second[enough] / count[enough]

@@ -23,25 +23,26 @@ from fablint.analyse.explain.lateness.background import late_background
 from fablint.analyse.explain.lateness.late_messages import Tails, count_late, sample_positions
 from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.observations.binomial import quantile
-from fablint.analyse.observations.robust_stats import FEWEST_VALUES
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import (
+    CLEAR_EVIDENCE,
+    EXPOSED,
+    FEWEST_INDEPENDENT,
+    FEWEST_PEERS,
+    FEWEST_VALUES,
+    HALF,
+    LARGEST_OF_LATE,
+    MISSED,
+    MOST,
+    MOSTLY,
+    SHARES_LATE,
+    Settings,
+)
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.topology.routing import Routes
 
-SHARES_LATE = (1.0, 0.5, 0.25)  # shares of a link's messages that are late; each is tried
-# largest share of shortest paths with which a pair's fast messages show the time without a slow link
-MOST_MINIMAL = 0.7
-LARGEST = 4.0  # nats: largest increment of one pair
-EXPOSED = 0.02  # probability of crossing a link from which a pair counts for it
 MOST_PARTS = 200  # components that one view can report
-SPEAKS = 3.0  # nats: evidence of 20 to 1 against a component
-FEWEST_ASKED = 2  # pairs of a component from which follow-up measurements are proposed
-MISSED = 0.05  # probability that a link is slower than its bound, for all links together
-FEWEST_LINKS = 3  # links of a switch that different messages cross, from which switch and links are distinguishable
-LEAST_CROSSED = 0.5  # share of the links of a switch that pairs must cross
-SHARED_BY = 0.6  # share of these links that must delay messages, if the switch is faulty
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def find_late_components(
         (n, m) cells that no other pair delayed; None: all. Other cells localise no component, since the contention of
         messages with several paths is unknown, but they select follow-up measurements.
     """
-    mixed = routes.routing.kind == "adaptive" and routes.routing.minimal_share <= MOST_MINIMAL
+    mixed = routes.routing.kind == "adaptive" and routes.routing.minimal_share <= MOSTLY
     references = (True, False) if histograms is not None and mixed else (False,)
     least_share = EXPOSED if histograms is not None else 0.0
     search, exposed, upper = _Search({}, {}, np.zeros(0, dtype=bool)), None, np.zeros(0)
@@ -119,7 +120,7 @@ def find_late_components(
         backgrounds = [late_background(effects, tails, placement, is_uniform) for tails in compared]
         for tails, (background, spread) in zip(compared, backgrounds, strict=True):
             scores_of_late = _LateScores(tails, background, spread, exposures)
-            search = replace(search, rejected=counts < FEWEST_ASKED)
+            search = replace(search, rejected=counts < FEWEST_INDEPENDENT)
             search.set_aside(
                 scores_of_late, [code for code, name in enumerate(routes.switches) if name in faulty_switches]
             )
@@ -194,7 +195,7 @@ class _Search:
         while len(self.found) + len(self.suspects) < MOST_PARTS:
             scores = np.where(self.rejected, -np.inf, scores_of_late.scores)
             choice, part = (int(index) for index in np.unravel_index(int(np.argmax(scores)), scores.shape))
-            if not scores[choice, part] >= SPEAKS:
+            if not scores[choice, part] >= CLEAR_EVIDENCE:
                 break
             self.rejected[part] = True
             case = _examine(part, choice, scores_of_late)
@@ -280,7 +281,7 @@ def _ratio(late: Floats, messages: Floats, usual: Floats, more: Floats, spread: 
     The share `more` is late in addition to the usual share.
     """
     ratio = (late * np.log1p(more / usual) - messages * more) / spread
-    return np.asarray(np.clip(ratio, -LARGEST, LARGEST))
+    return np.asarray(np.clip(ratio, -LARGEST_OF_LATE, LARGEST_OF_LATE))
 
 
 def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LateComponent | None:
@@ -291,15 +292,15 @@ def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LateCompone
         own_links = np.flatnonzero(exposures.routes.ends[:, 0] == part - links)
         crossed = own_links[np.isin(own_links, exposures.part)]
         if (
-            crossed.size < max(FEWEST_LINKS, LEAST_CROSSED * own_links.size)
-            or np.mean(scores[choice, crossed] > 0) < SHARED_BY
-            or np.unique(exposures.signature[crossed].round(6)).size < FEWEST_LINKS
+            crossed.size < max(FEWEST_PEERS, HALF * own_links.size)
+            or np.mean(scores[choice, crossed] > 0) < MOST
+            or np.unique(exposures.signature[crossed].round(6)).size < FEWEST_PEERS
         ):
             return None
     is_member = exposures.part == part
     positive = scores_of_late.gains[choice][is_member] > 0
     at = exposures.cell[is_member]
-    if np.count_nonzero(positive) < FEWEST_ASKED:
+    if np.count_nonzero(positive) < FEWEST_INDEPENDENT:
         return None
     excess = tails.excess[at[positive]]
     lower, middle, upper = np.nanquantile(excess, (0.025, 0.5, 0.975)).tolist()

@@ -8,13 +8,10 @@ import numpy as np
 
 from fablint.analyse.explain.lateness.late_messages import Tails
 from fablint.analyse.null_model.effects import Effects
+from fablint.analyse.settings import FEWEST_PEERS, LEAST_LATE, MOST_OVERDISPERSION
 from fablint.model import Placement
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.figures.grouped_values import GroupedValues
-
-LEAST_LATE = 1e-4  # smallest share of late messages that is assumed
-FEWEST_OF_RANK = 3  # cells of a rank from which their median is known
-MOST_OVERDISPERSION = 20.0
 
 
 def late_background(
@@ -64,7 +61,7 @@ def _extra_of_ranks(codes: Codes, rate: Floats, is_local: Mask, is_uniform: Mask
     of a rank, those within its switch, have fewer late messages than the others, the difference is not of the rank.
     """
     everywhere, inside = (
-        GroupedValues.of(rate[selected], codes[selected], is_uniform.size).medians(FEWEST_OF_RANK)
+        GroupedValues.of(rate[selected], codes[selected], is_uniform.size).medians(FEWEST_PEERS)
         for selected in (slice(None), is_local)
     )
     extra: Floats = np.where(is_uniform, np.fmin(everywhere, inside), everywhere)

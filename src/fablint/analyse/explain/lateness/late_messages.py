@@ -11,12 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.analyse.null_model.effects import Effects
+from fablint.analyse.settings import FAST, FEWEST_MESSAGES, LATE_DISTANCE, RARE_MESSAGES
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 
-LATE = 0.985  # quantile of all messages from which a message is rare,
-FAR = 0.75  # distances of the quartiles above the upper quartile from which it is far from the bulk
-FAST = 0.1  # quantile of a pair's messages that no single link delays, with several paths
-FEWEST_MESSAGES = 50  # messages of a pair from which that quantile is known
 BLOCK = 1 << 15  # cells whose histograms are processed at once
 POOL = 8192  # pairs in a sample
 
@@ -113,8 +110,9 @@ def _late_from(values: Floats, below: np.ndarray, tolerance: float) -> float:
     """
     if not values.size or below[-1] == 0:
         return tolerance
-    lower, upper, rare = (float(values[np.searchsorted(below, share * below[-1])]) for share in (0.25, 0.75, LATE))
-    return max(tolerance, min(rare, upper + FAR * (upper - lower)))
+    shares = (0.25, 0.75, RARE_MESSAGES)
+    lower, upper, rare = (float(values[np.searchsorted(below, share * below[-1])]) for share in shares)
+    return max(tolerance, min(rare, upper + LATE_DISTANCE * (upper - lower)))
 
 
 def sample_positions(size: int) -> Codes:

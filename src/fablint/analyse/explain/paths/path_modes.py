@@ -16,24 +16,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.analyse.explain.paths.judgement import Measure
-from fablint.analyse.null_model.effects import FINEST_NOISE
-from fablint.analyse.null_model.geometry import GEOMETRY_S
 from fablint.analyse.null_model.path_levels import PathLevels
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.observations.message_paths import BY_HOST, MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs, unordered
 from fablint.analyse.observations.time_correlation import SameTime, TimedMeasurements
+from fablint.analyse.settings import (
+    CLEAR_DISTANCE,
+    EXPLAINED,
+    FEWEST_INDEPENDENT,
+    FEWEST_PEERS,
+    FINEST_NOISE,
+    GEOMETRY_S,
+    NEARLY_ALL,
+    NOT_EXPLAINED,
+    SMALL_SHARE,
+)
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 
-NOISES = 4.0  # standard deviations of the noise beyond which a pair is slow
-FEWEST_SLOW = 3  # pairs
-FEWEST_ENDS = 2  # hosts at each end of the slow pairs: with fewer, the hosts explain them
-LEAST_SHARE, MOST_SHARE = 0.05, 0.9  # shares of slow pairs of a path
 SHUFFLES = 199
-# Share of shuffled assignments that separate slow pairs as well as the declared one: up to the first value the
-# declaration explains them, above the second it does not.
-EXPLAINED, NOT_EXPLAINED = 0.02, 0.2
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def find_modes(
     count = levels.level.size
     fast, noise = _fast(levels, count)
     beyond = levels.left - fast[levels.entry]
-    threshold = np.maximum(measure.tolerance, NOISES * noise)
+    threshold = np.maximum(measure.tolerance, CLEAR_DISTANCE * noise)
     if measure.latency:
         threshold = np.maximum(threshold, np.log1p(GEOMETRY_S / np.exp(fast)))
     is_slow = beyond > threshold[levels.entry]
@@ -83,11 +85,11 @@ def find_modes(
     tests = max(1, int(levels.is_path.sum()))
     chance = upper_tail(slow, pairs, usual)
     modes = []
-    for entry in np.flatnonzero(levels.is_path & (slow >= FEWEST_SLOW) & (chance <= measure.chance / tests)):
+    for entry in np.flatnonzero(levels.is_path & (slow >= FEWEST_PEERS) & (chance <= measure.chance / tests)):
         own = levels.entry == entry
         cells = np.flatnonzero(own & is_slow)
         ends = min(np.unique(src[cells]).size, np.unique(dst[cells]).size)
-        if LEAST_SHARE <= share[entry] <= MOST_SHARE and ends >= FEWEST_ENDS:
+        if SMALL_SHARE <= share[entry] <= NEARLY_ALL and ends >= FEWEST_INDEPENDENT:
             loss = float(np.median(beyond[cells]))
             numbers = int(slow[entry]), int(pairs[entry])
             same_time = None
@@ -117,7 +119,7 @@ def _fast(levels: PathLevels, count: int) -> tuple[Floats, Floats]:
         np.split(levels.left[order], np.cumsum(np.bincount(levels.entry, minlength=count))[:-1])
     ):
         fast[entry] = np.median(values) if values.size else np.nan
-        if values.size < 2 * FEWEST_SLOW:
+        if values.size < 2 * FEWEST_PEERS:
             continue
         below = np.arange(1, values.size)
         total = np.cumsum(values)
@@ -142,7 +144,7 @@ def _pairs(levels: PathLevels, src: Codes, dst: Codes, chosen: Mask, count: int)
 def _usual(levels: PathLevels, slow: Codes, share: Floats) -> float:
     """Return the usual share of slow pairs: that of messages on a switch, or the median over the paths."""
     edge = ~levels.is_path
-    known = levels.is_path & (levels.pairs >= FEWEST_SLOW)
+    known = levels.is_path & (levels.pairs >= FEWEST_PEERS)
     middle = float(np.median(share[known])) if np.count_nonzero(known) > 2 else 0.0
     on_switch = (slow[edge].sum() + 1) / (levels.pairs[edge].sum() + 2) if edge.any() else 0.0
     return max(middle, float(on_switch), 1 / (float(levels.pairs.sum()) + 2))

@@ -15,17 +15,18 @@ import numpy as np
 
 from fablint.analyse.explain.paths.judgement import Judgement, Measure, PathJudgements, Reference, error_quantile
 from fablint.analyse.explain.paths.steadiness import judge_steadiness
-from fablint.analyse.null_model.geometry import MOST_HOPS, most_cables_s, most_hop_s
+from fablint.analyse.null_model.geometry import most_cables_s, most_hop_s
 from fablint.analyse.null_model.path_levels import PathLevels
+from fablint.analyse.settings import (
+    FEWEST_INDEPENDENT,
+    FEWEST_OF_SPREAD,
+    FEWEST_PEERS,
+    FEWEST_VALUES,
+    MOST_HOPS,
+    POPULATION_SHARE,
+)
 from fablint.model.arrays import Codes, Floats
 
-FEWEST_PAIRS = 3  # pairs of hosts from which a path is compared
-FEWEST_EDGE_PAIRS = 2  # pairs of hosts on switches, of all switches together, that give the reference
-FEWEST_CELLS = 6  # cells from which a path can be at fault
-FEWEST_ENDS = 2  # hosts at each end, so that the loss is not their own
-FEWEST_MEMBERS = 3  # members of a kind that give the reference
-PERIOD_CELLS = 8  # cells of a period, whose median is compared with that of other periods
-MANY = 0.2  # share of a kind: so many equally slow members are a population of their own
 ON_A_SWITCH, DECLARED = Reference("switch"), Reference("declared")  # references of a path without peers
 
 
@@ -79,7 +80,7 @@ def judge_paths(
         np.full(size, measure.tolerance),
         unknown_lengths=unknown_lengths,
     )
-    usable = levels.is_path & (levels.pairs >= FEWEST_PAIRS)
+    usable = levels.is_path & (levels.pairs >= FEWEST_PEERS)
     for code in np.unique(kind[usable]):
         _judge_kind(judgements, np.flatnonzero(usable & (kind == code)), measure, started)
     if declared is not None:
@@ -102,10 +103,10 @@ def _edges(levels: PathLevels, tolerance: float) -> tuple[Floats, Floats]:
     If hosts of a switch are slow among themselves, paths to it are not slower for a reason of their own. If each switch
     has too few pairs, the median of all pairs is the reference.
     """
-    on = np.flatnonzero(~levels.is_path & (levels.pairs >= FEWEST_PAIRS))
+    on = np.flatnonzero(~levels.is_path & (levels.pairs >= FEWEST_PEERS))
     if not on.size:
         on_switches = np.flatnonzero(~levels.is_path)
-        known = levels.pairs[on_switches].sum() >= FEWEST_EDGE_PAIRS
+        known = levels.pairs[on_switches].sum() >= FEWEST_INDEPENDENT
         edge = np.full(levels.level.size, np.median(levels.level[on_switches]) if known else np.nan)
         return edge, np.zeros(levels.level.size)
     of_switch = np.full(int(max(levels.src.max(), levels.dst.max())) + 1, np.nan)
@@ -194,7 +195,7 @@ def _as_log(seconds: Floats, level: Floats) -> Floats:
 def _own_spread(judgements: PathJudgements, cluster: Codes) -> float:
     """Return the standard deviation of healthy members beyond the error of their levels."""
     extra = _extra(judgements, cluster)
-    if extra.size < FEWEST_MEMBERS:
+    if extra.size < FEWEST_PEERS:
         return 0.0
     own = float(np.var(extra, ddof=1)) - float(np.mean(judgements.levels.error[cluster] ** 2))
     return float(np.sqrt(max(0.0, own)))
@@ -211,9 +212,9 @@ def _reference(judgements: PathJudgements, clusters: list[Codes], measure: Measu
         return 0
     if largest == 0:
         population = max(cluster.size for cluster in clusters[1:])
-        return None if population >= FEWEST_MEMBERS and population > MANY * total else 0
+        return None if population >= FEWEST_PEERS and population > POPULATION_SHARE * total else 0
     if (
-        clusters[0].size + (clusters[1].size if largest > 1 else 0) < FEWEST_MEMBERS
+        clusters[0].size + (clusters[1].size if largest > 1 else 0) < FEWEST_PEERS
         and clusters[largest].size * 2 > total
     ):
         return None if _reaches_edge(judgements, clusters[0], measure) else largest
@@ -261,13 +262,13 @@ def _of_slow(judgements: PathJudgements, entry: int, tolerance: float, measure: 
     if loss <= tolerance:
         return Judgement.FINE
     cells = int(np.count_nonzero(levels.entry == entry))
-    if cells < FEWEST_CELLS or levels.fewest_hosts[entry] < FEWEST_ENDS:
+    if cells < FEWEST_VALUES or levels.fewest_hosts[entry] < FEWEST_INDEPENDENT:
         return Judgement.LONE
     if measure.latency:
         extra_s = float(np.exp(levels.level[entry]) - np.exp(judgements.reference[entry]))
         if extra_s <= judgements.geometry_s[entry]:
             return Judgement.GEOMETRY
-        is_small_kind = np.count_nonzero(judgements.kind == judgements.kind[entry]) < FEWEST_MEMBERS
+        is_small_kind = np.count_nonzero(judgements.kind == judgements.kind[entry]) < FEWEST_PEERS
         if is_small_kind and extra_s <= _hop_s(judgements, entry):
             return Judgement.LONE
     return Judgement.SLOW
@@ -291,11 +292,11 @@ def _whole_kind(
     if measure.latency:
         extra_s = float(np.median(np.exp(levels.level[reference]) - np.exp(edge)))
         hop_s = _hop_s(judgements, int(reference[0]))
-        several = components >= FEWEST_MEMBERS or judgements.unknown_lengths
+        several = components >= FEWEST_PEERS or judgements.unknown_lengths
         most_s = MOST_HOPS * hop_s if several else max(hop_s, most_cables_s(int(judgements.cables[reference[0]])))
         if extra_s <= most_s:
             return
-        is_sure = components < FEWEST_MEMBERS and extra_s > MOST_HOPS * hop_s
+        is_sure = components < FEWEST_PEERS and extra_s > MOST_HOPS * hop_s
         is_sure = is_sure and centre > _change_over_time(levels, members, started)
         judgement = Judgement.SLOW if is_sure else Judgement.LONE
         tolerance = float(np.log1p(most_s / np.exp(np.median(edge))))
@@ -305,11 +306,11 @@ def _whole_kind(
             return
         is_concurrent = bool(levels.shared[reference].any())
         judgement = (
-            Judgement.BESIDE if is_concurrent else Judgement.DESIGN if components >= FEWEST_MEMBERS else Judgement.LONE
+            Judgement.BESIDE if is_concurrent else Judgement.DESIGN if components >= FEWEST_PEERS else Judgement.LONE
         )
     _set(judgements, reference, judgement, 0.0, ON_A_SWITCH)
     judgements.tolerance[reference] = tolerance
-    sparse_entries = [entry for entry in reference.tolist() if levels.fewest_hosts[entry] < FEWEST_ENDS]
+    sparse_entries = [entry for entry in reference.tolist() if levels.fewest_hosts[entry] < FEWEST_INDEPENDENT]
     for entry in sparse_entries if judgement is Judgement.SLOW else ():
         judgements.of[entry] = Judgement.LONE
 
@@ -325,11 +326,12 @@ def _change_over_time(levels: PathLevels, members: Codes, started: Floats | None
     in_kind, is_known = np.isin(levels.entry, members), np.isfinite(started)
     own, on_switch = started[in_kind & is_known], started[~levels.is_path[levels.entry] & is_known]
     begin, end = own.min(initial=np.inf), own.max(initial=-np.inf)
-    if np.count_nonzero((on_switch >= begin) & (on_switch <= end)) >= FEWEST_PAIRS:
+    if np.count_nonzero((on_switch >= begin) & (on_switch <= end)) >= FEWEST_PEERS:
         return 0.0
     others = np.flatnonzero(~in_kind & is_known)
     others = others[np.argsort(started[others], kind="stable")]
-    periods = np.array_split(levels.left[others] - levels.level[levels.entry[others]], len(others) // PERIOD_CELLS or 1)
+    count = len(others) // FEWEST_OF_SPREAD or 1
+    periods = np.array_split(levels.left[others] - levels.level[levels.entry[others]], count)
     medians = [float(np.median(period)) for period in periods if period.size]
     return max(medians) - min(medians) if medians else 0.0
 
@@ -342,8 +344,8 @@ def _compare_declared(judgements: PathJudgements, declared: Floats, measure: Mea
     levels = judgements.levels
     for entry in judgements.entries(Judgement.LONE, Judgement.POPULATION):
         expected = float(np.maximum(judgements.edge[entry], declared[levels.src[entry], levels.dst[entry]]))
-        is_sparse = np.count_nonzero(levels.entry == entry) < FEWEST_CELLS or levels.fewest_hosts[entry] < FEWEST_ENDS
-        if np.isnan(expected) or is_sparse:
+        is_sparse = np.count_nonzero(levels.entry == entry) < FEWEST_VALUES
+        if np.isnan(expected) or is_sparse or levels.fewest_hosts[entry] < FEWEST_INDEPENDENT:
             continue
         slow = levels.level[entry] - expected > max(-np.log1p(-measure.in_scope), judgements.tolerance[entry])
         judgements.reference[entry], judgements.beside[entry] = expected, DECLARED

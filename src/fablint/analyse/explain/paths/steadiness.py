@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from fablint.analyse.explain.paths.judgement import Judgement, Measure, PathJudgements, error_quantile
-from fablint.analyse.null_model.timing import FEWEST_STRETCHES, STRETCHES, error_over_time
+from fablint.analyse.null_model.timing import error_over_time
+from fablint.analyse.settings import FEWEST_INDEPENDENT, LONG_STRETCHES
 from fablint.model import EvidenceRecord
 from fablint.model.arrays import Codes, Floats
 from fablint.text import evidence as seen
@@ -74,5 +75,5 @@ def _slowness(judgements: PathJudgements, entry: int, own: Codes, times: Floats 
 
 def _at_once(own: Floats, every: Floats) -> bool:
     """Return whether all measurements are in one stretch of the time of the row."""
-    edges = np.nanquantile(every, np.linspace(0, 1, STRETCHES + 1)[1:-1])
-    return np.unique(np.searchsorted(edges, own)).size < FEWEST_STRETCHES
+    edges = np.nanquantile(every, np.linspace(0, 1, LONG_STRETCHES + 1)[1:-1])
+    return np.unique(np.searchsorted(edges, own)).size < FEWEST_INDEPENDENT

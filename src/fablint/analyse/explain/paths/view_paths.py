@@ -9,27 +9,20 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from fablint.analyse.candidates.components import FEWEST_PEERS
 from fablint.analyse.explain.paths.judgement import Judgement, Measure, PathJudgements, Reference
 from fablint.analyse.explain.paths.path_modes import Mode, declared_routes_explain, find_modes
-from fablint.analyse.explain.paths.slow_paths import (
-    DECLARED,
-    FEWEST_PAIRS,
-    ON_A_SWITCH,
-    judge_paths,
-)
+from fablint.analyse.explain.paths.slow_paths import DECLARED, ON_A_SWITCH, judge_paths
 from fablint.analyse.null_model.geometry import are_lengths_unknown
 from fablint.analyse.null_model.path_levels import PathLevels, fit_path_levels
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import FEWEST_PEERS, HALF, Settings
 from fablint.model import ComponentRef, Placement
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.topology.routing import Routes
 
 UNFOLLOWED = frozenset({"ecmp", "adaptive"})  # routings in which the cables of a message are unknown
-HALF = 0.5  # share of the pairs of a path: more slow pairs are not those of one of several cables
 Entries = dict[tuple[int, int], int]  # entry of each ordered pair of switches; of round trips unordered
 
 
@@ -156,7 +149,7 @@ def _exonerate_fastest(judgements: PathJudgements, pairs: Pairs) -> None:
     for entry in judgements.entries(Judgement.SLOW, Judgement.ONCE, Judgement.BESIDE, Judgement.POPULATION):
         if judgements.beside[entry] in (ON_A_SWITCH, DECLARED):
             continue
-        kind = (judgements.kind == judgements.kind[entry]) & levels.is_path & (levels.pairs >= FEWEST_PAIRS)
+        kind = (judgements.kind == judgements.kind[entry]) & levels.is_path & (levels.pairs >= FEWEST_PEERS)
         if middle[entry] - middle[kind].min() <= judgements.tolerance[entry]:
             judgements.of[entry] = Judgement.FINE
 

@@ -8,11 +8,8 @@ import numpy as np
 
 from fablint.analyse.explain.shares.slow_measurements import SlowMeasurements
 from fablint.analyse.null_model.effects import Effects
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import CONFIDENCE, HALF, Settings
 from fablint.model.arrays import Codes, Floats
-
-SURE = 0.95  # confidence of a bound (Clopper and Pearson, 1934)
-HALF = 0.5  # share that a median shows
 
 
 @dataclass(frozen=True)
@@ -53,5 +50,5 @@ def _bounds(component: Codes, weight: Floats, slow: np.ndarray, count: int) -> F
     measured = total > 0
     bound = np.full(count, np.nan)
     fast = np.maximum(total - late, 0.0)[measured] + 1e-9
-    bound[measured] = np.minimum(betaincinv(late[measured] + 1.0, fast, SURE), HALF)
+    bound[measured] = np.minimum(betaincinv(late[measured] + 1.0, fast, CONFIDENCE), HALF)
     return bound

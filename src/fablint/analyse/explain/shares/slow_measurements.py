@@ -8,15 +8,15 @@ from functools import cached_property
 import numpy as np
 
 from fablint.analyse.candidates.crossed_components import MeasuredHostPairs
-from fablint.analyse.explain.evidence import OWN_POOL, SMALLEST_POOL, Evidence
+from fablint.analyse.explain.evidence import Evidence
 from fablint.analyse.null_model.effects import Effects, leftover_of
-from fablint.analyse.null_model.loads import SMALLEST_SHARED, UNCERTAIN
+from fablint.analyse.null_model.loads import UNCERTAIN
 from fablint.analyse.observations.measurements import SingleTimes
 from fablint.analyse.observations.pair_matrix import unordered
 from fablint.analyse.observations.robust_stats import robust_sd
 from fablint.analyse.observations.samples import Flows
 from fablint.analyse.observations.time_correlation import TimedMeasurements
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import FAR, FEWEST_POOL, OWN_POOL, SMALLEST_SHARED, Settings
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Codes, Floats, Mask
 
@@ -136,7 +136,7 @@ def slow_measurements(
     if isolated is not None and not together:
         live &= isolated[cells]
     cells = (cells[0][live], cells[1][live])
-    if cells[0].size < SMALLEST_POOL:
+    if cells[0].size < FEWEST_POOL:
         return None
     code = effects.classes.of_cells(effects.residual, cells).astype(np.int64)
     left, taken = _residuals(effects, flows, cells)
@@ -199,7 +199,7 @@ def _residuals(effects: Effects, flows: Flows, cells: Cells) -> tuple[Floats, Si
 def _limits(left: Floats, code: Codes, effects: Effects, settings: Settings) -> Floats:
     """Return the (k,) log-effect from which each measurement is slow: by the noise of its class, or of all."""
     least = max(settings.tolerance, effects.host_tolerance)
-    limit = np.full(effects.classes.count, max(least, settings.shares.far * robust_sd(left)))
+    limit = np.full(effects.classes.count, max(least, FAR * robust_sd(left)))
     for number in np.flatnonzero(np.bincount(code, minlength=limit.size) >= OWN_POOL).tolist():
-        limit[number] = max(least, settings.shares.far * robust_sd(left[code == number]))
+        limit[number] = max(least, FAR * robust_sd(left[code == number]))
     return np.asarray(limit[code])

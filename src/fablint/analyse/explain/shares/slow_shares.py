@@ -23,7 +23,7 @@ from fablint.analyse.explain.shares.share_evidence import ShareEvidence, Weighed
 from fablint.analyse.explain.shares.slow_measurements import SlowMeasurements
 from fablint.analyse.null_model.timing import SlowTime, find_slow_time
 from fablint.analyse.observations.binomial import upper_tail
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import CHANCE, CLEAR_EVIDENCE, FEWEST_INDEPENDENT, FEWEST_SLOW, NEARLY_ALL, Settings
 from fablint.model import EvidenceRecord, Placement
 from fablint.model.arrays import Floats, Mask
 from fablint.text import evidence as seen
@@ -82,7 +82,7 @@ def find_slow_shares(
     views
         Number of views of the run, which share the error probability.
     """
-    if measured is None or np.count_nonzero(measured.slow) < settings.shares.fewest:
+    if measured is None or np.count_nonzero(measured.slow) < FEWEST_SLOW:
         return []
     pairs = measured.pairs(settings.shares.most_of_pair)
     late = np.bincount(pairs.of_cell, weights=measured.slow) / np.bincount(pairs.of_cell)
@@ -90,9 +90,9 @@ def find_slow_shares(
     candidates = _likely(builder, pairs, late, measured, settings)
     if candidates is None:
         return []
-    price = math.log(builder.size) + settings.shares.nearly
+    price = math.log(builder.size) + CLEAR_EVIDENCE
     search = LateSearch(candidates, late, pairs.weight, price, prior=UNIFORM, mostly=None)
-    members = search.members(search.best(), settings.shares.nearly)
+    members = search.members(search.best(), CLEAR_EVIDENCE)
     members = [_with_host(member, members, candidates) for member in members]
     explanation = _ShareExplanation(measured, pairs, candidates, members, routes, settings, builder.size * views)
     found = [share for member in members if (share := explanation.share(member)) is not None]
@@ -117,8 +117,8 @@ def _likely(
     share = float(np.average(late, weights=pairs.weight))
     count, slow = builder.sums(pairs.weight), builder.sums(pairs.weight * late)
     number = builder.sums(np.bincount(pairs.of_cell, weights=measured.slow).astype(np.float64))
-    chosen = (number >= settings.shares.fewest) & (slow > share * count)
-    chosen[chosen] = upper_tail(slow[chosen], count[chosen], share) < settings.shares.likely
+    chosen = (number >= FEWEST_SLOW) & (slow > share * count)
+    chosen[chosen] = upper_tail(slow[chosen], count[chosen], share) < CHANCE
     if not chosen.any():
         return None
     candidates = builder.candidates(len(late), chosen)
@@ -163,11 +163,11 @@ class _ShareExplanation:
             return None
         weight = (self.pairs.weight / np.bincount(self.pairs.of_cell))[self.pairs.of_cell]
         weighed = WeighedMeasurements(self.measured, weight, self._elsewhere())
-        chance = settings.shares.suspect_rate / self.tests
+        chance = CHANCE / self.tests
         evidence = weighed.evidence(own, settings.shares, chance)
         if evidence.nats < -math.log(chance) or evidence.is_tolerated:
             return None
-        if not settings.shares.least <= evidence.share < settings.shares.most:
+        if not settings.shares.least <= evidence.share < NEARLY_ALL:
             return None
         if evidence.host_pairs < settings.min_partners:
             return None  # slow pairs of hosts are reported by themselves
@@ -203,7 +203,7 @@ class _ShareExplanation:
             (seen.may_be_chance(), min(evidence.nats, evidence.lasting_nats) < bar),
             (seen.sent_together(), self.measured.together),
             (seen.times_unknown(), stretches is None),
-            (seen.one_stretch(), stretches is not None and stretches < settings.shares.fewest_stretches),
+            (seen.one_stretch(), stretches is not None and stretches < FEWEST_INDEPENDENT),
             (seen.one_period(), when is not None and when.kind in PERIODS),
             (seen.nothing_to_compare(), candidate.kind not in ("host", "nic") and not self._is_compared(member)),
             (seen.cables_unknown(), candidate.kind not in COMPONENTS),

@@ -12,12 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from fablint.analyse.concerned import ConcernedComponents
-from fablint.analyse.explain.paths.slow_paths import FEWEST_PAIRS
 from fablint.analyse.explain.paths.view_paths import PathBounds, PathKey, path_bounds
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
-from fablint.analyse.null_model.few_switches import MOST_FEW
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import FEWEST_PEERS, MOST_FEW, Settings
 from fablint.model import EvidenceRecord, Finding, Note, Placement, State
 from fablint.model.component import listed
 from fablint.text import actions as advise, evidence as seen, notes as noted
@@ -42,9 +40,9 @@ def healthy_paths(
         rows = ", ".join(dict.fromkeys(view.row for view in crossing))
         few = sorted(name for name, upper in loss.items() if np.isnan(upper) and _is_separable(name, placement))
         if few and len(placement.switches) > MOST_FEW:
-            notes.append(noted.few_pairs_of_paths(len(few), FEWEST_PAIRS).measured_in(rows))
+            notes.append(noted.few_pairs_of_paths(len(few), FEWEST_PEERS).measured_in(rows))
         elif few:
-            reason = seen.few_path_pairs(FEWEST_PAIRS)
+            reason = seen.few_path_pairs(FEWEST_PEERS)
             findings.append(_not_judged(few, placement, rows, reason))
         beside = sorted(
             {name for bound in bounds for name, said in zip(bound.paths, bound.beside, strict=True) if said}
@@ -98,7 +96,7 @@ def _worst(bounds: Sequence[PathBounds]) -> dict[PathKey, float]:
 def _is_separable(path: PathKey, placement: Placement) -> bool:
     """Have its switches hosts enough to distinguish the path from its hosts?"""
     a, b = (np.unique(placement.host[placement.switch == end]).size for end in (path.src, path.dst))
-    return bool(a * b >= FEWEST_PAIRS and min(a, b) > 1)
+    return bool(a * b >= FEWEST_PEERS and min(a, b) > 1)
 
 
 def _compared(bounds: Sequence[PathBounds], fine: dict[PathKey, float]) -> EvidenceRecord:

@@ -15,7 +15,6 @@ import numpy as np
 
 from fablint.analyse.explain.paths.judgement import Judgement
 from fablint.analyse.explain.paths.path_modes import Mode
-from fablint.analyse.explain.paths.slow_paths import FEWEST_CELLS, FEWEST_ENDS
 from fablint.analyse.explain.paths.view_paths import PathKey, Paths
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
@@ -29,6 +28,7 @@ from fablint.analyse.findings.paths.path_groups import (
     over_links,
 )
 from fablint.analyse.phrasing import next_step
+from fablint.analyse.settings import FEWEST_INDEPENDENT, FEWEST_VALUES
 from fablint.model import ComponentRef, EvidenceRecord, Finding, FollowUp, Note, Placement, State
 from fablint.model.arrays import Codes, Mask
 from fablint.model.component import MOST_LINKS, cause, label_of
@@ -265,7 +265,7 @@ def _open(view: _PathView, entry: int) -> bool:
     levels = view.paths.levels
     cells = int(np.count_nonzero(levels.entry == entry))
     judgement = view.paths.judgements.of[entry]
-    few = cells < FEWEST_CELLS or levels.fewest_hosts[entry] < FEWEST_ENDS
+    few = cells < FEWEST_VALUES or levels.fewest_hosts[entry] < FEWEST_INDEPENDENT
     return judgement in (Judgement.BESIDE, Judgement.ONCE) or few
 
 

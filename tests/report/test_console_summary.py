@@ -9,10 +9,11 @@ import pytest
 from report_cases import HEALTHY, SLOW_HOST, diagnose, fault_case, healthy_case, incomplete_case
 
 import finding_cases
+from fablint.analyse import diagnose as analyse
 from fablint.model import ComponentRef, Finding, State
 from fablint.report import console_summary
 from fablint.report.console import MAX_LINES
-from fablint.simulate import full_mesh, simulate
+from fablint.simulate import Fault, fat_tree, full_mesh, simulate
 from fablint.text import actions as advise, evidence as seen
 from fact_cases import with_facts
 
@@ -69,7 +70,7 @@ def test_coverage_measurements_and_instrument_follow_the_findings():
     assert "4,032 of 4,032 planned measurements, 64 of 64 hosts judged" in summary
     assert "64 hosts, 64 ranks, 2 rows; run complete; simulated" in summary
     assert re.search(r"latency at 8 B: edge 1\.\d\d us, local 1\.\d\d us", summary)
-    assert re.search(r"bandwidth at 1 MiB: edge 2\d{4} MB/s", summary)
+    assert re.search(r"bandwidth at 1 MiB: edge 2\d\.\d GB/s", summary)
     assert "resolution 1.00 ns" in summary
 
 
@@ -169,3 +170,19 @@ def test_a_pipe_gets_everything_on_unbroken_lines():
     assert not any("--all" in line or line.endswith("...") for line in lines)
     wrapped = console_summary(run, diagnosis, width=60, is_full=True).splitlines()
     assert len(wrapped) > len(lines)
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100])
+def test_names_without_room_are_shortened_and_figures_are_not(width):
+    fabric = fat_tree(8, 2)
+    faults = (
+        Fault(finding_cases.ref("cable", "leaf2", "spine5"), bandwidth_factor=0.8),
+        Fault(finding_cases.ref("host", "h13"), bandwidth_factor=0.7),
+    )
+    run = simulate(fabric, faults=faults, seed=2)
+    lines = console_summary(run, analyse(run, fabric.topology), width=width).splitlines()
+    text = "\n".join(lines)
+    assert max(map(len, lines)) <= width
+    assert re.search(r"17\.\d of 24\.\d GB/s \(-30 % \[-\d\d, -\d\d\]\)\s+1 host, 126 pairs", text)
+    (cable,) = [line for line in lines if line.startswith("FAULT       cable")]
+    assert re.search(r"\d\d\.\d of 24\.\d GB/s \(-\d\d % \[-\d\d, -\d\d\]\)(  8 hosts, 112 pairs)?$", cable)

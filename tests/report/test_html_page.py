@@ -67,8 +67,8 @@ def test_the_address_points_at_a_cell_and_the_page_says_what_it_is(tmp_path, rea
     seconds = float(run.row("bandwidth").arrays["time_median"][0, 13, 20, 0])
     fit = next(fit for fit in diagnosis.fits if fit.row == "bandwidth")
     model = fit.class_time["local"] * np.exp(fit.tx[13] + fit.rx[20])
-    match = re.fullmatch(r"h13 \u2192 h20: (\d+) MB/s, ([-+.\d]+) % against the model, local", said)
-    assert float(match[1]) == pytest.approx((1 << 20) / seconds / 1e6, rel=1e-3)
+    match = re.fullmatch(r"h13 \u2192 h20: ([.\d]+) GB/s, ([-+.\d]+) % against the model, local", said)
+    assert float(match[1]) == pytest.approx((1 << 20) / seconds / 1e9, rel=5e-3)
     assert float(match[2]) == pytest.approx(100 * (model / seconds - 1), abs=0.15)
 
 

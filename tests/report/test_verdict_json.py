@@ -14,7 +14,7 @@ from fablint.report import verdict_json, verdict_schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "verdict.md"
 FINDING = ["state", "components", "direction", "quantity", "effect", "interval", "log10_e", "evidence"]
-FINDING += ["ambiguity_group", "next_step", "suppressed", "text"]
+FINDING += ["ambiguity_group", "next_step", "damage", "suppressed", "text"]
 
 
 def test_exactly_the_documented_keys():

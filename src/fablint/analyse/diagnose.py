@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from fablint.analyse.damage import with_damage
 from fablint.analyse.decide import verdict_of
 from fablint.analyse.explain.outlier_pairs import SlowPair
 from fablint.analyse.explain.view import ViewResult, judge_view
@@ -130,6 +131,8 @@ def _diagnosis(
     if all(view.has_all_partners for view in views):
         findings = [without_more_partners(finding) for finding in findings]
     findings = [with_possible_steps(finding, run, complete=is_complete) for finding in findings]
+    fits = tuple(view.fit for view in views)
+    findings = with_damage(findings, run, judged.placement, judged.routes, fits)
     slow_pairs = [pair for view in views for pair in view.slow_pairs]
     is_judged = bool(judged.clearing) or any(finding.state in _REPORTED for finding in findings)
     return Diagnosis(
@@ -141,7 +144,7 @@ def _diagnosis(
             notes=tuple(notes),
             not_judged="" if is_judged else _not_judged(run),
         ),
-        fits=tuple(view.fit for view in views),
+        fits=fits,
         topology=judged.topology,
         settings=asdict(settings),
         follow_ups=_once(follow_up for view in views for follow_up in view.follow_ups),

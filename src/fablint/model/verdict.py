@@ -101,6 +101,23 @@ class FormerState(Data):
         return f"{self.state}, suppressed until {self.until}: {self.reason}"
 
 
+class PairFigures(Data):
+    """What a pair that uses a faulty component measures, and what it would measure without the fault."""
+
+    row: str = Field(description="the row of the measurement")
+    size: int = Field(description="the message size, bytes")
+    expected: float = Field(description="figure of a healthy pair at this distance: seconds, or bytes per second")
+    measured: float = Field(description="the same with the effect")
+
+
+class Damage(Data):
+    """What a fault costs."""
+
+    hosts: int = Field(description="hosts behind the components: their own, or those connected to their switches")
+    pairs: int = Field(description="ordered pairs of ranks on different hosts whose messages use the components")
+    figures: PairFigures | None = Field(default=None, description="of such a pair; null without a model of it")
+
+
 class Finding(BaseModel):
     """One statement about one component (or one folded set of them)."""
 
@@ -126,6 +143,7 @@ class Finding(BaseModel):
         default=(), description="other components, and other causes, that explain the evidence as well"
     )
     next_step: tuple[Action, ...] = Field(default=(), description="what to do, in this order")
+    damage: Damage | None = Field(default=None, description="what it costs; null where no pairs are known to use it")
     suppressed: FormerState | None = Field(
         default=None, description="of a finding whose state is SUPPRESSED: its state before, the last day, the reason"
     )
@@ -156,9 +174,16 @@ class Finding(BaseModel):
         return frozenset().union(*(component.directions for component in self.components))
 
     @property
-    def rank(self) -> tuple[int, float]:
-        """Sort key of reports: the gravest state first, and within a state the largest effect first."""
-        return tuple(State).index(self.state), -abs(self.effect or 0.0)
+    def loss(self) -> float:
+        """Share of the speed that is lost: 0.2 of 20 % less bandwidth, 0.5 of twice the latency; 0 if not known."""
+        effect = self.effect or 0.0
+        return abs(effect / (1 + effect) if self.quantity == "latency" and effect > 0 else effect)
+
+    @property
+    def rank(self) -> tuple[int, float, float]:
+        """Sort key of reports: the gravest state first, then the largest loss times pairs, then the largest effect."""
+        pairs = self.damage.pairs if self.damage is not None else 0
+        return tuple(State).index(self.state), -self.loss * pairs, -abs(self.effect or 0.0)
 
 
 class Coverage(BaseModel):

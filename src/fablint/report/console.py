@@ -18,6 +18,7 @@ from fablint.text.evidence_sentences import sentences
 
 MAX_LINES = 25
 _MARGIN = 12  # width of the left column
+_SHORTEST_NAME = 8
 _MOST_NOTES = 6  # a line each: warnings of preflight and suppressed findings, which a check tells nowhere else
 _ROWS_SHOWN = 4
 _STYLES = {"fault": "bold red", "incomplete": "bold yellow", "pass": "bold green", "local": "bold green"}
@@ -71,9 +72,28 @@ class _Painter:
         margin = " " * (gap - len(label))
         return ((coloured(label, style) if self.color and style else label) + margin + words).rstrip()
 
+    def title(self, state: State, name: str, figures: str, more: str = "") -> list[str]:
+        """A name with its figures, in as many lines as they need."""
+        lines: list[str] = []
+        for words in filter(None, (name, figures, more)):
+            joined = f"{lines[-1]}  {words}" if lines else words
+            lines = [*lines[:-1], joined] if self.is_full or len(joined) <= self._room(state) else [*lines, words]
+        return [self.line("" if at else state, words, _STATE_STYLES[state]) for at, words in enumerate(lines)]
+
+    def short_title(self, state: State, name: str, figures: str, more: str = "") -> str:
+        """A name with its figures in one line: `more` only if there is room, a shortened name if there is little."""
+        whole = "  ".join(filter(None, (name, figures, more)))
+        if len(whole) > self._room(state) and figures:
+            whole = f"{units.shorten(name, max(self._room(state) - len(figures) - 2, _SHORTEST_NAME))}  {figures}"
+        return self.line(state, whole, _STATE_STYLES[state])
+
+    def _room(self, label: str) -> int:
+        """Columns beside a label."""
+        return self.width - max(_MARGIN, len(label) + 2)
+
     def block(self, label: str, words: str, limit: int, style: str = "") -> list[str]:
         """Wrapped to at most `limit` lines, without limit where everything is printed."""
-        room = self.width - max(_MARGIN, len(label) + 2)
+        room = self._room(label)
         limit = sys.maxsize if self.is_full else limit
         wrapped = textwrap.wrap(units.printable(words), room, break_on_hyphens=False) or [""]
         if len(wrapped) > limit:
@@ -87,16 +107,9 @@ def _findings(found: list[Finding], room: int, painter: _Painter) -> list[str]:
     The worst findings are printed in full as long as one line remains for each of the others.
     """
     blocks = [_finding(finding, painter) for finding in finding_order.faulty(found)]
-    blocks += [
-        painter.block(State.OK, _words(*part[:2]), 2, _STATE_STYLES[State.OK]) for part in finding_order.healthy(found)
-    ]
-    short = [
-        painter.line(finding.state, _title(finding), _STATE_STYLES[finding.state])
-        for finding in finding_order.faulty(found)
-    ]
-    short += [
-        painter.line(State.OK, _words(*part[:2]), _STATE_STYLES[State.OK]) for part in finding_order.healthy(found)
-    ]
+    blocks += [painter.title(State.OK, *part[:2]) for part in finding_order.healthy(found)]
+    short = [painter.short_title(finding.state, *_title(finding)) for finding in finding_order.faulty(found)]
+    short += [painter.short_title(State.OK, *part[:2]) for part in finding_order.healthy(found)]
     kept = min(len(blocks), room)
     while kept > 1 and sum(map(len, blocks[:kept])) + len(blocks) - kept > room:
         kept -= 1
@@ -109,7 +122,7 @@ def _findings(found: list[Finding], room: int, painter: _Painter) -> list[str]:
 
 def _finding(finding: Finding, painter: _Painter) -> list[str]:
     """Part, direction and effect; evidence; what else it could be; next step."""
-    lines = painter.block(finding.state, _title(finding), 2, _STATE_STYLES[finding.state])
+    lines = painter.title(finding.state, *_title(finding))
     if finding.suppressed is not None:
         lines += painter.block("", finding.suppressed.words, 2)
     if finding.evidence:
@@ -122,12 +135,8 @@ def _finding(finding: Finding, painter: _Painter) -> list[str]:
     return lines
 
 
-def _title(finding: Finding) -> str:
-    return _words(finding_order.subject(finding), finding_order.effect(finding))
-
-
-def _words(*words: str) -> str:
-    return "  ".join(filter(None, words))
+def _title(finding: Finding) -> tuple[str, str, str]:
+    return finding_order.subject(finding), finding_order.effect(finding), finding_order.damage(finding)
 
 
 def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) -> list[str]:

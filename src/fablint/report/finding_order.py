@@ -13,7 +13,7 @@ _FOLDED = (State.NOT_JUDGED, State.OK)
 
 
 def ordered(verdict: Verdict) -> list[Finding]:
-    """Worst first: by state, then by the size of the effect. Healthy and unjudged parts are folded."""
+    """Worst first: by state, then by loss times pairs affected. Healthy and unjudged parts are folded."""
     findings = [finding for finding in verdict.findings if finding.state not in _FOLDED]
     findings += _fold([finding for finding in verdict.findings if finding.state in _FOLDED])
     return sorted(findings, key=lambda finding: finding.rank)
@@ -70,11 +70,22 @@ def subject(finding: Finding) -> str:
 
 
 def effect(finding: Finding) -> str:
-    """The size of the loss; of a healthy part, the loss that could hide."""
+    """The size of the loss, beside both figures where they are known; of a healthy part, the loss that could hide."""
     if finding.state is State.OK and finding.effect is not None:
         loss = {"latency": "added latency", "bandwidth": "lost bandwidth", None: "loss"}[finding.quantity]
         return f"{loss} below {units.percent(abs(finding.effect)).lstrip('+')}"
-    return units.effect(finding.effect, finding.interval, finding.quantity)
+    figures = finding.damage.figures if finding.damage is not None else None
+    if figures is None or finding.quantity is None:
+        return units.effect(finding.effect, finding.interval, finding.quantity)
+    both = units.of_expected(figures.measured, figures.expected, finding.quantity)
+    return f"{both} ({units.effect(finding.effect, finding.interval, None)})"
+
+
+def damage(finding: Finding) -> str:
+    """How many hosts are behind a component, and how many pairs use it: `16 hosts, 7,680 pairs`; empty if unknown."""
+    if finding.damage is None:
+        return ""
+    return f"{units.plural(finding.damage.hosts, 'host')}, {units.plural(finding.damage.pairs, 'pair')}"
 
 
 def healthy(found: Sequence[Finding]) -> list[tuple[str, str, str]]:

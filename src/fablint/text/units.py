@@ -12,6 +12,7 @@ from fablint.model.names import expanded, fold as fold, plural as plural, printa
 if TYPE_CHECKING:
     from fablint.model import Row
 
+_SCALES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "MB/s": 1e6, "GB/s": 1e9}
 _FOLDED_NAMES = re.compile(r"[A-Za-z0-9._-]+(\[[0-9,-]+\])?(,[A-Za-z0-9._-]+(\[[0-9,-]+\])?)*")
 
 
@@ -38,17 +39,19 @@ def duration(seconds: float) -> str:
         return "-"
     if seconds >= 120:
         return f"{seconds / 60:.1f} min"
-    units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
-    scale, unit = next((pair for pair in units if abs(seconds) >= 0.9995 * pair[0]), (1e-9, "ns"))
-    return f"{_three(seconds / scale)} {unit}"
+    unit = next((unit for unit in ("s", "ms", "us") if abs(seconds) >= 0.9995 * _SCALES[unit]), "ns")
+    return f"{_plain(seconds / _SCALES[unit])} {unit}"
 
 
 def rate(bytes_per_second: float) -> str:
     """
     >>> rate(12.34e9), rate(0.5e6)
-    ('12340 MB/s', '0.500 MB/s')
+    ('12.3 GB/s', '0.500 MB/s')
     """
-    return f"{significant(bytes_per_second / 1e6)} MB/s"
+    if not math.isfinite(bytes_per_second):
+        return "-"
+    unit = "GB/s" if abs(bytes_per_second) >= 0.9995e9 else "MB/s"
+    return f"{_plain(bytes_per_second / _SCALES[unit])} {unit}"
 
 
 def size(count: int) -> str:
@@ -65,29 +68,55 @@ def size(count: int) -> str:
 
 def percent(fraction: float) -> str:
     """
-    >>> percent(-0.412), percent(0.0034), percent(1.2)
-    ('-41 %', '+0.3 %', '+120 %')
+    A factor from twice as much on.
+
+    >>> percent(-0.412), percent(0.0034), percent(0.98), percent(1.2), percent(24.98)
+    ('-41 %', '+0.3 %', '+98 %', '2.2 x', '26 x')
     >>> percent(-0.0002)
     '+0.0 %'
     """
     if not math.isfinite(fraction):
         return "-"
+    if fraction >= 1:
+        return f"{_plain(1 + fraction, 2)} x"
+    return f"{percent_digits(fraction)} %"
+
+
+def percent_digits(fraction: float) -> str:
+    """A fraction in percent without its sign for percent.
+
+    >>> percent_digits(-0.412), percent_digits(0.0034), percent_digits(1.2)
+    ('-41', '+0.3', '+120')
+    """
     value = 100 * fraction if abs(fraction) >= 0.0005 else 0.0
-    return f"{value:+.0f} %" if abs(value) >= 10 else f"{value:+.1f} %"
+    return f"{value:+.0f}" if abs(value) >= 9.95 else f"{value:+.1f}"
 
 
 def effect(fraction: float | None, interval: tuple[float, float] | None, quantity: str | None) -> str:
     """
     >>> effect(-0.41, (-0.43, -0.39), "bandwidth")
     'bandwidth -41 % [-43, -39]'
+    >>> effect(1.5, (0.9, 2.1), "latency")
+    'latency 2.5 x [1.9, 3.1]'
     """
     if fraction is None:
         return ""
     words = [quantity or "", percent(fraction)]
     if interval is not None:
-        low, high = (percent(bound).removesuffix(" %") for bound in interval)
-        words.append(f"[{low}, {high}]")
+        bounds = (f"{1 + bound:.2g}" if fraction >= 1 else f"{percent_digits(bound)}" for bound in interval)
+        words.append(f"[{', '.join(bounds)}]")
     return " ".join(word for word in words if word)
+
+
+def of_expected(measured: float, expected: float, quantity: str) -> str:
+    """Two figures in the unit of the second: seconds, or bytes per second.
+
+    >>> of_expected(19.92e9, 24.9e9, "bandwidth"), of_expected(277e-6, 10.8e-6, "latency")
+    ('19.9 of 24.9 GB/s', '277 of 10.8 us')
+    """
+    words = rate(expected) if is_rate(quantity) else duration(expected)
+    unit = words.split()[-1]
+    return f"{_plain(measured / _SCALES[unit])} of {words}" if unit in _SCALES else words
 
 
 def is_rate(quantity: str) -> bool:
@@ -134,7 +163,7 @@ def columns(table: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
     ]
 
 
-def _three(value: float) -> str:
-    """Three significant digits without a useless decimal point."""
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:.{max(0, 2 - math.floor(math.log10(abs(rounded))))}f}" if rounded else "0"
+def _plain(value: float, digits: int = 3) -> str:
+    """Significant digits, zeros included, without an exponent or a useless decimal point."""
+    rounded = float(f"{value:.{digits}g}")
+    return f"{rounded:.{max(0, digits - 1 - math.floor(math.log10(abs(rounded))))}f}" if rounded else "0"

@@ -149,5 +149,5 @@ def test_the_page_shows_them_resolved():
     assert page.count('class="missed"') == 1
     assert "By distance" in page
     assert "all pairs at once" in page
-    assert "at least 900000 MB/s" in page
+    assert "at least 900 GB/s" in page
     assert "Thresholds of the site" not in render(run, diagnose(run, FABRIC.topology))

@@ -61,8 +61,8 @@ def _of_a_slower_switch(detection: Detection, view: ViewResult, placement: Place
 def _finding(
     charges: list[Charge], views: Sequence[ViewResult], placement: Placement, peer_copies: frozenset[str]
 ) -> Finding:
-    """One finding for one part. Views that tell the direction decide on it; the largest loss is quoted."""
-    view, main = max(charges, key=lambda charge: (charge[0].one_way, charge[1].loss[1]))
+    """One finding for one component. Views of one direction show its direction; the largest loss is quoted."""
+    view, main = max(charges, key=lambda charge: charge[1].loss[1])
     informative = [detection for judged, detection in charges if judged.one_way]
     sides = {side for detection in informative for side in detection.sides}
     direction: Direction | None = (

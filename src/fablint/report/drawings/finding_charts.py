@@ -9,9 +9,9 @@ from fablint.model.arrays import Codes
 from fablint.report import finding_order
 from fablint.report.drawings.plots import Plot
 from fablint.report.drawings.strips import strip
-from fablint.report.survey.component_pairs import ComponentPairs
 from fablint.report.survey.report_source import CellSet, ReportSource
 from fablint.text import units
+from fablint.topology.component_pairs import ComponentPairs
 
 
 def cells_of(finding: Finding, source: ReportSource) -> CellSet | None:

@@ -14,9 +14,9 @@ from fablint.report import finding_order
 from fablint.report.drawings.finding_charts import crossed
 from fablint.report.html.link_values import link_cells
 from fablint.report.html.packing import packed
-from fablint.report.survey.component_pairs import ComponentPairs
 from fablint.report.survey.report_source import CellSet, ReportSource
 from fablint.text import units
+from fablint.topology.component_pairs import ComponentPairs
 
 
 @dataclass(frozen=True)

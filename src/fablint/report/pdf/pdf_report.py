@@ -324,7 +324,8 @@ def _finding(finding: Any) -> tuple[Any, ...]:
     if finding.next_step:
         words.append(f"next: {advice(finding.next_step)}")
     state = paragraph(finding.state, "head", finding.state)
-    return state, finding_order.subject(finding), finding_order.effect(finding), ". ".join(filter(None, words))
+    size = "; ".join(filter(None, (finding_order.effect(finding), finding_order.damage(finding))))
+    return state, finding_order.subject(finding), size, ". ".join(filter(None, words))
 
 
 def _few_pairs(row: Row, surveys: list[SizeSurvey], lines: list[SizeLine]) -> Iterator[Any]:

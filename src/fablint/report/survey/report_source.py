@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from fablint.model import SCOPES, Diagnosis, Finding, Fit, Placement, Row, Run, Scope
+from fablint.model import SCOPES, Diagnosis, Finding, Fit, Placement, Row, Run, Scope, State
 from fablint.report import finding_order, run_facts
 from fablint.report.conditions import conditions
-from fablint.report.survey.component_pairs import FindingPairs
 from fablint.report.survey.heatmap import block_side, topological_order
 from fablint.report.survey.late_shares import has_late_messages, late_shares
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.report.survey.row_survey import SizeSurvey, survey
+from fablint.topology.component_pairs import FindingPairs
 from fablint.topology.routing import Routes, routes_of
 
+MOST_DRAWN = 40  # findings with frames and charts of their own
 FEWEST_OF_DISTANCE = 50  # cells whose median replaces a model
 
 
@@ -69,8 +70,9 @@ class ReportSource:
 
     @cached_property
     def crossings(self) -> FindingPairs:
-        """Which pairs use the components of the findings."""
-        return FindingPairs(self.found, self.placement, self.routes)
+        """Which pairs use the components of the findings that are drawn."""
+        judged = [one for one in finding_order.faulty(self.found) if one.state is not State.NOT_JUDGED]
+        return FindingPairs(judged[:MOST_DRAWN], self.placement, self.routes)
 
     @cached_property
     def rows(self) -> list[Row]:

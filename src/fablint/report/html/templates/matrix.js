@@ -205,20 +205,22 @@ class HeatMap {
 /** A time as a figure of a map: seconds, or bytes per second. */
 function figureOf(map, logTime) {
   const seconds = Math.exp(logTime);
-  if (map.rate) return `${significant(map.bytes / seconds / 1e6)} MB/s`;
+  const rate = map.bytes / seconds / 1e6;
+  if (map.rate) return rate >= 999.5 ? `${significant(rate / 1e3)} GB/s` : `${significant(rate)} MB/s`;
   if (seconds >= 1) return `${significant(seconds)} s`;
   return seconds >= 1e-3 ? `${significant(seconds * 1e3)} ms` : `${significant(seconds * 1e6)} us`;
 }
 
-/** Relative change of the figure (a rate falls when the time grows), as text. */
+/** Relative change of the figure (a rate falls when the time grows), as text: a factor from twice as much on. */
 function changeOf(map, logEffect) {
   const value = 100 * Math.expm1(map.rate ? -logEffect : logEffect);
+  if (value >= 100) return `${significant(1 + value / 100, 2)} x`;
   const digits = value.toFixed(Math.abs(value) >= 10 ? 0 : 1).replace("-0.0", "0.0");
   return `${value > 0 ? "+" : ""}${digits} %`;
 }
 
-/** Three significant digits, and two decimals where there is room. */
-function significant(value) {
-  const decimals = Math.max(2 - Math.floor(Math.log10(Math.abs(value) || 1)), Math.abs(value) < 1000 ? 2 : 0);
-  return value.toFixed(Math.min(decimals, 9));
+/** A number with so many significant digits. */
+function significant(value, digits = 3) {
+  const rounded = Number(value.toPrecision(digits)), decimals = digits - 1 - Math.floor(Math.log10(Math.abs(rounded) || 1));
+  return rounded.toFixed(Math.min(Math.max(decimals, 0), 9));
 }

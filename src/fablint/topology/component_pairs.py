@@ -1,20 +1,19 @@
-"""Which pairs use the component of a finding: the frames of the maps, and the pairs of a finding's charts."""
+"""Which pairs use the component of a finding, how many they are, and which hosts are behind it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from fablint.model import ComponentRef, Finding, Placement, State
+from fablint.model import ComponentRef, Finding, Placement
 from fablint.model.arrays import Mask
 from fablint.model.host_name import NicRef
-from fablint.report import finding_order
 from fablint.topology.routing import Routes
 
 MOST_PATHS = 16_000_000  # paths that are followed for one page
 MOST_FRAMES = 4000  # rectangles of one finding
-MOST_DRAWN = 40  # findings with frames and charts of their own
 
 
 @dataclass
@@ -42,6 +41,48 @@ class ComponentPairs:
                 crossed |= self.through[switch[a], b]
         return crossed
 
+    def number(self, placement: Placement) -> int:
+        """How many ordered pairs of ranks on different hosts use the component."""
+        everything = np.ones(placement.ranks, dtype=bool)
+        senders = np.stack([self.tx, *(block for block, _ in self.blocks), placement.switch]).T
+        total = 0
+        for (is_sender, *in_blocks, switch), count in zip(*np.unique(senders, axis=0, return_counts=True), strict=True):
+            receivers = everything if is_sender else self.rx.copy()
+            for is_inside, (_, others) in zip(in_blocks, self.blocks, strict=True):
+                receivers = receivers | others if is_inside else receivers
+            if self.through is not None:
+                receivers = receivers | self.through[switch]
+            total += int(count) * int(np.count_nonzero(receivers))
+        return total - self._within_hosts(placement)
+
+    def _within_hosts(self, placement: Placement) -> int:
+        """How many ordered pairs of ranks of one host, and of a rank with itself, count as pairs that use it."""
+        order = np.argsort(placement.host, kind="stable")
+        total, shift = int(np.count_nonzero(self.of(order, order, placement.switch, "src"))), 1
+        while (same := placement.host[order[:-shift]] == placement.host[order[shift:]]).any():
+            a, b = order[:-shift][same], order[shift:][same]
+            total += sum(int(np.count_nonzero(self.of(*ends, placement.switch, "src"))) for ends in ((a, b), (b, a)))
+            shift += 1
+        return total
+
+    def senders(self, placement: Placement) -> Mask:
+        """(n,) ranks whose messages to some other rank use the component."""
+        senders = self.tx | bool(self.rx.any())
+        for block, receivers in self.blocks:
+            senders |= block & bool(receivers.any())
+        return senders | self._ends(placement)[0]
+
+    def ends(self, placement: Placement) -> Mask:
+        """(n,) ranks that send or receive messages whose route uses the component."""
+        senders, receivers = self._ends(placement)
+        return senders | receivers
+
+    def _ends(self, placement: Placement) -> tuple[Mask, Mask]:
+        """(n,) ranks that send, and that receive, messages whose route uses the component."""
+        through = self.through if self.through is not None else np.zeros((1, placement.ranks), dtype=bool)
+        of_switch, receivers = np.asarray(through.any(axis=1)), np.asarray(through.any(axis=0))
+        return (of_switch[placement.switch] if self.through is not None else receivers), receivers
+
     def rectangles(self, order: np.ndarray, switch: np.ndarray) -> list[tuple[int, int, int, int]]:
         """First sender, end of senders, first receiver, end of receivers: places in the order of the axes."""
         n = order.size
@@ -68,19 +109,17 @@ def _runs(mask: Mask) -> list[tuple[int, int]]:
 
 
 class FindingPairs:
-    """FindingPairs of all findings about faults, in the order of the findings; None where no pairs are known."""
+    """The pairs of findings, in the order of the findings; None where no pairs are known."""
 
-    def __init__(self, found: list[Finding], placement: Placement, routes: Routes | None) -> None:
-        self.placement, self.routes = placement, routes
-        self.findings = [one for one in finding_order.faulty(found) if one.state is not State.NOT_JUDGED]
-        drawn = self.findings[:MOST_DRAWN]
-        self.links = wanted = [self._links(one) for one in drawn]
+    def __init__(self, findings: Sequence[Finding], placement: Placement, routes: Routes | None) -> None:
+        self.placement, self.routes, self.findings = placement, routes, findings
+        self.links = wanted = [self._links(one) for one in findings]
         through = self._through(sorted(set().union(*wanted))) if wanted else {}
-        self.crossings = [self._crossing(one, links, through) for one, links in zip(drawn, wanted, strict=True)]
+        self.crossings = [self._crossing(one, links, through) for one, links in zip(findings, wanted, strict=True)]
 
     def drawn(self) -> list[tuple[Finding, ComponentPairs]]:
         """Findings with a crossing."""
-        return [(one, crossing) for one, crossing in zip(self.findings, self.crossings, strict=False) if crossing]
+        return [(one, crossing) for one, crossing in zip(self.findings, self.crossings, strict=True) if crossing]
 
     def _links(self, finding: Finding) -> set[int]:
         """Links between switches of a finding's components, by number in the routes."""
@@ -174,3 +213,17 @@ class FindingPairs:
 def _codes(names: object, known: tuple[str, ...]) -> list[int]:
     wanted = frozenset(names)  # type: ignore[call-overload]
     return [index for index, name in enumerate(known) if name in wanted]
+
+
+def hosts_behind(finding: Finding, crossing: ComponentPairs, placement: Placement) -> list[int]:
+    """Codes of the hosts behind the components of a finding: those it names, else those connected to its switches.
+
+    Of components of switches without hosts, those whose messages cross them.
+    """
+    nodes = finding.nodes
+    if hosts := _codes(nodes, placement.hosts):
+        return hosts
+    connected = np.isin(placement.switch, _codes(nodes, placement.switches))
+    connected |= np.isin(placement.group, _codes(nodes, placement.groups))
+    ranks = connected if connected.any() else crossing.ends(placement)
+    return [int(code) for code in np.unique(placement.host[ranks])]

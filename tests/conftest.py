@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,19 +135,22 @@ _MPI_FIXTURES = ("mpi", "mpicxx")  # their parameter is the name of a library
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the long tests, and put the longest files first.
 
-    A worker would have one of the longest files to itself at the end, while the others have nothing to do.
+    A worker would have one of the longest files to itself at the end, while the others have nothing to do. Files that
+    the command line names run in its order.
     """
     for item in items:
         if _is_long(item):
             item.add_marker(pytest.mark.long)
     config.stash[_COLLECTED] = {item.nodeid: {mark.name for mark in item.iter_markers()} for item in items}
+    if not all(word.partition("::")[0].endswith(".py") for word in config.args):
+        items.sort(key=lambda item: _place(item.path))
+
+
+@cache
+def _place(path: Path) -> int:
+    """Where a file of tests comes, by its name and the folders below tests/ in which it is."""
     order = {name: place for place, name in enumerate(_LONGEST_FIRST)}
-    items.sort(key=lambda item: min(order.get(name, len(order)) for name in (item.path.stem, *_folders(item))))
-
-
-def _folders(item: pytest.Item) -> tuple[str, ...]:
-    """Folders of a test's file below tests/, outermost first."""
-    return item.path.relative_to(Path(__file__).parent).parts[:-1]
+    return min(order.get(name, len(order)) for name in path.relative_to(Path(__file__).parent).with_suffix("").parts)
 
 
 def _is_long(item: pytest.Item) -> bool:

@@ -52,7 +52,11 @@ def test_every_test_is_selected_exactly_once(request, collected):
 def engine_programs(target: str) -> list[str]:
     """What the engine's tests of a target start: library, build, program, ranks, cases."""
     (words,) = [words for words in commands(target) if "engine/tests/run.sh" in words]
-    argv = [*words[words.index("engine/tests/run.sh") :], "--list"]
+    return programs_of(words[words.index("engine/tests/run.sh") + 1])
+
+
+def programs_of(selection: str) -> list[str]:
+    argv = ["engine/tests/run.sh", selection, "--list"]
     environ = os.environ | {"FABLINT_TEST_MPI": " ".join(LIBRARIES)}
     return subprocess.run(argv, cwd=ROOT, env=environ, capture_output=True, text=True, check=True).stdout.splitlines()
 
@@ -64,3 +68,7 @@ def test_the_engine_s_tests_run_in_each_build_and_what_needs_no_second_library_r
     every = [f"{LIBRARIES[0]} sanitized {program} {ranks} all" for program, ranks in (*shared, ("mpi_tests", 8))]
     every += [f"{LIBRARIES[1]} sanitized {program} {ranks} all but long" for program, ranks in shared[1:]]
     assert long == every
+
+
+def test_the_unit_tests_of_the_engine_run_alone_after_a_change():
+    assert programs_of("unit") == programs_of("quick")[:1]

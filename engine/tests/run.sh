@@ -4,6 +4,7 @@
 #
 #     run.sh quick   the first library without sanitizers, and no case of the suite "long"
 #     run.sh long    every library under the sanitizers; the first one with all cases
+#     run.sh unit    the unit tests of quick, which need no launcher
 #
 # Unit tests call no MPI library, and run with the first one. So do 8 ranks and the suite "long": MPICH's ranks wait without
 # yielding, for minutes on 2 CPUs, and tests/engine/test_every_row.py has 8 of each library, default windows and threads.
@@ -14,10 +15,12 @@ cd "$(dirname "$0")/.."
 selection=${1:-}
 list=${2:-}
 libraries=${FABLINT_TEST_MPI:-default}
+target=tests
 case $selection in
     quick) libraries=${libraries%% *} kind=plain sanitize= ;;
     long) kind=sanitized sanitize=1 ;;
-    *) echo "run.sh quick|long [--list]" >&2 && exit 2 ;;
+    unit) libraries=${libraries%% *} kind=plain sanitize= target=unit ;;
+    *) echo "run.sh quick|long|unit [--list]" >&2 && exit 2 ;;
 esac
 first=${libraries%% *}
 failed=0
@@ -30,6 +33,7 @@ check() {
 choose_cases() {
     rank_counts="1 2 3 5" cases="all but long" excluded=--test-suite-exclude=long
     case $1-$kind in "$first-sanitized") rank_counts="$rank_counts 8" cases=all excluded= ;; esac
+    [ "$selection" != unit ] || rank_counts=
 }
 
 list_programs() {
@@ -43,7 +47,7 @@ run_programs() {
     case $1 in default) suffix= ;; *) suffix=.$1 ;; esac
     build=../build/engine-$1-$kind
     echo "== engine with mpicxx$suffix, $kind"
-    MAKEFLAGS= make -s -j"$(nproc)" CXX="mpicxx$suffix" WERROR=1 SANITIZE=$sanitize BUILD="$build" tests
+    MAKEFLAGS= make -s -j"$(nproc)" CXX="mpicxx$suffix" WERROR=1 SANITIZE=$sanitize BUILD="$build" "$target"
     launch="mpiexec$suffix"
     if "$launch" --version 2>&1 | grep -q "Open MPI\|OpenRTE"; then
         launch="$launch --oversubscribe"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -61,7 +61,6 @@ class PlainArray:
     ) -> None:
         """`grid`: the shape of the array and that of its chunks."""
         self._files = files
-        self._folder = folder
         self.path = folder.relative_to(files.root).as_posix()
         self.shape, self.chunks = grid
         self.ndim = len(self.shape)
@@ -75,11 +74,10 @@ class PlainArray:
             return self[...][key]
         ranges, singles = selection
         found = np.full([len(part) for part in ranges], self.fill_value, self.dtype)
-        for place in itertools.product(*map(_touched, ranges, self.chunks)):
-            cells = self._cells(place)
+        for parts in itertools.product(*map(_touched, ranges, self.chunks)):
+            cells = self._cells([number for number, _, _ in parts])
             if cells is not None:
-                parts = list(map(_overlap, place, ranges, self.chunks))
-                found[tuple(to for to, _ in parts)] = cells[tuple(of for _, of in parts)]
+                found[tuple(to for _, to, _ in parts)] = cells[tuple(of for _, _, of in parts)]
         return found[tuple(0 if single else slice(None) for single in singles)]
 
     def chunk_key(self, place: Sequence[int]) -> str:
@@ -92,14 +90,15 @@ class PlainArray:
 
     def _cells(self, place: Sequence[int]) -> np.ndarray | None:
         """Cells of a chunk, padding included; None where there is no such file or it is known to be broken."""
-        key = self.chunk_key(place)
-        if f"{self.path}/{key}" in self._files.broken:
+        key = f"{self.path}/{self.chunk_key(place)}"
+        if key in self._files.broken:
             return None
-        try:
-            octets = (self._folder / key).read_bytes()
+        try:  # without a Path: a run has many chunks, and most of them are small
+            with open(f"{self._files.root}/{key}", "rb", buffering=0) as file:  # noqa: PTH123
+                octets = file.readall()
         except (FileNotFoundError, IsADirectoryError):
             return None
-        if not self._files.is_intact(f"{self.path}/{key}", octets):
+        if not self._files.is_intact(key, octets):
             return None
         return np.frombuffer(octets, self.dtype.newbyteorder("<")).reshape(self.chunks)
 
@@ -130,11 +129,13 @@ def _indices(word: Any, length: int) -> range:
     return range(index, index + 1)
 
 
-def _touched(indices: range, chunk: int) -> Iterator[int]:
-    """Chunks along one dimension that hold some of the indices."""
+def _touched(indices: range, chunk: int) -> list[tuple[int, slice, slice]]:
+    """Chunks along one dimension that hold some of the indices, each with its overlap."""
     if not indices:
-        return iter(())
-    return iter(range(indices[0] // chunk, indices[-1] // chunk + 1))
+        return []
+    return [
+        (number, *_overlap(number, indices, chunk)) for number in range(indices[0] // chunk, indices[-1] // chunk + 1)
+    ]
 
 
 def _overlap(number: int, indices: range, chunk: int) -> tuple[slice, slice]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 
 from fablint.model import Run, State
 from fablint.model.run_changes import FindingChange, MeasuredChange, RunChanges
@@ -39,9 +39,7 @@ def write_changes_page(changes: RunChanges, old: Run, new: Run, path: Path) -> N
 def render(changes: RunChanges, old: Run, new: Run) -> str:
     """Return the page as a string."""
     style = css_variables() + asset("report.css") + asset("changes.css", "fablint.report.changes")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals.update(text=units, findings=finding_order, sentences=sentences, share=share)
-    return environment.from_string(asset("changes.html.j2", "fablint.report.changes")).render(
+    return _template().render(
         names=[run.path.name if run.path else "a run in memory" for run in (old, new)],
         changes=changes,
         word=VERDICT_WORDS[changes.verdict],
@@ -53,6 +51,14 @@ def render(changes: RunChanges, old: Run, new: Run) -> str:
         style=style,
         style_hash=source_hash(style),
     )
+
+
+@cache
+def _template() -> Template:
+    """The template of the page, compiled once."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.globals.update(text=units, findings=finding_order, sentences=sentences, share=share)
+    return environment.from_string(asset("changes.html.j2", "fablint.report.changes"))
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 
 from fablint.model import Diagnosis, Run
 from fablint.report import finding_order, run_facts, scopes, summary
@@ -61,11 +61,6 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
     source = ReportSource(run, diagnosis)
     found, surveys = source.found, source.surveys
     style, script = css_variables() + asset("report.css"), "".join(map(asset, SCRIPTS))
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals.update(text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes)
-    environment.globals.update(sentences=sentences, advice=advice, len=len)
-    environment.globals.update(layers=lambda plot: svg(partial(draw_layers, plot=plot)))
-    environment.globals.update(MOST_ALL_OPEN=MOST_ALL_OPEN, MOST_OPEN=MOST_OPEN, MOST_LISTED=MOST_LISTED)
     drawn, transports = drawing(source), transport_sections(run, run.rows)
     distances = scopes.scope_lines(run, source.placement, surveys)
     thresholds = diagnosis.comparison.compared if diagnosis.comparison else ()
@@ -73,7 +68,7 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         [charts.RowCharts.of(run, row, surveys[row.name], found) for row in source.rows], transports
     )
     sections = {"thresholds": thresholds, "transports": transports, "topology": drawn, "distances": distances}
-    return environment.from_string(asset("report.html.j2")).render(
+    return _template().render(
         title=run_facts.title(run),
         run=run,
         verdict=diagnosis.verdict,
@@ -105,6 +100,17 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         script_hash=source_hash(script),
         data=embeddable(page_data(source)),
     )
+
+
+@cache
+def _template() -> Template:
+    """The template of the page, compiled once."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.globals.update(text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes)
+    environment.globals.update(sentences=sentences, advice=advice, len=len)
+    environment.globals.update(layers=lambda plot: svg(partial(draw_layers, plot=plot)))
+    environment.globals.update(MOST_ALL_OPEN=MOST_ALL_OPEN, MOST_OPEN=MOST_OPEN, MOST_LISTED=MOST_LISTED)
+    return environment.from_string(asset("report.html.j2"))
 
 
 def contents(present: set[str], rows: Sequence[charts.RowCharts]) -> list[tuple[str, str]]:

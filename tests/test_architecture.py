@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -115,7 +115,7 @@ def test_nothing_stands_at_the_top_but_errors_system_and_version() -> None:
 
 def test_folders_hold_few_modules() -> None:
     modules = defaultdict(set)
-    for path in tracked("src", "engine", "tests", "benchmarks"):
+    for path in tracked("src", "engine", "tests", "tools", "benchmarks"):
         if path.stem not in ("__init__", "__main__", "conftest") and not is_in_table(path):
             modules[path.parent.as_posix()].add(path.stem)
     assert {folder: len(names) for folder, names in modules.items() if len(names) > MOST_MODULES} == {}
@@ -132,7 +132,7 @@ def test_every_file_of_the_engine_s_tests_is_part_of_a_program() -> None:
 
 
 def test_files_are_short() -> None:
-    paths = tracked("src", "engine", "tests", "benchmarks")
+    paths = tracked("src", "engine", "tests", "tools", "benchmarks")
     lines = {path.as_posix(): len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in paths}
     assert [path for path, count in lines.items() if count > MOST_LINES] == []
 
@@ -156,6 +156,12 @@ def test_functions_are_short() -> None:
 
 def test_no_module_has_the_name_of_another() -> None:
     assert repeated((path.stem, path) for path in modules_of_package()) == {}
+
+
+def test_no_module_of_the_tests_has_the_name_of_another() -> None:
+    """Pytest imports those of all folders by their file names, and refuses the second."""
+    names = Counter(path.name for path in tracked("tests", "tools") if path.suffix == ".py")
+    assert [name for name, number in names.items() if number > 1] == ["conftest.py"]
 
 
 def test_no_class_has_the_name_of_another() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -356,6 +357,31 @@ def test_json_of_perftest(tmp_path: Path, rate: float) -> None:
         tmp_path, f'{{\n"test_info": {{\n"test": "RDMA_Write_BW_Test"\n}},\n"results": {{\n{results}\n}}\n}}\n'
     )
     assert means(run.rows[0]) == pytest.approx([65536 / 12.5e9], rel=1e-5)
+
+
+def report_both(local: float, remote: float, unit_rate: float) -> str:
+    """JSON of `-b --report-both`: a report of each direction, in place of that of both."""
+    reports = {
+        key: {"MsgSize": 8388608, "n_iterations": 1000, "BW_peak": 0.0, "BW_average": rate, "MsgRate": rate * unit_rate}
+        for key, rate in (("results_local", local), ("results_remote", remote))
+    }
+    return json.dumps({"test_info": {"test": "Send_Bidirectional_BW_Test"}, **reports}, indent=0)
+
+
+@pytest.mark.parametrize(
+    ("local", "remote", "unit"), [(180.0, 184.0, 1e9 / 8), (21457.0, 21934.0, MIB), (0.18, 0.184, 1e9 / 8)]
+)
+def test_both_directions_of_perftest_are_added(tmp_path: Path, local: float, remote: float, unit: float) -> None:
+    (row,) = written(tmp_path, report_both(local, remote, unit / 8388608 / 1e6)).rows
+    assert (row.kernel, means(row)) == ("bibandwidth", pytest.approx([2 * 8388608 / ((local + remote) * unit)]))
+
+
+@pytest.mark.parametrize("missing", ["results_local", "results_remote"])
+def test_one_direction_of_perftest_alone_is_refused(tmp_path: Path, missing: str) -> None:
+    document = json.loads(report_both(180.0, 184.0, 1.0))
+    del document[missing]
+    with pytest.raises(UsageError, match="JSON without the results of perftest"):
+        written(tmp_path, json.dumps(document, indent=0))
 
 
 def test_a_page_of_hp2p_may_begin_with_its_script(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from fablint.store.importing import (
     osu_cells,
     pairs_csv,
     perftest,
+    rccl_file,
 )
 from fablint.store.importing.cells import Imported
 from fablint.store.importing.job_maps import job_hosts
@@ -71,6 +72,7 @@ FORMATS = (
     Format("ClusterKit's JSON", _has_mark(clusterkit.JSON_MARK), clusterkit.read_clusterkit_json),
     Format("nccl-tests", _has_mark(nccl_tests.MARK), nccl_tests.read_nccl_tests),
     Format("nccl-tests's JSON", _has_mark(nccl_json.MARK), nccl_json.read_nccl_json),
+    Format("rccl-tests's file", _has_mark(rccl_file.MARK), rccl_file.read_rccl_file),
     Format("perftest", _has_mark(perftest.MARK), perftest.read_perftest),
     Format("perftest's JSON", _has_mark(perftest.JSON_MARK), perftest.read_perftest_json),
     Format("nvbandwidth", _has_mark(nvbandwidth.MARK), nvbandwidth.read_nvbandwidth),

@@ -80,6 +80,7 @@ class NcclText:
 
     test: str = ""
     hosts: dict[tuple[int, int], tuple[str, str]] = field(default_factory=dict)  # (group, rank): host, device
+    ranks: int = 0  # as stated in a file that does not name their hosts
     columns: tuple[str, ...] = ()
     rows: list[NcclRow] = field(default_factory=list)
     wrong: int | None = None  # values out of bounds; None: not stated
@@ -333,7 +334,7 @@ def _unknown(parsed: NcclText) -> tuple[LeftOut, ...]:
 
 def _rank_names(parsed: NcclText, hosts: Sequence[str]) -> tuple[RankName, ...]:
     if not _are_named(parsed):
-        return ranks_named(max(2, len(hosts)), hosts)
+        return ranks_named(parsed.ranks or max(2, len(hosts)), hosts)
     refuse_hosts(hosts)
     label = "{0}.{1}/{2}" if parsed.groups > 1 else "{1}/{2}"
     return tuple(

@@ -7,6 +7,7 @@ of that GPU by itself. The size of the buffers is not printed: it is assumed to 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from fablint.store.importing.cells import (
     EVERYBODY,
     Body,
     Cells,
+    Damage,
     Imported,
     Kernel,
     LeftOut,
@@ -80,6 +82,7 @@ class NvbandwidthTable:
     columns: int = 0
     rows: list[list[float]] = field(default_factory=list)
     pairs: list[tuple[int, int]] = field(default_factory=list)  # of the rows of a bisection: `0->2`
+    is_damaged: bool = False  # payloads arrived changed, so that the program printed no figures
 
     @property
     def gpus(self) -> int:
@@ -98,6 +101,7 @@ class NvbandwidthText:
 
     version: str = ""
     host: str = ""  # of the GPUs of the first process
+    gpus: int = 0  # that it lists, of one process
     processes: list[tuple[str, int]] = field(default_factory=list)  # host and GPU of each
     tables: list[NvbandwidthTable] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)  # that were started
@@ -144,6 +148,7 @@ def _heading(parsed: NvbandwidthText, number: int, line: str) -> bool:
         parsed.processes.append((process[2], int(process[3])))
         parsed.host = parsed.processes[0][0]
     elif _DEVICE.match(line):
+        parsed.gpus += 1
         above = parsed.foreign[-1] if parsed.foreign else None
         if above is not None and above.line == number - 1 and _HOST.fullmatch(above.text.strip()):
             parsed.host = parsed.foreign.pop().text.strip()
@@ -158,6 +163,8 @@ def _remark(parsed: NvbandwidthText, number: int, line: str) -> bool:
         test = parsed.tests[-1] if parsed.tests else "the program"
         why = "payloads arrived damaged" if failed["damage"] else "the test failed"
         parsed.problems.append(LeftOut(number, line, f"{test}: {why}"))
+        if failed["damage"] and parsed.tests:
+            parsed.tables.append(_damaged_table(parsed, number))
     elif _WAIVED.match(line):
         parsed.problems.append(LeftOut(number, line, "the machine cannot run this test"))
     else:
@@ -165,10 +172,16 @@ def _remark(parsed: NvbandwidthText, number: int, line: str) -> bool:
     return True
 
 
+def _damaged_table(parsed: NvbandwidthText, number: int) -> NvbandwidthTable:
+    """Return a table without figures of the last test, in which payloads arrived damaged."""
+    count = len(parsed.processes) or parsed.gpus or 1
+    return NvbandwidthTable(parsed.tests[-1], number, columns=count, rows=[[math.nan] * count], is_damaged=True)
+
+
 def _matrix_line(parsed: NvbandwidthText, line: str) -> bool:
     """Read a line of the last matrix; return whether it is one."""
     table = parsed.tables[-1] if parsed.tables else None
-    if table is None or table.test != parsed.tests[-1]:
+    if table is None or table.test != parsed.tests[-1] or table.is_damaged:
         return False
     if not table.columns and _COLUMNS.fullmatch(line):
         table.columns = len(line.split())
@@ -203,6 +216,7 @@ def _parsed(document: Mapping[str, Any]) -> NvbandwidthText:
     listed = _LISTED.fullmatch(str((document.get("GPU Device list") or [""])[0]))
     parsed = NvbandwidthText(str(document.get("version") or document["git_version"]).lstrip("v"))
     parsed.host = listed[1] if listed else ""
+    parsed.gpus = len(document.get("GPU Device list") or ())
     for number, entry in enumerate(document["testcases"], 1):
         test, status = str(entry["name"]), str(entry.get("status", ""))
         if status.lower() == "waived":
@@ -218,6 +232,9 @@ def _parsed(document: Mapping[str, Any]) -> NvbandwidthText:
         rows = rows[-columns:] if is_total else rows
         if len(matrix) == 0 or None in matrix:
             parsed.problems.append(LeftOut(number, test, f"{test}: {entry.get('error') or status or 'no figures'}"))
+        if "Invalid value when" in str(entry.get("error")):
+            parsed.tables.append(_damaged_table(parsed, number))
+            continue
         parsed.tables.append(NvbandwidthTable(test, number, "Total" if is_total else "", columns, rows))
     return parsed
 
@@ -247,7 +264,7 @@ def _imported(parsed: NvbandwidthText, hosts: Sequence[str]) -> Imported:
             skipped.append(LeftOut(table.line, table.test, body))
         else:
             bodies.append(body)
-    complete = {table.test for table in whole if table.part in ("", "Total")}
+    complete = {table.test for table in whole if table.part in ("", "Total") and not table.is_damaged}
     lacking = [test for test in parsed.tests if test not in complete]
     reasons = [problem.why for problem in parsed.problems if ": " in problem.why]
     if unexplained := [test for test in lacking if not any(reason.startswith(f"{test}: ") for reason in reasons)]:
@@ -294,6 +311,8 @@ def _body(table: NvbandwidthTable, size: int, place: Ints) -> Body | str:
     pairs, copy = _PAIRS.fullmatch(table.test), _HOST_COPY.fullmatch(table.test)
     is_local = table.test == "device_local_copy"
     facts: dict[str, Any] = {"transport": "cuda-p2p", "memory": "cuda", "variant": table.test}
+    if table.is_damaged:
+        return replace(_own_copies(table, size, place, facts), checked=True, damage=(Damage(size),))
     if table.part not in ("", "Total"):
         return "one direction of the total that follows"
     if pairs is not None and len(table.rows) == table.columns > 1:

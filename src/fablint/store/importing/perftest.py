@@ -123,13 +123,18 @@ def read_perftest_json(data: bytes, hosts: Sequence[str]) -> Imported:
     document = json_of(text_of(data), hint)
     try:
         title = str(document["test_info"]["test"]).replace("RDMA_", "RDMA~").replace("_", " ").replace("~", "_")
-        results = document["results"]
+        results = document.get("results") or _sum(document["results_local"], document["results_remote"])
         table = _of_results(title.removesuffix(" Test"), results[0] if isinstance(results, list) else results)
     except (AttributeError, KeyError, TypeError, IndexError, ValueError):
         raise UsageError("JSON without the results of perftest", hint) from None
     skipped: list[LeftOut] = []
     body = _body(table, skipped)
     return Imported("perftest", ranks_named(2, hosts), () if body is None else (body,), tuple(skipped))
+
+
+def _sum(local: Mapping[str, Any], remote: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the results of both directions together, which `--report-both` writes one by one."""
+    return {**local, **{key: float(local[key]) + float(remote[key]) for key in ("BW_average", "MsgRate")}}
 
 
 def _of_results(title: str, results: Mapping[str, Any]) -> PerftestTable:

@@ -43,7 +43,7 @@ def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[st
     for imported in files:
         place = np.array([index[rank_name] for rank_name in imported.rank_names], np.int64)
         for body in imported.bodies:
-            if len(body.cells) and body.cells.measured.any():
+            if len(body.cells) and (body.damage or body.cells.measured.any()):
                 groups.setdefault(body.row_key, []).append(_placed(body, place))
     if not groups:
         raise UsageError(f"{names[0]}: it has no usable figure", _first_reason(files[0]))

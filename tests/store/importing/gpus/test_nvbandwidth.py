@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from import_cases import FIXTURES
 
+from fablint.analyse import diagnose
 from fablint.errors import UsageError
 from fablint.model import Run, State
 from fablint.report import Options, console_summary, render_table
@@ -170,6 +172,40 @@ def test_a_test_without_a_result_makes_a_file_incomplete(tmp_path: Path, old: st
     run = written(tmp_path, TEXT.replace(old, new))
     assert run.state == "interrupted"
     assert reason in run.facts.imported.missing[0]
+
+
+WRONG = " Invalid value when checking the pattern at 0x70a640000000\n Current offset : 11136 \n"
+OLD_WRONG = " Invalid value when checking the pattern at <0x7f3a00000004>\n Current offset [ 4/67108864]\n"
+
+
+@pytest.mark.parametrize("wrong", [WRONG, OLD_WRONG, WRONG + "ASSERT in expression h_errorFlag == 0 in void check\n"])
+@pytest.mark.parametrize(
+    "test",
+    ["device_to_device_memcpy_read_ce", "all_to_host_memcpy_ce", "device_local_copy", "host_device_latency_sm"],
+)
+def test_wrong_payloads_are_a_fault_of_the_host(tmp_path: Path, test: str, wrong: str) -> None:
+    head = TEXT[: TEXT.index("Running ")]
+    for text in (f"{head}Running {test}.\n{wrong}", f"{TEXT}Running {test}.\n{wrong}"):
+        run = written(tmp_path, text)
+        assert (diagnose(run).verdict.exit_code, run.state) == (1, "interrupted")
+        (row,) = (row for row in run.rows if row.facts.result.corrupt)
+        assert [entry.size for entry in row.facts.result.corrupt] == [512 << 20]
+        assert row.name.startswith(test)
+        (fault,) = (finding for finding in diagnose(run).verdict.findings if finding.state == "FAULT")
+        assert "gpu-node-a" in fault.components[0].label
+        assert f"{test}: payloads arrived damaged" in run.facts.imported.missing[0]
+
+
+def test_wrong_payloads_in_json_are_a_fault(tmp_path: Path) -> None:
+    document = json.loads(JSON[JSON.index("{") :])
+    case = document["nvbandwidth"]["testcases"][0]
+    del case["bandwidth_matrix"]
+    case |= {"status": "Error", "error": " Invalid value when checking the pattern at <0x7f> Current offset [ 4/8]"}
+    run = written(tmp_path, json.dumps(document, indent=1))
+    assert (diagnose(run).verdict.exit_code, run.state) == (1, "interrupted")
+    case["error"] = "[CUDA_ERROR_ILLEGAL_ADDRESS] in expression cuStreamSynchronize"
+    run = written(tmp_path, json.dumps(document, indent=1))
+    assert (diagnose(run).verdict.exit_code, run.state) == (3, "interrupted")
 
 
 def test_a_gpu_without_a_figure_stays(tmp_path: Path) -> None:

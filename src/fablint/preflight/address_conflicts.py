@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fablint.model.names import fold
 from fablint.model.preflight_results import Outcome
-from fablint.preflight.address_owners import Owner, Owners, bonded, comparable, mac_of, of_rails
+from fablint.preflight.address_owners import Owner, Owners, bonded, comparable, entries_of, mac_of, of_rails_in_use
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot.parsers.inet import NeighbourEntry, dotted
@@ -58,7 +58,7 @@ def _claimed(number: int, having: Sequence[Owner], hosts: int) -> Iterator[tuple
         return
     for owner in having:
         others = [other.name for other in having if other.host is not owner.host]
-        own = next((one for one in of_rails(owner.host)[owner.nic] if one.number != number), None)
+        own = next((one for one in of_rails_in_use(owner.host)[owner.nic] if one.number != number), None)
         addition = f" (in addition to {own.text})" if own else ""
         message = f"address {dotted(number)}{addition} is also assigned to {', '.join(others[:3])}"
         yield owner, AddressFault(Outcome.FAIL, message, dotted(number))
@@ -70,7 +70,7 @@ def _foreign_entries(owners: Owners) -> Mapping[tuple[int, str], list[tuple[Host
     macs: dict[int, set[str]] = {}
     for host in owners.hosts:
         rails = {nic.name for nic in host.interfaces}
-        for entry in host.inet.entries.items:
+        for entry in entries_of(host):
             having = owners.by_address.get(entry.number)
             if not having or entry.silent or not entry.mac or entry.nic not in rails:
                 continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from fablint.model.host_name import NicRef
 from fablint.preflight.host import NET, Host
 from fablint.snapshot import NicFact
-from fablint.snapshot.parsers.inet import Address, number_of
+from fablint.snapshot.parsers.inet import Address, NeighbourEntry, number_of
 
 _GUID = -23  # characters of a 20-octet IPoIB address; the rest depends on the queue pair
 
@@ -37,6 +37,24 @@ def of_rails(host: Host) -> Mapping[str, Sequence[Address]]:
         if address.nic in names:
             found[address.nic].append(address)
     return found
+
+
+def of_rails_in_use(host: Host) -> Mapping[str, Sequence[Address]]:
+    """Return the addresses of each network interface of the fabric: of IPv4, else of IPv6."""
+    found = dict(of_rails(host))
+    names = {nic.name for nic in host.interfaces} - found.keys()
+    if names and not host.inet.addresses.missing:
+        for address in host.inet.ipv6_addresses.items:
+            if address.nic in names:
+                found[address.nic] = [*found.get(address.nic, ()), address]
+    return found
+
+
+def entries_of(host: Host) -> Iterator[NeighbourEntry]:
+    """Yield the neighbour entries of a host; those of IPv6 where a NIC of the fabric has no other address."""
+    yield from host.inet.entries.items
+    if any(address.is_ipv6 for addresses in of_rails_in_use(host).values() for address in addresses):
+        yield from host.inet.ipv6_entries.items
 
 
 def siblings(host: Host) -> Mapping[str, Address]:
@@ -68,10 +86,10 @@ class Owners:
 
     @cached_property
     def by_address(self) -> Mapping[int, Sequence[Owner]]:
-        """Owners of each IPv4 address on the fabric."""
+        """Owners of each address in use on the fabric."""
         found: dict[int, list[Owner]] = defaultdict(list)
         for host in self.hosts:
-            for nic, addresses in of_rails(host).items():
+            for nic, addresses in of_rails_in_use(host).items():
                 for address in addresses:
                     found[address.number].append(Owner(host, nic))
         return found
@@ -96,7 +114,7 @@ class Owners:
         """Addresses of each MAC in the neighbour tables."""
         found: dict[str, set[int]] = defaultdict(set)
         for host in self.hosts:
-            for entry in host.inet.entries.items:
+            for entry in entries_of(host):
                 found[comparable(entry.mac)].add(entry.number)
         return found
 

@@ -25,6 +25,9 @@ from fablint.plan import joined, parse_hosts, parse_slots
         (" a , b ", "a b"),
         ("nid000001.site.org", "nid000001.site.org"),
         ("10.0.0.1", "10.0.0.1"),
+        ("fd00::1,FD00:0::2", "fd00::1 fd00::2"),
+        ("[fd00::1],n[1-2]", "fd00::1 n1 n2"),
+        ("2001:db8::[1-3]", "2001:db8::1 2001:db8::2 2001:db8::3"),
     ],
 )
 def test_a_list_in_its_order(text, hosts):
@@ -48,6 +51,10 @@ def test_a_list_in_its_order(text, hosts):
         ("n{1..99999999999}", "'n[1-99999999999]' stands for more than 200,000 names"),
         ("n[1-150000],m[1-150000]", "'n[1-150000],m[1-150000]' stands for more than 200,000 names"),
         ("{a,b}" * 40, "'" + "{a,b}" * 12 + "...' stands for more than 200,000 names"),
+        ("fd00::1,[fd00:0::1]", "'fd00::1,[fd00:0::1]': fd00::1 appears twice"),
+        ("fd00::xyz", "'fd00::xyz': 'fd00::xyz' is not a host"),
+        ("fe80::1%eth0", "'fe80::1%eth0': 'fe80::1%eth0' is not a host"),
+        ("[fd00::1]:4", "'[fd00::1]:4' is not a list of hosts"),
         ("n1\nn2", "'n1?n2': 'n1?n2' is not a host"),
     ],
 )

@@ -51,6 +51,42 @@ def test_what_is_only_remembered_may_be_over() -> None:
     assert {outcome for *_, outcome, _ in wrong(of(IP_DUPLICATE, *healthy(), hearing))} == {Outcome.WARN}
 
 
+def ipv6_host(index: int, *entries: tuple[int, str, str], address: int = 0) -> Host:
+    """A host with an IPv6 address only, and neighbour entries: number of a host, MAC, state."""
+    own = [{"family": "inet6", "local": f"fd00::{address or index:x}", "prefixlen": 64, "scope": "global"}]
+    known = [{"dst": f"fd00::{n:x}", "dev": "hsn0", "lladdr": one, "state": [state]} for n, one, state in entries]
+    said = {"ip-addr": json.dumps([{"ifname": "hsn0", "addr_info": own}]), "ip-neigh": json.dumps(known)}
+    return wired(index, commands=said)
+
+
+def test_hosts_with_ipv6_only() -> None:
+    known = [(index, mac(index), "REACHABLE") for index in range(1, 9)]
+    fleet = [ipv6_host(index, *known) for index in range(1, 9)]
+    assert outcomes(of(IP_DUPLICATE, *fleet)) == [Outcome.PASS] * 8
+    assert outcomes(of(ARP_FAILED, *fleet)) == [Outcome.PASS] * 8
+
+
+def test_conflicts_of_hosts_with_ipv6_only() -> None:
+    fleet = [ipv6_host(index) for index in range(1, 9)]
+    hearing = ipv6_host(9, (5, mac(2), "REACHABLE"))
+    message = "fd00::5 of n5/hsn0 is also answered by n2/hsn0, according to n9"
+    assert {row[:1] + row[3:] for row in wrong(of(IP_DUPLICATE, *fleet, hearing))} == {("n2", message), ("n5", message)}
+    twin = ipv6_host(9, address=5)
+    claims = {row[0]: row[3] for row in wrong(of(IP_DUPLICATE, *fleet, twin))}
+    assert claims == {
+        "n5": "address fd00::5 is also assigned to n9/hsn0",
+        "n9": "address fd00::5 is also assigned to n5/hsn0",
+    }
+    deaf = [ipv6_host(index, (5, "", "FAILED")) for index in (1, 2, 3)]
+    ((name, nic, _, words),) = wrong(of(ARP_FAILED, *deaf, *fleet[3:]))
+    assert (name, nic, words) == ("n5", "hsn0", "does not answer n[1-3]")
+
+
+def test_entries_of_ipv6_count_only_where_ipv6_is_in_use() -> None:
+    hearing = wired(9, commands={"ip-neigh": json.dumps([{"dst": "fd00::5", "dev": "hsn0", "state": ["FAILED"]}])})
+    assert wrong(of(ARP_FAILED, *healthy(), hearing)) == []
+
+
 def test_a_stranger() -> None:
     """Its MAC is not that of one of these hosts."""
     hearing = wired(9, neighbours=[("10.1.0.5", STRANGER, "DELAY")])

@@ -48,6 +48,23 @@ NO_NETWORK = GONE.replace("\n\n", "\nFrom 10.0.0.9 icmp_seq=1 Destination Net Un
         ({"output": "", "error": "ping: connect: Network is unreachable"}, "no route", None),
         ({"output": GONE, "error": "ping: local error: message too long, mtu=1500"}, "too long", None),
         ({"output": GONE, "error": "ping: local error: Message too long, mtu=1500"}, "too long", None),
+        ({"output": GONE, "error": "ping: sendmsg: No route to host"}, "no route", "ping: sendmsg: No route to host"),
+        (
+            {"output": GONE.replace("\n\n", "\nFrom fd00::1 icmp_seq=1 Destination unreachable: No route\n\n", 1)},
+            "no route",
+            None,
+        ),
+        (
+            {
+                "output": GONE.replace(
+                    "\n\n", "\nFrom fd00::1%eth0 icmp_seq=1 Destination unreachable: Address unreachable\n\n"
+                )
+            },
+            "unreachable",
+            None,
+        ),
+        ({"output": GONE.replace("\n\n", "\nFrom fd00::9 icmp_seq=1 Packet too big: mtu=1500\n\n", 1)}, "mtu", None),
+        ({"output": FINE.replace("10.0.0.2: icmp", "fd00::2: icmp")}, "", None),
         ({"error": "not installed"}, "not run", "not installed"),
         ({"output": "", "error": "ping: socket: Operation not permitted"}, "not run", None),
         ({"output": "", "error": "ping: bind: Cannot assign requested address"}, "not run", None),
@@ -266,7 +283,22 @@ def test_partners_are_those_of_the_rounds_with_the_smaller_frame():
     ]
 
 
-@pytest.mark.parametrize("address", ["-f", "10.0.0.1;reboot", "", "example.org", "10.0.0.1 "])
+def test_partners_with_addresses_of_ipv6_and_none_of_the_other_kind():
+    table = [row("a", "a", "fd00::1"), row("b", "b", "FD00:0::2", mtu=1500), row("c", "c", "10.0.0.3")]
+    assert list(program.pairs(table, 0, [1, 2])) == [("b", "r0", "fd00::1", "fd00::2", 1500)]
+
+
+def test_frames_of_ipv6_have_a_longer_header(monkeypatch):
+    sizes = {}
+    monkeypatch.setattr(program, "output", lambda argv, _: sizes.update({argv[-1]: argv[argv.index("-s") + 1]}) or {})
+    program.ping("10.0.0.1", "10.0.0.2", 9000)
+    program.ping("fd00::1", "fd00::2", 9000)
+    assert sizes == {"10.0.0.2": "8972", "fd00::2": "8952"}
+
+
+@pytest.mark.parametrize(
+    "address", ["-f", "fd00::1%eth0;x", "fd00::1/64", "10.0.0.1;reboot", "", "example.org", "10.0.0.1 "]
+)
 def test_what_is_no_address_never_reaches_a_command_line(address):
     with pytest.raises(ValueError):
         program.pairs([row("a", "a", "10.0.0.1"), row("b", "b", address)], 0, [1])
@@ -333,6 +365,17 @@ def test_it_pings_on_this_machine():
     assert all(0 <= one[3] < 1e6 for one in said["pings"])
     assert said["untried"] == 0
     assert [one[:2] for one in said["names"]] == [["b", "127.0.0.2"], ["c", "127.0.0.3"]]
+
+
+@pytest.mark.skipif(
+    shutil.which("ping") is None or not program.is_mine("::1"), reason="there is no ping, or no address of IPv6"
+)
+def test_it_pings_addresses_of_ipv6_on_this_machine():
+    table = [row("me", "x", "::1"), row("b", "b", "::1")]
+    program_row = {**table[0], "own": socket.gethostname()}
+    said = run([program_row, table[1]], [1])
+    assert [one[:3] for one in said["pings"]] == [["b", "r0", ""]]
+    assert [one[:2] for one in said["names"]] == [["b", "::1"]]
 
 
 def test_without_ping_it_says_so(tmp_path):

@@ -66,10 +66,10 @@ def test_single_rails_ping_each_other_whatever_their_names():
     ("local", "values", "why"),
     [
         (["10.150.0.11/24"], {"operstate": "down"}, "the link is down"),
-        (["fd00::1/64"], {}, "it has IPv6 addresses only, which are not pinged"),
-        (["fe80::1/64"], {}, "it has no IPv4 address"),
-        (["169.254.3.4/16"], {}, "it has no IPv4 address"),
-        (["nonsense/24"], {}, "it has no IPv4 address"),
+        (["fe80::1/64"], {}, "it has no address that others can reach"),
+        (["169.254.3.4/16"], {}, "it has no address that others can reach"),
+        (["::1/128"], {}, "it has no address that others can reach"),
+        (["nonsense/24"], {}, "it has no address that others can reach"),
     ],
 )
 def test_ends_that_cannot_be_pinged_are_skipped_with_the_reason(local, values, why):
@@ -298,3 +298,20 @@ def test_a_host_with_a_shared_address_is_not_reported_as_dead():
         ("n1", Outcome.SKIP),
         ("n3", Outcome.SKIP),
     ]
+
+
+# ------------------------------------------------------------------------------------------------ IPv6
+
+
+def of_ipv6(number: int, *more: str):
+    said = {"ip-addr": json.dumps([entry("hsn0", "fe80::1/64", f"fd00::{number + 1:x}/64", *more)])}
+    return host(f"n{number}", nic("hsn0"), commands=said)
+
+
+def test_hosts_of_an_ipv6_fabric_ping_each_other():
+    rows = table([of_ipv6(number) for number in range(4)])
+    assert {row["host"]: row["rails"] for row in rows} == {
+        f"n{number}": {"": (f"fd00::{number + 1:x}", 9000)} for number in range(4)
+    }
+    (row,) = table([of_ipv6(0, "10.0.0.1/24")])
+    assert row["rails"][""][0] == "10.0.0.1", "IPv4 where there is one"

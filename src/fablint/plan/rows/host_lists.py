@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from ipaddress import AddressValueError, IPv6Address
 from itertools import islice
 
 from fablint.errors import UsageError
@@ -13,6 +14,7 @@ from fablint.model.names import MOST_HOSTS, beginning, expanded, quoted
 
 _BRACES = re.compile(r"\{([^{}]*)\}")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_ADDRESS = re.compile(r"\[([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\]")
 _NUMBERS = re.compile(r"\d+(-\d+)?")
 _HINT = "write them as client[1-3,10]"
 
@@ -22,25 +24,34 @@ def parse_hosts(text: str) -> tuple[str, ...]:
 
     Braces mean what a shell makes of them: `client{1,5,7}` is client1, client5, client7, and so is `client[1,5,7]`;
     `n{a,b}` is na, nb. Braces around whole names, `{n1,n5}`, are left out; around mere numbers they name no host.
+    A host may be an IPv6 address: `fd00::1`, `[fd00::1]`, `fd00::[1-4]`.
 
     Raises
     ------
     UsageError
         Brackets that do not close, a host twice, a number in the place of a name, no host at all, more than MOST_HOSTS.
     """
-    hosts = _expanded(text)
+    hosts = [_short_address(host) or host for host in _expanded(text)]
     if not hosts:
         raise UsageError(f"{quoted(text)} names no host", _HINT)
     for host in hosts:
         if host.isdigit():
             number = f"{beginning(host)} is a number and no host"
             raise UsageError(f"{quoted(text)}: {number}", "put the name before it, as client{1,5,7}")
-        if not _HOST.fullmatch(host):
+        if not (_HOST.fullmatch(host) or _short_address(host)):
             raise UsageError(f"{quoted(text)}: {quoted(host)} is not a host", _HINT)
     twice = next((host for host, count in Counter(hosts).items() if count > 1), None)
     if twice is not None:
         raise UsageError(f"{quoted(text)}: {beginning(twice)} appears twice", "give every host once")
     return tuple(hosts)
+
+
+def _short_address(text: str) -> str:
+    """Return an IPv6 address without a zone in its short form, so that each has one spelling; '' for other texts."""
+    try:
+        return "" if "%" in text else str(IPv6Address(text))
+    except AddressValueError:
+        return ""
 
 
 def parse_slots(text: str, each: int) -> tuple[Slots, ...]:
@@ -93,7 +104,8 @@ def _expanded(text: str) -> list[str]:
     names = (name for item in _items(text) for name in _without_braces(item))
     try:
         for name in islice(names, MOST_HOSTS + 1):
-            hosts += expanded(name)
+            address = _ADDRESS.fullmatch(name)
+            hosts += [address[1]] if address else expanded(name)
             if len(hosts) > MOST_HOSTS:
                 break
     except ValueError as error:

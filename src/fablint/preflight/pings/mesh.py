@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from ipaddress import AddressValueError, IPv4Interface
+from ipaddress import IPv4Address, IPv6Address, ip_interface
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fablint.model.host_name import NicRef
-from fablint.snapshot import NicFact
 
 if TYPE_CHECKING:
     from fablint.preflight.host import Host
@@ -164,7 +164,7 @@ def _targets(hosts: Sequence[Host]) -> tuple[dict[End, PingTarget], dict[End, st
             if nic.state == "down":
                 left_out[end] = "the link is down"
             elif not address:
-                left_out[end] = _without(nic)
+                left_out[end] = "it has no address that others can reach"
             else:
                 targets[end] = PingTarget(end, address, nic.mtu or _MTU)
     single = len({end.host for end in targets}) == len(targets)
@@ -172,21 +172,14 @@ def _targets(hosts: Sequence[Host]) -> tuple[dict[End, PingTarget], dict[End, st
 
 
 def _address(every: Iterable[str]) -> str:
-    """Return the first IPv4 address that other hosts can reach; '' if there is none."""
+    """Return the first address that other hosts can reach, of IPv4 if there is one; '' if there is none."""
+    found: list[IPv4Address | IPv6Address] = []
     for text in every:
-        try:
-            address = IPv4Interface(text).ip
-        except (AddressValueError, ValueError):
-            continue
-        if not (address.is_link_local or address.is_loopback or address.is_unspecified or address.is_multicast):
-            return str(address)
-    return ""
-
-
-def _without(nic: NicFact) -> str:
-    if any(":" in one and not one.lower().startswith("fe80") for one in nic.addresses):
-        return "it has IPv6 addresses only, which are not pinged"
-    return "it has no IPv4 address"
+        with suppress(ValueError):
+            address = ip_interface(text).ip
+            if not (address.is_link_local or address.is_loopback or address.is_unspecified or address.is_multicast):
+                found.append(address)
+    return str(min(found, key=lambda address: address.version)) if found else ""
 
 
 # ------------------------------------------------------------------------------------------------ results

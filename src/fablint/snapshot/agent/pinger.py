@@ -15,13 +15,13 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from ipaddress import IPv4Address
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Tuple
 
 from fablint.snapshot.agent.machine import begin, output, say, stop, wait_for
 
-HEADERS = 28  # bytes of IPv4 and ICMP
+HEADERS, HEADERS_6 = 28, 48  # bytes of IPv4 and ICMP, of IPv6 and ICMPv6
 LARGEST = 65535
 USUAL, SMALL = 1500, 84  # bytes of frames that are tried after a failed full-size frame
 GAP_S = 0.2  # between pings: the minimum without root
@@ -37,9 +37,11 @@ Job = Tuple[str, str, str, str, int]  # peer, rail, own address, its address, by
 _TEXTS = (  # of what ping prints, in capitals or not
     ("message too long", "too long"),
     ("frag needed", "mtu"),
+    ("packet too big", "mtu"),
     ("network is unreachable", "no route"),
     ("net unreachable", "no route"),
-    ("no route to host", "no route"),
+    ("no route", "no route"),
+    ("address unreachable", "unreachable"),
     ("host unreachable", "unreachable"),
 )
 
@@ -76,7 +78,7 @@ def ping(own: str, peer: str, frame: int, count: int = FIRST) -> Dict[str, Any]:
     Returns the numbers `sent` and `received`, the shortest round trip `rtt_us` (None without an answer), and `kind` and
     `text` of an error, '' without one.
     """
-    size = str(min(frame, LARGEST) - HEADERS)
+    size = str(min(frame, LARGEST) - (HEADERS_6 if ":" in own else HEADERS))
     words = ["ping", "-n", "-M", "do", "-s", size, "-c", str(count), "-i", str(GAP_S), "-W", "1", "-I", own, peer]
     return understood(output(words, duration(count)))
 
@@ -203,7 +205,7 @@ class Task:
             name = socket.gethostbyaddr(address)[0]
         if name:
             with suppress(OSError, UnicodeError):
-                found = sorted({str(one[4][0]) for one in socket.getaddrinfo(name, None, socket.AF_INET)})
+                found = sorted({str(one[4][0]) for one in socket.getaddrinfo(name, None, family(address))})
         self.names.append([peer, address, name, found[:8]])
 
     def neighbours(self) -> List[Dict[str, Any]]:
@@ -230,13 +232,18 @@ def place(table: List[Dict[str, Any]]) -> int:
 
 
 def is_mine(address: str) -> bool:
-    """Return whether the IPv4 address is one of this host."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        try:
+    """Return whether the address is one of this host."""
+    try:
+        with socket.socket(family(address), socket.SOCK_DGRAM) as one:
             one.bind((address, 0))
-        except OSError:
-            return False
+    except OSError:
+        return False
     return True
+
+
+def family(address: str) -> Any:
+    """Return the address family of a socket for an address."""
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
 def jobs_of(asked: Dict[str, Any]) -> List[Job]:
@@ -255,8 +262,9 @@ def pairs(table: List[Dict[str, Any]], me: int, offsets: List[int]) -> List[Job]
         for rail, (own, mtu) in sorted(table[me]["rails"].items()):
             if rail in peer["rails"] and peer is not table[me]:
                 address, most = peer["rails"][rail]
-                sure = [str(IPv4Address(one)) for one in (own, address)]
-                found.append((peer["host"], rail, sure[0], sure[1], min(int(mtu), int(most))))
+                sure = [ip_address(one.replace("%", "/")) for one in (own, address)]  # no zones
+                if sure[0].version == sure[1].version:
+                    found.append((peer["host"], rail, str(sure[0]), str(sure[1]), min(int(mtu), int(most))))
     return found
 
 
@@ -274,9 +282,12 @@ def unsent_of(counters: str) -> int:
 
 def unsent_replies() -> int:
     """Return the number of replies that this host could not send since its start."""
+    total = 0
     with suppress(OSError):
-        return unsent_of(Path("/proc/net/snmp").read_text())
-    return 0
+        total += unsent_of(Path("/proc/net/snmp").read_text())
+    with suppress(OSError):
+        total += sum(map(int, re.findall(r"(?m)^Icmp6OutErrors\s+(\d+)", Path("/proc/net/snmp6").read_text())))
+    return total
 
 
 def reach(asked: Dict[str, Any]) -> Dict[str, Any]:

@@ -1,6 +1,6 @@
-"""IPv4 configuration of a host from `ip -j` (iproute2): addresses, routes, rules, neighbour table.
+"""IP configuration of a host from `ip -j` (iproute2): addresses, routes, rules, neighbour table.
 
-Addresses are integers.
+Addresses are integers. Those of IPv6, in tables of their own, are larger than those of IPv4.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fablint.snapshot.host_snapshot import Snapshot
 from fablint.snapshot.parsers.documents import dicts
 from fablint.snapshot.sharing import parsed
 
-_BITS = 32
+_BITS, _BITS_6 = 32, 128
 _CUT_OFF = 100_000  # characters: a longer text without an end was truncated, not malformed
 _SILENT = ("FAILED", "INCOMPLETE")
 _LOCAL = ("local", "broadcast", "multicast", "anycast")
@@ -33,6 +33,11 @@ class Address(NamedTuple):
     @property
     def text(self) -> str:
         return dotted(self.number)
+
+    @property
+    def is_ipv6(self) -> bool:
+        """Whether it is an address of IPv6."""
+        return bool(self.number >> _BITS)
 
     @property
     def first(self) -> int:
@@ -89,7 +94,7 @@ class RoutingRule(NamedTuple):
 
 
 class NeighbourEntry(NamedTuple):
-    """Row of the neighbour table: the MAC address that a host has for an IPv4 address."""
+    """Row of the neighbour table: the MAC address that a host has for an address."""
 
     nic: str
     number: int
@@ -116,7 +121,7 @@ class Listed(NamedTuple, Generic[_Item]):
 
 @dataclass(frozen=True)
 class Inet:
-    """IPv4 configuration of a host; each table is parsed on first use."""
+    """IP configuration of a host, of IPv4 unless stated otherwise; each table is parsed on first use."""
 
     snapshot: Snapshot
 
@@ -134,6 +139,16 @@ class Inet:
     def entries(self) -> Listed[NeighbourEntry]:
         """Neighbour entries, from `ip neigh`; with an error where it could not be read."""
         return _listed(self.snapshot, "ip-neigh", _entries)
+
+    @cached_property
+    def ipv6_addresses(self) -> Listed[Address]:
+        """Global IPv6 addresses of all interfaces, of `ip addr`."""
+        return _listed(self.snapshot, "ip-addr", _ipv6_addresses)
+
+    @cached_property
+    def ipv6_entries(self) -> Listed[NeighbourEntry]:
+        """Neighbour entries of IPv6, from `ip neigh`."""
+        return _listed(self.snapshot, "ip-neigh", _ipv6_entries)
 
     @cached_property
     def rules(self) -> Listed[RoutingRule]:
@@ -167,8 +182,18 @@ def number_of(text: object) -> int | None:
         return None
 
 
+def ipv6_number_of(text: object) -> int | None:
+    """Return `fd00::1` as an integer; None for other texts."""
+    try:
+        return int.from_bytes(socket.inet_pton(socket.AF_INET6, text), "big") if isinstance(text, str) else None
+    except (OSError, ValueError):
+        return None
+
+
 def dotted(number: int) -> str:
-    """Format an address as `10.0.0.1`."""
+    """Format an address as `10.0.0.1`, or as `fd00::1` where it is larger than those of IPv4."""
+    if number >> _BITS:
+        return socket.inet_ntop(socket.AF_INET6, number.to_bytes(16, "big"))
     return ".".join(str(octet) for octet in number.to_bytes(4, "big"))
 
 
@@ -203,9 +228,19 @@ def _whole(text: str) -> str:
 
 
 def _addresses(documents: list[dict[str, Any]]) -> Iterator[Address]:
+    yield from _addresses_of(documents, number_of, _BITS)
+
+
+def _ipv6_addresses(documents: list[dict[str, Any]]) -> Iterator[Address]:
+    yield from _addresses_of(documents, ipv6_number_of, _BITS_6)
+
+
+def _addresses_of(
+    documents: list[dict[str, Any]], number_in: Callable[[object], int | None], bits: int
+) -> Iterator[Address]:
     for nic in documents:
         for one in dicts(nic.get("addr_info")):
-            number, prefix = number_of(one.get("local")), _count(one.get("prefixlen"), _BITS)
+            number, prefix = number_in(one.get("local")), _count(one.get("prefixlen"), bits)
             if number is not None and prefix is not None and one.get("scope") == "global":
                 yield Address(plain(nic.get("ifname")), number, prefix)
 
@@ -244,8 +279,16 @@ def _range(rule: dict[str, Any], end: str) -> tuple[int, int] | tuple[()] | None
 
 
 def _entries(documents: list[dict[str, Any]]) -> Iterator[NeighbourEntry]:
+    yield from _entries_of(documents, number_of)
+
+
+def _ipv6_entries(documents: list[dict[str, Any]]) -> Iterator[NeighbourEntry]:
+    yield from _entries_of(documents, ipv6_number_of)
+
+
+def _entries_of(documents: list[dict[str, Any]], number_in: Callable[[object], int | None]) -> Iterator[NeighbourEntry]:
     for one in documents:
-        number, states = number_of(one.get("dst")), one.get("state")
+        number, states = number_in(one.get("dst")), one.get("state")
         if number is not None and isinstance(states, list) and states:
             mac, age = str(one.get("lladdr", "")).lower(), _count(one.get("updated")) or 0
             yield NeighbourEntry(plain(one.get("dev")), number, mac, str(states[0]), age)

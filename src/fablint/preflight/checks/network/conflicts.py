@@ -9,7 +9,7 @@ from fablint.model.host_name import NicRef
 from fablint.model.names import fold
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.address_conflicts import AddressFault, address_faults
-from fablint.preflight.address_owners import Owners, of_rails
+from fablint.preflight.address_owners import Owners, entries_of, of_rails_in_use
 from fablint.preflight.check import Check, Judge
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
@@ -26,7 +26,7 @@ def _ip_duplicate(check: Check, fleet: Fleet) -> Iterator[Result]:
 
 
 def _results(check: Check, host: Host, wrong: Mapping[str, Sequence[AddressFault]]) -> Iterator[Result]:
-    addresses = of_rails(host)
+    addresses = of_rails_in_use(host)
     if host.inet.addresses.missing:
         yield unseen(check, host, host.inet.addresses)
     elif not addresses:
@@ -85,7 +85,7 @@ def _look(check: Check, host: Host, silent: Mapping[str, set[str]], missed: Mapp
 
 ARP_FAILED = Check(
     id="net.arp.failed",
-    what="ARP requests without an answer",
+    what="ARP requests, and those of IPv6, without an answer",
     source="ip -j -s neigh",
     rule="none for one of these hosts within the last ten minutes",
     component="nic",
@@ -98,7 +98,7 @@ def _tried(owners: Owners) -> Iterator[tuple[Host, NeighbourEntry]]:
     """Yield the neighbour entries of each host about other hosts of the fleet."""
     for host in owners.hosts:
         rails = {nic.name for nic in host.interfaces}
-        for entry in host.inet.entries.items:
+        for entry in entries_of(host):
             having = owners.by_address.get(entry.number)
             if having and entry.nic in rails and having[0].host is not host:
                 yield host, entry

@@ -215,7 +215,7 @@ def _codes(names: object, known: tuple[str, ...]) -> list[int]:
     return [index for index, name in enumerate(known) if name in wanted]
 
 
-def hosts_behind(finding: Finding, crossing: ComponentPairs, placement: Placement) -> list[int]:
+def hosts_behind(finding: Finding, crossing: ComponentPairs | None, placement: Placement) -> list[int]:
     """Codes of the hosts behind the components of a finding: those it names, else those connected to its switches.
 
     Of components of switches without hosts, those whose messages cross them.
@@ -225,5 +225,5 @@ def hosts_behind(finding: Finding, crossing: ComponentPairs, placement: Placemen
         return hosts
     connected = np.isin(placement.switch, _codes(nodes, placement.switches))
     connected |= np.isin(placement.group, _codes(nodes, placement.groups))
-    ranks = connected if connected.any() else crossing.ends(placement)
+    ranks = connected if connected.any() or crossing is None else crossing.ends(placement)
     return [int(code) for code in np.unique(placement.host[ranks])]

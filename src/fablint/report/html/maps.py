@@ -13,6 +13,7 @@ from fablint.report.drawings.scales import NARROWEST, bulk_ends
 from fablint.report.html import block_maps
 from fablint.report.html.link_values import all_links, link_map
 from fablint.report.html.marks import marks_of, measured_of
+from fablint.report.html.node_sets import behind
 from fablint.report.html.packing import number, packed
 from fablint.report.html.pair_lists import repeated
 from fablint.report.survey.report_source import ReportSource, has_pairs
@@ -39,6 +40,7 @@ def page_data(source: ReportSource) -> dict[str, Any]:
         "groups": placement.groups,
         "order": packed(source.order, "<i4"),
         "scopes": [str(scope) for scope in SCOPES],
+        "behind": sorted(behind(source)),
         "marks": [one.facts for one in marks_of(source)],
         "maps": maps,
         "first": _first_map(maps, source),

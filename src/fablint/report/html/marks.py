@@ -36,13 +36,13 @@ def marks_of(source: ReportSource) -> list[MapMark]:
         for index, finding in enumerate(finding_order.faulty(source.found)):
             drawn = finding in source.crossings.findings[index : index + 1] and index < len(crossings)
             crossing = crossings[index] if drawn else None
-            marks.append(_mark(finding, crossing, cells[index] if crossing else [], source))
+            marks.append(_mark(index, finding, crossing, cells[index] if crossing else [], source))
         source.memo["marks"] = [one for one in marks if one is not None]
     return list(source.memo["marks"])
 
 
 def _mark(
-    finding: Finding, crossing: ComponentPairs | None, links: list[tuple[int, int]], source: ReportSource
+    index: int, finding: Finding, crossing: ComponentPairs | None, links: list[tuple[int, int]], source: ReportSource
 ) -> MapMark | None:
     """The mark of a finding; None without a place, or where it would cover the whole map."""
     ends = _ends(finding, crossing, source)
@@ -52,14 +52,28 @@ def _mark(
     if not ends and not frames and not links:
         return None
     facts = {
+        "finding": index,
+        "rows": list(dict.fromkeys(record.row for record in finding.evidence if record.row)),
         "state": str(finding.state),
         "name": finding.name,
+        "names": _names_in_topology(finding),
         "ends": ends,
         "hosts": not frozenset(source.run.hosts).isdisjoint(finding.hosts),  # a cable may be one of switches
         "links": links,
         "frames": packed(np.array(frames, dtype=np.int32).ravel(), "<i4"),
     }
     return MapMark(facts, crossing)
+
+
+def _names_in_topology(finding: Finding) -> list[str]:
+    """Names of the components of a finding in the drawing of the topology: of a cable also those of its links."""
+    names: list[str] = []
+    for component in finding.components:
+        ends = [end.nodes for end in component.ends]
+        if len(ends) == 2:
+            names += [component.label, *(f"{a}>{b}" for a in ends[0] for b in ends[1] if a != b)]
+        names += ends[0] if len(ends) == 1 else component.hosts
+    return list(dict.fromkeys(names))
 
 
 def measured_of(own: CellSet, source: ReportSource) -> list[tuple[Codes, bool]]:

@@ -22,6 +22,7 @@ from fablint.report.drawings.topology_drawing import drawing
 from fablint.report.html import charts, pair_lists
 from fablint.report.html.fact_lists import all_facts, changed_counters
 from fablint.report.html.maps import page_data
+from fablint.report.html.node_sets import node_sets
 from fablint.report.html.packing import embeddable
 from fablint.report.html.transport_sections import split_blocks, transport_sections
 from fablint.report.self_contained import asset, source_hash, write_page
@@ -32,11 +33,11 @@ from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 
 MOST_ALL_OPEN = 3  # findings that are all open; of more, the first MOST_OPEN
-MOST_OPEN = 2
+MOST_OPEN = 1
 MOST_LISTED = 8  # findings with a line each before the map; of more, the rest behind one line
 MOST_LINKED_ROWS = 6  # rows with a link each in the contents
 SCRIPTS = (
-    *("matrix.js", "axes.js", "blocks.js", "colours.js", "marks.js", "margins.js", "view.js"),
+    *("matrix.js", "axes.js", "blocks.js", "colours.js", "marks.js", "margins.js", "view.js", "focus.js"),
     *("nodeset.js", "tables.js", "run_tables.js", "controls.js"),
 )
 
@@ -76,6 +77,7 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         word=finding_order.word(diagnosis.verdict),
         headline=finding_order.headline(diagnosis.verdict),
         found=found,
+        sets=node_sets(source),
         strips=finding_charts.strips(source),
         timelines=timelines(source),
         curves={row.name: curve(surveys[row.name]) for row in source.rows},

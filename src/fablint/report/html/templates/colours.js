@@ -36,9 +36,10 @@ function drawLegend(view) {
   const strips = map.fitted && map.effects ? " Strips beside the axes: what each rank adds." : "";
   const marks = view.marks.list.length ? ` Frames and bars: pairs and components of the findings${view.marks.areMany(map) ? "; frames that would hide the map are drawn when it is enlarged" : ""}.` : "";
   const completed = mode === "residual" && map.completed?.length ? ` Against their own median: pairs at the distance ${map.completed.join(", ")}.` : "";
-  const white = mode === "residual" && map.effects ? " White: no slower than noise alone would make the worst pair of a cell." : "";
+  const white = mode === "residual" && map.effects ? " White: within the noise." : "";
   const isSingle = map.layout !== "blocks" || map.pairs.includes(1);
-  const single = mode === "residual" && isSingle ? ` A single red cell ${map.layout === "blocks" ? "of" : "is"} one measurement${map.layout === "blocks" ? " is" : ", and"} normal.` : "";
+  const words = map.layout === "blocks" ? " A single red cell of one measurement is normal." : " Faint: single measurements outside of the frames; a single red cell is normal.";
+  const single = mode === "residual" && isSingle ? words : "";
   const faint = map.isFaint && map.isFaint.includes(1) ? " Faint: cells of a single measurement, outside of the frames." : "";
   byId("axes").textContent = `${axes.replace("; each", ", each")}${strips}${marks}${completed}${white}${single}${faint}`;
   byId("shown").textContent = map.fitted ? `${map.label}; ${mode === "raw" ? "measured" : "deviation from the model"}` : map.label;

@@ -1,4 +1,5 @@
-// Mouse, keyboard, menus and the address: `#row=latency&size=8&mode=residual&src=3&dst=5` points at one cell.
+// Mouse, keyboard, menus and the address: `#row=latency&size=8&mode=residual&src=3&dst=5` points at one cell, `#finding=2`
+// at a finding.
 
 /** Fills a list of pairs: sender, receiver, seconds, deviation, and perhaps a number. */
 function listPairs(view, name, pairs) {
@@ -122,6 +123,7 @@ async function savePicture(view) {
 /** Selects a cell and puts it into the address. */
 function pin(view, cell) {
   view.select(cell);
+  view.focus.pointAt(cell);
   const { map, mode } = view, index = cell.y * map.width + cell.x;
   if (map.views[mode].levels[0].cells[index] === MISSING) return;
   const pair = map.layout === "blocks" ? { kind: map.addressed, x: cell.x, y: cell.y } : map.pairAt(map.views[mode].planes, index);
@@ -138,6 +140,8 @@ async function follow(view, first) {
   const mode = asked.get("mode") || (index >= 0 && asked.has("src") ? "raw" : "residual");
   document.querySelector(`input[value=${mode === "raw" ? "raw" : "residual"}]`).checked = true;
   await update(view);
+  const mark = view.marks.list.find((one) => one.finding + 1 === number("finding"));
+  if (mark) return view.focus.open(mark);
   const { fabric, map } = view, [src, dst, x, y] = ["src", "dst", "x", "y"].map(number);
   if (src >= 0 && dst >= 0 && src < fabric.ranks && dst < fabric.ranks) point(view, src, dst);
   else if (x >= 0 && y >= 0 && x < map.width && y < map.height) view.select({ x, y });
@@ -148,6 +152,7 @@ async function start() {
   if (!data.maps.length) return;
   for (const element of [byId("matrix-section"), document.querySelector("nav [hidden]")]) element.hidden = false;
   const view = new View(data, new Fabric(data));
+  window.view = view;
   byId("map").append(...view.maps.map((map) => Object.assign(document.createElement("option"), { textContent: map.label })));
   document.querySelector(".matrix form").addEventListener("change", () => update(view).catch(fail));
   byId("zoom-in").addEventListener("click", () => view.zoomBy(2));
@@ -157,10 +162,22 @@ async function start() {
   listenToPointer(view);
   listenToKeys(view);
   view.refreshTables = listenToTables(view);
+  view.focus = new Focus(view);
+  listenToColumns();
   await follow(view, data.first);
   window.addEventListener("hashchange", () => location.hash.includes("=") && follow(view, view.maps.indexOf(view.map)).catch(fail));
   window.addEventListener("resize", () => view.fit());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => view.draw());
+}
+
+/** Beside a large map stand its legend and what it says, above the findings. */
+function listenToColumns() {
+  const wide = matchMedia("(min-width: 1200px)"), reading = byId("reading"), figure = byId("canvas").parentElement;
+  const place = () => (wide.matches ? byId("beside").prepend(reading) : figure.append(reading));
+  wide.addEventListener("change", place);
+  window.addEventListener("beforeprint", () => figure.append(reading));
+  window.addEventListener("afterprint", place);
+  place();
 }
 
 /** A frame is painted first: the verdict is read while the map is made. A hidden page has no frames. */
@@ -175,4 +192,5 @@ function fail(error) {
 }
 
 openToPrint();
+listenToNodeSets();
 afterFrame().then(start).then(() => { document.documentElement.dataset.ready = "true"; }, fail);

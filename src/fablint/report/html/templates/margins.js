@@ -54,7 +54,7 @@ function drawEffects(view, context, { scale, offset, box, strip }, effects) {
 }
 
 function drawBars(view, context, { axis, scale, offset, box, bar, down }) {
-  for (const mark of [...view.marks.list].reverse()) { // the worst on top
+  for (const mark of [...view.marks.visible].reverse()) { // the worst on top
     context.fillStyle = STATE_COLOURS[mark.state];
     for (const { bar: [first, end] } of view.marks.ends(view.map, axis, mark, down)) {
       const length = Math.max(4, (end - first) * scale), at = ((first + end) / 2) * scale - offset - length / 2;

@@ -4,6 +4,7 @@ const STATE_COLOURS = { FAULT: "#d1242f", SUSPECT: "#d97706", CONFOUNDED: "#8250
 const STATE_INKS = { FAULT: "--fault", SUSPECT: "--suspect", CONFOUNDED: "--confounded", SUPPRESSED: "--suppressed", "NOT JUDGED": "--unknown" }; // of words
 const LEAST = 8; // css px of a frame
 const MOST_NAMES = 400; // at an axis: more have no room
+const MOST_BOLD = 5; // findings with thick frames: those of more hide the cells beside them
 const MOST_FRAMES = 800; // on a map whose cells are smaller than a frame: more of them hide the colours of the cells
 
 class Marks {
@@ -11,6 +12,7 @@ class Marks {
     this.fabric = fabric;
     this.list = list.map((mark, index) => ({ ...mark, index, frames: unpack(mark.frames, Int32Array) }));
     this.known = new Map();
+    this.only = null; // the mark that is shown alone
   }
 
   /** Frames of a mark on a map as [left, top, right, bottom] in cells, each once. */
@@ -66,9 +68,12 @@ class Marks {
     return this.list.reduce((sum, mark) => sum + this.frames(map, mark).length, 0) > MOST_FRAMES;
   }
 
+  /** Marks of the findings that are shown. */
+  get visible() { return this.only ? [this.only] : this.list; }
+
   /** Marks that are drawn: of thin cells the first, and those of the fewest frames, which do not hide what they surround. */
   drawn(map, isThin) {
-    if (!isThin || !this.areMany(map)) return [...this.list];
+    if (this.only || !isThin || !this.areMany(map)) return [...this.visible];
     const count = (mark) => this.frames(map, mark).length, kept = new Set(this.list.slice(0, 1));
     let free = MOST_FRAMES;
     for (const mark of [...this.list].sort((a, b) => count(a) - count(b))) {
@@ -79,7 +84,7 @@ class Marks {
   }
 
   draw(context, view, sx, sy) {
-    const { map } = view, thin = Math.min(sx, sy) < 3;
+    const { map } = view, thin = Math.min(sx, sy) < 3, light = thin || (!this.only && this.list.length > MOST_BOLD);
     context.save();
     for (const mark of this.drawn(map, thin).reverse()) { // the worst on top
       context.beginPath();
@@ -89,9 +94,9 @@ class Marks {
         context.rect(((left + right) * sx - width) / 2, ((top + bottom) * sy - height) / 2, width, height);
       }
       context.setLineDash(map.diluted?.[mark.index] ? [5, 4] : []);
-      for (const [colour, width] of [["#fff", thin ? 2.5 : 4], [STATE_COLOURS[mark.state], thin ? 1 : 2]]) {
-        Object.assign(context, { strokeStyle: colour, lineWidth: width });
-        context.stroke();
+      for (const [colour, width] of [["#fff", light ? 0 : 4], [STATE_COLOURS[mark.state], light ? 1 : 2]]) {
+        Object.assign(context, { strokeStyle: colour, lineWidth: width || 1 });
+        if (width) context.stroke();
       }
     }
     context.restore();
@@ -111,7 +116,7 @@ class Marks {
 
   /** Middles and names of the marks on an axis: a switch or a block keeps its name, and a host in it is named behind it. */
   names(map, axis, down) {
-    const found = this.list.flatMap((mark) => this.ends(map, axis, mark, down).map(({ bar: [first, past], name }) => {
+    const found = this.visible.flatMap((mark) => this.ends(map, axis, mark, down).map(({ bar: [first, past], name }) => {
       const block = axis.names ? axis.names[first] : name, colour = colourOf(STATE_INKS[mark.state]);
       const text = block === name || !name ? block : `${block}: ${name}`;
       return { at: (first + past) / 2, text, short: name || block, colour };

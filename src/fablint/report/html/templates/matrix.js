@@ -33,6 +33,7 @@ async function inflate(text) {
 class Fabric {
   constructor(data) {
     Object.assign(this, { ranks: data.ranks, hosts: data.hosts, switches: data.switches, groups: data.groups, scopes: data.scopes });
+    this.behind = new Set(data.behind);
     for (const name of ["host", "switch", "group", "order"]) this[name] = unpack(data[name], Int32Array);
     this.place = new Int32Array(this.ranks);
     this.order.forEach((rank, place) => { this.place[rank] = place; });

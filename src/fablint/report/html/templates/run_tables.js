@@ -11,7 +11,7 @@ function namesOfMarks(view) {
   const ranks = new Map(), links = new Map();
   const add = (known, key, name) => known.set(key, known.has(key) ? `${known.get(key)}, ${name}` : name);
   for (const mark of view.marks.list) {
-    for (const [first, end] of mark.ends.flatMap(({ runs }) => runs)) for (let place = first; place < end; place++) add(ranks, view.fabric.order[place], `${mark.state} ${mark.name}`);
+    if (mark.hosts) for (const [first, end] of mark.ends.flatMap(({ runs }) => runs)) for (let place = first; place < end; place++) add(ranks, view.fabric.order[place], `${mark.state} ${mark.name}`);
     for (const link of mark.links) add(links, link.join(), `${mark.state} ${mark.name}`);
   }
   return { ranks, links };
@@ -53,16 +53,17 @@ function hostTable(view, place) {
   fabric.host.forEach((host, rank) => { rankOf[host] = rank; });
   const finding = new Array(fabric.hosts.length).fill("");
   for (const [rank, name] of names) finding[fabric.host[rank]] = name;
+  const isBehind = fabric.hosts.map((host) => fabric.behind.has(host));
   const effect = (title, end) => ({ title, value: (host) => effects[end][host], text: (host) => map.change(effects[end][host]), ...ratio(map, (host) => effects[end][host]) });
   const topology = fabric.switches.length ? [
     { title: "switch", value: (host) => fabric.switches[fabric.switch[rankOf[host]]] ?? "" },
     { title: "group", value: (host) => fabric.groups[fabric.group[rankOf[host]]] ?? "" },
   ] : [];
   const columns = [{ title: "host", value: (host) => fabric.hosts[host], key: (host) => nameKeys(fabric)[host] }, ...topology,
-    ...(map.fitted ? [effect("sending", 0), effect("receiving", 1)] : []), { title: "findings", value: (host) => finding[host] }];
+    ...(map.fitted ? [effect("sending", 0), effect("receiving", 1)] : []), { title: "findings", value: (host) => finding[host] || (isBehind[host] ? "behind a faulty component" : "") }];
   new DataTable(place, {
     name: "hosts", columns, count: fabric.hosts.length, sorted: map.fitted ? 1 + topology.length : 0,
-    hosts: (host) => [fabric.hosts[host]], marked: (host) => finding[host] !== "",
+    hosts: (host) => [fabric.hosts[host]], marked: (host) => /FAULT|SUSPECT|CONFOUNDED/.test(finding[host]), behind: (host) => isBehind[host],
     slow: (host) => Math.max(effects[0][host], effects[1][host]) > 4 * map.noise,
     go: (host) => point(view, rankOf[host]), note: map.fitted ? `effects at ${map.label}; a host with several ranks counts with its slowest` : "no model",
   });

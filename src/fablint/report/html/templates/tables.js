@@ -36,13 +36,13 @@ function navigable(body) {
 class DataTable {
   /**
    * columns: [{title, value(line), text(line)}], numbers where `text` is given; count lines; hosts(line) its host names;
-   * marked(line): is it named by a finding, slow(line): beyond the noise.
+   * marked(line): is it named by a finding, behind(line): is its host behind a faulty component, slow(line): beyond the noise.
    */
   constructor(place, source) {
     Object.assign(this, source, { place, shown: PAGE_LINES, column: source.sorted, descending: true });
     this.search = make("input", { type: "search", ariaLabel: `Search the ${source.name}`, placeholder: "search" });
     this.filter = make("select", { ariaLabel: `Filter the ${source.name}` },
-      ...[["all", "all"], ["marked", "named by a finding"], ["slow", "slower than the noise"]].map(([value, text]) => make("option", { value, textContent: text })));
+      ...[["all", "all"], ["marked", "named by a finding"], ...(source.behind ? [["behind", "behind a faulty component"]] : []), ["slow", "slower than the noise"]].map(([value, text]) => make("option", { value, textContent: text })));
     this.output = make("output", { className: "nodeset" });
     const button = (text, action) => make("button", { type: "button", textContent: text, onclick: action });
     this.more = button("Show more", () => { this.shown *= 10; this.draw(); });
@@ -111,9 +111,7 @@ class DataTable {
 
   copy() {
     const words = fold(this.lines.flatMap((line) => this.hosts(line)));
-    this.output.textContent = words;
-    getSelection().selectAllChildren(this.output);
-    navigator.clipboard?.writeText(words).catch(() => {}); // selected: Ctrl + C copies it where this is not allowed
+    copyNodeSet(words, this.output);
   }
 
   save() {

@@ -4,6 +4,7 @@ const STRIP = 9; // css px beside the map, for the effects of the ranks
 const LINES_APART = 10; // css px between the lines of the switches
 const BAR = 6; // outside of them, for the components of the findings
 const FAINT = 100; // opacity of a faint cell, of 255
+const CALM = 0.45; // opacity of the cells outside of frames, where each is one measurement
 
 class View {
   constructor(data, fabric) {
@@ -121,6 +122,12 @@ class View {
     drawMargins(this, context, sx, sy);
   }
 
+  /** Are single measurements faint, in a map whose frames and repeated pairs stand out? */
+  get isCalm() {
+    const { map, marks } = this;
+    return this.mode === "residual" && map.fitted && map.layout !== "blocks" && map.side === 1 && (marks.only !== null || !marks.areMany(map));
+  }
+
   drawCells(context, ratio, sx, sy) {
     const { levels, flat } = this.map.views[this.mode], thin = flat ? sx : Math.min(sx, sy);
     let level = 0; // the finest level whose cells cover a device pixel: nothing is lost between two pixels
@@ -128,7 +135,19 @@ class View {
     this.level = level;
     const picture = this.picture(level), block = 2 ** level;
     context.imageSmoothingEnabled = false;
-    context.drawImage(picture, 0, 0, picture.width * sx * block, picture.height * sy * (flat ? 1 : block));
+    const draw = () => context.drawImage(picture, 0, 0, picture.width * sx * block, picture.height * sy * (flat ? 1 : block));
+    if (!this.isCalm) draw();
+    else {
+      context.globalAlpha = CALM;
+      draw();
+      context.globalAlpha = 1;
+      context.save();
+      context.beginPath();
+      for (const [left, top, right, bottom] of this.marks.visible.flatMap((mark) => this.marks.frames(this.map, mark))) context.rect(left * sx, top * sy, (right - left) * sx, (bottom - top) * sy);
+      context.clip();
+      draw();
+      context.restore();
+    }
     if (sx >= 52 && sy >= 18 && level === 0) this.drawFigures(context, sx, sy);
   }
 
@@ -153,7 +172,7 @@ class View {
   /** Pairs that were slow each time, or without a model the slowest, are drawn large enough to be seen from afar. */
   drawWorst(context, sx, sy) {
     const { map, mode } = this, side = Math.max(sx, 4), height = Math.max(sy, 4);
-    if (side === sx || map.layout !== "matrix") return;
+    if (map.layout !== "matrix" || (side === sx && !this.isCalm)) return;
     for (const [src, dst, seconds, residual] of map.fitted ? map.repeated : map.worst) {
       const { x, y } = map.cellOf(src, dst), shade = mode === "raw" ? Math.log(seconds) : residual;
       const [r, g, b] = RAMPS[mode][Math.round(255 * this.share(shade))];
@@ -165,7 +184,7 @@ class View {
   /** Lines where the switch changes. */
   drawBoundaries(context, sx, sy) {
     const { map } = this;
-    context.fillStyle = this.mode === "raw" ? "rgba(255,255,255,.75)" : "rgba(0,0,0,.45)";
+    context.fillStyle = this.mode === "raw" ? "rgba(255,255,255,.5)" : "rgba(0,0,0,.16)";
     const lines = map.across.dividers;
     if (lines.length * LINES_APART > this.boxWidth * this.zoom) return;
     for (const at of lines) context.fillRect(at * sx - 0.5, 0, 1, map.height * sy);
@@ -204,6 +223,19 @@ class View {
     if (cell.y * sy < this.y || (cell.y + 1) * sy > this.y + this.boxHeight) this.y = (cell.y + 0.5) * sy - this.boxHeight / 2;
     this.draw();
     this.tell(cell);
+  }
+
+  /** Zooms to frames, with the cells around them. */
+  zoomTo(frames) {
+    const bounds = [0, 1].map((at) => [Math.min(...frames.map((one) => one[at])), Math.max(...frames.map((one) => one[at + 2]))]);
+    const [across, down] = bounds.map(([first, end]) => end - first), { map } = this, flat = map.layout === "list";
+    this.zoom = 1;
+    const room = Math.min(map.width / Math.max(across, 1), flat ? Infinity : map.height / Math.max(down, 1)) / 1.5;
+    this.zoom = Math.min(Math.max(room, 1), Math.max(1, (24 * map.width) / this.boxWidth));
+    const [sx, sy] = this.scale;
+    this.x = ((bounds[0][0] + bounds[0][1]) / 2) * sx - this.boxWidth / 2;
+    this.y = ((bounds[1][0] + bounds[1][1]) / 2) * sy - this.boxHeight / 2;
+    this.draw();
   }
 
   /** Zooms by a factor, keeping a point of the canvas where it is. */

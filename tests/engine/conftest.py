@@ -23,10 +23,20 @@ FAKES = ("libcuda.so.1", "libamdhip64.so", "libnccl.so.2", "librccl.so.1")
 
 
 @pytest.fixture(scope="session", params=tested_mpis())
-def mpi(request: pytest.FixtureRequest) -> Mpi:
+def mpi(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Mpi:
     """Each MPI library of tests/tested_mpis.py in turn, with its engine."""
     engine = built_engine(request.param)
-    return Mpi(request.param, engine.path, find_mpiexec(System(), engine.mpicxx))
+    linked = subprocess.run(["ldd", engine.path], capture_output=True, text=True, check=True).stdout
+    preloaded = _built_wrapper(tmp_path_factory) if "libucp" in linked else None
+    return Mpi(request.param, engine.path, find_mpiexec(System(), engine.mpicxx), preloaded)
+
+
+def _built_wrapper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build engine/tests/fakes/yielding_ucx.cpp: ranks of MPICH yield their CPUs while they wait."""
+    with _folder_of_all_workers(tmp_path_factory, "wrapper") as folder:
+        library = folder / "fake" / "libyielding_ucx.so"
+        subprocess.run(["make", "-s", "-C", ENGINE, f"BUILD={folder}", library], check=True)
+        return library
 
 
 @contextmanager

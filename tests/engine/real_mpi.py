@@ -28,6 +28,7 @@ class Mpi:
     name: str
     engine: Path
     mpiexec: Mpiexec
+    preloaded: Path | None = None  # a library for the ranks
 
     def argv(self, ranks: int, *arguments: str | Path) -> list[str]:
         return self.mpiexec.argv(System(), Plan(ranks, ()), [str(self.engine), *map(str, arguments)])
@@ -55,7 +56,10 @@ class Mpi:
         )
 
     def environ(self) -> dict[str, str]:
-        return {**os.environ, **self.mpiexec.kind.environ(oversubscribed=True, unbound=False)}
+        variables = {**os.environ, **self.mpiexec.kind.environ(oversubscribed=True, unbound=False)}
+        if self.preloaded is not None:
+            variables["LD_PRELOAD"] = " ".join(filter(None, (variables.get("LD_PRELOAD"), str(self.preloaded))))
+        return variables
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ COMPUTATIONS = {
         "observations/time_correlation.py": "MOST_MEASUREMENTS MOST_OF_SET NEAREST WINDOW",
     },
     "iterations, and how far a search goes": {
+        "explain/lateness/adaptive_links.py": "SHARES_LATE",
         "explain/explanation.py": "AHEAD MOST_STEPS MOST_REPLACED",
         "explain/pair_circumstances.py": "NEAREST",
         "null_model/host_spread.py": "ITERATIONS",
@@ -58,7 +59,7 @@ COMPUTATIONS = {
         "candidates/exposures.py": "SAME",
         "explain/shares/share_evidence.py": "TINY",
         "null_model/loads.py": "ROUNDING",
-        "observations/resolution.py": "FINEST_STEP SAME",
+        "observations/resolution.py": "FINEST_STEP ONE_STEP SAME",
         "observations/time_correlation.py": "FINEST",
     },
     "constants of mathematics": {

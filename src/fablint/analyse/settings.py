@@ -20,11 +20,10 @@ Detector = Literal["components", "slow shares", "late messages", "retransmission
 # ALPHA is the budget of false FAULTs of a healthy run: DETECTORS divides it among the detectors, `alpha_of` among the
 # diagnoses of a run. The probabilities below spend nothing of it: they withhold, doubt or bound a finding.
 FIRST_LOOK = 0.75  # share of the budget that the first diagnosis of a run spends
-CHANCE = 0.01  # of an accident that withholds, doubts or suspects a component, or hides a second mode; in a run each
-CONFIDENCE = 0.95  # of a bound of the share of slow measurements (Clopper and Pearson, 1934)
-MISSED = 0.05  # probability that a link is slower than its bound, for all links together
+CHANCE = 0.01  # of an accident: that doubts or withholds a finding, of a SUSPECT share of the time, of a second mode
+CONFIDENCE = 0.95  # of bounds: of the share of slow measurements, and of the losses of all links together
 RANDOM_ORDERS = 500  # orders of time, none of which may be as clustered as a period: a test at 1 in 500
-EXPLAINED, NOT_EXPLAINED = 0.02, 0.2  # p-values by which slow pairs follow the declared cables, or do not
+NOT_EXPLAINED = 0.2  # p-value beyond which slow pairs of a path do not follow the declared cables; they do up to CHANCE
 
 # ---------------------------------------------------------------- enough to be measured (least numbers)
 FEWEST_INDEPENDENT = 2  # hosts at an end, pairs, stretches of time: what a single one shows is its own
@@ -32,11 +31,9 @@ FEWEST_PEERS = 3  # components, pairs or measurements to compare: of two, nothin
 FEWEST_SLOW = 4  # slow measurements of what is slow for a share of the time
 FEWEST_VALUES = 6  # values whose median has a 95 % interval, hosts with an effect in common
 FEWEST_OF_SPREAD = 8  # values from which a spread or a share of neighbours is known
-FEWEST_OF_MODE = 10  # pairs of hosts in a second mode: the tail of any noise has a few that agree
-FEWEST_OF_CLASS = 12  # cells of a class of load, or between two kinds of hosts or NICs, from which it has an offset
-FEWEST_OF_WINDOW = 24  # cells of a class in a window of time, from which the window has an effect
-FEWEST_POOL = 30  # values from which noise, a tail, a correlation, a step or the effect of a segment is known
-FEWEST_MESSAGES = 50  # messages of a pair from which the quantile FAST of them is known
+FEWEST_OF_CLASS = 12  # cells of a class of load or kind of NIC that has an offset, pairs of hosts of a second mode
+FEWEST_OF_WINDOW = 24  # cells of a class in a window of time that has an effect; with 30, it misses a short slow period
+FEWEST_POOL = 30  # values that show noise, a tail, a correlation, a step, the effect of a segment, the quantile FAST
 OWN_POOL = 200  # values from which a class has a null distribution of its own
 
 # ---------------------------------------------------------------- what is noise (robust standard deviations)
@@ -44,8 +41,7 @@ NOISIER = 2.0  # times the usual noise: a component varies over time, the pairs 
 STANDS_OUT = 3.3  # a partner is ignored
 CLEAR_DISTANCE = 4.0  # a pair is slow, a window of time has an effect, two modes are separate (Ashman's D asks for 2)
 FAR = 5.0  # a measurement is slow, a loss exceeds the tolerance at all times, a component exceeds what parts differ by
-FAR_OF_FEW = 8.0  # distance of a mode with fewer members than FEWEST_VALUES: outliers that agree by chance are no mode
-FAR_ALONE = 10.0  # a direction of one pair is slow, without an estimate of the tail
+FAR_ALONE = 10.0  # of few: a direction of a pair is slow without an estimate of the tail, a small mode is no accident
 CORE = 2.5  # spreads of the larger mode, within which the core of the smaller mode lies
 MODE_GAP = 2.0  # spreads between the nearest members of two modes: of 1,000 samples of normal values, three have it
 MOST_MODES = 3  # modes of the hosts
@@ -54,20 +50,17 @@ FINEST_NOISE = 1e-3  # smallest noise and spread: times are not more accurate th
 # Resolution of the times (observations/resolution.py), relative to their median
 COARSE_STEP = 0.2  # larger steps need FEWEST_LEVELS values, since few values have large divisors,
 FEWEST_LEVELS = 4  # or their decimal digits are the step
-NEAREST = 0.25  # quantile of the times or rates over which the step is tolerated: that of the smaller ones, of a class
-ONE_STEP = 1.05  # steps up to which a difference of medians is rounding
 MOST_STEPS = 3.0  # steps up to which values count in the mean of a host
 
 # ---------------------------------------------------------------- shares (of members, of time, of a loss)
 LITTLE_TRAFFIC = 0.02  # of the traffic of a host or its busiest NIC, up to which an interface carried no messages
 SMALL_SHARE = 0.05  # of pairs or messages that is small: of a class, of a path, over a link, of the slowest pairs
-HALF = 0.5  # of the members or of the time: the larger part decides what is usual
-MOST = 0.6  # of the hosts at a time, of the links of a switch: the time or the switch is slow, not each of them
-MOSTLY = 0.7  # of the measurements in a stretch of time, and of others outside; of the paths that are minimal
+HALF = (
+    0.5  # of members, of time, of a loss: more is usual; a user with less loss is healthy, a neighbour with more slow
+)
+QUARTER = 0.25  # of the evidence of each direction, of a loss beside a slower one, of the times and rates of a class
+MOST = 0.6  # of the hosts at a time, of the links of a switch, of the measurements in a stretch of time or outside it
 NEARLY_ALL = 0.9  # of the pairs of a component, of its measurements, of the multiples of a step
-ALMOST_ALL = 0.95  # of the measurements of a component that was slow all the time
-HALF_OF_LOSS = 0.5  # of the loss of a component or a pair: a user with less is healthy, a neighbour with more as slow
-QUARTER_OF_LOSS = 0.25  # from which a neighbour is slow: load is uneven, the slowest pair of a moment exceeds others
 
 # ---------------------------------------------------------------- what is comparable
 BEST_PARTNERS = 0.2  # quantile of the pairs of a host: its time with the best of its partners
@@ -84,28 +77,24 @@ WORST_LINE = 1e-8  # corrected code words per bit; healthy ones have 1e-12 to 1e
 # ---------------------------------------------------------------- how much evidence
 CLEAR_EVIDENCE = 3.0  # nats (20 to 1): smaller differences separate nothing, more speaks against a component
 CLUSTER = 2.5  # nats that one pair or partner adds; more only if three partners would not be enough
-LARGEST_OF_LATE = 4.0  # nats that the late messages of one pair add
-EACH_SIDE = 0.25  # share of the evidence for a detection of both directions that each direction must have
 SHARED = 0.8  # share of the evidence of a detection that another member must explain
 COMMON_PRIOR = (0.5, 9.5)  # Beta prior of the shared probability: few pairs of a healthy fabric are late
 OWN_PRIOR = (1.0, 0.5)  # Beta prior of a candidate's probability: most of its pairs are late
 
 # ---------------------------------------------------------------- time and load
-LONG_STRETCHES = 4  # equal parts of the time of a row, in FEWEST_INDEPENDENT of which a faulty component is slow
+LONG_STRETCHES = 4  # equal parts of the time of a row, in FEWEST_INDEPENDENT of which what is always slow is slow
+STRETCHES = 8  # the same for what is slow for a share of the time or varies; load may last for two of these
 
 # ---------------------------------------------------------------- late messages
 FAST = 0.1  # quantile of messages, or of ratios of mean to median, that no faulty component makes late
 RARE_MESSAGES = 0.985  # quantile of all messages from which a message is rare,
 LATE_DISTANCE = 0.75  # distances of the quartiles above the upper quartile from which it is far from the bulk
 MOST_BELOW = 3.0  # times the usual ratio of median to minimum: beyond, the median itself is of late messages
-SHARES_LATE = (1.0, 0.5, 0.25)  # shares of a link's messages that are late; each is tried
-EXPOSED = 0.02  # probability of crossing a link from which a pair counts for it
 LEAST_LATE = 1e-4  # smallest share of late messages that is assumed
 MOST_OVERDISPERSION = 20.0  # of the numbers of late messages of healthy pairs
 
 # ---------------------------------------------------------------- follow-up measurements (numbers)
-MOST_CANDIDATES = 100  # components of a view that may be measured again without a detection
-MOST_FOLLOW_UPS = 200  # pairs that are measured again
+MOST_FOLLOW_UPS = 200  # components of a view that may be measured again
 FOLLOW_UP_PAIRS = 24  # pairs proposed per component
 MOST_ISOLATED = 20  # slow directions that one view reports: more of them have a common cause
 
@@ -116,11 +105,9 @@ class SlowShares:
 
     usual: float = 0.01  # slow measurements that a healthy component may have: daemons and interrupts of a host
     tolerated: float = 1e-3  # chance of as many slow ones with the usual share, above which they are not reported
-    scatter: float = 0.25  # fast measurements for each slow one, from which the times of a component scatter
     least: float = 0.03  # smaller shares are not reported
     most_of_pair: float = 8.0  # measurements from one host to another count as so many at most: a pair is no component
-    moments: int = 64  # equal parts of the measurements in order of time, as clusters of evidence for a SUSPECT
-    stretches: int = 8  # the same for a FAULT: load may last for several moments
+    moments: int = 64  # equal parts of the measurements in order of time, as clusters of a SUSPECT; STRETCHES: a FAULT
     bounded: float = 0.2  # upper 95 % bound of the share, up to which a component is OK and not only "in the median"
 
 

@@ -18,7 +18,7 @@ from fablint.analyse.null_model.host_spread import are_within_spread
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import CHANCE, FAR, FEWEST_PEERS, HALF_OF_LOSS, Settings
+from fablint.analyse.settings import CHANCE, FAR, FEWEST_PEERS, HALF, Settings
 from fablint.model import EvidenceRecord
 from fablint.model.arrays import Cells, Codes, Values
 from fablint.text import evidence as seen
@@ -104,7 +104,7 @@ def _is_intermittent(case: Detection, effects: Effects, noise: _Noise) -> bool:
     """
     loss = effects.residual.value[case.cells]
     typical = float(np.median(loss))
-    limit = max(HALF_OF_LOSS * typical, min(_tolerance(case, effects), typical))
+    limit = max(HALF * typical, min(_tolerance(case, effects), typical))
     healthy = int(np.count_nonzero(loss < limit))
     others = noise.left[~np.isin(noise.key, _keys(effects, case.cells))]
     chance = (np.count_nonzero(others < limit - typical) + 1) / (others.size + 2)

@@ -10,7 +10,7 @@ from fablint.analyse.candidates.components import ComponentType, Endpoints
 from fablint.analyse.explain.evidence import Evidence
 from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.observations.binomial import upper_tail
-from fablint.analyse.settings import CHANCE, HALF_OF_LOSS
+from fablint.analyse.settings import CHANCE, HALF
 from fablint.model.arrays import Cells, Codes
 
 
@@ -105,8 +105,8 @@ def _contradicts(user: Codes, cells: Cells, evidence: Evidence, effects: Effects
         return False
     loss = effects.residual.value[cells]
     typical = float(np.median(loss))
-    healthy = np.bincount(inverse, weights=loss < HALF_OF_LOSS * typical)
-    by_chance = upper_tail(healthy, measured, evidence.chance_below((HALF_OF_LOSS - 1) * typical))
+    healthy = np.bincount(inverse, weights=loss < HALF * typical)
+    by_chance = upper_tail(healthy, measured, evidence.chance_below((HALF - 1) * typical))
     if (counts & (2 * healthy > measured) & (by_chance < CHANCE / np.count_nonzero(counts))).any():
         return True
     total = np.bincount(inverse, weights=evidence.gain[cells])

@@ -19,7 +19,7 @@ from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.observations.pair_matrix import unordered
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import CHANCE, FEWEST_OF_SPREAD, HALF, HALF_OF_LOSS, QUARTER_OF_LOSS
+from fablint.analyse.settings import CHANCE, FEWEST_OF_SPREAD, HALF, QUARTER
 from fablint.model.arrays import Codes, Floats, Mask
 
 NEAREST = (4, 8, 16, 32, 64)  # numbers of measurements of unrelated pairs next to a slow one, each of which is tried
@@ -127,7 +127,7 @@ def _find_meanwhile(pair: SlowPair, moments: _Moments, related: Codes) -> Meanwh
     own = np.flatnonzero(moments.pair == min(pair.ranks) * moments.ranks + max(pair.ranks))
     if not own.size:
         return None
-    slow = own[time[own] >= np.median(time[own]) - HALF_OF_LOSS * pair.loss]
+    slow = own[time[own] >= np.median(time[own]) - HALF * pair.loss]
     reasons = [_slow_nearby(int(moment), time - time[moment], pair.loss, moments, related) for moment in slow]
     known = [reason for reason in reasons if reason is not None]
     if not known or 2 * (len(reasons) - len(known)) > own.size:
@@ -157,7 +157,7 @@ def _slow_nearby(moment: int, beside: Floats, loss: float, moments: _Moments, re
     is_elsewhere = is_unrelated & (moments.path != moments.path[moment])
     unrelated = np.flatnonzero(is_elsewhere if is_elsewhere.any() else is_unrelated)  # all pairs may have one path
     order = unrelated[np.argsort(np.abs(moments.started[unrelated] - moments.started[moment]), kind="stable")]
-    as_slow, slow = (beside[order] >= -(1 - share) * loss for share in (HALF_OF_LOSS, QUARTER_OF_LOSS))
+    as_slow, slow = (beside[order] >= -(1 - share) * loss for share in (HALF, QUARTER))
     sizes = [size for size in NEAREST if 2 * size <= order.size]
     chances = [len(sizes) * _chance(slow, size, moments.scope[order]) for size in sizes]
     for chance, size in sorted(zip(chances, sizes, strict=True)):

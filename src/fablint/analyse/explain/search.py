@@ -19,7 +19,7 @@ from fablint.analyse.explain.own_loss import find_open_cells, is_own_loss
 from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.observations.pair_matrix import unordered
 from fablint.analyse.observations.robust_stats import interval_ranks, row_medians
-from fablint.analyse.settings import CLUSTER, EACH_SIDE, FEWEST_VALUES
+from fablint.analyse.settings import CLUSTER, FEWEST_VALUES, QUARTER
 from fablint.model import ComponentRef, Direction, EvidenceRecord
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask, Values
 
@@ -149,7 +149,7 @@ def _strongest(
             is_first_slow = is_second_slow = first + second - inner >= threshold
     if sides is Sides.EACH:
         # If neither direction has enough pairs for a detection, both together may have.
-        are_both_slow = (first + second - inner >= threshold) & (np.minimum(first, second) >= EACH_SIDE * threshold)
+        are_both_slow = (first + second - inner >= threshold) & (np.minimum(first, second) >= QUARTER * threshold)
         is_first_slow, is_second_slow = is_first_slow | are_both_slow, is_second_slow | are_both_slow
     score = np.where(is_first_slow, first, 0) + np.where(is_second_slow, second, 0)
     score -= np.where(is_first_slow & is_second_slow, inner, 0)

@@ -16,7 +16,7 @@ from fablint.analyse.explain.evidence import Evidence
 from fablint.analyse.null_model.effects import Effects, leftover_of
 from fablint.analyse.observations.pair_matrix import unordered
 from fablint.analyse.observations.robust_stats import robust_sd
-from fablint.analyse.settings import CHANCE, CLEAR_DISTANCE, CORE, FAR, FEWEST_OF_MODE, FEWEST_SLOW, HALF, Settings
+from fablint.analyse.settings import CHANCE, CLEAR_DISTANCE, CORE, FAR, FEWEST_OF_CLASS, FEWEST_SLOW, HALF, Settings
 from fablint.model.arrays import Cells, Codes, Mask, Values
 
 
@@ -78,7 +78,7 @@ def find_second_mode(
     slow &= residuals > mode
     count = int(np.unique(pair[slow]).size)
     found = SecondMode(int(np.unique(pair).size), count, float(np.median(residuals[slow])))
-    return found if count >= FEWEST_OF_MODE else None
+    return found if count >= FEWEST_OF_CLASS else None
 
 
 def _reported(evidence: Evidence, known: Sequence[tuple[int, int]], known_cells: Sequence[Cells]) -> Mask:

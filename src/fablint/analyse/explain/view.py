@@ -30,7 +30,7 @@ from fablint.analyse.observations.message_paths import MessagePaths, find_messag
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.resolution import find_step
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import GEOMETRY_S, NEAREST, SMALLEST_SHARED, Settings
+from fablint.analyse.settings import GEOMETRY_S, QUARTER, SMALLEST_SHARED, Settings
 from fablint.model import SCOPES, Fit, Placement, Scope
 from fablint.model.arrays import Codes, Floats, Ints, Mask, Values
 from fablint.model.registry import Quantity
@@ -136,7 +136,7 @@ def judge_view(view: View, *, declared: bool = True) -> ViewResult:
 def _log_times(flows: Flows, placement: Placement) -> tuple[Pairs, NicOffsets | None]:
     """Return the log times without the offsets of the kinds of NICs, and these offsets."""
     pairs = Pairs.log_times(flows.observations)
-    pairs = replace(pairs, step=find_step(pairs.value[pairs.sample_cells()], at=NEAREST))
+    pairs = replace(pairs, step=find_step(pairs.value[pairs.sample_cells()], at=QUARTER))
     nic_offsets = fit_nic_offsets(pairs, placement, is_stream=flows.row.quantity == "bandwidth")
     subtract_nic_offsets(pairs, nic_offsets)
     return pairs, nic_offsets

@@ -25,7 +25,7 @@ from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.null_model.median_polish import without
 from fablint.analyse.null_model.recorded_facts import Facts
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import FEWEST_VALUES, MOST_CANDIDATES, SMALLEST_SHARED, Settings
+from fablint.analyse.settings import FEWEST_VALUES, MOST_FOLLOW_UPS, SMALLEST_SHARED, Settings
 from fablint.model import FollowUp, Placement
 from fablint.model.arrays import Floats, Mask
 from fablint.model.limits.detection_limits import HYPOTHESES, required_evidence
@@ -185,7 +185,7 @@ class ViewSearch:
         """Return the components that would be detected with one false detection allowed per run."""
         view = self._view
         log_e, partners = float(np.log(max(self._tests, 1))), view.settings.min_partners
-        bar = Bar(log_e, fewest=partners, surely=False, most=MOST_CANDIDATES, partners=partners)
+        bar = Bar(log_e, fewest=partners, surely=False, most=MOST_FOLLOW_UPS, partners=partners)
         return detect_components(evidence, self.effects, self._component_types, bar, sides=view.sides)
 
     def _second_mode(

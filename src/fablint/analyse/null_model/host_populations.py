@@ -20,7 +20,7 @@ from fablint.analyse.settings import (
     FEWEST_OF_CLASS,
     FEWEST_PEERS,
     FEWEST_VALUES,
-    HALF_OF_LOSS,
+    HALF,
     MOST_WHOLE_SWITCHES,
 )
 from fablint.model import Placement
@@ -99,7 +99,7 @@ def _is_slow_on_switches(pairs: Pairs, modes: Modes, placement: Placement, *, se
         slower = value[label == number]
         if min(slower.size, reference.size) >= FEWEST_VALUES:
             loss = float(np.quantile(slower, BEST_PARTNERS) - np.quantile(reference, BEST_PARTNERS))
-            if loss < HALF_OF_LOSS * (modes.centre[number] - modes.centre[0]):
+            if loss < HALF * (modes.centre[number] - modes.centre[0]):
                 return False
     return True
 

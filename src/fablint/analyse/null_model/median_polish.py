@@ -30,7 +30,7 @@ from fablint.analyse.null_model.recorded_facts import are_slow_by_themselves
 from fablint.analyse.observations.balance import balanced_cells, end_cells
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
-from fablint.analyse.observations.resolution import ROUNDING_NOISE
+from fablint.analyse.observations.resolution import ONE_STEP, ROUNDING_NOISE
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, interval_ranks, robust_sd, row_medians
 from fablint.analyse.settings import (
     FEWEST_OF_CLASS,
@@ -40,7 +40,6 @@ from fablint.analyse.settings import (
     FINEST_NOISE,
     MOST_FEW,
     MOST_STEPS,
-    ONE_STEP,
     STANDS_OUT,
     Settings,
 )

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from fablint.analyse.observations.robust_stats import robust_sd
-from fablint.analyse.settings import CLEAR_DISTANCE, CORE, FAR_OF_FEW, FEWEST_PEERS, FEWEST_VALUES, MODE_GAP, MOST_MODES
+from fablint.analyse.settings import CLEAR_DISTANCE, CORE, FAR_ALONE, FEWEST_PEERS, FEWEST_VALUES, MODE_GAP, MOST_MODES
 from fablint.model.arrays import Codes, Floats
 
 CANDIDATES = 12  # widest gaps that are tried
@@ -85,7 +85,7 @@ def _are_separate(low: Floats, high: Floats, gap: float, error: float, least: fl
     large, small = (low, high) if low.size >= high.size else (high, low)
     spread = max(robust_sd(large), error)
     distance = float(np.median(high) - np.median(low))
-    needed = FAR_OF_FEW if small.size < FEWEST_VALUES else CLEAR_DISTANCE
+    needed = FAR_ALONE if small.size < FEWEST_VALUES else CLEAR_DISTANCE
     if distance < max(least, needed * spread) or gap < MODE_GAP * spread:
         return False
     core = np.count_nonzero(np.abs(small - np.median(small)) <= CORE * spread)

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, average_ranks, robust_sd
 from fablint.analyse.settings import (
-    ALMOST_ALL,
     FEWEST_INDEPENDENT,
     FEWEST_PEERS,
     FEWEST_POOL,
@@ -20,9 +19,10 @@ from fablint.analyse.settings import (
     HALF,
     LONG_STRETCHES,
     MOST,
-    MOSTLY,
+    NEARLY_ALL,
     NOISIER,
     RANDOM_ORDERS,
+    STRETCHES,
     Settings,
 )
 from fablint.model import EvidenceRecord, Placement
@@ -206,7 +206,7 @@ def error_over_time(excess: Floats, started: Floats | None, noise: float) -> flo
     """
     if started is None:
         return float(np.sqrt(max(0.0, robust_sd(excess) ** 2 - (NOISIER * noise) ** 2)))
-    stretches = min(2 * LONG_STRETCHES, started.size // FEWEST_PEERS)
+    stretches = min(STRETCHES, started.size // FEWEST_PEERS)
     if stretches < FEWEST_INDEPENDENT:
         return 0.0
     values_of_stretches = np.array_split(excess[np.argsort(started, kind="stable")], stretches)
@@ -244,13 +244,13 @@ def find_slow_time(started: npt.ArrayLike, slow: npt.ArrayLike) -> SlowTime | No
     begin, end = _stretch(flag)
     inside, outside = flag[begin:end], np.concatenate([flag[:begin], flag[end:]])
     is_distinct = inside.size > 0 and outside.size >= FEWEST_PEERS
-    is_distinct = is_distinct and inside.mean() >= MOSTLY and outside.mean() <= 1 - MOSTLY
-    if flag.mean() < ALMOST_ALL and is_distinct and _is_clustered(flag):
+    is_distinct = is_distinct and inside.mean() >= MOST and outside.mean() <= 1 - MOST
+    if flag.mean() < NEARLY_ALL and is_distinct and _is_clustered(flag):
         kind: Literal["since", "until", "between"] = (
             "until" if begin == 0 else "since" if end == flag.size else "between"
         )
         return SlowTime(kind, float(time[begin]), float(time[end - 1]), *counts)
-    measure_persistence = flag.mean() >= MOSTLY
+    measure_persistence = flag.mean() >= MOST
     return SlowTime("always" if measure_persistence else "now and then", float(time[first]), float(time[last]), *counts)
 
 

@@ -14,6 +14,7 @@ MIDDLE_HALF = (0.25, 0.75)  # quantiles
 FINEST_STEP = 2e-3  # smaller steps are not visible in log times of 32 bits, and do not matter
 LEVELS_OF_STEP = 30  # most frequent distinct values, from which the step is computed
 ROUNDING_NOISE = 12**-0.5  # standard deviation of rounding, in steps
+ONE_STEP = 1.05  # steps up to which a difference of medians is rounding
 SAME = 1e-5  # difference of log times: closer values are equal before a conversion of units
 
 

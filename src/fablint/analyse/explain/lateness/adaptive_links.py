@@ -25,16 +25,14 @@ from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.observations.binomial import quantile
 from fablint.analyse.settings import (
     CLEAR_EVIDENCE,
-    EXPOSED,
+    CLUSTER,
+    CONFIDENCE,
     FEWEST_INDEPENDENT,
     FEWEST_PEERS,
     FEWEST_VALUES,
     HALF,
-    LARGEST_OF_LATE,
-    MISSED,
     MOST,
-    MOSTLY,
-    SHARES_LATE,
+    SMALL_SHARE,
     Settings,
 )
 from fablint.model import Placement
@@ -42,6 +40,7 @@ from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.topology.routing import Routes
 
+SHARES_LATE = (1.0, 0.5, 0.25)  # shares of a link's messages that are late; each is tried
 MOST_PARTS = 200  # components that one view can report
 
 
@@ -105,9 +104,9 @@ def find_late_components(
         (n, m) cells that no other pair delayed; None: all. Other cells localise no component, since the contention of
         messages with several paths is unknown, but they select follow-up measurements.
     """
-    mixed = routes.routing.kind == "adaptive" and routes.routing.minimal_share <= MOSTLY
+    mixed = routes.routing.kind == "adaptive" and routes.routing.minimal_share <= MOST
     references = (True, False) if histograms is not None and mixed else (False,)
-    least_share = EXPOSED if histograms is not None else 0.0
+    least_share = SMALL_SHARE if histograms is not None else 0.0
     search, exposed, upper = _Search({}, {}, np.zeros(0, dtype=bool)), None, np.zeros(0)
     for mask in (None,) if alone is None else (alone, None):
         compared = [count_late(effects, histograms, settings.tolerance, mask, own=own) for own in references]
@@ -148,7 +147,7 @@ def _upper_bounds(tails: Tails, exposures: Exposures) -> Floats:
     links = len(exposures.routes.ends)
     count = np.bincount(exposures.part, minlength=exposures.parts)[:links]
     share = np.bincount(exposures.part, weights=exposures.share, minlength=exposures.parts)[:links]
-    fewest = quantile(MISSED / max(1, links), count, share / np.maximum(count, 1) / 2)
+    fewest = quantile((1 - CONFIDENCE) / max(1, links), count, share / np.maximum(count, 1) / 2)
     excess = np.nan_to_num(tails.excess, nan=-np.inf)[exposures.cell]
     of_links = exposures.part < links
     grouped = GroupedValues.of(-excess[of_links], exposures.part[of_links], links)
@@ -171,7 +170,9 @@ def _bounds_of_messages(tails: Tails, exposures: Exposures, spread: float) -> Fl
             tails.late[exposures.cell],
         )
     )
-    fewest = quantile(MISSED / max(1, links), messages.astype(np.int64), crossing / np.maximum(messages, 1) / 2)
+    fewest = quantile(
+        (1 - CONFIDENCE) / max(1, links), messages.astype(np.int64), crossing / np.maximum(messages, 1) / 2
+    )
     return np.where(late < fewest, tails.limit, np.nan)
 
 
@@ -281,7 +282,7 @@ def _ratio(late: Floats, messages: Floats, usual: Floats, more: Floats, spread: 
     The share `more` is late in addition to the usual share.
     """
     ratio = (late * np.log1p(more / usual) - messages * more) / spread
-    return np.asarray(np.clip(ratio, -LARGEST_OF_LATE, LARGEST_OF_LATE))
+    return np.asarray(np.clip(ratio, -CLUSTER, CLUSTER))
 
 
 def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LateComponent | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.analyse.null_model.effects import Effects
-from fablint.analyse.settings import FAST, FEWEST_MESSAGES, LATE_DISTANCE, RARE_MESSAGES
+from fablint.analyse.settings import FAST, FEWEST_POOL, LATE_DISTANCE, RARE_MESSAGES
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 
 BLOCK = 1 << 15  # cells whose histograms are processed at once
@@ -96,7 +96,7 @@ def _common(counts: Ints, centre: Floats, usual: Floats, cells: Cells) -> Floats
     for first in range(0, usual.size, BLOCK):
         block_cells = slice(first, first + BLOCK)
         below = counts[cells[0][block_cells], cells[1][block_cells]].cumsum(axis=1, dtype=np.float64)
-        enough = below[:, -1] >= FEWEST_MESSAGES
+        enough = below[:, -1] >= FEWEST_POOL
         at = (below >= FAST * below[:, -1:]).argmax(axis=1)
         fast[block_cells] = np.where(enough, centre[at], np.nan) - usual[block_cells]
     return np.nan_to_num(fast - np.nanmedian(fast)) if not np.isnan(fast).all() else np.zeros(usual.size)

@@ -22,8 +22,8 @@ from fablint.analyse.observations.message_paths import BY_HOST, MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs, unordered
 from fablint.analyse.observations.time_correlation import SameTime, TimedMeasurements
 from fablint.analyse.settings import (
+    CHANCE,
     CLEAR_DISTANCE,
-    EXPLAINED,
     FEWEST_INDEPENDENT,
     FEWEST_PEERS,
     FINEST_NOISE,
@@ -188,9 +188,9 @@ def declared_routes_explain(
         observed += _separated(slow, label)
         shuffled += [_separated(slow, rng.permutation(label)) for _ in range(SHUFFLES)]
     share = (1 + np.count_nonzero(shuffled >= observed - 1e-9)) / (1 + SHUFFLES)
-    if not testable or EXPLAINED < share <= NOT_EXPLAINED:
+    if not testable or CHANCE < share <= NOT_EXPLAINED:
         return None
-    return bool(share <= EXPLAINED)
+    return bool(share <= CHANCE)
 
 
 def _separated(slow: Floats, label: Codes) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from fablint.analyse.explain.shares.slow_measurements import SlowMeasurements
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.observations.time_correlation import SameTime
-from fablint.analyse.settings import SlowShares
+from fablint.analyse.settings import QUARTER, STRETCHES, SlowShares
 from fablint.model.arrays import Codes, Floats, Mask
 
 TINY = 1e-300  # smallest probability that is distinguished from 0
@@ -88,9 +88,9 @@ class WeighedMeasurements:
         is_fast = mine.left < np.where(np.abs(middle) <= mine.limit, middle, -mine.limit) - mine.limit
         slow, fast, count = float(weight[mine.slow].sum()), float(weight[is_fast].sum()), float(weight.sum())
         usual = (others_slow + 0.5) / (float(others.sum()) + 1.0)
-        if fast >= settings.scatter * slow:  # measurements that scatter are as often fast as slow
+        if fast >= QUARTER * slow:  # measurements that scatter are as often fast as slow
             usual = max(usual, fast / count)
-        parts = [self._parts(number) for number in (settings.moments, settings.stretches)]
+        parts = [self._parts(number) for number in (settings.moments, STRETCHES)]
         spreads = [_dispersion(mine, weight, None if part is None else part[own]) for part in parts]
         p, lasting = (float(upper_tail(slow / spread, count / spread, min(usual, 1.0))) for spread in spreads)
         tolerated = float(upper_tail(slow / spreads[0], count / spreads[0], settings.usual))

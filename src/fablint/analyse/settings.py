@@ -21,7 +21,7 @@ Detector = Literal["components", "slow shares", "late messages", "retransmission
 # diagnoses of a run. The probabilities below spend nothing of it: they withhold, doubt or bound a finding.
 FIRST_LOOK = 0.75  # share of the budget that the first diagnosis of a run spends
 CHANCE = 0.01  # of an accident: that doubts or withholds a finding, of a SUSPECT share of the time, of a second mode
-CONFIDENCE = 0.95  # of bounds: of the share of slow measurements, and of the losses of all links together
+CONFIDENCE = 0.95  # of bounds: of shares of slow measurements, of the losses of all links, paths or ends together
 RANDOM_ORDERS = 500  # orders of time, none of which may be as clustered as a period: a test at 1 in 500
 NOT_EXPLAINED = 0.2  # p-value beyond which slow pairs of a path do not follow the declared cables; they do up to CHANCE
 
@@ -30,7 +30,7 @@ FEWEST_INDEPENDENT = 2  # hosts at an end, pairs, stretches of time: what a sing
 FEWEST_PEERS = 3  # components, pairs or measurements to compare: of two, nothing shows which one is unusual
 FEWEST_SLOW = 4  # slow measurements of what is slow for a share of the time
 FEWEST_VALUES = 6  # values whose median has a 95 % interval, hosts with an effect in common
-FEWEST_OF_SPREAD = 8  # values from which a spread or a share of neighbours is known
+FEWEST_OF_SPREAD = 8  # values from which a spread, a drift or a share of neighbours is known
 FEWEST_OF_CLASS = 12  # cells of a class of load or kind of NIC that has an offset, pairs of hosts of a second mode
 FEWEST_OF_WINDOW = 24  # cells of a class in a window of time that has an effect; with 30, it misses a short slow period
 FEWEST_POOL = 30  # values that show noise, a tail, a correlation, a step, the effect of a segment, the quantile FAST

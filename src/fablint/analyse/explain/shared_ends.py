@@ -17,6 +17,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from fablint.analyse.candidates.components import RankGroups, RankHosts
+from fablint.analyse.settings import FEWEST_PEERS
 from fablint.model import ComponentRef, Placement
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.component import MOST_LINKS
@@ -186,7 +187,7 @@ class SharedEndSearch:
 
     def _is_entire(self, number: int) -> Mask:
         """Return which candidates of a type have no measured cell, and enough of them to be no chance."""
-        return np.asarray((self.first[number] == self.planned_of[number]) & (self.first[number] >= 3))
+        return np.asarray((self.first[number] == self.planned_of[number]) & (self.first[number] >= FEWEST_PEERS))
 
     def _shared_rate(self, total: int) -> float:
         """Return the share of missing cells outside of the candidates of which all cells are missing."""

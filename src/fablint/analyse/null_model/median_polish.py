@@ -33,6 +33,7 @@ from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.resolution import ONE_STEP, ROUNDING_NOISE
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, interval_ranks, robust_sd, row_medians
 from fablint.analyse.settings import (
+    CONFIDENCE,
     FEWEST_OF_CLASS,
     FEWEST_PEERS,
     FEWEST_POOL,
@@ -302,7 +303,7 @@ def _medians(pairs: Pairs, values_of: Callable[[slice], Values], partner_effect:
     for rows in pairs.blocks():
         partners = pairs.partners(rows)
         values = values_of(rows) - usual_effect[partners]
-        is_sparse = np.count_nonzero(~np.isnan(values), axis=1) < 3
+        is_sparse = np.count_nonzero(~np.isnan(values), axis=1) < FEWEST_PEERS
         if is_sparse.any():  # too few other partners: outliers count as well
             values[is_sparse] = values_of(rows)[is_sparse] - effect[np.broadcast_to(partners, values.shape)[is_sparse]]
         bounds[:, rows] = row_medians(values)
@@ -376,4 +377,4 @@ def median_error(pairs: Codes, noise: float) -> Floats:
 
     Few pairs alone give a wide bound of their median; the noise of the whole fabric gives a narrower one.
     """
-    return np.asarray(MEDIAN_ERROR * noise * -ndtri(0.05 / pairs.size) / np.sqrt(np.maximum(pairs, 1)))
+    return np.asarray(MEDIAN_ERROR * noise * -ndtri((1 - CONFIDENCE) / pairs.size) / np.sqrt(np.maximum(pairs, 1)))

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, average_ranks, robust_sd
 from fablint.analyse.settings import (
     FEWEST_INDEPENDENT,
+    FEWEST_OF_SPREAD,
     FEWEST_PEERS,
     FEWEST_POOL,
     FEWEST_VALUES,
@@ -117,7 +118,7 @@ def _slow_hosts(view: TimedCells, placement: Placement, cells: Codes, limit: flo
 
 def drift_of(view: TimedCells, windows: list[Codes]) -> float:
     """Return the log-effect from the first window to the last if the windows rise or fall steadily; else 0."""
-    if len(windows) < 8:
+    if len(windows) < FEWEST_OF_SPREAD:
         return 0.0
     middles = np.array([np.median(view.excess[window]) for window in windows])
     order = np.arange(middles.size)

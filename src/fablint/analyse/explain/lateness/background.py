@@ -8,7 +8,7 @@ import numpy as np
 
 from fablint.analyse.explain.lateness.late_messages import Tails
 from fablint.analyse.null_model.effects import Effects
-from fablint.analyse.settings import FEWEST_PEERS, LEAST_LATE, MOST_OVERDISPERSION
+from fablint.analyse.settings import FEWEST_PEERS, LEAST_LATE, MOST_OVERDISPERSION, NEARLY_ALL
 from fablint.model import Placement
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.figures.grouped_values import GroupedValues
@@ -38,7 +38,9 @@ def late_background(
     for code in np.unique(classes):  # more contention, more late messages
         rates_of_class = np.sort(rate[classes == code])
         common[classes == code] = max(
-            np.mean(rates_of_class[: max(1, int(0.9 * rates_of_class.size))]), np.mean(rates_of_class) / 2, LEAST_LATE
+            np.mean(rates_of_class[: max(1, int(NEARLY_ALL * rates_of_class.size))]),
+            np.mean(rates_of_class) / 2,
+            LEAST_LATE,
         )
     to = pairs.destination(tails.cells)
     switch = placement.switch

@@ -17,7 +17,7 @@ from fablint.analyse.null_model.path_levels import PathLevels, fit_path_levels
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import FEWEST_PEERS, HALF, Settings
+from fablint.analyse.settings import CONFIDENCE, FEWEST_PEERS, HALF, Settings
 from fablint.model import ComponentRef, Placement
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.topology.routing import Routes
@@ -234,7 +234,7 @@ def path_bounds(paths: Paths | None, placement: Placement) -> PathBounds:
     best = paths.best
     entries = np.array(list(best.values()), dtype=np.int64)
     levels, judged = paths.levels, paths.judgements
-    z = -float(ndtri(0.05 / max(1, entries.size)))
+    z = -float(ndtri((1 - CONFIDENCE) / max(1, entries.size)))
     loss = levels.level - judged.reference
     # A path that seems faster than its kind may by chance have been measured so: the error is what it can hide.
     upper = np.fmax(levels.upper - judged.reference, np.maximum(loss, 0.0) + z * levels.error)

@@ -59,7 +59,8 @@ HALF = (
     0.5  # of members, of time, of a loss: more is usual; a user with less loss is healthy, a neighbour with more slow
 )
 QUARTER = 0.25  # of the evidence of each direction, of a loss beside a slower one, of the times and rates of a class
-MOST = 0.6  # of the hosts at a time, of the links of a switch, of the measurements in a stretch of time or outside it
+MOST = 0.6  # of the hosts at a time, of the links of a switch: with 0.7, drift is a period of load
+MOSTLY = 0.7  # of the measurements in a period, and of others outside: with 0.6, slow shares of the time are periods
 NEARLY_ALL = 0.9  # of the pairs of a component, of its measurements, of the multiples of a step
 
 # ---------------------------------------------------------------- what is comparable

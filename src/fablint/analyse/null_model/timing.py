@@ -20,6 +20,7 @@ from fablint.analyse.settings import (
     HALF,
     LONG_STRETCHES,
     MOST,
+    MOSTLY,
     NEARLY_ALL,
     NOISIER,
     RANDOM_ORDERS,
@@ -245,13 +246,13 @@ def find_slow_time(started: npt.ArrayLike, slow: npt.ArrayLike) -> SlowTime | No
     begin, end = _stretch(flag)
     inside, outside = flag[begin:end], np.concatenate([flag[:begin], flag[end:]])
     is_distinct = inside.size > 0 and outside.size >= FEWEST_PEERS
-    is_distinct = is_distinct and inside.mean() >= MOST and outside.mean() <= 1 - MOST
+    is_distinct = is_distinct and inside.mean() >= MOSTLY and outside.mean() <= 1 - MOSTLY
     if flag.mean() < NEARLY_ALL and is_distinct and _is_clustered(flag):
         kind: Literal["since", "until", "between"] = (
             "until" if begin == 0 else "since" if end == flag.size else "between"
         )
         return SlowTime(kind, float(time[begin]), float(time[end - 1]), *counts)
-    measure_persistence = flag.mean() >= MOST
+    measure_persistence = flag.mean() >= MOSTLY
     return SlowTime("always" if measure_persistence else "now and then", float(time[first]), float(time[last]), *counts)
 
 

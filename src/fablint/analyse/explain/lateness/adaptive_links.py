@@ -32,6 +32,7 @@ from fablint.analyse.settings import (
     FEWEST_VALUES,
     HALF,
     MOST,
+    MOSTLY,
     SMALL_SHARE,
     Settings,
 )
@@ -104,7 +105,7 @@ def find_late_components(
         (n, m) cells that no other pair delayed; None: all. Other cells localise no component, since the contention of
         messages with several paths is unknown, but they select follow-up measurements.
     """
-    mixed = routes.routing.kind == "adaptive" and routes.routing.minimal_share <= MOST
+    mixed = routes.routing.kind == "adaptive" and routes.routing.minimal_share <= MOSTLY
     references = (True, False) if histograms is not None and mixed else (False,)
     least_share = SMALL_SHARE if histograms is not None else 0.0
     search, exposed, upper = _Search({}, {}, np.zeros(0, dtype=bool)), None, np.zeros(0)

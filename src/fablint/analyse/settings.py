@@ -55,9 +55,7 @@ MOST_STEPS = 3.0  # steps up to which values count in the mean of a host
 # ---------------------------------------------------------------- shares (of members, of time, of a loss)
 LITTLE_TRAFFIC = 0.02  # of the traffic of a host or its busiest NIC, up to which an interface carried no messages
 SMALL_SHARE = 0.05  # of pairs or messages that is small: of a class, of a path, over a link, of the slowest pairs
-HALF = (
-    0.5  # of members, of time, of a loss: more is usual; a user with less loss is healthy, a neighbour with more slow
-)
+HALF = 0.5  # of members, of time, of a loss: more is usual; a user with less is healthy, a neighbour with more as slow
 QUARTER = 0.25  # of the evidence of each direction, of a loss beside a slower one, of the times and rates of a class
 MOST = 0.6  # of the hosts at a time, of the links of a switch: with 0.7, drift is a period of load
 MOSTLY = 0.7  # of the measurements in a period, and of others outside: with 0.6, slow shares of the time are periods

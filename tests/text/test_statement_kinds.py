@@ -6,6 +6,7 @@ import ast
 import inspect
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, NotRequired, Unpack, get_args, get_origin, get_type_hints
@@ -23,6 +24,7 @@ TEXT = SOURCE / "text"
 FAMILIES = [*TEXT.glob("evidence/*_evidence.py"), *TEXT.glob("notes/*_notes.py")]
 KINDS: dict[str, StatementKind[...]] = {f"seen.{name}": kind for name, kind in seen.KINDS.items()}
 KINDS |= {f"noted.{name}": kind for name, kind in noted.KINDS.items()}
+KIND_CLASSES = ("EvidenceRecord", "Note")
 FOR_PROGRAMS = {"seen.check": {"value", "expected", "unit"}, "seen.alpha_beta": {"beta_s"}}  # that no sentence has
 
 
@@ -98,44 +100,59 @@ def assigned(node: ast.stmt) -> list[str]:
     return [node.name] if isinstance(node, ast.FunctionDef) else []
 
 
-def other_modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in SOURCE.rglob("*.py"):
-        if path.parent not in (TEXT / "evidence", TEXT / "notes"):
-            yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text())
+@cache
+def other_modules() -> dict[str, list[ast.AST]]:
+    """The nodes of all modules but those of the families, by path."""
+    return {
+        path.relative_to(SOURCE).as_posix(): list(ast.walk(ast.parse(path.read_text())))
+        for path in SOURCE.rglob("*.py")
+        if path.parent not in (TEXT / "evidence", TEXT / "notes")
+    }
 
 
 def test_only_kinds_make_evidence_and_notes_and_all_are_made() -> None:
     made, used = set(), set()
-    for path, module in other_modules():
-        for node in ast.walk(module):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("EvidenceRecord", "Note"):
+    for path, nodes in other_modules().items():
+        for node in nodes:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KIND_CLASSES:
                 made.add(path)
-            if isinstance(node, ast.Attribute):
-                used.add(ast.unparse(node))
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                used.add(f"{node.value.id}.{node.attr}")
     assert made == {"text/sentence_kind.py"}
     assert used >= KINDS.keys()
 
 
+def _is_of_a_kind(function: ast.expr) -> bool:
+    """Is it `seen.x` or `noted.x`?"""
+    return isinstance(function, ast.Attribute) and ast.unparse(function.value).partition(".")[0] in ("seen", "noted")
+
+
+def unpacked(nodes: list[ast.AST]) -> Iterator[tuple[ast.Call, str]]:
+    """Calls of kinds in which a mapping is unpacked, with its name, or that of the function that returns it."""
+    for node in nodes:
+        if isinstance(node, ast.Call) and _is_of_a_kind(node.func):
+            for keyword in node.keywords:
+                if keyword.arg is None:
+                    value = keyword.value
+                    yield node, f"{ast.unparse(value.func)}()" if isinstance(value, ast.Call) else ast.unparse(value)
+
+
 def test_no_mapping_hides_a_missing_field() -> None:
     """A mapping that is unpacked into a call is a TypedDict, of which mypy knows the fields."""
-    for path, module in other_modules():
+    for path, nodes in other_modules().items():
+        calls = list(unpacked(nodes))
+        if not calls:
+            continue
         names = {
-            ast.unparse(node.target): ast.unparse(node.annotation)
-            for node in ast.walk(module)
-            if isinstance(node, ast.AnnAssign)
+            ast.unparse(node.target): ast.unparse(node.annotation) for node in nodes if isinstance(node, ast.AnnAssign)
         }
         names |= {
             f"{node.name}()": ast.unparse(node.returns)
-            for node in ast.walk(module)
+            for node in nodes
             if isinstance(node, ast.FunctionDef) and node.returns
         }
-        for node in ast.walk(module):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).startswith(("seen.", "noted.")):
-                for keyword in node.keywords:
-                    if keyword.arg is None:
-                        value = keyword.value
-                        name = f"{ast.unparse(value.func)}()" if isinstance(value, ast.Call) else ast.unparse(value)
-                        assert names.get(name, "").endswith("Fields"), (path, ast.unparse(node))
+        for call, name in calls:
+            assert names.get(name, "").endswith("Fields"), (path, ast.unparse(call))
 
 
 def test_a_kind_has_the_number_of_values_of_its_template() -> None:

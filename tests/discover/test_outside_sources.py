@@ -11,6 +11,7 @@ from discovery_help import BareFakeSystem
 from fablint.discover.discovering import discover
 from fablint.discover.facts import Facts
 from fablint.discover.sources import SavedOutput, read_saved
+from fablint.errors import UsageError
 from fablint.model import State
 from fablint.snapshot import CollectedSnapshots, snapshot_of
 from fablint.snapshot.parsers.lldp import neighbours
@@ -77,6 +78,7 @@ def test_of_a_host_in_two_topologies_the_default_one_counts_and_the_other_is_nam
         "ring: {rings: [{ring: r1, nodes: 'n[1-2]'}]}",
         "torus3d: {toruses: [{torus: r1, dims: {x: 2, y: 1, z: 1}, nodes: 'n[1-2]'}]}",
         "torus3d: {toruses: [{name: r1, nodes: 'n[1-2]'}]}",
+        "torus3d: {toruses: [{name: r1, regions: [{anchor: {x: 0}, nodes: n1}, {nodes: n2}]}]}",
         "block: {block_sizes: [2], blocks: [{block: r1, nodes: 'n[1-2]'}]}",
     ],
 )
@@ -88,6 +90,75 @@ def test_each_plugin_has_its_rows(plugin: str) -> None:
 def test_an_unknown_plugin_is_named() -> None:
     facts = read("- topology: t\n  moebius: {strips: [{strip: m1, nodes: n1}]}\n- topology: u\n  flat: true\n")
     assert ["plugin moebius" in sentences(finding.evidence) for finding in facts.findings] == [True]
+
+
+# ------------------------------------------------------------------------------------------------ Slingshot
+
+FLAPS = (OUTSIDE.parent / "discover" / "stt-show-flaps.txt").read_text()
+HEALTH = (OUTSIDE.parent / "discover" / "stt-show-links-health.txt").read_text()
+
+
+def cable_findings(facts: Facts) -> list[tuple[str, frozenset[str], str]]:
+    """State, switches and evidence of each finding."""
+    return [
+        (
+            one.state.value,
+            frozenset(node for end in one.components[0].ends for node in end.nodes),
+            sentences(one.evidence),
+        )
+        for one in facts.findings
+    ]
+
+
+def test_links_that_flap() -> None:
+    ((worst, ends, words), (other, _, other_words)) = cable_findings(read(FLAPS))
+    assert (worst, other) == ("FAULT", "SUSPECT")
+    assert ends == {"x1000c0r3b0", "x1001c0r7b0"}
+    assert "between ports j104p0 and j108p1 went down 9 and 9 times" in words
+    assert "the last time 0:04:10 ago" in words
+    assert "went down 3 and 1 times" in other_words
+    assert "flap scores are 2 and 2 of 6" in other_words
+    assert {(wire.a, wire.b) for wire in read(FLAPS).wires} == {
+        ("x1000c0r3b0", "x1001c0r7b0"),
+        ("x1000c0r3b0", "x1000c0r7b0"),
+    }
+
+
+SCORES = [("6/0", "FAULT"), ("0/6", "FAULT"), ("5/5", "SUSPECT"), ("3/0", "SUSPECT")]
+
+
+@pytest.mark.parametrize(("scores", "state"), SCORES)
+def test_the_score_of_the_worse_end_counts(scores: str, state: str) -> None:
+    assert cable_findings(read(FLAPS.replace("6/6", scores)))[0][0] == state
+
+
+def test_without_flaps_there_is_no_finding() -> None:
+    facts = read(FLAPS[: FLAPS.index(" x1000c0r3j104p0")])
+    assert (facts.findings, facts.wires) == ((), ())
+
+
+def test_links_that_are_down() -> None:
+    ((state, _, words),) = cable_findings(read(HEALTH))
+    assert (state, words) == ("FAULT", "port j104p0 of x1000c0r3b0 is down: a fabric cable to x1001c0r7b0 j108p1")
+
+
+@pytest.mark.parametrize("text", [FLAPS, HEALTH])
+def test_a_cut_off_output_of_stt_has_no_invented_cable(text: str) -> None:
+    whole = {words for *_, words in cable_findings(read(text))}
+    for end in range(text.index("\n") + 1, len(text), 7):
+        try:
+            found = {words for *_, words in cable_findings(read(text[:end]))}
+        except UsageError:
+            continue
+        assert found <= whole
+
+
+def test_other_output_of_stt_is_refused_as_such() -> None:
+    text = "(STT) show switch ports x1000c0r3\nCollecting data using 'dgrlinkstat' script.\n| port | media |\n"
+    with pytest.raises(UsageError, match="output of STT that is not read"):
+        read(text)
+    with pytest.raises(UsageError, match="unknown format"):
+        read("hello")
 
 
 # ------------------------------------------------------------------------------------------------ LLDP

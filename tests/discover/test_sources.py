@@ -25,6 +25,8 @@ KNOWN = {
     "pbsnodes": "pbsnodes-*.txt",
     "STT show switches": "stt-show-switches.txt",
     "STT show fabric": "stt-show-fabric.txt",
+    "STT show flaps": "stt-show-flaps.txt",
+    "STT show links health": "stt-show-links-health.txt",
     "fabric_template.json": "fabric_template.json",
 }
 

@@ -10,7 +10,7 @@ from fablint.discover.sources.lldpcli import Lldpcli
 from fablint.discover.sources.lldptool import Lldptool
 from fablint.discover.sources.own_file import OwnFile
 from fablint.discover.sources.pbs import PbsNodes
-from fablint.discover.sources.slingshot import FabricTemplate, SttFabric, SttSwitches
+from fablint.discover.sources.slingshot import FabricTemplate, SttFabric, SttFlaps, SttLinksHealth, SttSwitches, is_stt
 from fablint.discover.sources.slurm import SlurmTree, SlurmYaml
 from fablint.discover.sources.source import SavedOutput, Source
 from fablint.errors import UsageError
@@ -26,6 +26,8 @@ SOURCES: tuple[Source, ...] = (
     DumpFts(),
     SttSwitches(),
     SttFabric(),
+    SttFlaps(),
+    SttLinksHealth(),
     SlurmTree(),
     SlurmYaml(),
     PbsNodes(),
@@ -38,7 +40,8 @@ def read_saved(saved: SavedOutput) -> tuple[Source, Facts]:
         if source.recognises(saved.text):
             return source, source.read(saved)
     known = ", ".join(source.name for source in SOURCES)
-    raise UsageError(f"{saved.name}: unknown format", f"give one of {known}")
+    problem = "output of STT that is not read, or is incomplete" if is_stt(saved.text) else "unknown format"
+    raise UsageError(f"{saved.name}: {problem}", f"give one of {known}")
 
 
 __all__ = ["SOURCES", "SavedOutput", "Source", "read_saved"]

@@ -15,7 +15,16 @@ from fablint.snapshot.parsers import ama
 from fablint.snapshot.parsers.documents import dicts, documents
 from fablint.text import actions as advise, evidence as seen
 
-_XNAME = re.compile(r"(x\d{1,4}c[0-7]r\d{1,2})(?:b0)?(j\d{1,2}p\d|j\d{1,2}|a\d{1,2}l\d{1,2})")
+_XNAME = re.compile(r"(x\d{1,4}c[0-7]r\d{1,2})(?:b0)?(j\d{1,3}p\d|j\d{1,3}|a\d{1,2}l\d{1,2})")
+
+_STT = re.compile(r"^(?:\(STT\)|STT diags log directory|Collecting data using '[\w-]+' script)", re.MULTILINE)
+_FLAPS = re.compile(r"^Showing links with a flap score of |\|total flaps A/B *\|", re.MULTILINE)
+_FLAPPED = re.compile(
+    r"\s*(x\w{4,30})<->(x\w{4,30})\s*\|\s*(?P<flaps>\d{1,9})\s*/\s*(?P<its_flaps>\d{1,9})\s*\|\s*"
+    r"(?P<since>[\w:., -]{1,30}?)\s*/[^|]*\|[^|]*\|\s*(?P<score>[0-6])\s*/\s*(?P<its_score>[0-6])\s*\|"
+)
+_WORST_SCORE = 6
+_DOWNED = "rosprt xname (pport)<->rosprt xname (pport)"
 
 
 class FabricTemplate:
@@ -77,6 +86,64 @@ class SttFabric:
             else:
                 wires.append(Wire(here[0], there[0], Origin.STT, here[1]))
         return Facts(wires=tuple(wires), switches=tuple(switches.values()), findings=tuple(_once(down)))
+
+
+class SttFlaps:
+    """STT `show flaps`, also `show-flaps`: links that went down several times, with a score of each end from 0 to 6."""
+
+    name = "STT show flaps"
+    command: tuple[str, ...] = ()
+
+    def recognises(self, text: str) -> bool:
+        return _FLAPS.search(text) is not None
+
+    def read(self, saved: SavedOutput) -> Facts:
+        wires, findings = [], []
+        for match in map(_FLAPPED.match, saved.text.splitlines()):
+            here, there = (_end(match[1]), _end(match[2])) if match else (None, None)
+            if match and here and there and here[0] != there[0]:
+                wires.append(Wire(here[0], there[0], Origin.STT, here[1], there[1]))
+                findings.append(_flapping(here, there, match))
+        return Facts(wires=tuple(wires), findings=tuple(findings))
+
+
+class SttLinksHealth:
+    """STT `show links health`: the links that are down, with both ends."""
+
+    name = "STT show links health"
+    command: tuple[str, ...] = ()
+
+    def recognises(self, text: str) -> bool:
+        return "Displaying the Downed Links" in text or any(_DOWNED in row for row in _table(text))
+
+    def read(self, saved: SavedOutput) -> Facts:
+        findings = []
+        for row in _table(saved.text):
+            ends = [_end(end.partition("(")[0]) for end in row.get(_DOWNED, "").split("<->")]
+            if len(ends) == len(("here", "there")) and ends[0] and ends[1] and ends[0][0] != ends[1][0]:
+                findings.append(_down(ends[0], ends[1], {"subtype": row.get("type", "")}))
+        return Facts(findings=tuple(findings))
+
+
+def _flapping(here: tuple[str, str], there: tuple[str, str], match: re.Match[str]) -> Finding:
+    """Return the finding on a link of `show flaps`: a fault where an end has the worst score."""
+    is_worst = str(_WORST_SCORE) in (match["score"], match["its_score"])
+    return Finding(
+        state=State.FAULT if is_worst else State.SUSPECT,
+        components=(ComponentRef.of("cable", here[0], there[0]),),
+        evidence=(
+            seen.link_flaps(
+                here[1], there[1], f"{match['flaps']} and {match['its_flaps']}", match["since"],
+                f"{match['score']} and {match['its_score']}",
+            ),
+        ),
+        next_step=advise.replace_down_cable(),
+    )  # fmt: skip
+
+
+def is_stt(text: str) -> bool:
+    """Tell whether a text is output of STT, of whatever command."""
+    return _STT.search(text) is not None
 
 
 def _once(down: Mapping[tuple[str, str], list[Finding]]) -> Iterator[Finding]:

@@ -87,7 +87,9 @@ def _yaml_rows(topology: Mapping[str, Any]) -> Iterator[_Row]:
         lists = part.values() if isinstance(part, dict) else ()
         for row in (row for rows in lists if isinstance(rows, list) for row in dicts(rows)):
             below = unfold(str(row.get("children") or ""))
-            hosts = () if below else unfold(str(row.get("nodes") or ""))
+            regions = dicts(row.get("regions"))  # of a torus: boxes of nodes, in place of all its nodes
+            nodes = [str(place.get("nodes") or "") for place in (row, *regions)]
+            hosts = () if below else tuple(host for names in nodes for host in unfold(names))
             yield _Row(str(row.get(key, row.get("name", ""))), hosts, below)
 
 

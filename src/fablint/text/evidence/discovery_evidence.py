@@ -25,6 +25,9 @@ fewer_cables = Sentence[int, str, int]("the sources report {count} {what}, most 
 port_down = Sentence[str, str, str, str, str]("""port {port} of {switch} is down: a {cable} cable to {other}
     {other_port}""")
 
+link_flaps = Sentence[str, str, str, str, str]("""the link between ports {here} and {there} went down {flaps} times at
+    its ends, the last time {since} ago; its flap scores are {scores} of 6""")
+
 
 @Sentence
 def misplaced(*, declared: str, slow: int, pairs: int, median_s: float, near_s: float, far_s: float) -> str:

@@ -138,6 +138,7 @@ CHECKS: tuple[Check, ...] = (
     ports.IB_PORT_RATE,
     ports.IB_PORT_LID,
     identities.IB_IDENTITY,
+    identities.IB_LIDS,
     identities.IB_PLANES,
     identities.IB_FLAPS,
     port_counters.IB_ERRORS,

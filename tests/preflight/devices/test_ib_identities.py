@@ -7,7 +7,7 @@ from preflight_help import host, of, wrong
 
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.check import Check
-from fablint.preflight.checks.infiniband.identities import IB_FLAPS, IB_IDENTITY, IB_PLANES
+from fablint.preflight.checks.infiniband.identities import IB_FLAPS, IB_IDENTITY, IB_LIDS, IB_PLANES
 from fablint.preflight.host import Host
 
 PREFIXES = ("fe80:0000:0000:0000", "fe80:0000:0000:0001")
@@ -32,7 +32,7 @@ def fleet(odd: Host | None = None) -> list[Host]:
     return [*(machine(number) for number in range(5)), *([odd] if odd else [])]
 
 
-@pytest.mark.parametrize("check", [IB_IDENTITY, IB_PLANES, IB_FLAPS], ids=lambda check: check.id)
+@pytest.mark.parametrize("check", [IB_IDENTITY, IB_LIDS, IB_PLANES, IB_FLAPS], ids=lambda check: check.id)
 def test_healthy_fleets_are_quiet(check: Check) -> None:
     for hosts in (fleet(), fleet()[:1], fleet()[:2], [machine(n, layer="Ethernet", lid="0x0") for n in range(4)]):
         assert wrong(of(check, *hosts)) == []
@@ -46,6 +46,38 @@ def test_hosts_with_one_guid() -> None:
         ("n7", "mlx5_0", f"GUID {twin} is also that of n2 mlx5_0"),
     ]
     assert wrong(of(IB_IDENTITY, *fleet(machine(7, node_guid="0000:0000:0000:0000")))) == [], "a virtual function"
+
+
+def test_hosts_with_one_lid() -> None:
+    found = wrong(of(IB_LIDS, *fleet(machine(7, lid="0xc"))))
+    assert [(name, target, message) for name, target, _, message in found] == [
+        ("n2", "mlx5_0/1", "LID 12 is also that of n7"),
+        ("n7", "mlx5_0/1", "LID 12 is also that of n2"),
+    ]
+    assert len(wrong(of(IB_LIDS, machine(2), machine(7, lid="0xc")))) == 2, "two hosts alone"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"lid": "0xc", "node_guid": "b83f:d203:00ab:0002"},  # copies of a snapshot
+        {"lid": "0xc", "node_guid": "0000:0000:0000:0000"},  # a virtual function
+        {"lid": "0xc", "sm_lid": "0x9"},  # of another subnet
+        {"lid": "0xc", "gids__0": "fe80:0000:0000:0009:b83f:d203:00ab:0007"},
+        {"lid": "0x0"},  # not assigned
+        {"lid": "0xc", "state": "1: DOWN"},
+    ],
+)
+def test_ports_that_may_have_one_lid(changed: dict[str, str]) -> None:
+    assert wrong(of(IB_LIDS, *fleet(machine(7, **changed)))) == []
+
+
+def test_lids_of_two_clusters_and_of_virtual_machines() -> None:
+    clusters = [*fleet(), *(machine(20 + n, lid=hex(10 + n)) for n in range(5))]
+    assert {one.outcome for one in of(IB_LIDS, *clusters) if one.target == "mlx5_0/1"} == {Outcome.SKIP}
+    guest = machine(7, lid="0xc")
+    guest.snapshot.files["sys"]["devices"] = {"virtual": {"dmi": {"id": {"sys_vendor": "QEMU"}}}}  # type: ignore[index]
+    assert wrong(of(IB_LIDS, *fleet(guest))) == []
 
 
 def test_swapped_planes_name_both_cables() -> None:

@@ -1,4 +1,4 @@
-"""Checks of the identity of InfiniBand ports: GUIDs that occur once, planes, links that went down."""
+"""Checks of the identity of InfiniBand ports: GUIDs and LIDs that occur once, planes, links that went down."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
-from fablint.model.names import plural
+from fablint.model.names import fold, plural
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.check import Check, Judge
 from fablint.preflight.class_values import LEAST_OTHERS, Agreement
@@ -68,6 +68,54 @@ IB_IDENTITY = Check(
     component="nic",
     remedy="correct the GUID of a card that was flashed with the image of another",
     judge=Judge(_port_identity),
+)
+
+
+_FEW = 2  # hosts with LIDs of others, or less than half of the hosts: else they are ports of separate subnets
+_Lid = tuple[str, str, int]  # name of the port, its subnet, LID
+
+
+def _lids(host: Host) -> Mapping[str, _Lid]:
+    """Return the LID of each active port, by its name; virtual functions share the LID of their card."""
+    guids = {} if host.is_virtual else _guids(host)
+    ports = [port for port in _ports(host) if port.is_active and port.plane and port.device in guids]
+    lids = {port: host.snapshot.number(f"{port.folder}/lid") for port in ports}
+    return {port.target: (port.target, port.plane, lid) for port, lid in lids.items() if lid}
+
+
+def _port_lids(check: Check, fleet: Fleet) -> Iterator[Result]:
+    """Compare ports of one name: rails may be separate subnets whose subnet managers have one LID."""
+    owners: dict[_Lid, dict[str, str]] = defaultdict(dict)  # GUID by host
+    for host in fleet.hosts:
+        for lid in _lids(host).values():
+            owners[lid][host.name] = _guids(host)[lid[0].partition("/")[0]]
+    shared = {lid: names for lid, names in owners.items() if len(set(names.values())) > 1}
+    involved = {name for names in shared.values() for name in names}
+    is_few = len(involved) <= max(_FEW, len(fleet.hosts) / 2)
+    for host in fleet.hosts:
+        own = _lids(host)
+        if not own:
+            yield check.skip(host.name, "", "no active InfiniBand port with a LID of its own")
+        for target, lid in own.items():
+            others = [name for name in shared.get(lid, ()) if name != host.name]
+            message = f"LID {lid[2]} is also that of {fold(others)}"
+            if not others:
+                yield check.ok(host.name, target, value=lid[2])
+            elif is_few:
+                yield check.failure(host.name, target, message, lid[2])
+            else:
+                yield check.skip(host.name, target, f"{message}: the hosts are in several subnets, or copies")
+
+
+IB_LIDS = Check(
+    id="ib.lid",
+    what="the LID of every active InfiniBand port",
+    source=f"{INFINIBAND}/DEVICE/ports/PORT/lid, sm_lid, gids/0",
+    rule="no two hosts with different GUIDs have one LID in one subnet",
+    severity=Severity.FAIL,
+    component="config",
+    remedy="look for a second subnet manager (sminfo, saquery); restart the subnet manager without its file guid2lid",
+    judge=Judge(_port_lids),
 )
 
 

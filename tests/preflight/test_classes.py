@@ -71,7 +71,9 @@ def test_two_kinds_in_one_class_are_one_warning_of_both() -> None:
     odd = {f"ndr{number}": rewritten("4092", "2044", "/ib0/mtu") for number in range(12, 21)}
     fitness = judged(fleet({"ndr": 20}, odd))
     found = [one for one in fitness.results if one.check == "net.link.mtu" and one.target == "ib0"]
-    assert {(one.outcome, one.message) for one in found} == {(Outcome.WARN, "two kinds: 11 x MTU 4092, 9 x 2044")}
+    assert {(one.outcome, one.message) for one in found} == {
+        (Outcome.WARN, "two kinds: 11 x MTU 4092, 9 x 2044 on ndr[12-20]")
+    }
     assert len(found) == 20 and fitness.unfit == {}
 
 

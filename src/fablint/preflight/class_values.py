@@ -5,16 +5,20 @@ All hosts of a class share one agreement, whose derived values are computed once
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from fablint.model.names import fold
+from fablint.text.sanitise import shortened
 
 LEAST_OTHERS = 2  # hosts with the usual value, which must be more than half of all
 CLEAR_SHARE = 0.8  # of all hosts with the usual value, for a difference to be a fault
 CLEAR_OTHERS = 4  # hosts with the usual value, for a difference to be a fault
 _MAX_KINDS = 3  # in a message
+_MAX_NAMES = 60  # characters of the names of hosts in a message
 _NUMBERS = {2: "two", 3: "three"}
 
 
@@ -88,10 +92,19 @@ class Agreement:
         """Largest value."""
         return max(value for value, _ in self.values)
 
-    def kinds(self, words: str) -> str:
-        """Describe the values: `two kinds: 11 x MTU 9000, 9 x 1500`; `words` are those of `worded`."""
+    def kinds(self, words: str, known: Iterable[tuple[str, Any]] = ()) -> str:
+        """Describe the values: `two kinds: 11 x MTU 9000, 9 x 1500 on n[12-20]`; `words` are those of `worded`.
+
+        `known` are hosts with their values: those of a less frequent value are named.
+        """
         (first, most), *others = self.values[:_MAX_KINDS]
-        parts = [f"{most} x {worded(words, first)}", *(f"{count} x {value}" for value, count in others)]
+        named: dict[Any, list[str]] = defaultdict(list)
+        for host, value in known:
+            named[value].append(host)
+        parts = [f"{most} x {worded(words, first)}"]
+        for value, count in others:
+            place = f" on {shortened(fold(named[value]), _MAX_NAMES)}" if value in named else ""
+            parts.append(f"{count} x {value}{place}")
         kinds = len(self.values)
         more = f" and {kinds - _MAX_KINDS} more" if kinds > _MAX_KINDS else ""
         return f"{_NUMBERS.get(kinds, str(kinds))} kinds: {', '.join(parts)}{more}"

@@ -38,7 +38,7 @@ def test_a_host_that_has_none_on_its_bus_may_be_built_so() -> None:
 
 def test_one_gpu_is_no_plural() -> None:
     hosts = [*(with_gpus(f"n{index}", count, 2) for index, count in enumerate((1, 1, 1, 2, 2, 2)))]
-    assert {said for _, _, _, said in wrong(of(GPU_COUNT, *hosts))} == {"two kinds: 3 x 1 GPU, 3 x 2"}
+    assert {said for _, _, _, said in wrong(of(GPU_COUNT, *hosts))} == {"two kinds: 3 x 1 GPU, 3 x 2 on n[3-5]"}
 
 
 def test_gpus_of_other_vendors_are_counted_on_the_bus() -> None:

@@ -42,6 +42,33 @@ def test_fec_that_differs() -> None:
     assert wrong(of(LINK_FEC, *hosts)) == [("n3", "hsn0", Outcome.WARN, "FEC None, 7 others RS")]
 
 
+def histogram(*bins: tuple[str, int]) -> str:
+    """As ethtool 6.19 prints it, with the figures of each lane behind those of the port."""
+    lines = [f"  fec_symbols_err_{name}: {count} (per-lane: {count} 0)" for name, count in bins]
+    return fec() + "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "outcome"),
+    [
+        ((("0", 445), ("1_to_3", 12), ("8_to_15", 2)), (("0", 10**9), ("1_to_3", 9000), ("8_to_15", 11)), Outcome.PASS),
+        ((("0", 445), ("1_to_3", 12), ("8_to_15", 2)), (("0", 10**9), ("1_to_3", 9000), ("8_to_15", 12)), Outcome.WARN),
+        ((("7", 5), ("8", 0), ("15", 0)), (("7", 10**6), ("8", 6), ("15", 4)), Outcome.WARN),
+        ((("8", 10**6),), (("8", 10**6),), Outcome.PASS),  # earlier than the snapshot
+        ((("8", 10**6),), (("8", 100),), Outcome.PASS),  # cleared
+        ((("0", 4),), (("0", 5), ("8", 100)), Outcome.PASS),  # a bin that was read once
+    ],
+)
+def test_blocks_that_fec_just_corrected(
+    first: tuple[tuple[str, int], ...], last: tuple[tuple[str, int], ...], outcome: Outcome
+) -> None:
+    (result,) = of(LINK_FEC, asked("n1", "ethtool-fec", histogram(*first), histogram(*last)))
+    assert result.outcome is outcome
+    if outcome is Outcome.WARN:
+        assert "10 blocks with 8 or more errors in some seconds" in result.message
+    assert of(LINK_FEC, asked("n1", "ethtool-fec", histogram(*first)))[0].outcome is Outcome.PASS
+
+
 def test_blocks_that_fec_could_not_correct() -> None:
     results = of(LINK_FEC, asked("n1", "ethtool-fec", fec(lost=4), fec(lost=7)))
     assert wrong(results) == [("n1", "hsn0", Outcome.FAIL, "3 uncorrectable blocks in some seconds")]

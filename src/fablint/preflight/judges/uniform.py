@@ -62,9 +62,10 @@ class ValueComparison:
         if self.below:
             agreed = agreed.with_more_as_usual
         divided = agreed.is_divided and (usual is None or any(self.is_wrong(value, usual) for _, value in known))
+        kinds = agreed.kinds(self.words, known) if divided else ""
         for host, value in known:
             if divided:
-                yield check.warning(host, target, agreed.kinds(self.words), value)
+                yield check.warning(host, target, kinds, value)
             elif self.is_poor(value) and (usual is None or value == usual):
                 yield check.warning(host, target, f"{worded(self.words, value)}{_among(agreed, value)}", value)
             elif usual is None:

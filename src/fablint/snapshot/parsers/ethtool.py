@@ -10,6 +10,7 @@ from typing import NamedTuple
 _TEXTS = 4096  # texts of which a parser remembers the facts
 _ACTIVE = re.compile(r"^Active FEC encodings?:[ \t]*(\S.*)$", re.MULTILINE)
 _LOST = re.compile(r"^[ \t]*uncorrectable_blocks:[ \t]*(\d{1,30})$", re.MULTILINE)
+_BIN = re.compile(r"^[ \t]*fec_(?:symbols?|bits?)_err_(\d{1,3})(?:_to_\d{1,3})?:[ \t]*(\d{1,30})\b", re.MULTILINE)
 _PAUSE = re.compile(r"^(RX|TX):[ \t]*(on|off)$", re.MULTILINE)
 _FEATURE = re.compile(r"^\s*([\w-]{1,60}): (on|off)\b", re.MULTILINE)
 _OFF = re.compile(r"^\s*([\w-]{1,60}): off (\[(?:fixed|requested on)\])", re.MULTILINE)
@@ -52,6 +53,11 @@ def uncorrectable_blocks(text: str) -> int | None:
     """Return the number of uncorrectable blocks in `ethtool -I --show-fec`; None if they are not counted."""
     found = _LOST.search(text)
     return int(found[1]) if found else None
+
+
+def corrected_histogram(text: str) -> Mapping[int, int]:
+    """Return the number of blocks by their symbol errors, the least of each bin, in `ethtool -I --show-fec`."""
+    return {int(errors): int(count) for errors, count in _BIN.findall(text)}
 
 
 def flow_control(text: str) -> str | None:

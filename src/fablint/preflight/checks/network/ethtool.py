@@ -16,6 +16,7 @@ from fablint.preflight.judges.outputs import LEAST_SIMILAR, NO_INTERFACE, TOO_FE
 from fablint.snapshot import NicFact
 from fablint.snapshot.parsers.ethtool import (
     active_fec,
+    corrected_histogram,
     flow_control,
     module_flags,
     received_power,
@@ -73,13 +74,20 @@ def compared_output(
 def _compare_link_fec(check: Check, nic: str, like: Sequence[NicOutput]) -> Iterator[Result]:
     agreed = Agreement.of([one.value for one in like])
     usual, count = agreed.usual, agreed.count
+    known = ((one.host.name, one.value) for one in like)
+    kinds = agreed.kinds("FEC {}", known) if agreed.is_divided else ""
     for one in like:
         lost = _lost(one)
         if lost:
             message = f"{lost} uncorrectable blocks in some seconds"
             yield check.failure(one.host.name, nic, message, lost, 0)
+        elif (near := _nearly_lost(one)) >= _MANY_BLOCKS:
+            message = (
+                f"{near:,} blocks with {_MANY_ERRORS} or more errors in some seconds, of which 15 can be corrected"
+            )
+            yield check.warning(one.host.name, nic, message, near, 0)
         elif agreed.is_divided:
-            yield check.warning(one.host.name, nic, agreed.kinds("FEC {}"), one.value)
+            yield check.warning(one.host.name, nic, kinds, one.value)
         elif usual is not None and one.value != usual:
             message = f"FEC {one.value}, {count} others {usual}"
             yield check.warning(one.host.name, nic, message, one.value, usual)
@@ -91,12 +99,27 @@ LINK_FEC = Check(
     id="net.link.fec",
     what="forward error correction of every NIC of the fabric",
     source="ethtool -I --show-fec NIC",
-    rule="the same as on most similar hosts; at level full: no uncorrectable block",
+    rule=(
+        "the same as on most similar hosts; at level full: no uncorrectable block, and fewer than 10 with 8 or more "
+        "errors in the histogram of the driver"
+    ),
     severity=Severity.FAIL,
     component="cable",
     remedy="clean or replace cable and transceivers; set the same encoding at both ends",
     judge=compared_output("ethtool-fec", active_fec, _compare_link_fec),
 )
+
+
+_MANY_ERRORS = 8  # symbols of a block; half of what RS(544,514) corrects: rarer than 1 in 10^14 below a BER of 10^-5
+_MANY_BLOCKS = 10
+
+
+def _nearly_lost(seen: NicOutput) -> int:
+    """Return the number of blocks with many errors between two readings; 0 where the driver has no histogram."""
+    first = corrected_histogram(seen.text)
+    last = corrected_histogram(seen.host.command(f"ethtool-fec-later/{seen.nic}").text)
+    grown = (count - first[errors] for errors, count in last.items() if errors >= _MANY_ERRORS and errors in first)
+    return sum(max(count, 0) for count in grown)
 
 
 def _lost(seen: NicOutput) -> int:
@@ -109,9 +132,11 @@ def _lost(seen: NicOutput) -> int:
 def _compare_link_pause(check: Check, nic: str, like: Sequence[NicOutput]) -> Iterator[Result]:
     agreed = Agreement.of([one.value for one in like])
     usual, count = agreed.usual, agreed.count
+    known = ((one.host.name, one.value) for one in like)
+    kinds = agreed.kinds("pause {}", known) if agreed.is_divided else ""
     for one in like:
         if agreed.is_divided:
-            yield check.warning(one.host.name, nic, agreed.kinds("pause {}"), one.value)
+            yield check.warning(one.host.name, nic, kinds, one.value)
         elif usual is None:
             yield check.skip(one.host.name, nic, f"pause {one.value}; no majority to compare with")
         elif one.value != usual:

@@ -157,7 +157,7 @@ def test_a_host_that_differs_is_named_with_its_nic(tmp_path: Path, basis: Change
 def test_two_kinds_of_hosts_are_one_warning_and_no_fault_of_either(tmp_path: Path) -> None:
     changes = {f"roce-{number:02d}": on(NICS[0], "dcb-pfc", dcb("pfc", prio_pfc=[False] * 8)) for number in (1, 2, 3)}
     found = wrong(results(tmp_path, with_dcb, changes))
-    assert set(found) == {(f"{NICS[0]} PFC", "two kinds: 3 x PFC off, 3 x PFC priority 3")}
+    assert set(found) == {(f"{NICS[0]} PFC", "two kinds: 3 x PFC off, 3 x PFC priority 3 on roce-[04-06]")}
 
 
 def test_a_host_with_other_tools_is_not_said_to_lack_settings(tmp_path: Path) -> None:

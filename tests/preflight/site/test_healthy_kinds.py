@@ -89,6 +89,68 @@ def container(name: str, index: int) -> Machine:
     return host
 
 
+def azure(name: str, index: int) -> Machine:
+    """HPC instance of Azure: a virtual function of an InfiniBand card."""
+    host = virtual_function(name, index)
+    host.put("/sys/devices/virtual/dmi/id", sys_vendor="Microsoft Corporation", product_name="Virtual Machine")
+    host.put("/sys/bus/pci/devices/0000:c1:00.0", device="0x101e")
+    host.files["/sys/class/infiniband/mlx5_0/ports/1/lid"] = hex(64 + index)
+    return host
+
+
+def gvnic(name: str, index: int) -> Machine:
+    """Instance of Google Cloud with a gVNIC: no LLDP, an MTU of the cloud, each address a network of its own."""
+    host = Machine(name, index)
+    host.base("Google", "Google Compute Engine", "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz", 176, 2, 704)
+    host.card("0000:00:04.0", "0x020000", "0x1ae0", "0x0042", 0, "0", 0, "Ethernet controller: Google gVNIC")
+    address = f"10.128.0.{index + 1}/32"
+    host.interface("ens4", "0000:00:04.0", mac(index, 4), mbit=0, mtu=8896, ip=address, driver="gve", firmware="")
+    host.route("10.128.0.1", "ens4")
+    return host
+
+
+def two_planes(name: str, index: int) -> Machine:
+    """Two InfiniBand cards in separate subnets, whose subnet managers give the same LIDs."""
+    host = infiniband(name, index)
+    at = "0000:41:00.0"
+    host.card(at, "0x020700", "0x15b3", "0x1021", 16, "32.0", 0, "Infiniband controller: Mellanox")
+    host.rdma("mlx5_1", at, "400 Gb/sec (4X NDR)", "MT_0000000838", "28.41.1000")
+    guid = f"00:00:10:4a:fe:80:00:00:00:00:00:01:b8:3f:d2:04:00:{index // 256:02x}:{index % 256:02x}:01"
+    host.interface("ib1", at, guid, mtu=4092, hardware=32, ip=f"10.2.0.{index}/16")
+    host.files["/sys/class/net/ib1/mode"] = "datagram"
+    host.interrupts(at, 400, range(0, 32))
+    return host
+
+
+def connected(name: str, index: int) -> Machine:
+    """IP over InfiniBand in connected mode, with its long frames."""
+    host = MANUALS["hdr"](name, index)
+    host.put("/sys/class/net/ib0", mode="connected", mtu=65520)
+    return host
+
+
+def kubernetes(name: str, index: int) -> Machine:
+    """Worker of Kubernetes with RoCE: bridges, tunnels and interfaces of pods beside the fabric."""
+    host = MANUALS["roce"](name, index)
+    for number, virtual in enumerate(("cni0", "flannel.1", "vetha1b2c3d4", "cali0123456789a", "docker0")):
+        host.put(
+            f"/sys/class/net/{virtual}", address=f"0a:58:0a:f4:{index:02x}:{number:02x}", mtu=1450, operstate="up",
+            carrier=1, type=1, flags="0x1003", carrier_changes=50 * number,
+        )  # fmt: skip
+    return host
+
+
+def arm(name: str, index: int) -> Machine:
+    """Ampere Altra with RoCE: another CPU, no frequency or idle driver of Intel or AMD."""
+    host = MANUALS["roce-eth"](name, index)
+    host.put("/sys/devices/virtual/dmi/id", sys_vendor="GIGABYTE", product_name="R272-P30-JG")
+    host.files["/proc/cpuinfo"] = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n\nprocessor\t: 1\n"
+    for path in list(host.files):
+        if "/cpuidle/" in path or "/intel_pstate/" in path:
+            del host.files[path]
+    return host
+
+
 KINDS: Mapping[str, Callable[[str, int], Machine]] = {
     "gh200": grace_hopper,
     "efa": efa,
@@ -98,6 +160,13 @@ KINDS: Mapping[str, Callable[[str, int], Machine]] = {
     "mi300": MANUALS["mi300"],
     "omnipath": MANUALS["omnipath"],
     "dgx": MANUALS["dgx"],
+    "azure": azure,
+    "gvnic": gvnic,
+    "two-planes": two_planes,
+    "connected": connected,
+    "kubernetes": kubernetes,
+    "arm": arm,
+    **{name: MANUALS[name] for name in ("roce", "roce-bond", "roce-one", "hdr", "hdr100", "ethernet", "ethernet-bond")},
 }
 
 

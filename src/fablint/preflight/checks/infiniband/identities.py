@@ -75,20 +75,20 @@ _FEW = 2  # hosts with LIDs of others, or less than half of the hosts: else they
 _Lid = tuple[str, str, int]  # name of the port, its subnet, LID
 
 
-def _lids(host: Host) -> Mapping[str, _Lid]:
-    """Return the LID of each active port, by its name; virtual functions share the LID of their card."""
+def _lids(host: Host) -> Mapping[_Lid, str]:
+    """Return the LIDs of the active ports with the GUIDs of their devices; a virtual function has that of its card."""
     guids = {} if host.is_virtual else _guids(host)
     ports = [port for port in _ports(host) if port.is_active and port.plane and port.device in guids]
     lids = {port: host.snapshot.number(f"{port.folder}/lid") for port in ports}
-    return {port.target: (port.target, port.plane, lid) for port, lid in lids.items() if lid}
+    return {(port.target, port.plane, lid): guids[port.device] for port, lid in lids.items() if lid}
 
 
 def _port_lids(check: Check, fleet: Fleet) -> Iterator[Result]:
     """Compare ports of one name: rails may be separate subnets whose subnet managers have one LID."""
     owners: dict[_Lid, dict[str, str]] = defaultdict(dict)  # GUID by host
     for host in fleet.hosts:
-        for lid in _lids(host).values():
-            owners[lid][host.name] = _guids(host)[lid[0].partition("/")[0]]
+        for lid, guid in _lids(host).items():
+            owners[lid][host.name] = guid
     shared = {lid: names for lid, names in owners.items() if len(set(names.values())) > 1}
     involved = {name for names in shared.values() for name in names}
     is_few = len(involved) <= max(_FEW, len(fleet.hosts) / 2)
@@ -96,7 +96,8 @@ def _port_lids(check: Check, fleet: Fleet) -> Iterator[Result]:
         own = _lids(host)
         if not own:
             yield check.skip(host.name, "", "no active InfiniBand port with a LID of its own")
-        for target, lid in own.items():
+        for lid in own:
+            target = lid[0]
             others = [name for name in shared.get(lid, ()) if name != host.name]
             message = f"LID {lid[2]} is also that of {fold(others)}"
             if not others:

@@ -125,3 +125,15 @@ def test_a_misplaced_host_has_no_switch_by_its_nic_either() -> None:
     assert diagnosis.topology is not None
     assert Placement.of(run, diagnosis.topology).host_switches[12] == ()
     assert Placement.of(run, diagnosis.topology).host_switches[13] == ("s1",)
+
+
+@pytest.mark.parametrize(("others", "is_population"), [(0, False), (4, False), (20, True)])
+def test_all_hosts_of_a_switch_may_be_in_a_large_population_by_chance(others: int, *, is_population: bool) -> None:
+    """All four hosts of s3, and as many others as make it likely that some switch has all of its hosts in the mode."""
+    fabric = full_mesh(16, 4)
+    placement = Placement.of(simulate(fabric), fabric.topology)
+    label = np.zeros(64, dtype=np.int64)
+    label[12:16] = 1
+    label[[host for host in range(64) if host % 4 < 3 and host // 4 != 3][:: max(1, 45 // max(others, 1))][:others]] = 1
+    modes = _without_switches(Modes(label, np.array([0.0, 0.2])), placement)
+    assert (modes is not None and bool(modes.label[12:16].all())) is is_population

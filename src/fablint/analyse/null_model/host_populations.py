@@ -17,6 +17,7 @@ from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, robust_sd, values_by_key
 from fablint.analyse.settings import (
     BEST_PARTNERS,
+    CHANCE,
     FEWEST_OF_CLASS,
     FEWEST_PEERS,
     FEWEST_VALUES,
@@ -105,12 +106,16 @@ def _is_slow_on_switches(pairs: Pairs, modes: Modes, placement: Placement, *, se
 
 
 def _without_switches(modes: Modes, placement: Placement) -> Modes | None:
-    """Return the modes without the hosts of one whole switch, which is a candidate itself; None if one mode remains."""
+    """Return the modes without the hosts of one whole switch, which is a candidate itself; None if one mode remains.
+
+    Of a mode of many hosts anywhere, all hosts of some switch may be members by chance.
+    """
     label = modes.label.copy()
     hosts_of = [np.unique(placement.host[placement.switch == code]) for code in range(len(placement.switches))]
     for number in range(1, modes.count):
         whole = [hosts for hosts in hosts_of if set(label[hosts].tolist()) - {-1} == {number}]
-        if len(whole) <= MOST_WHOLE_SWITCHES:
+        by_chance = _chance_of_whole(label, number, hosts_of)
+        if len(whole) <= MOST_WHOLE_SWITCHES and by_chance <= CHANCE:
             for hosts in whole:
                 label[hosts[label[hosts] == number]] = 0
         if np.count_nonzero(label == number) < FEWEST_PEERS:
@@ -119,6 +124,13 @@ def _without_switches(modes: Modes, placement: Placement) -> Modes | None:
     if kept.size < 2:
         return None
     return Modes(np.where(label < 0, -1, np.searchsorted(kept, label)), modes.centre[kept])
+
+
+def _chance_of_whole(label: Codes, number: int, hosts_of: list[Codes]) -> float:
+    """Return the expected number of switches whose hosts are all members of a mode, were its members drawn by lot."""
+    hosts, members = int(np.count_nonzero(label >= 0)), int(np.count_nonzero(label == number))
+    drawn = [np.arange(of_switch.size) for of_switch in hosts_of if 0 < of_switch.size <= members]
+    return float(sum(np.prod((members - count) / (hosts - count)) for count in drawn))
 
 
 def has_reached_line_rate(

@@ -23,6 +23,12 @@ CASES = [
     ("two of three hosts on a switch -20 %", 1060, {"node04", "node05"}),
     # load that varies on a switch makes some of the paths of its cables look evenly slow
     ("host -40 % beside load that varies", 1061, {"node30"}),
+    # half of the round trips of one host are later, by no more than healthy hosts of this fabric differ
+    ("8 leaves: host spread of heavy tails", 9, set()),
+    # both hosts of a switch are slow at the same times, a fifth of all: its links, in streams as in round trips
+    ("dragonfly: load that varies slowly on a switch", 5, set()),
+    # all hosts of a leaf are among the slow ones by chance
+    ("38 of 64 hosts lose 20 %", 10, set()),
 ]
 
 

@@ -120,7 +120,7 @@ class ViewSearch:
         faulty = [share.detection for share in shares if share.is_fault]
         shares = [share for share in shares if not share.is_fault]
         self._refit(evidence, faulty)
-        detections = [*detections, *late, *faulty]
+        detections = [*detections, *late, *self._with_usual_hosts(faulty)]
         outliers = find_outliers(evidence, self.effects, view.settings, view.flows, views=view.views)
         pairs = describe_slow_pairs(outliers.slow, view.flows, self.effects, evidence)
         candidates = self._candidates(evidence)
@@ -154,6 +154,11 @@ class ViewSearch:
         detected = detect_components(evidence, self.effects, self._component_types, bar, sides=view.sides)
         detections = describe_detections(detected, view.flows, self.effects)
         self._refit(evidence, detections)
+        return self._with_usual_hosts(detections)
+
+    def _with_usual_hosts(self, detections: Sequence[Detection]) -> Sequence[Detection]:
+        """Return the detections, with hosts marked that differ no more than healthy hosts of this view do."""
+        view = self._view
         return mark_usual_hosts(detections, self.effects, view.settings, views=view.views) if detections else detections
 
     def _late_components(

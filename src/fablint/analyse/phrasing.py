@@ -75,21 +75,17 @@ def unfinished(run: Run) -> list[Note]:
     return notes + [noted.row_incomplete(row=name, state=row.state, reason=row.reason) for name, row in rows]
 
 
-def with_possible_steps(finding: Finding, run: Run, *, complete: bool) -> Finding:
+def with_possible_steps(finding: Finding, run: Run, *, complete: bool, has_all_partners: bool) -> Finding:
     """Return a finding without what cannot be done: to measure a simulated fabric, to resume a run of another tool.
 
-    Nothing of a `complete` run is left to resume.
+    Nothing of a `complete` run is left to resume, and a run that measured each host with all others
+    (`has_all_partners`) has no more partners.
     """
+    steps = finding.next_step
+    if has_all_partners:
+        steps = tuple(step.model_copy(update={"kind": _WITHOUT_MORE.get(step.kind, step.kind)}) for step in steps)
     if run.facts.simulated is not None:
-        kept = [one for one in finding.next_step if one.kind not in _AGAIN and not one.kind.startswith("measure_")]
+        steps = tuple(step for step in steps if step.kind not in _AGAIN and not step.kind.startswith("measure_"))
     elif complete or run.facts.imported is not None:
-        kept = [one for one in finding.next_step if one.kind != advise.resume.name]
-    else:
-        return finding
-    return finding.model_copy(update={"next_step": tuple(kept)})
-
-
-def without_more_partners(finding: Finding) -> Finding:
-    """Return a finding of a run that measured each host with all others, without advice to use more partners."""
-    possible = [one.model_copy(update={"kind": _WITHOUT_MORE.get(one.kind, one.kind)}) for one in finding.next_step]
-    return finding.model_copy(update={"next_step": tuple(possible)})
+        steps = tuple(step for step in steps if step.kind != advise.resume.name)
+    return finding if steps == finding.next_step else finding.model_copy(update={"next_step": steps})

@@ -107,7 +107,8 @@ def test_no_step_measures_a_simulated_fabric_or_resumes_what_has_no_rest(origin,
     host = ref("host", "h05")
     steps = advise.swap_cable(host, host) + advise.retest(run="a.run") + advise.measure_longer() + advise.resume()
     found = Finding(state=State.FAULT, components=(host,), next_step=steps)
-    assert [step.kind for step in with_possible_steps(found, run, complete=complete).next_step] == kinds
+    possible = with_possible_steps(found, run, complete=complete, has_all_partners=False)
+    assert [step.kind for step in possible.next_step] == kinds
 
 
 def test_one_host_per_switch_is_indistinguishable_from_its_switch() -> None:

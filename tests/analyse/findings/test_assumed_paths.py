@@ -9,6 +9,7 @@ from analyse_cases import named
 from path_cases import EDGE_S, HOP_S, Seconds, Small
 
 from fablint.analyse import diagnose
+from fablint.analyse.findings.common_causes import explained
 from fablint.analyse.findings.paths.assumed_paths import through_neighbours
 from fablint.discover import add_assumed_cables
 from fablint.model import Diagnosis, Finding, State, Topology
@@ -88,22 +89,24 @@ def test_the_only_path_between_two_groups_is_as_late_as_up_to_four_switches(far:
         assert evidence.values["slow"] == evidence.values["pairs"] == 81
 
 
-def reported(*findings: Finding, topology: Topology = PRESUMED) -> dict[str, State]:
-    return {
-        through_neighbour.name: through_neighbour.state for through_neighbour in through_neighbours(findings, topology)
-    }
+def standing(*claims: Finding, topology: Topology = PRESUMED) -> list[Finding]:
+    return explained(claims, through_neighbours(claims, topology))
+
+
+def reported(*claims: Finding, topology: Topology = PRESUMED) -> dict[str, State]:
+    return {finding.name: finding.state for finding in standing(*claims, topology=topology)}
 
 
 def test_a_path_out_of_a_group_is_no_further_fault_after_one_inside() -> None:
-    (kept,) = through_neighbours([OUTWARD, INSIDE], PRESUMED)
+    (kept,) = standing(OUTWARD, INSIDE)
     assert kept.name == "s0=s1"
     assert "messages between s1 and other groups are slow as well" in sentences(kept.evidence)
 
 
 def test_it_is_a_suspect_beside_a_suspect_inside() -> None:
-    found = through_neighbours([OUTWARD, INSIDE.model_copy(update={"state": State.SUSPECT})], PRESUMED)
+    found = standing(OUTWARD, INSIDE.model_copy(update={"state": State.SUSPECT}))
     assert [one.state for one in found] == [State.SUSPECT, State.SUSPECT]
-    assert group(found[0]) == ("cable s0=s1",)
+    assert group(found[-1]) == ("cable s0=s1",)
 
 
 def test_it_is_a_fault_where_nothing_inside_is_slow() -> None:

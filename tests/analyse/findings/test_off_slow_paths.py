@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fablint.analyse.findings.paths.pair_routes import off_slow_paths
+from fablint.analyse.findings.common_causes import explained
+from fablint.analyse.findings.paths.pair_routes import routes_on_slow_paths
 from fablint.analyse.settings import Settings
 from fablint.model import Placement, State
 from fablint.simulate import dragonfly, simulate
@@ -33,7 +34,7 @@ def crossing(switch: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("fault", "route", "effect", "explained"),
+    ("fault", "route", "effect", "is_explained"),
     [
         (LINK, f"{ON['g0r1']}>{ON['g0r2']}", -0.35, True),
         (LINK, f"{ON['g0r1']}>{ON['g0r2']}", -0.6, False),  # it loses more than the link
@@ -43,10 +44,10 @@ def crossing(switch: str) -> str:
         (SWITCH, crossing("g4r1"), -0.38, False),
     ],
 )
-def test_a_route_is_explained_by_what_is_at_fault_on_its_shortest_path(fault, route, effect, explained) -> None:
+def test_a_route_is_explained_by_what_is_at_fault_on_its_shortest_path(fault, route, effect, is_explained) -> None:
     suspect = finding(State.SUSPECT, "route", route, quantity="bandwidth", effect=effect)
-    left = off_slow_paths([fault, suspect], {}, PLACEMENT, ROUTES, Settings())
-    assert left == ([fault] if explained else [fault, suspect])
+    left = explained([fault, suspect], routes_on_slow_paths([fault, suspect], {}, PLACEMENT, ROUTES, Settings()))
+    assert left == ([fault] if is_explained else [fault, suspect])
 
 
 def test_a_finding_that_is_no_fault_explains_no_route() -> None:
@@ -54,4 +55,4 @@ def test_a_finding_that_is_no_fault_explains_no_route() -> None:
         finding(State.SUSPECT, "link", "g0r1>g0r2", quantity="bandwidth", effect=-0.4),
         finding(State.SUSPECT, "route", f"{ON['g0r1']}>{ON['g0r2']}", quantity="bandwidth", effect=-0.35),
     ]
-    assert off_slow_paths(suspects, {}, PLACEMENT, ROUTES, Settings()) == suspects
+    assert explained(suspects, routes_on_slow_paths(suspects, {}, PLACEMENT, ROUTES, Settings())) == suspects

@@ -12,10 +12,12 @@ from lateness_cases import Layout, LossyFabric
 from segment_cases import Resending, reported
 
 from fablint.analyse import diagnose
-from fablint.analyse.findings.retransmissions import joined
+from fablint.analyse.findings.common_causes import explained
+from fablint.analyse.findings.retransmissions import counted_losses
 from fablint.analyse.other_questions.root_cause import fuse_run
 from fablint.model import Finding, Run, State
 from fablint.simulate import Noise, full_mesh, simulate
+from fablint.text import evidence as seen
 from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from fact_cases import attributes_of, with_facts
@@ -211,7 +213,27 @@ def test_no_retransmissions_show_nothing(tcp: object) -> None:
 
 # ------------------------------------------------------------------------------------------------ beside other findings
 
-RESENT = finding(State.FAULT, "host", "h1", direction="rx", evidence="TCP sent again")
+LOST = seen.tcp_resent(
+    lost=20,
+    sent=1000,
+    spurious=0,
+    direction="rx",
+    lossy=3,
+    pairs=3,
+    over=(),
+    others_lost=0,
+    others_lossy=0,
+    others=12,
+)
+RESENT = finding(State.FAULT, "host", "h1", direction="rx").model_copy(update={"evidence": (LOST,)})
+
+
+def joined(*claims: Finding) -> list[Finding]:
+    return explained(claims, counted_losses(claims))
+
+
+def kinds(given: Finding) -> list[str]:
+    return [record.kind for record in given.evidence]
 
 
 def beside(state: State, direction: str | None, quantity: str = "latency") -> Finding:
@@ -220,23 +242,28 @@ def beside(state: State, direction: str | None, quantity: str = "latency") -> Fi
 
 def test_late_messages_of_the_same_host_are_replaced_and_leave_their_evidence() -> None:
     for state in (State.FAULT, State.SUSPECT):
-        (one,) = joined([RESENT], [beside(state, None)])
-        assert (one.state, one.direction, sentences(one.evidence)) == (State.FAULT, "rx", "TCP sent again; late")
+        late = beside(state, None)
+        (result,) = joined(RESENT, late)
+        assert (result.state, result.direction) == (State.FAULT, "rx")
+        assert kinds(result) == ["tcp_resent", *kinds(late)]
 
 
 def test_a_slow_host_keeps_its_finding_and_takes_the_evidence() -> None:
-    (one,) = joined([RESENT], [beside(State.FAULT, "tx", "bandwidth")])
-    assert (one.direction, one.quantity, sentences(one.evidence)) == ("tx", "bandwidth", "late; TCP sent again")
+    slow = beside(State.FAULT, "tx", "bandwidth")
+    (result,) = joined(slow, RESENT)
+    assert (result.direction, result.quantity) == ("tx", "bandwidth")
+    assert kinds(result) == [*kinds(slow), "tcp_resent"]
 
 
 def test_a_suspect_finding_of_streams_joins_a_fault() -> None:
-    (one,) = joined([RESENT.model_copy(update={"state": State.SUSPECT})], [beside(State.FAULT, None)])
-    assert (one.state, one.direction, sentences(one.evidence)) == (State.FAULT, "rx", "late; TCP sent again")
+    late = beside(State.FAULT, None)
+    (result,) = joined(RESENT.model_copy(update={"state": State.SUSPECT}), late)
+    assert (result.state, result.direction, kinds(result)) == (State.FAULT, "rx", [*kinds(late), "tcp_resent"])
 
 
 def test_other_components_stay_beside() -> None:
     other = beside(State.FAULT, None).model_copy(update={"components": (component("host", "h2"),)})
-    assert joined([RESENT], [other]) == [other, RESENT]
+    assert joined(other, RESENT) == [other, RESENT]
 
 
 def test_lost_segments_speak_for_the_line_and_against_a_loopback_test() -> None:

@@ -1,6 +1,7 @@
 """All uplinks of a switch slow at once are one finding, and some of them are theirs."""
 
-from fablint.analyse.findings.paths.uplinks import uplinks_together
+from fablint.analyse.findings.common_causes import explained
+from fablint.analyse.findings.paths.uplinks import slow_uplinks
 from fablint.model import Finding, Placement, State
 from fablint.simulate import fat_tree, simulate
 from fablint.topology.routing import routes_of
@@ -20,12 +21,12 @@ def fault(name: str) -> Finding:
 def test_all_of_a_switch_are_one_suspect() -> None:
     (first, *others) = CABLES
     given = [fault(first.replace("=", ">")), *map(fault, others)]
-    (found,) = uplinks_together(given, PLACES, ROUTES)
+    (found,) = explained(given, slow_uplinks(given, PLACES, ROUTES))
     assert (found.state, found.component, found.name) == (State.SUSPECT, "switch", LEAF)
     assert len(found.ambiguity_group) == len(CABLES)
 
 
 def test_all_but_one_are_faults() -> None:
     given = list(map(fault, CABLES[1:]))
-    assert uplinks_together(given, PLACES, ROUTES) == given
+    assert explained(given, slow_uplinks(given, PLACES, ROUTES)) == given
     assert len(CABLES) > 2

@@ -22,7 +22,7 @@ BETWEEN_SWITCHES = ComponentRef(kind="config", title="paths between switches")
 BETWEEN_GROUPS = ComponentRef(kind="config", title="paths between groups")
 
 
-class HostPairs(Protocol):
+class CrossingPairs(Protocol):
     """Pairs of hosts: arrays are (u, 2); of directed pairs sender and receiver."""
 
     @property
@@ -77,7 +77,9 @@ def host_pairs_of(cells: MeanRatios, placement: Placement) -> MeasuredHostPairs:
     return MeasuredHostPairs(hosts[first], ranks[first], switches[first], 1.0 / count[same], of_cell.ravel())
 
 
-def candidates_of(pairs: HostPairs, placement: Placement, routes: Routes | None, *, directed: bool) -> CandidateBuilder:
+def candidates_of(
+    pairs: CrossingPairs, placement: Placement, routes: Routes | None, *, directed: bool
+) -> CandidateBuilder:
     """Return hosts, cables, paths between switches, all links of a switch, switches, and all pairs of a distance.
 
     Parameters
@@ -131,7 +133,7 @@ def add_ends(
     builder.add(kind, *named(kind, names), np.tile(every, 2), ends.T.ravel(), "both" if directed else None)
 
 
-def _links(pairs: HostPairs, placement: Placement, routes: Routes | None, *, directed: bool) -> Links:
+def _links(pairs: CrossingPairs, placement: Placement, routes: Routes | None, *, directed: bool) -> Links:
     """Return the links that the messages of the pairs cross, of round trips on both ways; none if paths are unknown."""
     if routes is None or not len(routes.ends) or routes.routing.kind in ("adaptive", "ecmp"):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -144,7 +146,7 @@ def _links(pairs: HostPairs, placement: Placement, routes: Routes | None, *, dir
     return pair, link
 
 
-def _add_paths(builder: CandidateBuilder, pairs: HostPairs, placement: Placement, *, directed: bool) -> None:
+def _add_paths(builder: CandidateBuilder, pairs: CrossingPairs, placement: Placement, *, directed: bool) -> None:
     """Add paths between two switches, all paths of a switch, and all pairs of a distance."""
     here, there = pairs.switches.T
     far = np.flatnonzero((here >= 0) & (there >= 0) & (here != there))

@@ -13,7 +13,7 @@ those of no component: they are a note.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from fablint.analyse.candidates.candidate import Candidate, Candidates
 from fablint.analyse.candidates.crossed_components import SIDES, candidates_of
 from fablint.analyse.explain.explanation import LateSearch, Member, ScoredCandidates
+from fablint.analyse.findings.common_causes import Cause
 from fablint.analyse.observations.segments import Segments, read_segments
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
@@ -86,31 +87,28 @@ def _shared_loss(segments: Segments, explained: Sequence[Codes], *, calm: bool) 
     return [noted.shared_loss(lost=lost, sent=total, lossy=lossy_directions, directions=directions, streams=not calm)]
 
 
-def joined(resent: Sequence[Finding], known: Sequence[Finding]) -> list[Finding]:
-    """`known` with what retransmissions say of the same components, and what they say of others.
+def counted_losses(claims: Sequence[Finding]) -> Iterator[Cause]:
+    """Yield each component about which retransmissions and other measurements speak.
 
-    A FAULT that is known takes their evidence, and their direction where it has none. What is not as grave, or as
-    grave and of no direction, such as late messages, is replaced by them and leaves its evidence.
+    A FAULT of another measurement takes the evidence of the retransmissions, and their direction where it has none.
+    What is not as grave, or as grave and of no direction, such as late messages, is evidence for their finding.
     """
-    own = {one.name: one for one in resent}
-    findings: list[Finding] = []
-    for one in known:
-        other = own.get(one.name)
-        if other is None or one.state not in (State.FAULT, State.SUSPECT):
-            findings.append(one)
-        elif one.state is State.FAULT and (one.direction or other.state is not State.FAULT):
-            findings.append(_with_evidence(one, other))
-            own.pop(one.name, None)
-        elif one.direction is None and one.component == other.component:
-            own[one.name] = _with_evidence(other, one)
-        else:
-            findings.append(one)
-    return [*findings, *own.values()]
+    resent = [claim for claim in claims if seen.tcp_resent.among(claim.evidence)]
+    for loss in resent:
+        others = [claim for claim in claims if claim.name == loss.name and claim not in resent]
+        others = [claim for claim in others if claim.state in (State.FAULT, State.SUSPECT)]
+        is_sure = loss.state is State.FAULT
+        fault = next((one for one in others if one.state is State.FAULT and (one.direction or not is_sure)), None)
+        if fault is not None:
+            yield Cause((fault, loss), (_with_evidence(fault, loss),))
+        elif weaker := [claim for claim in others if claim.direction is None and claim.component == loss.component]:
+            yield Cause((loss, *weaker), (_with_evidence(loss, *weaker),))
 
 
-def _with_evidence(one: Finding, other: Finding) -> Finding:
-    update = {"evidence": (*one.evidence, *other.evidence), "direction": one.direction or other.direction}
-    return one.model_copy(update=update)
+def _with_evidence(finding: Finding, *others: Finding) -> Finding:
+    evidence = [record for other in (finding, *others) for record in other.evidence]
+    direction = finding.direction or next((other.direction for other in others if other.direction), None)
+    return finding.model_copy(update={"evidence": tuple(evidence), "direction": direction})
 
 
 # ------------------------------------------------------------------------------------------------ which component

@@ -29,15 +29,15 @@ class _Excluded:
     expected: float
 
 
-def compared_over_transports(
-    findings: Sequence[Finding], judged: Sequence[ViewResult], media: Mapping[str, Medium], placement: Placement
-) -> list[Finding]:
-    """Add to findings about slow components over which transports these are slow, and over which they are not.
+def over_transports(
+    finding: Finding, judged: Sequence[ViewResult], media: Mapping[str, Medium], placement: Placement
+) -> tuple[EvidenceRecord, ...]:
+    """Return over which transports a slow component is slow, and over which it is not; empty if that is not known.
 
     Parameters
     ----------
-    findings
-        All findings. None is added or removed, and no state changes.
+    finding
+        A finding.
     judged
         The views of the run.
     media
@@ -47,19 +47,12 @@ def compared_over_transports(
 
     Returns
     -------
-    list of Finding
-        The findings. Those in the states FAULT and SUSPECT have further evidence where the run has several transports
-        and their measurements agree, or differ by more than the noise allows.
+    tuple of EvidenceRecord
+        One record about a component in the state FAULT or SUSPECT where the run has several transports and their
+        measurements agree, or differ by more than the noise allows.
     """
-    if len({media[view.row] for view in judged}) < 2:
-        return list(findings)
-    compared = []
-    for finding in findings:
-        record = _evidence(finding, judged, media, placement)
-        compared.append(
-            finding if record is None else finding.model_copy(update={"evidence": (*finding.evidence, record)})
-        )
-    return compared
+    record = _evidence(finding, judged, media, placement) if len({media[view.row] for view in judged}) > 1 else None
+    return () if record is None else (record,)
 
 
 def _evidence(

@@ -20,7 +20,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from fablint.analyse.observations.counter_steps import TCP_LOST, CounterSteps, Symptom, count_steps
-from fablint.analyse.phrasing import run_name
+from fablint.analyse.phrasing import between_switches, run_name
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Run, State, Topology
 from fablint.model.component import in_series
 from fablint.model.figures.cpu_wait import CpuWait, cpu_wait_of
@@ -172,6 +172,29 @@ def fuse_run(
     if lost:
         counters = CounterSteps({**(counters.by if counters else {}), TCP_LOST: lost})
     return fuse(series, direction, counters, others, cpu_wait=cpu_wait_of(run, series.host), run=run_name(run))
+
+
+def with_part_to_look_at(
+    finding: Finding,
+    others: Sequence[Finding],
+    run: Run,
+    topology: Topology | None,
+    lost: Mapping[ComponentRef, int],
+) -> Finding:
+    """Return a `FAULT` of a host, NIC, link or cable with the next step for the part to look at first; else itself.
+
+    `others` are the findings beside it, `lost` the segments that TCP has lost at hosts and NICs.
+    """
+    component = finding.components[0]
+    if finding.state is State.FAULT and finding.component in ("link", "cable"):
+        steps = between_switches(component, finding.ambiguity_group, run, topology)
+        return finding.model_copy(update={"next_step": steps})
+    is_end = finding.component in ("host", "nic") and component.ends[0].rank is None
+    if finding.state is not State.FAULT or not is_end:
+        return finding
+    ranking = fuse_run(run, topology, component, finding.direction, others, lost.get(component, 0))
+    evidence = (*finding.evidence, *ranking.reasons)
+    return finding.model_copy(update={"evidence": evidence, "next_step": ranking.next_step})
 
 
 def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tuple[Series, str]:

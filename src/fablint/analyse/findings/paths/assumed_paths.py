@@ -7,33 +7,34 @@ slow cable inside the group makes the presumed one slow as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from fablint.analyse.findings.common_causes import Cause
 from fablint.analyse.findings.paths.uplinks import is_slow_cable
 from fablint.model import Finding, State, Topology
 from fablint.text import evidence as seen
 
 
-def through_neighbours(findings: Sequence[Finding], topology: Topology | None) -> list[Finding]:
-    """The same findings, where a presumed cable and one inside the group have the same reason.
+def through_neighbours(claims: Sequence[Finding], topology: Topology | None) -> Iterator[Cause]:
+    """Yield each presumed cable whose reason may be a cable inside the group.
 
-    A presumed cable of a switch that has a `FAULT` on a cable inside the group is left out; beside a `SUSPECT` one, it
-    is `SUSPECT` too.
+    A presumed cable of a switch that has a `FAULT` on a cable inside the group is part of that finding; beside a
+    `SUSPECT` one, it is `SUSPECT` too.
     """
-    result = list(findings)
-    if topology is None:
-        return result
-    for gate in [name for name, one in topology.switches.items() if one.group == name]:
-        for outward in [one for one in result if is_slow_cable(one) and gate in one.nodes]:
-            inside = [one for one in result if _is_inside(one, outward, gate, topology)]
-            at = result.index(outward)
-            certain = [one for one in inside if one.state is State.FAULT]
-            if certain:
-                result[result.index(certain[0])] = _with_outward(certain[0], outward, gate)
-                del result[at]
+    slow_cables = [claim for claim in claims if is_slow_cable(claim)]
+    if topology is None or not slow_cables:
+        return
+    for gate in [name for name, switch in topology.switches.items() if switch.group == name]:
+        merged: dict[int, tuple[Finding, list[Finding]]] = {}
+        for outward in [claim for claim in slow_cables if gate in claim.nodes]:
+            inside = [claim for claim in slow_cables if _is_inside(claim, outward, gate, topology)]
+            sure = next((claim for claim in inside if claim.state is State.FAULT), None)
+            if sure is not None:
+                merged.setdefault(id(sure), (sure, []))[1].append(outward)
             elif inside:
-                result[at] = _doubted(outward, inside)
-    return result
+                yield Cause((outward,), (_doubted(outward, inside),))
+        for sure, behind in merged.values():
+            yield Cause((sure, *behind), (_with_outward(sure, behind, gate),))
 
 
 def _is_inside(finding: Finding, outward: Finding, gate: str, topology: Topology) -> bool:
@@ -43,10 +44,10 @@ def _is_inside(finding: Finding, outward: Finding, gate: str, topology: Topology
     return is_slow_cable(finding) and finding.nodes <= members and bool(own)
 
 
-def _with_outward(finding: Finding, outward: Finding, gate: str) -> Finding:
-    (switch,) = outward.nodes - {gate}
-    more = seen.outward_slow(switch, gate)
-    return finding.model_copy(update={"evidence": (*finding.evidence, more)})
+def _with_outward(finding: Finding, behind: Sequence[Finding], gate: str) -> Finding:
+    switches = [switch for outward in behind for switch in outward.nodes - {gate}]
+    more = [seen.outward_slow(switch, gate) for switch in switches]
+    return finding.model_copy(update={"evidence": (*finding.evidence, *more)})
 
 
 def _doubted(outward: Finding, inside: Sequence[Finding]) -> Finding:

@@ -1,36 +1,10 @@
-"""Findings about paths from all views of a run: each component once, without differences that geometry explains."""
+"""Findings about paths from all views of a run: each component once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
-
-from fablint.analyse.explain.view import ViewResult
-from fablint.model import EvidenceRecord, Finding, Note
-from fablint.text import notes as noted
-
-
-def without_geometry(findings: Sequence[Finding], views: Sequence[ViewResult]) -> tuple[list[Finding], list[Note]]:
-    """The findings without those of latency that a longer cable or more switches explain, and notes on these.
-
-    A constant that messages of any size take longer is not a fault of a path whose streams are as fast as others. Where
-    no streams were measured, the finding stays.
-    """
-    streams = any(view.quantity == "bandwidth" for view in views)
-    medians = [case.component() for view in views for case in (*view.detections, *view.candidates) if case.late is None]
-    times = [list(view.fit.class_time.values()) for view in views if view.quantity == "latency"]
-    far_s = [float(np.median(some)) for some in times if some]  # of a row of which little was measured there are none
-    most_s = min((view.geometry_s for view in views if view.quantity == "latency"), default=0.0)
-    kept, notes = [], []
-    for finding in findings:
-        extra_s = (finding.effect or 0.0) * min(far_s, default=np.inf)
-        of_path = finding.component in ("link", "cable") and finding.components[0] in medians
-        if streams and of_path and finding.quantity == "latency" and extra_s <= most_s:
-            notes.append(noted.later_by_geometry(finding.name, extra_s * 1e9))
-        else:
-            kept.append(finding)
-    return kept, notes
+from fablint.model import EvidenceRecord, Finding
 
 
 def _once(*evidence: Sequence[EvidenceRecord]) -> list[EvidenceRecord]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from fablint.analyse.explain.outlier_pairs import SlowPair
 from fablint.analyse.explain.view import ViewResult
+from fablint.analyse.findings.common_causes import Cause
 from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.findings.paths.pair_moments import ends_of, slow_at_two_times
 from fablint.analyse.phrasing import next_step
@@ -166,41 +167,37 @@ def _cause(pair: SlowPair, view: ViewResult, evidence: EvidenceRecord) -> dict[s
     }
 
 
-def off_slow_paths(
-    findings: Sequence[Finding],
+def routes_on_slow_paths(
+    claims: Sequence[Finding],
     designed: Mapping[ComponentRef, float],
     placement: Placement,
     routes: Routes | None,
     settings: Settings,
-) -> list[Finding]:
-    """The findings without routes between hosts whose streams lose what their path loses.
+) -> Iterator[Cause]:
+    """Yield each route between hosts whose streams lose what their path loses.
 
     That is the path between their switches, or with adaptive routing the shortest one, where it crosses a link, cable
     or switch at fault. The path is at fault, or its cable is `designed` so: the effect of each such cable, or direction
     of it, by name. A route that loses more than the path by the loss in scope has a reason of its own.
     """
-    losses = _losses_of_links(findings, routes) if routes is not None and routes.routing.kind == "adaptive" else {}
+    losses = _losses_of_links(claims, routes) if routes is not None and routes.routing.kind == "adaptive" else {}
     effects = {path: effect for component, effect in designed.items() for path in component.directions}
-    for finding in findings:
-        at_fault = finding.state is State.FAULT and finding.component in ("link", "cable")
-        if at_fault and finding.quantity == "bandwidth" and finding.effect is not None:
-            effects |= dict.fromkeys(finding.directions, finding.effect)
-    if not effects and not losses:
-        return list(findings)
-    of = dict(zip(placement.hosts, placement.host_switches, strict=True))
-
-    def explained(finding: Finding) -> bool:
-        if finding.component != "route" or finding.quantity != "bandwidth" or finding.effect is None:
-            return False
+    for claim in claims:
+        at_fault = claim.state is State.FAULT and claim.component in ("link", "cable")
+        if at_fault and claim.quantity == "bandwidth" and claim.effect is not None:
+            effects |= dict.fromkeys(claim.directions, claim.effect)
+    of = dict(zip(placement.hosts, placement.host_switches, strict=True)) if effects or losses else {}
+    for claim in claims if of else ():
+        if claim.component != "route" or claim.quantity != "bandwidth" or claim.effect is None:
+            continue
         slow = []
-        for a, b in finding.directions:
+        for a, b in claim.directions:
             paths = product(of.get(a, ()), of.get(b, ()))  # several between hosts with NICs on several switches
             known = [effects.get(path, _shortest_path_loss(path, losses, routes)) for path in paths]
             slow.append(min((loss for loss in known if loss is not None), default=None))
         most = [loss for loss in slow if loss is not None]
-        return len(most) == len(slow) > 0 and 1 + finding.effect >= (1 + max(most)) * (1 - settings.loss_in_scope)
-
-    return [finding for finding in findings if not explained(finding)]
+        if len(most) == len(slow) > 0 and 1 + claim.effect >= (1 + max(most)) * (1 - settings.loss_in_scope):
+            yield Cause((claim,))
 
 
 def _losses_of_links(findings: Sequence[Finding], routes: Routes) -> dict[int, float]:

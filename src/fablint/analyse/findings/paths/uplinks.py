@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from fablint.analyse.findings.common_causes import Cause
 from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.text import actions as advise, evidence as seen
 from fablint.topology.routing import Routes
@@ -11,25 +12,26 @@ from fablint.topology.routing import Routes
 FEWEST = 2  # cables of a switch
 
 
-def uplinks_together(findings: Sequence[Finding], placement: Placement, routes: Routes | None) -> list[Finding]:
-    """The same findings, where those of all cables of a switch are one `SUSPECT` about the switch; one is a `FAULT`.
+def slow_uplinks(claims: Sequence[Finding], placement: Placement, routes: Routes | None) -> Iterator[Cause]:
+    """Yield each switch all of whose cables are slow, one of them surely: they are one `SUSPECT` about the switch.
 
     Several cables of one switch do not fail at the same time. Its own load does the same, and so do cables that are
     thinner by design: a switch that is slow itself is slow between its own hosts as well, and is found by that.
     """
     if routes is None:
-        return list(findings)
-    result = list(findings)
-    concerned = {end for finding in result if is_slow_cable(finding) for end in finding.nodes}
+        return
+    slow_cables = [claim for claim in claims if is_slow_cable(claim)]
+    concerned = {end for claim in slow_cables for end in claim.nodes}
     cables = _cables_of(concerned & set(placement.switches), routes)
+    explained: set[int] = set()
     for switch in [name for name in placement.switches if name in cables]:
-        own = cables[switch]
-        slow = {finding.components[0].cable: finding for finding in result if _is_of(finding, switch)}
-        certain = any(finding.state is State.FAULT for finding in slow.values())
-        if certain and len(own) >= FEWEST and own <= slow.keys():
-            result = [finding for finding in result if not _is_of(finding, switch)]
-            result.append(_together(switch, [slow[cable] for cable in sorted(own, key=lambda cable: cable.label)]))
-    return result
+        behind = [claim for claim in slow_cables if switch in claim.nodes and id(claim) not in explained]
+        slow = {claim.components[0].cable: claim for claim in behind}
+        is_sure = any(claim.state is State.FAULT for claim in slow.values())
+        if is_sure and len(cables[switch]) >= FEWEST and cables[switch] <= slow.keys():
+            explained |= {id(claim) for claim in behind}
+            ordered = [slow[cable] for cable in sorted(cables[switch], key=lambda cable: cable.label)]
+            yield Cause(tuple(behind), (_together(switch, ordered),))
 
 
 def _cables_of(switches: Collection[str], routes: Routes) -> Mapping[str, set[ComponentRef]]:
@@ -45,10 +47,6 @@ def _cables_of(switches: Collection[str], routes: Routes) -> Mapping[str, set[Co
 def is_slow_cable(finding: Finding) -> bool:
     """Is it about a cable, or one direction of it, that is `FAULT` or `SUSPECT`?"""
     return finding.component in ("cable", "link") and finding.state in (State.FAULT, State.SUSPECT)
-
-
-def _is_of(finding: Finding, switch: str) -> bool:
-    return is_slow_cable(finding) and switch in finding.nodes
 
 
 def _together(switch: str, cables: Sequence[Finding]) -> Finding:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fablint.analyse.candidates.components import FEWEST_PEERS
 from fablint.analyse.concerned import ACCUSED
 from fablint.analyse.findings.common_causes import Cause, explained, proven_otherwise
 from fablint.analyse.findings.detected import detected_findings, named_hosts, suspected
@@ -28,6 +27,7 @@ from fablint.analyse.other_questions.across_transports import over_transports
 from fablint.analyse.other_questions.engine_findings import damaged, lost
 from fablint.analyse.other_questions.intra_node import slow_gpus, slow_inside
 from fablint.analyse.other_questions.root_cause import with_part_to_look_at
+from fablint.analyse.settings import FEWEST_PEERS
 from fablint.model import ComponentRef, Finding, FollowUp, Note, State
 
 Claim = Finding | Note | FollowUp

@@ -21,6 +21,8 @@ from held_out.scenario import build
 CASES = [
     # the third host of the switch was measured beside others only, and fast there all the same
     ("two of three hosts on a switch -20 %", 1060, {"node04", "node05"}),
+    # or once alone, and six times beside others
+    ("two of three hosts on a switch -20 %", 24, {"node05"}),
     # load that varies on a switch makes some of the paths of its cables look evenly slow
     ("host -40 % beside load that varies", 1061, {"node30"}),
     # half of the round trips of one host are later, by no more than healthy hosts of this fabric differ

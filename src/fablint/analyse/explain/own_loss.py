@@ -55,28 +55,20 @@ def is_own_loss(
             return False
         is_outside = np.logical_not(is_inside)
         cells, to = (cells[0][is_outside], cells[1][is_outside]), to[is_outside]
-        if _is_healthy_host(component_type, part, side, placement.host[to if side else cells[0]], evidence, effects):
+        if _is_healthy_host(component_type, part, side, evidence, effects):
             return False
     return not any(_contradicts(placement.host[end] + 1, cells, evidence, effects) for end in (cells[0], to))
 
 
-def _is_healthy_host(
-    switches: Endpoints, part: int, side: int, informative_hosts: Codes, evidence: Evidence, effects: Effects
-) -> bool:
-    """Return whether a host of a switch without informative cells is fast: it shows that the switch is healthy.
+def _is_healthy_host(switches: Endpoints, part: int, side: int, evidence: Evidence, effects: Effects) -> bool:
+    """Return whether a host of a switch is fast with hosts outside of it: it shows that the switch is healthy.
 
-    Such a host was measured together with other hosts only.
-
-    Parameters
-    ----------
-    informative_hosts
-        Hosts with informative cells.
+    Cells that are not informative count as well: what was fast among other messages is not slow.
     """
     cells = find_open_cells(switches, part, (side,), evidence)
     ends = (cells[0], evidence.pairs.destination(cells))
-    own = evidence.placement.host[ends[side]]
     outside = (switches.code[ends[0]] != part) | (switches.code[ends[1]] != part)
-    user = np.where(outside & ~np.isin(own, informative_hosts), own + 1, 0)
+    user = np.where(outside, evidence.placement.host[ends[side]] + 1, 0)
     return _contradicts(user, cells, evidence, effects, most=evidence.pairs.ranks)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fablint.analyse.concerned import ACCUSED
-from fablint.analyse.findings.common_causes import Cause, explained, proven_otherwise
+from fablint.analyse.findings.common_causes import CommonCause, explained, proven_otherwise
 from fablint.analyse.findings.detected import detected_findings, named_hosts, suspected
 from fablint.analyse.findings.judged_run import JudgedRun
 from fablint.analyse.findings.late_components import late_messages
@@ -89,7 +89,7 @@ class Claims:
             for finding, records in zip(found, more, strict=True)
         ]
 
-    def _causes(self, judged: JudgedRun) -> Iterator[Cause]:
+    def _causes(self, judged: JudgedRun) -> Iterator[CommonCause]:
         """Yield what explains several claims."""
         placement, routes = judged.placement, judged.routes
         yield from proven_otherwise(self.findings)

@@ -16,9 +16,9 @@ from fablint.analyse.findings.judged_run import JudgedRun, judge_run
 from fablint.analyse.findings.missing.missing_cells import missing_cells
 from fablint.analyse.findings.missing.run_coverage import coverage_of
 from fablint.analyse.findings.missing.unmeasured_nics import unmeasured_nics
+from fablint.analyse.findings.notes_of_run import notes_of_run
 from fablint.analyse.findings.paths.healthy_paths import healthy_paths
 from fablint.analyse.findings.paths.pair_routes import moments_of_load
-from fablint.analyse.findings.run_notes import run_notes
 from fablint.analyse.findings.unreported_components import unreported_findings
 from fablint.analyse.null_model.recorded_facts import HostFacts
 from fablint.analyse.other_questions.confounders import confounded
@@ -72,7 +72,7 @@ def diagnose(
     findings += of_paths
     coverage = coverage_of(missing, clearing, placement, judged.routes, settings, findings)
     notes = [
-        *run_notes(judged),
+        *notes_of_run(judged),
         *wiring.notes,
         *claims.notes,
         *path_notes,

@@ -9,7 +9,7 @@ from fablint.model import Finding, State
 
 
 @dataclass(frozen=True)
-class Cause:
+class CommonCause:
     """What explains some claims.
 
     Attributes
@@ -24,7 +24,7 @@ class Cause:
     findings: tuple[Finding, ...] = ()
 
 
-def explained(claims: Iterable[Finding], causes: Iterable[Cause]) -> list[Finding]:
+def explained(claims: Iterable[Finding], causes: Iterable[CommonCause]) -> list[Finding]:
     """Return the findings: claims without a cause, and what the causes report."""
     causes = tuple(causes)
     without = {id(claim) for cause in causes for claim in cause.claims}
@@ -34,9 +34,9 @@ def explained(claims: Iterable[Finding], causes: Iterable[Cause]) -> list[Findin
     ]
 
 
-def proven_otherwise(claims: Sequence[Finding]) -> Iterator[Cause]:
+def proven_otherwise(claims: Sequence[Finding]) -> Iterator[CommonCause]:
     """Yield each `SUSPECT` about what another measurement of the same quantity shows to be a `FAULT`."""
     faults = {(claim.components, claim.quantity) for claim in claims if claim.state is State.FAULT}
     for claim in claims:
         if claim.state is State.SUSPECT and (claim.components, claim.quantity) in faults:
-            yield Cause((claim,))
+            yield CommonCause((claim,))

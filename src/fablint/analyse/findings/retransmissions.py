@@ -21,7 +21,7 @@ import numpy as np
 from fablint.analyse.candidates.candidate import Candidate, Candidates
 from fablint.analyse.candidates.crossed_components import SIDES, candidates_of
 from fablint.analyse.explain.explanation import LateSearch, Member, ScoredCandidates
-from fablint.analyse.findings.common_causes import Cause
+from fablint.analyse.findings.common_causes import CommonCause
 from fablint.analyse.observations.segments import Segments, read_segments
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
@@ -87,7 +87,7 @@ def _shared_loss(segments: Segments, explained: Sequence[Codes], *, calm: bool) 
     return [noted.shared_loss(lost=lost, sent=total, lossy=lossy_directions, directions=directions, streams=not calm)]
 
 
-def counted_losses(claims: Sequence[Finding]) -> Iterator[Cause]:
+def counted_losses(claims: Sequence[Finding]) -> Iterator[CommonCause]:
     """Yield each component about which retransmissions and other measurements speak.
 
     A FAULT of another measurement takes the evidence of the retransmissions, and their direction where it has none.
@@ -100,9 +100,9 @@ def counted_losses(claims: Sequence[Finding]) -> Iterator[Cause]:
         is_sure = loss.state is State.FAULT
         fault = next((one for one in others if one.state is State.FAULT and (one.direction or not is_sure)), None)
         if fault is not None:
-            yield Cause((fault, loss), (_with_evidence(fault, loss),))
+            yield CommonCause((fault, loss), (_with_evidence(fault, loss),))
         elif weaker := [claim for claim in others if claim.direction is None and claim.component == loss.component]:
-            yield Cause((loss, *weaker), (_with_evidence(loss, *weaker),))
+            yield CommonCause((loss, *weaker), (_with_evidence(loss, *weaker),))
 
 
 def _with_evidence(finding: Finding, *others: Finding) -> Finding:

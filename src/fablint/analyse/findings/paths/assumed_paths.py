@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from fablint.analyse.findings.common_causes import Cause
+from fablint.analyse.findings.common_causes import CommonCause
 from fablint.analyse.findings.paths.uplinks import is_slow_cable
 from fablint.model import Finding, State, Topology
 from fablint.text import evidence as seen
 
 
-def through_neighbours(claims: Sequence[Finding], topology: Topology | None) -> Iterator[Cause]:
+def through_neighbours(claims: Sequence[Finding], topology: Topology | None) -> Iterator[CommonCause]:
     """Yield each presumed cable whose reason may be a cable inside the group.
 
     A presumed cable of a switch that has a `FAULT` on a cable inside the group is part of that finding; beside a
@@ -32,9 +32,9 @@ def through_neighbours(claims: Sequence[Finding], topology: Topology | None) -> 
             if sure is not None:
                 merged.setdefault(id(sure), (sure, []))[1].append(outward)
             elif inside:
-                yield Cause((outward,), (_doubted(outward, inside),))
+                yield CommonCause((outward,), (_doubted(outward, inside),))
         for sure, behind in merged.values():
-            yield Cause((sure, *behind), (_with_outward(sure, behind, gate),))
+            yield CommonCause((sure, *behind), (_with_outward(sure, behind, gate),))
 
 
 def _is_inside(finding: Finding, outward: Finding, gate: str, topology: Topology) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from fablint.analyse.explain.outlier_pairs import SlowPair
 from fablint.analyse.explain.view import ViewResult
-from fablint.analyse.findings.common_causes import Cause
+from fablint.analyse.findings.common_causes import CommonCause
 from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.findings.paths.pair_moments import ends_of, slow_at_two_times
 from fablint.analyse.phrasing import next_step
@@ -173,7 +173,7 @@ def routes_on_slow_paths(
     placement: Placement,
     routes: Routes | None,
     settings: Settings,
-) -> Iterator[Cause]:
+) -> Iterator[CommonCause]:
     """Yield each route between hosts whose streams lose what their path loses.
 
     That is the path between their switches, or with adaptive routing the shortest one, where it crosses a link, cable
@@ -197,7 +197,7 @@ def routes_on_slow_paths(
             slow.append(min((loss for loss in known if loss is not None), default=None))
         most = [loss for loss in slow if loss is not None]
         if len(most) == len(slow) > 0 and 1 + claim.effect >= (1 + max(most)) * (1 - settings.loss_in_scope):
-            yield Cause((claim,))
+            yield CommonCause((claim,))
 
 
 def _losses_of_links(findings: Sequence[Finding], routes: Routes) -> dict[int, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from fablint.analyse.findings.common_causes import Cause
+from fablint.analyse.findings.common_causes import CommonCause
 from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.text import actions as advise, evidence as seen
 from fablint.topology.routing import Routes
@@ -12,7 +12,7 @@ from fablint.topology.routing import Routes
 FEWEST = 2  # cables of a switch
 
 
-def slow_uplinks(claims: Sequence[Finding], placement: Placement, routes: Routes | None) -> Iterator[Cause]:
+def slow_uplinks(claims: Sequence[Finding], placement: Placement, routes: Routes | None) -> Iterator[CommonCause]:
     """Yield each switch all of whose cables are slow, one of them surely: they are one `SUSPECT` about the switch.
 
     Several cables of one switch do not fail at the same time. Its own load does the same, and so do cables that are
@@ -31,7 +31,7 @@ def slow_uplinks(claims: Sequence[Finding], placement: Placement, routes: Routes
         if is_sure and len(cables[switch]) >= FEWEST and cables[switch] <= slow.keys():
             explained |= {id(claim) for claim in behind}
             ordered = [slow[cable] for cable in sorted(cables[switch], key=lambda cable: cable.label)]
-            yield Cause(tuple(behind), (_together(switch, ordered),))
+            yield CommonCause(tuple(behind), (_together(switch, ordered),))
 
 
 def _cables_of(switches: Collection[str], routes: Routes) -> Mapping[str, set[ComponentRef]]:

@@ -16,7 +16,7 @@ from fablint.text import notes as noted
 MANY_FAULTY = 3  # components, from which they may have a part in common that only a topology names
 
 
-def run_notes(judged: JudgedRun) -> list[Note]:
+def notes_of_run(judged: JudgedRun) -> list[Note]:
     """Return what a reader should know, and what this run could not have shown whatever it measured."""
     run, views, placement, topology = judged.run, judged.views, judged.placement, judged.topology
     imported = run.facts.imported

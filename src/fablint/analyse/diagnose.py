@@ -10,6 +10,7 @@ import numpy as np
 from fablint.analyse.claims import Claims
 from fablint.analyse.damage import with_damage
 from fablint.analyse.decide import verdict_of
+from fablint.analyse.explain.coverage import host_partners
 from fablint.analyse.explain.outlier_pairs import SlowPair
 from fablint.analyse.findings.healthy import rarely_crossed_links
 from fablint.analyse.findings.judged_run import JudgedRun, judge_run
@@ -97,7 +98,7 @@ def _diagnosis(
     """Decide the verdict, and return it with the measurements that would settle what is open."""
     run, views, settings = judged.run, judged.views, judged.settings
     fits = tuple(view.fit for view in views)
-    is_judged = bool(judged.clearing) or any(finding.state in _REPORTED for finding in findings)
+    is_judged = bool(coverage.hosts_judged) or any(finding.state in _REPORTED for finding in findings)
     is_of_one_host = run.facts.imported is not None and len(run.hosts) == 1  # its user meant to measure a network
     slow_pairs = [pair for view in views for pair in view.slow_pairs if pair.loss > 0]
     possible = {"complete": judged.is_complete, "has_all_partners": all(view.has_all_partners for view in views)}
@@ -109,7 +110,7 @@ def _diagnosis(
             complete=bool(judged.clearing) and judged.is_complete and not is_of_one_host,
             limits=Limits(reported=settings.tolerance, passed=settings.loss_in_scope),
             notes=tuple(notes),
-            not_judged="" if is_judged else _not_judged(judged),
+            not_judged="" if is_judged else _not_judged(judged, coverage),
         ),
         fits=fits,
         topology=judged.topology,
@@ -136,7 +137,14 @@ def _route_of(pair: SlowPair, placement: Placement) -> FollowUp:
     return FollowUp(component, np.array([pair.ranks, pair.ranks[::-1]]))
 
 
-def _not_judged(judged: JudgedRun) -> str:
-    """Return why the complete files of another tool allow no judgement; empty where they allow one."""
-    imported = judged.run.facts.imported
-    return "; ".join(imported.not_judged) if imported and judged.is_complete else ""
+def _not_judged(judged: JudgedRun, coverage: Coverage) -> str:
+    """Return why a complete run was never meant to be judged; empty where it was."""
+    imported, fewest = judged.run.facts.imported, judged.settings.min_partners
+    partners = [int(host_partners(view.nic_partners, judged.placement).max(initial=0)) for view in judged.views]
+    if not judged.is_complete:
+        return ""
+    if imported and imported.not_judged:
+        return "; ".join(imported.not_judged)
+    if not coverage.pairs_planned:
+        return "figures only: no pair was measured by itself"
+    return f"figures only: no host was measured with {fewest} others" if max(partners, default=0) < fewest else ""

@@ -57,7 +57,7 @@ def limits(verdict: Verdict) -> str:
     if verdict.limits is None:
         return ""
     reported, passed = (units.percent(one).lstrip("+") for one in (verdict.limits.reported, verdict.limits.passed))
-    return f"losses of {reported} and more are reported; OK needs a bound below {passed}"
+    return f"reports losses of {reported} or more; OK: losses above {passed} would be seen"
 
 
 def subject(finding: Finding) -> str:

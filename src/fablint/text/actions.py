@@ -106,7 +106,7 @@ measure_longer = General("measure longer or with more partners")
 measure_more_messages = General("measure longer")
 measure_shortest = General("""measure with minimal routing, if the network has that setting, and with `routing:
     shortest` in the topology file""")
-measure_kinds_separately = General("measure longer, or each kind of component separately")
+measure_kinds_separately = General("measure longer, or check groups of identical hosts separately")
 measure_serially = General("""measure again with --order serial: if they are still late, look at what all of these
     paths share""")
 measure_after_repair = OfOne("measure again when {0} is repaired")

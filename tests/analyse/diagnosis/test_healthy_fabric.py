@@ -105,7 +105,7 @@ def test_a_noisy_laptop_is_not_a_broken_fabric(hosts: int) -> None:
 def test_hosts_too_heterogeneous_to_be_compared_are_not_judged() -> None:
     verdict = diagnose(noisy_laptop(0, 8)).verdict
     assert (verdict.verdict, verdict.exit_code) == ("incomplete", 3)
-    assert "so heterogeneous that" in sentences(verdict.findings[0].evidence)
+    assert "these differ so much that" in sentences(verdict.findings[0].evidence)
     assert verdict.coverage.hosts_judged == 0
 
 

@@ -155,7 +155,7 @@ def test_a_star_exonerates_no_host_and_spoils_no_verdict() -> None:
     [
         (fan_in, "all ranks share 1 host"),
         (lambda run: clients_servers(run, "rpc_put", 2), "all ranks share 2 hosts"),
-        (lambda run: world(run, "allreduce", slow=7), "wait for each other"),
+        (lambda run: world(run, "allreduce", slow=7), "one time for all ranks"),
         (lambda run: victims(run, 6), "slowed on purpose"),
     ],
 )

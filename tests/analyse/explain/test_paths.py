@@ -197,7 +197,7 @@ def test_a_path_that_may_hide_a_loss_is_not_judged():
         for finding in diagnosis.verdict.findings
         if finding.component == "route" and finding.state is State.NOT_JUDGED
     ]
-    assert "in bandwidth could be there unseen; OK needs a bound below 10%" in sentences(finding.evidence)
+    assert "lost bandwidth would not be noticed; OK requires less than 10%" in sentences(finding.evidence)
 
 
 @pytest.mark.parametrize("switches", [3, 6])

@@ -126,3 +126,23 @@ def test_a_report_that_cannot_be_written_keeps_the_verdict(fablint):
     done = fablint("report", SION, "-o", "/proc/pages/a.html")
     assert (done.returncode, done.stdout.split()[0]) == (2, "PASS")
     assert "cannot write the report /proc/pages/a.html" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        ("osu/osu_latency-7.4-openmpi4.1.4-np2-z.txt", "no host was measured with 3 others"),
+        ("osu/osu_mbw_mr-7.4-openmpi4.1.4-np4.txt", "no pair was measured by itself"),
+        ("nccl_tests/nccl-tests-2.13-all_reduce-synthetic.txt", "no pair was measured by itself"),
+    ],
+)
+def test_what_was_never_meant_to_be_judged_has_figures_only(fablint, file, why):
+    done = fablint("analyse", str(FIXTURES / file))
+    assert done.returncode == 3
+    assert done.stdout.splitlines()[0] == f"NOT JUDGED  figures only: {why}"
+
+
+def test_a_run_of_two_hosts_has_figures_only(fablint):
+    fablint("simulate", "--topology", "mesh", "--shape", "1x2", "--full", "-o", "two.run")
+    done = fablint("analyse", "two.run")
+    assert done.stdout.splitlines()[0] == "NOT JUDGED  figures only: no host was measured with 3 others"

@@ -51,7 +51,11 @@ def checked(
 
 
 def launch_findings(verdict: dict[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in verdict["findings"] if one["text"]["evidence"].startswith("keeps a launch from starting")]
+    return [
+        one
+        for one in verdict["findings"]
+        if one["text"]["evidence"].startswith("launches that include it do not start")
+    ]
 
 
 def test_a_host_to_which_frames_are_dropped_is_named_and_the_rest_measured(faulty: Cluster, tmp_path: Path) -> None:

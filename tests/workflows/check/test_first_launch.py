@@ -50,8 +50,8 @@ def test_a_host_that_answers_and_keeps_the_launch_from_starting_is_found_by_laun
     assert met(run) == pairs_of(but(bad))
     (finding,) = launches.recovery.triage.findings
     assert (finding.state, finding.component, finding.name) == (State.FAULT, "host", bad)
-    assert sentences(finding.evidence).startswith("keeps a launch from starting: none starts of it and one of h")
-    assert "a launch of 5 other hosts starts" in sentences(finding.evidence)
+    assert sentences(finding.evidence).startswith("launches that include it do not start (with one of h")
+    assert "; 5 other hosts start" in sentences(finding.evidence)
     assert cluster.refused in sentences(finding.evidence)
     assert any("searching for hosts that keep the launch from starting" in one for one in notes.said)
     assert notes.said[0] == f"fablint: {cluster.refused}: looking for the host"  # and no advice of a single launch

@@ -201,7 +201,7 @@ def test_a_host_whose_own_ranks_start_has_a_faulty_network() -> None:
     finding = hosts["n07"]
     assert (finding.state, finding.component, paths) == (State.FAULT, "host", {})
     assert sentences(finding.evidence) == (
-        "keeps a launch from starting: none starts of it and one of n00, n01, n02; a launch of 3 other hosts starts;"
+        "launches that include it do not start (with one of n00, n01, n02: no); 3 other hosts start;"
         " its own ranks alone do; the launcher: connect() to 10.150.0.7 failed"
     )
     assert group(finding) == ("NIC of n07", "cable of n07", "switch port of n07")
@@ -219,7 +219,7 @@ def test_a_host_on_several_faulty_paths_is_not_said_to_be_the_only_candidate() -
     result = StartResult(("n00", "n01", "n04"), [Cause("n07", ("n00", "n01"), ("n04",))])
     finding = findings_of(result, "")[0]["n07"]
     assert finding.state is State.FAULT
-    assert "one of n00, n01, it does with n04" in sentences(finding.evidence)
+    assert "one of n00, n01: no, with n04: yes" in sentences(finding.evidence)
     assert group(finding) == ("route n07=n00", "route n07=n01")
 
 

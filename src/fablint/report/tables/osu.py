@@ -294,7 +294,9 @@ def _on_reverse(row: Row, lines: list[Line]) -> list[str]:
     if not behind:
         return []
     worst, size = max(behind)
-    how = f"at most {100 * worst:.1f} % worse, at {units.size(size)}" if worst > 0 else "nowhere worse"
+    factor = f"{1 / (1 - worst):.2g} x as slow" if worst >= 0.5 and row.quantity != "latency" else ""
+    factor = f"{1 + worst:.2g} x as slow" if worst >= 1 and row.quantity == "latency" else factor
+    how = f"at most {factor or f'{100 * worst:.1f} % worse'}, at {units.size(size)}" if worst > 0 else "nowhere worse"
     return [f"figures are those of rank i to its higher partner; the other direction is {how} (table pairs has both)"]
 
 

@@ -10,7 +10,7 @@ from fablint.text.sentence_kind import Names, Plain, Sentence
 
 unsteady = Plain("its loss varies over time")
 intermittent = Plain("slow for some of its pairs only")
-period_of_load = Plain("fast after that: load of that period looks the same")
+period_of_load = Plain("normal afterwards; other load at that time would look the same")
 fast_in_isolation = Sentence[int]("""as fast as others in follow-up measurements of one pair at a time, with {partners}
     partners: load of the earlier measurements looks the same""")
 others_slow_then = Sentence[float]("""{others:.0%} of the measurements of unrelated pairs next to these in time were

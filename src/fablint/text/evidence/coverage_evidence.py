@@ -10,7 +10,9 @@ from fablint.text.sentence_kind import Names, Plain, Sentence
 
 few_hosts = Sentence[int]("measured with fewer than {fewest} other hosts")
 few_judged_hosts = Plain("half of its hosts or more are not judged")
-heterogeneous = Sentence[float]("so heterogeneous that a loss of {hidden:.0%} may be healthy")
+heterogeneous = Sentence[float](
+    "these differ so much that a loss of up to {hidden:.0%} cannot be distinguished from normal"
+)
 few_link_pairs = Sentence[int]("each crossed by fewer than {fewest} measured pairs")
 shared_ecmp_paths = Plain("ECMP paths of concurrent pairs: a pair that shares a link is as slow as one on a slow link")
 behind_switch = Sentence[str]("all messages of these hosts cross {switch}, which is slow itself")
@@ -31,9 +33,10 @@ def hidden_loss(
     limit: float,
     adaptive: Literal[True] | None = None,
 ) -> str:
-    hidden = "any loss" if bound is None else f"a loss of up to {bound:.0%}"
-    among = " among messages that choose among several paths" if adaptive else ""
-    return f"{hidden} in {quantity} could be there unseen{among}; OK needs a bound below {limit:.0%}"
+    kind = "added latency" if quantity == "latency" else "lost bandwidth"
+    hidden = f"any {kind}" if bound is None else f"up to {bound:.0%} {kind}"
+    among = " (adaptive routing spreads messages over links)" if adaptive else ""
+    return f"{hidden} would not be noticed{among}; OK requires less than {limit:.0%}"
 
 
 missing_scattered = Sentence[int, int]("""{missing:,} of {planned:,} measurements are missing; no host, NIC or pair

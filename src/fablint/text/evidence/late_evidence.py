@@ -17,9 +17,9 @@ small_share = Sentence[float]("less than {limit:.0%} of its pairs")
 nothing_to_compare = Plain("no other path of this kind to compare with")
 cables_unknown = Plain("which cables the paths cross is not known")
 streams_only = Plain("streams, which congestion makes lose segments as well")
-spurious_unknown = Plain("kernels here do not say which of them had arrived already")
+spurious_unknown = Plain("the Linux kernels here do not report which resent segments had already arrived")
 slow_period = Sentence[float, float, int, float]("""from {begin:.3g} s to {end:.3g} s pairs of {hosts} hosts took
-    {excess:+.0%}, whichever the hosts""")
+    {excess:+.0%}, whichever hosts they were""")
 late_messages = Sentence[float, int, int, int, int]("""some messages come much later than the others, as after a
     loss: the mean is {ratio:times} times what is usual in {late} of {pairs:#pair} of hosts, and in {others_late} of
     {others} others""")
@@ -50,11 +50,11 @@ def tcp_resent(
 
 
 one_host = Sentence[int, str]("all {ranks} ranks run on {host}: no message crossed a network")
-oversubscribed = Sentence[Names]("on {hosts:fold} ranks wait for each other, and their times with them")
+oversubscribed = Sentence[Names]("{hosts:fold}: more ranks than CPUs, so that times include waiting for a CPU")
 shared_cores = Sentence[Names]("""on {hosts:fold} more ranks are bound to some CPUs than there are of these: they
     wait for each other""")
-drift = Sentence[float]("""what was measured last took {excess:+.0%} compared with what was measured first,
-    whichever the hosts""")
+drift = Sentence[float]("""the times of all hosts changed by {excess:+.0%} from the first to the last measurement
+    of the run""")
 members_agree = Plain("the members of each agree")
 separating_fact = Sentence[str, str]("{fact} separates them ({values})")
 separating_fact_many = Sentence[str]("{fact} separates them")

@@ -45,11 +45,8 @@ def stall_reported(*, host: str, cause: str) -> str:
 @Sentence
 def no_start(*, others: int, fails_with: Names, starts_with: Names) -> str:
     partner = fails_with[0] if len(fails_with) == 1 else f"one of {', '.join(fails_with)}"
-    starts = f", it does with {fold(starts_with)}" if starts_with else ""
-    return (
-        f"keeps a launch from starting: none starts of it and {partner}{starts}; a launch of"
-        f" {plural(others, 'other host')} starts"
-    )
+    starts = f", with {fold(starts_with)}: yes" if starts_with else ""
+    return f"launches that include it do not start (with {partner}: no{starts}); {plural(others, 'other host')} start"
 
 
 class PingFields(TypedDict):

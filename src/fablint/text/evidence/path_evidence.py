@@ -14,12 +14,12 @@ ReferenceKind = Literal[
 
 path_uneven = Sentence[float, float]("slow from {begin:.1f} s to {end:.1f} s, not evenly")
 path_varies = Plain("its loss varies from pair to pair")
-one_of_several = Plain("the others as fast as elsewhere: one of several cables or paths")
+one_of_several = Plain("the other pairs are normal: one of several parallel cables or paths is slow")
 routes_wrong = Plain("the declared routes do not explain the slow pairs")
 path_once = Plain("slower than the others of its kind, but not evenly over time")
 path_beside = Plain("slower among other messages; alone it was not measured")
 path_lone = Plain("slower than messages on a switch, with nothing of its kind to compare it with")
-path_population = Plain("in one of two populations, of which nothing says which is healthy")
+path_population = Plain("its pairs fall in two groups, and it is not known which is normal")
 outward_slow = Sentence[str, str]("""messages between {switch} and other groups are slow as well, and their path out
     of {group} is not declared""")
 few_path_pairs = Sentence[int]("""measured between fewer than {fewest} pairs of hosts, or with nothing to compare

@@ -14,8 +14,8 @@ shared_machines = NoteKind[int]("""hosts share the CPUs of {machines:#machine}: 
 no_streams = PlainNote("no one-way streams: rows of bandwidth are needed to determine the slow direction")
 launch_per_pair = PlainNote("""each pair was a launch of its own: its sizes are one observation, and what differs from
     start to start (placement, power state, connection) is indistinguishable from a slow route""")
-cpu_wait = NoteKind[Names, float, str]("""other processes used CPUs of ranks on {hosts:fold}: these waited up to
-    {longest:.1%} of the time ({host}), and so did their messages""")
+cpu_wait = NoteKind[Names, float, str]("""other processes slowed the ranks on {hosts:fold}: they waited for a CPU up
+    to {longest:.1%} of the time ({host})""")
 
 row_measured_again = NoteKind[str, str]("""row {row} measured pairs of {base} again: the shorter of both times is that
     of the pair""")
@@ -23,8 +23,8 @@ row_of_one_direction = NoteKind[str]("""row {row} measured one direction of each
     not visible""")
 row_without_base = NoteKind[str, str]("""row {row} is not judged: the run has no row {base}, whose slowest pairs these
     were""")
-row_of_collective = NoteKind[str]("""row {row} is not judged: all ranks of a collective wait for each other: its times
-    belong to no pair""")
+row_of_collective = NoteKind[str]("""row {row} is not judged: a collective has one time for all ranks, which does not
+    show which pair is slow""")
 row_of_victims = NoteKind[str]("""row {row} is not judged: its pairs were slowed on purpose, by the load of other
     ranks""")
 row_of_few_hubs = NoteKind[str, int, int]("""row {row} is not judged: all ranks share {hubs:#host}: with fewer than

@@ -222,7 +222,9 @@ class Deadline:
         self.begun.add(report.nodeid.partition("::")[0])
         self.has_failed |= report.failed
         if time.monotonic() > self._end and self._session is not None:
-            self._session.shouldstop = "the time is over"
+            # With workers it is pytest-xdist that starts the tests, and it has an attribute of its own.
+            running = self._session.config.pluginmanager.get_plugin("dsession") or self._session
+            running.shouldstop = "the time is over"
             self.has_ended_it = True
 
 

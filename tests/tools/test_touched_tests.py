@@ -146,6 +146,15 @@ def test_when_the_time_is_over_a_failure_is_still_the_status(checkout: Path) -> 
     assert run(checkout, "--seconds", "0").returncode == 1
 
 
+def test_workers_stop_when_the_time_is_over(checkout: Path) -> None:
+    slow = "import time\nimport fab.stage.pairs\n" + "".join(f"def test_{n}(): time.sleep(0.2)\n" for n in range(200))
+    (checkout / "tests" / "stage" / "test_slow.py").write_text(slow)
+    done = run(checkout, "--seconds", "0", "--workers=2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "202 passed" not in done.stdout
+    assert "the time is over" in done.stdout
+
+
 def test_changes_of_the_engine_run_its_unit_tests(checkout: Path) -> None:
     script = checkout / "engine" / "tests" / "run.sh"
     script.parent.mkdir(parents=True)

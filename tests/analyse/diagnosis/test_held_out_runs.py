@@ -77,3 +77,11 @@ def test_isolated_follow_up_measurements_decide_about_a_host(seed: int, tmp_path
 def test_kinds_and_shared_nics_of_other_clusters(scenario: str, passes: bool, tmp_path: Path) -> None:
     verdict = judged(scenario, 3, tmp_path)
     assert (verdict.verdict == "pass") is passes
+
+
+def test_a_cable_that_is_late_and_slow_is_not_explained_by_geometry(tmp_path: Path) -> None:
+    """Load on all four cables of a leaf: of one, the latency shows the larger loss."""
+    verdict = judged("follow-up: host -30 % beside load, and isolated as slow", 3001, tmp_path)
+    states = {finding.name: finding.state for finding in verdict.findings}
+    assert {name for name, state in states.items() if state is State.FAULT} == {"node12"}
+    assert {name for name, state in states.items() if state is State.SUSPECT} == {"leaf2"}

@@ -12,6 +12,7 @@ from typing import Self
 
 import numpy as np
 
+from fablint.analyse.explain.search import Detection
 from fablint.analyse.explain.view import ViewResult
 from fablint.model import ComponentRef, Finding, Note
 from fablint.text import notes as noted
@@ -21,20 +22,23 @@ from fablint.text import notes as noted
 class Geometry:
     """What the geometry of a network explains."""
 
-    components: frozenset[ComponentRef]  # that are slow by the medians of their pairs
+    components: frozenset[ComponentRef]  # that are late by the medians of their pairs, and whose streams are not slow
     most_s: float  # s by which messages across a cable may be later; 0 where no streams were measured
     far_s: float  # s of a message
 
     @classmethod
     def of(cls, views: Sequence[ViewResult]) -> Self:
         """Return that of a run."""
-        cases = [case for view in views for case in (*view.detections, *view.candidates) if case.late is None]
+        late, slow = (
+            frozenset(case.component() for view in views if view.quantity == quantity for case in _cases(view))
+            for quantity in ("latency", "bandwidth")
+        )
         of_latency = [view for view in views if view.quantity == "latency"]
         times = [list(view.fit.class_time.values()) for view in of_latency]
         far_s = [float(np.median(of_row)) for of_row in times if of_row]  # of a row of which little was measured: none
         has_streams = any(view.quantity == "bandwidth" for view in views)
         most_s = min((view.geometry_s for view in of_latency), default=0.0) if has_streams else 0.0
-        return cls(frozenset(case.component() for case in cases), most_s, min(far_s, default=np.inf))
+        return cls(late - slow, most_s, min(far_s, default=np.inf))
 
     def note(self, claim: Finding) -> Note | None:
         """Return the note on what geometry explains; None if it does not explain the claim."""
@@ -43,3 +47,8 @@ class Geometry:
         extra_s = (claim.effect or 0.0) * self.far_s
         is_explained = claim.components[0] in self.components and extra_s <= self.most_s
         return noted.later_by_geometry(claim.name, extra_s * 1e9) if is_explained else None
+
+
+def _cases(view: ViewResult) -> list[Detection]:
+    """Return what is slow in a view, or may be, by the medians of its pairs."""
+    return [case for case in (*view.detections, *view.candidates) if case.late is None]

@@ -93,7 +93,7 @@ def test_paths_of_several_lengths_hide_what_a_link_adds_to_a_latency() -> None:
     (reason,) = hidden.evidence
     assert (hidden.state, reason.kind, reason.values["adaptive"]) == (State.NOT_JUDGED, "hidden_loss", True)
     assert 0.1 < float(str(reason.values["bound"])) < 1.0
-    assert "unseen among messages that choose among several paths" in sentences(hidden.evidence)
+    assert "adaptive routing spreads messages over links" in sentences(hidden.evidence)
 
 
 def test_medians_alone_are_blind() -> None:

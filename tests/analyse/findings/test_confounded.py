@@ -166,7 +166,7 @@ def test_a_drift_is_distinguished_from_noise() -> None:
     view = all_pairs(32)
     drifting = cells(view.src, view.dst, view.excess + 0.1 * view.started / 31, view.started)
     (finding,) = slow_times(drifting, places_of(32), SETTINGS)
-    assert "what was measured last took +11% compared with what was measured first" in sentences(finding.evidence)
+    assert "changed by +11% from the first to the last measurement" in sentences(finding.evidence)
 
 
 @pytest.mark.parametrize("slow", [{0: 0.3}, {0: 2.0, 1: 1.0}, dict.fromkeys(range(8), 0.5)])

@@ -29,6 +29,8 @@ from fablint.preflight import Fleet as Judged, Host, judge  # noqa: E402
 from fablint.snapshot import load_snapshots, save_snapshots, snapshot_of  # noqa: E402
 from fablint.system import System  # noqa: E402
 
+pytestmark = pytest.mark.long  # many generated fleets
+
 # What fleets of two settings are warned of; a class of its own would hide hosts that differ by mistake.
 WARNINGS = {
     "MTU 9000 and 1500, 11:9": {"net.link.mtu"},

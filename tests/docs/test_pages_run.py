@@ -12,6 +12,8 @@ from documented_commands import ROOT
 from page_blocks import blocks
 from page_runner import Ran, prepare, run_page, simulate, simulate_others
 
+pytestmark = pytest.mark.long  # runs the commands of all pages
+
 FOLDERS = [ROOT / "docs" / name for name in ("tutorial", "how-to", "explanation", "reference")]
 SOURCES = [ROOT / "README.md", *(page for folder in FOLDERS for page in sorted(folder.glob("*.md")))]
 PAGES = [page for page in SOURCES if any(block.kind != "text" for block in blocks(page))]

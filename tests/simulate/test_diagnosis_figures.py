@@ -11,6 +11,8 @@ import pytest
 
 from fablint.simulate import Score
 
+pytestmark = pytest.mark.long  # many seeds of many fabrics
+
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 

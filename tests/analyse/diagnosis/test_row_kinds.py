@@ -29,6 +29,8 @@ from fablint.text.evidence_sentences import sentences
 from fact_cases import with_facts
 from finding_cases import note_texts, ref
 
+pytestmark = pytest.mark.long  # all kinds of rows with all kinds of noise
+
 MESH = full_mesh(8, 8)
 QUIET = Noise(scale=0.01, spike_share=0)
 

@@ -21,6 +21,8 @@ from fablint.simulate import SimulatedFabric, fat_tree as simulated_fat_tree
 from fablint.topology.routed_placement import RoutedPlacement
 from finding_cases import component
 
+pytestmark = pytest.mark.long  # many sizes of fabrics
+
 STRETCHES = 4
 SEEDS = (1, 2)
 FABRICS = {

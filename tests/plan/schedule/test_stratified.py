@@ -12,6 +12,8 @@ from fablint.plan.schedule.stratified import collisions, strata, stratified_roun
 from fablint.topology.contention import link_flows, most_flows
 from fablint.topology.routed_placement import RoutedPlacement, number_within
 
+pytestmark = pytest.mark.long  # many sizes of fabrics
+
 
 def placement_on(topology: Topology, missing: float = 0.0, each: int = 1, scattered: int = 0) -> RoutedPlacement:
     """`each` ranks on the hosts of a topology, of which some are left out, or `scattered` taken."""

@@ -24,6 +24,8 @@ from fablint.snapshot import snapshot_of
 from fablint.snapshot.agent.machine import Machine as Read
 from fablint.snapshot.agent.tuning import roce_nics
 
+pytestmark = pytest.mark.long  # many generated fleets
+
 NICS = ("ens3f0np0", "ens3f1np1")
 MLNX_QOS = """DCBX mode: OS controlled
 Priority trust state: {trust}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings, strategies as st
 from preflight_help import rows_of, sample
 from tuned_hosts import COALESCING, COUNTERS, FEATURES, RINGS, probe, smi
@@ -33,6 +34,8 @@ from fablint.preflight.host import Host
 from fablint.preflight.runner import judge
 from fablint.snapshot.collecting import snapshot_of
 from fablint.snapshot.parsers.kernel_log import KernelLog, hardware_errors
+
+pytestmark = pytest.mark.long  # many damaged files
 
 TUNING = (boot, clock, frequency, port_settings, interrupts, memory, pcie_requests, probe_speed, processors)
 LOGS = (hardware_log, network_log, gpu_log, storage_log)

@@ -33,6 +33,8 @@ from fablint.preflight.host import Host
 from fablint.preflight.runner import judge
 from fablint.snapshot import snapshot_of
 
+pytestmark = pytest.mark.long  # many damaged files
+
 MODULES = (addresses, arp_table, conflicts, ethtool, link_counters, links, lldp, multirail, address_names, routes)
 MORE = (identity, loss, slingshot_addresses)
 MINE = rows_of(*MODULES, *MORE)

@@ -18,6 +18,8 @@ from fablint.preflight.pings.mesh import End, reach_of
 from fablint.snapshot.agent.pinger import GAP_S, SLACK_S
 from fablint.snapshot.pinging import LIMITS_S
 
+pytestmark = pytest.mark.long  # many simulated fleets
+
 FAMILY = (PING_ANSWERS, PING_ROUTES, FULL_SIZE, PING_LOSS)
 
 

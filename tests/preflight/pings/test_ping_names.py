@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
 from hypothesis import given, settings, strategies as st
 from pinged_hosts import FAMILY, address, bare, detections, pinged, without
 from preflight_help import of, outcomes
@@ -12,6 +13,8 @@ from preflight_help import of, outcomes
 from fablint.model.preflight_results import Outcome
 from fablint.preflight import Fleet, judge
 from fablint.preflight.checks.network import reachability as checks
+
+pytestmark = pytest.mark.long  # many simulated fleets
 
 
 def found_by(names: Callable[[int, int], tuple[str, list[str]]]) -> Callable[[int, list[int]], Mapping[str, Any]]:

@@ -26,6 +26,8 @@ from fablint.workflows.check.cluster_check import UnfitError, check_cluster, res
 from fablint.workflows.check.request import CheckRequest, UnfitPolicy
 from fablint.workflows.context import Context
 
+pytestmark = pytest.mark.long  # many simulated fleets
+
 COUNT, EACH = 9, 3  # hosts n0 ... n8, three on each of the switches s0, s1, s2
 HOSTS = [f"n{number}" for number in range(COUNT)]
 FABRIC = Topology(

@@ -16,6 +16,8 @@ from fablint.preflight import Fleet, Host, judge
 from fablint.preflight.checks.network.ipv6_addresses import IP6_ADDRESS
 from fablint.snapshot import snapshot_of
 
+pytestmark = pytest.mark.long  # many generated fleets
+
 WRONG = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR)
 
 

@@ -12,6 +12,8 @@ from fablint.errors import UsageError
 from fablint.store import import_run
 from fablint.store.importing.formats import FORMATS
 
+pytestmark = pytest.mark.long  # many damaged files
+
 REAL = files("mpigraph", "hp2p", "imb", "clusterkit", "sion", "nccl_tests", "linktest", "nvbandwidth")
 OUTSIDE = [path for path in files("outside") if path.name[:2] in ("10", "20", "21", "45", "51", "52", "56")]
 SMALL = [render(np.full((4, 4), 1e-4)) for render, *_ in LAYOUTS.values()]

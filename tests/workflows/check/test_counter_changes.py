@@ -22,6 +22,8 @@ from fablint.workflows.check.counter_changes import Recount
 from fablint.workflows.check.level_runs import LevelRuns
 from finding_cases import component, finding, note_texts
 
+pytestmark = pytest.mark.long  # many checks of simulated clusters
+
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)
 FAULTY = "h03"

@@ -17,25 +17,23 @@ _AT_ONCE = 32  # findings whose paths are followed together: each link takes a m
 _SENDERS = 64  # of the pairs whose distance is looked at
 
 
-def with_damage(
+def damages_of(
     findings: Sequence[Finding], run: Run, placement: Placement, routes: Routes | None, fits: Sequence[Fit]
-) -> list[Finding]:
-    """Return findings with what they cost, where the pairs that use their components are known."""
+) -> list[Damage | None]:
+    """Return what each finding costs; None where the pairs that use its components are not known."""
     places = [place for place, finding in enumerate(findings) if finding.state in _OF_COMPONENTS]
-    amended = list(findings)
+    damages: list[Damage | None] = [None] * len(findings)
     for start in range(0, len(places), _AT_ONCE):
         part = places[start : start + _AT_ONCE]
         pairs = FindingPairs([findings[place] for place in part], placement, routes)
         for place, crossing in zip(part, pairs.crossings, strict=True):
             if crossing is not None:
-                finding = findings[place]
-                damage = Damage(
-                    hosts=len(hosts_behind(finding, crossing, placement)),
+                damages[place] = Damage(
+                    hosts=len(hosts_behind(findings[place], crossing, placement)),
                     pairs=crossing.number(placement),
-                    figures=_figures(finding, crossing, run, placement, fits),
+                    figures=_figures(findings[place], crossing, run, placement, fits),
                 )
-                amended[place] = finding.model_copy(update={"damage": damage})
-    return amended
+    return damages
 
 
 def _figures(

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
-import numpy as np
-
 from fablint.analyse.claims import Claims
-from fablint.analyse.damage import with_damage
+from fablint.analyse.damage import damages_of
 from fablint.analyse.decide import verdict_of
-from fablint.analyse.explain.coverage import host_partners
-from fablint.analyse.explain.outlier_pairs import SlowPair
 from fablint.analyse.findings.healthy import rarely_crossed_links
 from fablint.analyse.findings.judged_run import JudgedRun, judge_run
 from fablint.analyse.findings.missing.missing_cells import missing_cells
-from fablint.analyse.findings.missing.run_coverage import coverage_of
+from fablint.analyse.findings.missing.run_coverage import coverage_of, why_not_judged
 from fablint.analyse.findings.missing.unmeasured_nics import unmeasured_nics
 from fablint.analyse.findings.notes_of_run import notes_of_run
 from fablint.analyse.findings.paths.healthy_paths import healthy_paths
 from fablint.analyse.findings.paths.pair_routes import moments_of_load
+from fablint.analyse.findings.proposed_measurements import ProposedMeasurements
 from fablint.analyse.findings.unreported_components import unreported_findings
 from fablint.analyse.null_model.recorded_facts import HostFacts
 from fablint.analyse.other_questions.confounders import confounded
@@ -30,14 +27,12 @@ from fablint.analyse.other_questions.wiring import wiring_of
 from fablint.analyse.phrasing import is_resumable, with_possible_steps
 from fablint.analyse.settings import Settings
 from fablint.model import (
-    ComponentRef,
     Coverage,
     Diagnosis,
     Finding,
     FollowUp,
     Limits,
     Note,
-    Placement,
     Run,
     State,
     Topology,
@@ -100,51 +95,23 @@ def _diagnosis(
     fits = tuple(view.fit for view in views)
     is_judged = bool(coverage.hosts_judged) or any(finding.state in _REPORTED for finding in findings)
     is_of_one_host = run.facts.imported is not None and len(run.hosts) == 1  # its user meant to measure a network
-    slow_pairs = [pair for view in views for pair in view.slow_pairs if pair.loss > 0]
     possible = {"complete": judged.is_complete, "has_all_partners": all(view.has_all_partners for view in views)}
-    findings = [with_possible_steps(finding, run, **possible) for finding in findings]
+    damages = damages_of(findings, run, judged.placement, judged.routes, fits)
+    findings = [
+        with_possible_steps(finding, run, **possible).model_copy(update={"damage": damage} if damage else None)
+        for finding, damage in zip(findings, damages, strict=True)
+    ]
     return Diagnosis(
         verdict_of(
-            with_damage(findings, run, judged.placement, judged.routes, fits),
+            findings,
             coverage,
             complete=bool(judged.clearing) and judged.is_complete and not is_of_one_host,
             limits=Limits(reported=settings.tolerance, passed=settings.loss_in_scope),
             notes=tuple(notes),
-            not_judged="" if is_judged else _not_judged(judged, coverage),
+            not_judged="" if is_judged else why_not_judged(judged, coverage),
         ),
         fits=fits,
         topology=judged.topology,
         settings=asdict(settings),
-        follow_ups=_once(follow_up for view in views for follow_up in view.follow_ups),
-        retests=_once(follow_up for view in views for follow_up in view.retests),
-        distances=_once(distances),
-        routes=_once(_route_of(pair, judged.placement) for pair in slow_pairs),
+        **vars(ProposedMeasurements.of(judged, distances)),
     )
-
-
-def _once(follow_ups: Iterable[FollowUp]) -> tuple[FollowUp, ...]:
-    """Return one follow-up measurement per component: that of the first view that proposes one."""
-    first: dict[ComponentRef, FollowUp] = {}
-    for follow_up in follow_ups:
-        first.setdefault(follow_up.component, follow_up)
-    return tuple(first.values())
-
-
-def _route_of(pair: SlowPair, placement: Placement) -> FollowUp:
-    """Return the follow-up measurement about the route of a slow pair."""
-    ends = [placement.hosts[placement.host[rank]] for rank in pair.ranks]
-    component = ComponentRef.of("route", *(ends if pair.one_way else sorted(ends)), directed=pair.one_way)
-    return FollowUp(component, np.array([pair.ranks, pair.ranks[::-1]]))
-
-
-def _not_judged(judged: JudgedRun, coverage: Coverage) -> str:
-    """Return why a complete run was never meant to be judged; empty where it was."""
-    imported, fewest = judged.run.facts.imported, judged.settings.min_partners
-    partners = [int(host_partners(view.nic_partners, judged.placement).max(initial=0)) for view in judged.views]
-    if not judged.is_complete:
-        return ""
-    if imported and imported.not_judged:
-        return "; ".join(imported.not_judged)
-    if not coverage.pairs_planned:
-        return "figures only: no pair was measured by itself"
-    return f"figures only: no host was measured with {fewest} others" if max(partners, default=0) < fewest else ""

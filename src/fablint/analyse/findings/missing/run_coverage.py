@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fablint.analyse.explain.coverage import host_partners
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detected import named_hosts
 from fablint.analyse.findings.healthy import judged_hosts, judged_links
+from fablint.analyse.findings.judged_run import JudgedRun
 from fablint.analyse.findings.missing.missing_cells import MissingCells
 from fablint.analyse.findings.unreported_components import judgeable_links
 from fablint.analyse.settings import Settings
@@ -58,3 +60,16 @@ def coverage_of(
         links=in_use,
         links_judged=int(np.count_nonzero(links)) if judged else 0,
     )
+
+
+def why_not_judged(judged: JudgedRun, coverage: Coverage) -> str:
+    """Return why a complete run was never meant to be judged; empty where it was."""
+    imported, fewest = judged.run.facts.imported, judged.settings.min_partners
+    partners = [int(host_partners(view.nic_partners, judged.placement).max(initial=0)) for view in judged.views]
+    if not judged.is_complete:
+        return ""
+    if imported and imported.not_judged:
+        return "; ".join(imported.not_judged)
+    if not coverage.pairs_planned:
+        return "figures only: no pair was measured by itself"
+    return f"figures only: no host was measured with {fewest} others" if max(partners, default=0) < fewest else ""

@@ -13,11 +13,12 @@ import numpy as np
 from scipy.special import pdtr
 
 from fablint.analyse.explain.evidence import Evidence
+from fablint.analyse.explain.shares.slow_measurements import in_slow_pairs
 from fablint.analyse.null_model.effects import Effects, leftover_of
 from fablint.analyse.observations.pair_matrix import unordered
 from fablint.analyse.observations.robust_stats import robust_sd
 from fablint.analyse.settings import CHANCE, CLEAR_DISTANCE, CORE, FAR, FEWEST_OF_CLASS, FEWEST_SLOW, HALF, Settings
-from fablint.model.arrays import Cells, Codes, Mask, Values
+from fablint.model.arrays import Cells, Mask, Values
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def find_second_mode(
     limit = max(settings.tolerance, effects.host_tolerance, far)
     ends = (placement.host[cells[0]].astype(np.int64), placement.host[evidence.pairs.destination(cells)])
     pair = unordered(*ends, len(placement.hosts))
-    slow = (residuals > limit) & _in_slow_pairs(pair, residuals > limit)
+    slow = (residuals > limit) & in_slow_pairs(pair, residuals > limit)
     repeats = np.count_nonzero(slow) / max(np.unique(pair[slow]).size, 1)
     mode = _second_mode(residuals, residuals[slow], limit, repeats, CHANCE / views)
     if mode is None:
@@ -90,13 +91,6 @@ def _reported(evidence: Evidence, known: Sequence[tuple[int, int]], known_cells:
     for src, dst in (ends for pair in known for ends in (pair, pair[::-1])):
         reported[src, dst if partner is None else partner[src] == dst] = True
     return reported
-
-
-def _in_slow_pairs(pair: Codes, slow: Mask) -> Mask:
-    """Return a (k,) mask of measurements of pairs of hosts with at least half of their measurements slow."""
-    inverse = np.unique(pair, return_inverse=True)[1].ravel()
-    share = np.bincount(inverse, weights=slow) / np.bincount(inverse)
-    return np.asarray(share[inverse] >= HALF)
 
 
 def _second_mode(left: Values, candidates: Values, limit: float, repeats: float, chance: float) -> float | None:

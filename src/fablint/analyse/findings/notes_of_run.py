@@ -10,10 +10,9 @@ from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import seen_in
 from fablint.analyse.findings.judged_run import JudgedRun
 from fablint.analyse.phrasing import unfinished
+from fablint.analyse.settings import FEWEST_PEERS
 from fablint.model import Note
 from fablint.text import notes as noted
-
-MANY_FAULTY = 3  # components, from which they may have a part in common that only a topology names
 
 
 def notes_of_run(judged: JudgedRun) -> list[Note]:
@@ -26,7 +25,8 @@ def notes_of_run(judged: JudgedRun) -> list[Note]:
     if placement.shared_machines:
         notes.append(noted.shared_machines(run.facts.launch.machines or 0))
     notes += unfinished(run)
-    if not topology and any(len(view.detections) >= MANY_FAULTY for view in views):
+    # Many faulty components may have a part in common that only a topology names.
+    if not topology and any(len(view.detections) >= FEWEST_PEERS for view in views):
         notes.append(noted.several_faults())
     if not topology and len(placement.hosts) > 1:
         notes.append(noted.no_topology())

@@ -144,7 +144,7 @@ def slow_measurements(
     cells = (cells[0][taken.cell], cells[1][taken.cell])
     ends = np.stack([cells[0], effects.residual.destination(cells)], axis=1).astype(np.int64)
     found = SlowMeasurements(cells, ends, left, taken.started, limit, left > limit, placement, flows.one_way, together)
-    return replace(found, slow=found.slow & _in_slow_pairs(found)) if together else found
+    return replace(found, slow=found.slow & in_slow_pairs(found.host_pair, found.slow)) if together else found
 
 
 def isolated_cells(flows: Flows, effects: Effects) -> Mask | None:
@@ -175,10 +175,10 @@ def _are_nics_known(effects: Effects) -> bool:
     return np.unique(placement.nic_or_host).size == placement.ranks and bool(has_path.all())
 
 
-def _in_slow_pairs(measured: SlowMeasurements) -> Mask:
+def in_slow_pairs(host_pair: Codes, slow: Mask) -> Mask:
     """Return a (k,) mask of the measurements whose pair of hosts was slow in half of its measurements or more."""
-    of = np.unique(measured.host_pair, return_inverse=True)[1].ravel()
-    return np.asarray(2 * np.bincount(of, weights=measured.slow) >= np.bincount(of))[of]
+    of = np.unique(host_pair, return_inverse=True)[1].ravel()
+    return np.asarray(2 * np.bincount(of, weights=slow) >= np.bincount(of))[of]
 
 
 def _residuals(effects: Effects, flows: Flows, cells: Cells) -> tuple[Floats, SingleTimes]:

@@ -86,14 +86,15 @@ def _lids(host: Host) -> Mapping[_Lid, str]:
 def _port_lids(check: Check, fleet: Fleet) -> Iterator[Result]:
     """Compare ports of one name: rails may be separate subnets whose subnet managers have one LID."""
     owners: dict[_Lid, dict[str, str]] = defaultdict(dict)  # GUID by host
-    for host in fleet.hosts:
-        for lid, guid in _lids(host).items():
-            owners[lid][host.name] = guid
+    lids = {host.name: _lids(host) for host in fleet.hosts}
+    for name, ports in lids.items():
+        for lid, guid in ports.items():
+            owners[lid][name] = guid
     shared = {lid: names for lid, names in owners.items() if len(set(names.values())) > 1}
     involved = {name for names in shared.values() for name in names}
     is_few = len(involved) <= max(_FEW, len(fleet.hosts) / 2)
     for host in fleet.hosts:
-        own = _lids(host)
+        own = lids[host.name]
         if not own:
             yield check.skip(host.name, "", "no active InfiniBand port with a LID of its own")
         for lid in own:

@@ -5,7 +5,9 @@
 # make dev        set up for development: afterwards .venv/bin/fablint works
 # make docs       the documentation as a site: build/docs/index.html
 # make reference  the pages, man pages and completion files that are written from the help texts and tables
+# make sbom       the packages of an installation, as CycloneDX: build/fablint.cdx.json
 # make bench      the figures, side by side
+# make new-check ID=host.x, new-importer TOOL=x, new-kernel NAME=x   files, row, test and lines of a new part
 # make lint       the linters only
 # make clean      remove what was built, the set-up included
 #
@@ -38,7 +40,7 @@ export CCACHE_NOHASHDIR := 1
 # every worker of pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo docs reference test test-engine test-python test-bytecode test-fast test-long test-engine-long test-python-long dev bench lint lint-python lint-engine format-engine clean
+.PHONY: sbom demo docs reference test test-engine test-python test-bytecode test-fast test-long test-engine-long test-python-long dev bench new-check new-importer new-kernel lint lint-python lint-engine format-engine clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.engine
@@ -81,14 +83,34 @@ test-engine: dev
 
 test-engine-long: dev
 	FABLINT_TEST_MPI="$(TESTED_MPIS)" engine/tests/run.sh long
+	engine/tests/run.sh aarch64
 
 # A broken link, or a page that the sidebar lacks, is an error.
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -q -W --keep-going -d build/docs-cache docs build/docs
 	@echo build/docs/index.html
 
+# Of an environment that has fablint and what it needs, and nothing else.
+sbom: $(VENV)/.python
+	$(PYTHON) -m venv --clear build/sbom
+	build/sbom/bin/pip install --quiet --disable-pip-version-check .
+	build/sbom/bin/pip uninstall --quiet --yes pip setuptools
+	$(PIP) 'cyclonedx-bom>=5,<8'
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o build/fablint.cdx.json build/sbom
+	@echo build/fablint.cdx.json
+
 reference: $(VENV)/.dev
 	@set -e; for script in $(REFERENCES); do $(BIN)/python $$script; done
+
+# Files, row, test and line of documentation of a new part; docs/developing says what to replace.
+new-check: $(VENV)/.dev
+	$(BIN)/python tools/new_part.py check '$(ID)' --file '$(FILE)'
+
+new-importer: $(VENV)/.dev
+	$(BIN)/python tools/new_part.py importer '$(TOOL)'
+
+new-kernel: $(VENV)/.dev
+	$(BIN)/python tools/new_part.py kernel '$(NAME)'
 
 bench: dev
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done

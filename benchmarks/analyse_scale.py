@@ -127,8 +127,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         chosen.pages.mkdir(parents=True, exist_ok=True)
     context = multiprocessing.get_context("spawn")
     for name in chosen.case.split(","):
-        own = CASES[name]
-        case = Case(own.layout, chosen.kind or own.kind, chosen.shape or own.shape)
+        own_case = CASES[name]
+        case = Case(own_case.layout, chosen.kind or own_case.kind, chosen.shape or own_case.shape)
         page = chosen.pages and chosen.pages / f"{name}.html"
         process = context.Process(target=judge, args=(case, page), kwargs={"report": not chosen.no_report})
         process.start()

@@ -21,37 +21,39 @@ from cluster_shapes import SHAPES, Case, Knowledge, Shape, check_case, cluster_o
 from vcluster import Cluster, why_not
 
 
-def row(shape: Shape, known: Knowledge, case: Case, outcome: Outcome) -> str:
+def row(shape: Shape, knowledge: Knowledge, case: Case, outcome: Outcome) -> str:
     """A line of the table."""
     wrong = outcome.wrong(case.faulty)
     judged = "right" if not wrong else "WRONG"
-    what = f"{shape.name}  {known:<8}  {case.name:<23}  {judged}  exit {outcome.exit_code}  {outcome.seconds:4.0f} s"
+    what = (
+        f"{shape.name}  {knowledge:<8}  {case.name:<23}  {judged}  exit {outcome.exit_code}  {outcome.seconds:4.0f} s"
+    )
     return f"{what}  {outcome.summary()}" + "".join(f"\n{'':>8}{text}" for text in wrong)
 
 
 def check_shape(shape: Shape, requested: argparse.Namespace) -> list[bool]:
     """Check one cluster with all faults that are requested for; says of each check whether its verdict is right."""
     cases = [case for case in shape.cases() if not requested.case or case.name in requested.case]
-    known = [one for one in shape.knowledge if not requested.known or one in requested.known]
+    knowledge = [one for one in shape.knowledge if not requested.known or one in requested.known]
     right = []
     with cluster_of(shape) as bed:
         for case in cases:
-            for one in known * requested.repeats:
-                outcome = measured(bed, shape, case, one, requested)
-                print(row(shape, one, case, outcome), flush=True)
+            for value in knowledge * requested.repeats:
+                outcome = measured(bed, shape, case, value, requested)
+                print(row(shape, value, case, outcome), flush=True)
                 right.append(not outcome.wrong(case.faulty))
     return right
 
 
-def measured(bed: Cluster, shape: Shape, case: Case, known: Knowledge, requested: argparse.Namespace) -> Outcome:
+def measured(bed: Cluster, shape: Shape, case: Case, knowledge: Knowledge, requested: argparse.Namespace) -> Outcome:
     """One check, in a folder that is kept where that is requested for."""
     options = ("--budget", requested.budget) if requested.budget else ()
     if requested.keep is None:
         with tempfile.TemporaryDirectory() as folder:
-            return check_case(bed, shape, case, known, Path(folder), *options)
+            return check_case(bed, shape, case, knowledge, Path(folder), *options)
     requested.keep.mkdir(parents=True, exist_ok=True)
-    name = f"{shape.name}-{known}-{case.name}-".replace(" ", "-").replace(",", "")
-    return check_case(bed, shape, case, known, Path(tempfile.mkdtemp(prefix=name, dir=requested.keep)), *options)
+    name = f"{shape.name}-{knowledge}-{case.name}-".replace(" ", "-").replace(",", "")
+    return check_case(bed, shape, case, knowledge, Path(tempfile.mkdtemp(prefix=name, dir=requested.keep)), *options)
 
 
 def main() -> None:
@@ -67,10 +69,10 @@ def main() -> None:
         print(f"left out: {reason}")
         return
     right = [
-        one
+        item
         for shape in SHAPES
         if not requested.shape or shape.name in requested.shape
-        for one in check_shape(shape, requested)
+        for item in check_shape(shape, requested)
     ]
     print(f"{sum(right)} of {len(right)} verdicts are right")
 

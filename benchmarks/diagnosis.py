@@ -128,8 +128,8 @@ def faulty(name: str, k: int, settings: Settings, noise: str, seed: int) -> Outc
         contention=settings.contention,  # type: ignore[arg-type]
     )
     run, diagnosis, used, seconds = judged(simulated, name, settings)
-    found = score(diagnosis.verdict.findings, simulated.truth(run))
-    return Outcome(found, used, sum(measurement.open for measurement in diagnosis.follow_ups), seconds)
+    result = score(diagnosis.verdict.findings, simulated.truth(run))
+    return Outcome(result, used, sum(measurement.open for measurement in diagnosis.follow_ups), seconds)
 
 
 def healthy(name: str, settings: Settings, noise: str, seed: int) -> Outcome:

@@ -51,8 +51,8 @@ def records(runs: int, hosts: int) -> Iterator[RunRecord]:
                 medians[2] *= SLOWER
             quantiles = medians[:, None] * (1 + SPREAD)
             figures += [
-                Figure(kind, name, metric, 2 * hosts, tuple(own))  # type: ignore[arg-type]
-                for (kind, name), own in zip(components, quantiles.tolist(), strict=True)
+                Figure(kind, name, metric, 2 * hosts, tuple(own_quantile))  # type: ignore[arg-type]
+                for (kind, name), own_quantile in zip(components, quantiles.tolist(), strict=True)
             ]
         findings = (KeptFinding("FAULT", "host", "n00003", -0.2),) if run % 10 == 0 else ()
         verdict = "fault" if findings else "pass"
@@ -62,13 +62,13 @@ def records(runs: int, hosts: int) -> Iterator[RunRecord]:
 def filled(path: Path, runs: int, hosts: int) -> None:
     """Add all runs, and print what that takes."""
     database, spent, begun = Database(path, create=True), [], time.perf_counter()
-    every = records(runs, hosts)
+    all_records = records(runs, hosts)
     for first in range(0, runs - TIMED, BLOCK):
         with database.transaction() as connection:
-            for record in islice(every, min(BLOCK, runs - TIMED - first)):
+            for record in islice(all_records, min(BLOCK, runs - TIMED - first)):
                 insert(connection, record)
     print(f"{runs - TIMED:,} runs of {hosts:,} hosts: {time.perf_counter() - begun:.0f} s", flush=True)
-    for record in every:
+    for record in all_records:
         begun = time.perf_counter()
         add(database, record)
         spent.append(time.perf_counter() - begun)
@@ -102,8 +102,8 @@ def timed_verbs(path: Path) -> None:
     )
     with tempfile.TemporaryDirectory() as home:
         for words in verbs:
-            own = [*words, "--db", str(path)] if "history" in words else words
-            command = [sys.executable, "-m", "fablint.cli", *own]
+            own_words = [*words, "--db", str(path)] if "history" in words else words
+            command = [sys.executable, "-m", "fablint.cli", *own_words]
             spent = []
             for _ in range(REPEATS):
                 begun, cpu = time.perf_counter(), sum(os.times()[2:4])

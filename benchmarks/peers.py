@@ -81,8 +81,8 @@ def read_imb(column: int) -> Callable[[str, int], Printed]:
 
 def read_netpipe(text: str, size: int) -> Printed:
     """Lines such as `  3:       8 bytes  12345 times -->    340.62 Mbps in       0.18 usec`."""
-    found = re.findall(r":\s+(\d+) bytes.*?in\s+([\d.]+) usec", text)
-    value = next(time for length, time in found if int(length) == size)
+    words = re.findall(r":\s+(\d+) bytes.*?in\s+([\d.]+) usec", text)
+    value = next(time for length, time in words if int(length) == size)
     return Printed(float(value), decimals(value))
 
 
@@ -113,6 +113,25 @@ _OSU_LATENCIES = (
     "osu_get_acc_latency",
 )
 
+_OSU_COLLECTIVES = (
+    *("osu_alltoall", "osu_allgather", "osu_bcast", "osu_gather", "osu_scatter"),
+    *("osu_allgatherv", "osu_alltoallv", "osu_gatherv", "osu_scatterv"),
+)
+_OSU_SUMS = ("osu_allreduce", "osu_reduce", "osu_reduce_scatter")  # of floats here, of bytes by OSU's default
+
+
+_OSU_OVERLAPPED = (
+    *("osu_ialltoall", "osu_iallgather", "osu_ibcast", "osu_igather", "osu_iscatter"),
+    *("osu_iallgatherv", "osu_ialltoallv", "osu_igatherv", "osu_iscatterv"),
+)
+_OSU_OVERLAPPED_SUMS = ("osu_iallreduce", "osu_ireduce", "osu_ireduce_scatter")
+
+
+def read_osu_pure(text: str, size: int) -> Printed:
+    """The time without computation: after size, overall and computation."""
+    value = next(line.split()[3] for line in text.splitlines() if re.match(rf"{size}\s", line))
+    return Printed(float(value), decimals(value))
+
 
 def osu(name: str, *, rate: bool = False, **more: object) -> Comparison:
     return Comparison(name, name, name, "-m {bytes}:{bytes}", read_osu, rate=rate, both=name in _OSU_BOTH, **more)
@@ -124,6 +143,10 @@ COMPARISONS: Sequence[Comparison] = (
     *(Comparison(name, name, name, "", read_osu, sizes=(8,)) for name in ("osu_cas_latency", "osu_fop_latency")),
     osu("osu_mbw_mr", rate=True),
     osu("osu_multi_lat"),
+    *(osu(name) for name in _OSU_COLLECTIVES),
+    *(Comparison(name, name, name, "-m {bytes}:{bytes}", read_osu_pure) for name in _OSU_OVERLAPPED),
+    *(Comparison(name, name, name, "-T mpi_float -m {bytes}:{bytes}", read_osu_pure) for name in _OSU_OVERLAPPED_SUMS),
+    *(Comparison(name, name, name, "-T mpi_float -m {bytes}:{bytes}", read_osu) for name in _OSU_SUMS),
     Comparison(
         "IMB PingPong",
         "latency --directions single --iterations {count} --warmup {warmup}",
@@ -170,14 +193,14 @@ def find_program(name: str, environ: Mapping[str, str], mpicxx: Path) -> Path | 
     """Where a program is: below $OSU_HOME, else on the PATH. NetPIPE is called after the MPI in Debian."""
     names = {"NetPIPE": ["NPmpich2" if "mpich" in mpicxx.resolve().name else "NPopenmpi", "NPmpi"]}.get(name, [name])
     if name.startswith("osu_") and (home := environ.get("OSU_HOME")):
-        found = next(
+        program = next(
             (path for path in sorted(Path(home).rglob(name)) if os.access(path, os.X_OK) and path.is_file()), None
         )
-        return found
+        return program
     return next((Path(path) for one in names if (path := shutil.which(one))), None)
 
 
-def compare(bench: Bench, one: Comparison, program: Path, size: int, repetitions: int, folder: Path) -> str:
+def compare(bench: Bench, comparison: Comparison, program: Path, size: int, repetitions: int, folder: Path) -> str:
     """A line of the table."""
     count = 20_000 if size < 64 << 10 else 400
     (lengths := folder / "lengths").write_text(f"{size}\n")
@@ -186,18 +209,21 @@ def compare(bench: Bench, one: Comparison, program: Path, size: int, repetitions
     steps: list[float] = []
 
     def original() -> float:
-        text = bench.run(one.ranks, [str(program), *one.words.format(**values).split()], both=True)
-        printed = read_from(one.read, text, size)
+        text = bench.run(comparison.ranks, [str(program), *comparison.words.format(**values).split()], both=True)
+        printed = read_from(comparison.read, text, size)
         steps.append(printed.step)
         return printed.value
 
-    row = [*one.row.format(**values).split(), "--sizes", str(size)]
+    row = [*comparison.row.format(**values).split(), "--sizes", str(size)]
     figures = alternate(
-        {"ours": lambda: one.figure(bench.engine_seconds(folder, row, one.ranks), size), "theirs": original},
+        {
+            "ours": lambda: comparison.figure(bench.engine_seconds(folder, row, comparison.ranks), size),
+            "theirs": original,
+        },
         repetitions,
     )
     step = max(steps) / median(figures["theirs"])
-    return f"{one.name:<22} {size:>8} {columns_of(figures, one.unit)}   step {step:.1%}"
+    return f"{comparison.name:<22} {size:>8} {columns_of(figures, comparison.unit)}   step {step:.1%}"
 
 
 def main() -> None:
@@ -205,11 +231,14 @@ def main() -> None:
     print(f"{'benchmark':<22} {'bytes':>8} {'fablint':>11} {'original':>11} unit  ratio [95 %]")
     with tempfile.TemporaryDirectory() as folder:
 
-        def lines(one: Comparison) -> Iterator[str] | None:
-            program = find_program(one.program, os.environ, bench.mpicxx)
+        def lines(comparison: Comparison) -> Iterator[str] | None:
+            program = find_program(comparison.program, os.environ, bench.mpicxx)
             if program is None:
                 return None
-            return (compare(bench, one, program, size, arguments.repetitions, Path(folder)) for size in one.sizes)
+            return (
+                compare(bench, comparison, program, size, arguments.repetitions, Path(folder))
+                for size in comparison.sizes
+            )
 
         print_installed(COMPARISONS, arguments.only, lines)
 

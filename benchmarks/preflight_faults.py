@@ -64,14 +64,14 @@ def wrong(fitness: Fitness) -> Sequence[Result]:
 def row(fleet: Fleet, fault: Fault | None, folder: Path) -> tuple[str, bool, int]:
     """A row of the table, whether the fault is found, and how many other hosts are named."""
     index = 2 * fleet.hosts // 3
-    found = wrong(judged(folder, fleet, fault, index))
+    result_entry = wrong(judged(folder, fleet, fault, index))
     host = fleet.name(index) if fault else ""
-    by = Counter(f"{one.outcome} {one.check}" for one in found if one.host == host)
+    by = Counter(f"{one.outcome} {one.check}" for one in result_entry if one.host == host)
     both = {host, fleet.name(0)} if fault and fault.shared else {host}
-    others = {one.host for one in found} - both
+    others = {one.host for one in result_entry} - both
     result = "-" if fault is None else "found" if by else "MISSED"
     checks = ", ".join(dict.fromkeys(by)) or "-"
-    alarms = ", ".join(sorted({one.check for one in found if one.host in others}))
+    alarms = ", ".join(sorted({one.check for one in result_entry if one.host in others}))
     name = fault.name if fault else HEALTHY
     text = f"| {fleet.machine.name} | {fleet.hosts:,} | {name} | {result} | {checks} | {len(others)} {alarms} |"
     return text, bool(by) or fault is None, len(others)
@@ -110,11 +110,11 @@ def show_mixes(mixes: Sequence[str], sizes: Sequence[int], fault: Fault | None, 
             index = size // 3  # of the first machine, which most hosts are
             planted = fault if fault and fault.needs(made.machine) else None
             fitness = judged(folder, made, planted, index)
-            found = wrong(fitness)
-            of_host = [one for one in found if planted and one.host == made.name(index)]
+            result = wrong(fitness)
+            of_host = [one for one in result if planted and one.host == made.name(index)]
             state = "-" if not planted else "unfit" if made.name(index) in fitness.unfit else "warned of"
             healthy = fitness.unfit.keys() - {one.host for one in of_host}
-            warned = ", ".join(sorted({one.check for one in found}))
+            warned = ", ".join(sorted({one.check for one in result}))
             state = state if of_host or not planted else "MISSED"
             print(f"| {mix} | {size:,} | {state} | {len(healthy)} | {warned or '-'} |", flush=True)
 

@@ -107,9 +107,9 @@ def measure(fleet: Fleet, folder: Path, more: list[str]) -> None:
     size = path.stat().st_size
     subprocess.run([sys.executable, __file__, "--stages", str(path), *more], check=True)
     packed = path.with_suffix(".json.gz")
-    for one in (path, packed):
-        run = preflight(folder, one)
-        name = f"whole, {one.stat().st_size / 1e6:.0f} MB{', packed' * (one == packed)}"
+    for item in (path, packed):
+        run = preflight(folder, item)
+        name = f"whole, {item.stat().st_size / 1e6:.0f} MB{', packed' * (item == packed)}"
         print_row(name, run.wall_s, run.cpu_s, run.peak_bytes)
     print(f"{size / fleet.hosts / 1000:.0f} KB of each host\n")
 

@@ -99,44 +99,49 @@ listens() {{ on node1 cat /proc/net/tcp /proc/net/tcp6 | grep -q ":$1 [0-9A-F:]*
 """
 
 
-def words_of(one: Comparison, text: str, values: dict[str, object]) -> list[str]:
-    environ = [f"{name}={value}" for name, value in one.environ.items()]
+def words_of(comparison: Comparison, text: str, values: dict[str, object]) -> list[str]:
+    environ = [f"{name}={value}" for name, value in comparison.environ.items()]
     return ["env", *environ, "timeout", str(START_LIMIT_S), *shlex.split(text.format(**values))]
 
 
-def start_lines(one: Comparison, program: str, number: int, size: int, count: int) -> str:
+def start_lines(comparison: Comparison, program: str, number: int, size: int, count: int) -> str:
     """The lines of the script that start both ends of `ours` or `theirs` and wait for them."""
     port = 20000 + number
     values = {"bytes": size, "count": count, "port": port, "server": SERVER}
     if program == "ours":
-        row = one.row.format(count=count, window=one.window, windows=count // one.window) + f" --sizes {size}"
+        row = (
+            comparison.row.format(count=count, window=comparison.window, windows=count // comparison.window)
+            + f" --sizes {size}"
+        )
         engine = f"./fablint-engine --rendezvous {CLIENT}:{port} --ranks 2"
         ends, ready = (f"{engine} --rank 1", f"{engine} --rank 0 -q -o {number}.run {row}"), ""
     else:
-        ends = tuple(f"{shlex.quote(one.program)} {words}" for words in (one.peer.server, one.peer.client))
+        ends = tuple(
+            f"{shlex.quote(comparison.program)} {words}" for words in (comparison.peer.server, comparison.peer.client)
+        )
         ready = f"for n in $(seq 200); do listens {port:04X} && break; sleep 0.05; done\n"
-    server, client = (shlex.join(words_of(one, text, values)) for text in ends)
+    server, client = (shlex.join(words_of(comparison, text, values)) for text in ends)
     return f"on node1 {server} >{number}.server 2>&1 &\n{ready}{client} >{number}.out 2>&1\nwait\n"
 
 
-def figure(one: Comparison, program: str, number: int, size: int, folder: Path) -> float | None:
+def figure(comparison: Comparison, program: str, number: int, size: int, folder: Path) -> float | None:
     """What a start measured; None if it failed, as perftest does where the clock of the processor is disturbed."""
     try:
         if program == "theirs":
-            return one.peer.read((folder / f"{number}.out").read_text(), size)
+            return comparison.peer.read((folder / f"{number}.out").read_text(), size)
         row = read_run(folder / f"{number}.run").rows[-1]
-        return one.figure(float(row.arrays[f"time_{one.peer.statistic}"][0, 0, 0]), size)
+        return comparison.figure(float(row.arrays[f"time_{comparison.peer.statistic}"][0, 0, 0]), size)
     except (IndexError, OSError, ValueError):
         return None
 
 
-def compare(one: Comparison, size: int, count: int, repetitions: int, engine: Path) -> str:
+def compare(comparison: Comparison, size: int, count: int, repetitions: int, engine: Path) -> str:
     """A line of the table: one boot of the virtual machine."""
     order = list(turns(("ours", "theirs"), repetitions))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copy(engine, folder / "fablint-engine")
-        starts = (start_lines(one, program, number, size, count) for number, program in enumerate(order))
+        starts = (start_lines(comparison, program, number, size, count) for number, program in enumerate(order))
         library = LIBRARY.format(folder=shlex.quote(name), token=os.urandom(16).hex())
         (folder / "script").write_text(library + "".join(starts))
         limit = str(len(order) * 2 * START_LIMIT_S)
@@ -146,12 +151,14 @@ def compare(one: Comparison, size: int, count: int, repetitions: int, engine: Pa
             raise SystemExit(done.stderr.strip().splitlines()[-1])
         figures: dict[str, list[float]] = {"ours": [], "theirs": []}
         for number, program in enumerate(order):
-            value = figure(one, program, number, size, folder)
+            value = figure(comparison, program, number, size, folder)
             if value is not None:
                 figures[program].append(value)
     failed = len(order) - sum(map(len, figures.values()))
-    columns = columns_of(figures, one.unit) if all(figures.values()) else "no figure"
-    return f"{one.name:<19} {one.program:<13} {size:>6} {columns}" + (f" {failed} starts failed" if failed else "")
+    columns = columns_of(figures, comparison.unit) if all(figures.values()) else "no figure"
+    return f"{comparison.name:<19} {comparison.program:<13} {size:>6} {columns}" + (
+        f" {failed} starts failed" if failed else ""
+    )
 
 
 def main() -> None:
@@ -164,10 +171,10 @@ def main() -> None:
     engine = build_engine(System(), NoProgress(), with_mpi=False).path
     print(f"{arguments.repetitions} starts of each, in a virtual machine")
     print(f"{'transport':<19} {'program':<13} {'bytes':>6} {'fablint':>11} {'program':>11} unit  ratio [95 %]")
-    for one in COMPARISONS:
-        if arguments.only in one.name or arguments.only in one.program:
-            for size, count in zip(one.sizes, one.counts, strict=True):
-                print(compare(one, size, count, arguments.repetitions, engine), flush=True)
+    for comparison in COMPARISONS:
+        if arguments.only in comparison.name or arguments.only in comparison.program:
+            for size, count in zip(comparison.sizes, comparison.counts, strict=True):
+                print(compare(comparison, size, count, arguments.repetitions, engine), flush=True)
     print(f"load averages at the end: {', '.join(f'{load:.1f}' for load in os.getloadavg())}")
 
 

@@ -53,9 +53,9 @@ def of_scenario(scenario: Scenario, seed: int) -> RunChanges:
     with tempfile.TemporaryDirectory() as folder:
         cases = []
         for repetition in (1, 2):
-            own = Path(folder, str(repetition))
-            own.mkdir()
-            cases.append(build(replace(scenario, faults=lambda fabric, rng: ()), seed, own, repetition))
+            own_path = Path(folder, str(repetition))
+            own_path.mkdir()
+            cases.append(build(replace(scenario, faults=lambda fabric, rng: ()), seed, own_path, repetition))
         runs = [read(*case.files) for case in cases]
         return compare_runs(runs[0], runs[1], cases[0].topology, MARGIN)
 
@@ -97,8 +97,8 @@ def found_host(loss: float, margin: float, anew: float, seed: int) -> tuple[bool
     fabric = HealthyFabric.drawn(seed, anew)
     changes = of_starts(seed, anew, Change("host", loss), margin)
     worse = {one.component.hosts[0] for one in changes.hosts if one.component and one.state is ChangeState.WORSE}
-    own = fabric.fabric.hosts[fabric.slow_host]
-    return own in worse, bool(worse - {own})
+    own_host = fabric.fabric.hosts[fabric.slow_host]
+    return own_host in worse, bool(worse - {own_host})
 
 
 def found_scopes(loss: float, margin: float, anew: float, seed: int) -> tuple[bool, bool]:
@@ -118,16 +118,16 @@ def main() -> None:
     options.add_argument("--first", type=int, default=0, help="the first seed")
     options.add_argument("--power", type=int, default=50, help="comparisons for each known change")
     chosen = options.parse_args()
-    one = partial(structured_pair, chosen.anew) if chosen.noise == "structured" else held_out_pair
+    item = partial(structured_pair, chosen.anew) if chosen.noise == "structured" else held_out_pair
     seeds = range(chosen.first, chosen.first + chosen.comparisons)
     with ProcessPoolExecutor(chosen.processes) as pool:
-        _print_healthy(pool, one, seeds)
+        _print_healthy(pool, item, seeds)
         _print_power(pool, chosen.anew, range(chosen.first, chosen.first + chosen.power))
 
 
-def _print_healthy(pool: ProcessPoolExecutor, one: Callable[[int], Outcome], seeds: range) -> None:
+def _print_healthy(pool: ProcessPoolExecutor, item: Callable[[int], Outcome], seeds: range) -> None:
     verdicts, differences = Counter[str](), 0
-    for seed, outcome in zip(seeds, pool.map(one, seeds, chunksize=4), strict=True):
+    for seed, outcome in zip(seeds, pool.map(item, seeds, chunksize=4), strict=True):
         verdicts[outcome.verdict] += 1
         if outcome.words:
             differences += 1

@@ -151,19 +151,19 @@ def running(words: Sequence[str], environ: Mapping[str, str]) -> Iterator[None]:
         server.wait()
 
 
-def peer_figure(bench: Bench, one: Comparison, size: int, count: int, cpus: Sequence[int]) -> float:
+def peer_figure(bench: Bench, comparison: Comparison, size: int, count: int, cpus: Sequence[int]) -> float:
     """Start the server on the first CPU and the client on the second, and read what the client prints."""
     values = {"bytes": size, "count": count, "port": free_port(), "server": "127.0.0.1"}
-    environ = {**os.environ, **one.environ}
+    environ = {**os.environ, **comparison.environ}
 
     def words(text: str, cpu: int) -> list[str]:
-        return ["taskset", "-c", str(cpu), *bench.prefix, one.peer.program, *text.format(**values).split()]
+        return ["taskset", "-c", str(cpu), *bench.prefix, comparison.peer.program, *text.format(**values).split()]
 
-    with running(words(one.peer.server, cpus[0]), environ):
+    with running(words(comparison.peer.server, cpus[0]), environ):
         wait_for_listener(values["port"])
-        client = words(one.peer.client, cpus[1])
+        client = words(comparison.peer.client, cpus[1])
         text = output_of(client, environ, limit_s=RUN_LIMIT_S)
-    return read_from(one.peer.read, text, size)
+    return read_from(comparison.peer.read, text, size)
 
 
 def pinned(bench: Bench, cpus: Sequence[int], environ: Mapping[str, str]) -> Bench:
@@ -174,19 +174,19 @@ def pinned(bench: Bench, cpus: Sequence[int], environ: Mapping[str, str]) -> Ben
     return replace(bench, prefix=(*prefix, script + 'exec taskset -c "$cpu" "$@"', "pinned", *bench.prefix))
 
 
-def compare(bench: Bench, one: Comparison, size: int, count: int, repetitions: int, folder: Path) -> str:
+def compare(bench: Bench, comparison: Comparison, size: int, count: int, repetitions: int, folder: Path) -> str:
     """A line of the table."""
     cpus = sorted(os.sched_getaffinity(0))[:2]
-    row = one.row.format(count=count, window=one.window, windows=count // one.window).split()
-    engine = pinned(bench, cpus, one.environ)
+    row = comparison.row.format(count=count, window=comparison.window, windows=count // comparison.window).split()
+    engine = pinned(bench, cpus, comparison.environ)
     figures = alternate(
         {
-            "ours": lambda: one.figure(engine.engine_seconds(folder, [*row, "--sizes", str(size)]), size),
-            "theirs": lambda: peer_figure(bench, one, size, count, cpus),
+            "ours": lambda: comparison.figure(engine.engine_seconds(folder, [*row, "--sizes", str(size)]), size),
+            "theirs": lambda: peer_figure(bench, comparison, size, count, cpus),
         },
         repetitions,
     )
-    return f"{one.name:<18} {one.peer.program:<13} {size:>8} {columns_of(figures, one.unit)}"
+    return f"{comparison.name:<18} {comparison.peer.program:<13} {size:>8} {columns_of(figures, comparison.unit)}"
 
 
 def main() -> None:
@@ -194,9 +194,9 @@ def main() -> None:
     print(f"{'transport':<18} {'program':<13} {'bytes':>8} {'fablint':>11} {'program':>11} unit  ratio [95 %]")
     with tempfile.TemporaryDirectory() as folder:
 
-        def lines(one: Comparison) -> Iterator[str]:
-            for size, count in zip(one.sizes, one.counts, strict=True):
-                yield compare(bench, one, size, count, arguments.repetitions, Path(folder))
+        def lines(comparison: Comparison) -> Iterator[str]:
+            for size, count in zip(comparison.sizes, comparison.counts, strict=True):
+                yield compare(bench, comparison, size, count, arguments.repetitions, Path(folder))
 
         print_installed(COMPARISONS, arguments.only, lambda one: lines(one) if shutil.which(one.program) else None)
     print(f"load averages at the end: {', '.join(f'{load:.1f}' for load in os.getloadavg())}")

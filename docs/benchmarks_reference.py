@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from pathlib import Path
 
+from fablint.cli.peers import PEERS, Peer
 from fablint.plan import list_benchmarks
 from fablint.workflows.benchmark import benchmark_registry
 
@@ -125,7 +126,7 @@ PROGRAMS = (
 
 
 def render() -> str:
-    return "\n".join([HEAD, *_families(), _programs()])
+    return "\n".join([HEAD, *_families(), _programs(), _peers()])
 
 
 def _families() -> list[str]:
@@ -144,6 +145,32 @@ def _programs() -> str:
         lines += [f"| {there} | `fablint {here}` | {remark} |" for _, there, here, remark in programs]
         lines.append("")
     return "\n".join(lines)
+
+
+PEERS_HEAD = """\
+## Options of other programs
+
+`fablint bench` takes the command lines of these programs: the name of the program, then its options, with values as a
+word, after `=` or after the letter. Options of `fablint bench` that have another meaning there are given by their long
+names. A program without a benchmark of its own is measured with the kernel that does the same, which a line on stderr
+names.
+"""
+
+
+def _peers() -> str:
+    return "\n".join([PEERS_HEAD, *(_peer(peer) for peer in PEERS if peer.options)])
+
+
+def _peer(peer: Peer) -> str:
+    rows = [f"| {_spelled(option.spellings, option.form)} | {option.meaning} |" for option in peer.options]
+    names = ", ".join(f"`{name}`" for name in sorted(peer.programs))
+    programs = [f"Programs: {names}.", ""] if names else []
+    return "\n".join([f"### {peer.name}", "", *programs, "| option | means |", "| --- | --- |", *rows, ""])
+
+
+def _spelled(spellings: str, form: str) -> str:
+    names = ", ".join(f"`{spelling}`" for spelling in spellings.split())
+    return f"{names} `{form}`".replace("|", "\\|") if form else names
 
 
 if __name__ == "__main__":

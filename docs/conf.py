@@ -32,6 +32,7 @@ CONTENTS = {
         "reference/cli",
         "reference/benchmarks",
         "reference/verdict",
+        "reference/python",
         "reference/run-format",
         "reference/topology-file",
         "reference/site-file",
@@ -60,6 +61,19 @@ CONTENTS = {
         "decisions/0004-preflight",
         "decisions/0005-thread-level",
         "decisions/0006-registry-and-capabilities",
+        "decisions/0007-zarr",
+        "decisions/0008-arrays",
+        "decisions/0009-own-engine",
+        "decisions/0010-e-values",
+        "decisions/0011-fitted-model",
+    ],
+    "For contributors": [
+        "developing/index",
+        "developing/add-a-check",
+        "developing/add-an-importer",
+        "developing/add-a-kernel",
+        "developing/add-a-detector",
+        "developing/release",
     ],
 }
 

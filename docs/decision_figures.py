@@ -2,7 +2,7 @@ r"""Write the figures of docs/explanation/how-it-decides.md: `.venv/bin/python d
 
 The run is the worked example of that page:
 
-    fablint simulate --topology mesh --shape 8x8 --fault cable:s2=s5:-20% --fault host:h12:tx:-30% --seed 7 \
+    fablint simulate --fabric mesh --shape 8x8 --fault cable:s2=s5:-20% --fault host:h12:tx:-30% --seed 7 \
         -o example.run
 
 The script computes model, noise and evidence by the formulas of the page, and imports nothing of `fablint.analyse`. It
@@ -24,7 +24,7 @@ from fablint.model.arrays import Codes, Floats
 IMAGES = Path(__file__).parent / "images"
 HOSTS_PER_SWITCH = 8
 TOLERANCE = 0.05
-SHIFT = 0.05  # smallest fault beyond the tolerance
+SMALLEST = 0.02  # shift at least
 CLIP = 2.5  # nats
 LIMIT = float(np.log(3 * (64 + 8 + 28) * 2 / (0.55 * 0.01)))  # nats, see "Threshold" on the page
 GREY, BLUE, RED, GREEN = "#8a8f98", "#2563b0", "#c0392b", "#2e7d4f"
@@ -92,11 +92,20 @@ def noise_of(streams: Streams, fitted: tuple[Floats, Floats, Floats, Floats]) ->
     return left * np.sqrt(left.size / (left.size - fitted[1].size - fitted[2].size))
 
 
-def increments(noise: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+def shift_of(noise: Floats, streams: Streams) -> float:
+    """The smallest loss beyond the tolerance that the pairs of a host, or of a link with few, can show."""
+    deviation = 1.4826 * float(np.median(np.abs(noise - np.median(noise))))
+    a, b = streams.switches
+    of_links = np.unique((a * 8 + b)[a != b], return_counts=True)[1]
+    pairs = min(np.median(np.bincount(streams.src)), np.quantile(of_links, 0.25))
+    return max(SMALLEST, deviation * float(np.sqrt(4 * LIMIT / pairs)))
+
+
+def increments(noise: Floats, shift: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Inner edges of the bins, f0, f1, and the e-value increment of each bin in nats."""
     edges = np.unique(np.quantile(noise, np.linspace(0.02, 0.98, 49)))
     f0 = np.bincount(np.searchsorted(edges, noise), minlength=edges.size + 1) + 0.5
-    f1 = np.bincount(np.searchsorted(edges, noise + SHIFT), minlength=edges.size + 1) + 0.5
+    f1 = np.bincount(np.searchsorted(edges, noise + shift), minlength=edges.size + 1) + 0.5
     ratio = isotonic_regression(np.clip(np.log(f1 / f0), -CLIP, CLIP), weights=f0).x
     ratio -= np.log(np.mean(np.exp(ratio[np.searchsorted(edges, noise)])))
     return edges, f0 / f0.sum(), f1 / f1.sum(), ratio
@@ -182,17 +191,17 @@ def draw_effects(sent: Floats, received: Floats, link: Floats) -> None:
     chart.write("decide-effects.svg")
 
 
-def draw_increments(noise: Floats) -> None:
+def draw_increments(noise: Floats, shift: float) -> None:
     """Figure 2: the noise, the shifted noise, and the increment of a pair."""
-    edges, _, _, ratio = increments(noise)
-    title = "Noise (f0), noise shifted by 5 % (f1), and the e-value increment of a pair"
+    edges, _, _, ratio = increments(noise, shift)
+    title = f"Noise (f0), noise shifted by {100 * shift:.1f} % (f1), and the e-value increment of a pair"
     chart = Chart(
         title, (-0.08, 0.14), (-3, 3), ("log time that the model leaves over", "nats; densities in relative units")
     )
     chart.ticks({-0.05: "-0.05", 0.0: "0", 0.05: "0.05", 0.1: "0.10"}, {-2.0: "-2", 0.0: "0", 2.0: "2"})
     bins = np.linspace(-0.08, 0.14, 45)
-    for shift, colour, name in ((0.0, BLUE, "f0"), (SHIFT, RED, "f1")):
-        share = np.histogram(noise + shift, bins)[0] / noise.size
+    for moved, colour, name in ((0.0, BLUE, "f0"), (shift, RED, "f1")):
+        share = np.histogram(noise + moved, bins)[0] / noise.size
         middle = (bins[:-1] + bins[1:]) / 2
         chart.line(list(zip(middle, 35 * share - 3, strict=True)), colour)
         top = int(np.argmax(share))
@@ -206,12 +215,12 @@ def draw_increments(noise: Floats) -> None:
     chart.write("decide-increments.svg")
 
 
-def draw_evidence(streams: Streams, left: Floats, noise: Floats) -> dict[str, float]:
+def draw_evidence(streams: Streams, left: Floats, noise: Floats, shift: float) -> dict[str, float]:
     """Figure 3: sums of the increments, pair by pair, and the threshold. Returns the sums in nats."""
     a, b = streams.switches
     gain = np.empty_like(left)
     for same in (a == b, a != b):  # noise and increments of each scope
-        edges, _, _, ratio = increments(noise[same])
+        edges, _, _, ratio = increments(noise[same], shift)
         gain[same] = ratio[np.searchsorted(edges, left[same])]
     shown = [
         ("h12 tx", streams.src == 12, RED, -1.0),
@@ -247,11 +256,12 @@ def main(path: str) -> None:
     streams = read_streams(path)
     fitted = fit(streams)
     noise = noise_of(streams, fitted)
+    shift = shift_of(noise, streams)
     a, b = streams.switches
     draw_effects(*fitted[1:])
-    draw_increments(noise[a != b])
-    sums = draw_evidence(streams, remainder(streams, fitted, TOLERANCE), noise)
-    print(f"noise {1.4826 * np.median(np.abs(noise)):.4f}, threshold {LIMIT:.2f} nats, sums {sums}")
+    draw_increments(noise[a != b], shift)
+    sums = draw_evidence(streams, remainder(streams, fitted, TOLERANCE), noise, shift)
+    print(f"noise {1.4826 * np.median(np.abs(noise)):.4f}, shift {shift:.4f}, threshold {LIMIT:.2f} nats, sums {sums}")
 
 
 if __name__ == "__main__":

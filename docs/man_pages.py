@@ -1,39 +1,35 @@
-"""Writes the man pages share/man/man1/*.1 from the help texts: `.venv/bin/python docs/man_pages.py`."""
+"""Writes the man pages share/man: of verbs (section 1) from the help texts, of files from docs/reference.
+
+`.venv/bin/python docs/man_pages.py`
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
-import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
 from cli_reference import ENVIRONMENT
+from manual_text import escaped, filled, verbatim
+from markdown_manual import body
 
 from fablint import __version__
 from fablint.cli import cli
 from fablint.errors import EXIT_CODES
 
-FOLDER = Path(__file__).parents[1] / "share" / "man" / "man1"
+FOLDER = Path(__file__).parents[1] / "share" / "man"
+REFERENCE = Path(__file__).parent / "reference"
+# Name and section -> page of docs/reference, and what it describes.
+REFERENCE_PAGES = {
+    "fablint-topology.5": ("topology-file.md", "topology file: the switch of each host, cables, routing"),
+    "fablint-site.5": ("site-file.md", "site file: thresholds, settings of hosts, known faults"),
+    "fablint-run.5": ("run-format.md", "run directory: arrays and attributes of a measurement"),
+    "fablint-checks.7": ("preflight-checks.md", "checks of fablint preflight: what each examines, and its rule"),
+}
 _VERBATIM = "\b\n"  # how click marks a paragraph that keeps its lines
-_WIDTH = 72  # leaves room for the backslashes of escapes
 _EXAMPLES = re.compile(r"^Examples?:\n")
-
-
-def escaped(text: str) -> str:
-    """Text in which troff sees no request and no escape, and a minus sign stays one."""
-    text = text.replace("\\", "\\e").replace("-", "\\-")
-    return re.sub(r"^(?=[.'])", r"\\&", text, flags=re.M)
-
-
-def filled(text: str) -> str:
-    """Escaped text in lines of at most 80 letters."""
-    return escaped(textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False))
-
-
-def verbatim(text: str) -> Iterator[str]:
-    yield from (".PP", ".nf", escaped(text), ".fi")
 
 
 def paragraphs(text: str) -> tuple[list[str], list[str]]:
@@ -120,21 +116,38 @@ def command_section(context: click.Context) -> Iterator[str]:
     yield from definitions(options(context))
 
 
+def reference_page(name: str, file: str, short: str) -> str:
+    """The man page of a page of docs/reference."""
+    title, _, section = name.partition(".")
+    text = (REFERENCE / file).read_text()
+    lines = [
+        f'.TH {title.upper()} {section} "" "fablint {__version__}" "fablint"',
+        ".nh",
+        ".ad l",
+        ".SH NAME",
+        f"{escaped(title)} \\- {escaped(short)}",
+        ".SH DESCRIPTION",
+    ]
+    return "\n".join([*lines, *body(text), ".SH SEE ALSO", "\\fBfablint\\fR(1)", ""])
+
+
 def render() -> dict[str, str]:
-    """Text of each page, by its file name."""
+    """Text of each page, by its path below share/man."""
     top = context_of(cli, None)
     verbs = subcommands(top)
     names = [f"fablint-{verb.info_name}" for verb in verbs]
-    pages = {"fablint.1": page(top, names)}
+    pages = {"man1/fablint.1": page(top, names)}
     for name, verb in zip(names, verbs, strict=True):
-        pages[f"{name}.1"] = page(verb, ["fablint"])
+        pages[f"man1/{name}.1"] = page(verb, ["fablint"])
+    for name, (file, short) in REFERENCE_PAGES.items():
+        pages[f"man{name[-1]}/{name}"] = reference_page(name, file, short)
     return pages
 
 
 if __name__ == "__main__":
-    FOLDER.mkdir(parents=True, exist_ok=True)
     pages = render()
-    for outdated in {*FOLDER.iterdir()} - {FOLDER / name for name in pages}:
+    for outdated in {*FOLDER.glob("man*/*")} - {FOLDER / name for name in pages}:
         outdated.unlink()
     for name, text in pages.items():
+        (FOLDER / name).parent.mkdir(parents=True, exist_ok=True)
         (FOLDER / name).write_text(text)

@@ -21,6 +21,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import NamedTuple
 
+from PIL import Image
 from rich.console import Console
 from rich.text import Text
 
@@ -40,6 +41,7 @@ CHROMIUM_OPTIONS = (
     "--hide-scrollbars",
     "--virtual-time-budget=20000",
 )
+COLOURS = 128  # of a photograph, which halves its size at least
 COLUMNS = 92
 # As rich draws a terminal, with a font of the reader's machine instead of one from a server.
 TERMINAL_SVG = """\
@@ -86,9 +88,9 @@ class TerminalPicture(NamedTuple):
 
 
 RUNS = {
-    "demo-fabric.run": ("--topology", "mesh", "--shape", "8x8", "--full", "--fault", "cable:s2=s5:-20%"),
+    "demo-fabric.run": ("--fabric", "mesh", "--shape", "8x8", "--full", "--fault", "cable:s2=s5:-20%"),
     "night.run": (
-        *("--hosts", "1024", "--seed", "3"),
+        *("--host-count", "1024", "--seed", "3"),
         *("--fault", "host:h0012:tx:-20%", "--fault", "cable:leaf03=spine05:-30%"),
     ),
 }
@@ -157,7 +159,8 @@ def draw_page(picture: PagePicture, target: Path) -> None:
     page = report_page(picture.run)
     digests = (read_digests() if DIGESTS.exists() else {}) | {target.name: page_digest(page.read_text())}
     source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", page.read_text())
-    style = f"<style>main > *:not({picture.shown}), {picture.hidden} {{ display: none !important }}</style>"
+    parts = f":not(:is({picture.shown})):not(:has({picture.shown})):not(:is({picture.shown}) *)"
+    style = f"<style>main > *{parts}, main > div > *{parts}, {picture.hidden} {{ display: none !important }}</style>"
     copy = page.with_name("photographed.html")
     copy.write_text(source.replace("</head>", f"{style}</head>"))
     size = f"--window-size={picture.width},{picture.height}"
@@ -166,14 +169,15 @@ def draw_page(picture: PagePicture, target: Path) -> None:
         subprocess.run(
             [CHROMIUM, *CHROMIUM_OPTIONS, *options, copy.resolve().as_uri()], check=True, capture_output=True
         )
+    Image.open(target).convert("RGB").quantize(COLOURS).save(target, optimize=True)
     DIGESTS.write_text("".join(f"{digests[name]}  {name}\n" for name in sorted(digests)))
 
 
 def printed_on_terminal(words: tuple[str, ...]) -> str:
-    """What a command prints on a terminal, with the escape sequences of colours."""
+    """What a command prints on a terminal, with the escape sequences of colours; without progress, which is erased."""
     leader, follower = pty.openpty()
     environ = {**os.environ, "COLUMNS": str(COLUMNS), "TERM": "xterm-256color"}
-    process = subprocess.Popen([FABLINT, *words], stdout=follower, stderr=follower, stdin=follower, env=environ)
+    process = subprocess.Popen([FABLINT, "-q", *words], stdout=follower, stderr=follower, stdin=follower, env=environ)
     os.close(follower)
     text = io.BytesIO()
     while block := _read(leader):

@@ -51,9 +51,9 @@ def render() -> str:
 
 def _family(title: str, rules: list[Rule]) -> str:
     rows = [
-        f"| `{one.id}` | {_cell(one.what)}{' (root)' if one.root else ''} | {_cell(one.rule)} | {one.severity}: "
-        f"{one.component} | {_cell(one.source)} | {_cell(one.remedy)} |"
-        for one in rules
+        f"| `{rule.id}` | {_cell(rule.what)}{' (root)' if rule.root else ''} | {_cell(rule.rule)} | {rule.severity}: "
+        f"{rule.component} | {_cell(rule.source)} | {_cell(rule.remedy)} |"
+        for rule in rules
     ]
     head = ["| check | looks at | holds if | else | source | remedy |", "| --- | --- | --- | --- | --- | --- |"]
     return "\n".join([f"## {title}", "", *head, *rows, ""])

@@ -11,6 +11,7 @@
 
 #include "base/version.hpp"
 #include "measure/runner.hpp"
+#include "measure/service.hpp"
 #include "measure/session.hpp"
 #include "ranks/local_ranks.hpp"
 #include "ranks/mpi_control.hpp"
@@ -58,7 +59,7 @@ std::unique_ptr<ControlChannel> join_rendezvous(const std::vector<std::string>& 
     RendezvousOptions own = rendezvous_options(options.rendezvous, ranks.back(), options.ranks, options.join_limit_s);
     own.token = options.supervised ? read_supervisor() : read_token(options.token_file);
     check_token(own.token);
-    own.rank = start_local_ranks(ranks, options.supervised);
+    own.rank = start_local_ranks(ranks, options.supervised, options.serve);
     return std::make_unique<SocketControl>(own);
 }
 
@@ -71,6 +72,32 @@ std::vector<std::string> words_of_rank_0(RankGroup& rank_group, const std::vecto
     for (std::size_t at = 0; at < text.size(); at += all.back().size() + 1) all.emplace_back(text.c_str() + at);
     return all;
 }
+
+// Of a run: its tables on standard output, its start and its end on standard error.
+class TextReport : public RunReport {
+  public:
+    TextReport(const RankGroup& rank_group, bool quiet, const std::function<void()>& on_start)
+        : ranks_(rank_group.size()), prints_(!quiet && rank_group.rank() == 0), on_start_(on_start) {}
+
+    // The front end limits the time until this line, since the watchdog starts after it.
+    void start() override {
+        on_start_();
+        if (prints_) std::fprintf(stderr, "fablint-engine: started: %d rank%s\n", ranks_, ranks_ == 1 ? "" : "s");
+    }
+    void table(const std::string& text) override { std::fputs(text.c_str(), stdout); }
+    // What can be written is written. After this line the front end ends ranks that stay in MPI_Finalize.
+    void end(Exit status, bool written) override {
+        std::fflush(stdout);
+        if (prints_)
+            std::fprintf(stderr, "fablint-engine: ended: status %d%s\n", static_cast<int>(status),
+                         written ? "" : ", not all is written");
+    }
+
+  private:
+    int ranks_;
+    bool prints_;
+    const std::function<void()>& on_start_;
+};
 
 Exit execute(RankGroup& rank_group, const std::vector<std::string>& words, const std::string& program,
              const std::function<void()>& on_start) {
@@ -86,7 +113,9 @@ Exit execute(RankGroup& rank_group, const std::vector<std::string>& words, const
     }
     std::vector<std::string> command = words;
     command.insert(command.begin(), program);
-    return measure(rank_group, options, command, on_start);
+    TextReport report(rank_group, options.quiet, on_start);
+    if (options.serve) return serve(rank_group, options, command, report);
+    return measure(rank_group, options, command, report);
 }
 
 extern "C" void on_signal(int) { request_stop(); }

@@ -20,7 +20,7 @@ from vcluster import Cluster
 CHECK = (sys.executable, "-m", "fablint.cli", "-q", "check", "--mpicxx", wrapper_name("openmpi"))
 LIMIT_S = 900.0
 MOST_SAID = 600  # characters of an error
-ACCUSING = ("FAULT", "SUSPECT", "CONFOUNDED")
+REPORTED_STATES = ("FAULT", "SUSPECT", "CONFOUNDED")
 OF_A_HOST = ("host", "nic", "cable", "link", "port")
 BETWEEN_SWITCHES = ("cable", "link", "port", "route")
 OPPOSITE = {"tx": "rx", "rx": "tx"}
@@ -78,7 +78,7 @@ class Outcome:
 
     @property
     def reported(self) -> list[Mapping[str, Any]]:
-        return [finding for finding in self.findings if finding["state"] in ACCUSING]
+        return [finding for finding in self.findings if finding["state"] in REPORTED_STATES]
 
     def wrong(self, faulty: Sequence[Faulty]) -> list[str]:
         """What is wrong with the verdict on a cluster that has these faults; empty where it is right.

@@ -34,6 +34,9 @@ TABLES = {
     f"{PACKAGE}/snapshot/parsers": "a program whose output is read each",
     f"{PACKAGE}/store/export": "a format each",
     f"{PACKAGE}/store/importing": "a tool whose output is read each",
+    "tests/preflight": "tests of a group of checks each, in folders of what they look at",
+    "tests/report/tables": "tests of a table each",
+    "tests/store/importing": "tests of a tool each",
 }
 
 # Texts with dots that are not names of hosts.
@@ -259,3 +262,13 @@ def test_attributes_of_runs_are_read_by_the_store_alone() -> None:
             found |= {name for node in nodes if isinstance(node, ast.Attribute) and node.attr == "attributes"}
     templates = [path for path in (ROOT / PACKAGE).rglob("*.j2") if ".attributes" in path.read_text(encoding="utf-8")]
     assert (found, templates) == (set(), [])
+
+
+def test_xarray_is_imported_by_open_run_alone() -> None:
+    """It is an extra, since it brings pandas."""
+    importing = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in modules_of_package()
+        if re.search(r"^\s*(import|from) (xarray|pandas)\b", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert importing == ["store/labels.py"]

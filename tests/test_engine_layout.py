@@ -50,6 +50,7 @@ def test_includes_of_the_engine_go_down_only() -> None:
 
 # Other meanings of the name of a transport or kernel.
 NAMED = {
+    ("cli/peers/imb.py", "reduce_scatter"): "a benchmark of IMB",
     ("report/preflight/preflight_text.py", "null"): "nothing, in JSON",
     ("simulate/simulated_rows.py", "null"): "the transport that a simulated row states",
 }

@@ -51,8 +51,9 @@ def test_every_test_is_selected_exactly_once(request, collected):
 
 def engine_programs(target: str) -> list[str]:
     """What the engine's tests of a target start: library, build, program, ranks, cases."""
-    (words,) = [words for words in commands(target) if "engine/tests/run.sh" in words]
-    return programs_of(words[words.index("engine/tests/run.sh") + 1])
+    started = [words for words in commands(target) if "engine/tests/run.sh" in words]
+    selected = [words[words.index("engine/tests/run.sh") + 1] for words in started]
+    return [program for selection in selected for program in programs_of(selection)]
 
 
 def programs_of(selection: str) -> list[str]:

@@ -144,8 +144,8 @@ class Tree:
         for file in self._nearest(path, module):
             inner = [(of, as_) for of, as_ in self.sources[file].imports if as_ == name] if name else []
             if file.name == "__init__.py" and inner:
-                for of, as_ in inner:
-                    yield from self._imported(file, of, as_, seen)
+                for subject, as_ in inner:
+                    yield from self._imported(file, subject, as_, seen)
             else:
                 yield file
 

@@ -93,8 +93,8 @@ class Fleet:
 
     def _line(self, index: int) -> str:
         texts, names = _template(self.machine_of(index), self.lines, self.level, self.root)
-        own = self._own(index)
-        return texts[0] + "".join([own[name] + text for name, text in zip(names, texts[1:], strict=True)])
+        values = self._own(index)
+        return texts[0] + "".join([values[name] + text for name, text in zip(names, texts[1:], strict=True)])
 
     def topology(self) -> str:
         """A topology file that says where every rail of every host belongs."""
@@ -117,10 +117,10 @@ class Fleet:
         kib = machine.memory_gib << 20
         total = round(kib * 0.985) - dice.randrange(kib >> 12)
         counted = [dice.randrange(10**6, 10**13) for _ in range(TRAFFIC)]
-        own = {f"C{number}": str(value) for number, value in enumerate(counted)}
-        own |= {f"L{number}": str(value + dice.randrange(5000)) for number, value in enumerate(counted)}
-        own |= {f"F{number}": f"{dice.randrange(10**6):06d}" for number in range(_FIELD_DIGITS)}
-        own |= {
+        texts = {f"C{number}": str(value) for number, value in enumerate(counted)}
+        texts |= {f"L{number}": str(value + dice.randrange(5000)) for number, value in enumerate(counted)}
+        texts |= {f"F{number}": f"{dice.randrange(10**6):06d}" for number in range(_FIELD_DIGITS)}
+        texts |= {
             "HOST": self.name(index),
             "BOOT": f"{dice.getrandbits(32):08x}-5f0e-4c11-9d2a-{dice.getrandbits(48):012x}",
             "ID": f"{dice.getrandbits(128):032x}",
@@ -147,8 +147,8 @@ class Fleet:
             "IP_MGMT": f"10.{index >> 16}.{index >> 8 & 255}.{index & 255}",
         }
         for rail in range(len(machine.rails)):
-            own |= self._of_rail(index, rail, machine.link)
-        return own
+            texts |= self._of_rail(index, rail, machine.link)
+        return texts
 
     def _of_rail(self, index: int, rail: int, link: str) -> dict[str, str]:
         number = index * _MOST_RAILS + rail
@@ -243,15 +243,15 @@ def _later(text: str) -> str:
 
 
 def _links(machine: Machine) -> dict[str, str]:
-    found = {}
+    links = {}
     for rail in machine.rails:
-        found[f"/sys/class/net/{rail.interface}/device"] = f"../../../{rail.pci}"
-        found[f"/sys/class/net/{rail.interface}/device/driver"] = f"../../../../bus/pci/drivers/{machine.driver}"
+        links[f"/sys/class/net/{rail.interface}/device"] = f"../../../{rail.pci}"
+        links[f"/sys/class/net/{rail.interface}/device/driver"] = f"../../../../bus/pci/drivers/{machine.driver}"
         if rail.device:
             kind = "cxi" if machine.link == "slingshot" else "infiniband"
-            found[f"/sys/class/{kind}/{rail.device}/device"] = f"../../../{rail.pci}"
-            found[f"/sys/class/{kind}/{rail.device}/device/iommu_group"] = "../../../../kernel/iommu_groups/0"
-    return found
+            links[f"/sys/class/{kind}/{rail.device}/device"] = f"../../../{rail.pci}"
+            links[f"/sys/class/{kind}/{rail.device}/device/iommu_group"] = "../../../../kernel/iommu_groups/0"
+    return links
 
 
 def _folders(machine: Machine) -> dict[str, list[str]]:

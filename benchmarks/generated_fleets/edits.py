@@ -32,8 +32,8 @@ def put(document: Document, path: str, text: str, tree: str = "files") -> None:
 def devices(fleet: Fleet, index: int) -> list[str]:
     """Folders of the PCI device of the rail that a fault hits."""
     rail, kind = rail_of(fleet, index), "cxi" if fleet.machine.link == "slingshot" else "infiniband"
-    found = [f"/sys/class/net/{rail.interface}/device", f"/sys/bus/pci/devices/{rail.pci}"]
-    return [*found, *([f"/sys/class/{kind}/{rail.device}/device"] if rail.device else [])]
+    result = [f"/sys/class/net/{rail.interface}/device", f"/sys/bus/pci/devices/{rail.pci}"]
+    return [*result, *([f"/sys/class/{kind}/{rail.device}/device"] if rail.device else [])]
 
 
 def file(path: str, text: str) -> Change:
@@ -85,10 +85,10 @@ def said(name: str, old: str, new: str) -> Change:
     """Another text in the output of a program. Raises ValueError where the old one is not there."""
 
     def change(fleet: Fleet, index: int, document: Document) -> None:
-        one = document["commands"][_named(name, fleet, index)]
-        if old not in one["output"]:
+        item = document["commands"][_named(name, fleet, index)]
+        if old not in item["output"]:
             raise ValueError(f"{name} does not say {old!r}")
-        one["output"] = one["output"].replace(old, new, 1)
+        item["output"] = item["output"].replace(old, new, 1)
 
     return change
 
@@ -120,11 +120,11 @@ def listed(name: str, change_row: Callable[[Document, Rail], Document | None]) -
 
 def all_of(changes: Iterable[Change]) -> Change:
     """Several changes, one after the other."""
-    every = tuple(changes)
+    all_changes = tuple(changes)
 
     def change(fleet: Fleet, index: int, document: Document) -> None:
-        for one in every:
-            one(fleet, index, document)
+        for item in all_changes:
+            item(fleet, index, document)
 
     return change
 

@@ -23,8 +23,8 @@ def _memory(share: float, *, free: float = 1.0) -> Change:
         document["files"]["proc"]["meminfo"] = text
         machine = fleet.machine_of(index)
         node = document["files"]["sys"]["devices"]["system"]["node"][f"node{machine.nodes - 1}"]
-        own = node["meminfo"].split()[3]
-        node["meminfo"] = node["meminfo"].replace(own, str(max(int(own) - int(total) + less, 1)), 1)
+        own_word = node["meminfo"].split()[3]
+        node["meminfo"] = node["meminfo"].replace(own_word, str(max(int(own_word) - int(total) + less, 1)), 1)
 
     return change
 
@@ -108,10 +108,10 @@ def _gpu(fleet: Fleet, index: int, document: Document) -> None:
 
 def _slow(key: str, share: float) -> Change:
     def change(_: Fleet, __: int, document: Document) -> None:
-        one = document["commands"]["probe"]
-        before, after = one["output"].split(f'"{key}": {{"rate": ')
+        item = document["commands"]["probe"]
+        before, after = item["output"].split(f'"{key}": {{"rate": ')
         rate, rest = after.split(",", 1)
-        one["output"] = f'{before}"{key}": {{"rate": {float(rate) * share:.0f},{rest}'
+        item["output"] = f'{before}"{key}": {{"rate": {float(rate) * share:.0f},{rest}'
 
     return change
 

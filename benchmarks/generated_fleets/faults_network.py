@@ -97,13 +97,13 @@ def _lldp(fleet: Fleet, index: int, document: Document) -> None:
     rail, place = rail_of(fleet, index), fleet.place(index, 1)
     other = fleet.place((index + PORTS) % fleet.hosts, 1).switch
 
-    def move(one: Document) -> Document:
-        if one["name"] == rail.interface:
+    def move(document: Document) -> Document:
+        if document["name"] == rail.interface:
             switch = other if other != place.switch else place.switch.replace("leaf1", "leaf0")
-            one["chassis"][0]["name"][0]["value"] = switch
+            document["chassis"][0]["name"][0]["value"] = switch
             for key in ("id", "descr"):
-                one["port"][0][key][0]["value"] = f"Ethernet{PORTS + 1}"
-        return one
+                document["port"][0][key][0]["value"] = f"Ethernet{PORTS + 1}"
+        return document
 
     _hear(document, move)
 
@@ -131,15 +131,15 @@ def _driver(fleet: Fleet, index: int, document: Document) -> None:
     """An older driver on the whole host, as after an image that was not updated."""
     machine = fleet.machine_of(index)
     put(document, f"/sys/module/{machine.driver}/version", "1.9.0-old")
-    for name, one in document["commands"].items():
+    for name, item in document["commands"].items():
         if name.startswith("ethtool-i/"):
-            one["output"] = one["output"].replace(machine.driver_version, "1.9.0-old")
+            item["output"] = item["output"].replace(machine.driver_version, "1.9.0-old")
 
 
 def _firmware(fleet: Fleet, index: int, document: Document) -> None:
     rail, machine = rail_of(fleet, index), fleet.machine_of(index)
-    one = document["commands"][f"ethtool-i/{rail.interface}"]
-    one["output"] = one["output"].replace(machine.firmware, "20.1.1")
+    item = document["commands"][f"ethtool-i/{rail.interface}"]
+    item["output"] = item["output"].replace(machine.firmware, "20.1.1")
     if machine.is_rdma:
         put(document, f"/sys/class/infiniband/{rail.device}/fw_ver", "20.1.1")
     elif rail.device:
@@ -151,8 +151,8 @@ def _without_address(row: Document, rail: Rail) -> Document:
 
 
 def _other_prefix(row: Document, rail: Rail) -> Document:
-    mine = row["ifname"] == rail.interface
-    return {**row, "addr_info": [{**one, "prefixlen": 24} for one in row["addr_info"]]} if mine else row
+    own_other_prefix = row["ifname"] == rail.interface
+    return {**row, "addr_info": [{**one, "prefixlen": 24} for one in row["addr_info"]]} if own_other_prefix else row
 
 
 def _without_route(row: Document, rail: Rail) -> Document | None:
@@ -160,17 +160,17 @@ def _without_route(row: Document, rail: Rail) -> Document | None:
 
 
 def _astray(row: Document, rail: Rail) -> Document:
-    mine = row.get("dev") == rail.interface and row.get("protocol") == "kernel"
-    return {"dst": row["dst"], "dev": "eno1", "gateway": "10.255.255.254", "flags": []} if mine else row
+    is_of_rail = row.get("dev") == rail.interface and row.get("protocol") == "kernel"
+    return {"dst": row["dst"], "dev": "eno1", "gateway": "10.255.255.254", "flags": []} if is_of_rail else row
 
 
 def _duplicate(fleet: Fleet, index: int, document: Document) -> None:
     """The address of the same rail of another host."""
     number = fleet.machine_of(index).rails.index(rail_of(fleet, index))
-    own, other = (f"172.{16 + number}.{(at + 1) >> 8}.{(at + 1) & 255}" for at in (index, 0))
+    address, other = (f"172.{16 + number}.{(at + 1) >> 8}.{(at + 1) & 255}" for at in (index, 0))
     for name in ("ip-addr", "ip-route"):
-        one = document["commands"][name]
-        one["output"] = one["output"].replace(f'"{own}"', f'"{other}"')
+        item = document["commands"][name]
+        item["output"] = item["output"].replace(f'"{address}"', f'"{other}"')
 
 
 def _nameless(_: Fleet, __: int, document: Document) -> None:
@@ -206,8 +206,8 @@ def _acs(fleet: Fleet, index: int, document: Document) -> None:
 def _slow_loopback(fleet: Fleet, index: int, document: Document) -> None:
     rail, machine = rail_of(fleet, index), fleet.machine_of(index)
     tool = "cxi_gpu_loopback_bw" if machine.link == "slingshot" else "ib_write_bw"
-    one = document["commands"][f"{tool}/{rail.device}"]
-    one["output"] = re.sub(r"\d{3}\.\d\d", f"{machine.speed_mbit / 3000:.2f}", one["output"], count=1)
+    item = document["commands"][f"{tool}/{rail.device}"]
+    item["output"] = re.sub(r"\d{3}\.\d\d", f"{machine.speed_mbit / 3000:.2f}", item["output"], count=1)
 
 
 def _infiniband(machine: Machine) -> bool:

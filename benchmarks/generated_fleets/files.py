@@ -67,63 +67,63 @@ _AER = {
 
 def files_of(machine: Machine) -> dict[str, str]:
     """Files that are read once."""
-    found = dict(_host(machine)) | tuning_of(machine)
-    found |= _pci(machine)
-    found |= _interface("eno1", "@{MAC_MGMT}", 1500, 1000, "1")
+    files = dict(_host(machine)) | tuning_of(machine)
+    files |= _pci(machine)
+    files |= _interface("eno1", "@{MAC_MGMT}", 1500, 1000, "1")
     for index, rail in enumerate(machine.rails):
         kind = "32" if machine.link == "infiniband" else "1"
         speed = -1 if machine.link == "infiniband" else machine.speed_mbit
-        found |= _interface(rail.interface, f"@{{MAC{index}}}", machine.mtu, speed, kind)
-        found |= _slot(f"/sys/class/net/{rail.interface}/device", machine, index)
+        files |= _interface(rail.interface, f"@{{MAC{index}}}", machine.mtu, speed, kind)
+        files |= _slot(f"/sys/class/net/{rail.interface}/device", machine, index)
         if machine.link in ("infiniband", "roce"):
-            found |= _rdma(machine, rail, index)
+            files |= _rdma(machine, rail, index)
         elif machine.link == "slingshot":
-            found |= _slingshot(machine, rail, index)
+            files |= _slingshot(machine, rail, index)
     for name in ("all", "default", "eno1", *(rail.interface for rail in machine.rails)):
         at = f"/proc/sys/net/ipv4/conf/{name}"
-        found |= {f"{at}/rp_filter": "0", f"{at}/arp_ignore": "1", f"{at}/arp_announce": "2", f"{at}/arp_filter": "0"}
-        found[f"{at}/accept_local"] = "0"
-    return found
+        files |= {f"{at}/rp_filter": "0", f"{at}/arp_ignore": "1", f"{at}/arp_announce": "2", f"{at}/arp_filter": "0"}
+        files[f"{at}/accept_local"] = "0"
+    return files
 
 
 def counters_of(machine: Machine) -> dict[str, str]:
     """Counters. `@{C0}` is one that grows during the snapshot, errors are 0."""
-    found = tuning_counters_of(machine)
+    counters = tuning_counters_of(machine)
     grown = iter(range(10**6))
     for name in ("eno1", *(rail.interface for rail in machine.rails)):
         at = f"/sys/class/net/{name}"
-        found |= {f"{at}/carrier_changes": "2", f"{at}/carrier_up_count": "1", f"{at}/carrier_down_count": "1"}
+        counters |= {f"{at}/carrier_changes": "2", f"{at}/carrier_up_count": "1", f"{at}/carrier_down_count": "1"}
         for side in ("rx", "tx"):
             for what in ("bytes", "packets"):
-                found[f"{at}/statistics/{side}_{what}"] = f"@{{C{next(grown) % TRAFFIC}}}"
-            found |= {f"{at}/statistics/{side}_errors": "0", f"{at}/statistics/{side}_dropped": "0"}
+                counters[f"{at}/statistics/{side}_{what}"] = f"@{{C{next(grown) % TRAFFIC}}}"
+            counters |= {f"{at}/statistics/{side}_errors": "0", f"{at}/statistics/{side}_dropped": "0"}
         for what in ("crc", "frame", "missed", "over", "fifo"):
-            found[f"{at}/statistics/rx_{what}_errors"] = "0"
+            counters[f"{at}/statistics/rx_{what}_errors"] = "0"
     for rail in machine.rails:
-        found |= {f"/sys/class/net/{rail.interface}/device/{name}": text for name, text in _AER.items()}
+        counters |= {f"/sys/class/net/{rail.interface}/device/{name}": text for name, text in _AER.items()}
         if machine.link in ("infiniband", "roce"):
             at = f"/sys/class/infiniband/{rail.device}"
-            found |= {f"{at}/device/{name}": text for name, text in _AER.items()}
-            found |= {f"{at}/ports/1/counters/{name}": "0" for name in _ERRORS}
-            found |= {f"{at}/ports/1/counters/{name}": f"@{{C{next(grown) % TRAFFIC}}}" for name in _MOVED}
-            found |= {f"{at}/ports/1/hw_counters/{name}": "0" for name in _HARDWARE}
+            counters |= {f"{at}/device/{name}": text for name, text in _AER.items()}
+            counters |= {f"{at}/ports/1/counters/{name}": "0" for name in _ERRORS}
+            counters |= {f"{at}/ports/1/counters/{name}": f"@{{C{next(grown) % TRAFFIC}}}" for name in _MOVED}
+            counters |= {f"{at}/ports/1/hw_counters/{name}": "0" for name in _HARDWARE}
         elif machine.link == "slingshot":
-            found |= dict(_telemetry(rail))
-    found["/proc/net/netstat"] = (
+            counters |= dict(_telemetry(rail))
+    counters["/proc/net/netstat"] = (
         "TcpExt: SyncookiesSent TW DelayedACKs ListenOverflows ListenDrops TCPHPHits TCPLostRetransmit "
         "IPReversePathFilter\n"
         "TcpExt: 0 @{C1} @{C2} 0 0 @{C3} 0 0\n"
         "IpExt: InNoRoutes InTruncatedPkts InMcastPkts InOctets OutOctets\nIpExt: 0 0 @{C4} @{C5} @{C6}"
     )
-    found["/proc/net/snmp"] = (
+    counters["/proc/net/snmp"] = (
         "Ip: Forwarding DefaultTTL InReceives InDiscards\nIp: 2 64 @{C7} 0\n"
         "Tcp: RtoAlgorithm ActiveOpens PassiveOpens RetransSegs\nTcp: 1 @{C8} @{C9} 12\n"
         "Udp: InDatagrams NoPorts InErrors OutDatagrams RcvbufErrors\nUdp: @{C10} 4 0 @{C11} 0"
     )
     head = "entries  allocs   destroys hash_grows lookups  hits     res_failed table_fulls"
     rows = [f"0000001c {row:08x} 00000000 00000000 0000ffff 0000fff0 00000000 00000000" for row in range(machine.cpus)]
-    found["/proc/net/stat/arp_cache"] = "\n".join([head, *rows])
-    return found
+    counters["/proc/net/stat/arp_cache"] = "\n".join([head, *rows])
+    return counters
 
 
 def _host(machine: Machine) -> Iterator[tuple[str, str]]:
@@ -185,48 +185,48 @@ def _host(machine: Machine) -> Iterator[tuple[str, str]]:
 def _interface(name: str, mac: str, mtu: int, speed: int, kind: str) -> dict[str, str]:
     at = f"/sys/class/net/{name}"
     index = str(2 + sum(map(ord, name)) % 50)
-    found = {"address": mac, "mtu": str(mtu), "operstate": "up", "carrier": "1", "type": kind, "flags": "0x1003"}
+    result = {"address": mac, "mtu": str(mtu), "operstate": "up", "carrier": "1", "type": kind, "flags": "0x1003"}
     return {
-        f"{at}/{key}": text for key, text in {**found, "speed": str(speed), "duplex": "full", "ifindex": index}.items()
+        f"{at}/{key}": text for key, text in {**result, "speed": str(speed), "duplex": "full", "ifindex": index}.items()
     }
 
 
 def _slot(at: str, machine: Machine, index: int) -> dict[str, str]:
     vendor, device = machine.pci_ids
     lanes, node = str(machine.lanes), str(index * machine.nodes // len(machine.rails))
-    found = {"vendor": vendor, "device": device, "numa_node": node}
-    found |= {"current_link_width": lanes, "max_link_width": lanes}
-    found |= {"current_link_speed": machine.lane_speed, "max_link_speed": machine.lane_speed}
-    return {f"{at}/{key}": text for key, text in found.items()}
+    result = {"vendor": vendor, "device": device, "numa_node": node}
+    result |= {"current_link_width": lanes, "max_link_width": lanes}
+    result |= {"current_link_speed": machine.lane_speed, "max_link_speed": machine.lane_speed}
+    return {f"{at}/{key}": text for key, text in result.items()}
 
 
 def _rdma(machine: Machine, rail: Rail, index: int) -> dict[str, str]:
     at = f"/sys/class/infiniband/{rail.device}"
-    found = _slot(f"{at}/device", machine, index)
-    found |= {
+    result = _slot(f"{at}/device", machine, index)
+    result |= {
         f"{at}/fw_ver": machine.firmware.split()[0],
         f"{at}/board_id": machine.psid,
         f"{at}/hca_type": machine.card,
     }
-    found |= {f"{at}/node_desc": f"@{{HOST}} {rail.device}", f"{at}/node_guid": f"@{{GUID{index}}}"}
-    found[f"{at}/node_type"] = "1: CA"
+    result |= {f"{at}/node_desc": f"@{{HOST}} {rail.device}", f"{at}/node_guid": f"@{{GUID{index}}}"}
+    result[f"{at}/node_type"] = "1: CA"
     port = f"{at}/ports/1"
     is_infiniband = machine.link == "infiniband"
-    found |= {f"{port}/state": "4: ACTIVE", f"{port}/phys_state": "5: LinkUp", f"{port}/sm_sl": "0"}
-    found |= {f"{port}/rate": machine.rate, f"{port}/cap_mask": "0xa751e848" if is_infiniband else "0x10000"}
-    found |= {f"{port}/link_layer": "InfiniBand" if is_infiniband else "Ethernet"}
-    found |= {
+    result |= {f"{port}/state": "4: ACTIVE", f"{port}/phys_state": "5: LinkUp", f"{port}/sm_sl": "0"}
+    result |= {f"{port}/rate": machine.rate, f"{port}/cap_mask": "0xa751e848" if is_infiniband else "0x10000"}
+    result |= {f"{port}/link_layer": "InfiniBand" if is_infiniband else "Ethernet"}
+    result |= {
         f"{port}/lid": f"@{{LID{index}}}" if is_infiniband else "0x0",
         f"{port}/sm_lid": "0x1" if is_infiniband else "0x0",
     }
-    found[f"{port}/gid_attrs/ndevs/0"] = rail.interface
-    return found
+    result[f"{port}/gid_attrs/ndevs/0"] = rail.interface
+    return result
 
 
 def _slingshot(machine: Machine, rail: Rail, index: int) -> dict[str, str]:
     """As the driver of HPE Slingshot NICs shows a port below /sys/class/cxi (public sources of shs-cxi-driver)."""
     at = f"/sys/class/cxi/{rail.device}/device"
-    found = _slot(at, machine, index)
+    slingshot = _slot(at, machine, index)
     port = {
         "link": "up",
         "speed": "BS_200G",
@@ -235,15 +235,15 @@ def _slingshot(machine: Machine, rail: Rail, index: int) -> dict[str, str]:
         "pause": "pfc/802.1qbb",
         "media": "electrical",
     }
-    found |= {f"{at}/port/{key}": text for key, text in port.items()}
-    found |= {f"{at}/properties/nid": f"@{{NID{index}}}", f"{at}/properties/nic_addr": f"@{{NID{index}}}"}
-    found |= {
+    slingshot |= {f"{at}/port/{key}": text for key, text in port.items()}
+    slingshot |= {f"{at}/properties/nid": f"@{{NID{index}}}", f"{at}/properties/nic_addr": f"@{{NID{index}}}"}
+    slingshot |= {
         f"{at}/uc/version": machine.firmware,
         f"{at}/fru/part_number": "P43012-001",
         f"{at}/fru/description": "SA220",
     }
-    found |= {f"{at}/link_restarts/time_{slot}": "0" for slot in range(10)}
-    return found
+    slingshot |= {f"{at}/link_restarts/time_{slot}": "0" for slot in range(10)}
+    return slingshot
 
 
 def _telemetry(rail: Rail) -> Iterator[tuple[str, str]]:
@@ -275,7 +275,7 @@ def _telemetry(rail: Rail) -> Iterator[tuple[str, str]]:
 
 def _pci(machine: Machine) -> dict[str, str]:
     """Bridges, NICs and GPUs; as many functions as machines of this size have."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     rails = {rail.pci for rail in machine.rails}
     gpus = [f"0000:{0x1B + 0x1C * index:02x}:00.1"[:-1] + "0" for index in range(machine.gpus)]
     others = [f"0000:{0xE0 + index // 32:02x}:{index % 32:02x}.0" for index in range(DEVICES)]
@@ -288,9 +288,9 @@ def _pci(machine: Machine) -> dict[str, str]:
             machine.pci_ids if address in rails else ("0x10de", "0x2330") if address in gpus else ("0x1022", "0x1483")
         )
         at = f"/sys/bus/pci/devices/{address}"
-        found |= {f"{at}/class": kind, f"{at}/numa_node": "0", f"{at}/vendor": vendor, f"{at}/device": device}
-        found |= {f"{at}/current_link_width": lanes, f"{at}/max_link_width": lanes}
-        found |= {f"{at}/current_link_speed": speed, f"{at}/max_link_speed": speed}
+        result |= {f"{at}/class": kind, f"{at}/numa_node": "0", f"{at}/vendor": vendor, f"{at}/device": device}
+        result |= {f"{at}/current_link_width": lanes, f"{at}/max_link_width": lanes}
+        result |= {f"{at}/current_link_speed": speed, f"{at}/max_link_speed": speed}
     if machine.vendor != "HPE":
-        found |= {f"/proc/driver/nvidia/gpus/{at}/information": "Model: \t\t NVIDIA H100 80GB HBM3" for at in gpus}
-    return found
+        result |= {f"/proc/driver/nvidia/gpus/{at}/information": "Model: \t\t NVIDIA H100 80GB HBM3" for at in gpus}
+    return result

@@ -114,8 +114,8 @@ def _write_bw(machine: Machine, index: int) -> str:
 
 def _probe(machine: Machine) -> str:
     halves = {
-        name: {"rate": f"@{{{own}}}", "spread": 0.012, "slowest": 3, "share": 0.97}
-        for name, own in (("copy", "COPY"), ("hash", "HASH"))
+        name: {"rate": f"@{{{mark}}}", "spread": 0.012, "slowest": 3, "share": 0.97}
+        for name, mark in (("copy", "COPY"), ("hash", "HASH"))
     }
     said = {
         "cores": machine.cpus // 2,
@@ -162,7 +162,7 @@ def _gpu(index: int) -> str:
         "gpu_power_readings": {"instant_power_draw": "@{WATT} W", "current_power_limit": "700.00 W"},
         "fabric": {"state": "Completed", "status": "Success"},
     }
-    own = {
+    fields = {
         "product_name": "NVIDIA H100 80GB HBM3",
         "persistence_mode": "Enabled",
         "uuid": f"@{{UUID}}{index}",
@@ -172,7 +172,7 @@ def _gpu(index: int) -> str:
     volatile = "".join(
         f"<{name}>0</{name}>" for name in ("sram_correctable", "sram_uncorrectable_parity", "dram_uncorrectable")
     )
-    text = "".join(f"\t\t<{name}>{value}</{name}>\n" for name, value in own.items())
+    text = "".join(f"\t\t<{name}>{value}</{name}>\n" for name, value in fields.items())
     for group, values in groups.items():
         inner = "".join(f"<{name}>{value}</{name}>" for name, value in values.items())
         text += f"\t\t<{group}>{inner}</{group}>\n"

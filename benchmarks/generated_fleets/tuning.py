@@ -33,12 +33,12 @@ _FLAWS = {
 def tuning_of(machine: Machine) -> dict[str, str]:
     """Files that are read once."""
     clock = "/sys/devices/system/clocksource/clocksource0"
-    found = {f"{clock}/current_clocksource": "tsc", f"{clock}/available_clocksource": "tsc hpet acpi_pm"}
-    found |= {f"{CPUS}/vulnerabilities/{name}": text for name, text in _FLAWS.items()}
-    found |= _frequencies(machine)
+    result = {f"{clock}/current_clocksource": "tsc", f"{clock}/available_clocksource": "tsc hpet acpi_pm"}
+    result |= {f"{CPUS}/vulnerabilities/{name}": text for name, text in _FLAWS.items()}
+    result |= _frequencies(machine)
     for node in range(machine.nodes):
         at = f"/sys/devices/system/node/node{node}/meminfo"
-        found[at] = f"Node {node} MemTotal:       @{{NODE{node}}} kB\nNode {node} MemFree:        @{{C{node}}} kB"
+        result[at] = f"Node {node} MemTotal:       @{{NODE{node}}} kB\nNode {node} MemFree:        @{{C{node}}} kB"
     for index, rail in enumerate(machine.rails):
         near = cpus_of(machine, index * machine.nodes // len(machine.rails))
         served = "\n".join(f"1 {cpu}" for cpu in sorted(map(str, near[:QUEUES])))
@@ -47,27 +47,27 @@ def tuning_of(machine: Machine) -> dict[str, str]:
             kind = "cxi" if machine.link == "slingshot" else "infiniband"
             folders.append(f"/sys/class/{kind}/{rail.device}/device")
         for folder in folders:
-            found |= {f"{folder}/local_cpulist": f"{near[0]}-{near[-1]}", f"{folder}/msi_irqs/*": served}
+            result |= {f"{folder}/local_cpulist": f"{near[0]}-{near[-1]}", f"{folder}/msi_irqs/*": served}
         if machine.is_rdma:
-            found |= _port(machine, f"/sys/class/infiniband/{rail.device}/ports/1", index)
+            result |= _port(machine, f"/sys/class/infiniband/{rail.device}/ports/1", index)
         if machine.link == "infiniband":
-            found[f"/sys/class/net/{rail.interface}/mode"] = "datagram"
+            result[f"/sys/class/net/{rail.interface}/mode"] = "datagram"
     if machine.has_nvidia and machine.is_rdma:
-        found["/sys/module/nvidia_peermem/initstate"] = "live"
-    return found
+        result["/sys/module/nvidia_peermem/initstate"] = "live"
+    return result
 
 
 def tuning_counters_of(machine: Machine) -> dict[str, str]:
     """Counters, which are read twice: DIMMs have few errors, CPUs are seldom too hot."""
-    found = {}
+    tuning_counters = {}
     for controller in range(_CONTROLLERS):
-        found |= {f"{EDAC}/mc{controller}/ce_count": "@{CE}" if controller == 0 else "0"}
-        found |= {f"{EDAC}/mc{controller}/ue_count": "0"}
+        tuning_counters |= {f"{EDAC}/mc{controller}/ce_count": "@{CE}" if controller == 0 else "0"}
+        tuning_counters |= {f"{EDAC}/mc{controller}/ue_count": "0"}
     if machine.is_intel:
         at = f"{CPUS}/cpu*/thermal_throttle"
-        found[f"{at}/core_throttle_count"] = f"{machine.cpus} 0"
-        found[f"{at}/package_throttle_count"] = f"{machine.cpus} 0"
-    return found
+        tuning_counters[f"{at}/core_throttle_count"] = f"{machine.cpus} 0"
+        tuning_counters[f"{at}/package_throttle_count"] = f"{machine.cpus} 0"
+    return tuning_counters
 
 
 def cpus_of(machine: Machine, node: int) -> range:
@@ -79,11 +79,11 @@ def cpus_of(machine: Machine, node: int) -> range:
 def _frequencies(machine: Machine) -> dict[str, str]:
     fastest = 3_800_000 if machine.is_intel else 3_529_052  # kHz
     at = f"{CPUS}/cpu*/cpufreq"
-    found = {f"{at}/{name}_max_freq": f"{machine.cpus} {fastest}" for name in ("scaling", "cpuinfo")}
+    result = {f"{at}/{name}_max_freq": f"{machine.cpus} {fastest}" for name in ("scaling", "cpuinfo")}
     if machine.is_intel:
         files = {"status": "active", "no_turbo": "0", "max_perf_pct": "100"}
-        return found | {f"{CPUS}/intel_pstate/{name}": text for name, text in files.items()}
-    return found | {f"{CPUS}/cpufreq/boost": "1"}
+        return result | {f"{CPUS}/intel_pstate/{name}": text for name, text in files.items()}
+    return result | {f"{CPUS}/cpufreq/boost": "1"}
 
 
 def _port(machine: Machine, port: str, index: int) -> dict[str, str]:
@@ -96,8 +96,8 @@ def _port(machine: Machine, port: str, index: int) -> dict[str, str]:
             f"{port}/gid_attrs/types/0": "IB/RoCE v1",
         }
     link, internet = f"fe80:0000:0000:0000:@{{GUID{index}}}", f"0000:0000:0000:0000:0000:ffff:@{{HEX{index}}}"
-    found = {f"{port}/pkeys/*": "1 0xffff"}
+    result = {f"{port}/pkeys/*": "1 0xffff"}
     for number, address in enumerate((link, link, internet, internet)):
-        found[f"{port}/gids/{number}"] = address
-        found[f"{port}/gid_attrs/types/{number}"] = "RoCE v2" if number % 2 else "IB/RoCE v1"
-    return found
+        result[f"{port}/gids/{number}"] = address
+        result[f"{port}/gid_attrs/types/{number}"] = "RoCE v2" if number % 2 else "IB/RoCE v1"
+    return result

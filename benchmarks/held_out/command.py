@@ -215,22 +215,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.list:
         print("\n".join(f"{SCENARIOS[name].expected:<9} {name}" for name in names))
         return 0
-    found = []
+    result = []
     is_table = not chosen.json and not chosen.markdown
     if is_table:
         print(HEAD)
     seeds = range(chosen.first, chosen.first + chosen.seeds)
     for line in lines(names, seeds, chosen.jobs, chosen.subprocess):
-        found.append(line)
+        result.append(line)
         if is_table:
             print(text(line), flush=True)
             for error in line.errors:
                 print(f"    {error}")
-            for seed, one in zip(seeds, line.scores, strict=False):
-                if chosen.show and one.false:
-                    print(f"    seed {seed}: {', '.join(one.false[:6])}{' ...' if len(one.false) > 6 else ''}")
+            for seed, score in zip(seeds, line.scores, strict=False):
+                if chosen.show and score.false:
+                    print(f"    seed {seed}: {', '.join(score.false[:6])}{' ...' if len(score.false) > 6 else ''}")
     if chosen.json:
-        print(json.dumps([{**asdict(line), "rule": line.rule} for line in found], indent=1))
+        print(json.dumps([{**asdict(line), "rule": line.rule} for line in result], indent=1))
     else:
-        print(markdown(found) if chosen.markdown else summary(found))
-    return 1 if chosen.strict and any(line.rule != "ok" for line in found) else 0
+        print(markdown(result) if chosen.markdown else summary(result))
+    return 1 if chosen.strict and any(line.rule != "ok" for line in result) else 0

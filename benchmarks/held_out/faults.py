@@ -153,5 +153,11 @@ def _cable_names(fault: Fault, fabric: Fabric) -> Names:
             series.add(end)
         if cables == 1 and fabric.hosts_of(position).size == 1:
             series.add(fabric.hosts[fabric.hosts_of(position)[0]])
-        del other
+        if not fabric.hosts_of(fabric.switches.index(other)).size:
+            # Cables not declared: a switch without hosts is unknown, and its cable is the paths from the other end.
+            far = [
+                name for name in fabric.switches if name != end and fabric.hosts_of(fabric.switches.index(name)).size
+            ]
+            forward, backward = {f"{end}>{name}" for name in far}, {f"{name}>{end}" for name in far}
+            series |= (forward if end == a else backward) if fault.kind == "link" else forward | backward
     return Names(frozenset(exact), frozenset(series))

@@ -241,12 +241,12 @@ def _small() -> Iterator[Scenario]:
 def _half_of_a_switch() -> Iterator[Scenario]:
     """As many hosts of a switch are slow as are not."""
     two, four = (lambda: mesh([2] * 12)), (lambda: mesh([4] * 6))
-    for known in ("cables", "hosts"):
-        what = "" if known == "cables" else ", cables unknown"
-        yield faulty(f"one of two hosts on a switch -20 %{what}", two, these_hosts(0, loss=0.2), topology=known)
+    for topology in ("cables", "hosts"):
+        what = "" if topology == "cables" else ", cables unknown"
+        yield faulty(f"one of two hosts on a switch -20 %{what}", two, these_hosts(0, loss=0.2), topology=topology)
         yield faulty(f"one of two hosts on a switch -90 %, 24 rounds{what}", two, these_hosts(0, loss=0.9),
-                     rounds=24, topology=known)  # fmt: skip
-        yield faulty(f"two of four hosts on a switch -40 %{what}", four, these_hosts(0, 2, loss=0.4), topology=known)
+                     rounds=24, topology=topology)  # fmt: skip
+        yield faulty(f"two of four hosts on a switch -40 %{what}", four, these_hosts(0, 2, loss=0.4), topology=topology)
 
 
 def _one_at_a_time() -> Iterator[Scenario]:
@@ -258,8 +258,8 @@ def _one_at_a_time() -> Iterator[Scenario]:
         "two switches: cable -50 %", "two switches: cable -50 %, cables unknown", "one of 4 parallel cables -50 %",
         "cable under ECMP -40 %", "two of three hosts on a switch -40 %", "local cable one way -40 %, dragonfly",
     )  # fmt: skip
-    every = (*_by_loss(), *_paths(), *_hosts(), *_gross())
-    for scenario in every:
+    scenarios = (*_by_loss(), *_paths(), *_hosts(), *_gross())
+    for scenario in scenarios:
         if scenario.name in chosen:
             yield replace(scenario, name=f"{scenario.name}, one pair at a time", serial=True)
 

@@ -122,9 +122,9 @@ def noisy_host(host: int, sigma: float = 0.25) -> Effect:
 
     def effect(conditions: Conditions) -> Factor:
         schedule = conditions.schedule
-        own = (schedule.src == host) | (schedule.dst == host)
+        of_host = (schedule.src == host) | (schedule.dst == host)
         return lambda quantity, size: np.where(
-            own, np.exp(sigma * conditions.rng.standard_normal(conditions.pairs)), 1.0
+            of_host, np.exp(sigma * conditions.rng.standard_normal(conditions.pairs)), 1.0
         )
 
     return effect

@@ -54,7 +54,7 @@ def verdict_of(files: Sequence[Path], topology: Path | None, process: bool = Fal
     answer = (call_process if process else call)(arguments)
     if answer.code not in (0, 1, 3):
         raise RuntimeError(f"fablint {' '.join(arguments)} ended with {answer.code}: {answer.stderr.strip()[-500:]}")
-    found: dict[str, Any] = json.loads(answer.stdout)
-    if found["exit_code"] != answer.code:
-        raise RuntimeError(f"the verdict says exit code {found['exit_code']}, the program ended with {answer.code}")
-    return found
+    loads: dict[str, Any] = json.loads(answer.stdout)
+    if loads["exit_code"] != answer.code:
+        raise RuntimeError(f"the verdict says exit code {loads['exit_code']}, the program ended with {answer.code}")
+    return loads

@@ -127,8 +127,8 @@ def build(scenario: Scenario, seed: int, folder: Path, repetition: int = 0) -> C
     topology = None
     if scenario.topology != "none":
         [topology] = write(folder, {"topology.yaml": topology_yaml(fabric, scenario.topology == "cables")})
-    known = faults if scenario.expected == "faulty" else ()
-    truths = tuple(Truth(fault, names_of(fault, fabric), _loss(scenario, network, fault)) for fault in known)
+    known_faults = faults if scenario.expected == "faulty" else ()
+    truths = tuple(Truth(fault, names_of(fault, fabric), _loss(scenario, network, fault)) for fault in known_faults)
     return Case(tuple(write(folder, texts)), topology, truths)
 
 
@@ -160,8 +160,8 @@ def _seconds(
             slow = with_faults(always, [fault]).seconds(src, dst, quantity, size)
             seconds = np.where(fault.active(progress), slow, seconds)
         if fault.kind == "pair":
-            own = fault.slow_pairs(network, src, dst)
-            seconds = np.where(own, seconds / (1 - fault.loss) + fault.added, seconds)
+            own_slow_pairs = fault.slow_pairs(network, src, dst)
+            seconds = np.where(own_slow_pairs, seconds / (1 - fault.loss) + fault.added, seconds)
         if fault.lossy:
             resent = rng.poisson(fault.lossy * MESSAGES, len(schedule)) / MESSAGES * RESENT_S
             seconds = seconds + np.where(fault.slow_pairs(network, src, dst), resent, 0.0)
@@ -201,10 +201,10 @@ def _loss(scenario: Scenario, network: Network, fault: Fault) -> dict[str, float
     if fault.kind == "pair":
         return {quantity: fault.loss for quantity in scenario.sizes}
     slow = with_faults(network, [fault])
-    found = {}
+    loss = {}
     for quantity, sizes in scenario.sizes.items():
         before, after = (one.seconds(src, dst, quantity, sizes[-1]) for one in (network, slow))
         after = after + fault.lossy * RESENT_S
         change = 1 - before / after if quantity == "bandwidth" else after / before - 1
-        found[quantity] = float(np.median(change)) if change.size else 0.0
-    return found
+        loss[quantity] = float(np.median(change)) if change.size else 0.0
+    return loss

@@ -47,10 +47,10 @@ def names_in(finding: Mapping[str, Any]) -> set[str]:
 
 def alternatives_in(finding: Mapping[str, Any]) -> set[str]:
     """The components that the finding names as alternatives, unfolded."""
-    found: set[str] = set()
+    alternatives: set[str] = set()
     for text in finding["text"]["ambiguity_group"]:
-        found |= _unfolded(_plain(str(text)))
-    return found
+        alternatives |= _unfolded(_plain(str(text)))
+    return alternatives
 
 
 def _plain(text: str) -> str:
@@ -74,11 +74,11 @@ def _turned(names: set[str]) -> set[str]:
     return names | {"=".join(reversed(name.split("="))) for name in names if name.count("=") == 1}
 
 
-def _match(names: set[str], known: frozenset[str]) -> bool:
+def _match(names: set[str], true_names: frozenset[str]) -> bool:
     whole = _turned(names)
-    if whole & known:
+    if whole & true_names:
         return True
-    hosts = {name.removesuffix("/*") for name in known if name.endswith("/*")}
+    hosts = {name.removesuffix("/*") for name in true_names if name.endswith("/*")}
     return any(name.partition("/")[0] in hosts for name in whole if "/" in name)
 
 
@@ -124,14 +124,14 @@ def _outcome(verdict: Mapping[str, Any], truth: Truth) -> Outcome:
     faults = states.get("FAULT", [])
     if any(_match(names_in(one), truth.names.exact) for one in faults):
         return "exact"
-    every = truth.names.exact | truth.names.series
-    if any(_match(names_in(one) | alternatives_in(one), every) for one in faults):
+    true_names = truth.names.exact | truth.names.series
+    if any(_match(names_in(one) | alternatives_in(one), true_names) for one in faults):
         return "group"
     if truth.names.members and _all_named(faults, truth.names.members):
         return "group"
     if verdict["verdict"] == "pass":
         return "hidden" if _below_bound(states.get("OK", []), truth) else "missed"
-    if any(_match(names_in(one) | alternatives_in(one), every) for one in states.get("SUSPECT", [])) or (
+    if any(_match(names_in(one) | alternatives_in(one), true_names) for one in states.get("SUSPECT", [])) or (
         verdict["verdict"] == "incomplete" and (states.get("SUSPECT") or states.get("CONFOUNDED"))
     ):
         return "suspect"
@@ -152,19 +152,19 @@ def _cable(name: str) -> str:
 
 def _outcome_of_missing(verdict: Mapping[str, Any], truth: Truth) -> Outcome:
     """Is the component without measurements named, and no other one with it?"""
-    every = truth.names.exact | truth.names.series
+    true_names = truth.names.exact | truth.names.series
     named = [finding for finding in verdict["findings"] if finding["state"] in ("FAULT", "NOT JUDGED")]
-    right = [finding for finding in named if all(_match({name}, every) for name in names_in(finding))]
+    right = [finding for finding in named if all(_match({name}, true_names) for name in names_in(finding))]
     if any(_match(names_in(finding), truth.names.exact) for finding in right):
         return "exact"
-    if right or any(_match(alternatives_in(finding), every) for finding in named):
+    if right or any(_match(alternatives_in(finding), true_names) for finding in named):
         return "group"
     if truth.names.members and _all_named(named, truth.names.members):
         return "group"
     if verdict["verdict"] == "pass":
         return "missed"
     doubted = [finding for finding in verdict["findings"] if finding["state"] in ("SUSPECT", "CONFOUNDED")]
-    if any(_match(names_in(finding) | alternatives_in(finding), every) for finding in doubted):
+    if any(_match(names_in(finding) | alternatives_in(finding), true_names) for finding in doubted):
         return "suspect"
     return "incomplete" if verdict["verdict"] == "incomplete" else "misnamed"
 
@@ -173,9 +173,9 @@ def _below_bound(ok: Sequence[Mapping[str, Any]], truth: Truth) -> bool:
     """Is the loss so small that the printed bounds of the component allow it? Without a bound it is not."""
     for quantity, loss in truth.loss.items():
         bounds = [
-            abs(float(one["effect"]))
-            for one in ok
-            if one.get("effect") is not None and one.get("quantity") == quantity and _concerns(one, truth)
+            abs(float(item["effect"]))
+            for item in ok
+            if item.get("effect") is not None and item.get("quantity") == quantity and _concerns(item, truth)
         ]
         if loss > (max(bounds) if bounds else 0.0):
             return False
@@ -183,18 +183,18 @@ def _below_bound(ok: Sequence[Mapping[str, Any]], truth: Truth) -> bool:
 
 
 def _concerns(finding: Mapping[str, Any], truth: Truth) -> bool:
-    every = truth.names.exact | truth.names.series
+    all_concerns = truth.names.exact | truth.names.series
     if many := _MANY.fullmatch(str(finding["text"]["name"])):
         return truth.fault.kind in (many[1], {"link": "cable"}.get(many[1]))
-    return _match(names_in(finding), every)
+    return _match(names_in(finding), all_concerns)
 
 
 def _direction_right(faults: Sequence[Mapping[str, Any]], truth: Truth) -> bool:
     if truth.fault.kind not in ("host", "nic"):
         return True
     stated = {
-        one["direction"]
-        for one in faults
-        if one.get("direction") and _match(names_in(one), truth.names.exact | truth.names.series)
+        fault["direction"]
+        for fault in faults
+        if fault.get("direction") and _match(names_in(fault), truth.names.exact | truth.names.series)
     }
     return not stated or truth.fault.direction in stated or stated == {"tx", "rx"}

@@ -122,8 +122,8 @@ class HealthyFabric:
     def _ends(self, tx: Floats, rx: Floats, quantity: str) -> Floats:
         """(P,) effects of the two ends; of a round trip both ends send and receive."""
         src, dst = self.schedule.src, self.schedule.dst
-        one = tx[src] + rx[dst]
-        return one if quantity == "bandwidth" else (one + tx[dst] + rx[src]) / 2
+        item = tx[src] + rx[dst]
+        return item if quantity == "bandwidth" else (item + tx[dst] + rx[src]) / 2
 
     @property
     def scope(self) -> Ints:
@@ -148,9 +148,10 @@ class HealthyFabric:
 
     def _lasting(self, rng: np.random.Generator, quantity: str) -> Floats:
         seconds = np.array(LATENCY) if quantity == "latency" else SIZES[quantity] / RATE + np.array(LATENCY)
-        own = self.sizes
+        own_sizes = self.sizes
         return np.asarray(
-            np.log(seconds)[self.scope] + self._components(rng, quantity, own.hosts, own.rails, own.pairs)
+            np.log(seconds)[self.scope]
+            + self._components(rng, quantity, own_sizes.hosts, own_sizes.rails, own_sizes.pairs)
         )
 
     def start(self, number: int, change: Change | None = None) -> Run:
@@ -177,12 +178,12 @@ class HealthyFabric:
         return float(self.schedule.started.max()) + 1.0
 
     def _row(self, rng: np.random.Generator, quantity: str, begin: float, change: Change | None) -> Row:
-        own, src = self.sizes, self.schedule.src
-        log_time = self.steady[quantity] + own.fabric_anew * rng.standard_normal()
-        log_time = log_time + (own.scopes_anew * rng.standard_normal(3))[self.scope]
-        log_time += self._components(rng, quantity, own.hosts_anew, own.rails_anew, own.pairs_anew)
+        own_sizes, src = self.sizes, self.schedule.src
+        log_time = self.steady[quantity] + own_sizes.fabric_anew * rng.standard_normal()
+        log_time = log_time + (own_sizes.scopes_anew * rng.standard_normal(3))[self.scope]
+        log_time += self._components(rng, quantity, own_sizes.hosts_anew, own_sizes.rails_anew, own_sizes.pairs_anew)
         log_time += self._of_rounds(rng)
-        log_time += own.cell * self._draw(rng, src.size)
+        log_time += own_sizes.cell * self._draw(rng, src.size)
         if change is not None and quantity == "bandwidth":
             slow = np.ones(src.size, bool) if change.what == "all" else src // self.rails == self.slow_host
             log_time = log_time - np.where(slow, np.log1p(-change.loss), 0.0)
@@ -195,14 +196,14 @@ class HealthyFabric:
 
     def _of_rounds(self, rng: np.random.Generator) -> Floats:
         """(P,) effects of the rounds: drift of all, load on one switch, bursts, each over several rounds."""
-        own, schedule = self.sizes, self.schedule
-        everywhere = own.drift * _walk(rng, schedule.rounds)
+        own_sizes, schedule = self.sizes, self.schedule
+        everywhere = own_sizes.drift * _walk(rng, schedule.rounds)
         starts = np.flatnonzero(rng.random(schedule.rounds) < 0.01)
         for first in starts.tolist():
-            everywhere[first : first + int(rng.integers(1, 6))] += own.burst * rng.random()
+            everywhere[first : first + int(rng.integers(1, 6))] += own_sizes.burst * rng.random()
         at = self.fabric.host_switch[np.arange(self.fabric.n * self.rails) // self.rails]
         busy = int(rng.integers(1 + at.max()))
-        load = own.load * np.maximum(0.0, _walk(rng, schedule.rounds))
+        load = own_sizes.load * np.maximum(0.0, _walk(rng, schedule.rounds))
         crosses = (at[schedule.src] == busy) | (at[schedule.dst] == busy)
         return np.asarray(everywhere[schedule.round] + np.where(crosses, load[schedule.round], 0.0))
 

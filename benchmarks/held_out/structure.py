@@ -65,11 +65,11 @@ def all_latencies(added: float) -> Structure:
     return structure
 
 
-def slower_kind(of: Callable[[Fabric], list[int]], loss: float = 0.0, added: float = 0.0) -> Structure:
+def slower_kind(fabric: Callable[[Fabric], list[int]], loss: float = 0.0, added: float = 0.0) -> Structure:
     """One kind of links is slower by design."""
 
     def structure(network: Network, rng: np.random.Generator) -> None:
-        links = network.links(*of(network.fabric))
+        links = network.links(*fabric(network.fabric))
         network.capacity[links] *= 1 - loss
         network.latency[links] += added
 
@@ -111,9 +111,9 @@ def one_partner(host: int) -> Chosen:
     """A host that was measured with its neighbour alone."""
 
     def chosen(schedule: Schedule, fabric: Fabric, rng: np.random.Generator) -> Bools:
-        own = (schedule.src == host) | (schedule.dst == host)
+        on_host = (schedule.src == host) | (schedule.dst == host)
         partner = (schedule.src == host + 1) | (schedule.dst == host + 1)
-        return ~own | partner
+        return ~on_host | partner
 
     return chosen
 

@@ -48,8 +48,8 @@ def routing_lines(fabric: Fabric, names: Sequence[str]) -> list[str]:
     for a, towards in next_switch.items():
         lines.append(f"  {fabric.switches[a]}:")
         for b, hosts in towards.items():
-            some = [hosts[at : at + KEY] for at in range(0, len(hosts), KEY)]
-            lines += [f'    "{_folded(one)}": {fabric.switches[b]}' for one in some]
+            subset = [hosts[at : at + KEY] for at in range(0, len(hosts), KEY)]
+            lines += [f'    "{_folded(one)}": {fabric.switches[b]}' for one in subset]
     return lines
 
 

@@ -125,8 +125,10 @@ def main() -> None:
                         name = f"{'slow route' if faulty else 'healthy'}, {fabric}, {order}, {kind} {burst}"
                         if chosen.only not in name:
                             continue
-                        found = pool.map(partial(trial, fabric, order, kind, burst, faulty), range(1, chosen.seeds + 1))
-                        count = sum(found, Counter[str]())
+                        result = pool.map(
+                            partial(trial, fabric, order, kind, burst, faulty), range(1, chosen.seeds + 1)
+                        )
+                        count = sum(result, Counter[str]())
                         print(f"{name:<46}", *(f"{count[name]:>{len(name)}}" for name in columns), flush=True)
 
 

@@ -79,9 +79,9 @@ def trial(scenario: int, hosts: int, noise: str, seed: int) -> tuple[bool, bool,
     fabric = mesh(hosts)
     run = simulate(fabric, faults=SCENARIOS[scenario].faults(fabric), noise=Noise(noise), seed=seed)  # type: ignore[arg-type]
     verdict = diagnose(run, fabric.topology).verdict
-    found, truth = named(verdict), SCENARIOS[scenario].truth(fabric)
+    result, truth = named(verdict), SCENARIOS[scenario].truth(fabric)
     other = named(verdict, State.SUSPECT) | named(verdict, State.CONFOUNDED)
-    return found == truth, bool(found - truth), bool(other)
+    return result == truth, bool(result - truth), bool(other)
 
 
 def mesh(hosts: int) -> Fabric:

@@ -34,12 +34,12 @@ from browser import CHROMIUM, OPTIONS
 FABLINT = Path(sys.executable).with_name("fablint")
 # Faults as random:K: a page with findings has more to show than a healthy one.
 CASES = {
-    "4": ("--hosts", "4", "--full"),
-    "64": ("--hosts", "64", "--full", "--fault", "random:5"),
-    "1024": ("--hosts", "1024", "--full", "--fault", "random:5"),
-    "4096": ("--hosts", "4096", "--fault", "random:5"),
-    "16384": ("--hosts", "16384", "--fault", "random:5"),
-    "65536": ("--hosts", "65536", "--fault", "random:5"),
+    "4": ("--host-count", "4", "--full"),
+    "64": ("--host-count", "64", "--full", "--fault", "random:5"),
+    "1024": ("--host-count", "1024", "--full", "--fault", "random:5"),
+    "4096": ("--host-count", "4096", "--fault", "random:5"),
+    "16384": ("--host-count", "16384", "--fault", "random:5"),
+    "65536": ("--host-count", "65536", "--fault", "random:5"),
 }
 MEASURE = """
 (() => {

@@ -2,6 +2,6 @@
 
 namespace fablint {
 
-inline constexpr const char* engine_version = "0.1.0";
+inline constexpr const char* engine_version = "0.2.0";
 
 }  // namespace fablint

@@ -26,6 +26,8 @@ struct KernelOptions {
     std::string win;
     std::string sync;
     int server_flight = 0;  // requests that a server processes at once
+    std::string compute;    // of non-blocking collectives: computation as long as the call: none, alone, during
+    int tests = 0;          // calls of MPI_Test during the computation
     bool in_place = false;  // one buffer for what a collective sends and receives
     bool validate = false;
 };
@@ -143,6 +145,7 @@ struct KernelInfo {
     const char* win = "";
     const char* sync = "";
     bool is_of_parts = false;
+    bool is_divided = false;
     bool is_rooted = false;
     const char* datatype = "MPI_CHAR";
     const char* nccl_test = "";

@@ -71,6 +71,7 @@ void add_options_of_kernel_and_pattern(JsonObject& object, const RowOptions& row
     if (row.applies("mtu") && !row.mtu.empty()) object.add("mtu", row.mtu);
     if (row.applies("reconnect")) object.add("reconnect", row.reconnect ? passes_per_connection : 0);
     if (kernel.accepts("copy")) object.add("copy", row.copy);
+    if (kernel.accepts("compute")) object.add("compute", row.compute).add("tests", row.tests);
     if (kernel.accepts("win")) object.add("win", row.win);
     if (kernel.accepts("sync")) object.add("sync", row.sync);
     if (kernel.accepts("server-flight")) object.add("server_flight", row.server_flight);

@@ -6,6 +6,7 @@
 #include "host/facts.hpp"
 #include "host/retransmissions.hpp"
 #include "measure/instrument.hpp"
+#include "measure/run_report.hpp"
 #include "output/store.hpp"
 #include "ranks/rank_group.hpp"
 #include "sockets/connect_limit.hpp"
@@ -24,6 +25,7 @@ struct RunContext {
     double epoch;                                // instant of the common clock from which `started` counts
     bool progress;
     bool by_size;  // write and report each size of a row of one round when it is measured
+    RunReport& report;
     std::string sysfs = "/sys";
     double connect_limit_s = fablint::connect_limit_s;  // of transports, for a connection to a peer
 };

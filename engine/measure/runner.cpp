@@ -27,6 +27,8 @@ constexpr double printing_s = 0.03;
 
 void request_stop() { stop_requested = 1; }
 
+bool is_stop_requested() { return stop_requested != 0; }
+
 Runner::Runner(const RunContext& context, const RowOptions& row, const std::string& rounds_text)
     : context_(context),
       rank_group_(context.rank_group),
@@ -74,7 +76,10 @@ RowOutcome Runner::run() {
     const std::string corrupt = collect_damages(rank_group_, medium_.damages());
     outcome.damaged = rank_group_.maximum(medium_.damages().empty() ? 0.0 : 1.0) > 0.0;  // the same on all ranks
     const char* const state = interrupted_ ? "interrupted" : "complete";
-    if (context_.store != nullptr) context_.store->end_row(attributes(state, corrupt));
+    if (context_.store != nullptr) {
+        context_.store->end_row(attributes(state, corrupt));
+        context_.report.row(row_.name, state);
+    }
     if (interrupted_) return outcome;
     if (row_.pattern_info().osu_table) outcome.table = table();
     if (row_.retest > 0) outcome.slowest = slowest_.collect(rank_group_);
@@ -85,8 +90,10 @@ void Runner::measure_rounds() {
     began_ = last_flush_ = last_progress_ = rank_group_.now();
     signal_ = Signal{};
     const std::vector<std::int64_t> rounds = schedule_.requested_rounds();
+    all_ = rounds.size();
     for (std::size_t done = 0; done < rounds.size() && !interrupted_; ++done) {
         const std::int64_t round = rounds[done];
+        done_ = done;
         const bool begins_block =
             done > 0 && schedule_.connection_of(round) != schedule_.connection_of(rounds[done - 1]);
         if (row_.reconnect && begins_block) medium_.connect_anew();
@@ -120,7 +127,7 @@ bool Runner::begin_round() {
     measuring_s_ += all.largest;
     interrupted_ = (all.flags & Signal::stop) != 0;
     if (interrupted_) return false;
-    if ((all.flags & Signal::flush) != 0 && context_.store != nullptr) flush();
+    if ((all.flags & Signal::flush) != 0 && context_.store != nullptr) flush_rounds();
     return true;
 }
 
@@ -128,6 +135,11 @@ void Runner::flush() {
     context_.store->flush();
     rank_group_.barrier();  // ranks that wrote more arrive later
     last_flush_ = rank_group_.now();
+}
+
+void Runner::flush_rounds() {
+    flush();
+    context_.report.rounds(row_.name, done_, all_);
 }
 
 bool Runner::is_by_size() const {

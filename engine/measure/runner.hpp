@@ -24,6 +24,7 @@ struct RowOutcome {
 
 // For a signal handler: end the run after the current round.
 void request_stop();
+bool is_stop_requested();
 
 class Runner {
   public:
@@ -41,6 +42,7 @@ class Runner {
     void measure_rounds();
     bool begin_round();
     void flush();
+    void flush_rounds();
     bool end_size(const Cell& cell, std::size_t done);
     bool is_by_size() const;
     void report_damage() const;
@@ -60,6 +62,8 @@ class Runner {
     double last_flush_ = 0.0;
     double last_progress_ = 0.0;
     double measuring_s_ = 0.0;
+    std::size_t done_ = 0;  // rounds
+    std::size_t all_ = 0;
     bool interrupted_ = false;
     std::vector<char> table_cells_;
     Json counters_before_ = Json::null();

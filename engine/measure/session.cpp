@@ -35,6 +35,9 @@ std::string read_for_all(RankGroup& rank_group, const std::string& name) {
     return rank_group.broadcast(text);
 }
 
+// Of a request whose rows are not known yet.
+constexpr double default_longest_round_s = 60.0;
+
 double epoch_seconds() {
     return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -152,7 +155,7 @@ RunEnd run_rows(const RunContext& context, Root& root, const std::vector<RowOpti
                 refusals.add(rows[i], *outcome.refusal);
                 continue;
             }
-            if (context.rank_group.rank() == 0) std::fputs(outcome.table.c_str(), stdout);
+            if (context.rank_group.rank() == 0) context.report.table(outcome.table);
             status = worse(status, outcome);
             if (outcome.slowest.empty()) continue;
             const RowOptions retest = retest_row(rows[i], outcome.slowest);
@@ -182,7 +185,10 @@ std::unique_ptr<Watchdog> watch(RankGroup& rank_group, double limit_s, double ro
 }  // namespace
 
 Exit measure(RankGroup& rank_group, const Options& options, const std::vector<std::string>& command,
-             const std::function<void()>& on_start) {
+             RunReport& report) {
+    // The front end limits the time of a start. A later request begins among ranks that may have failed since.
+    std::unique_ptr<Watchdog> watchdog;
+    if (options.serve) watchdog = watch(rank_group, options.watchdog_s, default_longest_round_s, nullptr);
     const std::vector<RowOptions> rows = collect_rows(rank_group, options);
     check_threads(rows);
     const bool has_sysfs = std::filesystem::is_directory(options.sysfs);
@@ -202,7 +208,7 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
     RunContext context{
         rank_group,      wall_clock(),       instrument, nullptr,        options.counters ? &facts : nullptr,
         retransmissions, facts.interfaces(), origin,     !options.quiet, options.by_size,
-        options.sysfs};
+        report,          options.sysfs};
     context.connect_limit_s = connect_limit_beside(options.watchdog_s);
     const std::vector<std::string> rounds_texts = read_rounds(context, rows, options);
     Root root(rank_group, facts, instrument, command, rows, epoch_s);
@@ -212,26 +218,18 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
         root.write(*store, "measuring");
         context.store = store.get();
     }
-    on_start();
-    // The front end limits the time until this line, since the watchdog starts after it.
-    if (!options.quiet && rank_group.rank() == 0)
-        std::fprintf(stderr, "fablint-engine: started: %d rank%s\n", rank_group.size(),
-                     rank_group.size() == 1 ? "" : "s");
-    auto watchdog = watch(rank_group, options.watchdog_s, longest_round(rows), store.get());
+    report.start();
+    watchdog.reset();
+    watchdog = watch(rank_group, options.watchdog_s, longest_round(rows), store.get());
     RunEnd end = run_rows(context, root, rows, rounds_texts, options);
     watchdog.reset();
-    if (!store) return end.status;
-    facts.read_counters_after();
-    if (end.status == Exit::done || end.status == Exit::fault) {
+    if (store) facts.read_counters_after();
+    if (store && (end.status == Exit::done || end.status == Exit::fault)) {
         root.write(*store, "complete");
-    } else {
+    } else if (store) {
         end.written = root.write_at_the_end(*store, "interrupted") && end.written;
     }
-    // What can be written is written. After this line the front end ends ranks that stay in MPI_Finalize.
-    std::fflush(stdout);
-    if (!options.quiet && rank_group.rank() == 0)
-        std::fprintf(stderr, "fablint-engine: ended: status %d%s\n", static_cast<int>(end.status),
-                     end.written ? "" : ", not all is written");
+    if (store || options.serve) report.end(end.status, end.written);
     return end.status;
 }
 

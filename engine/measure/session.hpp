@@ -1,19 +1,18 @@
 // One run: measures the rows and writes the run directory and tables.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/errors.hpp"
+#include "measure/run_report.hpp"
 #include "ranks/rank_group.hpp"
 #include "spec/options.hpp"
 
 namespace fablint {
 
-// Collective. `command`: the command line, which is stored. `on_start` is called when all ranks have started. Throws an
-// Error if the input is wrong or the run directory cannot be created; later errors are returned as the exit status.
-Exit measure(RankGroup& rank_group, const Options& options, const std::vector<std::string>& command,
-             const std::function<void()>& on_start);
+// Collective. `command`: the command line, which is stored. Throws an Error if the input is wrong or the run directory
+// cannot be created; later errors are returned as the exit status.
+Exit measure(RankGroup& rank_group, const Options& options, const std::vector<std::string>& command, RunReport& report);
 
 }  // namespace fablint

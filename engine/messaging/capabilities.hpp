@@ -22,6 +22,7 @@ inline constexpr Capabilities request_queue = 8;
 inline constexpr Capabilities collectives = 16;
 inline constexpr Capabilities atomics = 32;
 inline constexpr Capabilities accumulation = 64;
+inline constexpr Capabilities mpi_collectives = 128;
 }  // namespace capability
 
 // "rma, request_queue"; empty for none.
@@ -75,6 +76,38 @@ class Collectives {
     // the address of that part: `result`, or an address in it where the results replace the data.
     virtual void* reduce_scatter(const void* data, void* result, std::size_t floats) = 0;
     virtual void all_to_all(const void* data, void* result, std::size_t bytes) = 0;  // bytes: for one rank
+};
+
+inline constexpr int root_rank = 0;  // rank that has the whole message of a collective with a root
+
+// Collectives that MPI alone has: to and from the root, of vectors, whose parts have a length and a place each, and
+// those that are started and completed later.
+enum class MpiCollective {
+    barrier,
+    broadcast,
+    all_reduce,
+    all_gather,
+    all_to_all,
+    reduce,
+    reduce_scatter,
+    gather,
+    scatter,
+    gatherv,
+    scatterv,
+    all_gatherv,
+    all_to_allv
+};
+
+class MpiCollectives {
+  public:
+    virtual ~MpiCollectives() = default;
+    // `bytes`: of one rank's part; of a reduction, of all elements, which are floats. The parts of a buffer are in the
+    // order of the ranks, without gaps; reduce_scatter() gives the first ranks one element more each where the
+    // elements do not divide evenly.
+    virtual void run(MpiCollective collective, const void* data, void* result, std::size_t bytes) = 0;
+    // Transport::complete() waits for it; one at a time.
+    virtual void start(MpiCollective collective, const void* data, void* result, std::size_t bytes) = 0;
+    virtual void probe() = 0;  // lets MPI progress what was started
 };
 
 // Remote memory access.

@@ -25,9 +25,9 @@ const TransportInfo& transport_named(const std::string& name) { return row_named
 std::string capability_names(Capabilities capabilities) {
     using namespace capability;
     const std::pair<Capabilities, const char*> names[] = {
-        {persistent, "persistent"},  {thread_lanes, "thread_lanes"}, {rma, "rma"},
-        {atomics, "atomics"},        {accumulation, "accumulation"}, {request_queue, "request_queue"},
-        {collectives, "collectives"}};
+        {persistent, "persistent"},   {thread_lanes, "thread_lanes"},      {rma, "rma"},
+        {atomics, "atomics"},         {accumulation, "accumulation"},      {request_queue, "request_queue"},
+        {collectives, "collectives"}, {mpi_collectives, "mpi_collectives"}};
     std::string text;
     for (const auto& [bit, name] : names)
         if ((capabilities & bit) != 0) text += (text.empty() ? "" : ", ") + std::string(name);

@@ -61,6 +61,7 @@ class Transport : public Connectable {
     virtual Rma* rma() { return nullptr; }
     virtual RequestQueue* request_queue() { return nullptr; }
     virtual Collectives* collectives() { return nullptr; }
+    virtual MpiCollectives* mpi_collectives() { return nullptr; }
 };
 
 // A message to or from that rank cannot be transferred: the rank ended, or there is no connection.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace fablint {
 
@@ -36,6 +37,9 @@ class ControlChannel {
     virtual bool wakes_on_arrival() const { return false; }
     // The sender of a message with that tag that has arrived from `from`, which may be any_rank; -1 if there is none.
     virtual int sender_of_arrived(int from, int tag) = 0;
+
+    // The numbers under which ranks are reported, by rank; empty: their own.
+    virtual void set_numbers(std::vector<int> /*numbers*/) {}
 
     // Where no launcher ends the other ranks: `handler` is called, from another thread, when a rank has failed. An
     // empty handler stands for the first one.

@@ -1,5 +1,6 @@
 #include "ranks/local_ranks.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,7 +29,9 @@ constexpr std::size_t longest_plan = std::size_t{1} << 30;
 
 class LocalRanks {
   public:
-    LocalRanks(std::map<pid_t, int> ranks, bool supervised) : ranks_(std::move(ranks)), supervised_(supervised) {
+    // `input`: the end of a pipe that is standard input of rank 0; closed without one.
+    LocalRanks(std::map<pid_t, int> ranks, bool supervised, Socket input)
+        : ranks_(std::move(ranks)), supervised_(supervised), input_(std::move(input)) {
         sigset_t signals;
         sigemptyset(&signals);
         for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGUSR2}) sigaddset(&signals, number);
@@ -42,9 +46,10 @@ class LocalRanks {
                                 {supervised_ && !stopping_ ? STDIN_FILENO : -1, POLLIN, 0}};
             poll(entries, 3, status_ == 0 ? -1 : 200);
             pass_on_signals();
-            if (entries[2].revents != 0 && has_ended(STDIN_FILENO)) {
+            if (entries[2].revents != 0 && !pass_on_input()) {
                 stopping_ = true;
-                send(SIGINT);
+                if (!input_.is_open()) send(SIGINT);
+                input_ = Socket();
             }
             const bool is_abandoned = (entries[1].revents & (POLLERR | POLLHUP)) != 0;
             if (is_abandoned || (status_ != 0 && SteadyTime::now() > limit_)) send(SIGKILL);
@@ -63,9 +68,16 @@ class LocalRanks {
             if (info.ssi_signo != SIGCHLD) send(static_cast<int>(info.ssi_signo));
     }
 
-    static bool has_ended(int fd) {
-        char ignored[256];
-        return read(fd, ignored, sizeof ignored) <= 0;
+    // False at the end of standard input.
+    bool pass_on_input() {
+        char text[4096];
+        const ssize_t got = read(STDIN_FILENO, text, sizeof text);
+        for (ssize_t at = 0; input_.is_open() && at < got;) {
+            const ssize_t put = write(input_.fd(), text + at, static_cast<std::size_t>(got - at));
+            if (put <= 0) break;  // rank 0 has ended
+            at += put;
+        }
+        return got > 0;
     }
 
     void reap() {
@@ -88,8 +100,26 @@ class LocalRanks {
     bool stopping_ = false;
     int status_ = 0;
     SteadyTime::time_point limit_;
+    Socket input_;
     Socket signals_;
 };
+
+// Standard input without a buffer, which would take what follows.
+bool read_all(char* data, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes;) {
+        const ssize_t got = read(STDIN_FILENO, data + at, bytes - at);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        at += static_cast<std::size_t>(got);
+    }
+    return true;
+}
+
+std::string read_line() {
+    std::string line;
+    for (char letter = 0; read_all(&letter, 1) && letter != '\n';) line += letter;
+    return line;
+}
 
 }  // namespace
 
@@ -110,32 +140,34 @@ std::vector<int> parse_ranks(const std::string& text) {
 }
 
 std::string read_supervisor() {
-    std::string token, length;
-    std::getline(std::cin, token);
-    std::getline(std::cin, length);
+    const std::string token = read_line();
+    const std::string length = read_line();
     char* end = nullptr;
     const unsigned long bytes = std::strtoul(length.c_str(), &end, 10);
     if (length.empty() || *end != '\0' || bytes > longest_plan)
         throw usage_error("--supervised: standard input does not begin with a token and the length of a plan");
     std::string plan(bytes, '\0');
-    std::cin.read(plan.data(), static_cast<std::streamsize>(bytes));
-    if (static_cast<unsigned long>(std::cin.gcount()) != bytes)
-        throw usage_error("--supervised: the plan on standard input is incomplete");
+    if (!read_all(plan.data(), bytes)) throw usage_error("--supervised: the plan on standard input is incomplete");
     static std::istringstream input;
     input.str(plan);
     std::cin.rdbuf(input.rdbuf());
     return token;
 }
 
-int start_local_ranks(const std::vector<int>& ranks, bool supervised) {
+int start_local_ranks(const std::vector<int>& ranks, bool supervised, bool serves) {
     if (ranks.size() == 1 && !supervised) return ranks.front();
     const pid_t parent = getpid();
+    int ends[2] = {-1, -1};  // of a pipe
+    if (supervised && serves && ranks.front() == 0 && pipe2(ends, O_CLOEXEC) != 0)
+        throw incomplete_error(std::string("no pipe for rank 0: ") + std::strerror(errno));
+    Socket read_end(ends[0]), write_end(ends[1]);
     std::map<pid_t, int> started;
     for (const int rank : ranks) {
         const pid_t pid = fork();
         if (pid == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (getppid() != parent) _exit(static_cast<int>(Exit::incomplete));
+            if (rank == 0 && read_end.is_open()) dup2(read_end.fd(), STDIN_FILENO);
             return rank;
         }
         if (pid > 0) started[pid] = rank;
@@ -144,7 +176,8 @@ int start_local_ranks(const std::vector<int>& ranks, bool supervised) {
         for (const auto& [other, of] : started) kill(other, SIGKILL);
         throw incomplete_error("no process for rank " + std::to_string(rank) + ": " + reason);
     }
-    _exit(LocalRanks(std::move(started), supervised).wait());
+    read_end = Socket();
+    _exit(LocalRanks(std::move(started), supervised, std::move(write_end)).wait());
 }
 
 }  // namespace fablint

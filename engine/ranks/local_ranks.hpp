@@ -10,12 +10,14 @@ namespace fablint {
 std::vector<int> parse_ranks(const std::string& text);
 
 // What the front end writes to standard input: a line with the token, a line with the length of the plan, the plan. The
-// end of standard input requests a stop. Replaces std::cin by the plan and returns the token. Throws a usage error.
+// end of standard input requests a stop. Replaces std::cin by the plan and returns the token; what follows the plan is
+// not read. Throws a usage error.
 std::string read_supervisor();
 
 // Starts a process for each rank and returns in it, with its rank. The first process does not return: it passes on
 // signals, ends the processes that remain 5 s after one of them has failed, and exits with the worst of their statuses.
 // `supervised`: it requests a stop at the end of standard input, and ends with the program that reads its messages.
-int start_local_ranks(const std::vector<int>& ranks, bool supervised);
+// `serves`: rank 0 reads what is on standard input, and its end.
+int start_local_ranks(const std::vector<int>& ranks, bool supervised, bool serves);
 
 }  // namespace fablint

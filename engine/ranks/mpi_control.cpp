@@ -11,6 +11,7 @@ void start_mpi(int&, char**&, bool) { throw without_mpi(); }
 void end_mpi() {}
 bool is_mpi_started() { return false; }
 std::unique_ptr<ControlChannel> make_mpi_control() { throw without_mpi(); }
+void choose_mpi_ranks(const std::vector<int>&) {}
 std::optional<MpiLibrary> mpi_library() { return std::nullopt; }
 std::string loaded_mpi() { return "none: the engine is built without MPI"; }
 
@@ -27,6 +28,7 @@ std::string loaded_mpi() { return "none: the engine is built without MPI"; }
 #include <filesystem>
 
 #include "ranks/mpi_abi.hpp"
+#include "ranks/mpi_communicator.hpp"
 
 namespace fablint {
 
@@ -205,6 +207,19 @@ bool is_mpi_started() {
     int started = 0;
     MPI_Initialized(&started);
     return started != 0;
+}
+
+void choose_mpi_ranks(const std::vector<int>& ranks) {
+    if (!is_mpi_started()) return;
+    if (chosen_ranks != MPI_COMM_NULL) MPI_Comm_free(&chosen_ranks);
+    if (ranks.empty()) return;
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group chosen = MPI_GROUP_NULL;
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &chosen);
+    MPI_Comm_create_group(MPI_COMM_WORLD, chosen, 0, &chosen_ranks);
+    MPI_Group_free(&chosen);
+    MPI_Group_free(&all);
 }
 
 std::unique_ptr<ControlChannel> make_mpi_control() { return std::make_unique<MpiControl>(); }

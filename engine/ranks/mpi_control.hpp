@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ranks/control_channel.hpp"
 
@@ -21,6 +22,9 @@ bool is_mpi_started();
 
 // A communicator of its own with all ranks; collective. Requires that MPI is started.
 std::unique_ptr<ControlChannel> make_mpi_control();
+
+// Collective over these ranks, which are all that take part in what follows; empty: all ranks.
+void choose_mpi_ranks(const std::vector<int>& ranks);
 
 struct MpiLibrary {
     std::string text;          // its own description

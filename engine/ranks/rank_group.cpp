@@ -17,6 +17,7 @@ constexpr int clock_tag = 2;
 constexpr int probe_tag = 3;
 constexpr int reply_tag = 4;
 constexpr int tree_tag = 5;
+constexpr int request_tag = 6;
 }  // namespace
 
 RankGroup::RankGroup(const Clock& clock, std::unique_ptr<ControlChannel> control)
@@ -182,9 +183,11 @@ void RankGroup::send_text(int rank, int tag, std::string_view text) {
     if (length > 0) control_->send(rank, tag, text.data(), text.size());
 }
 
-std::string RankGroup::receive_text(int rank, int tag) {
+std::string RankGroup::receive_text(int rank, int tag) { return receive_text(rank, tag, waiting_for(rank)); }
+
+std::string RankGroup::receive_text(int rank, int tag, const ControlChannel::Idle& idle) {
     std::uint64_t length = 0;
-    control_->receive(rank, tag, &length, sizeof length, waiting_for(rank));
+    control_->receive(rank, tag, &length, sizeof length, idle);
     std::string text(length, '\0');
     if (length > 0) control_->receive(rank, tag, text.data(), text.size(), waiting_for(rank));
     return text;
@@ -200,7 +203,33 @@ std::string RankGroup::broadcast(std::string text) {
     return text;
 }
 
-// Along the same tree: a rank sends the texts of its whole branch, in order, each after its length.
+// Along a flat tree: a rank that sleeps delays all ranks below it.
+std::string RankGroup::wait_for_text(const std::function<std::string()>& next) {
+    constexpr long children = 32;
+    heartbeat_.busy();
+    std::string text;
+    if (rank_ == 0) {
+        text = next();
+    } else {
+        text = receive_text(static_cast<int>((rank_ - 1) / children), request_tag, waiting_for_requests());
+    }
+    for (long child = children * rank_ + 1; child <= children * (rank_ + 1) && child < size_; ++child)
+        send_text(static_cast<int>(child), request_tag, text);
+    return text;
+}
+
+// Of a rank that only waits: it sleeps for increasing times. Where no message wakes it, the longest one is a compromise
+// of the CPU time that it takes and of the time until it begins (benchmarks/waiting_ranks).
+ControlChannel::Idle RankGroup::waiting_for_requests() const {
+    const double longest_sleep_s = control_->wakes_on_arrival() ? 200e-3 : 1.5e-3;
+    return [longest_sleep_s, sleep_s = 20e-6]() mutable {
+        const double pause_s = sleep_s;
+        sleep_s = std::min(longest_sleep_s, 1.1 * sleep_s);
+        return pause_s;
+    };
+}
+
+// Along the same tree as broadcast(): a rank sends the texts of its whole branch, in order, each after its length.
 std::vector<std::string> RankGroup::gather(const std::string& text) {
     barrier();  // the watchdog names a stalled rank here
     const std::uint64_t length = text.size();

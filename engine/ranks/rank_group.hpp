@@ -71,7 +71,9 @@ class RankGroup {
         throw_if_any_failed(rank_ == 0 ? attempt(work) : std::nullopt);
     }
 
-    std::string broadcast(std::string text);                   // rank 0's text, on all ranks
+    std::string broadcast(std::string text);  // rank 0's text, on all ranks
+    // The text that `next` returns on rank 0, on all ranks, however long that takes: the other ranks sleep meanwhile.
+    std::string wait_for_text(const std::function<std::string()>& next);
     std::vector<std::string> gather(const std::string& text);  // all ranks' texts, on rank 0; empty elsewhere
 
     // Control messages between two ranks.
@@ -91,9 +93,11 @@ class RankGroup {
     void reply_offset(int parent);
     bool serve_peers();
     ControlChannel::Idle waiting_for(int peer);
+    ControlChannel::Idle waiting_for_requests() const;
     void exchange_probes(int peer, bool& probing);
     void send_text(int rank, int tag, std::string_view text);
     std::string receive_text(int rank, int tag);
+    std::string receive_text(int rank, int tag, const ControlChannel::Idle& idle);
 
     const Clock& clock_;
     std::unique_ptr<ControlChannel> control_;

@@ -171,7 +171,7 @@ void SocketControl::end(const Failure& failure) {
     become_the_last_thread();
     if (!failure.reported)
         print_failure(
-            {failure.rank, joined_.hosts[static_cast<std::size_t>(failure.rank)], -1, "none", failure.reason});
+            {number(failure.rank), joined_.hosts[static_cast<std::size_t>(failure.rank)], -1, "none", failure.reason});
     end_incomplete();
 }
 
@@ -181,8 +181,8 @@ void SocketControl::give_up(int rank, const std::string& reason) {
     become_the_last_thread();
     announce(rank, reason);
     // Of a lost connection, this rank or the path may as well be the cause.
-    const std::string partner = reason == process_ended ? "none" : std::to_string(rank_);
-    print_failure({rank, joined_.hosts[static_cast<std::size_t>(rank)], -1, partner, reason});
+    const std::string partner = reason == process_ended ? "none" : std::to_string(number(rank_));
+    print_failure({number(rank), joined_.hosts[static_cast<std::size_t>(rank)], -1, partner, reason});
     end_incomplete();
 }
 

@@ -30,6 +30,7 @@ class SocketControl : public ControlChannel {
                   const Idle& idle) override;
     bool wakes_on_arrival() const override { return true; }
     int sender_of_arrived(int from, int tag) override;
+    void set_numbers(std::vector<int> numbers) override { numbers_ = std::move(numbers); }
     void on_failure(std::function<void(const Failure&)> handler) override;
     void announce(int rank, const std::string& reason) override;
     [[noreturn]] void abort(int status) override;
@@ -52,6 +53,7 @@ class SocketControl : public ControlChannel {
     std::deque<Message>::iterator find(Incoming& incoming, int tag);
     const Socket& connection_to(int to);
     void end(const Failure& failure);
+    int number(int rank) const { return numbers_.empty() ? rank : numbers_[static_cast<std::size_t>(rank)]; }
     [[noreturn]] void give_up(int rank, const std::string& reason);
 
     int rank_;
@@ -59,6 +61,7 @@ class SocketControl : public ControlChannel {
     TcpListener listener_;
     JoinedRanks joined_;
     std::vector<Incoming> incoming_;  // by rank
+    std::vector<int> numbers_;        // of ranks in reports
     std::map<int, Socket> outgoing_;
     std::unique_ptr<Liveness> liveness_;
 };

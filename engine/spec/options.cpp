@@ -58,6 +58,7 @@ struct RunOption {
     bool argument = false;
     const char* value_name = "";
     const char* description = "";
+    bool of_request = false;  // may be given in a request of --serve
     void (*read)(Options& options, Texts text) = nullptr;
 };
 
@@ -133,6 +134,11 @@ RowOptions row_of(const Line& line) {
     return make_row(own.positional.front(), overridden(own.row, line.row));
 }
 
+void check_resume(const Options& options) {
+    if (options.resume && options.output.empty()) throw usage_error("--resume needs -o DIR, the run to continue");
+    if (options.epoch && !options.resume) throw usage_error("--epoch needs --resume");
+}
+
 }  // namespace
 
 Options parse_run_options(const std::vector<std::string>& words) {
@@ -145,14 +151,43 @@ Options parse_command_line(const std::vector<std::string>& words) {
     Options options;
     const Line line = parse_words(words, &options);
     if (options.help || options.version || options.list || options.mpi_library) return options;
-    if (options.plan.empty()) {
+    const bool has_row = !line.positional.empty() || !line.row.empty();
+    if (options.serve) {
+        if (has_row || !options.plan.empty() || !options.output.empty() || options.resume)
+            throw usage_error("--serve takes rows, -o and --resume from standard input, not from the command line");
+    } else if (options.plan.empty()) {
         options.rows.push_back(row_of(line));
-    } else if (!line.positional.empty() || !line.row.empty()) {
+    } else if (has_row) {
         throw usage_error("row options and --plan exclude each other: put the row into the plan file");
     }
-    if (options.resume && options.output.empty()) throw usage_error("--resume needs -o DIR, the run to continue");
-    if (options.epoch && !options.resume) throw usage_error("--epoch needs --resume");
+    if (!options.only_ranks.empty()) throw usage_error("--only-ranks is an option of requests (--serve)");
+    check_resume(options);
     return options;
+}
+
+Request parse_request(const Options& launch, const std::string& text) {
+    Request request{launch, {}};
+    std::string plan;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+        if (line.empty() || line.front() != '-') {
+            plan += line + '\n';
+            continue;
+        }
+        const std::size_t space = line.find(' ');
+        const std::string name = line.substr(0, space);
+        const bool is_known = std::any_of(run_options().begin(), run_options().end(), [&](const RunOption& rule) {
+            return rule.of_request && (name == std::string("--") + rule.name ||
+                                       (rule.letter != 0 && name == std::string{'-', static_cast<char>(rule.letter)}));
+        });
+        if (!is_known) throw usage_error("a request of --serve has no option " + name);
+        request.words.push_back(name);
+        if (space != std::string::npos) request.words.push_back(line.substr(space + 1));
+    }
+    parse_words(request.words, &request.options);
+    check_resume(request.options);
+    request.options.rows = parse_plan(plan, "request");
+    return request;
 }
 
 std::vector<RowOptions> parse_plan(const std::string& text, const std::string& name) {
@@ -205,6 +240,7 @@ std::string help_text() {
     std::string text =
         "usage: mpiexec -n N fablint-engine KERNEL [options]\n"
         "       mpiexec -n N fablint-engine --plan FILE [-o DIR]\n"
+        "       mpiexec -n N fablint-engine --serve\n"
         "       fablint-engine --rendezvous HOST:PORT --rank R --ranks N KERNEL [options]\n"
         "\n"
         "KERNEL is a kernel or a benchmark of --list, such as latency or osu_mbw_mr.\n"

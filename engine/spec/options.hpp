@@ -35,6 +35,9 @@ struct Options {
     std::string token_file;
     double join_limit_s = 60.0;
     bool supervised = false;
+    bool serve = false;
+    std::string only_ranks;        // of a request: 0,2,4-7; empty: all
+    double idle_limit_s = 600.0;   // of --serve
     std::vector<RowOptions> rows;  // from the command line; empty when --plan is given
 };
 
@@ -42,6 +45,16 @@ struct Options {
 Options parse_run_options(const std::vector<std::string>& words);  // without the rows
 Options parse_command_line(const std::vector<std::string>& words);
 std::vector<RowOptions> parse_plan(const std::string& text, const std::string& name);
+
+// What --serve is asked for: the options of the launch with those of the request, and the latter as words.
+struct Request {
+    Options options;
+    std::vector<std::string> words;
+};
+
+// A line of `text` that begins with a hyphen is a run option, with its value after the first space; all others are
+// rows.
+Request parse_request(const Options& launch, const std::string& text);
 
 // Names rows without a name after their kernel, with a number if the name is taken; throws a usage error for a name
 // that occurs twice.

@@ -200,7 +200,7 @@ void refuse_transport(const RowOptions& row, const KernelInfo& kernel) {
         throw usage_error("--memory " + row.memory + " does not apply to transport " + row.transport +
                           ": it moves memory of GPUs only, use " + choices);
     }
-    const Capabilities of_gpu_memory = capability::persistent | capability::collectives |
+    const Capabilities of_gpu_memory = capability::persistent | capability::collectives | capability::mpi_collectives |
                                        (transport.is_of_gpus() ? transport.offers : capability::nothing);
     if (memory_named(row.memory).gpu && (kernel.required & ~of_gpu_memory) != 0)
         throw usage_error(row.kernel + " does not apply to --memory " + row.memory +

@@ -5,6 +5,7 @@
 #     run.sh quick   the first library without sanitizers, and no case of the suite "long"
 #     run.sh long    every library under the sanitizers; the first one with all cases
 #     run.sh unit    the unit tests of quick, which need no launcher
+#     run.sh aarch64 the unit tests of an engine without MPI, cross-compiled for aarch64 and run by qemu-aarch64
 #
 # Unit tests call no MPI library, and run with the first one. So do 8 ranks and the suite "long": MPICH's ranks wait without
 # yielding, for minutes on 2 CPUs, and tests/engine/test_every_row.py has 8 of each library, default windows and threads.
@@ -20,7 +21,8 @@ case $selection in
     quick) libraries=${libraries%% *} kind=plain sanitize= ;;
     long) kind=sanitized sanitize=1 ;;
     unit) libraries=${libraries%% *} kind=plain sanitize= target=unit ;;
-    *) echo "run.sh quick|long|unit [--list]" >&2 && exit 2 ;;
+    aarch64) libraries= ;;
+    *) echo "run.sh quick|long|unit|aarch64 [--list]" >&2 && exit 2 ;;
 esac
 first=${libraries%% *}
 failed=0
@@ -64,9 +66,22 @@ run_programs() {
     done
 }
 
+# Excluded: the kernel that qemu imitates does not list sockets.
+run_aarch64() {
+    command -v aarch64-linux-gnu-g++ qemu-aarch64 >/dev/null || {
+        echo "not tested for aarch64: install g++-aarch64-linux-gnu and qemu-user" && return
+    }
+    build=../build/engine-aarch64
+    MAKEFLAGS= make -s -j"$(nproc)" CXX=aarch64-linux-gnu-g++ FAKES_CXX=aarch64-linux-gnu-g++ WITHOUT_MPI=1 WERROR=1 \
+        OPTIMISE=-O1 BUILD="$build" engine unit fake_drivers
+    check qemu-aarch64 -L /usr/aarch64-linux-gnu "$build/unit_tests" --test-suite-exclude=long \
+        --test-case-exclude="the connections of this process are found*"
+}
+
 for library in $libraries; do
     if [ "$list" = --list ]; then list_programs "$library"; else run_programs "$library"; fi
 done
 [ "$list" = --list ] && exit
+[ "$selection" != aarch64 ] || run_aarch64
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

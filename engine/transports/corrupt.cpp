@@ -129,13 +129,14 @@ class CorruptWindow : public Window, Atomics, Accumulation {
 };
 
 // Requests are not payload: the queue is that of MPI.
-class CorruptTransport : public Transport, Persistent, ThreadLanes, Collectives, Rma {
+class CorruptTransport : public Transport, Persistent, ThreadLanes, Collectives, MpiCollectives, Rma {
   public:
     Persistent* persistent() override { return this; }
     ThreadLanes* thread_lanes() override { return this; }
     Rma* rma() override { return this; }
     RequestQueue* request_queue() override { return mpi_->request_queue(); }
     Collectives* collectives() override { return this; }
+    MpiCollectives* mpi_collectives() override { return this; }
 
     void send(int peer, const void* data, std::size_t bytes) override { mpi_->send(peer, data, bytes); }
     void receive(int peer, void* data, std::size_t bytes) override {
@@ -191,6 +192,18 @@ class CorruptTransport : public Transport, Persistent, ThreadLanes, Collectives,
         mpi_->collectives()->all_to_all(data, result, bytes);
         flipper_.flip(result, bytes);
     }
+
+    // The part of rank 0, or the first bytes of a sum.
+    void run(MpiCollective collective, const void* data, void* result, std::size_t bytes) override {
+        mpi_->mpi_collectives()->run(collective, data, result, bytes);
+        flipper_.flip(result, collective == MpiCollective::reduce_scatter ? sizeof(float) : bytes);
+    }
+
+    void start(MpiCollective collective, const void* data, void* result, std::size_t bytes) override {
+        mpi_->mpi_collectives()->start(collective, data, result, bytes);
+        posted_.push_back({result, collective == MpiCollective::reduce_scatter ? sizeof(float) : bytes});
+    }
+    void probe() override { mpi_->mpi_collectives()->probe(); }
 
     std::unique_ptr<Window> expose(Memory& memory, const WindowRequest& request) override {
         return std::make_unique<CorruptWindow>(flipper_, mpi_->rma()->expose(memory, request));

@@ -7,6 +7,7 @@
 #include "base/mpi_c.hpp"
 #include "base/table.hpp"
 #include "messaging/transport.hpp"
+#include "ranks/mpi_communicator.hpp"
 #include "transports/mpi_count.hpp"
 #include "transports/mpi_window.hpp"
 
@@ -35,13 +36,13 @@ namespace {
 
 int rank_of_world() {
     int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_rank(mpi_communicator(), &rank);
     return rank;
 }
 
 int size_of_world() {
     int size = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_size(mpi_communicator(), &size);
     return size;
 }
 
@@ -68,7 +69,7 @@ Block allocate(Memory& memory, std::size_t bytes) {
     Block block(nullptr, Release{&memory});
     const std::optional<Error> error = attempt([&] { block.reset(memory.allocate(bytes)); });
     int failed = error ? 1 : 0;
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, mpi_communicator());
     if (error) throw *error;
     if (failed != 0)
         throw incomplete_error(
@@ -80,13 +81,13 @@ Region create(Memory& memory, std::size_t bytes) {
     Region region;
     region.block = allocate(memory, bytes);
     region.base = region.block.get();
-    MPI_Win_create(region.base, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &region.window);
+    MPI_Win_create(region.base, static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, mpi_communicator(), &region.window);
     return region;
 }
 
 Region allocate_by_mpi(Memory&, std::size_t bytes) {
     Region region;
-    MPI_Win_allocate(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &region.base, &region.window);
+    MPI_Win_allocate(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, mpi_communicator(), &region.base, &region.window);
     std::memset(region.base, 0, bytes);  // first touch: pages come from the NUMA node of this thread
     return region;
 }
@@ -96,13 +97,13 @@ Region create_dynamic(Memory& memory, std::size_t bytes) {
     Region region;
     region.block = allocate(memory, bytes);
     region.base = region.block.get();
-    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &region.window);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, mpi_communicator(), &region.window);
     MPI_Win_attach(region.window, region.base, static_cast<MPI_Aint>(bytes));
     region.stride = 1;
     region.starts.resize(static_cast<std::size_t>(size_of_world()));
     MPI_Aint start = 0;
     MPI_Get_address(region.base, &start);
-    MPI_Allgather(&start, 1, MPI_AINT, region.starts.data(), 1, MPI_AINT, MPI_COMM_WORLD);
+    MPI_Allgather(&start, 1, MPI_AINT, region.starts.data(), 1, MPI_AINT, mpi_communicator());
     return region;
 }
 

@@ -1,8 +1,8 @@
--- Lmod: copy to MODULEPATH as fablint/0.1.0.lua, and set `prefix` to the virtual environment that has fablint.
+-- Lmod: copy to MODULEPATH as fablint/0.2.0.lua, and set `prefix` to the virtual environment that has fablint.
 local prefix = "/opt/fablint"
 
 whatis("Name: fablint")
-whatis("Version: 0.1.0")
+whatis("Version: 0.2.0")
 whatis("Category: benchmark, network")
 whatis("Description: measures the fabric of a cluster and localises faulty components")
 whatis("URL: https://example.org/fablint")

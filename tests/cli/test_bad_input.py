@@ -139,7 +139,7 @@ def test_an_error_is_json_where_json_is_asked_for(fablint, arguments):
 
 
 def test_a_page_that_cannot_be_written_costs_no_verdict(fablint, tmp_path):
-    assert fablint("simulate", "--hosts", "16", "-q", "-o", "x.run").returncode == 0
+    assert fablint("simulate", "--host-count", "16", "-q", "-o", "x.run").returncode == 0
     (tmp_path / "file").touch()
     done = fablint("report", "x.run", "-o", "file/x.html", "--json")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
@@ -148,7 +148,7 @@ def test_a_page_that_cannot_be_written_costs_no_verdict(fablint, tmp_path):
 
 
 def test_pages_in_one_folder_keep_their_own_verdicts(fablint, tmp_path):
-    assert fablint("simulate", "--hosts", "16", "-q", "-o", "x.run").returncode == 0
+    assert fablint("simulate", "--host-count", "16", "-q", "-o", "x.run").returncode == 0
     for page in ("a.html", "b.html"):
         fablint("report", "x.run", "-o", page)
     assert {path.name for path in tmp_path.glob("*.json")} == {"a.verdict.json", "b.verdict.json"}

@@ -60,6 +60,7 @@ def test_help_with_a_name_shows_what_means_something_for_it(fablint):
     assert has == {one.spelling for one in SECTIONS["Options"]} | {
         *["--window", "--buffers", "--win", "--sync", "--version", "--type"]
     }
+    assert "-w, --win-options HOW" in shown and "-w, --hosts" not in shown
     assert "LinkTest options" not in shown
     assert "--num-multi-buf" in fablint("bench", "--help", "linktest").stdout
 
@@ -77,7 +78,7 @@ def test_an_option_has_the_type_of_the_row_before_the_row_is_made(line, monkeypa
     requests = []
     monkeypatch.setattr(bench_request, "bench_rows", lambda request, _: requests.append(request) or [])
     monkeypatch.setattr(bench_request, "_refuse_inapplicable", lambda *_: None)
-    row = bench(line).row
+    row = bench(line).rows[0]
     (request,) = requests
     for option, given in request.values.items():
         is_listed = option in ("transport", "memory") or request.messages

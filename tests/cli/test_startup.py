@@ -54,6 +54,13 @@ def runs(tmp_path_factory) -> Path:
     return folder
 
 
+def test_the_package_itself_imports_nothing_but_its_version() -> None:
+    """Ctrl-C while a package is imported that `python -m fablint` does not guard yet would print a traceback."""
+    code = "import sys, fablint; print(*(name for name in sys.modules if name.startswith('fablint.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["fablint.version"]
+
+
 @pytest.mark.parametrize("words", [("show",), ("report", "--table", "bench"), ("report", "--table", "pairs")])
 def test_a_run_that_is_not_judged_needs_numpy_alone(runs, words):
     modules = imported(runs, words[0], "small.run", *words[1:])

@@ -20,7 +20,7 @@ from vcluster import Cluster, StartCluster
 
 FABLINT = (sys.executable, "-m", "fablint.cli")
 HOSTS = "nid[001000-001007]"
-SICK = "nid001003"
+FAULTY_HOST = "nid001003"
 NEIGH = "/proc/sys/net/ipv4/neigh"
 
 
@@ -38,7 +38,7 @@ def faulty(bed: Cluster) -> Iterator[Cluster]:
     """The cluster, healed afterwards: lldpd forgets the neighbours of a link that went down."""
     yield bed
     bed.heal()
-    wait_for_neighbours(bed, SICK, 1)
+    wait_for_neighbours(bed, FAULTY_HOST, 1)
 
 
 @pytest.fixture
@@ -84,40 +84,40 @@ def test_a_clean_cluster_is_silent(bed: Cluster, topology: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "check"),
     [
-        (("mtu", SICK, "--mtu", "1500", "--dir", "tx"), "net.link.mtu"),
-        (("down", SICK), "net.link.up"),
+        (("mtu", FAULTY_HOST, "--mtu", "1500", "--dir", "tx"), "net.link.mtu"),
+        (("down", FAULTY_HOST), "net.link.up"),
     ],
 )
 def test_a_fault_is_named_on_its_host(faulty: Cluster, fault: tuple[str, ...], check: str) -> None:
     faulty.fault(*fault)
     found = preflight(faulty, status=1)
-    assert (check, SICK, "hsn0") in reported(found)
-    assert set(found["unfit"]) == {SICK}
+    assert (check, FAULTY_HOST, "hsn0") in reported(found)
+    assert set(found["unfit"]) == {FAULTY_HOST}
 
 
 def test_a_link_that_flaps_is_reported_by_its_counter(faulty: Cluster) -> None:
     preflight(faulty, status=0)  # the reading to compare with
     before = int(of_link(faulty, "carrier_down_count"))
-    faulty.fault("flap", SICK, "--period", "0.6s", "--duty", "0.3")
+    faulty.fault("flap", FAULTY_HOST, "--period", "0.6s", "--duty", "0.3")
     wait_until(lambda: int(of_link(faulty, "carrier_down_count")) >= before + 6, "six losses of the link")
     faulty.heal()
     wait_until(lambda: of_link(faulty, "operstate") == "up", "the link to be up")
     found = preflight(faulty, status=1)
-    assert ("net.link.flaps", SICK, "hsn0") in reported(found)
-    assert set(found["unfit"]) == {SICK}
+    assert ("net.link.flaps", FAULTY_HOST, "hsn0") in reported(found)
+    assert set(found["unfit"]) == {FAULTY_HOST}
 
 
 def test_a_neighbour_that_is_not_heard_is_missed(faulty: Cluster) -> None:
-    switch, port = where(faulty, SICK)
+    switch, port = where(faulty, FAULTY_HOST)
     silent = ["lldpcli", "configure", "ports", port, "lldp", "status"]
     assert faulty.run([*silent, "disabled"], node=switch).returncode == 0
     try:
-        wait_for_neighbours(faulty, SICK, 0)
+        wait_for_neighbours(faulty, FAULTY_HOST, 0)
         found = preflight(faulty, status=1)
-        assert reported(found) == {("lldp.neighbor", SICK, "hsn0")}
+        assert reported(found) == {("lldp.neighbor", FAULTY_HOST, "hsn0")}
     finally:
         faulty.run([*silent, "rx-and-tx"], node=switch)
-        wait_for_neighbours(faulty, SICK, 1)
+        wait_for_neighbours(faulty, FAULTY_HOST, 1)
 
 
 def test_a_small_arp_table_is_reported(faulty: Cluster, tmp_path: Path) -> None:
@@ -126,62 +126,62 @@ def test_a_small_arp_table_is_reported(faulty: Cluster, tmp_path: Path) -> None:
         folder = tmp_path / host
         (folder / "default").mkdir(parents=True)
         for name, most in (("gc_thresh1", 4096), ("gc_thresh2", 8192), ("gc_thresh3", 16384)):
-            (folder / "default" / name).write_text(f"{4 if host == SICK else most}\n")
+            (folder / "default" / name).write_text(f"{4 if host == FAULTY_HOST else most}\n")
         assert faulty.run(["mount", "--bind", folder, NEIGH], node=host).returncode == 0
     try:
         found = preflight(faulty, status=1)
-        assert {host for check, host, _ in reported(found) if check.startswith("net.arp")} == {SICK}
-        assert set(found["unfit"]) == {SICK}
+        assert {host for check, host, _ in reported(found) if check.startswith("net.arp")} == {FAULTY_HOST}
+        assert set(found["unfit"]) == {FAULTY_HOST}
     finally:
         for host in [f"nid{number:06}" for number in range(1000, 1008)]:
             faulty.run(["umount", NEIGH], node=host)
 
 
 def test_a_host_that_calls_itself_as_another_is_reported(faulty: Cluster) -> None:
-    assert faulty.run(["hostname", "nid001006"], node=SICK).returncode == 0
+    assert faulty.run(["hostname", "nid001006"], node=FAULTY_HOST).returncode == 0
     try:
         found = preflight(faulty, status=1)
     finally:
-        faulty.run(["hostname", SICK], node=SICK)
-    assert {host for _, host, _ in reported(found)} <= {SICK, "nid001006"}
-    assert SICK in {host for check, host, _ in reported(found) if check in ("host.identity", "host.name")}
+        faulty.run(["hostname", FAULTY_HOST], node=FAULTY_HOST)
+    assert {host for _, host, _ in reported(found)} <= {FAULTY_HOST, "nid001006"}
+    assert FAULTY_HOST in {host for check, host, _ in reported(found) if check in ("host.identity", "host.name")}
 
 
 @pytest.mark.skipif(shutil.which("ethtool") is None, reason="ethtool is not installed")
 def test_an_offload_that_one_host_has_switched_off_is_reported(faulty: Cluster) -> None:
-    assert faulty.run(["ethtool", "-K", "hsn0", "tx", "off"], node=SICK).returncode == 0
+    assert faulty.run(["ethtool", "-K", "hsn0", "tx", "off"], node=FAULTY_HOST).returncode == 0
     try:
         found = preflight(faulty, "--level", "full", status=0)
     finally:
-        faulty.run(["ethtool", "-K", "hsn0", "tx", "on"], node=SICK)
+        faulty.run(["ethtool", "-K", "hsn0", "tx", "on"], node=FAULTY_HOST)
     warnings = {(host, target) for check, host, target in reported(found, "WARN") if check == "net.offload"}
-    assert {(host, target) for host, target in warnings if target != "hsn0"} == {(SICK, "hsn0 tx-checksumming")}
+    assert {(host, target) for host, target in warnings if target != "hsn0"} == {(FAULTY_HOST, "hsn0 tx-checksumming")}
 
 
 def test_an_address_without_a_name_is_reported(faulty: Cluster) -> None:
-    before = faulty.run(["cat", "/etc/hosts"], node=SICK).stdout
-    without = "".join(line for line in before.splitlines(True) if f"{SICK}-hsn0" not in line)
+    before = faulty.run(["cat", "/etc/hosts"], node=FAULTY_HOST).stdout
+    without = "".join(line for line in before.splitlines(True) if f"{FAULTY_HOST}-hsn0" not in line)
     assert without != before
-    faulty.run(["tee", "/etc/hosts"], node=SICK, text=without)
+    faulty.run(["tee", "/etc/hosts"], node=FAULTY_HOST, text=without)
     try:
         found = preflight(faulty, status=0)  # nothing is lost by it
-        assert {host for check, host, _ in reported(found, "WARN") if check.startswith("net.dns")} == {SICK}
+        assert {host for check, host, _ in reported(found, "WARN") if check.startswith("net.dns")} == {FAULTY_HOST}
     finally:
-        faulty.run(["tee", "/etc/hosts"], node=SICK, text=before)
+        faulty.run(["tee", "/etc/hosts"], node=FAULTY_HOST, text=before)
 
 
 def test_a_host_that_was_plugged_in_elsewhere_is_reported_by_the_site_s_topology(bed: Cluster, topology: Path) -> None:
     """The last test: the switch has forgotten the host."""
-    here, port = where(bed, SICK)
+    here, port = where(bed, FAULTY_HOST)
     there = next(switch for switch in sorted(switches(bed)) if switch != here)
     move(bed, port, here, there, "h7")
-    wait_for_neighbours(bed, SICK, 1, there)
+    wait_for_neighbours(bed, FAULTY_HOST, 1, there)
     found = preflight(bed, "--topology", topology, status=1)
-    assert ("lldp.placement", SICK, "hsn0") in reported(found)
+    assert ("lldp.placement", FAULTY_HOST, "hsn0") in reported(found)
     (result,) = [one for one in found["results"] if (one["check"], one["outcome"]) == ("lldp.placement", "FAIL")]
     assert here in result["message"]
     assert there in result["message"]
-    assert set(found["unfit"]) == {SICK}
+    assert set(found["unfit"]) == {FAULTY_HOST}
 
 
 # ------------------------------------------------------------------------------------------------ the bed
@@ -199,7 +199,7 @@ def switches(bed: Cluster) -> list[str]:
 
 def of_link(bed: Cluster, name: str) -> str:
     """What the kernel's file of that name says about the fabric NIC of the host with the fault."""
-    return bed.run(["cat", f"/sys/class/net/hsn0/{name}"], node=SICK).stdout.strip()
+    return bed.run(["cat", f"/sys/class/net/hsn0/{name}"], node=FAULTY_HOST).stdout.strip()
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:

@@ -15,7 +15,7 @@ from vcluster import Cluster, StartCluster
 
 SCRIPTS = Path(__file__).parents[2] / "integrations" / "slurm"
 FABLINT = Path(sys.executable).with_name("fablint")
-SICK, *WELL = "nid001001", "nid001000", "nid001002"
+FAULTY_HOST, *WELL = "nid001001", "nid001000", "nid001002"
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +27,12 @@ def bed(virtual_cluster: StartCluster) -> Iterator[Cluster]:
 @pytest.fixture
 def faulty(bed: Cluster, tmp_path: Path) -> Iterator[Cluster]:
     """One link of the cluster is down; all is well again afterwards."""
-    bed.fault("down", SICK)
+    bed.fault("down", FAULTY_HOST)
     yield bed
     bed.heal()
     configure(bed)
     wait_for_scripts(tmp_path)
-    control(bed, "update", f"NodeName={SICK}", "State=RESUME")
+    control(bed, "update", f"NodeName={FAULTY_HOST}", "State=RESUME")
 
 
 def wait_for_scripts(folder: Path, within_s: float = 30) -> None:
@@ -100,8 +100,8 @@ def test_a_health_check_drains_the_node_whose_link_is_down(faulty: Cluster, tmp_
     program = script(faulty, "HealthCheckProgram", tmp_path)
     configure(faulty, HealthCheckProgram=program, HealthCheckInterval=3, HealthCheckNodeState="IDLE")
     found = drained(faulty)
-    assert set(found) == {SICK}, found
-    assert found[SICK].startswith("net.link.up hsn0"), found
+    assert set(found) == {FAULTY_HOST}, found
+    assert found[FAULTY_HOST].startswith("net.link.up hsn0"), found
     assert "fablint_preflight_unfit" in (tmp_path / "fablint.prom").read_text()
 
 
@@ -109,7 +109,7 @@ def test_a_prolog_drains_the_node_before_its_job_starts(faulty: Cluster, tmp_pat
     configure(faulty, Prolog=script(faulty, "Prolog", tmp_path))
     well = faulty.run(["srun", "-w", ",".join(WELL), "-N2", "hostname"], timeout=90)
     assert sorted(well.stdout.split()) == WELL, well.stderr
-    assert faulty.run(["srun", "-w", SICK, "-N1", "hostname"], timeout=90).stdout == ""
+    assert faulty.run(["srun", "-w", FAULTY_HOST, "-N1", "hostname"], timeout=90).stdout == ""
     found = drained(faulty)
-    assert set(found) == {SICK}, found
-    assert "Prolog" in found[SICK]
+    assert set(found) == {FAULTY_HOST}, found
+    assert "Prolog" in found[FAULTY_HOST]

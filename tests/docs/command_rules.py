@@ -17,7 +17,7 @@ class Rule(NamedTuple):
 # In this order; each applies to what the ones before it have made.
 RULES = (
     Rule(r"^\$ ", "", "the prompt"),
-    Rule(r"^pip install .*|^make (demo|test)\b.*", None, "set-up of an environment: .ci/run does it"),
+    Rule(r"^pip install .*|^make (demo|test|sbom)\b.*", None, "set-up of an environment: .ci/run does it"),
     Rule(r"^make -C engine .*|^cmake .*", None, "compiles the engine again; engine/tests/run.sh runs the same make"),
     Rule(r"^python docs/decision_figures.py .*", None, "writes into the checkout; test_pictures.py runs it"),
     Rule(
@@ -36,6 +36,7 @@ RULES = (
         "one host",
     ),
     Rule(r"^git clone URL fablint && cd fablint", "git clone -q $CHECKOUT fablint", "no public address is known"),
+    Rule(r"^man (fablint-(?:topology|site|run))$", r"test -s $CHECKOUT/share/man/man5/\1.5", "man is not everywhere"),
     Rule(r"^man (\S+)$", r"test -s $CHECKOUT/share/man/man1/\1.1", "man is not everywhere"),
     Rule(r"^scontrol .*", None, "output of fablint act; a Slurm cluster"),
     Rule(r"^\*/10 [* ]+root +", "", "a line of crontab"),
@@ -52,13 +53,18 @@ RULES = (
         r"fablint discover --from n001=$FIXTURES/discover/lldpcli-json0-two-ports.json -o \1",
         "no allocation",
     ),
-    Rule(r"^fablint check (-o \S+\.run)$", r"fablint simulate --hosts 16 \1", "no cluster"),
+    Rule(r"^fablint check (-o \S+\.run)$", r"fablint simulate --host-count 16 \1", "no cluster"),
     Rule(r"^fablint check (?!.*(--local|-w|--hosts))", "fablint check -w 'n[001-016]' ", "no allocation"),
     Rule(r"^fablint check (?!.*(--local|--submit))(.*)", r"fablint check \2 --submit --dry-run", "no cluster"),
     Rule(r"^fablint check (.*--submit)(?!.* --dry-run)", r"fablint check \1 --dry-run", "no scheduler that runs jobs"),
     Rule(
         r"--servers \S+ --clients \S+ --servers-nranks 2|--clients \S+(?= --verbose)", "-n 4 --nservers 2", "no hosts"
     ),
+    Rule(r"^fablint bench ib_\w+ .*", None, "no InfiniBand device; the test of Soft-RoCE measures verbs"),
+    Rule(r" -d (cuda|rocm)\b", "", "no GPU"),
+    Rule(r"(bench all_reduce_perf) -b 8 -e 128M -f 2 -g 8 ", r"\1 -b 8 -e 1M -f 2 -g 2 --transport mpi ", "no GPU"),
+    Rule(r"-m 4194304 -x 10 -i 1000", "-m 64K -x 1 -i 2", "time of the tests"),
+    Rule(r"mpiGraph 1048576 10 10", "mpiGraph 4096 2 2", "time of the tests"),
     Rule(r" --hosts n001,n003", "", "no hosts"),
     Rule(r"^(fablint bench .*?)--hosts (?:'[^']*'|\S+)(?: --ppn 20)?", r"\1-n 4", "no hosts"),
     Rule(r"-n 2048 --ranks-per-nic 4", "-n 4", "two CPUs"),
@@ -72,7 +78,7 @@ RULES = (
     Rule(r"--local 8", "--local 4", "two CPUs"),
     Rule(r"^(fablint check --local(?!.*--budget).*)$", r"\1 --budget 2s", "time of the tests"),
     Rule(r"^(fablint bench osu_(?!.* (?:-i|--list|--help|--adaptive|--niters|--sizes)\b).*)$", r"\1 -i 2 -x 0", "time"),
-    Rule(r"--hosts 4096", "--hosts 1024", "time of the tests"),
+    Rule(r"--host-count 4096", "--host-count 1024", "time of the tests"),
     Rule(r"--shape 33x16x8", r"\g<0> --rounds 4", "time of the tests"),
     Rule(r"^(fablint bench congestion.*)$", r"\1 -i 10", "time of the tests"),
     Rule(r"--niters 1024", "--niters 4", "time of the tests"),

@@ -20,7 +20,7 @@ FIXTURES = ROOT / "tests" / "fixtures"
 FABLINT = Path(sys.executable).with_name("fablint")
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fablint"
 ENGINES = Path(os.environ.get("FABLINT_HOME") or CACHE) / "engines"  # those that `make dev` has built
-SIMULATED = ("--topology", "mesh", "--shape", "8x8", "--full", "--fault", "cable:s2=s5:-20%")  # as `fablint demo`
+SIMULATED = ("--fabric", "mesh", "--shape", "8x8", "--full", "--fault", "cable:s2=s5:-20%")  # as `fablint demo`
 RUNS = ("night.run", "fablint-20260105-0230.run", "demo-fabric.run", "NAME.run")
 SITE_FILE = """\
 format = 1
@@ -53,7 +53,7 @@ def simulate(run: Path) -> None:
 def simulate_others(folder: Path) -> None:
     """Write a run of a few rounds, and three runs without a fault."""
     for seed in ("1", "2", "3"):
-        words = ["simulate", "--hosts", "16", "--seed", seed, "-o", f"healthy-{seed}.run"]
+        words = ["simulate", "--host-count", "16", "--seed", seed, "-o", f"healthy-{seed}.run"]
         subprocess.run([FABLINT, "-q", *words], cwd=folder, check=True, capture_output=True)
     shutil.copytree(folder / "healthy-1.run", folder / "rounds.run")
 

@@ -18,7 +18,7 @@ TERMINALS = {name: one for name, one in pictures.PICTURES.items() if isinstance(
 RUNS = [pytest.param(run, marks=() if "--full" in words else pytest.mark.long) for run, words in pictures.RUNS.items()]
 EXAMPLE_PAGE = ROOT / "docs" / "explanation" / "how-it-decides.md"
 EXAMPLE = (
-    *("--topology", "mesh", "--shape", "8x8", "--fault", "cable:s2=s5:-20%", "--fault", "host:h12:tx:-30%"),
+    *("--fabric", "mesh", "--shape", "8x8", "--fault", "cable:s2=s5:-20%", "--fault", "host:h12:tx:-30%"),
     *("--seed", "7"),
 )
 _TEXT = re.compile(r"<text [^>]*>([^<]*)</text>")

@@ -77,9 +77,9 @@ def test_the_own_library_is_named_with_its_path(mpi):
 def few_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The files of the engine that start MPI, with a main program of their own."""
     folder = tmp_path / "engine"
-    shutil.copytree(ENGINE / "base", folder / "base", ignore=shutil.ignore_patterns("*.cpp"))
-    (folder / "ranks").mkdir()
-    for name in ("mpi_control.cpp", "mpi_control.hpp", "mpi_abi.cpp", "mpi_abi.hpp", "control_channel.hpp"):
+    for part in ("base", "ranks"):
+        shutil.copytree(ENGINE / part, folder / part, ignore=shutil.ignore_patterns("*.cpp"))
+    for name in ("mpi_control.cpp", "mpi_abi.cpp"):
         shutil.copy(ENGINE / "ranks" / name, folder / "ranks" / name)
     (folder / "main.cpp").write_text(MAIN)
     monkeypatch.setattr(engine, "find_sources", lambda: folder)

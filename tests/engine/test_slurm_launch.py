@@ -29,8 +29,8 @@ SHORT = "latency --pattern all-pairs --sizes 8 --samples 3"
 ORDER = ("nid001002", "nid001000", "nid001003", "nid001001")  # not Slurm's
 VICTIM = 2  # a rank
 IN_JOB = ("salloc", "--quiet", "--nodes=4")
-WAYS = [pytest.param(("srun", IN_JOB), id="srun"), pytest.param(("mpiexec", ()), id="mpirun-over-ssh")]
-ALL_WAYS = [*WAYS, pytest.param(("mpiexec", IN_JOB), id="mpirun-in-a-job")]
+METHODS = [pytest.param(("srun", IN_JOB), id="srun"), pytest.param(("mpiexec", ()), id="mpirun-over-ssh")]
+ALL_METHODS = [*METHODS, pytest.param(("mpiexec", IN_JOB), id="mpirun-in-a-job")]
 HOW = (signal.SIGKILL, signal.SIGSTOP)
 WITHOUT_MPI = [
     pytest.param(("without-mpi-ssh", ()), id="ssh-without-mpi"),
@@ -98,7 +98,7 @@ def pid_of(path: Path, rank: int) -> int:
     return int(read_run(path).facts.rank_pid[rank])
 
 
-@pytest.mark.parametrize("method", ALL_WAYS)
+@pytest.mark.parametrize("method", ALL_METHODS)
 def test_ranks_sit_where_they_are_wanted(bed: Bed, tmp_path: Path, method: StartMethod) -> None:
     """Uneven, in an order that is not Slurm's, one host in two places, more ranks than CPUs of the job."""
     path = tmp_path / "a.run"
@@ -127,7 +127,7 @@ def test_tcp_over_ipv6_between_hosts(bed: Bed, tmp_path: Path) -> None:
     assert (said["status"], said["error"], said["hosts"]) == (0, "", [*ORDER[:2]])
 
 
-@pytest.mark.parametrize("method", ALL_WAYS)
+@pytest.mark.parametrize("method", ALL_METHODS)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_wish_to_stop_reaches_the_ranks_of_other_hosts(
     bed: Bed, tmp_path: Path, method: StartMethod, number: int
@@ -143,7 +143,7 @@ def test_a_wish_to_stop_reaches_the_ranks_of_other_hosts(
     assert 0 < len(missing_rounds(read_run(path).rows[0])) < 120
 
 
-@pytest.mark.parametrize("method", [*ALL_WAYS, *WITHOUT_MPI])
+@pytest.mark.parametrize("method", [*ALL_METHODS, *WITHOUT_MPI])
 def test_a_killed_driver_ends_the_ranks_of_other_hosts(bed: Bed, tmp_path: Path, method: StartMethod) -> None:
     """Also in a job that goes on: the end of the job would end them."""
     path = tmp_path / "a.run"
@@ -177,7 +177,7 @@ def processes_of(path: Path, index: int, program: bytes) -> list[int]:
 @pytest.mark.parametrize(
     ("method", "how"),
     [
-        *(pytest.param(*method.values, how, id=f"{method.id}-{how.name}") for method in WAYS for how in HOW),
+        *(pytest.param(*method.values, how, id=f"{method.id}-{how.name}") for method in METHODS for how in HOW),
         *(pytest.param(*method.values, HOW[0], id=f"{method.id}-{HOW[0].name}") for method in WITHOUT_MPI),
     ],
 )
@@ -191,7 +191,7 @@ def test_a_host_that_dies_or_stalls_is_named(bed: Bed, tmp_path: Path, method: S
 
 # mpirun first: after the cut of a Slurm job, the start of the next Open MPI failed in half of the runs, in a TCP
 # connection. The cause is not known.
-@pytest.mark.parametrize("method", [*reversed(WAYS), WITHOUT_MPI[0]])
+@pytest.mark.parametrize("method", [*reversed(METHODS), WITHOUT_MPI[0]])
 def test_a_host_that_is_cut_off_is_one_of_two_named(bed: Bed, tmp_path: Path, method: StartMethod) -> None:
     path = tmp_path / "a.run"
     process = bed.in_progress(method, path)

@@ -43,7 +43,7 @@ def metrics(fablint_in_process, tmp_path: Path) -> dict[str, set[str]]:
     )
     words = ("--sysroot", tree, "--site", tmp_path / "site.toml")
     fablint_in_process("preflight", "-q", *words, "--prometheus", tmp_path / "unfit.prom")
-    fault = ("--hosts", "16", "--full", "--fault", "host:h03:tx:-30%")
+    fault = ("--host-count", "16", "--full", "--fault", "host:h03:tx:-30%")
     fablint_in_process("simulate", "-q", *fault, "-o", tmp_path / "a.run")
     fablint_in_process("analyse", "-q", tmp_path / "a.run", "--prometheus", tmp_path / "verdict.prom")
     text = (tmp_path / "unfit.prom").read_text() + (tmp_path / "verdict.prom").read_text()

@@ -7,7 +7,10 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from fablint.measure import Engine, doctor, examine
+from fablint.measure.doctor import DoctorCheck
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -48,7 +51,7 @@ def test_a_missing_library_is_in_the_extra_that_its_remedy_installs(staged, monk
     monkeypatch.setattr(doctor, "find_spec", lambda package: None)
     extras = tomllib.loads(PYPROJECT.read_text())["project"]["optional-dependencies"]
     named = [(check.state.split()[0], check.remedy) for check in examine(staged) if check.name == "extra"]
-    assert {package for package, _ in named} == {"h5netcdf", "pyarrow", "reportlab"}
+    assert {package for package, _ in named} == {"h5netcdf", "pyarrow", "reportlab", "xarray"}
     for package, remedy in named:
         extra = re.fullmatch(r"pip install 'fablint\[(\w+)\]'", remedy)[1]
         assert any(requirement.startswith(package) for requirement in extras[extra])
@@ -68,3 +71,46 @@ def test_an_engine_that_loads_another_mpi_library_is_not_ok(staged, monkeypatch,
     assert (refused.needed, refused.state) == (True, f"{program}, for /opt/mpicxx: {problem}")
     assert [check.state for check in engines if check.ok] == [f"{program}, for /opt/other/mpicxx"]
     assert not [check for check in examine(staged) if check.name == "transport"]
+
+
+ABSENT = DoctorCheck("transport", False, "verbs: this host has no device", "", False, False, "verbs")
+
+
+def test_a_mark_says_what_a_problem_stops():
+    marks = {
+        DoctorCheck("mpicxx", True, "here"): "ok",
+        DoctorCheck("mpicxx", False, "none"): "FAIL",
+        DoctorCheck("CPUs", False, "1 of 8", needed=False): "warn",
+        ABSENT: "-",
+    }
+    assert [check.mark for check in marks] == [*marks.values()]
+
+
+def test_the_summary_says_what_the_machine_can_do():
+    able = [
+        DoctorCheck("transport", True, "mpi: exchanged", "", True, True, "mpi"),
+        ABSENT,
+        DoctorCheck("memory", True, "host-numa:0: read", "", False, True, "host-numa"),
+    ]
+    assert doctor.summary(able) == "this machine can: measure over mpi; with buffers in host memory, host-numa"
+    assert doctor.summary([]) == "this machine can: measure over mpi, after the engine is built"
+    assert doctor.summary([*able, DoctorCheck("mpicxx", False, "none")]) == "this machine cannot measure: mpicxx"
+
+
+def test_a_line_comes_before_the_next_part_is_examined(staged, monkeypatch):
+    monkeypatch.setattr(doctor, "_mpi", lambda system: pytest.fail("examined before it was asked for"))
+    lines = examine(staged)
+    assert [next(lines).name, next(lines).name] == ["python", "FABLINT_HOME"]
+
+
+@pytest.mark.parametrize(
+    ("failure", "is_here"),
+    [
+        ("this host has no InfiniBand or RoCE device: load the driver", False),
+        ("libcuda.so.1: cannot open shared object file: No such file or directory", False),
+        ("--memory host-huge: no huge pages for a message buffer of 64 bytes", False),
+        ("no answer within 30 s", True),
+    ],
+)
+def test_what_a_machine_need_not_have_is_no_warning(failure, is_here):
+    assert doctor._is_here(failure) is is_here

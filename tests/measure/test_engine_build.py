@@ -84,7 +84,7 @@ def test_a_known_compiler_is_not_asked_for_its_version_again(staged, tmp_path, s
     known = find_compiler(staged, mpicxx, with_mpi=True)
     log = mpicxx.with_name("log")
     log.write_text("")
-    built = build(staged, mpicxx, known=known)
+    built = build(staged, mpicxx, known_compiler=known)
     assert compilations(mpicxx) == 4
     assert [line for line in log.read_text().splitlines() if line in ("--version", "-show")] == []
     assert build(staged, mpicxx) == built

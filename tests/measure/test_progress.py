@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 from rich.console import Console
+from terminal import screen_of
 
 from fablint.measure import ConsoleProgress
 from fablint.system import System
@@ -54,3 +55,29 @@ def test_on_a_terminal_there_is_a_bar():
     assert "latency" in text
     assert "2/100" in text
     assert "98 s left" in text
+
+
+def test_off_a_terminal_a_task_without_steps_has_lines_ever_further_apart(monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr("fablint.measure.progress.QUIET_S", 0.01)
+    with ConsoleProgress(System(), Console(file=screen, force_terminal=False, width=80)).working("judging 3 hosts"):
+        while len(screen.getvalue().splitlines()) < 2:
+            pass
+    assert set(screen.getvalue().splitlines()) == {"judging 3 hosts: 0 s"}
+
+
+def test_on_a_terminal_a_task_without_steps_leaves_no_line(monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr("fablint.measure.progress.QUIET_S", 0.01)
+    console = Console(file=screen, force_terminal=True, width=80, color_system=None)
+    with ConsoleProgress(System(), console).working("judging 3 hosts"):
+        while "judging 3 hosts: 0 s" not in screen.getvalue():
+            pass
+    assert screen_of(screen.getvalue().replace("\n", "\r\n")) in ([], [""])
+
+
+def test_a_short_task_without_steps_shows_nothing():
+    screen = io.StringIO()
+    with ConsoleProgress(System(), Console(file=screen, force_terminal=False)).working("judging 3 hosts"):
+        pass
+    assert screen.getvalue() == ""

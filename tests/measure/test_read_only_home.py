@@ -117,7 +117,7 @@ def test_a_user_measures_with_the_engine_of_the_site(tmp_path):
 
     assert str(site / "engines" / engine.key) in fablint("engine", "path")
     assert "OSU MPI Latency Test" in fablint("bench", "latency", "--sizes", "8", "--samples", "3")
-    fablint("simulate", "--hosts", "8", "-q", "-o", "night.run")
+    fablint("simulate", "--host-count", "8", "-q", "-o", "night.run")
     assert "added" in fablint("history", "add", "night.run")
     assert "night.run" in fablint("history", "list")
     assert sorted(site.rglob("*")) == before

@@ -18,7 +18,16 @@ from typing import Any
 import pytest
 
 from fablint.errors import UsageError
-from fablint.measure import EngineOutcome, NoProgress, find_rendezvous, run_engine, run_on_first, session
+from fablint.measure import (
+    EngineOptions,
+    EngineOutcome,
+    NoProgress,
+    ServedLaunch,
+    find_rendezvous,
+    run_engine,
+    run_on_first,
+    session,
+)
 from fablint.measure.engine_messages import WaitingRank, parse
 from fablint.measure.launch_watch import Watch
 from fablint.measure.launchers import direct, process_group
@@ -148,13 +157,15 @@ class FakeHosts:
 
     folder: Path
 
-    def measure(self, hosts: str, row: str = SHORT) -> EngineOutcome:
+    def measure(
+        self, hosts: str, row: str = SHORT, run: Path | None = None, served: ServedLaunch | None = None
+    ) -> EngineOutcome:
         """Measure a row with a rank on each host."""
         slots = tuple(Slots(host, 1) for host in hosts.split())
         plan = Plan(len(slots), (PlanRow(parse_row(row.split()), 1, 1.0),), slots)
         engine, system = built_engine(selected_mpis()[0]), System()
-        launchers = find_rendezvous(system, "ssh").launchers
-        return run_on_first(system, NoProgress(), launchers, engine, plan, self.run)
+        launchers, options = find_rendezvous(system, "ssh").launchers, EngineOptions(served=served)
+        return run_on_first(system, NoProgress(), launchers, engine, plan, run or self.run, options=options)
 
     @property
     def run(self) -> Path:
@@ -194,6 +205,15 @@ def test_ssh_starts_the_ranks_of_other_hosts(hosts: FakeHosts, monkeypatch: pyte
     assert arguments.count("--rendezvous") == 2  # this machine needs no ssh
     assert "UCX_TLS=a value; with a blank" in arguments
     assert not re.search(r"TOKEN|[0-9a-f]{32}", arguments)
+
+
+def test_ranks_over_ssh_stay_for_further_plans(hosts: FakeHosts) -> None:
+    served, row = ServedLaunch(), f"{SHORT} --pattern all-pairs"
+    for number, names in enumerate((f"{HERE} n2 n3", f"{HERE} n2 n3", f"{HERE} n3")):
+        outcome = hosts.measure(names, row, hosts.folder / f"{number}.run", served)
+        assert (outcome.status, outcome.error, outcome.is_new) == (0, "", number == 0)
+    assert served.close()
+    assert (hosts.folder / "log").read_text().count("--rendezvous") == 2
 
 
 @pytest.mark.parametrize(

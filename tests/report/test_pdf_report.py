@@ -12,21 +12,23 @@ import pytest
 from PIL import Image
 from report_cases import bench_run, diagnose, fault_case, healthy_case, incomplete_case
 
+from fablint.analyse import diagnose as fabric_diagnosis
 from fablint.errors import UsageError
 from fablint.model import Placement, State
 from fablint.report import finding_order, run_facts
 from fablint.report.canvas.fonts import fitted
 from fablint.report.drawings.matrix_drawing import axis_labels
 from fablint.report.pdf.page_layout import WIDTH
-from fablint.report.pdf.pdf_report import pdf_report
+from fablint.report.pdf.pdf_report import _Report, pdf_report
 from fablint.report.pdf.png_pictures import picture
 from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.heatmap import topological_order
-from fablint.simulate import SimulatedFabric, SimulatedRow, fat_tree
+from fablint.simulate import Fault, SimulatedFabric, SimulatedRow, fat_tree
 from fablint.simulate.rounds import all_rounds
+from fablint.text import units
 from fablint.workflows import analysis
 from fact_cases import with_facts
-from finding_cases import finding
+from finding_cases import component, finding
 
 
 def pages(case) -> list[pypdf.PageObject]:
@@ -45,14 +47,15 @@ def test_verdict_hosts_and_signatures_are_text(case):
     assert f"exit code {verdict.exit_code}" in words
     for one in finding_order.faulty(finding_order.ordered(verdict)):
         assert f"{one.state} {finding_order.subject(one)}"[:40] in words
-    assert all(host in words for host in run.hosts)
+    listed = re.findall(r"h\[[\d, -]+\]|h\d+", words.partition(f"Hosts ({len(run.hosts)})")[2])
+    assert sorted(host for names in listed for host in units.unfold(names.replace(" ", ""))) == sorted(run.hosts)
     assert all(word in words for word in ("Thresholds", "Configuration", "Distribution", "Slowest pairs", "signature"))
 
 
 def test_the_gravest_findings_are_drawn_over_time_and_nothing_simulated_is_measured_again():
     words = text_of(fault_case())
     assert "The finding over time: host h13 tx (sending) bandwidth against the model, 1 MiB: median" in words
-    assert "4,032 of 4,032 ordered pairs, plan complete" in words
+    assert "64 of 64 hosts judged; 4,032 of 4,032 ordered pairs" in words
     assert "fablint retest" not in words
 
 
@@ -65,8 +68,7 @@ def test_a_state_of_a_finding_is_one_line() -> None:
     assert all(any(line.strip() == state for line in lines) for state in states), lines
 
 
-def test_many_hosts_are_folded_by_switch_and_a_faulty_one_keeps_its_line(monkeypatch):
-    monkeypatch.setattr("fablint.report.pdf.pdf_report.MOST_LISTED", 10)
+def test_hosts_are_folded_by_switch_and_a_faulty_one_keeps_its_line():
     words = text_of(fault_case()).partition("Hosts (64)")[2]
     assert re.search(r"h\[08-12, ?14-15\] s1 OK h13 s1 FAULT", words)
 
@@ -78,7 +80,9 @@ def test_every_font_is_embedded_and_text_stays_on_the_page():
         right = float(page.mediabox.right)
         seen: list[float] = []
         page.extract_text(
-            visitor_text=lambda text, _, matrix, *more, seen=seen: text.strip() and seen.append(matrix[4])
+            visitor_text=lambda text, page, matrix, *more, seen=seen: (
+                text.strip() and seen.append(page[0] * matrix[4] + page[4])
+            )
         )
         assert seen
         assert 0 <= min(seen) <= max(seen) < right
@@ -170,7 +174,7 @@ def small_case(*findings):
 def test_four_hosts_have_a_cell_for_each_pair_and_no_empty_columns() -> None:
     words = text_of(small_case())
     assert "ranks in a cell" not in words
-    assert words.partition("Hosts (4)")[2].startswith(" host switch state host switch state h0")
+    assert words.partition("Hosts (4)")[2].startswith(" hosts switch state h[00-01] leaf0")
 
 
 def test_a_matrix_of_the_bisection_is_a_line_of_its_own() -> None:
@@ -204,3 +208,21 @@ def test_why_the_same_hosts_were_not_judged_is_said_in_full() -> None:
     reasons = ("measured with fewer than 3 other hosts", "too heterogeneous")
     words = text_of(small_case(*(finding(State.NOT_JUDGED, "host", "h[00-03]", evidence=one) for one in reasons)))
     assert all(reason in words for reason in reasons)
+
+
+def test_a_run_in_rounds_has_its_topology_a_matrix_of_links_and_the_slowest_pairs_of_findings_first() -> None:
+    tree = fat_tree(4, 2)
+    faults = (Fault(component("link", "leaf1>spine2"), bandwidth_factor=0.7),)
+    run = SimulatedFabric(tree, faults, seed=3).measure(all_rounds(16)[:12])
+    report = _Report(run, fabric_diagnosis(run, tree.topology))
+    words = text_of((run, report.diagnosis))
+    assert "Topology Switches with hosts at the bottom" in words
+    assert "bandwidth, 1 MiB: links between switches" in words
+    survey = next(one for one in report.surveys["bandwidth"])
+    slow = report._slowest_first_of_findings(survey)
+    ((_, crossing),) = report.source.crossings.drawn()
+    src, dst = (np.array([getattr(pair, end) for pair in slow]) for end in ("src", "dst"))
+    uses = crossing.of(src, dst, report.placement.switch, "src")
+    assert uses.any() and (np.diff(uses.astype(int)) <= 0).all()
+    late = report._slowest_first_of_findings(report.surveys["latency"][0])
+    assert late == report.surveys["latency"][0].worst[: len(late)]  # the link is slow in bandwidth only

@@ -10,8 +10,9 @@ from report_cases import bench_run, healthy_case, incomplete_case
 
 from fablint.report import run_summary
 from fablint.report.run_facts import statistic
-from fablint.report.summary import row_summary, start_skew
+from fablint.report.summary import head_facts, row_summary, start_skew
 from fablint.store import read_run, write_run
+from fablint.text import units
 from fact_cases import with_facts
 
 
@@ -55,7 +56,7 @@ def test_all_but_one_cell_are_not_100_percent():
     row = healthy_case()[0].rows[0]
     counts = row.arrays["count"].copy()
     counts[0, 1, 2, 0] = 0
-    cells = row_summary(replace(row, arrays={**row.arrays, "count": counts})).cells
+    cells = row_summary(replace(row, arrays={**row.arrays, "count": counts})).measurements
     assert cells == "4,031 of 4,032 (99.9 %)"
 
 
@@ -85,3 +86,24 @@ def test_devices_that_a_transport_has_chosen():
     assert row_summary(row).devices == "over ucx: tcp/eth0 (ranks 0-3,7); cma/memory (ranks 4-6)"
     row = with_facts(row, transport="tcp", devices={"ipv6/hsn0": "0-7"})
     assert row_summary(row).devices == "over tcp: ipv6/hsn0"
+
+
+def test_the_head_has_date_with_zone_duration_job_user_partition_and_versions():
+    run = healthy_case()[0]
+    rows = tuple(with_facts(row, wall_s=1.5) for row in run.rows)
+    environment = {"SLURM_JOB_ID": "4815", "SLURM_JOB_USER": "alice", "SLURM_JOB_PARTITION": "batch"}
+    mpi = {"library": "Open MPI v4.1.4, package: Debian", "standard": "3.1", "thread_level": "single"}
+    facts = {"creator": "fablint-engine 0.2.0", "started": "2026-11-29T09:38:44Z", "mpi": mpi}
+    run = with_facts(replace(run, rows=rows), simulated=None, environment=environment, **facts)
+    assert head_facts(run) == [
+        "2026-11-29 09:38:44 UTC",
+        f"measured for {units.duration(1.5 * len(rows))}",
+        "job 4815, user alice, partition batch",
+        "fablint-engine 0.2.0",
+        "Open MPI v4.1.4",
+    ]
+    pbs = with_facts(run, environment={"PBS_JOBID": "7.head", "PBS_QUEUE": "workq"})
+    assert "job 7.head, queue workq" in head_facts(pbs)
+    assert not any("job" in words for words in head_facts(with_facts(run, environment={})))
+    simulated = healthy_case()[0]
+    assert head_facts(simulated) == [simulated.facts.launch.creator]

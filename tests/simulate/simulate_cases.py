@@ -14,9 +14,9 @@ SILENT = Noise(scale=0.0, spike_share=0.0, host_spread=0.0, link_spread=0.0, mes
 STREAM = SimulatedRow("bandwidth", (1 << 20,))
 ROUND_TRIP = SimulatedRow("latency", (8,))
 TREE, DEEP, FLY, GRID = fat_tree(4, 2), fat_tree(3, 3), dragonfly(5, 4, 2), torus((3, 4), 2)
-ONE_WAY_FLY = dragonfly(5, 4, 2, minimal_share=None)
+DIRECT_FLY = dragonfly(5, 4, 2, minimal_share=None)
 RAILS = multi_rail(fat_tree(3, 2), 2)
-FABRICS = {"tree": TREE, "deep": DEEP, "fly": FLY, "shortest fly": ONE_WAY_FLY, "grid": GRID, "rails": RAILS}
+FABRICS = {"tree": TREE, "deep": DEEP, "fly": FLY, "shortest fly": DIRECT_FLY, "grid": GRID, "rails": RAILS}
 
 
 def silent(fabric: Fabric, *faults: Fault, **settings: object) -> SimulatedFabric:

@@ -22,7 +22,18 @@ def call(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, s
 
 def test_writes_a_run_with_its_topology_and_its_truth(tmp_path: Path, capsys) -> None:
     path = tmp_path / "x.run"
-    words = ["--hosts", "64", "--fault", "host:h12:tx:-20%", "--fault", "random:2", "--noise", "student3", "-o", path]
+    words = [
+        "--host-count",
+        "64",
+        "--fault",
+        "host:h12:tx:-20%",
+        "--fault",
+        "random:2",
+        "--noise",
+        "student3",
+        "-o",
+        path,
+    ]
     code, out, err = call(capsys, *words)
     assert code == 0
     assert "fault: host h12 tx slow -20.0%" in out
@@ -43,7 +54,7 @@ def test_writes_a_run_with_its_topology_and_its_truth(tmp_path: Path, capsys) ->
 
 def test_a_run_is_judged_by_the_topology_that_lies_in_it(tmp_path: Path, capsys) -> None:
     path = tmp_path / "x.run"
-    call(capsys, "--hosts", "64", "--fault", "link:spine0>leaf3:-40%", "-o", path)
+    call(capsys, "--host-count", "64", "--fault", "link:spine0>leaf3:-40%", "-o", path)
     with pytest.raises(SystemExit) as ended:
         main(["analyse", "--json", str(path)])
     findings = json.loads(capsys.readouterr().out)["findings"]
@@ -59,10 +70,10 @@ def test_a_run_is_judged_by_the_topology_that_lies_in_it(tmp_path: Path, capsys)
     ("words", "fabric"),
     [
         (
-            ["--topology", "dragonfly", "--shape", "5x4x2", "--minimal-share", "0.7", "--rounds", "6"],
+            ["--fabric", "dragonfly", "--shape", "5x4x2", "--minimal-share", "0.7", "--rounds", "6"],
             dragonfly(5, 4, 2, 0.7),
         ),
-        (["--topology", "dragonfly", "--shape", "3x2x2", "--full"], dragonfly(3, 2, 2)),
+        (["--fabric", "dragonfly", "--shape", "3x2x2", "--full"], dragonfly(3, 2, 2)),
         (["--shape", "3x2", "--rails", "2", "--rounds", "6"], multi_rail(fat_tree(3, 2), 2)),
     ],
 )
@@ -80,7 +91,18 @@ def test_the_topology_file_is_that_of_the_fabric(words: list[str], fabric, tmp_p
 
 def test_json_and_every_option(tmp_path: Path, capsys) -> None:
     path = tmp_path / "x.run"
-    words = ["--topology", "mesh", "--hosts", "16", "--kernel", "exchange", "--kernel", "bandwidth", "--sizes", "8,1M"]
+    words = [
+        "--fabric",
+        "mesh",
+        "--host-count",
+        "16",
+        "--kernel",
+        "exchange",
+        "--kernel",
+        "bandwidth",
+        "--sizes",
+        "8,1M",
+    ]
     words += ["--full", "--serial", "--contention", "--seed", "7", "--ranks-per-host", "2"]
     code, out, err = call(capsys, *words, "--json", "-q", "-o", path)
     facts = json.loads(out)
@@ -103,18 +125,18 @@ def test_the_number_of_rounds(tmp_path: Path, capsys) -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["--hosts", "63"], "63 hosts do not fit its shape: take 49 or 64"),
-        (["--hosts", "1"], "between 2 and 200,000"),
+        (["--host-count", "63"], "63 hosts do not fit its shape: take 49 or 64"),
+        (["--host-count", "1"], "between 2 and 200,000"),
         (["--shape", "4x"], "write ARITYxLEVELS"),
-        (["--shape", "4x2", "--hosts", "16"], "either the number of hosts or a shape"),
+        (["--shape", "4x2", "--host-count", "16"], "either the number of hosts or a shape"),
         (["--fault", "host:h99:-20%"], "no host h99"),
         (["--fault", "loop"], "fault 'loop': write COMPONENT:NAME"),
         (["--fault", "link:leaf0>leaf0:-9%"], "no link leaf0>leaf0"),
-        (["--hosts", "16", "--fault", "random:999"], "request fewer"),
+        (["--host-count", "16", "--fault", "random:999"], "request fewer"),
         (["--full", "--rounds", "3"], "omit one of them"),
-        (["--topology", "torus", "--hosts", "64", "--routing", "ecmp"], "choose from tables"),
+        (["--fabric", "torus", "--host-count", "64", "--routing", "ecmp"], "choose from tables"),
         (["--minimal-share", "0.2"], "belongs to adaptive routing"),
-        (["--hosts", "32768", "--topology", "mesh", "--full"], "do not fit into memory"),
+        (["--host-count", "32768", "--fabric", "mesh", "--full"], "do not fit into memory"),
         (["--sizes", "big"], "is not a size"),
         (["--rounds", "0"], "--rounds"),
     ],
@@ -129,6 +151,6 @@ def test_what_makes_no_run_is_one_line(words: list[str], line: str, tmp_path: Pa
 
 def test_a_run_that_is_there_is_kept(tmp_path: Path, capsys) -> None:
     (tmp_path / "x.run").mkdir()
-    code, _, err = call(capsys, "--hosts", "16", "-o", tmp_path / "x.run")
+    code, _, err = call(capsys, "--host-count", "16", "-o", tmp_path / "x.run")
     assert code == 2
     assert "exists" in err

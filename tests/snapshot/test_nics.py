@@ -94,7 +94,7 @@ CASES = {
 
 @pytest.mark.parametrize(("entries", "names"), CASES.values(), ids=CASES)
 def test_adapters_that_are_up(entries: list[dict[str, Any]], names: list[str]) -> None:
-    assert message_nics("n1", run_facts({"nics": {"n1": entries}}).nics["n1"]) == names
+    assert message_nics(run_facts({"nics": {"n1": entries}}).nics["n1"]) == names
 
 
 DEGRADED = recorded("mlx5_1/1", speed_mbps=100_000)
@@ -115,4 +115,4 @@ DIFFERED = {
 
 @pytest.mark.parametrize(("entries", "names"), DIFFERED.values(), ids=DIFFERED)
 def test_where_the_tables_had_another_rule_than_discovery(entries: list[dict[str, Any]], names: list[str]) -> None:
-    assert message_nics("n1", run_facts({"nics": {"n1": entries}}).nics["n1"]) == names
+    assert message_nics(run_facts({"nics": {"n1": entries}}).nics["n1"]) == names

@@ -7,6 +7,7 @@ msi_irqs), and boot parameters that HPE documents for Cray System Management.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,33 @@ def test_which_programs_are_asked(tmp_path: Path) -> None:
     assert over_rdma["mlnx_qos/ens3"] == ["mlnx_qos", "-i", "ens3"]
     assert {"dcb-ets/ens3", "dcb-app/ens3", "dcb-apptrust/ens3"} < over_rdma.keys()
     assert "mlnx_qos/ens3" not in dict(tuning_commands("quick", plain, ["ens3"]))
+
+
+ROUTES = """Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT
+hsn0\t0000010A\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0
+eth1\t00000000\t0100090A\t0003\t0\t0\t200\t00000000\t0\t0\t0
+eth0\t00000000\t0100080A\t0003\t0\t0\t100\t00000000\t0\t0\t0
+"""
+
+
+@pytest.mark.skipif(sys.byteorder == "big", reason="the numbers of the table have the order of the machine")
+def test_the_gateway_of_the_default_route_is_asked(tmp_path: Path) -> None:
+    plain = machine(tmp_path, {"/proc/net/route": ROUTES})
+    assert "ping-gateway/10.8.0.1" in dict(tuning_commands("quick", plain, []))
+    assert dict(tuning_commands("fabric", plain, [])) == {}
+
+
+@pytest.mark.parametrize("text", ["", "x", ROUTES.splitlines()[0], "eth0 00000000 zz 3 0 0 0 00000000 0 0 0\n" * 3])
+def test_tables_without_a_gateway(tmp_path: Path, text: str) -> None:
+    plain = machine(tmp_path, {"/proc/net/route": text})
+    assert dict(tuning_commands("quick", plain, [])) == {}
+
+
+def test_amd_gpus_are_asked_for_their_errors(tmp_path: Path) -> None:
+    plain = machine(tmp_path, {"/sys/bus/pci/drivers/amdgpu/0000:68:00.0/vendor": "0x1002"})
+    names = {"amd-smi-list", "amd-smi-metric", "amd-smi-bad-pages", "rocm-smi"}
+    assert names <= dict(tuning_commands("full", plain, [])).keys()
+    assert not names & dict(tuning_commands("quick", plain, [])).keys()
 
 
 def test_of_a_thousand_counters_of_a_nic_those_of_flow_control_are_kept() -> None:

@@ -29,6 +29,8 @@ def test_no_replaced_word_is_used() -> None:
         "# The sick host is excluded.",  # codespell:ignore sick
         "class SickHost: ...",  # codespell:ignore
         "is_sick_host = True",  # codespell:ignore sick
+        "SICK_HOSTS = ()",  # codespell:ignore
+        "_SICK = ()",  # codespell:ignore
     ],
 )
 def test_a_replaced_word_is_refused_in_prose_and_as_part_of_a_name(tmp_path: Path, line: str) -> None:

@@ -54,7 +54,7 @@ VALUES: Mapping[str, Sequence[str]] = {
     "full": ("--full",),
     "unequal": ("--unequal",),
     "exclude_unfit": ("--exclude-unfit",),
-    "force": ("--force",),
+    "include_unfit": ("--include-unfit",),
     "site": ("--site", "site.toml"),
     "budget": ("--budget", "77s"),
     "transport": ("--transport", "tcp,mpi"),

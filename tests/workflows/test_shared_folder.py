@@ -92,7 +92,7 @@ def test_a_check_refuses_an_unshared_engine_before_it_launches(fablint: Fablint,
     kept = unshared / "engines" / engine.key
     shutil.copytree(engine.path.parent, kept)
     done = fablint(
-        *("-q", "check", "-w", "198.51.100.2,198.51.100.3", "--force", "-o", shared / "y.run"),
+        *("-q", "check", "-w", "198.51.100.2,198.51.100.3", "--include-unfit", "-o", shared / "y.run"),
         *(("--mpicxx", str(engine.mpicxx)) if engine.mpicxx else ()),
         FABLINT_HOME=str(unshared),
     )
@@ -108,7 +108,7 @@ def test_verbs_refuse_it_before_they_launch(fablint: Fablint, tmp_path: Path) ->
     for words in (
         ("retest", "x.run", "-o", unshared / "y.run"),
         ("bench", "osu_latency", "--hosts", "h00,h01", "-o", unshared / "y.run"),
-        ("check", "-w", "198.51.100.2,198.51.100.3", "--force", "-o", unshared / "y.run"),
+        ("check", "-w", "198.51.100.2,198.51.100.3", "--include-unfit", "-o", unshared / "y.run"),
     ):
         done = fablint(*words)
         assert done.returncode == 2, done.stderr

@@ -128,26 +128,26 @@ def _cables_of(fabric: Fabric, switch: int) -> set[str]:
 
 def _components(cluster: Cluster, network: Network) -> list[tuple[set[str], Ints]]:
     """All components that can be named: their names, and their numbers in the network."""
-    fabric, every = cluster.fabric, []
+    fabric, all_components = cluster.fabric, []
     for host in cluster.hosts:
         endpoints = cluster.endpoints_of(host)
         for side in (("tx",), ("rx",), ("tx", "rx")):
-            every.append(({host}, network.hosts(endpoints, *side)))
+            all_components.append(({host}, network.hosts(endpoints, *side)))
             for rail, endpoint in enumerate(endpoints):
                 switch = fabric.switches[fabric.host_switch[endpoint]]
                 names = _names_of_nic(host, cluster.nic(rail), switch) | (
                     {f"{host}/*"} if cluster.rails == 1 else set()
                 )
-                every.append((names, network.hosts([endpoint], *side)))
+                all_components.append((names, network.hosts([endpoint], *side)))
     for link in range(len(fabric.links)):
-        every.append(({fabric.link(link), fabric.cable(link // 2)}, network.links(link)))
+        all_components.append(({fabric.link(link), fabric.cable(link // 2)}, network.links(link)))
     for cable in range(len(fabric.links) // 2):
         names = {fabric.cable(cable), fabric.link(2 * cable), fabric.link(2 * cable + 1)}
-        every.append((names, network.links(2 * cable, 2 * cable + 1)))
+        all_components.append((names, network.links(2 * cable, 2 * cable + 1)))
     for at, (switch, group) in enumerate(zip(fabric.switches, fabric.groups, strict=True)):
         names = {switch, group} if fabric.groups.count(group) == 1 else {switch}
-        every += [(names, parts) for parts in (network.switches(at), *_sides_of_switch(network, at))]
-    return every
+        all_components += [(names, parts) for parts in (network.switches(at), *_sides_of_switch(network, at))]
+    return all_components
 
 
 def _names_of_nic(host: str, nic: str, switch: str) -> set[str]:

@@ -343,5 +343,6 @@ TEST_CASE("every transport offers the capabilities of its row in the table, and 
         CHECK((transport->rma() != nullptr) == offers(capability::rma));
         CHECK((transport->request_queue() != nullptr) == offers(capability::request_queue));
         CHECK((transport->collectives() != nullptr) == offers(capability::collectives));
+        CHECK((transport->mpi_collectives() != nullptr) == offers(capability::mpi_collectives));
     }
 }

@@ -255,7 +255,7 @@ TEST_CASE("a kernel runs on the patterns that have the groups it needs, and on n
             accepted += right ? 1 : 0;
         }
     }
-    CHECK(accepted == 20 * 7 + 7 + 3 + 2);
+    CHECK(accepted == 20 * 7 + 28 + 3 + 2);
 }
 
 TEST_CASE("sizes without meaning are refused") {
@@ -374,4 +374,17 @@ TEST_CASE("run options") {
     CHECK(refusal({"latency", "--ranks-per-nic", "0"}) == "--ranks-per-nic 0: give a whole number of at least 1");
     CHECK(plan_refusal("latency --counters") == "plan.txt:1: unknown option --counters: see fablint-engine --help");
     CHECK(parse_command_line({"--list"}).list);
+}
+
+TEST_CASE("a request has options of its run and rows") {
+    const Options launch = parse_command_line({"--serve", "-q"});
+    const Request request =
+        parse_request(launch, "--output a b.run\n--resume\n--epoch 1.5\nlatency\n# no row\nbandwidth\n");
+    CHECK(request.options.output == "a b.run");
+    CHECK(request.options.epoch.value() == 1.5);
+    CHECK((request.options.quiet && request.options.resume));
+    CHECK(request.options.rows.size() == 2);
+    CHECK(request.words == std::vector<std::string>{"--output", "a b.run", "--resume", "--epoch", "1.5"});
+    for (const char* text : {"--serve\nlatency\n", "--output\nlatency\n", "--epoch 1\nlatency\n", "--output a.run\n"})
+        CHECK_THROWS_AS_MESSAGE(parse_request(launch, text), Error, text);
 }

@@ -48,7 +48,7 @@ def unheard(source: HostFindings) -> frozenset[str]:
 
 
 def too_many(source: HostFindings, limit: DrainLimit) -> str:
-    """Why the hosts at fault are not drained all at once; empty where the limit allows it.
+    """Return why the hosts at fault are not drained all at once; empty where the limit allows it.
 
     Where the number of hosts is not known one host may be drained, or as many as the limit says as a number.
     """
@@ -68,10 +68,10 @@ def drains(source: HostFindings) -> list[Drain]:
             for host in source.reported_hosts(finding):
                 if host not in kept:
                     faults[host].append(finding)
-    found: dict[str, list[str]] = defaultdict(list)
+    result: dict[str, list[str]] = defaultdict(list)
     for host, findings in faults.items():
-        found[_reason(findings)].append(host)
-    return [Drain(reason, hosts) for reason, hosts in found.items()]
+        result[_reason(findings)].append(host)
+    return [Drain(reason, hosts) for reason, hosts in result.items()]
 
 
 def drain_command(drain: Drain, scheduler: str, hosts: Iterable[str] = ()) -> str:

@@ -54,11 +54,11 @@ class HostFindings:
         ]
         if not all(map(_NAME.fullmatch, names)):
             return ()
-        found = dict.fromkeys(map(self._spelled, names))
+        result = dict.fromkeys(map(self._spelled, names))
         ends = finding.components[0].ends
         cable = finding.component == "cable" and len(ends) > 1
         setting = finding.component == "config" and not (ends and ends[0].part)
-        return [host for host in found if host in self._known] if cable or setting else list(found)
+        return [host for host in result if host in self._known] if cable or setting else list(result)
 
     def left(self, *, with_warnings: bool = False) -> Sequence[str]:
         """Return the hosts that are neither at fault nor different; `with_warnings`: also those that are different.
@@ -76,19 +76,19 @@ class HostFindings:
     @property
     def _suspects(self) -> frozenset[str]:
         """Hosts that a measurement suspects; warnings of preflight are in `_differing`."""
-        found = (finding for finding in self.findings if finding.state is State.SUSPECT and not said_by(finding))
-        return frozenset(host for one in found for host in self.reported_hosts(one))
+        findings = (finding for finding in self.findings if finding.state is State.SUSPECT and not said_by(finding))
+        return frozenset(host for one in findings for host in self.reported_hosts(one))
 
     @property
     def _differing(self) -> frozenset[str]:
         """Hosts with a warning of a check of preflight that at most half of the hosts have."""
         judged: dict[str, set[str]] = defaultdict(set)
         warned: dict[str, set[str]] = defaultdict(set)
-        for one in self.results or self._warnings:
-            if one.outcome in _SEEN:
-                judged[one.check].add(one.host)
-            if one.outcome == "WARN":
-                warned[one.check].add(one.host)
+        for result in self.results or self._warnings:
+            if result.outcome in _SEEN:
+                judged[result.check].add(result.host)
+            if result.outcome == "WARN":
+                warned[result.check].add(result.host)
         count = {check: len(hosts) if self.results else len(self.hosts or ()) for check, hosts in judged.items()}
         few = (hosts for check, hosts in warned.items() if 2 * len(hosts) <= count[check])
         return frozenset(host for hosts in few for host in hosts)
@@ -103,7 +103,7 @@ class HostFindings:
 
     @cached_property
     def _known(self) -> Sequence[str]:
-        """Those of the source; else those that findings call hosts, healthy ones included."""
+        """Return those of the source; else those that findings call hosts, healthy ones included."""
         if self.hosts is not None:
             return self.hosts
         return list(
@@ -130,30 +130,30 @@ def parse_source(text: str, name: str) -> HostFindings:
     return HostFindings(findings, hosts, silent, unfit, marks, verdict if isinstance(verdict, str) else "")
 
 
-def _mapping(found: object) -> Mapping[str, object]:
-    return found if isinstance(found, dict) else {}
+def _mapping(mapping: object) -> Mapping[str, object]:
+    return mapping if isinstance(mapping, dict) else {}
 
 
-def _marks(found: object) -> Iterator[Mark]:
+def _marks(result: object) -> Iterator[Mark]:
     """The results of preflight, as far as they are such."""
-    for one in found if isinstance(found, list) else ():
-        words = [_mapping(one).get(key) for key in Mark._fields]
+    for item in result if isinstance(result, list) else ():
+        words = [_mapping(item).get(key) for key in Mark._fields]
         if all(isinstance(word, str) for word in words):
             yield Mark(*map(str, words))
 
 
-def _findings(found: list[Any], name: str) -> Sequence[Finding]:
+def _findings(findings: list[Any], name: str) -> Sequence[Finding]:
     try:
-        return TypeAdapter(list[Finding]).validate_python(found)
+        return TypeAdapter(list[Finding]).validate_python(findings)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise UsageError(f"{name}: findings.{where}: {first['msg']}", _HINT) from None
 
 
-def _hosts(found: object, name: str) -> Sequence[str] | None:
-    if found is None:
+def _hosts(hosts: object, name: str) -> Sequence[str] | None:
+    if hosts is None:
         return None
-    if not isinstance(found, list) or not all(isinstance(host, str) for host in found):
+    if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
         raise UsageError(f"{name}: hosts: is not a list of names", _HINT)
-    return found
+    return hosts

@@ -22,7 +22,7 @@ def check_of(finding: Finding) -> tuple[str, str]:
 
 
 def part_of(finding: Finding) -> str:
-    """What of the host: `hsn0`, `to s3`; empty for the host itself."""
+    """Return what of the host: `hsn0`, `to s3`; empty for the host itself."""
     first, *others = finding.components[0].ends or [Endpoint()]
     if others:
         return f"to {others[0].label}"

@@ -29,9 +29,9 @@ def ticket_text(source: HostFindings) -> str:
         lines += ["", *_wrapped(part, "")]
         for finding in findings:
             lines += _finding(finding)
-    if known := [finding for finding in source.findings if finding.suppressed]:
+    if suppressed := [finding for finding in source.findings if finding.suppressed]:
         lines += ["", "known faults, which do not count:"]
-        lines += [line for one in known for line in _known(one)]
+        lines += [line for one in suppressed for line in _known(one)]
     if unjudged := sum(finding.state is State.NOT_JUDGED for finding in source.findings):
         lines += ["", f"not judged: {plural(unjudged, 'part')}"]
     return "\n".join(lines) + "\n"
@@ -43,7 +43,7 @@ def counted(source: HostFindings) -> str:
 
 
 def _counted(parts: Mapping[str, Sequence[Finding]]) -> str:
-    counts = Counter(one.state for found in parts.values() for one in found)
+    counts = Counter(one.state for findings in parts.values() for one in findings)
     words = [plural(counts[state], state.lower()) for state in _REPORTED if counts[state]]
     return ", ".join(words) or "no part at fault and none suspect"
 
@@ -54,8 +54,8 @@ def _by_part(findings: Sequence[Finding]) -> dict[str, list[Finding]]:
     for finding in findings:
         identical[finding.model_copy(update={"components": ()}).model_dump_json() + finding.component].append(finding)
     parts: dict[str, list[Finding]] = defaultdict(list)
-    for one in sorted(_few(list(identical.values())), key=lambda one: one.rank):
-        parts[f"{one.component} {one.name}"].append(one)
+    for item in sorted(_few(list(identical.values())), key=lambda one: one.rank):
+        parts[f"{item.component} {item.name}"].append(item)
     return parts
 
 
@@ -63,8 +63,8 @@ def _few(identical: Sequence[Sequence[Finding]]) -> list[Finding]:
     """A finding for each set of identical findings; one for all sets of a check with many values, such as counters."""
     kinds: dict[tuple[object, ...], list[Sequence[Finding]]] = defaultdict(list)
     for number, same in enumerate(identical):
-        one, check = same[0], said_by(same[0])
-        kinds[(one.state, one.component, check[0], one.next_step) if check else (number,)].append(same)
+        item, check = same[0], said_by(same[0])
+        kinds[(item.state, item.component, check[0], item.next_step) if check else (number,)].append(same)
     findings: list[Finding] = []
     for sets in kinds.values():
         findings += [_merged([one for same in sets for one in same])] if len(sets) > _VALUES else map(_merged, sets)
@@ -95,8 +95,8 @@ def _finding(finding: Finding) -> list[str]:
 
 def _known(finding: Finding) -> list[str]:
     assert finding.suppressed is not None
-    subject = f"{finding.component} {finding.name}{_DIRECTIONS[finding.direction]}"
-    words = "; ".join(filter(None, (subject, loss(finding), finding.suppressed.words)))
+    component = f"{finding.component} {finding.name}{_DIRECTIONS[finding.direction]}"
+    words = "; ".join(filter(None, (component, loss(finding), finding.suppressed.words)))
     return _wrapped(words, "known")
 
 

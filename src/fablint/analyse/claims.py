@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fablint.analyse.concerned import ACCUSED
+from fablint.analyse.concerned import NAMED_STATES
 from fablint.analyse.findings.common_causes import CommonCause, explained, proven_otherwise
 from fablint.analyse.findings.detected import detected_findings, named_hosts, suspected
 from fablint.analyse.findings.judged_run import JudgedRun
@@ -82,11 +82,11 @@ class Claims:
     def results(self, judged: JudgedRun) -> list[Finding]:
         """Return the findings: claims that no cause explains, with what other transports show of them."""
         media = {row.name: row.medium for row in judged.run.rows}
-        found = explained(self.findings, self._causes(judged))
-        more = [over_transports(finding, judged.views, media, judged.placement) for finding in found]
+        result = explained(self.findings, self._causes(judged))
+        more = [over_transports(finding, judged.views, media, judged.placement) for finding in result]
         return [
             finding.model_copy(update={"evidence": (*finding.evidence, *records)}) if records else finding
-            for finding, records in zip(found, more, strict=True)
+            for finding, records in zip(result, more, strict=True)
         ]
 
     def _causes(self, judged: JudgedRun) -> Iterator[CommonCause]:
@@ -120,7 +120,13 @@ def _open_components(judged: JudgedRun, claims: Sequence[Finding]) -> Iterator[C
 def _paths(judged: JudgedRun, claims: Sequence[Finding]) -> Iterator[Claim]:
     """Paths between switches that no component at fault explains: by its ends, or any where links are compared."""
     faults = [claim for claim in claims if claim.state is State.FAULT]
-    paths = about_paths(judged.views, judged.placement, judged.routes, named_hosts(faults, judged.placement))
+    paths = about_paths(
+        judged.views,
+        judged.placement,
+        judged.routes,
+        named_hosts(faults, judged.placement),
+        judged.settings.loss_in_scope,
+    )
     between = [fault for fault in faults if fault.component in ("link", "cable", "switch")]
     is_compared = judged.routes is not None and len(judged.routes.ends) >= 2 * FEWEST_PEERS
     ends = frozenset().union(*(fault.nodes for fault in between))
@@ -148,9 +154,9 @@ def _lost_segments(judged: JudgedRun, claims: Sequence[Finding]) -> Iterator[Cla
 
 def _shares(judged: JudgedRun, claims: Sequence[Finding]) -> Iterator[Claim]:
     """Components that may be slow for a share of the time, and slow pairs that no component explains."""
-    reported = [finding for finding in judged.others if finding.state in ACCUSED and finding.quantity is not None]
+    reported = [finding for finding in judged.others if finding.state in NAMED_STATES and finding.quantity is not None]
     yield from slow_shares(judged.views, judged.placement, [*claims, *reported])
-    yield from second_modes(judged.views, judged.placement)
+    yield from second_modes(judged.views, judged.placement, judged.settings)
 
 
 SOURCES: tuple[Source, ...] = (_components, _open_components, _paths, _late_and_inside, _lost_segments, _shares)

@@ -8,7 +8,7 @@ from typing import Self
 
 from fablint.model import ComponentKind, ComponentRef, Endpoint, Finding, State
 
-ACCUSED = (State.FAULT, State.SUSPECT, State.CONFOUNDED, State.SUPPRESSED)
+NAMED_STATES = (State.FAULT, State.SUSPECT, State.CONFOUNDED, State.SUPPRESSED)
 _OF_SWITCHES: frozenset[ComponentKind] = frozenset({"switch", "group"})
 _OF_NO_HOST: frozenset[ComponentKind] = _OF_SWITCHES | {"link"}
 _BETWEEN: frozenset[ComponentKind] = frozenset({"link", "cable", "route"})
@@ -30,7 +30,10 @@ class ConcernedComponents:
             component
             for finding in findings
             if finding.state is not State.OK
-            for component in (*finding.components, *(finding.ambiguity_group if finding.state in ACCUSED else ()))
+            for component in (
+                *finding.components,
+                *(finding.ambiguity_group if finding.state in NAMED_STATES else ()),
+            )
         ]
         switches = frozenset(node for one in components if one.kind in _OF_SWITCHES for node in one.nodes)
         return cls(

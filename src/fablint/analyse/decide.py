@@ -56,7 +56,7 @@ def verdict_of(
 
 
 def _is_local(findings: Sequence[Finding]) -> bool:
-    """Whether all ranks ran on one host, and no component of it is reported."""
+    """Tell whether all ranks ran on one host, and no component of it is reported."""
     kinds = {evidence.kind for finding in findings for evidence in finding.evidence if finding.component == "config"}
     return "one_host" in kinds and all(
         finding.component == "config" for finding in findings if finding.state not in _PASSED

@@ -8,14 +8,16 @@ from dataclasses import asdict
 from fablint.analyse.claims import Claims
 from fablint.analyse.damage import damages_of
 from fablint.analyse.decide import verdict_of
+from fablint.analyse.findings.detected import named_hosts
 from fablint.analyse.findings.healthy import rarely_crossed_links
 from fablint.analyse.findings.judged_run import JudgedRun, judge_run
 from fablint.analyse.findings.missing.missing_cells import missing_cells
 from fablint.analyse.findings.missing.run_coverage import coverage_of, why_not_judged
 from fablint.analyse.findings.missing.unmeasured_nics import unmeasured_nics
+from fablint.analyse.findings.named_limits import limits_of
 from fablint.analyse.findings.notes_of_run import notes_of_run
 from fablint.analyse.findings.paths.healthy_paths import healthy_paths
-from fablint.analyse.findings.paths.pair_routes import moments_of_load
+from fablint.analyse.findings.paths.slow_pairs import explained_pairs
 from fablint.analyse.findings.proposed_measurements import ProposedMeasurements
 from fablint.analyse.findings.unreported_components import unreported_findings
 from fablint.analyse.null_model.recorded_facts import HostFacts
@@ -31,7 +33,6 @@ from fablint.model import (
     Diagnosis,
     Finding,
     FollowUp,
-    Limits,
     Note,
     Run,
     State,
@@ -66,13 +67,14 @@ def diagnose(
     findings += unreported_findings(clearing, placement, judged.routes, findings, settings, claims.designed)
     of_paths, path_notes = healthy_paths(clearing, placement, findings, settings)
     findings += of_paths
+    reported = set(named_hosts([finding for finding in findings if finding.state in _REPORTED], placement).tolist())
     coverage = coverage_of(missing, clearing, placement, judged.routes, settings, findings)
     notes = [
         *notes_of_run(judged),
         *wiring.notes,
         *claims.notes,
         *path_notes,
-        *moments_of_load(judged.views, placement, measurable=is_resumable(run)),
+        *explained_pairs(judged.views, placement, reported, settings, measurable=is_resumable(run)),
         *confounder_notes,
         *rarely_crossed_links(clearing, judged.routes),
         *nic_kind_notes(clearing, placement, settings.tolerance),
@@ -106,7 +108,7 @@ def _diagnosis(
             findings,
             coverage,
             complete=bool(judged.clearing) and judged.is_complete and not is_of_one_host,
-            limits=Limits(reported=settings.tolerance, passed=settings.loss_in_scope),
+            limits=limits_of(judged.clearing, settings),
             notes=tuple(notes),
             not_judged="" if is_judged else why_not_judged(judged, coverage),
         ),

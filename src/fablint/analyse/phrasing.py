@@ -64,7 +64,7 @@ def run_name(run: Run) -> str:
 
 
 def is_resumable(run: Run) -> bool:
-    """Whether fablint can measure the run again: it is neither of a simulated fabric nor of another tool."""
+    """Tell whether fablint can measure the run again: it is neither of a simulated fabric nor of another tool."""
     return run.facts.is_measured
 
 

@@ -21,20 +21,23 @@ Detector = Literal["components", "slow shares", "late messages", "retransmission
 # diagnoses of a run. The probabilities below spend nothing of it: they withhold, doubt or bound a finding.
 FIRST_LOOK = 0.75  # share of the budget that the first diagnosis of a run spends
 CHANCE = 0.01  # of an accident: that doubts or withholds a finding, of a SUSPECT share of the time, of a second mode
-CONFIDENCE = 0.95  # of bounds: of shares of slow measurements, of the losses of all links, paths or ends together
+BEYOND_DOUBT = 1e-6  # of an accident that several allocations, each with one first host, have in common
+CHANCE_OF_CLIQUES = 1e-4  # of noise to form the switches that are inferred from times, however bimodal it is
+CONFIDENCE = 0.95  # of intervals and bounds: of shares of slow measurements, of the losses of all links, paths or ends
 RANDOM_ORDERS = 500  # orders of time, none of which may be as clustered as a period: a test at 1 in 500
 NOT_EXPLAINED = 0.2  # p-value beyond which slow pairs of a path do not follow the declared cables; they do up to CHANCE
 
 # ---------------------------------------------------------------- enough to be measured (least numbers)
-FEWEST_INDEPENDENT = 2  # hosts at an end, pairs, stretches of time: what a single one shows is its own
-FEWEST_PEERS = 3  # components, pairs or measurements to compare: of two, nothing shows which one is unusual
+FEWEST_INDEPENDENT = 2  # hosts at an end, pairs, stretches of time, allocations: what a single one shows is its own
+FEWEST_PEERS = 3  # components, pairs, sizes or measurements to compare: of two, nothing shows which one is unusual
 FEWEST_SLOW = 4  # slow measurements of what is slow for a share of the time
 FEWEST_VALUES = 6  # values whose median has a 95 % interval, hosts with an effect in common
 FEWEST_OF_SPREAD = 8  # values from which a spread, a drift or a share of neighbours is known
-FEWEST_OF_CLASS = 12  # cells of a class of load or kind of NIC that has an offset, pairs of hosts of a second mode
+FEWEST_OF_CLASS = 12  # cells of a class of load or kind of NIC with an offset, pairs of hosts of a second mode
 FEWEST_OF_WINDOW = 24  # cells of a class in a window of time that has an effect; with 30, it misses a short slow period
 FEWEST_POOL = 30  # values that show noise, a tail, a correlation, a step, the effect of a segment, the quantile FAST
 OWN_POOL = 200  # values from which a class has a null distribution of its own
+SIZE_RANGE = 8  # times the smallest size of a row is the largest one that separates time per message and per byte
 
 # ---------------------------------------------------------------- what is noise (robust standard deviations)
 NOISIER = 2.0  # times the usual noise: a component varies over time, the pairs of a path scatter on their own
@@ -54,12 +57,16 @@ MOST_STEPS = 3.0  # steps up to which values count in the mean of a host
 
 # ---------------------------------------------------------------- shares (of members, of time, of a loss)
 LITTLE_TRAFFIC = 0.02  # of the traffic of a host or its busiest NIC, up to which an interface carried no messages
+RARE_DIRECTIONS = 1e-3  # of the directions of a matrix that are measured once: so few slow ones are a note
 SMALL_SHARE = 0.05  # of pairs or messages that is small: of a class, of a path, over a link, of the slowest pairs
 HALF = 0.5  # of members, of time, of a loss: more is usual; a user with less is healthy, a neighbour with more as slow
-QUARTER = 0.25  # of the evidence of each direction, of a loss beside a slower one, of the times and rates of a class
+QUARTER = 0.25  # of the evidence or losses of the other direction, of hosts, of the times and rates of a class
+SHARE_OF_PAIRS = 0.3  # of a component, late or lossy in a FAULT: of fewer, some paths across it are as good a reason
 MOST = 0.6  # of the hosts at a time, of the links of a switch: with 0.7, drift is a period of load
 MOSTLY = 0.7  # of the measurements in a period, and of others outside: with 0.6, slow shares of the time are periods
-NEARLY_ALL = 0.9  # of the pairs of a component, of its measurements, of the multiples of a step
+SETS_MEDIAN = 0.4  # of the messages of a pair, over a slow link that can make their median slow
+NEARLY_ALL = 0.9  # of the pairs of a component or switch, of its measurements, of the multiples of a step
+MARGIN = 0.03  # relative change of a quantity that is accepted between two runs, and is too small for a term of a line
 
 # ---------------------------------------------------------------- what is comparable
 BEST_PARTNERS = 0.2  # quantile of the pairs of a host: its time with the best of its partners
@@ -76,6 +83,9 @@ WORST_LINE = 1e-8  # corrected code words per bit; healthy ones have 1e-12 to 1e
 # ---------------------------------------------------------------- how much evidence
 CLEAR_EVIDENCE = 3.0  # nats (20 to 1): smaller differences separate nothing, more speaks against a component
 CLUSTER = 2.5  # nats that one pair or partner adds; more only if three partners would not be enough
+CLUSTER_OF_PLACE = 4.0  # nats that one pair says of the switch of its host: a switch may have four other hosts only
+SPEAKS = 1.5  # nats beyond the price of a candidate, from which it is named late or lossy: four hosts give no more
+SETTLED = math.log(3)  # log-odds of a part in series from which it is acted on; below, the next test is proposed
 SHARED = 0.8  # share of the evidence of a detection that another member must explain
 COMMON_PRIOR = (0.5, 9.5)  # Beta prior of the shared probability: few pairs of a healthy fabric are late
 OWN_PRIOR = (1.0, 0.5)  # Beta prior of a candidate's probability: most of its pairs are late
@@ -88,14 +98,18 @@ STRETCHES = 8  # the same for what is slow for a share of the time or varies; lo
 FAST = 0.1  # quantile of messages, or of ratios of mean to median, that no faulty component makes late
 RARE_MESSAGES = 0.985  # quantile of all messages from which a message is rare,
 LATE_DISTANCE = 0.75  # distances of the quartiles above the upper quartile from which it is far from the bulk
-MOST_BELOW = 3.0  # times the usual ratio of median to minimum: beyond, the median itself is of late messages
+TIMES_USUAL = 3.0  # ratio of median to minimum, beyond which the median is of late messages; of mean to median: a loss
+LONG_TAIL = 1.5  # ratio of the slowest messages, beyond the loss of their median: they were sent again
 LEAST_LATE = 1e-4  # smallest share of late messages that is assumed
 MOST_OVERDISPERSION = 20.0  # of the numbers of late messages of healthy pairs
+FEWEST_LOST = 10  # segments of a component, or of the paths that all share
+LOSSY, LOSSY_STREAMS = 1e-3, 1e-2  # shares of the segments of a component that are sent again: streams fill queues
 
-# ---------------------------------------------------------------- follow-up measurements (numbers)
+# ---------------------------------------------------------------- most that is named or measured again (numbers)
+MOST_HOSTS = 64  # that miss a threshold of the site, at most half of all: of more, it is not the hosts
 MOST_FOLLOW_UPS = 200  # components of a view that may be measured again
 FOLLOW_UP_PAIRS = 24  # pairs proposed per component
-MOST_ISOLATED = 20  # slow directions that one view reports: more of them have a common cause
+MOST_ISOLATED = 20  # slow directions that one view reports, since more have a common cause; paths measured alone
 
 
 @dataclass(frozen=True)
@@ -103,7 +117,7 @@ class SlowShares:
     """Numbers for components that are slow for a share of the time. Shares are fractions of the measurements."""
 
     usual: float = 0.01  # slow measurements that a healthy component may have: daemons and interrupts of a host
-    tolerated: float = 1e-3  # chance of as many slow ones with the usual share, above which they are not reported
+    tolerated: float = 1e-2  # chance of as many slow ones with the usual share, above which they are not reported
     least: float = 0.03  # smaller shares are not reported
     most_of_pair: float = 8.0  # measurements from one host to another count as so many at most: a pair is no component
     moments: int = 64  # equal parts of the measurements in order of time, as clusters of a SUSPECT; STRETCHES: a FAULT

@@ -21,20 +21,21 @@ if TYPE_CHECKING:
 
 SCHEDULERS = ("slurm", "pbs")  # those of fablint.act, which imports pydantic
 SECTIONS = ("drain", "hostfile", "ticket")
-_HINT = "look for a common cause; --most or --force prints the commands anyway"
+_HINT = "look for a common cause; --most with a larger number of hosts prints the commands"
 _NONE = {"drain": "# refused: too many hosts", "hostfile": "# the hosts are not known: give the run directory"}
 
 
 _options = with_options(
     click.argument("source", type=RunPath(allow_dash=True), default="-"),
     click.option("--drain", is_flag=True, help="Commands that drain the hosts at fault."),
-    click.option("--hostfile", is_flag=True, help="Hosts that are neither at fault nor different, one per line."),
+    click.option(
+        "--healthy-hosts", "hostfile", is_flag=True, help="Hosts that are neither at fault nor different, one per line."
+    ),
     click.option("--ticket", is_flag=True, help="Text of a ticket with the findings."),
     click.option("--mail", metavar="ADDRESS", help="A mail with ticket and drain commands, for sendmail -t."),
     click.option(
         "--most", type=HostShare(), default="10%", show_default=True, help="Most hosts to drain (share or number)."
     ),
-    click.option("--force", is_flag=True, help="Print drain commands for more hosts than --most allows."),
     click.option(
         "--with-warnings", is_flag=True, help="Hostfile: keep hosts with warnings that other hosts do not have."
     ),
@@ -46,7 +47,7 @@ _options = with_options(
 
 @verb(short_help="Drain commands, hostfile, ticket, mail: printed only, never executed.")
 @_options
-def act(session: Session, source: Path, scheduler: str | None, mail: str | None, force: bool, **values: Any) -> int:
+def act(session: Session, source: Path, scheduler: str | None, mail: str | None, **values: Any) -> int:
     """Print commands that drain hosts at fault, a list of the other hosts, and the text of a ticket.
 
     SOURCE is a run directory that has a report, a verdict.json, or the output of fablint preflight --json; without
@@ -67,7 +68,7 @@ def act(session: Session, source: Path, scheduler: str | None, mail: str | None,
     Examples:
       fablint act night.run
       fablint preflight --json | fablint act --drain
-      fablint act night.run --hostfile > good-hosts
+      fablint act night.run --healthy-hosts > good-hosts
       fablint act night.run --mail operators@site.org | sendmail -t
     """
     chosen = [name for name in SECTIONS if values[name]]
@@ -75,14 +76,14 @@ def act(session: Session, source: Path, scheduler: str | None, mail: str | None,
         raise UsageError("--mail prints one message and no other section", "leave the others out")
     chosen = chosen or list(SECTIONS)
     findings = _read(source)
-    refused = _refusal(source, findings, chosen, None if force else values["most"])
+    refused = _refusal(source, findings, chosen, values["most"])
     contents = _contents(findings, scheduler or _installed(session.machine()), with_warnings=values["with_warnings"])
     if mail is not None:
         return _print_mail(session, source, findings, mail, _NONE["drain"] if refused else contents["drain"])
     return _print(session, findings, chosen, contents, refused)
 
 
-def _refusal(path: Path, source: HostFindings, chosen: Sequence[str], most: tuple[int | None, float] | None) -> str:
+def _refusal(path: Path, source: HostFindings, chosen: Sequence[str], most: tuple[int | None, float]) -> str:
     """Return why drain commands are not printed with the other sections; '' if they are printed or were not chosen.
 
     Raises UsageError and TooManyError if no chosen section can be printed.
@@ -91,7 +92,7 @@ def _refusal(path: Path, source: HostFindings, chosen: Sequence[str], most: tupl
 
     if chosen == ["hostfile"] and source.hosts is None:
         raise UsageError(f"{path}: does not name the measured hosts", "give the run directory")
-    refused = too_many(source, DrainLimit(*most)) if "drain" in chosen and most is not None else ""
+    refused = too_many(source, DrainLimit(*most)) if "drain" in chosen else ""
     if refused and chosen == ["drain"]:
         raise TooManyError(refused, _HINT)
     return refused

@@ -35,10 +35,13 @@ def analyse(
       fablint analyse night.run --baseline spring
       fablint analyse mpigraph.out
     """
+    from fablint.model.names import plural
     from fablint.workflows import analysis, run_files
     from fablint.workflows.run_history import site_with_baseline
 
     external = run_files.load_findings(findings)
     run = session.read(runs)
     site = site_with_baseline(session.machine(), baseline, site or run_files.own_file(run, run_files.SITE))
-    return session.verdict(run, analysis.diagnose(run, run_files.load_topology(topology, run), external, site))
+    with session.working(f"judging {plural(len(run.hosts), 'host')}"):
+        diagnosis = analysis.diagnose(run, run_files.load_topology(topology, run), external, site)
+    return session.verdict(run, diagnosis)

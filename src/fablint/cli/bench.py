@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from itertools import groupby
@@ -12,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fablint import __version__
-from fablint.cli.bench_options import OF_OSU_ONLY, ONLY_START, SECTIONS, SETTINGS
+from fablint.cli.bench_options import ONLY_START, SECTIONS, SETTINGS
 from fablint.cli.many_ranks import confirm_ranks, yes_option
+from fablint.cli.option_sections import COMMON, write_sections
 from fablint.cli.options import launcher_option, mpicxx_option, output_option, with_options
+from fablint.cli.peers import Peer, peer_line, peer_of
+from fablint.cli.peers.peer_options import PeerOption
 from fablint.cli.session import Session, verb
 from fablint.cli.table_output import TableOutput
 from fablint.errors import FablintError, UsageError
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from fablint.report import Table
     from fablint.workflows.benchmark import BenchmarkResult
 
-_NAMED, _COMMON = "fablint.benchmark", "Common options"
+_NAMED, _NOTES = "fablint.benchmark", "fablint.notes"
 _NAME_WIDTH = 23
 
 
@@ -32,17 +36,34 @@ class _BenchCommand(click.Command):
     """A command whose help has sections, and for the name of a benchmark only the options that apply to it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            named = self.make_parser(ctx).parse_args([*args])[0].get("name")
-        except click.NoSuchOption as error:
-            for spellings, why in OF_OSU_ONLY.items():
-                if error.option_name in spellings.split():
-                    raise UsageError(f"{error.option_name} of OSU is not available", why) from None
-            named = None
-        except click.UsageError:
-            named = None
-        ctx.meta[_NAMED] = named if isinstance(named, str) else None
+        named = args[0] if args and not args[0].startswith("-") else self._values(ctx, args).get("name")
+        named = named if isinstance(named, str) else None
+        if named and (peer := _peer_of(named)):
+            line = peer_line(peer, named, args, lambda words: self._free_words(ctx, words))
+            named, args = line.name, [line.name, *line.words]
+            ctx.meta[_NOTES] = line.notes
+        ctx.meta[_NAMED] = named
         return super().parse_args(ctx, args)
+
+    def _values(self, ctx: click.Context, args: list[str]) -> dict[str, Any]:
+        """Return the values of the line by parameter; none of a line with an error, which click reports later."""
+        try:
+            return self.make_parser(ctx).parse_args([*args])[0]
+        except click.UsageError:
+            return {}
+
+    def invoke(self, ctx: click.Context) -> Any:
+        for note in ctx.meta.get(_NOTES, ()):
+            ctx.ensure_object(Session).say(note)
+        if words := ctx.params.pop("words"):
+            hint = "options begin with - or --"
+            raise UsageError(f"bench {ctx.params['name']}: unexpected word '{words[0]}'", hint)
+        return super().invoke(ctx)
+
+    def _free_words(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Return the words of the line that are neither options nor the name."""
+        words = self._values(ctx, args).get("words")
+        return [*words] if isinstance(words, tuple) else []
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         named = _benchmark_of(ctx)
@@ -74,16 +95,44 @@ class _BenchCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         titles = {setting.parameter: title for title, section in SECTIONS.items() for setting in section}
-        applicable = _applicable_options(ctx.meta.get(_NAMED))
-        records: dict[str, list[tuple[str, str]]] = {title: [] for title in (*SECTIONS, _COMMON)}
+        named = _benchmark_of(ctx)
+        applicable = _applicable_options(named.name if named else None)
+        peer = peer_of(named.name, named.family) if named else None
+        theirs = peer.options_of(named.name) if peer and named else {}
+        peer_titles = [f"{peer.name} options"] if peer else []
+        records: dict[str, list[tuple[str, str]]] = {title: [] for title in (*SECTIONS, *peer_titles, COMMON)}
+        if peer:
+            records[peer_titles[0]] += [
+                _peer_record(option) for option in dict.fromkeys(theirs.values()) if option.is_here
+            ]
         for option in self.get_params(ctx):
             record = option.get_help_record(ctx) if isinstance(option, click.Option) else None
             if record is not None and (option.name not in titles or option.name in applicable):
-                records[titles.get(str(option.name), _COMMON)].append(record)
-        for title, lines in records.items():
-            if lines:
-                with formatter.section(title):
-                    formatter.write_dl(lines)
+                names = _without(record[0], theirs)
+                records[titles.get(str(option.name), COMMON)].append((names, record[1]))
+        write_sections(formatter, records)
+
+
+def _peer_record(option: PeerOption) -> tuple[str, str]:
+    return f"{', '.join(option.spellings.split())} {option.form}".rstrip(), option.meaning
+
+
+def _without(spellings: str, others: Collection[str]) -> str:
+    """Return the spellings of an option, and its value, without those that mean something else: `-n, --ranks N`."""
+    names = spellings.split(", ")
+    return ", ".join(name for name in names if name.split()[0] not in others) or names[-1]
+
+
+def _peer_of(name: str) -> Peer | None:
+    """Return the program whose options a benchmark of `bench`, or the program `name`, has."""
+    from fablint.plan import find_benchmark
+    from fablint.workflows.benchmark import benchmark_registry
+
+    if peer := peer_of(name, ""):
+        return peer
+    with suppress(UsageError):
+        return peer_of(name, find_benchmark(name, benchmark_registry()).family)
+    return None
 
 
 def _benchmark_of(ctx: click.Context) -> Benchmark | None:
@@ -117,6 +166,7 @@ def _complete_name(_: click.Context, __: click.Parameter, incomplete: str) -> li
 
 @verb(cls=_BenchCommand, short_help="Run a benchmark by its name; output as OSU prints it.")
 @click.argument("name", required=False, shell_complete=_complete_name)
+@click.argument("words", nargs=-1, metavar="[WORD]...")
 @with_options(*(setting.decorate for setting in SETTINGS.values()))
 @click.option("--list", "listing", is_flag=True, help="List all benchmarks and the options each stands for.")
 @output_option
@@ -128,24 +178,34 @@ def bench(session: Session, name: str | None, listing: bool, output: Path | None
 
     NAME is a kernel (latency, bandwidth, put_latency, ...), measured until the figure is stable, or a benchmark of OSU
     (with or without osu_), LinkTest, net_sanitizer, HPE, SDSC, GPCNeT or nccl-tests, with the protocol and the counts
-    of the original. --list shows all. NAME --help shows the options of NAME; others are refused.
+    of the original. --list shows all. NAME --help shows the options of NAME; others are refused. The options of
+    nccl-tests follow NAME as nccl-tests has them. Lines of IMB, mpiGraph and perftest are measured with the kernel
+    that does the same, which a line on stderr names.
 
     \b
     Examples:
       fablint bench latency --sizes 1:4K --percentiles 50,99,99.9
-      fablint bench osu_mbw_mr -n 8 -V -m 4K
+      fablint bench osu_bw -m 4194304 -x 10 -i 1000 -d cuda D D
+      fablint bench all_reduce_perf -b 8 -e 128M -f 2 -g 8
+      fablint bench IMB-MPI1 PingPong -msglog 3:20
+      fablint bench ib_write_bw -d mlx5_0 --hosts n001,n002
       fablint bench osu_put_latency -w create -s lock_all -c
       fablint bench linktest --bisection --bidirectional -n 8
       fablint bench net_sanitizer --servers 'server[2-3]' --clients 'client[1-4]'
     """
-    from fablint.cli.bench_request import bench_request
-    from fablint.plan import bench_plan, find_benchmark, measured_as
-    from fablint.workflows import benchmark, measurement
-
     if listing:
         return _list(session)
     if name is None:
         raise UsageError("no benchmark is named", "fablint bench --list names them all")
+    return _measured(session, name, output, values)
+
+
+def _measured(session: Session, name: str, output: Path | None, values: dict[str, Any]) -> int:
+    """Measure a benchmark, print its table, and return the exit code."""
+    from fablint.cli.bench_request import bench_request
+    from fablint.plan import bench_plan, find_benchmark, measured_as
+    from fablint.workflows import benchmark, measurement
+
     system, registry = session.machine(), benchmark.benchmark_registry()
     if values["version"] and find_benchmark(name, registry).family == "OSU":
         return _version(session, find_benchmark(name, registry).name)

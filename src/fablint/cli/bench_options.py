@@ -97,9 +97,10 @@ def not_the_world(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     return "" if any(row.pattern != "world" for row in rows) else f"in {benchmark.name} all ranks communicate at once"
 
 
-def percentiles_shown(benchmark: Benchmark, _: Sequence[RowSpec]) -> str:
+def percentiles_shown(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
     """Return why a benchmark has no columns of percentiles; '' if it has them."""
-    return "" if benchmark.family in ("fablint", "OSU") else f"the table of {benchmark.name} has none"
+    has_none = benchmark.family not in ("fablint", "OSU") or any(row.kernel_info.overlaps for row in rows)
+    return f"the table of {benchmark.name} has none" if has_none else ""
 
 
 def counted(benchmark: Benchmark, rows: Sequence[RowSpec]) -> str:
@@ -137,7 +138,7 @@ _PARTNERS = both(_LINKTEST, not_the_world)
 SECTIONS = {
     "Options": (
         Setting("-n --ranks", "N", "Number of ranks [2, or as many as --hosts has].", type=_COUNT),
-        Setting("--hosts", "LIST", "Hosts to use, in this order: n[001-064]."),
+        Setting("-w --hosts", "LIST", "Hosts to use, in this order: n[001-064]."),
         Setting("--ppn", "N", "Ranks on each of the hosts [1].", type=_COUNT),
         Setting("--sizes", "LIST", "Message sizes: 8, 1K:4M (doubling), 8,1K,1M.", "sizes"),
         Setting(
@@ -148,7 +149,7 @@ SECTIONS = {
             type=click.STRING,
         ),
         Setting("-i --iterations", "N[,M]", "Exactly N repetitions per size; M above 8 KiB.", "iterations"),
-        Setting("-x --warmup", "N[,M]", "Untimed repetitions before.", "warmup"),
+        Setting("--warmup", "N[,M]", "Untimed repetitions before.", "warmup"),
         Setting("--samples", "N", "Exactly N samples per size.", "samples"),
         Setting("--adaptive", "", "No fixed counts: stop when the median is stable.", why_not=counted),
         Setting("--budget", "TIME", "Longest time of a round, such as 20s.", "budget", type=Duration()),
@@ -196,11 +197,12 @@ SECTIONS = {
         Setting(
             "-t --workers", "[S:]R", "Threads or processes that send and receive [1:2].", "workers", type=Workers()
         ),
-        Setting("-w --win --win-options", "HOW", "Creation of the RMA window: create, allocate, dynamic.", "win"),
+        Setting("--win", "HOW", "Creation of the RMA window: create, allocate, dynamic.", "win"),
         Setting("-s --sync --sync-option", "HOW", "lock, flush, flush_local, lock_all, pscw or fence.", "sync"),
+        Setting("--tests", "N", "Calls of MPI_Test during the computation beside a collective [0].", "tests"),
         Setting("--copy", "COPY", "Of GPUs: to-device [default], to-host, within-device.", "copy"),
-        Setting("-f --full", "", "Also minimum, maximum and iterations.", why_not=collective),
-        Setting("--in-place", "", "Results of a collective replace the data that it sends.", "in-place"),
+        Setting("--all-columns", "", "Also minimum, maximum and iterations.", why_not=collective),
+        Setting("-l --in-place", "", "Results of a collective replace the data that it sends.", "in-place"),
         Setting("--verbose", "", "One line for every connection or pair.", why_not=of("net_sanitizer", "HPE")),
     ),
     "OSU options": (
@@ -244,14 +246,6 @@ SECTIONS = {
         Setting("--victims", "K", "Pairs to measure [a tenth of the ranks].", "victims", _GPCNET),
         Setting("--aggressor", "incast|all-to-all", "Traffic of the other ranks [incast].", "aggressor", _GPCNET),
     ),
-}
-# Options of OSU without an equivalent, which `bench` does not have: what does the same, or why nothing does.
-OF_OSU_ONLY = {
-    "-u --validation-warmup": "-c checks every repetition, and none of them is repeated for it",
-    "-I --mpi-session --session": "the engine starts MPI with MPI_Init, as OSU does by default: omit it",
-    "-G --graph": "-o RUN keeps the figures, and fablint report RUN draws them",
-    "-D --ddt": "messages are contiguous bytes: omit it",
-    "-P --papi": "--counters reads the counters of the NICs; for those of the CPU run the launcher under perf",
 }
 SETTINGS = {setting.parameter: setting for section in SECTIONS.values() for setting in section}
 

@@ -27,7 +27,7 @@ Given = Mapping[str, Any]  # parameter -> value, of the options that were given
 def bench_request(
     name: str, values: Given, registry: Mapping[str, Benchmark], now: datetime
 ) -> tuple[BenchRequest, TableColumns, list[str]]:
-    """What to measure, the columns to print, and the options of the engine.
+    """Return what to measure, the columns to print, and the options of the engine.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def bench_request(
         slots=slots,
     )
     _refuse_inapplicable(given, benchmark, bench_rows(request, registry))
-    columns = TableColumns(percentiles, full="full" in given or "verbose" in given)
+    columns = TableColumns(percentiles, full="all_columns" in given or "verbose" in given)
     return request, columns, engine_options(counters="counters" in given, ranks_per_nic=given.get("ranks_per_nic"))
 
 
@@ -88,18 +88,21 @@ def _row_values(given: Given) -> dict[str, Any]:
 
 def _transport_of_mode(mode: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the options of the transport that LinkTest's mode uses. Raises UsageError where there is none."""
-    own = LINKTEST_MODES[mode]
-    if own["transport"] not in TRANSPORTS:
-        known = [name for name, words in LINKTEST_MODES.items() if words["transport"] in TRANSPORTS]
-        raise UsageError(f"--mode {mode}: there is no transport {own['transport']}", f"choose {alternatives(known)}")
-    if twice := next((name for name in own if name != "transport" and name in values), None):
-        raise UsageError(f"--mode {mode} means --{twice} {own[twice]}", f"omit --{twice}")
-    return {**own, "transport": (own["transport"],)}
+    options = LINKTEST_MODES[mode]
+    if options["transport"] not in TRANSPORTS:
+        modes = [name for name, words in LINKTEST_MODES.items() if words["transport"] in TRANSPORTS]
+        raise UsageError(
+            f"--mode {mode}: there is no transport {options['transport']}",
+            f"choose {alternatives(modes)}",
+        )
+    if twice := next((name for name in options if name != "transport" and name in values), None):
+        raise UsageError(f"--mode {mode} means --{twice} {options[twice]}", f"omit --{twice}")
+    return {**options, "transport": (options["transport"],)}
 
 
 def _refuse_in_comparisons(given: Given) -> None:
     """Raise UsageError for a column that the table of several transports does not have."""
-    for parameter in ("percentiles", "full", "verbose"):
+    for parameter in ("percentiles", "all_columns", "verbose"):
         if parameter in given:
             spelling = SETTINGS[parameter].spelling
             raise UsageError(f"{spelling} does not apply to several transports", "measure one transport")
@@ -132,9 +135,9 @@ def _slots(given: Given, benchmark: Benchmark) -> tuple[tuple[Slots, ...], int]:
     return joined(servers, clients), sum(slot.ranks for slot in servers)
 
 
-def _refuse_together(given: Given, one: str, other: str) -> None:
-    if one in given and other in given:
-        raise UsageError(f"--{one} and --{other} are the same option", "give one of them")
+def _refuse_together(given: Given, item: str, other: str) -> None:
+    if item in given and other in given:
+        raise UsageError(f"--{item} and --{other} are the same option", "give one of them")
 
 
 def _ranks(given: Given, slots: tuple[Slots, ...]) -> int:
@@ -165,6 +168,6 @@ def _refuse_inapplicable(given: Given, benchmark: Benchmark, rows: Sequence[RowS
                 for setting_of_section in section
                 if not setting_of_section.why_refused(benchmark, rows)
             ]
-            own = f"{', '.join(has)} and the common options" if has else "the common options only"
-            why = f"{why}; {benchmark.name} has {own}"
+            options = f"{', '.join(has)} and the common options" if has else "the common options only"
+            why = f"{why}; {benchmark.name} has {options}"
             raise UsageError(f"{setting.spelling} does not apply to {benchmark.name}", why)

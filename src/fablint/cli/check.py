@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 from click.core import ParameterSource
@@ -13,6 +14,7 @@ from click.core import ParameterSource
 from fablint.cli.bench_options import MEDIA, given_media, media_options
 from fablint.cli.jobs import submit_job, submit_options
 from fablint.cli.many_ranks import confirm_ranks, yes_option
+from fablint.cli.option_sections import SectionedCommand
 from fablint.cli.options import (
     FILE,
     baseline_option,
@@ -52,7 +54,7 @@ _options = with_options(
     suite_option,
     unequal_option,
     click.option("--exclude-unfit", is_flag=True, help="Exclude hosts that preflight rejects."),
-    click.option("--force", is_flag=True, help="Measure unfit hosts anyway, except those that do not answer."),
+    click.option("--include-unfit", is_flag=True, help="Measure unfit hosts anyway, except those that do not answer."),
     full_option,
     output_option,
     topology_option,
@@ -70,7 +72,26 @@ _options = with_options(
 )
 
 
-@verb(short_help="Measure, analyse and report in one step.")
+class _CheckCommand(SectionedCommand):
+    """The verb, with its options in sections."""
+
+    sections: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "Hosts": ("--local", "--hosts", "--exclude", "--hostfile", "--ppn", "--exclude-unfit", "--include-unfit"),
+        "What is measured": ("--suite", "--full", "--budget", "--unequal"),
+        "How it is measured": (
+            *("--transport", "--device", "--streams", "--ofi-provider", "--memory", "--nic", "--ranks-per-nic"),
+            *("--mpicxx", "--launcher", "--yes"),
+        ),
+        "What is known of the fabric": ("--topology", "--from", "--blocks", "--site", "--baseline"),
+        "As a job": (
+            *("--submit", "--dry-run", "--detach", "--begin", "--account", "--partition", "--mail-user"),
+            *("--constraint", "--time", "--request"),
+        ),
+        "Result": ("--output", "--junit", "--prometheus", "--all"),
+    }
+
+
+@verb(cls=_CheckCommand, short_help="Measure, analyse and report in one step.")
 @_options
 def check(session: Session, request_file: Path | None, yes: bool, **values: Any) -> int:
     """Measure, analyse and report in one step.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FORMATS = ("yaml", "json", "slurm", "hostfiles")  # those of fablint.discover.FORMATS, which imports YAML
 
 _options = with_options(
-    click.option("-w", "--hosts", metavar="HOSTS", help="Hosts, as in nid[001000-001063] [those of the job]."),
+    click.option("-w", "--hosts", metavar="LIST", help="Hosts, as in nid[001000-001063] [those of the job]."),
     *fabric_options,
     nic_option,
     click.option(

@@ -54,10 +54,10 @@ def add(session: Session, runs: tuple[Path, ...], topology: Path | None, file: P
 
     results: list[Added] = []
     with opened(session.machine(), file, create=True) as database:
-        for one in add_runs(database, runs, topology):
-            results.append(one)
-            if one.error:
-                session.warn(one.error)
+        for run in add_runs(database, runs, topology):
+            results.append(run)
+            if run.error:
+                session.warn(run.error)
     lines = [f"{one.path}: {'added' if one.is_new else 'known'}" for one in results if not one.error]
     facts = [{"run": str(one.path), "added": one.is_new, "error": one.error or None} for one in results]
     session.result("\n".join(lines), {"format": 1, "runs": facts})

@@ -45,10 +45,13 @@ def version_facts(session: Session) -> Mapping[str, Any]:
 
 
 def _commit() -> str:
-    """Return the commit of a checkout, or of an installation from a repository; empty where it is not known."""
+    """Return the commit of a wheel, of a checkout or of an installation from a repository; empty if it is unknown."""
     from importlib.metadata import PackageNotFoundError, distribution
 
-    root = Path(__file__).parents[3]
+    package = Path(__file__).parents[1]
+    with suppress(OSError):
+        return (package / "commit.txt").read_text().strip()  # of a wheel, by hatch_build.py
+    root = package.parents[1]
     if (root / ".git").exists():
         with suppress(OSError, subprocess.SubprocessError):
             words = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]

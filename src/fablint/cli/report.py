@@ -34,10 +34,11 @@ TABLES = (  # those of fablint.report.TABLES, which imports numpy
     "nccl_tests",
     "net_sanitizer",
     "osu",
+    "overlap",
     "pairs",
     "transports",
 )
-_ONLY_FOR_TABLES = ("--row, --percentiles, --full and --slowest require --table", "name a table with --table")
+_ONLY_FOR_TABLES = ("--row, --percentiles, --all-columns and --slowest require --table", "name a table with --table")
 _ONLY_FOR_PAGES = (
     "--table prints a table: -o, --pdf, --png, --topology, --findings, --site, --junit and --prometheus need a verdict",
     "give one or the other",
@@ -77,7 +78,7 @@ _forms = with_options(
 _selection = with_options(
     click.option("--row", "rows", multiple=True, metavar="ROW", help="Only these rows; may be repeated."),
     click.option("--percentiles", type=Percentiles(), metavar="LIST", help="Of message times, such as 50,99,99.9."),
-    click.option("--full", is_flag=True, help="All columns and lines of the table."),
+    click.option("--all-columns", "full", is_flag=True, help="All columns and lines of the table."),
     click.option("--slowest", type=click.IntRange(1), metavar="N", help="Only the N slowest pairs of every size."),
 )
 
@@ -108,7 +109,7 @@ def report(  # noqa: PLR0913
 
     The verdict of index.html is verdict.json, that of night.html is night.verdict.json. --pdf writes A4 pages to sign.
 
-    The exit code is the verdict's. --table prints a table; --row, --percentiles, --full and --slowest select from it.
+    The exit code is the verdict's. --table prints a table: --row, --percentiles, --all-columns, --slowest select.
 
     \b
     Examples:
@@ -134,13 +135,14 @@ def _refuse(why: tuple[str, str], *given: object) -> None:
         raise UsageError(*why)
 
 
-def _refuse_other_suffix(output: Path | None, own: str) -> None:
+def _refuse_other_suffix(output: Path | None, suffix: str) -> None:
     """Refuse the name of a page for a PDF: programs choose by the name how they open a file."""
-    if output is not None and output.suffix.lower() in {".html", ".pdf", ".png"} - {own}:
-        raise UsageError(f"{output} names a {output.suffix[1:]} file, {own[1:]} is written", f"name it *{own}")
+    if output is not None and output.suffix.lower() in {".html", ".pdf", ".png"} - {suffix}:
+        raise UsageError(f"{output} names a {output.suffix[1:]} file, {suffix[1:]} is written", f"name it *{suffix}")
 
 
 def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, form: _Form) -> int:
+    from fablint.model.names import plural
     from fablint.workflows import analysis, run_files
 
     if form.pdf and form.png is not None:
@@ -152,14 +154,17 @@ def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, form: _Fo
     if run.path is None and form.output is None:
         raise UsageError(f"{runs[0]} is a file, not a run directory for the page", "name the page with -o page.html")
     topology = run_files.load_topology(sources.topology, run)
-    diagnosis = analysis.diagnose(run, topology, run_files.load_findings(sources.findings), sources.site)
+    external = run_files.load_findings(sources.findings)
+    with session.working(f"judging {plural(len(run.hosts), 'host')}"):
+        diagnosis = analysis.diagnose(run, topology, external, sources.site)
     page = form.output or analysis.page_of(runs[0]).with_name(form.default_name)
     code = session.verdict(run, diagnosis)  # first: a page that cannot be written costs no verdict
-    if form.pdf:
-        analysis.write_pdf(run, diagnosis, page)
-    elif form.png is not None:
-        analysis.write_png(run, diagnosis, page, form.png)
-    else:
-        analysis.write_report(run, diagnosis, page)
+    with session.working(f"writing {page}"):
+        if form.pdf:
+            analysis.write_pdf(run, diagnosis, page)
+        elif form.png is not None:
+            analysis.write_png(run, diagnosis, page, form.png)
+        else:
+            analysis.write_report(run, diagnosis, page)
     session.say(f"report: {page}")
     return code

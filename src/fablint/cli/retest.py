@@ -54,11 +54,11 @@ def retest(
     from fablint.workflows.context import with_kept_launch
     from fablint.workflows.run_formats import read
 
-    known = run_files.load_topology(topology, read(run))
+    run_topology = run_files.load_topology(topology, read(run))
     output = measurement.free_output(session.machine(), output)
     with session.context(mpicxx, launcher) as context:
         kept = with_kept_launch(context, kept_launch(run), run, is_resumed=False)
-        outcome = workflow.retest(kept, run, output, known, budget)
+        outcome = workflow.retest(kept, run, output, run_topology, budget)
     if outcome is None:
         facts = {"format": 1, "run": str(run), "retested": [], "exit_code": 0}
         session.result(f"{run}: no faults, suspects or slow routes, so nothing is measured", facts)

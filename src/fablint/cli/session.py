@@ -67,6 +67,17 @@ class Session:
         with ConsoleProgress(system) as self.shown:
             yield Context(system, self.shown, mpicxx, launcher)
 
+    @contextmanager
+    def working(self, task: str) -> Iterator[None]:
+        """Show on stderr a task of the block that takes long, and for how long it has run."""
+        from fablint.measure import ConsoleProgress
+
+        if self.quiet:
+            yield
+            return
+        with ConsoleProgress(self.machine()).working(task):
+            yield
+
     # ------------------------------------------------------------------------------------------------ printing
 
     def print(self, text: str, *, err: bool = False, nl: bool = True) -> None:

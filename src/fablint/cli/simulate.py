@@ -59,8 +59,10 @@ class SimulationRequest:
 
 
 _options = with_options(
-    click.option("--topology", "kind", type=click.Choice(KINDS), default="fat-tree", show_default=True, help="Fabric."),
-    click.option("--hosts", type=click.IntRange(1), metavar="N", help="Number of hosts, in a shape that fits [64]."),
+    click.option("--fabric", "kind", type=click.Choice(KINDS), default="fat-tree", show_default=True, help="Fabric."),
+    click.option(
+        "--host-count", "hosts", type=click.IntRange(1), metavar="N", help="Number of hosts, in a shape that fits [64]."
+    ),
     click.option("--shape", metavar="AxB", help="ARITYxLEVELS, GROUPSxROUTERSxHOSTS, AxBxCxHOSTS, SWITCHESxHOSTS."),
     click.option("--routing", type=click.Choice(ROUTINGS), help="How messages choose their path [the topology's own]."),
     click.option(
@@ -94,8 +96,8 @@ def simulate(session: Session, output: Path | None, **given: Any) -> None:
 
     \b
     Examples:
-      fablint simulate --hosts 4096 --fault host:h0012:tx:-20% --fault random:5 -o x.run
-      fablint simulate --topology dragonfly --shape 9x4x2 --fault 'link:g0r0>g0r1:-30%' -o y.run
+      fablint simulate --host-count 4096 --fault host:h0012:tx:-20% --fault random:5 -o x.run
+      fablint simulate --fabric dragonfly --shape 9x4x2 --fault 'link:g0r0>g0r1:-30%' -o y.run
       fablint analyse x.run
     """
     from fablint.workflows import measurement

@@ -41,8 +41,8 @@ class TableOutput:
 
     def _print(self, lines: list[str]) -> None:
         """Print the lines that follow those on the screen; the whole table where its first lines have changed."""
-        known = len(self._printed)
-        new = lines[known:] if lines[:known] == self._printed else ["", *lines]
+        printed_count = len(self._printed)
+        new = lines[printed_count:] if lines[:printed_count] == self._printed else ["", *lines]
         if new:
             self._session.print("\n".join(new))
         self._printed = lines

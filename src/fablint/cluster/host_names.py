@@ -12,7 +12,7 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def is_host(name: str) -> bool:
-    """Whether this can be the name of a host."""
+    """Tell whether this can be the name of a host."""
     return _HOST.fullmatch(name) is not None
 
 

@@ -75,7 +75,7 @@ def framed(argv: Sequence[str], limit_s: float) -> list[str]:
 
 
 def is_begin(line: str) -> bool:
-    """Whether a line is the first one of a frame: the program begins."""
+    """Tell whether a line is the first one of a frame: the program begins."""
     return line.startswith(f"{_BEGIN} ")
 
 
@@ -109,8 +109,8 @@ def answer(host: str, lines: Sequence[str], limit_s: float, aborted: bool = Fals
     if output and not output[-1]:  # the line end before the marker
         output = output[:-1]
     text = "".join(f"{line}\n" for line in output)
-    found = re.match(rf"{_END} (\d+) ?(.*)", lines[end])
-    status, error = (int(found[1]), found[2]) if found else (1, "")
+    match = re.match(rf"{_END} (\d+) ?(.*)", lines[end])
+    status, error = (int(match[1]), match[2]) if match else (1, "")
     if aborted and status in _KILLED:
         return None
     if status == _LATE:
@@ -144,10 +144,10 @@ def read_lines(
 
     def keep(line: str) -> None:
         host, label = origin(line)
-        own = by_origin.setdefault(host, HostLines())
-        known = len(own.lines)
-        own.add(line, label)
-        lines.extend(own.lines[known:])
+        host_lines = by_origin.setdefault(host, HostLines())
+        before = len(host_lines.lines)
+        host_lines.add(line, label)
+        lines.extend(host_lines.lines[before:])
 
     if _read(system, process, keep, limit_s):
         process.wait(1.0)

@@ -69,8 +69,8 @@ def _one_step(
 
 def task_of(line: str) -> tuple[str, int]:
     """Number of the task that printed a line and length of the label; '' for a line of srun itself."""
-    found = _LABELLED.fullmatch(line)
-    return (found[1], found.start(2)) if found else ("", 0)
+    match = _LABELLED.fullmatch(line)
+    return (match[1], match.start(2)) if match else ("", 0)
 
 
 def parsed(hosts: Sequence[str], lines: Sequence[str], limit_s: float, otherwise: str = "") -> Replies:
@@ -80,8 +80,8 @@ def parsed(hosts: Sequence[str], lines: Sequence[str], limit_s: float, otherwise
     """
     tasks: dict[str, list[str]] = {}
     for line in lines:
-        if found := _LABELLED.fullmatch(line):
-            tasks.setdefault(found[1], []).append(found[2])
+        if match := _LABELLED.fullmatch(line):
+            tasks.setdefault(match[1], []).append(match[2])
     roster = HostNames(hosts, complete=True)
     aborted = any(_ABORTED in line for line in lines)
     named = {task: roster.find(output_framing.named_host(task_lines)) for task, task_lines in tasks.items()}
@@ -89,19 +89,19 @@ def parsed(hosts: Sequence[str], lines: Sequence[str], limit_s: float, otherwise
     for task, host in named.items():
         if host:
             tasks_of.setdefault(host, []).append(task)
-    every = (
+    replies = (
         output_framing.answer(host, tasks[numbers[0]], limit_s, aborted)
         for host, numbers in tasks_of.items()
         if len(numbers) == 1
     )
-    answers = {answered.host: answered for answered in every if answered}
-    refused = {found[1]: f"launch failed: {found[2]}" for line in lines if (found := _REFUSED.match(line))}
+    answers = {answered.host: answered for answered in replies if answered}
+    refused = {match[1]: f"launch failed: {match[2]}" for line in lines if (match := _REFUSED.match(line))}
     refused |= {
         host: f"tasks {' and '.join(numbers)} of srun name this host"
         for host, numbers in tasks_of.items()
         if len(numbers) > 1
     }
-    own = [line.removeprefix("srun: error: ") for line in lines if line.startswith("srun: error: ")]
-    reason = otherwise or next(iter(own), "")
+    errors = [line.removeprefix("srun: error: ") for line in lines if line.startswith("srun: error: ")]
+    reason = otherwise or next(iter(errors), "")
     silent = {host: refused.get(host) or reason for host in hosts if host not in answers}
     return Replies(answers, {host: output_framing.one_line(why) for host, why in silent.items() if why})

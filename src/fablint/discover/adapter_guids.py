@@ -19,15 +19,19 @@ def with_names_of_snapshots(facts: Facts, snapshots: Mapping[str, Snapshot]) -> 
     """Return the facts with host and device in place of the GUIDs of adapters; those that remain are a finding."""
     ends = dict(_adapters(snapshots))
 
-    def place(known: Attachment) -> Attachment:
-        end = ends.get(known.host)
-        return replace(known, host=end.host, nic=end.device) if end else known
+    def place(attachment: Attachment) -> Attachment:
+        end = ends.get(attachment.host)
+        return replace(attachment, host=end.host, nic=end.device) if end else attachment
 
-    def cable(known: TrainedCable) -> TrainedCable:
-        return replace(known, b=ends.get(NicRef(known.b).host, known.b)) if known.to_host else known
+    def cable(trained_cable: TrainedCable) -> TrainedCable:
+        return (
+            replace(trained_cable, b=ends.get(NicRef(trained_cable.b).host, trained_cable.b))
+            if trained_cable.to_host
+            else trained_cable
+        )
 
     places = tuple(map(place, facts.attachments))
-    left = sorted({known.host for known in places if is_guid_alias(known.host)})
+    left = sorted({placed.host for placed in places if is_guid_alias(placed.host)})
     return replace(
         facts,
         attachments=places,

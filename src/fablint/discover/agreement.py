@@ -47,10 +47,10 @@ def settle(claims: Sequence[Sequence[Claim]]) -> tuple[dict[str, Claim], list[Di
     taken: dict[str, Claim] = {}
     owned: dict[str, list[Claim]] = defaultdict(list)  # by owner
     disputes: list[Dispute] = []
-    for own_claims in claims:
-        names = _translation(own_claims, owned)
+    for source_claims in claims:
+        names = _translation(source_claims, owned)
         fresh: list[Claim] = []
-        for claim in own_claims:
+        for claim in source_claims:
             container = names.get(claim.container, claim.container)
             accepted = [taken[claim.item]] if claim.item in taken else _comparable(claim, owned[claim.owner])
             if not accepted:
@@ -77,16 +77,16 @@ def _comparable(claim: Claim, owned: Sequence[Claim]) -> list[Claim]:
     return list(owned)
 
 
-def _translation(own_claims: Sequence[Claim], owned: Mapping[str, Sequence[Claim]]) -> dict[str, str]:
+def _translation(source_claims: Sequence[Claim], owned: Mapping[str, Sequence[Claim]]) -> dict[str, str]:
     """Return the accepted name of each container with another name: the container of most of the same items."""
-    known = {claim.container for claims in owned.values() for claim in claims}
-    own = {claim.container for claim in own_claims} & known
+    accepted = {claim.container for claims in owned.values() for claim in claims}
+    common = {claim.container for claim in source_claims} & accepted
     shared: dict[tuple[str, str], set[str]] = defaultdict(set)  # (own name, accepted name): items of both
-    for claim in own_claims:
-        for other in owned.get(claim.owner, ()) if claim.container not in known else ():
+    for claim in source_claims:
+        for other in owned.get(claim.owner, ()) if claim.container not in accepted else ():
             shared[claim.container, other.container].add(claim.owner)
     names: dict[str, str] = {}
-    taken = set(own)
+    taken = set(common)
     for ours, theirs in sorted(shared, key=lambda pair: (-len(shared[pair]), pair)):
         if ours not in names and theirs not in taken:
             names[ours] = theirs

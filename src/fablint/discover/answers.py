@@ -37,7 +37,7 @@ def read_snapshots(collected: CollectedSnapshots) -> SnapshotFacts:
     for nic in nics:
         by_host[nic.host][nic.name] = nic
     neighbours = {host: neighbours_of(snapshot) for host, snapshot in snapshots.items()}
-    lldp = gather(of_host(host, _on_fabric(own, by_host[host])) for host, own in neighbours.items())
+    lldp = gather(of_host(host, _on_fabric(entries, by_host[host])) for host, entries in neighbours.items())
     wrong = address_cabling.mismatches(lldp.attachments, by_end)
     ends = {finding.name for finding in wrong}
     places, switches = address_cabling.attachments(nic for nic in nics if NicRef.of(nic.host, nic.name) not in ends)

@@ -40,16 +40,16 @@ def judge_bundles(topology: Topology | None) -> list[Finding]:
     """Return a finding for each pair of groups, leaf or aggregation switch with fewer cables than most of its kind."""
     if topology is None:
         return []
-    found = [
+    bundles = [
         _fewer(ComponentRef.of("route", *pair), "global cables", count, usual)
         for pair, count, usual in _exceptions(_between_groups(topology))
     ]
     for up_links in _up_links(topology):
-        found += [
+        bundles += [
             _fewer(ComponentRef.of("switch", switch), "up-links", count, usual)
             for switch, count, usual in _exceptions(up_links)
         ]
-    return found
+    return bundles
 
 
 def _fewer(component: ComponentRef, what: str, count: int, usual: int) -> Finding:

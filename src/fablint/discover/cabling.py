@@ -86,8 +86,8 @@ def _once(wires: Sequence[Wire]) -> list[Wire]:
     first, second = sorted(here.items()), sorted(there.items())
     joined = []
     for index in range(max(len(first), len(second))):
-        known = (first or second)[min(index, len(first or second) - 1)][1]
+        wire_of_end = (first or second)[min(index, len(first or second) - 1)][1]
         a_port = first[index][0] if index < len(first) else ""
         b_port = second[index][0] if index < len(second) else ""
-        joined.append(replace(known, a_port=a_port, b_port=b_port))
+        joined.append(replace(wire_of_end, a_port=a_port, b_port=b_port))
     return joined

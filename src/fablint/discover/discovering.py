@@ -85,12 +85,12 @@ def discover(
     of_hosts = read_snapshots(collected)
     of_tools, more = _query_tools(system)
     of_blocks = _blocks(hosts, of_hosts.facts, blocks)
-    every = gather([*(facts for _, facts, _ in outputs), of_hosts.facts, *of_tools, of_blocks])
-    every = with_names_of_snapshots(every, collected.snapshots)
-    merged = merge(every, of_hosts.nics, hosts)
+    gathered = gather([*(facts for _, facts, _ in outputs), of_hosts.facts, *of_tools, of_blocks])
+    gathered = with_names_of_snapshots(gathered, collected.snapshots)
+    merged = merge(gathered, of_hosts.nics, hosts)
     findings = (
         *of_hosts.findings,
-        *judge_cables(dict.fromkeys(every.trained)),
+        *judge_cables(dict.fromkeys(gathered.trained)),
         *merged.findings,
         *judge_bundles(merged.topology),
         *_missing(merged, hosts),
@@ -107,7 +107,7 @@ def _blocks(hosts: Sequence[str], facts: Facts, size: int | None) -> Facts:
 
 def _query_tools(system: System) -> tuple[list[Facts], list[SourceReport]]:
     """Run the fabric tools of this machine. Return their facts, and a report on each tool."""
-    every: list[Facts] = []
+    facts_of_tools: list[Facts] = []
     reports: list[SourceReport] = []
     for source in SOURCES:
         if not source.command:
@@ -126,9 +126,9 @@ def _query_tools(system: System) -> tuple[list[Facts], list[SourceReport]]:
         except UsageError as error:
             reports.append(SourceReport(name, silent=error.message.removeprefix(f"{name}: ")))
             continue
-        every.append(facts)
+        facts_of_tools.append(facts)
         reports.append(report_on(name, facts))
-    return every, reports
+    return facts_of_tools, reports
 
 
 def _reason(status: int, text: str) -> str:
@@ -141,12 +141,12 @@ def _missing(merged: Merged, hosts: Iterable[str]) -> list[Finding]:
     """Return a finding about the hosts whose switch no source gives."""
     if not merged.missing or merged.topology is None:
         return []
-    count, of = len(merged.missing), len(list(hosts))
+    count, total = len(merged.missing), len(list(hosts))
     return [
         Finding(
             state=State.SUSPECT,
             components=(ComponentRef.of("config", merged.missing),),
-            evidence=(seen.switch_unknown(missing=count, hosts=of),),
+            evidence=(seen.switch_unknown(missing=count, hosts=total),),
             next_step=advise.report_switches(),
         )
     ]

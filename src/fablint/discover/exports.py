@@ -26,9 +26,9 @@ def infer_format(output: Path) -> str:
     if output.is_dir() or not output.suffix:
         return "hostfiles"
     if output.suffix not in _SUFFIX:
-        known = ", ".join(_SUFFIX)
+        suffixes = ", ".join(_SUFFIX)
         raise UsageError(
-            f"{output}: the suffix stands for no format", f"use {known}, a folder, or --to {'|'.join(FORMATS)}"
+            f"{output}: the suffix stands for no format", f"use {suffixes}, a folder, or --to {'|'.join(FORMATS)}"
         )
     return _SUFFIX[output.suffix]
 

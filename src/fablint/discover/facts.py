@@ -93,14 +93,14 @@ class Facts:
 
 def gather(several: Iterable[Facts]) -> Facts:
     """Merge the facts of several sources into one object, without resolving contradictions."""
-    every = list(several)
+    sources = list(several)
     lists = {
-        item.name: tuple(value for facts in every for value in getattr(facts, item.name))
+        item.name: tuple(value for facts in sources for value in getattr(facts, item.name))
         for item in fields(Facts)
         if item.name not in ("stations", "routing")
     }
-    stations: frozenset[str] = frozenset().union(*(facts.stations for facts in every))
-    routing = next((facts.routing for facts in every if facts.routing is not None), None)
+    stations: frozenset[str] = frozenset().union(*(facts.stations for facts in sources))
+    routing = next((facts.routing for facts in sources if facts.routing is not None), None)
     return Facts(stations=stations, routing=routing, **lists)
 
 

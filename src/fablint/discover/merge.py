@@ -56,11 +56,11 @@ def merge(facts: Facts, nics: Iterable[NicFact] = (), hosts: Sequence[str] = ())
     wires = [wire for wire in draft.wires if not {wire.a, wire.b} & set(host_switch)]
     names = {claim.container for claim in on.values()} | {end for wire in wires for end in (wire.a, wire.b)}
     draft.findings += _contradictions(disputes, names, "is in")
-    of = {name: claim.container for name, claim in groups.items()}
-    ordered = sorted(names - set(host_switch), key=lambda name: (natural(of.get(name, "")), natural(name)))
+    containers = {name: claim.container for name, claim in groups.items()}
+    ordered = sorted(names - set(host_switch), key=lambda name: (natural(containers.get(name, "")), natural(name)))
     cabling = build_cabling([place for place in draft.places if place.end in on], wires, on, bool(nic_switch))
     topology = Topology(
-        switches={name: Switch(name, of.get(name, "")) for name in ordered},
+        switches={name: Switch(name, containers.get(name, "")) for name in ordered},
         host_switch=host_switch,
         cables=tuple(cabling.cables),
         source=", ".join(origin for origin in Origin if origin in {claim.source for claim in on.values()}),
@@ -106,27 +106,27 @@ def _unify_names(facts: Facts, hosts: Sequence[str]) -> _MergedFacts:
 def _aliases(switches: Iterable[SwitchFact]) -> tuple[dict[str, str], _MergedFacts]:
     """Return the switch of each alias; an alias of two switches is a finding."""
     draft = _MergedFacts()
-    known: dict[str, SwitchFact] = {}
+    fact_of_alias: dict[str, SwitchFact] = {}
     for fact in sorted(switches, key=lambda fact: TRUST[fact.source]):
         if not fact.alias:
             continue
-        first = known.setdefault(fact.alias, fact)
+        first = fact_of_alias.setdefault(fact.alias, fact)
         if first.name != fact.name:
             evidence = seen.two_names(str(first.source), first.name, str(fact.source), fact.name)
             draft.findings.append(_suspect(fact.alias, evidence))
-    return {alias: fact.name for alias, fact in known.items()}, draft
+    return {alias: fact.name for alias, fact in fact_of_alias.items()}, draft
 
 
 def _keep_fabric(draft: _MergedFacts, nics: Iterable[NicFact]) -> None:
     """Drop NICs of the management network."""
-    known: dict[str, dict[str, NicFact]] = defaultdict(dict)
+    nics_of_host: dict[str, dict[str, NicFact]] = defaultdict(dict)
     for nic in nics:
-        known[nic.host][nic.name] = nic
+        nics_of_host[nic.host][nic.name] = nic
     named: dict[str, set[str]] = defaultdict(set)
     for place in draft.places:
         if place.nic:
             named[place.host].add(place.nic)
-    keep = {host: fabric_nics(there, known.get(host, {})) for host, there in named.items()}
+    keep = {host: fabric_nics(there, nics_of_host.get(host, {})) for host, there in named.items()}
     draft.places = [p for p in draft.places if not p.nic or p.source is Origin.FILE or p.nic in keep[p.host]]
 
 

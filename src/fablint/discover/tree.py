@@ -64,8 +64,8 @@ def _headline(topology: Topology, groups: Mapping[str, object]) -> str:
         "tables": "routes from the forwarding tables",
         "adaptive": "adaptive routing",
     }
-    known = routing.get(topology.routing.kind, f"routing {topology.routing.kind}")
-    return f"{', '.join(counts)}; {known}; from {topology.source}"
+    words = routing.get(topology.routing.kind, f"routing {topology.routing.kind}")
+    return f"{', '.join(counts)}; {words}; from {topology.source}"
 
 
 def _sources(reports: Sequence[SourceReport]) -> Iterator[str]:

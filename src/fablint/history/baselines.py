@@ -85,25 +85,25 @@ def baseline_text(name: str, thresholds: Sequence[Threshold]) -> str:
     return "\n".join([*heading, *_tables(thresholds)])
 
 
-def with_baseline(site: str, own: Iterable[Threshold], baseline: Sequence[Threshold]) -> str:
-    """Return the text of a site file with the thresholds of a baseline; its `own` take precedence."""
-    known = {(one.scope, one.kernel, one.size) for one in own}
-    new = [one for one in baseline if (one.scope, one.kernel, one.size) not in known]
+def with_baseline(site: str, thresholds: Iterable[Threshold], baseline: Sequence[Threshold]) -> str:
+    """Return the text of a site file with the thresholds of a baseline; its own `thresholds` take precedence."""
+    present = {(one.scope, one.kernel, one.size) for one in thresholds}
+    new = [one for one in baseline if (one.scope, one.kernel, one.size) not in present]
     return "\n".join([site.rstrip("\n"), "", *_tables(new)])
 
 
 def _tables(thresholds: Sequence[Threshold]) -> list[str]:
     lines = []
-    for one in thresholds:
-        unit = "B/s" if one.quantity == "bandwidth" else "s"
-        limits = {"lower": one.lowest, "upper": one.highest}
+    for threshold in thresholds:
+        unit = "B/s" if threshold.quantity == "bandwidth" else "s"
+        limits = {"lower": threshold.lowest, "upper": threshold.highest}
         lines += [
             "[[threshold]]",
-            f'scope = "{one.scope or "any"}"',
-            f'kernel = "{one.kernel}"',
-            f"size = {one.size}",
-            f'value = "{one.value:.9g} {unit}"',
-            *(f'{side} = "{abs(one.value - at):.9g} {unit}"' for side, at in limits.items() if at is not None),
+            f'scope = "{threshold.scope or "any"}"',
+            f'kernel = "{threshold.kernel}"',
+            f"size = {threshold.size}",
+            f'value = "{threshold.value:.9g} {unit}"',
+            *(f'{side} = "{abs(threshold.value - at):.9g} {unit}"' for side, at in limits.items() if at is not None),
             "single_pairs = false",
             "",
         ]

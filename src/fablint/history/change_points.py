@@ -121,10 +121,10 @@ def _independent_share(values: Floats) -> float:
     blocks = ranks[: ranks.size // block * block].reshape(-1, block)
     centred = blocks - blocks.mean(axis=1, keepdims=True)
     total = np.sum(centred**2, axis=1)
-    known = total > 0
-    if not known.any():
+    varies = total > 0
+    if not varies.any():
         return 1.0
-    each = np.sum(centred[known, 1:] * centred[known, :-1], axis=1) / total[known]
+    each = np.sum(centred[varies, 1:] * centred[varies, :-1], axis=1) / total[varies]
     bias = 1.0 / (block - 1)
     correlation = (float(np.median(each)) + bias) / (1.0 - 3.0 * bias)
     return (1.0 - correlation) / (1.0 + correlation) if 0.0 < correlation < 0.95 else 1.0 if correlation <= 0 else 0.03

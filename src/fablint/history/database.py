@@ -105,17 +105,17 @@ class Database:
 
     def _prepare(self) -> None:
         """Create the tables in a new file; refuse other files."""
-        (known,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if known == 0 and not self._tables():
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version == 0 and not self._tables():
             with self.transaction():
                 if not self._tables():  # another process may have created them meanwhile
                     for statement in filter(None, map(str.strip, _SCHEMA.split(";"))):
                         self._connection.execute(statement)
                     self._connection.execute(f"PRAGMA user_version = {FORMAT}")
-            (known,) = self._connection.execute("PRAGMA user_version").fetchone()
-        if known != FORMAT:
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        if version != FORMAT:
             raise UsageError(
-                f"{self.path}: history of format {known}, this fablint reads format {FORMAT}", "update fablint"
+                f"{self.path}: history of format {version}, this fablint reads format {FORMAT}", "update fablint"
             )
 
     def _tables(self) -> int:
@@ -144,9 +144,9 @@ def add(database: Database, record: RunRecord) -> bool:
 
 def insert(connection: sqlite3.Connection, record: RunRecord) -> bool:
     """Do the same as `add` within a transaction of the caller."""
-    known = connection.execute("SELECT id FROM run WHERE key = ?", (record.key,)).fetchone()
-    if known:
-        connection.execute("UPDATE run SET path = ? WHERE id = ?", (record.path, *known))
+    earlier = connection.execute("SELECT id FROM run WHERE key = ?", (record.key,)).fetchone()
+    if earlier:
+        connection.execute("UPDATE run SET path = ? WHERE id = ?", (record.path, *earlier))
         return False
     run = connection.execute(
         "INSERT INTO run (key, path, moment, verdict, hosts, facts) VALUES (?, ?, ?, ?, ?, ?)",
@@ -158,8 +158,8 @@ def insert(connection: sqlite3.Connection, record: RunRecord) -> bool:
     connection.executemany(
         "INSERT INTO figure VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (components[one.kind, one.component], metrics[one.metric], run, one.pairs, *one.quantiles)
-            for one in record.figures
+            (components[figure.kind, figure.component], metrics[figure.metric], run, figure.pairs, *figure.quantiles)
+            for figure in record.figures
         ],
     )
     connection.executemany(
@@ -175,8 +175,8 @@ def _ids(
     """Return the ids of all entries of a table of names, after adding those of `names` that are new."""
     listed = ", ".join(columns)
     query = f"SELECT id, {listed} FROM {table}"
-    known = {tuple(name): number for number, *name in connection.execute(query)}
-    new = [name for name in dict.fromkeys(names) if name not in known]
+    id_of_name = {tuple(name): number for number, *name in connection.execute(query)}
+    new = [name for name in dict.fromkeys(names) if name not in id_of_name]
     places = ", ".join("?" for _ in columns)
     connection.executemany(f"INSERT INTO {table} ({listed}) VALUES ({places})", new)
-    return {tuple(name): number for number, *name in connection.execute(query)} if new else known
+    return {tuple(name): number for number, *name in connection.execute(query)} if new else id_of_name

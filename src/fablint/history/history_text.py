@@ -23,12 +23,12 @@ def runs_text(runs: Sequence[KeptRun]) -> str:
 
 
 def runs_facts(runs: Sequence[KeptRun]) -> dict[str, Any]:
-    """For programs."""
+    """Return the facts for programs."""
     return {"format": 1, "runs": [{**vars(run), "started": _iso(run.moment)} for run in runs]}
 
 
 def trends_text(trends: Sequence[Trend], repeated: Sequence[RepeatedFinding]) -> str:
-    """For each series its level, change points and last runs; then components with findings in several runs."""
+    """Return for each series its level, change points and last runs; then components with findings in several runs."""
     lines = []
     for trend in trends:
         medium, kernel, size, quantity = trend.metric
@@ -38,9 +38,9 @@ def trends_text(trends: Sequence[Trend], repeated: Sequence[RepeatedFinding]) ->
         lines += [f"  {line}" for line in _series(trend, show)]
     if repeated:
         lines += ["", "findings in several runs:"] if lines else ["findings in several runs:"]
-    for one in repeated:
-        effect = f" {one.effect:+.0%}" if one.effect is not None else ""
-        lines.append(f"  {one.component}: {one.worst}{effect} in {one.runs} runs, last {_date(one.last)}")
+    for item in repeated:
+        effect = f" {item.effect:+.0%}" if item.effect is not None else ""
+        lines.append(f"  {item.component}: {item.worst}{effect} in {item.runs} runs, last {_date(item.last)}")
     return "\n".join(lines) or "no runs"
 
 
@@ -58,7 +58,7 @@ def _series(trend: Trend, show: Callable[[float], str]) -> list[str]:
 
 
 def trends_facts(trends: Sequence[Trend], repeated: Sequence[RepeatedFinding]) -> dict[str, Any]:
-    """For programs: all points; seconds or bytes/s."""
+    """Return all points for programs; seconds or bytes/s."""
     series = []
     for trend in trends:
         medium, kernel, size, quantity = trend.metric

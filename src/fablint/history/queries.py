@@ -89,26 +89,26 @@ def trends(database: Database, component: str | None, kernel: str | None, size: 
     """
     chosen = _components(database, component)
     wanted = _metrics_of(database, kernel, size)
-    found = []
+    result = []
     for number, name in chosen:
         for metric_id, metric in wanted:
             points = _points(database, number, metric_id)
             if points:
                 medians = np.array([point.median for point in points])
-                found.append(Trend(name, metric, points, change_points(medians)))
-    return found
+                result.append(Trend(name, metric, points, change_points(medians)))
+    return result
 
 
 def _metrics_of(database: Database, kernel: str | None, size: int | None) -> list[tuple[int, Metric]]:
     """Return the metrics of one kernel and size, or of all. Raises UsageError where the history has none."""
-    known = metrics(database)
-    kernels, sizes = ({metric[column] for _, metric in known} for column in (1, 2))
+    listed = metrics(database)
+    kernels, sizes = ({metric[column] for _, metric in listed} for column in (1, 2))
     if kernel is not None and kernel not in kernels:
         hint = did_you_mean(kernel, map(str, kernels), "fablint history trend lists the kernels")
         raise UsageError(f"the history has no figures of a kernel {kernel}", hint)
     if size is not None and size not in sizes:
         raise UsageError(f"the history has no figures at {units.size(size)}", "fablint history trend lists the sizes")
-    return [(number, metric) for number, metric in known if kernel in (None, metric[1]) and size in (None, metric[2])]
+    return [(number, metric) for number, metric in listed if kernel in (None, metric[1]) and size in (None, metric[2])]
 
 
 def _components(database: Database, name: str | None) -> list[tuple[int, str]]:
@@ -117,10 +117,10 @@ def _components(database: Database, name: str | None) -> list[tuple[int, str]]:
         return [(number, label) for number, label in rows]
     rows = database.rows("SELECT id, name FROM component WHERE name = ?", (name,))
     if not rows:
-        every = [label for (label,) in database.rows("SELECT name FROM component")]
+        names = [label for (label,) in database.rows("SELECT name FROM component")]
         raise UsageError(
             f"the history has no host or scope {name}",
-            did_you_mean(name, every, "fablint history trend lists the scopes"),
+            did_you_mean(name, names, "fablint history trend lists the scopes"),
         )
     return [(number, label) for number, label in rows]
 

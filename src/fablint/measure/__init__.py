@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fablint.measure.launchers.launcher import Mpiexec
     from fablint.measure.loaded_library import LoadedLibrary, load_library
     from fablint.measure.progress import ConsoleProgress, NoProgress, Progress
+    from fablint.measure.served_launch import ServedLaunch
     from fablint.measure.session import (
         EngineOptions,
         EngineOutcome,
@@ -56,6 +57,7 @@ __all__ = [
     "Mpiexec",
     "NoProgress",
     "Progress",
+    "ServedLaunch",
     "build_engine",
     "connects_without_mpi",
     "examine",
@@ -90,6 +92,7 @@ if not TYPE_CHECKING:
             "LoadedLibrary": "loaded_library",
             "Mpiexec": "launchers.launcher",
             "Progress": "progress",
+            "ServedLaunch": "served_launch",
             "ConsoleProgress": "progress",
             "NoProgress": "progress",
             "build_engine": "engine",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,11 +25,16 @@ _PINNED_MEMORY = 64 * 2**20  # memory that an RDMA stack registers for a few con
 SRUN_REMEDY = "another launcher is used; for srun load an MPI whose PMI srun --mpi=list shows, or install that PMI"
 _FOLDERS = ("engines", "jobs")  # of FABLINT_HOME: a cache, and what a user keeps
 _FIRST_NODE = 0  # NUMA node, of a memory that is bound to one
-_EXTRAS = {  # optional package: what needs it, and the extra of pip that installs it
-    "h5netcdf": ("export to netcdf and hdf5", "export"),
-    "pyarrow": ("export to parquet", "export"),
-    "reportlab": ("report --pdf and --png", "pdf"),
+_EXTRAS = {  # optional package: what needs it, what it writes, and the extra of pip that installs it
+    "h5netcdf": ("export to netcdf and hdf5", "netcdf, hdf5", "export"),
+    "pyarrow": ("export to parquet", "parquet", "export"),
+    "xarray": ("fablint.open_run in Python", "", "xarray"),
+    "reportlab": ("report --pdf and --png", "pdf, png", "pdf"),
 }
+
+
+# What the engine says of a transport or a memory that a machine need not have.
+_NOT_HERE = ("this host has no ", "cannot open shared object file", "no huge pages")
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,35 @@ class DoctorCheck:
     state: str
     remedy: str = ""
     needed: bool = True  # nothing can be measured without it
+    is_here: bool = True  # False: this machine does not have it, and need not have it
+    ability: str = ""  # what the machine can do if it is ok, for the summary
+
+    @property
+    def mark(self) -> str:
+        """`ok`, `FAIL` (stops every measurement), `-` (not here) or `warn`."""
+        return "ok" if self.ok else "FAIL" if self.needed else "warn" if self.is_here else "-"
 
 
-def examine(system: System) -> list[DoctorCheck]:
-    """All checks, in the order in which a first run needs the parts."""
+# Begin of the summary's enumerations, by the name of the checks.
+_ABILITIES = {"transport": "measure over", "memory": "with buffers in host memory,", "extra": "write"}
+
+
+def summary(checks: Sequence[DoctorCheck]) -> str:
+    """One line: what the machine can do, or what stops a measurement."""
+    if failed := [check.name for check in checks if check.mark == "FAIL"]:
+        return f"this machine cannot measure: {', '.join(dict.fromkeys(failed))}"
+    parts = [
+        f"{begin} {', '.join(able)}"
+        for name, begin in _ABILITIES.items()
+        if (able := [check.ability for check in checks if check.name == name and check.ok and check.ability])
+    ]
+    if not any(check.name == "transport" for check in checks):
+        parts.insert(0, "measure over mpi, after the engine is built")
+    return f"this machine can: {'; '.join(parts)}"
+
+
+def examine(system: System) -> Iterator[DoctorCheck]:
+    """All checks, in the order in which a first run needs the parts. Each is made when it is asked for."""
     looks: tuple[Callable[[System], Iterator[DoctorCheck]], ...] = (
         _python,
         _home,
@@ -55,7 +85,8 @@ def examine(system: System) -> list[DoctorCheck]:
         _memory,
         _extras,
     )
-    return [check for look in looks for check in look(system)]
+    for look in looks:
+        yield from look(system)
 
 
 def _python(system: System) -> Iterator[DoctorCheck]:
@@ -64,11 +95,11 @@ def _python(system: System) -> Iterator[DoctorCheck]:
 
 def _home(system: System) -> Iterator[DoctorCheck]:
     """Check of FABLINT_HOME: the nearest existing folder decides whether it can be written; nothing is created."""
-    own = dict.fromkeys(system.own_path(name).parent for name in _FOLDERS)
+    folders = dict.fromkeys(system.own_path(name).parent for name in _FOLDERS)
     text = str(system.home)
-    if system.home not in own:
-        text += f", read only; files of this user are in {' and '.join(map(str, own))}"
-    for folder in own:
+    if system.home not in folders:
+        text += f", read only; files of this user are in {' and '.join(map(str, folders))}"
+    for folder in folders:
         existing = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
         if not (existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)):
             yield DoctorCheck("FABLINT_HOME", False, text, "set FABLINT_HOME to a directory you can write")
@@ -97,14 +128,18 @@ def _launchers(system: System, compiler: Compiler) -> Iterator[DoctorCheck]:
     if choice.srun_problem:
         yield DoctorCheck("srun", False, choice.srun_problem, choice.remedy, False)
     for mpiexec in choice.launchers:
-        found = f"{mpiexec.path}, {mpiexec.kind.name}: {mpiexec.version}"
+        result = f"{mpiexec.path}, {mpiexec.kind.name}: {mpiexec.version}"
         wrong = _connection_error(system, mpiexec) if isinstance(mpiexec.kind, Srun) else ""
         name = "srun" if isinstance(mpiexec.kind, Srun) else "mpiexec"
-        yield DoctorCheck(name, not wrong, f"{found}: {wrong}" if wrong else found, SRUN_REMEDY if wrong else "", False)
+        yield DoctorCheck(
+            name, not wrong, f"{result}: {wrong}" if wrong else result, SRUN_REMEDY if wrong else "", False
+        )
 
 
 def _connection_error(system: System, srun: Mpiexec) -> str:
-    """Why two ranks that srun starts do not connect; '' if they connect, or if there is no engine that starts."""
+    """Return why two ranks that srun starts do not connect; '' if they connect, or if there is no engine that
+    starts.
+    """
     engine = _engine_of_path(system)
     if engine is None or load_library(system, engine.path).problem:
         return ""
@@ -150,25 +185,29 @@ def _transports(system: System) -> Iterator[DoctorCheck]:
             continue
         failure = try_exchange(system, mpiexec, engine, "--transport", transport.name)
         state = f"{transport.name}: {failure or 'two ranks of this host exchanged messages'}"
-        yield DoctorCheck("transport", not failure, state, needed=transport.name == "mpi")
+        needed = transport.name == "mpi"
+        yield DoctorCheck("transport", not failure, state, "", needed, _is_here(failure), transport.name)
     for name, parameter in MEMORIES.items():
         if name == Medium.memory:
             continue  # that of the transports
         memory = f"{name}:{_FIRST_NODE}" if parameter else name
         failure = try_exchange(system, mpiexec, engine, "--memory", memory)
-        yield DoctorCheck(
-            "memory", not failure, f"{memory}: {failure or 'messages were written, sent and read'}", needed=False
-        )
+        state = f"{memory}: {failure or 'messages were written, sent and read'}"
+        yield DoctorCheck("memory", not failure, state, "", False, _is_here(failure), name)
+
+
+def _is_here(failure: str) -> bool:
+    return not any(words in failure for words in _NOT_HERE)
 
 
 def _cpus(system: System) -> Iterator[DoctorCheck]:
-    usable, all_cpus = len(system.affinity()), system.cpu_count()
-    found = f"{usable} of {all_cpus} usable"
-    bound = usable == 1 and all_cpus > 1
+    usable, cpus = len(system.affinity()), system.cpu_count()
+    result = f"{usable} of {cpus} usable"
+    bound = usable == 1 and cpus > 1
     yield DoctorCheck(
         "CPUs",
         not bound,
-        found,
+        result,
         "this shell is bound to one CPU: request more CPUs, or use another shell" if bound else "",
         False,
     )
@@ -176,16 +215,17 @@ def _cpus(system: System) -> Iterator[DoctorCheck]:
 
 def _memory(system: System) -> Iterator[DoctorCheck]:
     limit = system.locked_memory_limit()
-    found = "unlimited" if limit is None else f"{limit / 2**20:.0f} MiB"
+    result = "unlimited" if limit is None else f"{limit / 2**20:.0f} MiB"
     rdma = any(Path("/sys/class/infiniband").glob("*"))
     scarce = rdma and limit is not None and limit < _PINNED_MEMORY
     yield DoctorCheck(
-        "locked memory", not scarce, found, "RDMA needs more: raise memlock in limits.conf" if scarce else "", False
+        "locked memory", not scarce, result, "RDMA needs more: raise memlock in limits.conf" if scarce else "", False
     )
 
 
 def _extras(system: System) -> Iterator[DoctorCheck]:
-    for package, (purpose, extra) in _EXTRAS.items():
-        found = find_spec(package) is not None
-        words = f"{package} for {purpose}" + ("" if found else " is not installed")
-        yield DoctorCheck("extra", found, words, "" if found else f"pip install 'fablint[{extra}]'", False)
+    for package, (purpose, written, extra) in _EXTRAS.items():
+        result = find_spec(package) is not None
+        words = f"{package} for {purpose}" + ("" if result else " is not installed")
+        remedy = "" if result else f"pip install 'fablint[{extra}]'"
+        yield DoctorCheck("extra", result, words, remedy, False, False, written)

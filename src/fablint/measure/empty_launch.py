@@ -11,12 +11,12 @@ from fablint.measure.progress import NoProgress
 from fablint.model import Plan
 from fablint.system import System
 
-_GLANCE_S = 0.2
+_POLL_S = 0.2
 _EXCHANGE = "-q latency --sizes 8 --samples 3 --validate"
 
 
 def find_each_other(system: System, mpiexec: Mpiexec, engine: Engine, plan: Plan, limit_s: float = 30.0) -> str:
-    """Why the ranks of a plan do not connect; '' if they connect.
+    """Return why the ranks of a plan do not connect; '' if they connect.
 
     Takes as long as MPI needs to start and to end: every rank sends messages to others, then one prints its version.
     """
@@ -24,7 +24,7 @@ def find_each_other(system: System, mpiexec: Mpiexec, engine: Engine, plan: Plan
 
 
 def try_exchange(system: System, mpiexec: Mpiexec, engine: Engine, *options: str, limit_s: float = 30.0) -> str:
-    """Why two ranks of this host cannot exchange messages with these options of the row; '' if they can.
+    """Return why two ranks of this host cannot exchange messages with these options of the row; '' if they can.
 
     The engine writes each message to its memory, and reads it from there and compares it after the exchange.
     """
@@ -41,14 +41,14 @@ def _failure(
     success: str,
     limit_s: float,
 ) -> str:
-    """Why the engine does not print a line that begins with `success`; '' if it does."""
+    """Return why the engine does not print a line that begins with `success`; '' if it does."""
     command = [str(engine.path), "--expect-ranks", str(plan.ranks), *words]
     process = mpiexec.start(system, plan, command, mpiexec.kind.environ(oversubscribed=True, unbound=False), limit_s)
     watch = Watch([], plan.ranks)
     deadline = system.monotonic() + limit_s
     try:
         while system.monotonic() < deadline:
-            line = process.read_line(_GLANCE_S)
+            line = process.read_line(_POLL_S)
             if line is not None and line.startswith(success):
                 return ""
             if line is not None:

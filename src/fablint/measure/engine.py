@@ -53,7 +53,7 @@ class Compiler:
 
     @property
     def with_mpi(self) -> bool:
-        """Whether its engine has MPI."""
+        """True if its engine has MPI."""
         return _NO_MPI not in self.flags
 
 
@@ -97,13 +97,13 @@ def find_mpicxx(system: System, requested: Path | None = None) -> tuple[Path, st
 def _plain_compiler(system: System) -> Compiler:
     """C++ compiler for an engine without MPI. Raises PreflightError if there is none."""
     if chosen := system.environ.get("CXX"):
-        found = _must_run(system, chosen, "$CXX"), "$CXX"
+        paths = _must_run(system, chosen, "$CXX"), "$CXX"
     else:
         path = next(filter(None, map(system.which, _PLAIN_COMPILERS)), None)
         if path is None:
             raise PreflightError("no C++ compiler found", "install g++, or set CXX")
-        found = path, "PATH"
-    return replace(describe_compiler(system, *found), flags=(*FLAGS, _NO_MPI), libraries=())
+        paths = path, "PATH"
+    return replace(describe_compiler(system, *paths), flags=(*FLAGS, _NO_MPI), libraries=())
 
 
 def find_compiler(system: System, mpicxx: Path | None, *, with_mpi: bool) -> Compiler:
@@ -122,7 +122,7 @@ def _must_run(system: System, name: str, origin: str) -> Path:
     return path.absolute()
 
 
-def describe_compiler(system: System, path: Path, found: str) -> Compiler:
+def describe_compiler(system: System, path: Path, result: str) -> Compiler:
     """Get the command line and version of an `mpicxx`. Raises PreflightError when it fails."""
     version = system.run([str(path), "--version"])
     if version.status != 0:
@@ -131,7 +131,7 @@ def describe_compiler(system: System, path: Path, found: str) -> Compiler:
         )
     show = system.run([str(path), "-show"])  # Cray's CC does not accept it, and needs no -I and -L
     line = show.output.strip() if show.status == 0 else ""
-    return Compiler(path, found, line, version.output.splitlines()[0].strip(), tuple(_mpi_libraries(path, line)))
+    return Compiler(path, result, line, version.output.splitlines()[0].strip(), tuple(_mpi_libraries(path, line)))
 
 
 def _mpi_libraries(mpicxx: Path, show: str) -> list[str]:
@@ -203,11 +203,11 @@ def build_engine(
     mpicxx: Path | None = None,
     force: bool = False,
     with_mpi: bool = True,
-    known: Compiler | None = None,
+    known_compiler: Compiler | None = None,
 ) -> Engine:
     """Engine for this `mpicxx`, or without MPI, built if it is missing or if `force`.
 
-    A `known` compiler is used where it is for such an engine, and not asked for its version again.
+    A `known_compiler` compiler is used where it is for such an engine, and not asked for its version again.
 
     Safe when several processes build at once: each builds in a separate folder and moves the finished file into place.
 
@@ -217,8 +217,8 @@ def build_engine(
         There is no compiler, the build fails, the engine loads another MPI library than it is compiled for, or
         FABLINT_HOME cannot be written.
     """
-    if known is not None and known.with_mpi == with_mpi:
-        compiler = known
+    if known_compiler is not None and known_compiler.with_mpi == with_mpi:
+        compiler = known_compiler
     else:
         compiler = find_compiler(system, mpicxx, with_mpi=with_mpi)
     sources = find_sources()

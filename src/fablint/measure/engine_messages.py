@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from fablint.model.facts.failed_rank import FailedRank
 
 PREFIX = "fablint-engine: "
+_ANNOUNCED = '{"fablint-engine":'  # lines of --serve on stdout
+_GOES_ON = (0, 1)  # status of a request after which the ranks wait for the next one
 
 _ROUND = re.compile(r"(?P<row>[^:]+): round (?P<round>\d+) of (?P<of>\d+)(?:, (?P<left>[\d.]+) s left)?")
 _SIZE = re.compile(r"(?P<row>[^:]+): size (?P<size>\d+) of (?P<of>\d+)")
@@ -50,7 +53,7 @@ class SizeMessage:
 
 
 def failure_text(failed: Sequence[FailedRank], rank_host: Sequence[str] = ()) -> str:
-    """Why a run ended: the first failed rank and a rank that waited for it; both where only one of them reports.
+    """Return why a run ended: the first failed rank and a rank that waited for it; both where only one of them reports.
 
     Parameters
     ----------
@@ -111,8 +114,17 @@ class EndMessage:
     is_written: bool = True  # all that was measured is in the run
 
 
+@dataclass(frozen=True)
+class RequestEnd:
+    """A request of `--serve` is done: all that it measured is in its run, and the ranks wait for the next one."""
+
+    status: int
+    is_written: bool = True
+
+
 Message = (
     StartMessage
+    | RequestEnd
     | RoundMessage
     | SizeMessage
     | FailedRank
@@ -156,6 +168,19 @@ def parse(line: str) -> Message | None:
     """
     _, marker, text = line.partition(PREFIX)
     if not marker:
-        return None
+        return _announcement(line)
     matches = ((pattern.fullmatch(text), message_of) for pattern, message_of in _LINES)
     return next((message_of(match) for match, message_of in matches if match), None)
+
+
+def _announcement(line: str) -> Message | None:
+    """Message in a line of JSON that an engine with `--serve` prints; None for others."""
+    _, marker, text = line.partition(_ANNOUNCED)
+    if not marker:
+        return None
+    try:
+        event = json.loads(marker + text)
+        is_end = event["fablint-engine"] == "end" and event["status"] in _GOES_ON
+        return RequestEnd(event["status"]) if is_end else None
+    except (ValueError, KeyError):
+        return None

@@ -11,6 +11,7 @@ from fablint.measure import engine_messages
 from fablint.measure.engine_messages import (
     EndMessage,
     ErrorMessage,
+    RequestEnd,
     RoundMessage,
     SizeMessage,
     StalledRank,
@@ -28,6 +29,7 @@ _LAST_LINES = 200  # of output that is not the engine's
 _DISCONNECTED = re.compile(rf"\d+ ranks? of \d+ (was|were) started|{IN_USE}")
 _ABORTED = re.compile(r"Primary job +terminated normally, but \d+ process")  # mpirun of Open MPI may wait without end
 _OUTSIDE = re.compile(r"srun: error: .*(Requested node configuration is not available|Invalid node name)")
+_WITHOUT_ERROR = (0, 1)  # status of the engine
 _KILLED = "(Killed)"  # in the reason of a death: the rank itself prints nothing
 
 
@@ -38,6 +40,7 @@ class Watch:
     rows: Sequence[int]  # number of rounds of every row
     ranks: int
     on_size: Callable[[], None] | None = None  # called when another size is in the run directory
+    is_served: bool = False  # the ranks stay after the plan
     errors: list[str] = field(default_factory=list)
     reported: list[FailedRank] = field(default_factory=list)
     stalled: list[StalledRank] = field(default_factory=list)
@@ -47,6 +50,7 @@ class Watch:
     started: bool = False
     start_s: float = 0.0  # duration of the start of the ranks
     ended: int | None = None  # the engine's exit status, once it writes nothing more
+    request_end: int | None = None  # status of a request of --serve that is done
     is_written: bool = False  # the engine reported that all it measured is in the run
     rows_begun: list[str] = field(default_factory=list)
     size: SizeMessage | None = None  # the last one, of a row that is written by size
@@ -72,8 +76,8 @@ class Watch:
                 self.reported.append(failed)
             case StalledRank() as stalled:
                 self.stalled.append(stalled)
-            case EndMessage(status, is_written):
-                self.ended, self.is_written = status, is_written
+            case RequestEnd() | EndMessage():
+                self._end(message)
             case ErrorMessage(text):
                 self.errors.append(text)
             case None if line.strip():
@@ -102,34 +106,46 @@ class Watch:
                 credible.append(report)
         return tuple(credible) or tuple(filter(None, [self.silent_rank()]))
 
+    def status(self) -> int | None:
+        """Exit status of the plan, as the engine reports it; None where it does not.
+
+        Ranks that stay and end without an error have not measured a plan of which they did not report the end.
+        """
+        is_unmeasured = self.is_served and self.ended in _WITHOUT_ERROR
+        return self.ended if self.request_end is None and not is_unmeasured else self.request_end
+
     def launcher_message(self, deaths: Sequence[Death] = ()) -> str:
-        """Why the ranks did not start, by the output of the launcher and its `deaths`; '' if there is no output."""
+        """Return why the ranks did not start, by the output of the launcher and its `deaths`; '' if there is no
+        output.
+        """
         killed = [death for death in deaths[:1] if _KILLED in death.reason]
         report = "".join(str(FailedRank(death.rank, death.host, None, None, death.reason)) for death in killed)
         reason = launcher_reason(self.launcher_output, report)
         return f"{reason} (are all hosts in this Slurm job?)" if _OUTSIDE.search(reason) else reason
 
     def absence(self) -> str:
-        """Why the ranks have not started so far, as the ranks and the launcher report it."""
+        """Return why the ranks have not started so far, as the ranks and the launcher report it."""
         unconnected = [f"{report.host}: {report.reason}" for report in self.unconnected[:_MOST_NAMED]]
         reports = filter(None, (self.joining.missing, *unconnected, self.launcher_message()))
         return "; ".join(reports) or "no message from the launcher"
 
     def has_unreachable_host(self) -> bool:
-        """Whether the launcher waits for a host on which its daemon does not start, as where ssh does not reach it."""
+        """Tell whether the launcher waits for a host on which its daemon does not start, as where ssh does not reach
+        it.
+        """
         return not self.started and is_without_daemon(self.launcher_output)
 
     def is_aborted(self) -> bool:
-        """Whether the launcher has reported, before all ranks had started, that it ends them because one ended."""
+        """Tell whether the launcher has reported, before all ranks had started, that it ends them because one ended."""
         return not self.started and any(map(_ABORTED.match, self.launcher_output))
 
     def is_disconnected(self) -> bool:
-        """Whether the ranks did not connect, although the list of hosts is right."""
+        """Tell whether the ranks did not connect, although the list of hosts is right."""
         has_no_connection = any(map(_DISCONNECTED.match, self.errors))
         return has_no_connection or (not self.started and not any(map(_OUTSIDE.search, self.launcher_output)))
 
     def has_connected(self) -> bool:
-        """Whether the ranks connected: messages of the engine are about more than ranks that are missing."""
+        """Tell whether the ranks connected: messages of the engine are about more than ranks that are missing."""
         return self.started and not any(_DISCONNECTED.match(error) or MISSING.match(error) for error in self.errors)
 
     def silent_rank(self) -> FailedRank | None:
@@ -150,12 +166,20 @@ class Watch:
         else:
             self.unconnected.append(message)
 
+    def _end(self, message: RequestEnd | EndMessage) -> None:
+        """Note that a request, or the launch, has measured what it could."""
+        self.is_written = message.is_written
+        if isinstance(message, RequestEnd):
+            self.request_end = message.status
+        else:
+            self.ended = message.status
+
     def _round(self, begun: RoundMessage, progress: Progress) -> None:
         if begun.row not in self.rows_begun:
             self.rows_begun.append(begun.row)
         if self.size and self.size.row == begun.row:
             return  # the only round of the row, which ends early where the run is stopped
-        number, of = len(self.rows_begun), len(self.rows)
+        number, count = len(self.rows_begun), len(self.rows)
         # a retest is not part of the plan
-        which = f"row {number} of {of}, {begun.row}" if number <= of > 1 else begun.row
+        which = f"row {number} of {count}, {begun.row}" if number <= count > 1 else begun.row
         progress.step(which, begun.round, begun.of, begun.left_s)

@@ -37,7 +37,7 @@ class Choice:
 
 
 def connects_without_mpi(launcher: str, plan: Plan) -> bool:
-    """Whether the ranks of a plan connect without MPI if this launcher is requested ('': none).
+    """Tell whether the ranks of a plan connect without MPI if this launcher is requested ('': none).
 
     Those of srun do if no row needs MPI.
 
@@ -98,13 +98,13 @@ def find_launchers(
     if requested:
         return Choice((_chosen(system, requested, mpicxx, libraries),))
     cache = VersionCache(system, (mpicxx, *map(Path, libraries))) if cached else None
-    own, missing = _own(system, mpicxx, cache)
+    own_launchers, missing = _own(system, mpicxx, cache)
     if "SLURM_JOB_ID" not in system.environ:
-        if own is None:
+        if own_launchers is None:
             raise missing
-        return Choice((own,))
-    choice = _slurm(system, _pmi(own, libraries))
-    launchers = tuple(launcher for launcher in (own, *choice.launchers) if launcher is not None)
+        return Choice((own_launchers,))
+    choice = _slurm(system, _pmi(own_launchers, libraries))
+    launchers = tuple(launcher for launcher in (own_launchers, *choice.launchers) if launcher is not None)
     if not launchers:
         raise UsageError(f"{missing.message}; {choice.srun_problem}", choice.remedy)
     return Choice(launchers, choice.srun_problem, choice.remedy)
@@ -113,28 +113,28 @@ def find_launchers(
 def _own(system: System, mpicxx: Path, cache: VersionCache | None = None) -> tuple[Mpiexec | None, UsageError]:
     """The MPI library's own launcher, or the error that explains its absence."""
     try:
-        own = find_mpiexec(system, mpicxx, cache)
+        own_mpiexec = find_mpiexec(system, mpicxx, cache)
     except UsageError as error:
         return None, error
     # On a Slurm site the PATH may have only srun under another name.
-    return own, UsageError("")
+    return own_mpiexec, UsageError("")
 
 
 def _chosen(system: System, name: str, mpicxx: Path, libraries: Sequence[str]) -> Mpiexec:
     path = system.which(name)
     if path is None:
-        known = f"{DIRECT}, {SSH}, {SRUN} or the path of an MPI launcher"
-        raise UsageError(f"--launcher names {name}, which is not a program", f"give {known}")
+        choice = f"{DIRECT}, {SSH}, {SRUN} or the path of an MPI launcher"
+        raise UsageError(f"--launcher names {name}, which is not a program", f"give {choice}")
     chosen = identify(system, path.absolute())
     if not isinstance(chosen.kind, Srun):
         return chosen
     return next(iter(_slurm(system, _pmi(_own(system, mpicxx)[0], libraries), path).launchers), chosen)
 
 
-def _pmi(own: Mpiexec | None, libraries: Sequence[str]) -> tuple[str, ...]:
+def _pmi(own_mpiexec: Mpiexec | None, libraries: Sequence[str]) -> tuple[str, ...]:
     """PMI types that fit the MPI library; without a launcher its file decides: Open MPI's is number 40."""
-    if own is not None:
-        return own.kind.pmi
+    if own_mpiexec is not None:
+        return own_mpiexec.kind.pmi
     return OpenMpi.pmi if any("/libmpi.so.40" in library for library in libraries) else Pals.pmi
 
 
@@ -195,9 +195,9 @@ def identify(system: System, path: Path, cache: VersionCache | None = None) -> M
     text = answer.output + answer.errors
     kind = _recognised(text)
     if kind is None:
-        known = ", ".join(launcher.name for launcher in LAUNCHERS)
+        names = ", ".join(launcher.name for launcher in LAUNCHERS)
         first = next(iter(text.splitlines()), f"exit status {answer.status}")
-        raise UsageError(f"{path} is a launcher of unknown kind ({first})", f"use an MPI with one of these: {known}")
+        raise UsageError(f"{path} is a launcher of unknown kind ({first})", f"use an MPI with one of these: {names}")
     if cache is not None and answer.status == 0:
         cache.put(argv, text)
     return Mpiexec(path, kind, _version_line(text))

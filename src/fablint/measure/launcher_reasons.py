@@ -52,7 +52,7 @@ _NO_DAEMON = re.compile(
 
 
 def is_without_daemon(lines: Sequence[str]) -> bool:
-    """Whether a launcher reports a host on which its daemon did not start."""
+    """Tell whether a launcher reports a host on which its daemon did not start."""
     return any(map(_NO_DAEMON.match, lines))
 
 

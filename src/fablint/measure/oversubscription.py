@@ -16,7 +16,7 @@ _COUNTS = re.compile(r"(\d+)(?:\(x(\d+)\))?")  # of Slurm: 72(x2),36
 
 
 def is_oversubscribed(system: System, plan: Plan) -> bool:
-    """Whether a host is known to have fewer CPUs than ranks.
+    """Tell whether a host is known to have fewer CPUs than ranks.
 
     The CPUs of this machine count only if the ranks run on it: outside of a job, and without a list of hosts. Slurm
     reports the CPUs of the hosts of a job. Of other hosts the number is unknown.

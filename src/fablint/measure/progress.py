@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
+from threading import Event, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -80,6 +83,35 @@ class ConsoleProgress:
         elif now - self._last >= QUIET_S and (line := f"{task}: {done} of {total}{_time_left(left_s)}") != self._line:
             self._last, self._line = now, line
             self.note(line)
+
+    @contextmanager
+    def working(self, task: str) -> Iterator[None]:
+        """Show a task that has no steps, and for how long it has run, while the block lasts."""
+        over = Event()
+        thread = Thread(target=self._count, args=(task, over), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def _count(self, task: str, over: Event) -> None:
+        """Show the seconds until a task is over: on a terminal in one line, elsewhere in lines ever further apart."""
+        began, pause = self._system.monotonic(), QUIET_S
+        status = None
+        while not over.wait(pause):
+            line = f"{task}: {self._system.monotonic() - began:.0f} s"
+            if not self._console.is_terminal or self._console.is_dumb_terminal:
+                self.note(line)
+                pause *= 2
+                continue
+            pause = 1.0
+            status = status or self._console.status(line)
+            status.update(line)
+            status.start()
+        if status is not None:
+            status.stop()
 
     def _draw(self, task: str, done: int, total: int, left_s: float | None) -> None:
         if self._bar is None:

@@ -20,6 +20,7 @@ from fablint.measure.launchers.launcher import Death, Launch, Mpiexec
 from fablint.measure.launchers.rendezvous import name_missing
 from fablint.measure.oversubscription import is_oversubscribed
 from fablint.measure.progress import Progress
+from fablint.measure.served_launch import HELD, LaunchSetup, ServedLaunch, request_text
 from fablint.model import Plan
 from fablint.model.facts.failed_rank import FailedRank
 from fablint.model.facts.run_attributes import RunFacts
@@ -50,6 +51,7 @@ class EngineOutcome:
     is_disconnected: bool = False  # the ranks of this launcher did not connect: another launcher may work
     is_written: bool = field(default=False, compare=False)  # the engine reported that all it measured is in the run
     start_s: float = field(default=0.0, compare=False)  # duration of the start of the ranks; 0: they did not start
+    is_new: bool = field(default=True, compare=False)  # the ranks were started for the plan
     launcher: Path | None = field(default=None, compare=False)  # that connected the ranks; None: they did not start
     launcher_output: tuple[str, ...] = field(default=(), compare=False)  # last lines, if it started no ranks
 
@@ -63,6 +65,7 @@ class EngineOptions:
     end_s: float | None = None  # limit for the end of ranks that have written all; None: END_S
     stop_s: float = STOP_S  # limit for the end after a signal; the ranks are killed after it
     on_size: Callable[[], None] | None = None  # called when another size of a row is in the run directory
+    served: ServedLaunch | None = None  # ranks that measure one plan after the other; None: a launch for this plan
     why_over: Callable[[], str] = lambda: ""  # called after a launch that failed: why none can follow; '': one can
 
 
@@ -115,15 +118,15 @@ def run_engine(
 
     The first SIGINT or SIGTERM is passed on: the engine finishes its round. The second ends everything at once.
     """
-    command = [str(engine.path), "--plan", "-", "-o", str(output), "--expect-ranks", str(plan.ranks), *options.words]
-    # The engine binds the ranks itself if they are to be near their NIC.
-    environ = mpiexec.kind.environ(
-        oversubscribed=is_oversubscribed(system, plan), unbound="--ranks-per-nic" in options.words
-    )
     with system.caught_signals() as caught:
-        limit_s = options.start_s() if options.start_s else start_limit_s(plan.ranks)
-        process = mpiexec.start(system, plan, command, environ, limit_s)
-        watch = Watch([row.rounds for row in plan.rows], plan.ranks, options.on_size)
+        process, is_new = _started(system, mpiexec, engine, plan, output, options)
+        watch = Watch(
+            [row.rounds for row in plan.rows],
+            plan.ranks,
+            options.on_size,
+            options.served is not None,
+            started=not is_new,
+        )
         if options.on_size and watch.rows == [1]:
             spec = plan.rows[0].spec
             watch.size = SizeMessage(spec.name or spec.kernel, 0, len(spec.sizes))
@@ -132,13 +135,43 @@ def run_engine(
             ranks = _Ranks(engine.path, mpiexec.kind.stop_signal, end_s, options.start_s, options.stop_s)
             overdue = _follow(system, progress, process, watch, caught, ranks)
         finally:
-            process.kill()
+            if options.served is None:
+                process.kill()
+            elif watch.request_end is None:
+                options.served.kill()
     stopped_by = next(iter(caught), None)
     outcome = _outcome(mpiexec, process.poll() or 0, watch, overdue=overdue, stopped_by=stopped_by)
     outcome = _explained(outcome, options)
+    if options.served is not None:
+        outcome = replace(outcome, deaths=tuple(map(options.served.death_in_plan, outcome.deaths)))
     error = name_missing(outcome.error, plan.slots)
     launcher = mpiexec.path if watch.has_connected() else None
-    return replace(outcome, error=error, is_written=watch.is_written, start_s=watch.start_s, launcher=launcher)
+    start_s = watch.start_s if is_new else 0.0
+    written = watch.is_written
+    return replace(outcome, error=error, is_written=written, start_s=start_s, is_new=is_new, launcher=launcher)
+
+
+def _started(
+    system: System, mpiexec: Mpiexec, engine: Engine, plan: Plan, output: Path, options: EngineOptions
+) -> tuple[Launch, bool]:
+    """Return the launch that measures a plan, and whether it is a new one."""
+    # The engine binds the ranks itself if they are to be near their NIC.
+    environ = mpiexec.kind.environ(
+        oversubscribed=is_oversubscribed(system, plan), unbound="--ranks-per-nic" in options.words
+    )
+    limit_s = options.start_s() if options.start_s else start_limit_s(plan.ranks)
+
+    def start(ranks: Plan, words: Sequence[str], request: str = "") -> Launch:
+        command = [str(engine.path), *words, "--expect-ranks", str(ranks.ranks)]
+        return mpiexec.start(system, ranks, command, environ, limit_s, request)
+
+    def request(words: Sequence[str]) -> str:
+        return request_text(plan, output, [*options.words, *words])
+
+    if options.served is None:
+        return start(plan, ["--plan", "-", "-o", str(output), *options.words]), True
+    setup = LaunchSetup.of(mpiexec.path, engine.path, environ, options.words)
+    return options.served.measure(setup, plan, request, start)
 
 
 def _explained(outcome: EngineOutcome, options: EngineOptions) -> EngineOutcome:
@@ -212,6 +245,8 @@ class _Limits:
 
     def update(self, watch: Watch, now: float) -> None:
         """Set the limit that follows from the messages of the launch."""
+        if watch.started and not watch.start_s:
+            watch.start_s = now - self.begun
         if watch.ended is not None and not self.written:
             self.written, self.end = True, now + self.end_s
         elif self.end is None and (watch.reported or watch.stalled or watch.is_aborted()):
@@ -220,7 +255,7 @@ class _Limits:
             self.end = now + UNREACHED_S
 
     def exceeded(self, watch: Watch, now: float) -> str | None:
-        """Why the launch has exceeded its limit, '' if its run is written; None: it has not."""
+        """Return why the launch has exceeded its limit, '' if its run is written; None: it has not."""
         if self.end is not None and now > self.end:
             why = watch.launcher_message() if watch.has_unreachable_host() else ""
             why = "a rank ended, and the launcher did not end by itself" if watch.is_aborted() else why
@@ -251,8 +286,8 @@ def _follow(
             watch.take(line, progress, now)
         else:
             watch.show(progress)
-        if watch.started and not watch.start_s:
-            watch.start_s = now - limits.begun
+        if watch.request_end is not None:
+            return ""
         limits.update(watch, now)
         if len(caught) > passed_on:
             if passed_on:
@@ -264,7 +299,7 @@ def _follow(
             ranks.stop(process, watch.ranks)
         why = limits.exceeded(watch, now)
         if why == "":
-            progress.note("fablint: the run is complete, but the ranks do not end by themselves: they are terminated")
+            progress.note(HELD)
         if why is not None:
             return why
 
@@ -289,21 +324,23 @@ def _outcome(mpiexec: Mpiexec, status: int, watch: Watch, *, overdue: str, stopp
     output = () if watch.started else tuple(watch.launcher_output)
     if overdue:
         return EngineOutcome(INCOMPLETE, overdue, launcher_output=output)
-    if watch.ended is not None:
-        return EngineOutcome(watch.ended)  # the launcher's own status may be that of ranks that had to be terminated
+    if (reported := watch.status()) is not None:
+        return EngineOutcome(reported)  # the launcher's own status may be that of ranks that had to be terminated
     deaths = tuple(watch.deaths(mpiexec))
-    if watch.started and (status == DONE or (status in (DAMAGED, INCOMPLETE) and not deaths)):
+    if watch.started and not watch.is_served and (status == DONE or (status in (DAMAGED, INCOMPLETE) and not deaths)):
         return EngineOutcome(status)
     if deaths and watch.started:
         return EngineOutcome(INCOMPLETE, deaths[0].reason, deaths=deaths)
     error = f"{mpiexec.path} failed: {watch.launcher_message(deaths) or _end(status)}"
+    if watch.ended is not None:
+        error = "the ranks ended before they measured the plan"
     return EngineOutcome(
         INCOMPLETE, error, deaths=deaths, is_disconnected=watch.is_disconnected(), launcher_output=output
     )
 
 
 def _end(status: int) -> str:
-    """How a launcher without a message ended."""
+    """Return how a launcher without a message ended."""
     if status < 0:
         return f"it was ended by signal {-status} ({signal.strsignal(-status) or 'unknown'})"
     return f"exit status {status}" if status else "it started no rank and printed no message"

@@ -23,6 +23,9 @@ names; -1 is none. (k,), or (n, m) for the partners of ranks.
 Ints = npt.NDArray[np.integer]
 """Counts, sums and sizes in bytes; any integer dtype. (k,), (n, m), or with the buckets of a histogram as last axis."""
 
+Bits = npt.NDArray[np.unsignedinteger]
+"""Sets of at most 64 members, one bit each; any unsigned dtype. (k,)."""
+
 Floats = npt.NDArray[np.float64]
 """Figures that are computed: seconds, bytes/s, logarithms, probabilities; float64, NaN: not known. (k,), (n,)."""
 

@@ -104,8 +104,10 @@ class ComponentRef(Data):
     @property
     def text(self) -> str:
         """The kind and the label: `host h03 (rx)`, `cable s3=s5`, `NIC of h05`."""
-        own = self.kind == "port" or self.count is not None or bool(self.title and self.ends) or self.kind in self.title
-        kind = "" if own or (self.kind == "config" and self.title) else f"{self.kind} "
+        has_kind = (
+            self.kind == "port" or self.count is not None or bool(self.title and self.ends) or self.kind in self.title
+        )
+        kind = "" if has_kind or (self.kind == "config" and self.title) else f"{self.kind} "
         return f"{kind}{self.label}{f' ({self.direction})' if self.direction else ''}"
 
     @property
@@ -149,7 +151,8 @@ def label_of(components: Sequence[ComponentRef]) -> str:
     return fold((component.label for component in components), ", ")
 
 
-def listed(components: Iterable[ComponentRef]) -> tuple[ComponentRef, ...]:
-    """The components, or their number where they are more than `MOST_LINKS`."""
-    every = tuple(components)
-    return every if len(every) <= MOST_LINKS else (ComponentRef(kind=every[0].kind, count=len(every)),)
+def listed(components: Iterable[ComponentRef], count: int) -> tuple[ComponentRef, ...]:
+    """The `count` components, or that number where they are more than `MOST_LINKS`: then only the first is made."""
+    if count <= MOST_LINKS:
+        return tuple(components)
+    return (ComponentRef(kind=next(iter(components)).kind, count=count),)

@@ -56,7 +56,7 @@ class FollowUp:
 
     @property
     def open(self) -> bool:
-        """Is there anything to measure?"""
+        """True if there is anything to measure."""
         return len(self.pairs) > 0
 
 

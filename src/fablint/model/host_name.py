@@ -31,7 +31,7 @@ class HostName:
 
     @cached_property
     def is_address(self) -> bool:
-        """Whether it is an IP address, of version 4 or 6."""
+        """True if it is an IP address, of version 4 or 6."""
         return ":" in self.text or _NUMERIC.fullmatch(self.text) is not None
 
     @property
@@ -138,6 +138,12 @@ class HostNames:
                 return index[stems[0]]
         nearest = next((keys[stem] for stem in stems if stem in keys), None)
         return nearest or (longer.get(stems[-1]) if self._complete else None)
+
+    def owner(self, name: str) -> str:
+        """Return the host that a name such as `n3-hsn0` or `n3.site.org` belongs to; '' if it resembles none."""
+        label = HostName(name).short
+        shorter = (label[:end] for end in range(len(label) - 1, 0, -1) if not label[end].isalnum())
+        return next((host for form in (name, *shorter) if (host := self.find(form))), "")
 
     def shortest(self, host: str) -> str:
         """Return the short name of a host of the list, as Slurm calls it; the full one if others have it too."""

@@ -37,8 +37,8 @@ def port_name(name: object) -> str:
 
 def rack_name(host: str) -> str:
     """Return the name of a host before its last number: `r12` of `r12n03`, `x1000c0` of an xname; '' if it has none."""
-    found = _NODE.fullmatch(host) or _LAST_NUMBER.fullmatch(host)
-    return found[1] if found else ""
+    match = _NODE.fullmatch(host) or _LAST_NUMBER.fullmatch(host)
+    return match[1] if match else ""
 
 
 def switch_name(name: object) -> str:
@@ -57,7 +57,7 @@ def fold(names: Iterable[str], between: str = ",") -> str:
     single = set(names)
     if len(single) == 1:
         return next(iter(single))
-    return (_folded_again if len(single) <= _FEW else _folded)(frozenset(single), between)
+    return (_folded_few if len(single) <= _FEW else _folded_many)(frozenset(single), between)
 
 
 def _folded(single: frozenset[str], between: str) -> str:
@@ -69,7 +69,8 @@ def _folded(single: frozenset[str], between: str) -> str:
     return between.join(sorted(single, key=natural))
 
 
-_folded_again = lru_cache(maxsize=4096)(_folded)  # every host of a fleet has NICs of the same names
+_folded_few = lru_cache(maxsize=4096)(_folded)  # every host of a fleet has NICs of the same names
+_folded_many = lru_cache(maxsize=16)(_folded)  # all hosts of a fleet stand in many lines of a report
 
 
 def printable(text: str) -> str:

@@ -109,8 +109,8 @@ class Placement:
         """Scope of the pairs (src, dst), ranks that broadcast against each other: uint8 indices into `SCOPES`."""
         far = np.where(self.group[src] == self.group[dst], _CODE[Scope.LOCAL], _CODE[Scope.GLOBAL])
         near = np.where(self.switch[src] == self.switch[dst], _CODE[Scope.EDGE], far)
-        known = (self.switch[src] >= 0) & (self.switch[dst] >= 0)
-        between = np.where(known, near, _CODE[Scope.UNKNOWN])
+        has_switches = (self.switch[src] >= 0) & (self.switch[dst] >= 0)
+        between = np.where(has_switches, near, _CODE[Scope.UNKNOWN])
         return np.where(self.host[src] == self.host[dst], _CODE[Scope.INTRA_NODE], between)
 
     def strata(self, pairs: np.ndarray) -> Codes:
@@ -142,7 +142,7 @@ class Placement:
         of_host: list[set[str]] = [set() for _ in self.hosts]
         for host, number in np.unique(np.stack([self.host, code])[:, code >= 0], axis=1).T.tolist():
             of_host[host].add(names[number])
-        return tuple(tuple(sorted(own)) for own in of_host)
+        return tuple(tuple(sorted(members)) for members in of_host)
 
     @cached_property
     def switch_or_host(self) -> Codes:

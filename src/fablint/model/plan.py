@@ -34,7 +34,7 @@ class PlannedLevel:
     skipped: str | None = None  # why it cannot be measured
 
     def is_missing(self, started: Collection[str]) -> bool:
-        """Was it to be measured, and is one of its rows not among the `started` ones?"""
+        """Tell whether it was to be measured, and one of its rows is not among the `started` ones."""
         return self.skipped is None and (self.rows is None or not set(self.rows) <= set(started))
 
 

@@ -96,12 +96,12 @@ class Fitness:
     @cached_property
     def unfit(self) -> Mapping[str, str]:
         """Hosts that should not be measured, and the first reason. Switches that fail are not among them."""
-        found = {host: f"no answer: {why}" for host, why in self.silent.items()}
+        reasons = {host: f"no answer: {why}" for host, why in self.silent.items()}
         asked = set(self.hosts)
         for result in self.results:
             if result.outcome is Outcome.FAIL and result.host in asked:
-                found.setdefault(result.host, f"{result.check} {result.target} {result.message}".replace("  ", " "))
-        return found
+                reasons.setdefault(result.host, f"{result.check} {result.target} {result.message}".replace("  ", " "))
+        return reasons
 
     @cached_property
     def not_examined(self) -> Mapping[str, str]:
@@ -115,32 +115,32 @@ class Fitness:
     @cached_property
     def unexamined(self) -> Mapping[str, list[str]]:
         """Hosts whose network was not looked at, by the reason."""
-        found: dict[str, list[str]] = defaultdict(list)
+        result: dict[str, list[str]] = defaultdict(list)
         for host, why in self.not_examined.items():
-            found[why].append(host)
-        return found
+            result[why].append(host)
+        return result
 
     @cached_property
     def not_pinged(self) -> str:
-        """Why no host has pinged another, where there are several; empty where one has."""
+        """Return why no host has pinged another, where there are several; empty where one has."""
         pings = [result for result in self.results if result.check == PING]
         if len({ping.host for ping in pings}) < 2 or any(ping.outcome is not Outcome.SKIP for ping in pings):
             return ""
         return Counter(ping.message for ping in pings).most_common(1)[0][0]
 
     def remedy(self, result: Result) -> str:
-        """What to do about a result: about its cause, where another check reports that of the same part."""
+        """Return what to do about a result: about its cause, where another check reports that of the same part."""
         rule, reporting = self.rules[result.check], self._reporting.get((result.host, result.target), ())
         return self.rules[next((check for check in rule.follows if check in reporting), result.check)].remedy
 
     @cached_property
     def _reporting(self) -> Mapping[tuple[str, str], set[str]]:
         """Ids of the checks that fail or warn, by host and part."""
-        found: dict[tuple[str, str], set[str]] = defaultdict(set)
+        checks: dict[tuple[str, str], set[str]] = defaultdict(set)
         for result in self.results:
             if result.outcome is not Outcome.PASS and result.outcome in (Outcome.FAIL, Outcome.WARN):
-                found[result.host, result.target].add(result.check)
-        return found
+                checks[result.host, result.target].add(result.check)
+        return checks
 
     @cached_property
     def exit_code(self) -> int:
@@ -153,7 +153,7 @@ class Fitness:
 
 def hosts_by_result(results: Iterable[Result]) -> Mapping[tuple[str, str, Outcome, str], list[str]]:
     """Hosts with equal results, by check, target, outcome and message."""
-    found: dict[tuple[str, str, Outcome, str], list[str]] = defaultdict(list)
+    outcomes: dict[tuple[str, str, Outcome, str], list[str]] = defaultdict(list)
     for result in results:
-        found[result.check, result.target, result.outcome, result.message].append(result.host)
-    return found
+        outcomes[result.check, result.target, result.outcome, result.message].append(result.host)
+    return outcomes

@@ -84,6 +84,8 @@ class RowSpec:
     sync: str | None = None
     server_flight: int = _DEFAULTS["server_flight"]
     copy: str = _DEFAULTS["copy"]
+    compute: str = _DEFAULTS["compute"]
+    tests: int = _DEFAULTS["tests"]
     retest: int = _DEFAULTS["retest"]
     warmup: Counts = _DEFAULTS["warmup"]
     budget: float | None = None
@@ -108,14 +110,14 @@ class RowSpec:
 
     def __post_init__(self) -> None:
         kernel, transport = self.kernel_info, TRANSPORTS[self.transport]
-        own = {
+        defaults = {
             "pattern": kernel.default_pattern,
             "sizes": kernel.default_sizes,
             "win": _default_of_window(kernel.win, transport.wins),
             "sync": _default_of_window(kernel.sync, transport.syncs) if kernel.is_one_sided else None,
             "memory": transport.memory,
         }
-        for name, value in own.items():
+        for name, value in defaults.items():
             if not getattr(self, name):
                 object.__setattr__(self, name, value)
         if self.only_rounds is not None:
@@ -128,17 +130,17 @@ class RowSpec:
 
     @property
     def medium(self) -> Medium:
-        """How its bytes travel, and where they are."""
+        """Return how its bytes travel, and where they are."""
         return Medium.of(vars(self))
 
     @property
     def needs_threads(self) -> bool:
-        """Must MPI be initialised for several threads?"""
+        """True if MPI must be initialised for several threads."""
         return "thread_lanes" in self.kernel_info.requires
 
     @property
     def is_of_pairs(self) -> bool:
-        """Are the groups of its pattern pairs?"""
+        """True if the groups of its pattern are pairs."""
         return PATTERNS[self.pattern].shape == "pairs"
 
     @property

@@ -68,15 +68,15 @@ class Row:
 
     @property
     def medium(self) -> Medium:
-        """How its bytes travelled, and where they were."""
+        """Return how its bytes travelled, and where they were."""
         return self.facts.carrier.medium
 
     @property
     def task(self) -> str:
-        """What the pairs did, whatever the medium and its RMA windows, and at whatever time."""
+        """Return what the pairs did, whatever the medium and its RMA windows, and at whatever time."""
         facts, sampling = self.facts, self.facts.sampling
         kind = (facts.kernel, facts.variant, facts.payload, facts.condition, facts.schedule.directions)
-        return repr([self.sizes, *kind, list(sampling.windows), sampling.buffers, sampling.in_place])
+        return repr([self.sizes, *kind, list(sampling.windows), sampling.buffers, sampling.in_place, sampling.compute])
 
     @property
     def rma(self) -> tuple[str, str]:
@@ -103,7 +103,7 @@ class Row:
 
     @property
     def is_duplex(self) -> bool:
-        """Do both ends of a pair send at the same time?"""
+        """True if both ends of a pair send at the same time."""
         return is_duplex(self.kernel)
 
     def counted_bytes(self, size: int) -> int:
@@ -117,17 +117,17 @@ class Row:
 
     @property
     def purpose(self) -> str:
-        """What it was measured for: `measure`, `rate_probe`, `bisection`, `retest` or `follow_up`."""
+        """Return what it was measured for: `measure`, `rate_probe`, `bisection`, `retest` or `follow_up`."""
         return self.facts.purpose or "measure"
 
     @property
     def is_of_network(self) -> bool:
-        """Does it measure the network as a whole, so that its pairs are not compared?"""
+        """True if it measures the network as a whole, so that its pairs are not compared."""
         return self.purpose in ("rate_probe", "bisection")
 
     @property
     def layout(self) -> Literal["matrix", "list"]:
-        """Whether cells are a matrix over (src, dst) or a list of pairs."""
+        """True if cells are a matrix over (src, dst) or a list of pairs."""
         return "list" if self.facts.schedule.layout == "list" else "matrix"
 
     @property
@@ -156,8 +156,8 @@ def median_of_repeats(times: np.ndarray) -> np.ndarray:
     if len(times) == 1:
         return np.asarray(times[0])
     ordered = np.sort(times, axis=0)  # NaN sorts last, and stays where nothing was measured
-    known = np.count_nonzero(~np.isnan(ordered), axis=0, keepdims=True)
-    middle = (np.maximum(known - 1, 0) // 2, known // 2)
+    measured = np.count_nonzero(~np.isnan(ordered), axis=0, keepdims=True)
+    middle = (np.maximum(measured - 1, 0) // 2, measured // 2)
     return np.asarray(sum(np.take_along_axis(ordered, at, axis=0)[0] for at in middle) / 2)
 
 

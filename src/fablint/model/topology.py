@@ -65,7 +65,7 @@ class Topology:
     def named_as(self, hosts: Iterable[str]) -> Topology:
         """Return the topology with the names that `hosts` gives its hosts; others keep theirs."""
         matches = HostNames(self.host_switch, complete=True).matched(hosts)
-        names = {known: name for name, known in matches.items() if known != name}
+        names = {declared: name for name, declared in matches.items() if declared != name}
         if not names:
             return self
 

@@ -77,9 +77,9 @@ def respelled(item: Any, names: Mapping[str, str]) -> Any:
     Names are in the tuples and mappings of a finding; its other texts are kinds, labels and reasons.
     """
     if isinstance(item, BaseModel):
-        known = {field: getattr(item, field) for field in type(item).model_fields}
-        new = {field: value if isinstance(value, str) else respelled(value, names) for field, value in known.items()}
-        changed = {field: value for field, value in new.items() if value != known[field]}
+        present = {field: getattr(item, field) for field in type(item).model_fields}
+        new = {field: value if isinstance(value, str) else respelled(value, names) for field, value in present.items()}
+        changed = {field: value for field, value in new.items() if value != present[field]}
         return item.model_copy(update=changed) if changed else item
     if isinstance(item, tuple):
         return tuple(respelled(value, names) for value in item)
@@ -132,7 +132,9 @@ class Finding(BaseModel):
         description="relative change of the quantity: -0.2 is 20 % less bandwidth; "
         "for OK the largest loss that could hide",
     )
-    interval: tuple[float, float] | None = Field(default=None, description="95 % interval of the effect")
+    interval: tuple[float, float] | None = Field(
+        default=None, description="95 % interval of the effect of the fault alone"
+    )
     log10_e: float | None = Field(
         default=None,
         description="decimal logarithm of the e-value of the evidence; no probability, since measurements that share a "
@@ -199,13 +201,24 @@ class Coverage(BaseModel):
     links_judged: int = 0
 
 
+class NamedLoss(BaseModel):
+    """Smallest loss of a component of a type that the run would have named in 9 of 10 cases, by its own noise."""
+
+    model_config = ConfigDict(frozen=True)
+
+    component: ComponentKind
+    quantity: Quantity
+    loss: float = Field(description="of bandwidth in one direction, or added latency, as a fraction")
+
+
 class Limits(BaseModel):
     """The relative losses that decide, as fractions: 0.05 is 5 %."""
 
     model_config = ConfigDict(frozen=True)
 
-    reported: float = Field(description="smallest loss that is reported; more where healthy components differ by more")
+    reported: float = Field(description="healthy variation: a smaller loss is not reported")
     passed: float = Field(description="a component whose loss has a larger bound than this is NOT JUDGED")
+    named: tuple[NamedLoss, ...] = Field(default=(), description="empty where no component has peers")
 
 
 class Verdict(BaseModel):

@@ -58,15 +58,15 @@ def _claimed(number: int, having: Sequence[Owner], hosts: int) -> Iterator[tuple
         return
     for owner in having:
         others = [other.name for other in having if other.host is not owner.host]
-        own = next((one for one in of_rails_in_use(owner.host)[owner.nic] if one.number != number), None)
-        addition = f" (in addition to {own.text})" if own else ""
+        additional = next((one for one in of_rails_in_use(owner.host)[owner.nic] if one.number != number), None)
+        addition = f" (in addition to {additional.text})" if additional else ""
         message = f"address {dotted(number)}{addition} is also assigned to {', '.join(others[:3])}"
         yield owner, AddressFault(Outcome.FAIL, message, dotted(number))
 
 
 def _foreign_entries(owners: Owners) -> Mapping[tuple[int, str], list[tuple[Host, NeighbourEntry]]]:
     """Return neighbour entries that map an address of the fleet to a MAC other than its owner's."""
-    found: dict[tuple[int, str], list[tuple[Host, NeighbourEntry]]] = defaultdict(list)
+    neighbour_entries: dict[tuple[int, str], list[tuple[Host, NeighbourEntry]]] = defaultdict(list)
     macs: dict[int, set[str]] = {}
     for host in owners.hosts:
         rails = {nic.name for nic in host.interfaces}
@@ -78,8 +78,8 @@ def _foreign_entries(owners: Owners) -> Mapping[tuple[int, str], list[tuple[Host
             if entry.number not in macs:
                 macs[entry.number] = {mac_of(owner) for owner in having}
             if mac not in macs[entry.number]:
-                found[entry.number, mac].append((host, entry))
-    return found
+                neighbour_entries[entry.number, mac].append((host, entry))
+    return neighbour_entries
 
 
 def _answered(

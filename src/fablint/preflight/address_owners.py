@@ -31,23 +31,23 @@ class Owner(NamedTuple):
 
 def of_rails(host: Host) -> Mapping[str, Sequence[Address]]:
     """Return the addresses of each network interface of the fabric with an address."""
-    found = defaultdict(list)
+    result = defaultdict(list)
     names = {nic.name for nic in host.interfaces}
     for address in host.inet.addresses.items:
         if address.nic in names:
-            found[address.nic].append(address)
-    return found
+            result[address.nic].append(address)
+    return result
 
 
 def of_rails_in_use(host: Host) -> Mapping[str, Sequence[Address]]:
     """Return the addresses of each network interface of the fabric: of IPv4, else of IPv6."""
-    found = dict(of_rails(host))
-    names = {nic.name for nic in host.interfaces} - found.keys()
+    result = dict(of_rails(host))
+    names = {nic.name for nic in host.interfaces} - result.keys()
     if names and not host.inet.addresses.missing:
         for address in host.inet.ipv6_addresses.items:
             if address.nic in names:
-                found[address.nic] = [*found.get(address.nic, ()), address]
-    return found
+                result[address.nic] = [*result.get(address.nic, ()), address]
+    return result
 
 
 def entries_of(host: Host) -> Iterator[NeighbourEntry]:
@@ -59,8 +59,8 @@ def entries_of(host: Host) -> Iterator[NeighbourEntry]:
 
 def siblings(host: Host) -> Mapping[str, Address]:
     """Return rails that share a subnet with a rail of the same prefix: `hsn1` and `hsn0`, not `wlan0` and `eth0`."""
-    every = sorted((_make(address.nic), address.first, address.prefix, address) for address in _first_of_each(host))
-    together = (list(group) for _, group in groupby(every, key=lambda one: one[:3]))
+    ordered = sorted((_make(address.nic), address.first, address.prefix, address) for address in _first_of_each(host))
+    together = (list(group) for _, group in groupby(ordered, key=lambda one: one[:3]))
     return {address.nic: address for group in together if len(group) > 1 for *_, address in group}
 
 
@@ -87,22 +87,22 @@ class Owners:
     @cached_property
     def by_address(self) -> Mapping[int, Sequence[Owner]]:
         """Owners of each address in use on the fabric."""
-        found: dict[int, list[Owner]] = defaultdict(list)
+        owners: dict[int, list[Owner]] = defaultdict(list)
         for host in self.hosts:
             for nic, addresses in of_rails_in_use(host).items():
                 for address in addresses:
-                    found[address.number].append(Owner(host, nic))
-        return found
+                    owners[address.number].append(Owner(host, nic))
+        return owners
 
     @cached_property
     def by_mac(self) -> Mapping[str, Sequence[Owner]]:
         """Owners of each MAC, among all network interfaces of the hosts."""
-        found: dict[str, list[Owner]] = defaultdict(list)
+        owners: dict[str, list[Owner]] = defaultdict(list)
         for host in self.hosts:
             for nic in host.nics:
                 if nic.mac:
-                    found[comparable(nic.mac)].append(Owner(host, nic.name))
-        return found
+                    owners[comparable(nic.mac)].append(Owner(host, nic.name))
+        return owners
 
     def answers_for_others(self, mac: str) -> bool:
         """Tell whether a MAC belongs to a router or to a cloud network that answers for all addresses."""
@@ -112,11 +112,11 @@ class Owners:
     @cached_property
     def _answered(self) -> Mapping[str, set[int]]:
         """Addresses of each MAC in the neighbour tables."""
-        found: dict[str, set[int]] = defaultdict(set)
+        result: dict[str, set[int]] = defaultdict(set)
         for host in self.hosts:
             for entry in entries_of(host):
-                found[comparable(entry.mac)].add(entry.number)
-        return found
+                result[comparable(entry.mac)].add(entry.number)
+        return result
 
     @cached_property
     def _gateways(self) -> set[int | None]:

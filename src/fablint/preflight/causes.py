@@ -30,25 +30,25 @@ def with_causes(results: Sequence[Result], fleet: Fleet, checks: Sequence[Check]
     """Return the results with their common causes. A failure that the far end of a cable causes becomes a warning."""
     rules = {check.id: check for check in checks}
     hosts: dict[str, set[str]] = defaultdict(set)
-    for one in results:
-        if one.outcome is not Outcome.PASS and one.outcome in _WRONG:  # most of 3 million results are passes
-            hosts[one.check].add(one.host)
+    for result in results:
+        if result.outcome is not Outcome.PASS and result.outcome in _WRONG:  # most of 3 million results are passes
+            hosts[result.check].add(result.host)
     judged: dict[str, set[str]] = {check: set() for check, names in hosts.items() if len(names) >= LEAST_HOSTS}
-    for one in results if judged else ():
-        if one.check in judged and one.outcome in _JUDGED:
-            judged[one.check].add(one.host)
+    for result in results if judged else ():
+        if result.check in judged and result.outcome in _JUDGED:
+            judged[result.check].add(result.host)
     many = [check for check, names in judged.items() if len(hosts[check]) <= len(names) - LEAST_HOSTS]
     shared = {kind: _shared(fleet, find) for kind, find in _KINDS.items()} if many else {}
-    found = {check: cause for check in many if (cause := _cause(rules[check], hosts[check], judged[check], shared))}
-    return [_with_cause(one, rules[one.check], found) for one in results] if found else list(results)
+    causes = {check: cause for check in many if (cause := _cause(rules[check], hosts[check], judged[check], shared))}
+    return [_with_cause(one, rules[one.check], causes) for one in results] if causes else list(results)
 
 
-def _with_cause(one: Result, check: Check, causes: Mapping[str, tuple[str, frozenset[str]]]) -> Result:
-    cause, hosts = causes.get(one.check, ("", frozenset()))
-    if one.outcome not in _WRONG or one.host not in hosts:
-        return one
-    outcome = Outcome.WARN if check.far_end and cause.startswith(_SWITCH) else one.outcome
-    return one._replace(outcome=outcome, cause=cause)
+def _with_cause(result: Result, check: Check, causes: Mapping[str, tuple[str, frozenset[str]]]) -> Result:
+    cause, hosts = causes.get(result.check, ("", frozenset()))
+    if result.outcome not in _WRONG or result.host not in hosts:
+        return result
+    outcome = Outcome.WARN if check.far_end and cause.startswith(_SWITCH) else result.outcome
+    return result._replace(outcome=outcome, cause=cause)
 
 
 def _cause(
@@ -58,8 +58,8 @@ def _cause(
     of_cables = check.component in ("cable", "nic", "link", "route")
     for kind in _OF_CABLES if of_cables else _OF_SETTINGS:
         for name, having in shared[kind].items():
-            both, known = wrong & having, having & judged
-            enough = len(both) >= max(LEAST_HOSTS, _OVERLAP * len(known), _OVERLAP * len(wrong))
+            both, examined = wrong & having, having & judged
+            enough = len(both) >= max(LEAST_HOSTS, _OVERLAP * len(examined), _OVERLAP * len(wrong))
             if enough and len(judged - having) >= LEAST_HOSTS:
                 return f"{kind} {name}", frozenset(both)
     return None
@@ -67,12 +67,12 @@ def _cause(
 
 def _shared(fleet: Fleet, find: Callable[[Fleet, Host], Iterator[str]]) -> Mapping[str, set[str]]:
     """Group hosts by a shared property."""
-    found: dict[str, set[str]] = defaultdict(set)
+    result: dict[str, set[str]] = defaultdict(set)
     for host in fleet.hosts:
         for name in find(fleet, host):
             if name:
-                found[shortened(name, _MAX_NAME)].add(host.name)
-    return {name: hosts for name, hosts in found.items() if len(hosts) >= LEAST_HOSTS}
+                result[shortened(name, _MAX_NAME)].add(host.name)
+    return {name: hosts for name, hosts in result.items() if len(hosts) >= LEAST_HOSTS}
 
 
 def _switches(fleet: Fleet, host: Host) -> Iterator[str]:

@@ -22,9 +22,9 @@ _MAX_NAMES = 60  # characters of the names of hosts in a message
 _NUMBERS = {2: "two", 3: "three"}
 
 
-def is_clear(count: int, of: int) -> bool:
+def is_clear(count: int, total: int) -> bool:
     """Tell whether enough hosts agree for a deviating host to be at fault."""
-    return count >= CLEAR_OTHERS and count >= CLEAR_SHARE * of
+    return count >= CLEAR_OTHERS and count >= CLEAR_SHARE * total
 
 
 def worded(words: str, value: Any) -> str:
@@ -69,8 +69,8 @@ class Agreement:
         if usual is None:
             return self
         counted: Counter[Any] = Counter()
-        for one, count in self.values:
-            counted[min(one, usual)] += count
+        for item, count in self.values:
+            counted[min(item, usual)] += count
         return Agreement(tuple(counted.most_common()))
 
     @property
@@ -80,31 +80,41 @@ class Agreement:
 
     @cached_property
     def is_divided(self) -> bool:
-        """True if several hosts differ without a clear majority; a single deviating host is reported on its own."""
-        return len(self.values) > 1 and not self.is_clear and self.values[0][1] >= LEAST_OTHERS and self._others > 1
+        """True if several hosts differ without a clear majority, or the only two hosts differ.
+
+        A single host that deviates from two or more is reported on its own.
+        """
+        if len(self.values) < 2 or self.is_clear:
+            return False
+        most = self.values[0][1]
+        return self.is_pair or (most >= LEAST_OTHERS and self.total - most > 1)
 
     @property
-    def _others(self) -> int:
-        return self.total - self.values[0][1]
+    def is_pair(self) -> bool:
+        """True for two hosts."""
+        return self.total == 2
 
     @cached_property
     def most(self) -> Any:
         """Largest value."""
         return max(value for value, _ in self.values)
 
-    def kinds(self, words: str, known: Iterable[tuple[str, Any]] = ()) -> str:
+    def kinds(self, words: str, value_of_hosts: Iterable[tuple[str, Any]] = ()) -> str:
         """Describe the values: `two kinds: 11 x MTU 9000, 9 x 1500 on n[12-20]`; `words` are those of `worded`.
 
-        `known` are hosts with their values: those of a less frequent value are named.
+        `value_of_hosts` are hosts with their values: those of a less frequent value are named, and both of two hosts.
         """
         (first, most), *others = self.values[:_MAX_KINDS]
         named: dict[Any, list[str]] = defaultdict(list)
-        for host, value in known:
+        for host, value in value_of_hosts:
             named[value].append(host)
-        parts = [f"{most} x {worded(words, first)}"]
-        for value, count in others:
+        if not self.is_pair:
+            named.pop(first, None)
+        texts = [(first, most, worded(words, first)), *((value, count, value) for value, count in others)]
+        parts = []
+        for value, count, text in texts:
             place = f" on {shortened(fold(named[value]), _MAX_NAMES)}" if value in named else ""
-            parts.append(f"{count} x {value}{place}")
+            parts.append(f"{count} x {text}{place}")
         kinds = len(self.values)
         more = f" and {kinds - _MAX_KINDS} more" if kinds > _MAX_KINDS else ""
         return f"{_NUMBERS.get(kinds, str(kinds))} kinds: {', '.join(parts)}{more}"

@@ -28,9 +28,9 @@ class Fleet:
         boards = usual_boards(host.built for host in self.hosts)
         for host in self.hosts:
             host.boards = boards
-        for one in self.classes:
-            for name in one.hosts:
-                self._by_name[name].kind = one.key
+        for item in self.classes:
+            for name in item.hosts:
+                self._by_name[name].kind = item.key
 
     @cached_property
     def _by_name(self) -> Mapping[str, Host]:

@@ -116,8 +116,8 @@ class Host:
     @cached_property
     def rdma_devices(self) -> Mapping[str, str]:
         """Folders of RDMA devices by name."""
-        found = {device: f"{INFINIBAND}/{device}" for device in self.snapshot.names(INFINIBAND)}
-        return {**found, **{device: f"{CXI}/{device}" for device in self.cxi}}
+        result = {device: f"{INFINIBAND}/{device}" for device in self.snapshot.names(INFINIBAND)}
+        return {**result, **{device: f"{CXI}/{device}" for device in self.cxi}}
 
     @cached_property
     def ports(self) -> Sequence[RdmaPort]:
@@ -148,10 +148,10 @@ class Host:
         of_devices = {nic for _, folder in named for nic in self.snapshot.names(f"{folder}/net")}
         fast = [nic.name for nic in self.interfaces if (nic.speed or 0) >= _FAST_MBIT and nic.name not in of_devices]
         named += [(nic, f"{NET}/{nic}/device") for nic in fast if self.read(f"{NET}/{nic}/device/vendor")]
-        found: dict[str, str] = {}
+        result: dict[str, str] = {}
         for name, folder in named:
-            found.setdefault(self.snapshot.link(folder) or folder, name)
-        return {name: folder for name, folder in named if name in found.values()}
+            result.setdefault(self.snapshot.link(folder) or folder, name)
+        return {name: folder for name, folder in named if name in result.values()}
 
     @cached_property
     def accelerators(self) -> Mapping[str, str]:
@@ -261,8 +261,8 @@ class Host:
         """Return the growth of the counters in a folder, as `grown` does; faster for many counters."""
         if self.before is None:
             return self.all_grown_now(folder, names)
-        found = ((name, self.grown(f"{folder}/{name}")) for name in names)
-        return {name: grown for name, grown in found if grown is not None}
+        result = ((name, self.grown(f"{folder}/{name}")) for name in names)
+        return {name: grown for name, grown in result if grown is not None}
 
     def all_grown_now(self, folder: str, names: Iterable[str]) -> dict[str, Delta]:
         """Return the growth of the counters in a folder that were read twice, within the window of the snapshot."""

@@ -39,24 +39,24 @@ def classes_of(hosts: Mapping[str, Built]) -> list[HostClass]:
     for host, built in hosts.items():
         groups[_completed(built, boards)].append(host)
     ordered = sorted(groups.items(), key=lambda pair: (-len(pair[1]), pair[0]))
-    found: list[HostClass] = []
+    host_class: list[HostClass] = []
     members: dict[str, list[str]] = {}
     for built, names in ordered:
-        near = [one for one in found if _joins(built, len(names), one, len(one.hosts))]
+        near = [one for one in host_class if _joins(built, len(names), one, len(one.hosts))]
         if near:
             members[min(near, key=lambda one: _distance(built.cards, one.built.cards)).key] += names
         else:
-            found.append(HostClass(repr(built), built, names))
+            host_class.append(HostClass(repr(built), built, names))
             members[repr(built)] = list(names)
-    return [one._replace(hosts=members[one.key]) for one in found]
+    return [one._replace(hosts=members[one.key]) for one in host_class]
 
 
-def _joins(built: Built, count: int, other: HostClass, of: int) -> bool:
+def _joins(built: Built, count: int, other: HostClass, hosts: int) -> bool:
     """Tell whether a small group of hosts differs from a class only as faulty hosts do."""
-    if built.build != other.built.build or count >= OWN_CLASS or count > _SHARE * of:
+    if built.build != other.built.build or count >= OWN_CLASS or count > _SHARE * hosts:
         return False
-    own, usual = coarse_counts(built.cards), coarse_counts(other.built.cards)
-    missing, extra = usual - own, own - usual
+    counts, usual = coarse_counts(built.cards), coarse_counts(other.built.cards)
+    missing, extra = usual - counts, counts - usual
     if (missing and extra) or any(part not in usual for part in extra):
         return False  # additional cards are not the result of a failure
     one_kind = len({kind for kind, _ in missing}) <= 1
@@ -65,8 +65,8 @@ def _joins(built: Built, count: int, other: HostClass, of: int) -> bool:
 
 def _distance(cards: Iterable[Card], others: Iterable[Card]) -> tuple[int, int]:
     """Count additional cards, then missing cards; additional ones weigh more, since a failure adds no card."""
-    own, usual = coarse_counts(cards), coarse_counts(others)
-    return (own - usual).total(), (usual - own).total()
+    counts, usual = coarse_counts(cards), coarse_counts(others)
+    return (counts - usual).total(), (usual - counts).total()
 
 
 def coarse_counts(cards: Iterable[Card]) -> Counter[tuple[str, str]]:
@@ -76,12 +76,12 @@ def coarse_counts(cards: Iterable[Card]) -> Counter[tuple[str, str]]:
 
 def usual_boards(hosts: Iterable[Built]) -> Boards:
     """Return the most frequent board id of each kind, vendor and device; cards without a board id do not count."""
-    found: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+    result: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
     for built in hosts:
         for card in built.cards:
             if card.board:
-                found[card[:3]][card.board] += 1
-    return {ids: counts.most_common(1)[0][0] for ids, counts in found.items()}
+                result[card[:3]][card.board] += 1
+    return {ids: counts.most_common(1)[0][0] for ids, counts in result.items()}
 
 
 def _completed(built: Built, boards: Boards) -> Built:

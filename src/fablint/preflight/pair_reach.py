@@ -15,7 +15,7 @@ from fablint.preflight.pings.triage import Rail, is_answered, rails_of
 
 @dataclass
 class PairReach:
-    """Of each pair of hosts that was pinged: was it answered? A pair with several NICs needs an answer on each rail."""
+    """Whether the ping of each pair of hosts was answered. A pair with several NICs needs an answer on each rail."""
 
     answered: dict[HostPair, bool] = field(default_factory=dict)  # frames of any size
     full_size: dict[HostPair, bool] = field(default_factory=dict)  # of answered pairs: those of the full MTU
@@ -28,15 +28,15 @@ def pair_reach(fleet: Fleet) -> PairReach:
     Not among them are pings that do not show whether messages arrive: of a rail without any answer, where ICMP may be
     filtered, of hosts that answer none but have answers, and of NICs that lose a large share of all pings.
     """
-    found, reach = PairReach(), reach_of(fleet.hosts)
+    result, reach = PairReach(), reach_of(fleet.hosts)
     for rail in rails_of(reach, contested_ends(fleet)) if reach is not None else ():
-        _add(found.answered, rail.answers, rail, [(ping, is_answered(ping)) for ping in rail.pings])
-        _add(found.full_size, rail.sizes, rail, [(ping, not ping.kind) for ping in rail.full_size])
+        _add(result.answered, rail.answers, rail, [(ping, is_answered(ping)) for ping in rail.pings])
+        _add(result.full_size, rail.sizes, rail, [(ping, not ping.kind) for ping in rail.full_size])
         for ping in rail.full_size:
             if ping.kind and reach is not None:
                 size = min(reach.targets[end].mtu for end in ping[:2])
-                found.sizes[_hosts(ping)] = (size, ping.passes)
-    return found
+                result.sizes[_hosts(ping)] = (size, ping.passes)
+    return result
 
 
 def _add(facts: dict[HostPair, bool], faults: ReachFaults, rail: Rail, pings: Iterable[tuple[Ping, bool]]) -> None:

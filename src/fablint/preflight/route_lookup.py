@@ -21,14 +21,14 @@ class RouteLookup:
         ends = {0}
         for route in inet.routes.items:
             at = routes[route.table][route.prefix]
-            known = at.get(route.first)
-            if known is None or route.metric < known.metric:
+            earlier = at.get(route.first)
+            if earlier is None or route.metric < earlier.metric:
                 at[route.first] = route
             ends |= {route.first, route.last + 1}
         ends |= {
             end for rule in self._rules if rule.destination for end in (rule.destination[0], rule.destination[1] + 1)
         }
-        self._tables = {table: sorted(found.items(), reverse=True) for table, found in routes.items()}
+        self._tables = {table: sorted(by_prefix.items(), reverse=True) for table, by_prefix in routes.items()}
         self._ends = sorted(ends)
 
     def find_route(self, destination: int, source: int | None = None) -> Route | None:
@@ -55,9 +55,9 @@ class RouteLookup:
 
     def _best(self, table: str, destination: int) -> Route | None:
         for prefix, routes in self._tables.get(table, ()):
-            found = routes.get(destination >> (32 - prefix) << (32 - prefix))
-            if found:
-                return found
+            route = routes.get(destination >> (32 - prefix) << (32 - prefix))
+            if route:
+                return route
         return None
 
 

@@ -47,10 +47,10 @@ def judge(fleet: Fleet, checks: Sequence[Check] = CHECKS, site: Site | None = No
 
 def _groups(checks: Sequence[Check]) -> list[Group]:
     """Checks by what they read, those of most checks first: they take longest."""
-    found: dict[str, list[Check]] = {}
+    groups: dict[str, list[Check]] = {}
     for check in checks:
-        found.setdefault(check.judge.reads or check.id, []).append(check)
-    return sorted(found.values(), key=len, reverse=True)
+        groups.setdefault(check.judge.reads or check.id, []).append(check)
+    return sorted(groups.values(), key=len, reverse=True)
 
 
 @dataclass(frozen=True)

@@ -66,14 +66,14 @@ class MeanSquares:
 
     @cached_property
     def between_connections(self) -> Deviation:
-        """What connections differ by, beyond the passes over them."""
+        """Return what connections differ by, beyond the passes over them."""
         value = (self.between - self.within) / self.passes
         low, high = (value - self._reach(upper=False), value + self._reach(upper=True))
         return Deviation(*(math.sqrt(max(one, 0.0)) for one in (value, low, high)))
 
     @cached_property
     def within_connections(self) -> Deviation:
-        """What the passes over the same connections differ by."""
+        """Return what the passes over the same connections differ by."""
         from scipy.stats import chi2
 
         low, high = (
@@ -105,16 +105,16 @@ class MeanSquares:
         tail = (1 - CONFIDENCE) / 2
         first, second = self.between_freedom, self.within_freedom
         if upper:
-            own = first / float(chi2.isf(1 - tail, first)) - 1
-            other = 1 - second / float(chi2.isf(tail, second))
+            between_factor = first / float(chi2.isf(1 - tail, first)) - 1
+            within_factor = 1 - second / float(chi2.isf(tail, second))
             ratio = float(f.isf(1 - tail, first, second))
         else:
-            own = 1 - first / float(chi2.isf(tail, first))
-            other = second / float(chi2.isf(1 - tail, second)) - 1
+            between_factor = 1 - first / float(chi2.isf(tail, first))
+            within_factor = second / float(chi2.isf(1 - tail, second)) - 1
             ratio = float(f.isf(tail, first, second))
-        mixed = ((ratio - 1) ** 2 - (own * ratio) ** 2 - other**2) / ratio
+        mixed = ((ratio - 1) ** 2 - (between_factor * ratio) ** 2 - within_factor**2) / ratio
         a, b = self.between, self.within
-        return math.sqrt(max(0.0, (own * a) ** 2 + (other * b) ** 2 + mixed * a * b)) / self.passes
+        return math.sqrt(max(0.0, (between_factor * a) ** 2 + (within_factor * b) ** 2 + mixed * a * b)) / self.passes
 
 
 def _freedom(deviations: Floats, each: int) -> float:
@@ -146,14 +146,14 @@ def connection_variances(row: Row) -> list[ConnectionVariance]:
     name = run_facts.statistic(row)
     if passes < 2 or name is None:
         return []
-    found = []
+    result = []
     for index, size in enumerate(row.sizes):
         log_time = _complete(_by_repeat(row, name, index), passes)
         if log_time.shape[0] and log_time.shape[1] >= FEWEST_CONNECTIONS:
             pairs, connections, _ = log_time.shape
-            of_mean = MeanSquares.of(log_time.mean(axis=0, keepdims=True))
-            found.append(ConnectionVariance(row, size, pairs, connections, MeanSquares.of(log_time), of_mean))
-    return found
+            squares_of_mean = MeanSquares.of(log_time.mean(axis=0, keepdims=True))
+            result.append(ConnectionVariance(row, size, pairs, connections, MeanSquares.of(log_time), squares_of_mean))
+    return result
 
 
 def _by_repeat(row: Row, name: str, index: int) -> Floats:
@@ -177,6 +177,6 @@ def _complete(log_time: Floats, passes: int) -> Floats:
     """Return (pairs, connections, passes): connections that served all passes, and pairs measured over all of them."""
     pairs, repeats = log_time.shape
     blocks = log_time[:, : repeats // passes * passes].reshape(pairs, -1, passes)
-    known = np.asarray(~np.isnan(blocks).any(axis=2))
-    used = known.any(axis=0)
-    return blocks[:, used][known[:, used].all(axis=1)]
+    is_measured = np.asarray(~np.isnan(blocks).any(axis=2))
+    used = is_measured.any(axis=0)
+    return blocks[:, used][is_measured[:, used].all(axis=1)]

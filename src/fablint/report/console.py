@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import math
+import re
 import sys
 import textwrap
-from collections.abc import Iterator
 
 from fablint.model import Diagnosis, Finding, Placement, Run, State
 from fablint.report import finding_order, run_facts, scopes
-from fablint.report.link_coverage import links_judged
-from fablint.report.summary import cells_of_run
+from fablint.report.coverage_words import coverage_words
 from fablint.report.terminal_colours import coloured
 from fablint.text import units
 from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 
 MAX_LINES = 25
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|x|[num]?s|min|[KMG]?i?B|[MGT]B/s)(?:[\s,;:)\]]|$))")
+_JOINED = "\N{NO-BREAK SPACE}"  # between a figure and its unit, while lines are wrapped
+_CUT_FIGURE = re.compile(r"[-+]?[\d.,]+\.\.\.$")  # a figure is there as a whole, or not at all
 _MARGIN = 12  # width of the left column
 _SHORTEST_NAME = 8
 _MOST_NOTES = 6  # a line each: warnings of preflight and suppressed findings, which a check tells nowhere else
@@ -50,9 +51,8 @@ def console_summary(
     """
     painter = _Painter(width, color, is_full)
     verdict = diagnosis.verdict
-    figures = _local_figures(run, diagnosis) if verdict.verdict == "local" else ""
-    words = "; ".join(filter(None, (figures, finding_order.headline(verdict))))
-    head = [painter.line(finding_order.word(verdict), words, _STYLES[verdict.verdict])]
+    headline = finding_order.headline(verdict, run_facts.local_figures(run, diagnosis))
+    head = [painter.line(finding_order.word(verdict), headline, _STYLES[verdict.verdict])]
     tail = _tail(run, diagnosis, painter, scopes.threshold_words(diagnosis.comparison) if diagnosis.comparison else "")
     room = MAX_LINES - len(head) - len(tail) - 2 if not is_full else sys.maxsize  # two blank lines around the findings
     body = _findings(finding_order.ordered(verdict), room, painter)
@@ -68,7 +68,10 @@ class _Painter:
 
     def line(self, label: str, words: str, style: str = "") -> str:
         gap = max(_MARGIN, len(label) + 2)
-        words = units.printable(words) if self.is_full else units.shorten(words, self.width - gap)
+        if self.is_full or len(words) <= self.width - gap:
+            words = units.printable(words)
+        else:
+            words = _CUT_FIGURE.sub("...", units.shorten(words, self.width - gap))
         margin = " " * (gap - len(label))
         return ((coloured(label, style) if self.color and style else label) + margin + words).rstrip()
 
@@ -95,21 +98,24 @@ class _Painter:
         """Wrapped to at most `limit` lines, without limit where everything is printed."""
         room = self._room(label)
         limit = sys.maxsize if self.is_full else limit
-        wrapped = textwrap.wrap(units.printable(words), room, break_on_hyphens=False) or [""]
+        words = _BEFORE_UNIT.sub(_JOINED, units.printable(words))
+        wrapped = textwrap.wrap(words, room, break_on_hyphens=False) or [""]
         if len(wrapped) > limit:
-            wrapped[limit - 1] = units.shorten(" ".join(wrapped[limit - 1 :]), room)
-        return [self.line(label if not index else "", line, style) for index, line in enumerate(wrapped[:limit])]
+            rest = " ".join(wrapped[limit - 1 :])
+            wrapped[limit - 1] = textwrap.shorten(rest, room, placeholder=" ...", break_on_hyphens=False)
+        lines = [line.replace(_JOINED, " ") for line in wrapped[:limit]]
+        return [self.line(label if not index else "", line, style) for index, line in enumerate(lines)]
 
 
-def _findings(found: list[Finding], room: int, painter: _Painter) -> list[str]:
-    """As many findings as have room, worst first, then how many were left out.
+def _findings(findings: list[Finding], room: int, painter: _Painter) -> list[str]:
+    """Return as many findings as have room, worst first, then how many were left out.
 
     The worst findings are printed in full as long as one line remains for each of the others.
     """
-    blocks = [_finding(finding, painter) for finding in finding_order.faulty(found)]
-    blocks += [painter.title(State.OK, *part[:2]) for part in finding_order.healthy(found)]
-    short = [painter.short_title(finding.state, *_title(finding)) for finding in finding_order.faulty(found)]
-    short += [painter.short_title(State.OK, *part[:2]) for part in finding_order.healthy(found)]
+    blocks = [_finding(finding, painter) for finding in finding_order.faulty(findings)]
+    blocks += [painter.title(State.OK, *part[:2]) for part in finding_order.healthy(findings)]
+    short = [painter.short_title(finding.state, *_title(finding)) for finding in finding_order.faulty(findings)]
+    short += [painter.short_title(State.OK, *part[:2]) for part in finding_order.healthy(findings)]
     kept = min(len(blocks), room)
     while kept > 1 and sum(map(len, blocks[:kept])) + len(blocks) - kept > room:
         kept -= 1
@@ -140,18 +146,16 @@ def _title(finding: Finding) -> tuple[str, str, str]:
 
 
 def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) -> list[str]:
-    """What of the network was not looked at, coverage, what was measured, thresholds, the instrument, notes."""
-    coverage = diagnosis.verdict.coverage
-    words = list(_measured(run, diagnosis))
-    words.append(f"{coverage.hosts_judged:,} of {units.plural(coverage.hosts, 'host')} judged")
-    words += [links] if (links := links_judged(diagnosis.verdict)) else []
+    """Return what of the network was not looked at, coverage, what was measured, thresholds, the instrument, notes."""
     lines = [line for unseen in diagnosis.verdict.network for line in painter.block("network", unseen, 2)]
-    lines.append(painter.line("coverage", ", ".join(words)))
-    lines += [painter.line("limits", words) for words in [finding_order.limits(diagnosis.verdict)] if words]
+    if words := coverage_words(run, diagnosis.verdict):
+        lines += painter.block("coverage", words, 2)
+    limits = [words for words in re.split(r"; |(?<=cases): ", finding_order.limits(diagnosis.verdict)) if words]
+    lines += [line for at, words in enumerate(limits) for line in painter.block("" if at else "limits", words, 1)]
     origin = "; simulated, no real fabric" if run.facts.simulated is not None else ""
     counts = (units.plural(len(run.hosts), "host"), units.plural(run.ranks, "rank"), units.plural(len(run.rows), "row"))
     what = ", ".join(counts)
-    lines.append(painter.line("measured", f"{what}; run {run.state}{origin}"))
+    lines += painter.block("measured", f"{what}; run {run.state}{origin}", 1)
     lines += _by_distance(run, diagnosis, painter) or _by_row(run, diagnosis, painter)
     lines += painter.block("thresholds", thresholds, 2) if thresholds else []
     lines += painter.block("instrument", run_facts.instrument(run), 2)
@@ -163,23 +167,13 @@ def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) ->
     return lines
 
 
-def _measured(run: Run, diagnosis: Diagnosis) -> Iterator[str]:
-    """What was measured of the plan: pairs of judged rows, and of a run that ended early all repeats of all rows."""
-    measured, planned = diagnosis.verdict.coverage.pairs_measured, diagnosis.verdict.coverage.pairs_planned
-    if run.state != "complete":
-        measured, planned = cells_of_run(run)
-    yield f"{measured:,} of {planned:,} planned measurements"
-    requested = run.facts.rows
-    if missing := set(requested) - {row.name for row in run.rows}:
-        yield f"{len(missing)} of {units.plural(len(requested), 'row')} missing"
-
-
 def _by_distance(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
     """A line for each distance; none where the run has no rounds by distance."""
-    found = scopes.scope_lines(run, Placement.of(run, diagnosis.topology))
-    if not found:
+    scope_lines = scopes.scope_lines(run, Placement.of(run, diagnosis.topology))
+    if not scope_lines:
         return []
-    return [painter.line("", f"{section}: {words}") for section, words in scopes.short_lines(found)]
+    short_lines = scopes.short_lines(scope_lines)
+    return [line for section, words in short_lines for line in painter.block("", f"{section}: {words}", 1)]
 
 
 def _by_row(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
@@ -193,21 +187,6 @@ def _by_row(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
     if len(run.rows) > len(shown):
         lines.append(painter.line("", f"... and {units.plural(len(run.rows) - len(shown), 'more row')}"))
     return lines
-
-
-def _local_figures(run: Run, diagnosis: Diagnosis) -> str:
-    """Return the latency and the bandwidth between ranks of one host: the typical figure of the first row of each."""
-    figures: dict[str, str] = {}
-    for row in run.rows:
-        if row.is_of_network:
-            continue
-        size = run_facts.informative_size(row)
-        fit = run_facts.fit_of(diagnosis, row, size)
-        times = [time for time in (fit.class_time if fit else {}).values() if math.isfinite(time)]
-        time = times[0] if len(times) == 1 else run_facts.sampled_median(row, size)
-        if time is not None:
-            figures.setdefault(row.quantity, units.figure(row, size, time))
-    return ", ".join(figures.values())
 
 
 def _most_rows(painter: _Painter) -> int | None:

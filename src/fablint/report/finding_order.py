@@ -31,33 +31,42 @@ def is_not_judged(verdict: Verdict) -> bool:
     return verdict.verdict == "incomplete" and bool(verdict.not_judged)
 
 
-def headline(verdict: Verdict) -> str:
-    """What was found, in one sentence without the verdict word."""
+def is_meant_to_be_judged(verdict: Verdict) -> bool:
+    """Return whether the run was to show components of a network: not one host, and not figures only."""
+    return verdict.verdict != "local" and not is_not_judged(verdict)
+
+
+def headline(verdict: Verdict, local_figures: str = "") -> str:
+    """Return what was found, in one sentence without the verdict word; of one host after its figures."""
     counts = [
         (state, sum(finding.state is state for finding in verdict.findings))
         for state in (State.FAULT, State.SUSPECT, State.CONFOUNDED)
     ]
     named = {State.CONFOUNDED: "confounded finding"}
-    found = [units.plural(count, named.get(state, state.lower())) for state, count in counts if count]
-    if is_not_judged(verdict) and not found:
+    parts = [units.plural(count, named.get(state, state.lower())) for state, count in counts if count]
+    if is_not_judged(verdict) and not parts:
         return verdict.not_judged
-    known = sum(finding.state is State.SUPPRESSED for finding in verdict.findings)
-    if known:
-        found = [*(found or ["no fault that counts"]), f"{units.plural(known, 'known finding')} suppressed"]
+    suppressed_count = sum(finding.state is State.SUPPRESSED for finding in verdict.findings)
+    if suppressed_count:
+        parts = [*(parts or ["no fault that counts"]), f"{units.plural(suppressed_count, 'known finding')} suppressed"]
     judged = f"{units.plural(verdict.coverage.hosts_judged, 'host')} judged"
     if verdict.verdict == "local":
-        return "; ".join(["no network was measured", *(found if known else [])])
+        return "; ".join(filter(None, [local_figures, "no network was measured", *(parts if suppressed_count else [])]))
     if missing := verdict.coverage.hosts - verdict.coverage.hosts_judged:
         judged += f", {missing:,} not"
-    return f"{', '.join(found) or 'no fault found'}; {judged}"
+    return f"{', '.join(parts) or 'no fault found'}; {judged}"
 
 
 def limits(verdict: Verdict) -> str:
-    """Which losses are reported, and which bound a component needs to pass; empty where no diagnosis was made."""
-    if verdict.limits is None:
+    """Return which losses are named, and which bound a component needs to pass; empty where no component was judged."""
+    if verdict.limits is None or not is_meant_to_be_judged(verdict):
         return ""
-    reported, passed = (units.percent(one).lstrip("+") for one in (verdict.limits.reported, verdict.limits.passed))
-    return f"reports losses of {reported} or more; OK: losses above {passed} would be seen"
+    passed = f"OK: losses above {units.percent(verdict.limits.passed).lstrip('+')} would be seen"
+    by_quantity: dict[str, list[str]] = {}
+    for item in verdict.limits.named:
+        by_quantity.setdefault(item.quantity, []).append(f"{item.component} {units.percent(item.loss).lstrip('+')}")
+    named = "; ".join(f"{quantity} of a {', '.join(losses)}" for quantity, losses in by_quantity.items())
+    return f"loss named in 9 of 10 cases: {named}; {passed}" if named else passed
 
 
 def subject(finding: Finding) -> str:
@@ -82,44 +91,48 @@ def effect(finding: Finding) -> str:
 
 
 def damage(finding: Finding) -> str:
-    """How many hosts are behind a component, and how many pairs use it: `16 hosts, 7,680 pairs`; empty if unknown."""
+    """Return how many hosts are behind a component, and how many pairs use it: `16 hosts, 7,680 pairs`; empty if
+    unknown.
+    """
     if finding.damage is None:
         return ""
     return f"{units.plural(finding.damage.hosts, 'host')}, {units.plural(finding.damage.pairs, 'pair')}"
 
 
-def healthy(found: Sequence[Finding]) -> list[tuple[str, str, str]]:
+def healthy(findings: Sequence[Finding]) -> list[tuple[str, str, str]]:
     """Parts that are OK (`host h[00-63]`), the losses that could hide (`added latency below 2.3 %`), the evidence."""
     same: dict[str, list[Finding]] = {}
-    for finding in found:
+    for finding in findings:
         if finding.state is State.OK:
             same.setdefault(subject(finding), []).append(finding)
     return [
         (
             part,
-            _losses(own),
-            "; ".join(dict.fromkeys(sentences(one.evidence) for one in own)),
+            _losses(findings_of_part),
+            "; ".join(dict.fromkeys(sentences(one.evidence) for one in findings_of_part)),
         )
-        for part, own in same.items()
+        for part, findings_of_part in same.items()
     ]
 
 
-def _losses(own: Sequence[Finding]) -> str:
+def _losses(findings: Sequence[Finding]) -> str:
     """The losses that could hide, and whether those of some measurements could be larger."""
-    is_of_medians = any(seen.in_the_median.among(one.evidence) for one in own)
-    losses = ", ".join(filter(None, map(effect, own)))
+    is_of_medians = any(seen.in_the_median.among(one.evidence) for one in findings)
+    losses = ", ".join(filter(None, map(effect, findings)))
     return f"in the median {losses}" if is_of_medians and losses else losses
 
 
-def faulty(found: Sequence[Finding]) -> list[Finding]:
+def faulty(findings: Sequence[Finding]) -> list[Finding]:
     """All that is not OK."""
-    return [finding for finding in found if finding.state is not State.OK]
+    return [finding for finding in findings if finding.state is not State.OK]
 
 
 def faulty_hosts(verdict: Verdict) -> frozenset[str]:
     """Names of the hosts that are at fault or suspect by themselves."""
-    found = (one for one in verdict.findings if one.state in (State.FAULT, State.SUSPECT) and one.component != "route")
-    return frozenset(host for finding in found for host in finding.hosts)
+    findings = (
+        item for item in verdict.findings if item.state in (State.FAULT, State.SUSPECT) and item.component != "route"
+    )
+    return frozenset(host for finding in findings for host in finding.hosts)
 
 
 def ends(finding: Finding) -> list[list[str]]:
@@ -150,10 +163,10 @@ def _merge(group: Sequence[Finding]) -> Finding:
 def _reasons(group: Sequence[Finding], most: int) -> tuple[EvidenceRecord, ...]:
     """Return the distinct evidence of all findings; empty if there is more than `most`, as of thousands of hosts."""
     reasons: list[EvidenceRecord] = []
-    for one in (one for finding in group for one in finding.evidence):
-        if one in reasons:
+    for item in (one for finding in group for one in finding.evidence):
+        if item in reasons:
             continue
         if len(reasons) == most:
             return ()
-        reasons.append(one)
+        reasons.append(item)
     return tuple(reasons)

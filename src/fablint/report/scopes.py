@@ -46,14 +46,14 @@ class ScopeLine:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """For a table, as `HEAD`."""
+        """Return the cells of a table, as `HEAD`."""
         figures = (self.words(value) for value in (self.low, self.mean, self.high))
         kernel = f"{self.kernel} ({self.medium})" if self.medium else self.kernel
         return (self.section, kernel, units.size(self.size), f"{self.pairs:,}", *figures)
 
     @property
     def beside(self) -> str:
-        """What a host and all pairs do at once, in words; empty where that is not known."""
+        """Return what a host and all pairs do at once, in words; empty where that is not known."""
         words = [f"{self.words(self.per_host)} per host"] if self.per_host is not None else []
         if self.sums is not None:
             low, mean, high = (self.words(value) for value in self.sums)
@@ -62,7 +62,7 @@ class ScopeLine:
         return ", ".join(words)
 
     def facts(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the facts for programs."""
         return vars(self)
 
 
@@ -79,11 +79,11 @@ def scope_lines(
         for size in row.sizes:
             if row.layout == "list":
                 _add_list(sums, row, size, figures_of(row, size, placement), placement)
-        for one in (surveys or {}).get(row.name, ()) if row.layout == "matrix" else ():
-            _add_survey(sums, one)
+        for item in (surveys or {}).get(row.name, ()) if row.layout == "matrix" else ():
+            _add_survey(sums, item)
     labels = {medium: medium.label if len(by_medium) > 1 else "" for medium in by_medium}
-    found = [one.line(*key, labels[medium]) for medium, sums in by_medium.items() for key, one in sums.items()]
-    lines = [line for line in found if line is not None]
+    sum_lines = [one.line(*key, labels[medium]) for medium, sums in by_medium.items() for key, one in sums.items()]
+    lines = [line for line in sum_lines if line is not None]
     sections = {line.section for line in lines}
     if not sections - {_heading(Scope.INTRA_NODE), _heading(Scope.UNKNOWN)}:
         return []
@@ -93,13 +93,15 @@ def scope_lines(
 
 
 def short_lines(lines: Sequence[ScopeLine]) -> Iterator[tuple[str, str]]:
-    """For a few columns: each section with its figures at the sizes that tell, `edge`, `latency 1.93 us, ...`."""
+    """Return, for a few columns, each section with its figures at the sizes that tell, `edge`, `latency 1.93 us,
+    ...`.
+    """
     for section in dict.fromkeys(line.section for line in lines):
-        mine = [line for line in lines if line.section == section]
+        section_lines = [line for line in lines if line.section == section]
         words = []
-        for kernel in dict.fromkeys(line.cells[1] for line in mine):
-            own = [line for line in mine if line.cells[1] == kernel]
-            typical = own[-1] if units.is_rate(own[0].quantity) else own[0]
+        for kernel in dict.fromkeys(line.cells[1] for line in section_lines):
+            kernel_lines = [line for line in section_lines if line.cells[1] == kernel]
+            typical = kernel_lines[-1] if units.is_rate(kernel_lines[0].quantity) else kernel_lines[0]
             words.append(f"{kernel} {typical.words(typical.mean)}")
         yield section, ", ".join(words)
 
@@ -109,23 +111,23 @@ def short_lines(lines: Sequence[ScopeLine]) -> Iterator[tuple[str, str]]:
 THRESHOLD_HEAD = ("distance", "kernel", "size", "threshold", "pairs", "min", "median", "max", "outside", "")
 
 
-def threshold_cells(one: Compared) -> tuple[str, ...]:
+def threshold_cells(item: Compared) -> tuple[str, ...]:
     """A threshold and what became of it, as `THRESHOLD_HEAD`."""
-    known = one.threshold
-    words = units.rate if units.is_rate(known.quantity) else units.duration
-    limits = (("at least", known.lowest), ("at most", known.highest))
+    threshold = item.threshold
+    words = units.rate if units.is_rate(threshold.quantity) else units.duration
+    limits = (("at least", threshold.lowest), ("at most", threshold.highest))
     promised = ", ".join(f"{word} {words(limit)}" for word, limit in limits if limit is not None)
-    figures = (words(value) for value in (one.least, one.median, one.most))
-    size = units.size(known.size)
+    figures = (words(value) for value in (item.least, item.median, item.most))
+    size = units.size(threshold.size)
     return (
-        _heading(one.scope),
-        known.kernel,
+        _heading(item.scope),
+        threshold.kernel,
         size,
         promised,
-        f"{one.pairs:,}",
+        f"{item.pairs:,}",
         *figures,
-        f"{one.outside:,}",
-        one.verdict,
+        f"{item.outside:,}",
+        item.verdict,
     )
 
 
@@ -134,9 +136,9 @@ def threshold_words(comparison: Comparison) -> str:
     compared = comparison.compared
     missed = [one for one in compared if one.verdict == "missed"]
     names = ", ".join(
-        f"{_heading(one.scope)} {one.threshold.kernel} {units.size(one.threshold.size)}"
-        f" ({one.outside:,} of {units.plural(one.pairs, 'pair')})"
-        for one in missed
+        f"{_heading(item.scope)} {item.threshold.kernel} {units.size(item.threshold.size)}"
+        f" ({item.outside:,} of {units.plural(item.pairs, 'pair')})"
+        for item in missed
     )
     if not compared:
         return ""
@@ -184,37 +186,42 @@ def _add_list(sums: _Sums, row: Row, size: int, figures: PairMetrics, placement:
     at_once = row.facts.schedule.order == "parallel" and units.is_rate(row.quantity)
     ranks = placement.host.size
     for code in np.unique(figures.scope).tolist() if not across else [-1]:
-        mine = figures if across else figures.where(figures.scope == code)
-        if not mine.value.size:
+        scope_figures = figures if across else figures.where(figures.scope == code)
+        if not scope_figures.value.size:
             continue
         section = BISECTION if across else _heading(SCOPES[code])
-        one = sums.setdefault((section, row.kernel, size), _Sum(row.quantity))
-        one.add(mine.value.size, float(mine.value.sum()), float(mine.value.min()), float(mine.value.max()))
-        one.pairs.append(mine.src.astype(np.int64) * ranks + mine.dst)
+        item = sums.setdefault((section, row.kernel, size), _Sum(row.quantity))
+        item.add(
+            scope_figures.value.size,
+            float(scope_figures.value.sum()),
+            float(scope_figures.value.min()),
+            float(scope_figures.value.max()),
+        )
+        item.pairs.append(scope_figures.src.astype(np.int64) * ranks + scope_figures.dst)
         if at_once and across:
             directions = 1 if row.directions == "single" else 2  # each pair has a cell for each direction
-            _, place = np.unique(mine.round, return_inverse=True)
-            one.rounds.append(np.bincount(place, mine.value) / directions)
+            _, place = np.unique(scope_figures.round, return_inverse=True)
+            item.rounds.append(np.bincount(place, scope_figures.value) / directions)
         if at_once and section != _heading(Scope.INTRA_NODE):
-            host = placement.host[mine.src].astype(np.int64)
-            _, place, together = np.unique(mine.round * ranks + host, return_inverse=True, return_counts=True)
+            host = placement.host[scope_figures.src].astype(np.int64)
+            _, place, together = np.unique(scope_figures.round * ranks + host, return_inverse=True, return_counts=True)
             if together.max() > 1:
-                one.hosts.append(np.bincount(place, mine.value))
+                item.hosts.append(np.bincount(place, scope_figures.value))
 
 
-def _add_survey(sums: _Sums, one: SizeSurvey) -> None:
+def _add_survey(sums: _Sums, size_survey: SizeSurvey) -> None:
     """A matrix, by the distribution of its times."""
-    row, rate = one.row, units.is_rate(one.row.quantity)
-    times = row.counted_bytes(one.size)
-    for scope in one.distribution.scopes():
+    row, rate = size_survey.row, units.is_rate(size_survey.row.quantity)
+    times = row.counted_bytes(size_survey.size)
+    for scope in size_survey.distribution.scopes():
         section = BISECTION if _is_bisection(row) else _heading(scope)
-        found = sums.setdefault((section, row.kernel, one.size), _Sum(row.quantity))
-        cells = one.distribution.pairs(scope)
-        low, high = (one.distribution.quantile(share, scope) for share in (0.0, 1.0))
-        mean = one.distribution.mean(scope, inverse=rate)
+        total = sums.setdefault((section, row.kernel, size_survey.size), _Sum(row.quantity))
+        cells = size_survey.distribution.pairs(scope)
+        low, high = (size_survey.distribution.quantile(share, scope) for share in (0.0, 1.0))
+        mean = size_survey.distribution.mean(scope, inverse=rate)
         low, high, mean = (times / high, times / low, times * mean) if rate else (low, high, mean)
-        found.add(cells, cells * mean, low, high)
-        found.whole += cells
+        total.add(cells, cells * mean, low, high)
+        total.whole += cells
 
 
 def _is_bisection(row: Row) -> bool:

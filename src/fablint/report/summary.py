@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,11 @@ from fablint.report import run_facts
 from fablint.report.tables.connections import connection_words
 from fablint.text import units
 
+# Variables that name a job, its user and its partition, and what the scheduler calls a partition.
+_SCHEDULERS = (
+    ("SLURM_JOB_ID", "SLURM_JOB_USER", "SLURM_JOB_PARTITION", "partition"),
+    ("PBS_JOBID", "PBS_O_LOGNAME", "PBS_QUEUE", "queue"),
+)
 _SKEW_ROUNDS = 64  # rounds that stand for all when the skew of their starts is looked up
 
 
@@ -27,8 +33,8 @@ class RowSummary:
     state: str
     reason: str
     sizes: str
-    cells_planned: int
-    cells_measured: int
+    planned: int  # measurements: directed pairs, repeats included
+    measured: int  # those of all sizes
     skew_s: float | None
     overhead: float | None
     devices: str = ""  # that carried the messages, with the ranks that had them
@@ -36,12 +42,12 @@ class RowSummary:
     percentiles: str = ""  # of the time of a message, that are stored beside the usual statistics
 
     @property
-    def cells(self) -> str:
-        """Number of measured and planned cells, with the percentage: `12 of 24 (50 %)`."""
-        share = 100 * self.cells_measured / self.cells_planned if self.cells_planned else 0.0
-        if self.cells_measured < self.cells_planned:
+    def measurements(self) -> str:
+        """Number of measurements that were made and planned, with the percentage: `12 of 24 (50 %)`."""
+        share = 100 * self.measured / self.planned if self.planned else 0.0
+        if self.measured < self.planned:
             share = min(share, 99.9)  # all but one of a million are not all
-        return f"{self.cells_measured:,} of {self.cells_planned:,} ({share:.3g} %)"
+        return f"{self.measured:,} of {self.planned:,} ({share:.3g} %)"
 
     @property
     def timing(self) -> str:
@@ -52,7 +58,7 @@ class RowSummary:
 
 
 def run_summary(run: Run, missing_levels: Sequence[str] = ()) -> str:
-    """Text of `fablint show`: state, launch, rows with cells measured of planned, start skew, overhead, notes.
+    """Text of `fablint show`: state, launch, rows with measurements made of planned, start skew, overhead, notes.
 
     `missing_levels` are those that the check of the run planned and never began.
     """
@@ -60,9 +66,9 @@ def run_summary(run: Run, missing_levels: Sequence[str] = ()) -> str:
     if missing_levels:
         launch |= {"missing": f"levels planned and never begun: {', '.join(missing_levels)}"}
     lines = [f"{label:<12}{units.printable(words)}" for label, words in launch.items()]
-    table = [("row", "sizes", "cells measured", "state")]
+    table = [("row", "sizes", "measurements", "state")]
     rows = [row_summary(row) for row in run.rows]
-    table += [(row.name, row.sizes, row.cells, row.state) for row in rows]
+    table += [(row.name, row.sizes, row.measurements, row.state) for row in rows]
     lines += ["", *units.columns(table, left=2), ""]
     for row in rows:
         lines.append(f"{units.printable(row.name)}: {units.printable(row.options)}")
@@ -78,9 +84,11 @@ def _details(row: RowSummary) -> tuple[str, ...]:
 def launch_facts(run: Run) -> dict[str, str]:
     """Facts of the launch as label and words, those that are known."""
     launch = run.facts.launch
-    known = {
+    words_by_label = {
         "state": run.state,
-        "started": launch.started if run.facts.simulated is None else "",
+        "started": _started(run),
+        "duration": _duration(run),
+        "job": _job(launch.environment or {}),
         "hosts": f"{len(run.hosts):,}: {units.fold(run.hosts, ', ')}",
         "ranks": _ranks(run),
         "mpi": " ".join(launch.mpi.library.split()) if launch.mpi else "",
@@ -90,13 +98,42 @@ def launch_facts(run: Run) -> dict[str, str]:
         "simulated": _simulated(run.facts.simulated or {}),
         "lost": "; ".join(map(_lost, run.facts.lost)),
     }
-    return {label: words for label, words in known.items() if words}
+    return {label: words for label, words in words_by_label.items() if words}
 
 
-def cells_of_run(run: Run) -> tuple[int, int]:
-    """Return the measured and the planned cells of all rows, repeats included."""
-    facts = [row_summary(row) for row in run.rows]
-    return sum(one.cells_measured for one in facts), sum(one.cells_planned for one in facts)
+def head_facts(run: Run) -> list[str]:
+    """Facts that identify a run beside its name: when it was started, how long it measured, job, versions."""
+    facts, mpi = launch_facts(run), run.facts.launch.mpi
+    duration = f"measured for {facts['duration']}" if "duration" in facts else ""
+    job = f"job {facts['job']}" if "job" in facts else ""
+    library = " ".join(mpi.library.partition(",")[0].split()) if mpi and run.facts.simulated is None else ""
+    return [words for words in (facts.get("started", ""), duration, job, run.facts.launch.creator, library) if words]
+
+
+def _started(run: Run) -> str:
+    """`2026-11-29 09:38:44 UTC`; empty for a simulated run."""
+    started = run.facts.launch.started if run.facts.simulated is None else ""
+    return re.sub(r"(?<=\d)T(?=\d)", " ", started).replace("Z", " UTC")
+
+
+def _duration(run: Run) -> str:
+    """Time that the rows took together; empty where it is not known, or none passed."""
+    seconds = sum(row.facts.result.wall_s or 0.0 for row in run.rows)
+    return units.duration(seconds) if seconds and run.facts.simulated is None else ""
+
+
+def _job(environment: Mapping[str, str]) -> str:
+    """`1234, user alice, partition batch`; empty without a scheduler."""
+    for job, user, partition, name in _SCHEDULERS:
+        if number := environment.get(job):
+            others = (("user", environment.get(user)), (name, environment.get(partition)))
+            return ", ".join([number, *(f"{label} {value}" for label, value in others if value)])
+    return ""
+
+
+def measurements_of_run(run: Run) -> tuple[int, int]:
+    """Return the measurements of all rows that were made, and those that were planned."""
+    return sum(map(run_facts.measured_pairs, run.rows)), sum(map(run_facts.planned_pairs, run.rows))
 
 
 def row_summary(row: Row) -> RowSummary:
@@ -108,8 +145,8 @@ def row_summary(row: Row) -> RowSummary:
         state=row.facts.state,
         reason=row.facts.reason,
         sizes=_sizes(row),
-        cells_planned=run_facts.planned_pairs(row) * len(row.sizes),
-        cells_measured=run_facts.measured_cells(row),
+        planned=run_facts.planned_pairs(row),
+        measured=run_facts.measured_pairs(row),
         skew_s=start_skew(row),
         overhead=(wall - measuring) / measuring if wall and measuring else None,
         devices=_over(row),
@@ -120,8 +157,8 @@ def row_summary(row: Row) -> RowSummary:
 
 def _percentiles(row: Row) -> str:
     """`percentiles of the time: 50, 90, 99`, of a row that has others than the usual statistics."""
-    known = stored_percentiles(row) if "percentile" in row.arrays else {}
-    return f"percentiles of the time: {', '.join(f'{at:g}' for at in known)}" if known else ""
+    percentiles = stored_percentiles(row) if "percentile" in row.arrays else {}
+    return f"percentiles of the time: {', '.join(f'{at:g}' for at in percentiles)}" if percentiles else ""
 
 
 def _over(row: Row) -> str:
@@ -131,7 +168,7 @@ def _over(row: Row) -> str:
 
 
 def devices(row: Row) -> str:
-    """What the transport of a row has chosen, such as `ipv4/hsn0`; '' where it is not known."""
+    """Return what the transport of a row has chosen, such as `ipv4/hsn0`; '' where it is not known."""
     chosen = row.facts.carrier.devices or {}
     named = chosen if len(chosen) == 1 else [f"{name} (ranks {ranks})" for name, ranks in chosen.items()]
     return "; ".join(named)

@@ -38,7 +38,7 @@ class ComparedMedium:
 
 @dataclass(frozen=True)
 class TransportComparison:
-    """The same measurement over several media; the first of them is the reference."""
+    """One measurement over several media; the first of them is the reference."""
 
     kernel: str
     condition: str  # of victims: alone or loaded; otherwise empty
@@ -81,26 +81,26 @@ def transport_comparisons(rows: Sequence[Row], fewest: int = 2) -> list[Transpor
     for row in rows:
         for part in conditions(row) if run_facts.statistic(row) and not row.facts.schedule.retest_of else ():
             tasks.setdefault(part.task, []).append(replace(part, name=row.name))
-    groups = (of_media for parts in tasks.values() for of_media in _by_medium(parts))
-    return [_comparison(of_media) for of_media in groups if len(of_media) >= fewest]
+    groups = (rows_by_medium for parts in tasks.values() for rows_by_medium in _by_medium(parts))
+    return [_comparison(rows_by_medium) for rows_by_medium in groups if len(rows_by_medium) >= fewest]
 
 
 def _by_medium(rows: Sequence[Row]) -> list[dict[Medium, list[Row]]]:
     """Return the rows of one task by their media; a group for each kind of RMA window where a medium has several."""
-    of_media: dict[Medium, list[Row]] = {}
+    rows_by_medium: dict[Medium, list[Row]] = {}
     for row in rows:
-        of_media.setdefault(row.medium, []).append(row)
-    if all(len({row.rma for row in own}) == 1 for own in of_media.values()):
-        return [of_media]
+        rows_by_medium.setdefault(row.medium, []).append(row)
+    if all(len({row.rma for row in medium_rows}) == 1 for medium_rows in rows_by_medium.values()):
+        return [rows_by_medium]
     kinds = dict.fromkeys(row.rma for row in rows)
     return [group for kind in kinds for group in _by_medium([row for row in rows if row.rma == kind])]
 
 
-def _comparison(of_media: dict[Medium, list[Row]]) -> TransportComparison:
-    of_media = {medium: _measured(rows) for medium, rows in of_media.items()}
-    blocks = min(map(len, of_media.values()))
-    first = next(iter(of_media.values()))[0]
-    log_figures = {medium: _log_figures(rows) for medium, rows in of_media.items()}
+def _comparison(rows_by_medium: dict[Medium, list[Row]]) -> TransportComparison:
+    rows_by_medium = {medium: _measured(rows) for medium, rows in rows_by_medium.items()}
+    blocks = min(map(len, rows_by_medium.values()))
+    first = next(iter(rows_by_medium.values()))[0]
+    log_figures = {medium: _log_figures(rows) for medium, rows in rows_by_medium.items()}
     reference = next(iter(log_figures.values()))
     media = tuple(
         ComparedMedium(
@@ -110,7 +110,7 @@ def _comparison(of_media: dict[Medium, list[Row]]) -> TransportComparison:
             tuple(_figure(values) for values in log_figures[medium].T),
             tuple(map(_ratio, (log_figures[medium][:blocks] - reference[:blocks]).T)),
         )
-        for medium, rows in of_media.items()
+        for medium, rows in rows_by_medium.items()
     )
     condition = first.facts.condition
     return TransportComparison(first.kernel, condition, first.quantity, first.sizes, _pairs(first), blocks, media)
@@ -138,7 +138,7 @@ def _is_measured(row: Row, index: int) -> np.ndarray:
 
 def _log_figures(rows: Sequence[Row]) -> np.ndarray:
     """Return (blocks, sizes): the logarithm of the seconds, or of the bytes/s; NaN where nothing was measured."""
-    found = np.full((len(rows), len(rows[0].sizes)), np.nan)
+    log_figures = np.full((len(rows), len(rows[0].sizes)), np.nan)
     for block, row in enumerate(rows):
         for index, size in enumerate(row.sizes):
             times = np.asarray(row.arrays[f"time_{run_facts.statistic(row)}"][..., index], dtype=np.float64)
@@ -148,25 +148,29 @@ def _log_figures(rows: Sequence[Row]) -> np.ndarray:
             log_time = float(np.log(measured).mean())
             moved = row.counted_bytes(size)
             if not units.is_rate(row.quantity):
-                found[block, index] = log_time
+                log_figures[block, index] = log_time
             elif moved:
-                found[block, index] = math.log(moved) - log_time
-    return found
+                log_figures[block, index] = math.log(moved) - log_time
+    return log_figures
 
 
 def _figure(values: np.ndarray) -> float | None:
-    known = values[np.isfinite(values)]
-    return float(np.exp(known.mean())) if known.size else None
+    finite_values = values[np.isfinite(values)]
+    return float(np.exp(finite_values.mean())) if finite_values.size else None
 
 
 def _ratio(values: np.ndarray) -> Ratio | None:
     from scipy.special import stdtrit
 
-    known = values[np.isfinite(values)]
-    if not known.size:
+    finite_values = values[np.isfinite(values)]
+    if not finite_values.size:
         return None
-    mean = float(known.mean())
-    if known.size < 2:
+    mean = float(finite_values.mean())
+    if finite_values.size < 2:
         return Ratio(math.exp(mean))
-    half = float(stdtrit(known.size - 1, (1 + CONFIDENCE) / 2)) * float(known.std(ddof=1)) / math.sqrt(known.size)
+    half = (
+        float(stdtrit(finite_values.size - 1, (1 + CONFIDENCE) / 2))
+        * float(finite_values.std(ddof=1))
+        / math.sqrt(finite_values.size)
+    )
     return Ratio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))

@@ -164,8 +164,11 @@ def condition_of(
             "let fewer flap, or measure fewer rounds",
         )
     shape = (states.shape[1], fabric.links + 1)
-    own = np.append(np.exp(spread.astype(np.float64)), 0.0)
-    latency, per_byte = np.broadcast_to(own * LINK_LATENCY_S, shape), np.broadcast_to(own / LINK_BANDWIDTH, shape)
+    factors = np.append(np.exp(spread.astype(np.float64)), 0.0)
+    latency, per_byte = (
+        np.broadcast_to(factors * LINK_LATENCY_S, shape),
+        np.broadcast_to(factors / LINK_BANDWIDTH, shape),
+    )
     latency, per_byte = latency.copy(), per_byte.copy()
     duplex, share, retry_s = np.ones(shape), np.zeros(shape), np.zeros(shape)
     port_switch, scatter = fabric.port_switch.copy(), np.ones(len(fabric.hosts), dtype=np.float32)

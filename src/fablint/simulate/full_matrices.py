@@ -19,7 +19,7 @@ ROW_BLOCK = 256  # ranks simulated at a time; affects the random numbers of a se
 
 
 def tabulable(actual: ActualRouting) -> bool:
-    """Whether all messages from one switch to one port take the same path."""
+    """Tell whether all messages from one switch to one port take the same path."""
     return actual.fabric.topology.routing.kind not in ("adaptive", "ecmp")
 
 

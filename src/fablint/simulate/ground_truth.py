@@ -107,7 +107,7 @@ def _series(fabric: Fabric, fault: Fault, links: Sequence[int]) -> dict[Componen
 
 
 def _shows(fault: Fault, row: Row) -> bool:
-    """Whether the fault affects a row."""
+    """Tell whether the fault affects a row."""
     if fault.moved_to:
         return True  # other paths
     rich = "histogram" in row.arrays or set(row.statistics) - {"median", "min"}

@@ -50,10 +50,12 @@ class Noise:
             case "lognormal":
                 draws = np.expm1(rng.standard_normal(shape, dtype=np.float32))
             case "replay":
-                known = comet_residuals() if self.residuals is None else np.asarray(self.residuals, dtype=np.float32)
-                if not known.size:
+                residuals = (
+                    comet_residuals() if self.residuals is None else np.asarray(self.residuals, dtype=np.float32)
+                )
+                if not residuals.size:
                     raise UsageError("noise: no residuals to replay", "give residuals, or None for those of Comet")
-                return known[rng.integers(0, known.size, shape)]
+                return residuals[rng.integers(0, residuals.size, shape)]
         draws *= np.float32(self.scale)
         cells = int(np.prod(shape))
         hit = rng.integers(0, cells, rng.binomial(cells, self.spike_share)) if cells else np.zeros(0, np.int64)

@@ -114,20 +114,20 @@ def _draw(fabric: Fabric, rng: np.random.Generator, least: float) -> Fault | Non
 
 
 def _all_show(drawn: Sequence[tuple[Fault, Mask]], *, new: int) -> bool:
-    """Whether every faulty component is visible, including the last one."""
+    """Tell whether every faulty component is visible, including the last one."""
     for index, (fault, crossed) in enumerate(drawn):
         meets_new = index == new or bool((crossed & drawn[new][1]).any())
         if not meets_new:
             continue
-        own = crossed.copy()
+        visible = crossed.copy()
         for place, (other, taken) in enumerate(drawn):
             if place == index:
                 continue
             if (_host_of(fault) and _host_of(fault) == _host_of(other)) or np.array_equal(taken, crossed):
                 return False
             if other.loss >= fault.loss:
-                own &= ~taken
-        if np.count_nonzero(own) < FEWEST:
+                visible &= ~taken
+        if np.count_nonzero(visible) < FEWEST:
             return False
     return True
 

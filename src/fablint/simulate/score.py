@@ -100,19 +100,19 @@ def _member_site(member: ComponentRef) -> _Site | None:
 
 
 def _same_cable(a: _Site, b: _Site) -> bool:
-    """Whether one is a cable and the other is one of its links."""
+    """Tell whether one is a cable and the other is one of its links."""
     return isinstance(a, tuple) != isinstance(b, tuple) and frozenset(a) == frozenset(b)
 
 
 def _both_links(findings: Sequence[Finding], fault: TrueFault) -> bool:
-    """Whether the findings name a cable as its two links."""
+    """Tell whether the findings name a cable as its two links."""
     ends = fault.component.ends
     is_cable = len(ends) == 2 and not fault.component.directed
     return is_cable and {ends, ends[::-1]} <= {_named(finding) for finding in findings}
 
 
 def _direction_right(findings: Sequence[Finding], fault: TrueFault) -> bool:
-    """Whether a finding names the direction, or a component that has only one direction."""
+    """Tell whether a finding names the direction, or a component that has only one direction."""
     if fault.component.kind == "cable" and fault.direction is None:
         cables = (finding for finding in findings if len(_named(finding) or ()) == 2)
         whole = any(not finding.components[0].directed and finding.direction in (None, "both") for finding in cables)

@@ -42,7 +42,7 @@ class SimulatedRow:
 
     @property
     def simple(self) -> bool:
-        """Whether only the median is requested."""
+        """True if only the median is requested."""
         return not self.histogram and self.statistics == ("median",)
 
 

@@ -231,10 +231,10 @@ class SimulatedFabric:
             met = meet(rng, events.only(place), delay[positions], per_byte[positions])
             for index, size in enumerate(row.sizes):
                 messages = times(row.kernel, size, *met, chosen.reverse).astype(np.float32)
-                own = rng.standard_normal(messages.shape, dtype=np.float32)
-                own *= np.float32(self.noise.message_scale)
-                own += scatter[positions, None]
-                messages *= np.exp(own, out=own)
+                deviations = rng.standard_normal(messages.shape, dtype=np.float32)
+                deviations *= np.float32(self.noise.message_scale)
+                deviations += scatter[positions, None]
+                messages *= np.exp(deviations, out=deviations)
                 store.put_messages(chosen, messages, index)
 
     def _scatter(self, job: _Job, rng: np.random.Generator, src: Codes, dst: Codes) -> Values:

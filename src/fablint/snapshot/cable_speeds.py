@@ -52,10 +52,10 @@ def slow_cables(trained: Iterable[TrainedCable]) -> list[SlowCable]:
     The cables at one end are of the same generation, so that the result is certain; the whole fabric may have older
     components. The rate of a class of hosts is a design, such as half the width on splitter cables, and not slow.
     """
-    every = list(trained)
-    like = _Like.of(every)
-    found = []
-    for cable in every:
+    cables = list(trained)
+    like = _Like.of(cables)
+    result = []
+    for cable in cables:
         if cable.rate in like.designs[cable.kind] or cable.rate in like.designs_at[cable.a, cable.kind]:
             continue
         references = [(f"cables of {end}", like.usual_at(end, cable)) for end in (cable.a, cable.b)]
@@ -67,8 +67,8 @@ def slow_cables(trained: Iterable[TrainedCable]) -> list[SlowCable]:
         ]
         if less:
             words, usual, count = less[0]
-            found.append(SlowCable(cable, like.speed[usual], f"{count} other {words} at {usual}", sure))
-    return found
+            result.append(SlowCable(cable, like.speed[usual], f"{count} other {words} at {usual}", sure))
+    return result
 
 
 @dataclass(frozen=True)
@@ -83,12 +83,12 @@ class _Like:
     designs_at: Mapping[tuple[str, str], set[str]]  # rates of a kind at a switch
 
     @classmethod
-    def of(cls, every: Sequence[TrainedCable]) -> _Like:
+    def of(cls, cables: Sequence[TrainedCable]) -> _Like:
         fabric: dict[bool, Counter[str]] = defaultdict(Counter)
         at_end: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
         of_kind: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
         kinds: dict[str, Counter[str]] = defaultdict(Counter)
-        for cable in every:
+        for cable in cables:
             fabric[cable.to_host][cable.rate] += 1
             kinds[cable.kind][cable.rate] += 1
             for end in {cable.a, cable.b}:
@@ -99,7 +99,7 @@ class _Like:
         designs_at = {key: _designs(rates, widest) for key, rates in of_kind.items()}
         designs[""] = set()  # all cables between switches should have the same rate
         designs_at |= {key: set() for key in designs_at if not key[1]}
-        speed = {cable.rate: cable.bytes_per_second for cable in every}
+        speed = {cable.rate: cable.bytes_per_second for cable in cables}
         return cls(speed, fabric, at_end, of_kind, designs, designs_at)
 
     def usual_at(self, end: str, cable: TrainedCable) -> tuple[str, int]:

@@ -46,36 +46,36 @@ class Built(NamedTuple):
 
 def cards_of(snapshot: Snapshot) -> Mapping[str, Card]:
     """Return all cards by PCI address; a device that is not on the bus has the path of its folder as address."""
-    found = dict(_on_bus(snapshot.folder(_PCI)))
+    cards = dict(_on_bus(snapshot.folder(_PCI)))
     for name, folder in _devices(snapshot):
         address = snapshot.link(folder) or folder
         vendor, device = snapshot.read(f"{folder}/vendor"), snapshot.read(f"{folder}/device")
-        if address not in found or not found[address].vendor:
+        if address not in cards or not cards[address].vendor:
             if vendor is None or device is None:
                 continue
-            found[address] = Card(NIC, vendor, device)
+            cards[address] = Card(NIC, vendor, device)
         board = snapshot.read(f"/sys/class/infiniband/{name}/board_id")
         if board:
-            found[address] = found[address]._replace(board=" ".join(board.split())[:40])
-    return found
+            cards[address] = cards[address]._replace(board=" ".join(board.split())[:40])
+    return cards
 
 
 @once_per_folder
 def _on_bus(devices: Tree) -> Mapping[str, Card]:
     """Return the cards on the PCI bus by address."""
-    found = {}
-    for address, one in devices.items():
-        kind = _kind(one.get("class")) if isinstance(one, dict) else ""
+    result = {}
+    for address, device in devices.items():
+        kind = _kind(device.get("class")) if isinstance(device, dict) else ""
         if kind:
-            found[address] = Card(kind, str(one.get("vendor") or ""), str(one.get("device") or ""))
-    return found
+            result[address] = Card(kind, str(device.get("vendor") or ""), str(device.get("device") or ""))
+    return result
 
 
 @once_per_folder
 def accelerators_on(devices: Tree) -> Mapping[str, str]:
     """Return the class of each GPU and accelerator on the PCI bus, by address."""
-    found = {address: one.get("class") for address, one in devices.items() if isinstance(one, dict)}
-    return {key: kind for key, kind in found.items() if isinstance(kind, str) and kind.startswith(COMPUTE)}
+    result = {address: one.get("class") for address, one in devices.items() if isinstance(one, dict)}
+    return {key: kind for key, kind in result.items() if isinstance(kind, str) and kind.startswith(COMPUTE)}
 
 
 def addresses_of(snapshot: Snapshot) -> Mapping[str, str]:

@@ -76,11 +76,11 @@ def read_answers(answers: Iterable[Answer]) -> CollectedSnapshots:
         )
 
 
-def with_nics(known: CollectedSnapshots, names: Sequence[str]) -> CollectedSnapshots:
+def with_nics(collected: CollectedSnapshots, names: Sequence[str]) -> CollectedSnapshots:
     """Return the snapshots with the NICs `names` marked as the NICs of the fabric."""
-    documents = {host: {**document, "nics": list(names)} for host, document in known.documents.items()}
-    snapshots = {host: replace(one, nics=tuple(names)) for host, one in known.snapshots.items()}
-    return replace(known, documents=documents, snapshots=snapshots)
+    documents = {host: {**document, "nics": list(names)} for host, document in collected.documents.items()}
+    snapshots = {host: replace(one, nics=tuple(names)) for host, one in collected.snapshots.items()}
+    return replace(collected, documents=documents, snapshots=snapshots)
 
 
 def _instead(output: str) -> str:
@@ -108,7 +108,8 @@ def program(name: str) -> str:
     It runs on hosts without fablint, from Python 3.6 on.
     """
     texts = [
-        (Path(__file__).parent / "agent" / f"{one}.py").read_text(encoding="utf-8") for one in (*_PREFIXES[name], name)
+        (Path(__file__).parent / "agent" / f"{item}.py").read_text(encoding="utf-8")
+        for item in (*_PREFIXES[name], name)
     ]
     return "".join(_OWN_IMPORTS.sub("", text) for text in texts)
 
@@ -202,18 +203,18 @@ def _is_special_file(path: Path) -> bool:
 
 def load_snapshots(path: Path) -> list[Mapping[str, Any]]:
     """Read the documents in a file. Raises UsageError for an unreadable or empty file."""
-    found: list[Mapping[str, Any]] = []
+    snapshots: list[Mapping[str, Any]] = []
     sharing = Sharing()
     try:
         with no_collection():
             for number, line in enumerate(_lines(path), 1):
                 if line.strip():
-                    found.append(sharing.of(_document(line, f"{path}, line {number}")))
+                    snapshots.append(sharing.of(_document(line, f"{path}, line {number}")))
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}", _HINT) from error
-    if not found:
+    if not snapshots:
         raise UsageError(f"{path}: the file is empty", _HINT)
-    return found
+    return snapshots
 
 
 def _document(line: bytes, where: str) -> dict[str, Any]:
@@ -260,10 +261,10 @@ def _text(value: object) -> str:
 
 def _texts(value: object) -> Mapping[str, str]:
     """Drop values that are not texts; return the same object if all are texts, since snapshots share it."""
-    found = _mapping(value)
-    if all(isinstance(one, str) for one in found.values()):
-        return found
-    return {key: one for key, one in found.items() if isinstance(one, str)}
+    mapping = _mapping(value)
+    if all(isinstance(one, str) for one in mapping.values()):
+        return mapping
+    return {key: one for key, one in mapping.items() if isinstance(one, str)}
 
 
 def _output(value: object) -> Output:

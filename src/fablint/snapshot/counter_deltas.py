@@ -98,15 +98,15 @@ def deltas(
     folder: str, names: tuple[str, ...], before: Mapping[str, object], after: Mapping[str, object], seconds: float
 ) -> dict[str, Delta]:
     """Return the growth of the counters of a folder, as `delta` does for one; unknown ones are left out."""
-    found = {}
+    result = {}
     none = _none(seconds) if seconds > 0 else None
     for name, kind in _kinds(folder, names):
         begun, ended = before.get(name), after.get(name)
         if isinstance(begun, str) and isinstance(ended, str):
             grown = none if none and begun == ended == "0" else _delta(kind, begun, ended, seconds)
             if grown is not None:
-                found[name] = grown
-    return found
+                result[name] = grown
+    return result
 
 
 @lru_cache(maxsize=1 << 12)  # many counters of a device have the same texts

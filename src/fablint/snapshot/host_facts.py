@@ -28,23 +28,23 @@ def host_facts(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _match(pattern: re.Pattern[str], text: str | None) -> str:
-    found = pattern.search(text or "")
-    return found.group(1).strip() if found else ""
+    match = pattern.search(text or "")
+    return match.group(1).strip() if match else ""
 
 
 def _firmware(snapshot: Snapshot) -> str:
     """Return the firmware of the InfiniBand devices, else of the Ethernet NICs."""
     devices = snapshot.folder(INFINIBAND)
-    own = [snapshot.read(f"{INFINIBAND}/{device}/fw_ver") or "" for device in sorted(devices)]
-    return _distinct(own) or _distinct(info.get("firmware-version", "") for info in _ethtool(snapshot))
+    versions = [snapshot.read(f"{INFINIBAND}/{device}/fw_ver") or "" for device in sorted(devices)]
+    return _distinct(versions) or _distinct(info.get("firmware-version", "") for info in _ethtool(snapshot))
 
 
 def _driver(snapshot: Snapshot) -> str:
     """Return the modules with their own version, else the drivers of the NICs."""
     modules = ((name, snapshot.read(f"/sys/module/{name}/version")) for name in _MODULES)
-    known = _distinct(f"{name} {version}" for name, version in modules if version)
+    versions = _distinct(f"{name} {version}" for name, version in modules if version)
     drivers = ((info.get("driver", ""), info.get("version", "")) for info in _ethtool(snapshot))
-    return known or _distinct(f"{name} {version}".strip() for name, version in drivers)
+    return versions or _distinct(f"{name} {version}".strip() for name, version in drivers)
 
 
 def _ethtool(snapshot: Snapshot) -> list[Mapping[str, str]]:

@@ -67,10 +67,10 @@ class Snapshot:
         at = self._read
         if folder is not at.folder:
             at.move(folder, self.files)
-        found = at.first.get(name)
-        if found is None:
-            found = at.second(self.counters).get(name)
-        return found if isinstance(found, str) else None
+        result = at.first.get(name)
+        if result is None:
+            result = at.second(self.counters).get(name)
+        return result if isinstance(result, str) else None
 
     def readings(self, path: str) -> tuple[str | None, str | None]:
         """Return the texts of a counter at both readings."""
@@ -96,10 +96,10 @@ class Snapshot:
 
     def why_not(self, path: str) -> str:
         """Return why a file could not be read."""
-        found = _at(self.files, path)
-        if found is None:
-            found = _at(self.counters, path)
-        return str(found[0]) if isinstance(found, list) and found else "there is no such file"
+        result = _at(self.files, path)
+        if result is None:
+            result = _at(self.counters, path)
+        return str(result[0]) if isinstance(result, list) and result else "there is no such file"
 
     def number(self, path: str) -> int | None:
         """Return the integer in a file, decimal or `0x...`; None for other texts."""
@@ -111,16 +111,19 @@ class Snapshot:
         if listed is None:
             listed = self._listed.get(folder)
         if listed is None:
-            found = _at(self.files, folder)
+            read = _at(self.files, folder)
             counted = _at(self.counters, folder)
-            every = {*(found if isinstance(found, dict) else ()), *(counted if isinstance(counted, dict) else ())}
-            listed = self._listed[folder] = sorted(every)
+            entries = {
+                *(read if isinstance(read, dict) else ()),
+                *(counted if isinstance(counted, dict) else ()),
+            }
+            listed = self._listed[folder] = sorted(entries)
         return listed
 
     def folder(self, path: str) -> Tree:
         """Return a folder of files; faster than `read` for many files."""
-        found = _at(self.files, path)
-        return found if isinstance(found, dict) else {}
+        result = _at(self.files, path)
+        return result if isinstance(result, dict) else {}
 
     def link(self, path: str) -> str:
         """Return the last component of a symbolic link's target; '' if there is no link."""
@@ -165,10 +168,10 @@ class _Folders:
 
     def second(self, tree: Tree) -> Tree:
         """Return the same folder of the second tree; it is empty where there is none."""
-        found = self._second
-        if found is None:
-            found = self._second = _folder(tree, self.folder or ())
-        return found
+        folder = self._second
+        if folder is None:
+            folder = self._second = _folder(tree, self.folder or ())
+        return folder
 
 
 _NOTHING: Tree = {}
@@ -176,13 +179,13 @@ _NOTHING: Tree = {}
 
 def text_in(folder: Tree, name: str) -> str | None:
     """Return the text of a file of a folder; None where there is none."""
-    found = folder.get(name)
-    return found if isinstance(found, str) else None
+    text = folder.get(name)
+    return text if isinstance(text, str) else None
 
 
 def _folder(tree: Tree, names: tuple[str, ...]) -> Tree:
-    found = _down(tree, names)
-    return found if isinstance(found, dict) else _NOTHING
+    folder = _down(tree, names)
+    return folder if isinstance(folder, dict) else _NOTHING
 
 
 def _at(tree: Tree, path: str) -> Any:

@@ -24,18 +24,18 @@ def stacked(
     snapshot: Snapshot, links: Iterable[Mapping[str, Any]]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
     """Return the members of each bond or bridge, and the parent of each VLAN. `links`: output of `ip -j addr`."""
-    found: dict[str, dict[str, None]] = defaultdict(dict)
+    result: dict[str, dict[str, None]] = defaultdict(dict)
     for name in snapshot.names(NET):
         for member in (snapshot.read(f"{NET}/{name}/bonding/slaves") or "").split():
-            found[name][plain(member)] = None
+            result[name][plain(member)] = None
     parents: dict[str, str] = {}
     for link in links:
         name, master, below = plain(link.get("ifname")), link.get("master"), link.get("link")
         if isinstance(master, str) and not name.startswith(VIRTUAL):
-            found[master][name] = None
+            result[master][name] = None
         if isinstance(below, str) and not name.startswith(VIRTUAL):
             parents[name] = plain(below)
-    return {master: tuple(members) for master, members in found.items()}, parents
+    return {master: tuple(members) for master, members in result.items()}, parents
 
 
 def devices_of_interfaces(snapshot: Snapshot, upper: Collection[str]) -> dict[str, str]:
@@ -45,7 +45,7 @@ def devices_of_interfaces(snapshot: Snapshot, upper: Collection[str]) -> dict[st
     of each GID (Documentation/ABI/stable/sysfs-class-infiniband). GIDs name VLANs and bonds as well; these `upper`
     interfaces and representors of virtual functions are excluded.
     """
-    found: dict[str, str] = {}
+    devices: dict[str, str] = {}
     for device in snapshot.names(INFINIBAND):
         ports = snapshot.names(f"{INFINIBAND}/{device}/ports")
         near = [
@@ -54,9 +54,9 @@ def devices_of_interfaces(snapshot: Snapshot, upper: Collection[str]) -> dict[st
         for port in ports:
             folder = f"{INFINIBAND}/{device}/ports/{port}/gid_attrs/ndevs"
             named = {snapshot.read(f"{folder}/{index}") or "" for index in snapshot.names(folder)} - {""}
-            own = named & set(near) or (set(near) if len(ports) == 1 else set()) or named - set(upper)
-            found |= {name: port_name(device, port, several=len(ports) > 1) for name in own}
-    return found
+            carriers = named & set(near) or (set(near) if len(ports) == 1 else set()) or named - set(upper)
+            devices |= {name: port_name(device, port, several=len(ports) > 1) for name in carriers}
+    return devices
 
 
 def default_route(inet: Inet) -> frozenset[str]:

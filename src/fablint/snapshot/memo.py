@@ -17,15 +17,15 @@ _Made = TypeVar("_Made")
 
 def once_per_folder(function: Callable[[Tree], _Made]) -> Callable[[Tree], _Made]:
     """Remember what a function makes of a folder, by the folder's identity: to compare folders would take as long."""
-    known: dict[int, tuple[Tree, _Made]] = {}
+    results: dict[int, tuple[Tree, _Made]] = {}
 
     @wraps(function)
     def made(folder: Tree) -> _Made:
-        kept = known.get(id(folder))
+        kept = results.get(id(folder))
         if kept is None or kept[0] is not folder:
-            if len(known) >= _MOST:
-                known.clear()
-            kept = known[id(folder)] = folder, function(folder)  # the folder is kept: no other gets its identity
+            if len(results) >= _MOST:
+                results.clear()
+            kept = results[id(folder)] = folder, function(folder)  # the folder is kept: no other gets its identity
         return kept[1]
 
     return made

@@ -25,20 +25,20 @@ class CableEnd(NamedTuple):
 
 def neighbours_of(snapshot: Snapshot) -> list[Neighbour]:
     """Return the neighbours on all NICs: those of lldpd, else those of lldpad."""
-    found = neighbours(snapshot.command("lldpcli").text)
-    if not found:
+    result = neighbours(snapshot.command("lldpcli").text)
+    if not result:
         outputs = snapshot.commands_like("lldptool")
-        found = [neighbour for nic, output in outputs.items() if (neighbour := read_neighbour(nic, output.text))]
-    return found
+        result = [neighbour for nic, output in outputs.items() if (neighbour := read_neighbour(nic, output.text))]
+    return result
 
 
 def switch_ports(neighbours: Iterable[Neighbour], nics: Iterable[str]) -> Mapping[str, Sequence[CableEnd]]:
     """Return the neighbours of each of these NICs, without duplicates."""
-    found: dict[str, dict[CableEnd, None]] = {nic: {} for nic in nics}
-    for one in neighbours:
-        if one.port in found:
-            found[one.port][CableEnd(switch_name(one.name), one.its_port)] = None
-    return {nic: list(ends) for nic, ends in found.items()}
+    cable_ends: dict[str, dict[CableEnd, None]] = {nic: {} for nic in nics}
+    for neighbour in neighbours:
+        if neighbour.port in cable_ends:
+            cable_ends[neighbour.port][CableEnd(switch_name(neighbour.name), neighbour.its_port)] = None
+    return {nic: list(ends) for nic, ends in cable_ends.items()}
 
 
 def why_no_neighbour(snapshot: Snapshot, elsewhere: Sequence[Neighbour]) -> str:

@@ -43,11 +43,11 @@ class NicFact:
 def nics_of(snapshot: Snapshot, inet: Inet | None = None) -> list[NicFact]:
     """Return network interfaces except the loopback, then ports of fabric devices. `inet`: the host's, if parsed."""
     context = _Context.of(snapshot, inet or Inet(snapshot))
-    found = [_interface(snapshot, name, context) for name in snapshot.names(NET)]
+    interfaces = [_interface(snapshot, name, context) for name in snapshot.names(NET)]
     for device in snapshot.names(INFINIBAND):
         ports = snapshot.names(f"{INFINIBAND}/{device}/ports")
-        found += [_port(snapshot, device, port, several=len(ports) > 1) for port in ports]
-    return _marked([nic for nic in found if nic is not None and nic.name], snapshot.nics)
+        interfaces += [_port(snapshot, device, port, several=len(ports) > 1) for port in ports]
+    return _marked([nic for nic in interfaces if nic is not None and nic.name], snapshot.nics)
 
 
 def _marked(nics: list[NicFact], names: Sequence[str]) -> list[NicFact]:
@@ -56,10 +56,10 @@ def _marked(nics: list[NicFact], names: Sequence[str]) -> list[NicFact]:
         return nics
     ports = {nic.name for nic in nics if nic.is_port and (nic.name in names or nic.name.rpartition("-")[0] in names)}
     below = {nic.name for nic in nics if nic.device in ports}
-    own = {nic.name for nic in nics if nic.name in names or below & set(nic.members)} | below | ports
-    own |= {member for nic in nics if nic.name in own for member in nic.members}
-    own |= {nic.device for nic in nics if nic.name in own and nic.device}
-    return [replace(nic, is_chosen=nic.name in own) for nic in nics]
+    chosen = {nic.name for nic in nics if nic.name in names or below & set(nic.members)} | below | ports
+    chosen |= {member for nic in nics if nic.name in chosen for member in nic.members}
+    chosen |= {nic.device for nic in nics if nic.name in chosen and nic.device}
+    return [replace(nic, is_chosen=nic.name in chosen) for nic in nics]
 
 
 def ip_documents(snapshot: Snapshot, command: str) -> list[dict[str, Any]]:
@@ -116,11 +116,13 @@ def _interface(snapshot: Snapshot, name: str, context: _Context) -> NicFact | No
 
 def _addresses(documents: Iterable[Mapping[str, Any]]) -> dict[str, tuple[str, ...]]:
     """Return the addresses with their prefix by interface."""
-    found = {}
+    addresses = {}
     for nic in documents:
-        every = [f"{one.get('local')}/{one.get('prefixlen')}" for one in dicts(nic.get("addr_info")) if "local" in one]
-        found[str(nic.get("ifname"))] = tuple(every)
-    return found
+        texts = [
+            f"{item.get('local')}/{item.get('prefixlen')}" for item in dicts(nic.get("addr_info")) if "local" in item
+        ]
+        addresses[str(nic.get("ifname"))] = tuple(texts)
+    return addresses
 
 
 def _port(snapshot: Snapshot, device: str, port: str, *, several: bool) -> NicFact:
@@ -139,10 +141,10 @@ def _port(snapshot: Snapshot, device: str, port: str, *, several: bool) -> NicFa
     )
 
 
-def _above_zero(text: str | None, of: Callable[[str], _Number | None]) -> _Number | None:
+def _above_zero(text: str | None, number: Callable[[str], _Number | None]) -> _Number | None:
     """Parse a positive number; None for others (-1: unknown to the driver)."""
     try:
-        figure = of(text or "")
+        figure = number(text or "")
     except (ValueError, OverflowError):
         return None
     return figure if figure is not None and figure > 0 else None

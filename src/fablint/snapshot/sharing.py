@@ -56,11 +56,11 @@ class Sharing:
 
 def _kind(document: dict[str, Any]) -> tuple[str, ...]:
     """Return product name and programs of a document; documents of one kind are mostly equal."""
-    found: Any = document.get("files")
+    result: Any = document.get("files")
     for name in ("sys", "devices", "virtual", "dmi", "id", "product_name"):
-        found = found.get(name) if isinstance(found, dict) else None
+        result = result.get(name) if isinstance(result, dict) else None
     commands = document.get("commands")
-    return (str(found), *(commands if isinstance(commands, dict) else ()))
+    return (str(result), *(commands if isinstance(commands, dict) else ()))
 
 
 def _share(document: dict[str, Any], before: dict[str, Any], levels: int) -> None:

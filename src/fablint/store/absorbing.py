@@ -142,7 +142,7 @@ def _merge(folder: Path, row: Row, more: Row) -> None:
 def _added_waits(waits: Sequence[Sequence[float | None]]) -> list[float | None]:
     """Waits of both launches together; the wait of a rank of one launch is that of this launch."""
     added = [[wait for wait in of_rank if wait is not None] for of_rank in zip(*waits, strict=False)]
-    return [sum(known) if known else None for known in added]
+    return [sum(seconds) if seconds else None for seconds in added]
 
 
 def _state(row: Row, more: Row) -> Literal["complete", "interrupted"]:

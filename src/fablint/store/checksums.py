@@ -62,11 +62,11 @@ def read_checksums(path: Path, name: str) -> dict[str, str]:
         return {}
     except OSError as error:
         raise ValueError(f"{file}: cannot be read ({error.strerror}): {UNVERIFIED}") from None
-    lines, _, own = text.rpartition(_END.encode())
-    if own.decode("ascii", "replace") != f"{checksum(lines)}\n":
+    lines, _, end = text.rpartition(_END.encode())
+    if end.decode("ascii", "replace") != f"{checksum(lines)}\n":
         raise ValueError(f"{file}: damaged: {UNVERIFIED}")
-    found = (_LINE.fullmatch(line) for line in lines.decode().splitlines())
-    return {match[2]: match[1] for match in found if match and _belongs_to(match[2], name)}
+    matches = (_LINE.fullmatch(line) for line in lines.decode().splitlines())
+    return {match[2]: match[1] for match in matches if match and _belongs_to(match[2], name)}
 
 
 def refuse_damaged_root(path: Path) -> None:
@@ -99,7 +99,9 @@ def discard_damaged(path: Path) -> None:
 
 
 def describes_row(key: str) -> bool:
-    """Whether a file, by its path below the run directory, is metadata or a coordinate of a row, and no measurement."""
+    """Tell whether a file, by its path below the run directory, is metadata or a coordinate of a row, and no
+    measurement.
+    """
     parts = key.split("/")
     return parts[-1] == ROOT or parts[1] in COORDINATES
 
@@ -115,13 +117,13 @@ def digest_of(file: Path) -> str:
 def _count_of(chunk: Path) -> Path:
     """The chunk of the counts with the cells of another chunk: `c.SRC.0.0`, or `c.REPEAT.SRC.0.0` in a matrix."""
     counts = chunk.parent.parent / "count"
-    some = next(counts.glob("c.*"), counts / "c.0.0.0")
-    block = len(some.name.split(".")) - 2
+    path = next(counts.glob("c.*"), counts / "c.0.0.0")
+    block = len(path.name.split(".")) - 2
     return counts / ".".join([*chunk.name.split(".")[:block], "0", "0"])
 
 
 def _belongs_to(key: str, name: str) -> bool:
-    """Whether a path is the metadata of the run or a file of the row: what a crafted file names is not removed."""
+    """Tell whether a path is the metadata of the run or a file of the row: what a crafted file names is not removed."""
     parts = key.split("/")
     return key == ROOT if name == ROOT else len(parts) > 1 and parts[0] == name and ".." not in parts
 

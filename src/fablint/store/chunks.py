@@ -41,7 +41,9 @@ class ChunkFiles:
         self.note(f"{self.root / key}: {why}: {REMEDY}")
 
     def is_intact(self, key: str, octets: bytes) -> bool:
-        """Whether the file `key` with these octets is what its checksum, if any, was written for; else exclude it."""
+        """Tell whether the file `key` with these octets is what its checksum, if any, was written for; else exclude
+        it.
+        """
         expected = self.checksums.pop(key, None)  # verified once
         if expected is None or checksum(octets) == expected:
             return True
@@ -128,7 +130,7 @@ class StoredArray:
         return f"damaged (times below {SHORTEST_S:g} or above {LONGEST_S:g} s)" if self._has_garbage(cells) else ""
 
     def _has_garbage(self, values: np.ndarray) -> bool:
-        """Whether times are positive and finite and no message can take them: no writer of a run stores these."""
+        """Tell whether times are positive and finite and no message can take them: no writer of a run stores these."""
         if self._valid is None or self._valid[1] != LONGEST_S or values.size == 0:
             return False
         low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fablint.errors import UsageError
 from fablint.model import Row, Run
 from fablint.model.facts.json_objects import document_of
 from fablint.store.layout import ARRAYS, COORDINATES
@@ -27,11 +28,14 @@ def open_run(path: str | Path) -> xarray.DataTree:
     Raises
     ------
     UsageError
-        There is no run at `path`.
+        There is no run at `path`, or xarray is not installed.
     BrokenRunError
         Metadata is damaged or of a newer format.
     """
-    import xarray
+    try:
+        import xarray
+    except ImportError:
+        raise UsageError("open_run needs xarray", "pip install 'fablint[xarray]'") from None
 
     run = read_run(Path(path))
     notes = {"notes": list(run.notes)} if run.notes else {}

@@ -73,12 +73,12 @@ class PlainArray:
         if selection is None:  # an index array, a step backwards: nothing that a large array is read with
             return self[...][key]
         ranges, singles = selection
-        found = np.full([len(part) for part in ranges], self.fill_value, self.dtype)
+        result = np.full([len(part) for part in ranges], self.fill_value, self.dtype)
         for parts in itertools.product(*map(_touched, ranges, self.chunks)):
             cells = self._cells([number for number, _, _ in parts])
             if cells is not None:
-                found[tuple(to for _, to, _ in parts)] = cells[tuple(of for _, _, of in parts)]
-        return found[tuple(0 if single else slice(None) for single in singles)]
+                result[tuple(to for _, to, _ in parts)] = cells[tuple(source for _, _, source in parts)]
+        return result[tuple(0 if single else slice(None) for single in singles)]
 
     def chunk_key(self, place: Sequence[int]) -> str:
         """Name of the file of the chunk with these indices."""
@@ -139,7 +139,7 @@ def _touched(indices: range, chunk: int) -> list[tuple[int, slice, slice]]:
 
 
 def _overlap(number: int, indices: range, chunk: int) -> tuple[slice, slice]:
-    """Where the indices that a chunk holds stand among all of them, and where in the chunk."""
+    """Return where the indices that a chunk holds stand among all of them, and where in the chunk."""
     start = number * chunk
     first, beyond = (
         min(max(0, -((indices.start - edge) // indices.step)), len(indices)) for edge in (start, start + chunk)

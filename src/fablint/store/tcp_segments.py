@@ -20,8 +20,8 @@ def added_segments(parts: Sequence[TcpSegments]) -> TcpSegments:
         sent.update(dict(zip(ends, part.sent, strict=True)))
         received.update(dict(zip(ends, part.received, strict=True)))
         for src, dst, *counts in part.pairs:
-            own = pairs.setdefault((number[ends[src]], number[ends[dst]]), [0] * len(counts))
-            own[:] = [a + b for a, b in zip(own, counts, strict=True)]
+            total = pairs.setdefault((number[ends[src]], number[ends[dst]]), [0] * len(counts))
+            total[:] = [a + b for a, b in zip(total, counts, strict=True)]
     return TcpSegments(
         ends=names,
         sent=[sent[name] for name in names],

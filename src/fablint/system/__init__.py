@@ -142,8 +142,8 @@ class System:
 
     def which(self, name: str) -> Path | None:
         """Path of a program, by name on the PATH or by path; None if it does not exist."""
-        found = shutil.which(name, path=self.environ.get("PATH"))
-        return Path(found) if found else None
+        result = shutil.which(name, path=self.environ.get("PATH"))
+        return Path(result) if result else None
 
     def run(self, argv: Sequence[str], *, timeout_s: float = 60, cwd: Path | None = None) -> Completed:
         """Run a program to its end. A missing program has status 127, a program that exceeds the time limit 124."""
@@ -217,12 +217,12 @@ class System:
         pool = ProcessPoolExecutor(workers - 1, get_context("fork"))
         try:
             futures = [pool.submit(_forked, index) for index in range(len(items))]
-            own = {}
+            results = {}
             for index in reversed(range(len(items))):
                 if futures[index].cancel():  # no other process has begun it
-                    own[index] = function(items[index])
+                    results[index] = function(items[index])
             for index, future in enumerate(futures):
-                yield own.pop(index) if index in own else future.result()
+                yield results.pop(index) if index in results else future.result()
         finally:
             pool.shutdown(cancel_futures=True)
             _FORKED.pop()
@@ -244,7 +244,7 @@ class System:
         return frozenset(os.sched_getaffinity(0))
 
     def resolves(self, host: str) -> bool:
-        """Has the name of a host an address here?"""
+        """Tell whether the name of a host has an address here."""
         try:
             return bool(socket.getaddrinfo(host, None))
         except (OSError, UnicodeError):

@@ -27,7 +27,6 @@ class Process:
     def __init__(
         self, argv: Sequence[str], text: str, environ: Mapping[str, str], *, is_input_open: bool = False
     ) -> None:
-        self._is_input_open = is_input_open
         with Path(f"/proc/self/fd/{_pipe_of_this_process()}").open("rb", buffering=0) as pipe:
             self._popen = subprocess.Popen(
                 list(argv),
@@ -42,7 +41,11 @@ class Process:
             )
             _terminate_at_end(pipe.fileno(), self._popen.pid)
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        threading.Thread(target=self._feed, args=(text,), daemon=True).start()
+        self._input: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self.feed(text)
+        if not is_input_open:
+            self._input.put(None)
+        threading.Thread(target=self._write, daemon=True).start()
         threading.Thread(target=self._drain, daemon=True).start()
 
     @property
@@ -50,13 +53,17 @@ class Process:
         """Process id."""
         return self._popen.pid
 
-    def _feed(self, text: str) -> None:
+    def feed(self, text: str) -> None:
+        """Write to the program's stdin, which `spawn` has left open; return at once."""
+        self._input.put(text)
+
+    def _write(self) -> None:
         assert self._popen.stdin is not None
         with suppress(BrokenPipeError, ValueError):  # ValueError: it was closed
-            self._popen.stdin.write(text)
-            self._popen.stdin.flush()
-        if not self._is_input_open:
-            self.close_input()
+            while (text := self._input.get()) is not None:
+                self._popen.stdin.write(text)
+                self._popen.stdin.flush()
+        self.close_input()
 
     def close_input(self) -> None:
         """End the program's stdin, which `spawn` may have left open."""
@@ -142,7 +149,7 @@ class Process:
 
 
 def _lives(pid: int) -> bool:
-    """Whether the process exists and is not a zombie."""
+    """Tell whether the process exists and is not a zombie."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
     except OSError:

@@ -24,7 +24,7 @@ _STEPS = (
 
 
 def connection_step(error: str) -> str:
-    """What to do about an error that is about a TCP connection; '' for any other error."""
+    """Return what to do about an error that is about a TCP connection; '' for any other error."""
     if not _OF_CONNECTION.search(error):
         return ""
     return next((step for words, step in _STEPS if re.search(words, error)), "")

@@ -47,15 +47,15 @@ def findings(fitness: Fitness) -> list[Finding]:
     silent: dict[str, list[str]] = defaultdict(list)
     for host, why in fitness.silent.items():
         silent[why].append(host)
-    found = [finding_of_silent(hosts, why) for why, hosts in silent.items()]
+    results = [finding_of_silent(hosts, why) for why, hosts in silent.items()]
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in fitness.results:
         if result.outcome in _STATES:
             same = (result.cause,) if result.cause else _same(result, fitness)
             groups[same].append(result)
     for few in groups.values():
-        found.append((_of_cause if few[0].cause else _folded)(few, fitness))
-    return found
+        results.append((_of_cause if few[0].cause else _folded)(few, fitness))
+    return results
 
 
 def _same(result: Result, fitness: Fitness) -> tuple[str, ...]:
@@ -121,6 +121,6 @@ def suppressed_findings(fitness: Fitness) -> list[SuppressedFinding]:
 
 def unseen_network(fitness: Fitness, shown: Callable[[Iterable[str]], str] = fold) -> list[str]:
     """Sentences about parts of the network that were not examined; `shown` formats names of hosts."""
-    found = [f"not examined: {shown(hosts)}: {why}" for why, hosts in fitness.unexamined.items()]
+    result = [f"not examined: {shown(hosts)}: {why}" for why, hosts in fitness.unexamined.items()]
     pinged = fitness.not_pinged if len(fitness.not_examined) < len(fitness.hosts) else ""
-    return [*found, f"not pinged: {pinged}"] if pinged else found
+    return [*result, f"not pinged: {pinged}"] if pinged else result

@@ -40,8 +40,8 @@ class SentenceKind(Generic[Fields]):
 
     def values(self, fields: Iterable[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of a call by their names, without those that are None."""
-        known = {**dict(zip(self.template_fields, fields, strict=True)), **named}
-        return {name: value for name, value in known.items() if value is not None}
+        by_name = {**dict(zip(self.template_fields, fields, strict=True)), **named}
+        return {name: value for name, value in by_name.items() if value is not None}
 
 
 class StatementKind(SentenceKind[Fields]):
@@ -79,9 +79,9 @@ Names = tuple[str, ...]
 _Kind = TypeVar("_Kind", bound=SentenceKind[...])
 
 
-def named_kinds(namespace: Mapping[str, object], of: type[_Kind]) -> dict[str, _Kind]:
+def named_kinds(namespace: Mapping[str, object], kind_class: type[_Kind]) -> dict[str, _Kind]:
     """Return the kinds of a module by the names of their variables, which they get as names."""
-    kinds = {name: kind for name, kind in namespace.items() if isinstance(kind, of)}
+    kinds = {name: kind for name, kind in namespace.items() if isinstance(kind, kind_class)}
     for name, kind in kinds.items():
         kind.name = name
     return kinds

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from string import Formatter
 from typing import Any
 
 from fablint.model.names import fold, plural
+from fablint.text.units import percent
+
+_CHANGE = re.compile(r"\+\.(\d)%")
 
 
 def microseconds(seconds: float) -> str:
@@ -18,8 +22,20 @@ def ratio_text(ratio: float) -> str:
     return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
 
 
+def change_text(fraction: float, decimals: int = 0) -> str:
+    """Return a change in percent, a factor from twice as much on.
+
+    >>> change_text(-0.197, 1), change_text(0.49), change_text(29.25)
+    ('-19.7%', '+49%', '30 x')
+    """
+    return percent(fraction) if fraction >= 1 else f"{fraction:+.{decimals}%}"
+
+
 class Words(Formatter):
-    """`str.format` with `{n:#pair}` for a count, `{hosts:fold}` for a list of names, `{seconds:us}` for a time."""
+    """`str.format` with `{n:#pair}` for a count, `{hosts:fold}` for a list of names, `{seconds:us}` for a time.
+
+    `{change:+.0%}` is a factor from twice as much on.
+    """
 
     def format_field(self, value: Any, format_spec: str) -> str:
         """One value in words."""
@@ -35,6 +51,8 @@ class Words(Formatter):
             return microseconds(value)
         if format_spec == "times":
             return ratio_text(value)
+        if change := _CHANGE.fullmatch(format_spec):
+            return change_text(value, int(change[1]))
         return str(super().format_field(value, format_spec))
 
 

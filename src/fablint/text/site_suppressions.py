@@ -51,8 +51,12 @@ def parse_known_faults(text: str, source: str, today: date) -> KnownFaults:
         No TOML, an unknown or missing key, a component without a kind, a value of a wrong type.
     """
     tables = enumerate(entries(read_document(text, source), "suppress", source), 1)
-    every = [_known_fault(table, f"{source}: suppress {number}") for number, table in tables if COMPONENT in table]
-    return KnownFaults([one for one in every if one.until >= today], [one for one in every if one.until < today])
+    known_faults = [
+        _known_fault(table, f"{source}: suppress {number}") for number, table in tables if COMPONENT in table
+    ]
+    return KnownFaults(
+        [one for one in known_faults if one.until >= today], [one for one in known_faults if one.until < today]
+    )
 
 
 def _known_fault(table: Mapping[str, Any], where: str) -> KnownFault:

@@ -14,7 +14,7 @@ from fablint.text.suggestions import alternatives, did_you_mean
 
 FORMAT = 1
 KEYS = ("format", "class", "severity", "suppress", "threshold")
-PAGE = "see docs/reference/site-file.md"
+PAGE = "see man fablint-site"
 LETTERS = 200  # of a name or a reason
 MOST_SHOWN, MOST_SAID = 40, 120  # characters of a wrong value, and of a message of the TOML parser
 

@@ -12,7 +12,7 @@ from fablint.model.names import expanded, fold as fold, plural as plural, printa
 if TYPE_CHECKING:
     from fablint.model import Row
 
-_SCALES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "MB/s": 1e6, "GB/s": 1e9}
+_SCALES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12}
 _FOLDED_NAMES = re.compile(r"[A-Za-z0-9._-]+(\[[0-9,-]+\])?(,[A-Za-z0-9._-]+(\[[0-9,-]+\])?)*")
 
 
@@ -45,12 +45,12 @@ def duration(seconds: float) -> str:
 
 def rate(bytes_per_second: float) -> str:
     """
-    >>> rate(12.34e9), rate(0.5e6)
-    ('12.3 GB/s', '0.500 MB/s')
+    >>> rate(12.34e9), rate(0.5e6), rate(5.457e12)
+    ('12.3 GB/s', '0.500 MB/s', '5.46 TB/s')
     """
     if not math.isfinite(bytes_per_second):
         return "-"
-    unit = "GB/s" if abs(bytes_per_second) >= 0.9995e9 else "MB/s"
+    unit = next((unit for unit in ("TB/s", "GB/s") if abs(bytes_per_second) >= 0.9995 * _SCALES[unit]), "MB/s")
     return f"{_plain(bytes_per_second / _SCALES[unit])} {unit}"
 
 
@@ -66,9 +66,9 @@ def size(count: int) -> str:
     return f"{count} B"
 
 
-def percent(fraction: float) -> str:
+def percent(fraction: float, *, decimals: int = 1) -> str:
     """
-    A factor from twice as much on.
+    A factor from twice as much on. `decimals` is the largest number of decimals.
 
     >>> percent(-0.412), percent(0.0034), percent(0.98), percent(1.2), percent(24.98)
     ('-41 %', '+0.3 %', '+98 %', '2.2 x', '26 x')
@@ -79,17 +79,26 @@ def percent(fraction: float) -> str:
         return "-"
     if fraction >= 1:
         return f"{_plain(1 + fraction, 2)} x"
-    return f"{percent_digits(fraction)} %"
+    return f"{percent_digits(fraction, decimals=decimals)} %"
 
 
-def percent_digits(fraction: float) -> str:
+def percent_digits(fraction: float, *, decimals: int = 1) -> str:
     """A fraction in percent without its sign for percent.
 
     >>> percent_digits(-0.412), percent_digits(0.0034), percent_digits(1.2)
     ('-41', '+0.3', '+120')
     """
     value = 100 * fraction if abs(fraction) >= 0.0005 else 0.0
-    return f"{value:+.0f}" if abs(value) >= 9.95 else f"{value:+.1f}"
+    return f"{value:+.0f}" if abs(value) >= 9.95 else f"{value:+.{decimals}f}"
+
+
+def known_decimals(interval: tuple[float, float] | None) -> int:
+    """Return the decimals of percentages that an interval leaves: none where it is wider than two points.
+
+    >>> known_decimals((-0.12, -0.06)), known_decimals((-0.085, -0.081)), known_decimals(None)
+    (0, 1, 1)
+    """
+    return 1 if interval is None or abs(interval[1] - interval[0]) < 0.02 else 0
 
 
 def effect(fraction: float | None, interval: tuple[float, float] | None, quantity: str | None) -> str:
@@ -98,12 +107,15 @@ def effect(fraction: float | None, interval: tuple[float, float] | None, quantit
     'bandwidth -41 % [-43, -39]'
     >>> effect(1.5, (0.9, 2.1), "latency")
     'latency 2.5 x [1.9, 3.1]'
+    >>> effect(-0.082, (-0.113, -0.051), "bandwidth")
+    'bandwidth -8 % [-11, -5]'
     """
     if fraction is None:
         return ""
-    words = [quantity or "", percent(fraction)]
+    decimals = known_decimals(interval)
+    words = [quantity or "", percent(fraction, decimals=decimals)]
     if interval is not None:
-        bounds = (f"{1 + bound:.2g}" if fraction >= 1 else f"{percent_digits(bound)}" for bound in interval)
+        bounds = (f"{1 + end:.2g}" if fraction >= 1 else percent_digits(end, decimals=decimals) for end in interval)
         words.append(f"[{', '.join(bounds)}]")
     return " ".join(word for word in words if word)
 
@@ -120,7 +132,7 @@ def of_expected(measured: float, expected: float, quantity: str) -> str:
 
 
 def is_rate(quantity: str) -> bool:
-    """Whether the figure of this quantity (`Row.quantity`) is a bandwidth; otherwise it is a time."""
+    """Tell whether the figure of this quantity (`Row.quantity`) is a bandwidth; otherwise it is a time."""
     return quantity == "bandwidth"
 
 

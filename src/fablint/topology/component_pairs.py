@@ -30,7 +30,9 @@ class ComponentPairs:
     through: Mask | None = None
 
     def of(self, src: np.ndarray, dst: np.ndarray, switch: np.ndarray, payload: str) -> Mask:
-        """Whether the messages of each pair (k,) use the component; `payload` as in `Row`, `switch` of each rank."""
+        """Tell whether the messages of each pair (k,) use the component; `payload` as in `Row`, `switch` of each
+        rank.
+        """
         directions = {"src": [(src, dst)], "dst": [(dst, src)]}.get(payload, [(src, dst), (dst, src)])
         crossed = np.zeros(src.size, dtype=bool)
         for a, b in directions:
@@ -42,7 +44,7 @@ class ComponentPairs:
         return crossed
 
     def number(self, placement: Placement) -> int:
-        """How many ordered pairs of ranks on different hosts use the component."""
+        """Return how many ordered pairs of ranks on different hosts use the component."""
         everything = np.ones(placement.ranks, dtype=bool)
         senders = np.stack([self.tx, *(block for block, _ in self.blocks), placement.switch]).T
         total = 0
@@ -56,7 +58,7 @@ class ComponentPairs:
         return total - self._within_hosts(placement)
 
     def _within_hosts(self, placement: Placement) -> int:
-        """How many ordered pairs of ranks of one host, and of a rank with itself, count as pairs that use it."""
+        """Return how many ordered pairs of ranks of one host, and of a rank with itself, count as pairs that use it."""
         order = np.argsort(placement.host, kind="stable")
         total, shift = int(np.count_nonzero(self.of(order, order, placement.switch, "src"))), 1
         while (same := placement.host[order[:-shift]] == placement.host[order[shift:]]).any():
@@ -86,10 +88,10 @@ class ComponentPairs:
     def rectangles(self, order: np.ndarray, switch: np.ndarray) -> list[tuple[int, int, int, int]]:
         """First sender, end of senders, first receiver, end of receivers: places in the order of the axes."""
         n = order.size
-        found = [(a, b, 0, n) for a, b in _runs(self.tx[order])]
-        found += [(0, n, a, b) for a, b in _runs(self.rx[order])]
+        result = [(a, b, 0, n) for a, b in _runs(self.tx[order])]
+        result += [(0, n, a, b) for a, b in _runs(self.rx[order])]
         for senders, receivers in self.blocks:
-            found += [(*one, *other) for one in _runs(senders[order]) for other in _runs(receivers[order])]
+            result += [(*one, *other) for one in _runs(senders[order]) for other in _runs(receivers[order])]
         if self.through is not None:
             places = switch[order]
             starts = [0, *(np.flatnonzero(np.diff(places)) + 1).tolist(), n]
@@ -97,9 +99,9 @@ class ComponentPairs:
             first = 0
             for index in range(1, len(rows) + 1):
                 if index == len(rows) or not np.array_equal(rows[index], rows[first]):
-                    found += [(starts[first], starts[index], *run) for run in _runs(rows[first])]
+                    result += [(starts[first], starts[index], *run) for run in _runs(rows[first])]
                     first = index
-        return found if len(found) <= MOST_FRAMES else []
+        return result if len(result) <= MOST_FRAMES else []
 
 
 def _runs(mask: Mask) -> list[tuple[int, int]]:
@@ -139,7 +141,7 @@ class FindingPairs:
         return links
 
     def _through(self, links: list[int]) -> dict[int, Mask]:
-        """For each link the paths that cross it, as in `ComponentPairs.through`."""
+        """Return for each link the paths that cross it, as in `ComponentPairs.through`."""
         place, routes = self.placement, self.routes
         size = (len(place.switches) + 1, place.ranks)
         if routes is None or not links or size[0] * size[1] > MOST_PATHS:
@@ -158,18 +160,18 @@ class FindingPairs:
         return crossed if certain else self._likely(links, code, crossed)
 
     def _likely(self, links: list[int], code: np.ndarray, crossed: dict[int, Mask]) -> dict[int, Mask]:
-        """Where no path is certain, the pairs of switches that cross a link most often."""
+        """Return where no path is certain, the pairs of switches that cross a link most often."""
         assert self.routes is not None
         count = code.size - 1
         src, dst = (one.ravel() for one in np.meshgrid(code[:-1], code[:-1], indexing="ij"))
         query, link, share = self.routes.exposure(src, dst)
-        for one in links:
-            mine = link == one
-            if mine.any():
-                likely = query[mine][share[mine] >= 0.5 * share[mine].max()]
+        for item in links:
+            of_link = link == item
+            if of_link.any():
+                likely = query[of_link][share[of_link] >= 0.5 * share[of_link].max()]
                 between = np.zeros((count + 1, count + 1), dtype=bool)
                 between[likely // count, likely % count] = True
-                crossed[one] = between[:, self.placement.switch]
+                crossed[item] = between[:, self.placement.switch]
         return crossed
 
     def _crossing(self, finding: Finding, links: set[int], through: dict[int, Mask]) -> ComponentPairs | None:
@@ -178,8 +180,8 @@ class FindingPairs:
         for component in finding.components:
             self._add(crossing, component, finding.direction, bool(links))
         for link in links & through.keys():
-            known = through[link]
-            crossing.through = known.copy() if crossing.through is None else crossing.through | known
+            crosses = through[link]
+            crossing.through = crosses.copy() if crossing.through is None else crossing.through | crosses
         used = crossing.tx.any() or crossing.rx.any() or crossing.blocks or crossing.through is not None
         return crossing if used else None
 
@@ -200,8 +202,8 @@ class FindingPairs:
             return
         if component.kind == "nic" and component.ends[0].part:
             names = [NicRef.of(node, component.ends[0].part) for node in component.ends[0].nodes]
-            own = ranks & np.isin(place.nic, _codes(names, place.nics))
-            ranks = own if own.any() else ranks
+            ranks_of_nic = ranks & np.isin(place.nic, _codes(names, place.nics))
+            ranks = ranks_of_nic if ranks_of_nic.any() else ranks
         if component.directed and True in hosts:
             direction = "tx" if hosts[0] else "rx"
         if direction != "rx":
@@ -210,9 +212,9 @@ class FindingPairs:
             crossing.rx |= ranks
 
 
-def _codes(names: object, known: tuple[str, ...]) -> list[int]:
+def _codes(names: object, ordered: tuple[str, ...]) -> list[int]:
     wanted = frozenset(names)  # type: ignore[call-overload]
-    return [index for index, name in enumerate(known) if name in wanted]
+    return [index for index, name in enumerate(ordered) if name in wanted]
 
 
 def hosts_behind(finding: Finding, crossing: ComponentPairs | None, placement: Placement) -> list[int]:

@@ -166,7 +166,7 @@ def _numbered(name: str) -> Numbered | None:
 
 
 def _follows(before: Numbered, after: Numbered) -> bool:
-    """Whether `after` is the next name: equal apart from the number, with as many digits (not `h9`, `h10`)."""
+    """Tell whether `after` is the next name: equal apart from the number, with as many digits (not `h9`, `h10`)."""
     return after[:3] == before[:3] and after[3] == before[3] + 1
 
 

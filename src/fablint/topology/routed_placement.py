@@ -73,8 +73,8 @@ class RoutedPlacement(Placement):
         """Flat: number of the message (src[i] -> dst[i]), link between switches, probability that the message crosses
         it.
         """
-        known = (self.switch[src] >= 0) & (self.switch[dst] >= 0)
-        messages = np.flatnonzero(known & (self.switch[src] != self.switch[dst]))
+        has_switches = (self.switch[src] >= 0) & (self.switch[dst] >= 0)
+        messages = np.flatnonzero(has_switches & (self.switch[src] != self.switch[dst]))
         if self.routes is None or not messages.size:
             return np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32)
         a, b = self.switch[src[messages]], self.switch[dst[messages]]

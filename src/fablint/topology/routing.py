@@ -14,13 +14,13 @@ import numpy as np
 
 from fablint.model import ComponentRef, Routing, Topology
 from fablint.model.arrays import Codes, Floats, Ints, Mask, Values
+from fablint.model.figures.distinct_codes import are_few, distinct_codes
 
 # A dragonfly's minimal paths cross at most one cable between groups, and any number inside groups: two cables between
 # groups cost more than one plus two hops on either side. Fat trees have no cables between two declared groups.
 BETWEEN_GROUPS = 5
 UNREACHED = np.iinfo(np.int8).max
-QUERIES = 1 << 18  # next hops that are looked up at a time
-ROWS = 256  # switches whose distances are computed at a time
+QUERIES = 1 << 16  # next hops that are looked up at a time
 MAX_HOPS = 16  # of a forwarding table: a longer path is a routing loop
 
 
@@ -42,7 +42,7 @@ class Routes:
 
     @property
     def certain(self) -> bool:
-        """Whether one path is known for every message (where the path is known at all)."""
+        """True if one path is known for every message (where the path is known at all)."""
         return self.routing.kind != "adaptive"
 
     @cached_property
@@ -73,6 +73,17 @@ class Routes:
             (k,) position of the receiving host in `hosts`; read for `d-mod-k` and `tables` only.
         """
         src, dst, host = (np.asarray(values, dtype=np.int32).ravel() for values in (src_switch, dst_switch, dst_host))
+        receivers = (len(self.switches) + 1) * (len(self.hosts) + 1)
+        if not are_few(src.size, receivers):
+            return self._hops(src, dst, host)
+        # Many messages: each different path is looked up once.
+        receiver = distinct_codes((dst + 1).astype(np.int64) * (len(self.hosts) + 1) + host + 1)
+        path = distinct_codes((src + 1).astype(np.int64) * receiver.keys.size + receiver.number)
+        example = path.positions
+        return self._hops(src[example], dst[example], host[example])[path.number]
+
+    def _hops(self, src: Codes, dst: Codes, host: Codes) -> Codes:
+        """Return `hops` of messages, each looked up by itself."""
         columns: list[Codes] = []
         current = np.where(dst < 0, -1, src)
         unknown = (current < 0) | (self.routing.kind == "adaptive")
@@ -84,9 +95,9 @@ class Routes:
             for first in range(0, moving.size, QUERIES):
                 batch = moving[first : first + QUERIES]
                 link[batch] = self._next(current[batch], dst[batch], host[batch])
-            known = link >= 0
-            unknown[moving] |= ~known[moving]
-            current = np.where(known, self.ends[link, 1] if len(self.ends) else current, current)
+            has_link = link >= 0
+            unknown[moving] |= ~has_link[moving]
+            current = np.where(has_link, self.ends[link, 1] if len(self.ends) else current, current)
             columns.append(link)
         unknown |= current != dst
         hops = np.stack(columns, axis=1) if columns else np.full((src.size, 0), -1, dtype=np.int32)
@@ -95,7 +106,7 @@ class Routes:
 
     def distances(self, switches: Codes) -> Ints:
         """(k, k) links on a shortest path between each two of k switches with hosts; -1 where there is none."""
-        links = self._distance[self._row[switches]][:, switches]
+        links = self._distance[switches][:, self._row[switches]].T
         return np.where(links == UNREACHED, np.int8(-1), links)
 
     def slowest_cables(self, switches: Codes) -> Floats:
@@ -109,7 +120,7 @@ class Routes:
         speeds = np.empty((switches.size, switches.size))
         start, end = self.ends[:, 0], self.ends[:, 1]
         for column, row in enumerate(self._row[switches].tolist()):
-            distance = self._distance[row].astype(np.int64)
+            distance = self._distance[:, row].astype(np.int64)
             onward = (distance[start] - distance[end] == self.costs) & (distance[start] < UNREACHED)
             slowest = np.full(len(self.switches), np.inf)
             for far in np.unique(distance[start[onward]]).tolist():
@@ -165,21 +176,26 @@ class Routes:
             return np.where(host >= 0, self._table[at, host], -1)
         on_path = self._shortest(at, dst)
         width = np.count_nonzero(on_path, axis=1)
-        column = on_path.argmax(axis=1)
-        known = width == 1
+        place = np.cumsum(width) - width  # of the first link of each message among all links on a path
+        is_known = width == 1
         if self.routing.kind == "d-mod-k":
-            open_ = np.flatnonzero((width > 1) & (host >= 0))
-            chosen = host[open_] // self._divisor[at[open_]] % width[open_]
-            column[open_] = (on_path[open_].cumsum(axis=1, dtype=np.int16) <= chosen[:, None]).sum(axis=1)
-            known[open_] = True
-        return np.where(known, self._out[at, column], -1).astype(np.int32)
+            several = np.flatnonzero((width > 1) & (host >= 0))
+            place[several] += host[several] // self._divisor[at[several]] % width[several]
+            is_known[several] = True
+        link = np.full(at.size, -1, dtype=np.int32)
+        column = np.flatnonzero(on_path)[place[is_known]] % on_path.shape[1]
+        link[is_known] = self._out[at[is_known], column]
+        return link
 
     def _shortest(self, at: Codes, dst: Codes) -> Mask:
         """(k, degree) whether each of the switch's links lies on a shortest path to the destination."""
         row = self._row[dst]
-        far = self._distance[row, at]
+        far = self._distance[at, row]
         far[(row < 0) | (far == UNREACHED)] = -1  # no path: no link leads nearer
-        return np.asarray(self._distance[row[:, None], self._beyond[at]] == far[:, None] - self._cost[at])
+        # Positions in the flat table: numpy looks these up in a third of the time of pairs of indices.
+        place = self._first_beyond[at]
+        place += row[:, None]
+        return np.asarray(self._distance.ravel().take(place) == far[:, None] - self._cost[at])
 
     @cached_property
     def _cost(self) -> Ints:
@@ -190,6 +206,11 @@ class Routes:
     def _beyond(self) -> Codes:
         """(S, degree) switch at the other end of each link of `_out`; an unreachable switch after the last link."""
         return np.where(self._out >= 0, self.ends[self._out, 1] if len(self.ends) else 0, len(self.switches))
+
+    @cached_property
+    def _first_beyond(self) -> Codes:
+        """(S, degree) position of the row of each switch of `_beyond` in the flat table of distances."""
+        return np.asarray(self._beyond.astype(np.int64) * self._distance.shape[1])
 
     @cached_property
     def _out(self) -> Codes:
@@ -205,31 +226,44 @@ class Routes:
 
     @cached_property
     def _row(self) -> Codes:
-        """(S,) row of each switch in the table of distances, -1 for those without hosts."""
+        """(S,) column of each switch in the table of distances, -1 for those without hosts."""
         row = np.full(len(self.switches), -1, dtype=np.int32)
         row[self._leaves] = np.arange(self._leaves.size)
         return row
 
     @cached_property
     def _distance(self) -> Ints:
-        """(switches with hosts, S + 1) cost of the path, UNREACHED where there is none, as in the last column."""
-        from scipy import sparse
-        from scipy.sparse.csgraph import dijkstra
+        """(S + 1, switches with hosts) cost of the path to each, UNREACHED where there is none, as in the last row.
 
-        size = len(self.switches)
-        start, end = self.ends.T
-        graph = sparse.csr_matrix((self.costs.astype(np.float64), (start, end)), shape=(size, size))
-        distance = np.full((self._leaves.size, size + 1), UNREACHED, dtype=np.int8)
-        for first in range(0, self._leaves.size, ROWS):
-            cost = dijkstra(graph, indices=self._leaves[first : first + ROWS])
-            distance[first : first + ROWS, :size] = np.minimum(cost, UNREACHED)
+        Breadth-first, to all destinations at once: each has one bit in the set of those that a switch reaches at a
+        cost.
+        """
+        size, leaves = len(self.switches), self._leaves.size
+        distance = np.full((size + 1, leaves), UNREACHED, dtype=np.int8)
+        reached = np.zeros((size + 1, -(-leaves // 8)), dtype=np.uint8)  # at the cost that is looked at
+        number = np.arange(leaves)
+        reached[self._leaves, number >> 3] = 1 << (number & 7)
+        open_ = ~reached
+        before = np.zeros((int(self.costs.max(initial=1)), *reached.shape), dtype=np.uint8)  # at the costs before it
+        for cost in range(UNREACHED):
+            row = np.flatnonzero(reached.any(axis=1))
+            is_reached = np.unpackbits(reached[row], axis=1, count=leaves, bitorder="little").view(bool)
+            distance[row] = np.where(is_reached, np.int8(cost), distance[row])
+            before = np.concatenate([reached[None], before[:-1]])
+            if not before.any():
+                break
+            reached = np.zeros_like(reached)
+            for column in range(self._out.shape[1]):
+                reached[:-1] |= before[self._cost[:, column] - 1, self._beyond[:, column]]
+            reached &= open_
+            open_ &= ~reached
         return distance
 
     @cached_property
     def _longest(self) -> int:
         if self.routing.kind == "tables":
             return MAX_HOPS
-        distance = self._distance[:, self._leaves]
+        distance = self._distance[self._leaves]
         return int(distance[distance != UNREACHED].max(initial=0))
 
     @cached_property
@@ -238,7 +272,7 @@ class Routes:
 
         The up-link at level l is number d / (w0 w1 .. of the levels below) modulo its own count (Zahavi 2012).
         """
-        level = self._distance[:, :-1].min(axis=0, initial=UNREACHED)
+        level = self._distance[:-1].min(axis=1, initial=UNREACHED)
         divisor = np.ones(len(self.switches), dtype=np.int32)
         below = 1
         for height in range(int(level[level != UNREACHED].max(initial=0)) + 1):
@@ -287,9 +321,9 @@ def routes_of(topology: Topology) -> Routes:
     )
 
 
-def codes_of(names: Sequence[str], known: Mapping[str, int]) -> Codes:
-    """(k,) positions of names, -1 for names that are not in `known`."""
-    return np.array([known.get(name, -1) for name in names], dtype=np.int32)
+def codes_of(names: Sequence[str], codes: Mapping[str, int]) -> Codes:
+    """(k,) positions of names, -1 for names that are not in `codes`."""
+    return np.array([codes.get(name, -1) for name in names], dtype=np.int32)
 
 
 def _joined(query: Codes, place: Codes, weight: Values, places: int) -> tuple[Codes, Codes, Values]:

@@ -123,13 +123,13 @@ def shown(value: object) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
 
 
-def check_format(path: Path, document: dict[str, Any], known: int) -> None:
-    """Raise UsageError if the format number of a file is missing or newer than `known`."""
+def check_format(path: Path, document: dict[str, Any], newest: int) -> None:
+    """Raise UsageError if the format number of a file is missing or newer than `newest`."""
     number = document.get("format")
     if type(number) is not int or number < 1:
-        raise UsageError(f"{path}: format: {shown(number)} is not a format number", f"write 'format: {known}'")
-    if number > known:
-        raise UsageError(f"{path}: format: {number} is newer than the {known} known here", "update fablint")
+        raise UsageError(f"{path}: format: {shown(number)} is not a format number", f"write 'format: {newest}'")
+    if number > newest:
+        raise UsageError(f"{path}: format: {number} is newer than the {newest} known here", "update fablint")
 
 
 def entries(path: Path, document: dict[str, Any], key: str) -> Iterator[tuple[str, Any]]:
@@ -142,22 +142,22 @@ def entries(path: Path, document: dict[str, Any], key: str) -> Iterator[tuple[st
     """
     mapping = document.get(key)
     if not isinstance(mapping, dict):
-        raise UsageError(f"{path}: {key}: missing, or not a mapping", "see docs/reference/topology-file.md")
+        raise UsageError(f"{path}: {key}: missing, or not a mapping", "see man fablint-topology")
     for name, value in mapping.items():
         if not str(name).isprintable():
             raise UsageError(f"{path}: {key}: {shown(name)} is not a name")
         yield str(name), value
 
 
-def known_name(path: Path, key: str, kind: str, name: object, known: Container[str]) -> str:
+def known_name(path: Path, key: str, kind: str, name: object, declared: Container[str]) -> str:
     """Return `name`, which the file must have declared as a `kind` (`switch`).
 
     Raises
     ------
     UsageError
-        The name is not in `known`.
+        The name is not in `declared`.
     """
-    if not isinstance(name, str | int) or str(name) not in known:
+    if not isinstance(name, str | int) or str(name) not in declared:
         section = plural(2, kind).partition(" ")[2]
         raise UsageError(f"{path}: {key}: unknown {kind} {shown(name)}", f"declare it under {section}")
     return str(name)

@@ -39,7 +39,7 @@ def diagnose(
     others: Sequence[Finding] = (),
     site: Path | None = None,
     today: date | None = None,
-    known: Verdict | None = None,
+    known_verdict: Verdict | None = None,
 ) -> Diagnosis:
     """Diagnose a run together with the findings, host facts, counters, levels and site file in its directory.
 
@@ -55,7 +55,7 @@ def diagnose(
         Site file to compare with; None: the one in the run directory, if there is one.
     today
         Day for which known faults of the site file hold; None: the present day.
-    known
+    known_verdict
         Findings from outside the measurement; None: those in the directory.
 
     Raises
@@ -73,13 +73,13 @@ def diagnose(
             f" {run.hosts[0]}",
             "give the topology of this fabric, with the names that fablint show prints",
         )
-    known = known or load_verdict(own_file(run, FINDINGS))
-    additional = named_as(run, known.findings) if known is not None else ()
+    known_verdict = known_verdict or load_verdict(own_file(run, FINDINGS))
+    additional = named_as(run, known_verdict.findings) if known_verdict is not None else ()
     host_facts = load_host_facts(run)
     facts = {name: host_facts[host] for host, name in run_names(run, host_facts).items()}
     others = (*named_as(run, others), *additional)
     diagnosis = diagnose_run(with_own_counters(run), topology, others=others, host_facts=facts)
-    diagnosis = with_additional(diagnosis, additional, known) if known is not None else diagnosis
+    diagnosis = with_additional(diagnosis, additional, known_verdict) if known_verdict is not None else diagnosis
     diagnosis = with_missing_levels(diagnosis, missing_levels(run))
     site = site or own_file(run, SITE)
     if site is None:
@@ -109,8 +109,8 @@ def named_as(run: Run, findings: Sequence[Finding], hosts: Iterable[str] = ()) -
     from fablint.model.verdict import respelled
 
     names = dict(run_names(run, (node for finding in findings for node in finding.nodes)))
-    names |= {name: of_run for of_run, name in HostNames(hosts, complete=True).matched(run.hosts).items()}
-    changed = {name: of_run for name, of_run in names.items() if name != of_run}
+    names |= {name: run_name for run_name, name in HostNames(hosts, complete=True).matched(run.hosts).items()}
+    changed = {name: run_name for name, run_name in names.items() if name != run_name}
     return tuple(respelled(finding, changed) for finding in findings) if changed else tuple(findings)
 
 

@@ -17,7 +17,7 @@ from fablint.errors import UsageError
 from fablint.workflows.run_files import CHECK, ROUNDS, errors_of, save_text
 
 if TYPE_CHECKING:
-    from fablint.measure import Compiler, Progress
+    from fablint.measure import Compiler, Progress, ServedLaunch
     from fablint.system import System
 
 
@@ -42,6 +42,7 @@ class Context:
     on_size: Callable[[], None] | None = None  # called when another size of a row is in the run directory
     is_scratch: bool = False  # the run directory is deleted afterwards
     compiler: Compiler | None = None  # that the launches use; None: each launch finds it
+    served: ServedLaunch | None = None  # ranks that stay for further launches of a check; None: each starts its own
     used_launcher: UsedLauncher = field(default_factory=UsedLauncher)  # shared by the launches of a verb
 
 

@@ -41,8 +41,8 @@ class CounterHistory:
 
     def older(self, snapshot: Snapshot) -> list[Mapping[str, Any]]:
         """Return the readings of about an hour and a day ago that exist."""
-        known = self.documents_before(snapshot.host, snapshot.time)
-        return [one for document in known if (one := _valid(document, snapshot)) is not None]
+        documents = self.documents_before(snapshot.host, snapshot.time)
+        return [item for document in documents if (item := _valid(document, snapshot)) is not None]
 
     def keep(self, snapshots: Iterable[Snapshot]) -> None:
         """Store the last values of all counters of the snapshots, for comparison with later snapshots."""
@@ -74,10 +74,10 @@ class CounterHistory:
         with suppress(OSError):
             write_private(_file(self._folder, name), octets)
             for unit, length in _UNITS_S.items():
-                known, number = self._numbers(name, unit), int(_time(document) // length)
-                if number not in known:
+                kept_numbers, number = self._numbers(name, unit), int(_time(document) // length)
+                if number not in kept_numbers:
                     write_private(_file(self._folder, name, unit, number), octets)
-                for old in sorted(known - {number})[:-1]:
+                for old in sorted(kept_numbers - {number})[:-1]:
                     _file(self._folder, name, unit, old).unlink(missing_ok=True)
 
     def _numbers(self, name: str, unit: str) -> set[int]:

@@ -90,11 +90,11 @@ def restrict_to_nics(collected: CollectedSnapshots, names: Sequence[str], *, ref
 
     if not names or not collected.snapshots:
         return collected
-    known = {nic.name for snapshot in collected.snapshots.values() for nic in nics_of(snapshot)}
-    known |= {name.rpartition("-")[0] for name in known}  # an RDMA device with several ports
-    missing = [name for name in names if name not in known]
+    nic_names = {nic.name for snapshot in collected.snapshots.values() for nic in nics_of(snapshot)}
+    nic_names |= {name.rpartition("-")[0] for name in nic_names}  # an RDMA device with several ports
+    missing = [name for name in names if name not in nic_names]
     if missing and refuse:
-        raise UsageError(f"--nic {','.join(missing)}: no host has such a NIC", f"they have {fold(known - {''})}")
+        raise UsageError(f"--nic {','.join(missing)}: no host has such a NIC", f"they have {fold(nic_names - {''})}")
     return with_nics(collected, names)
 
 
@@ -177,10 +177,10 @@ def _excluded(host: str, why: str) -> Finding:
     return Finding(state=State.NOT_JUDGED, components=(ComponentRef.of("host", host),), evidence=(seen.excluded(why),))
 
 
-def _state_text(one: HostState) -> str:
-    return f"{one.state}{f' ({one.reason})' if one.reason else ''}"
+def _state_text(host_state: HostState) -> str:
+    return f"{host_state.state}{f' ({host_state.reason})' if host_state.reason else ''}"
 
 
-def _why_absent(one: HostState | None) -> list[str]:
+def _why_absent(host_state: HostState | None) -> list[str]:
     """Return the scheduler's state of a host outside the job, where the state is the reason."""
-    return [_state_text(one)] if one is not None and one.state in _OUT else []
+    return [_state_text(host_state)] if host_state is not None and host_state.state in _OUT else []

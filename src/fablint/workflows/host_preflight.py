@@ -189,8 +189,8 @@ def preflight_saved(
 
     documents = {_name(document): document for path in files for document in load_snapshots(path)}
     with no_collection():
-        known = {host: snapshot_of(document) for host, document in documents.items() if host != FABRIC}
-    snapshots = CollectedSnapshots(documents, known)
+        snapshots_by_host = {host: snapshot_of(document) for host, document in documents.items() if host != FABRIC}
+    snapshots = CollectedSnapshots(documents, snapshots_by_host)
     snapshots = fabric_discovery.restrict_to_nics(snapshots, nics)
     return PreflightResult(snapshots, judge_snapshots(system, snapshots, declared, keep=False))
 
@@ -207,9 +207,11 @@ def judge_snapshots(
     hosts = [Host(one, readings.before(one), partial(readings.older, one)) for one in collected.snapshots.values()]
     fabric = collected.documents.get(FABRIC)
     now = snapshot_of(fabric) if fabric else None
-    known = [readings.document(FABRIC), *readings.documents_before(FABRIC, now.time)] if now else []
+    earlier_documents = [readings.document(FABRIC), *readings.documents_before(FABRIC, now.time)] if now else []
     declared = declared or SiteDeclaration()
-    fleet = Fleet(hosts, collected.silent, declared.topology, now, [snapshot_of(one) for one in known if one])
+    fleet = Fleet(
+        hosts, collected.silent, declared.topology, now, [snapshot_of(one) for one in earlier_documents if one]
+    )
     each = system.forked_map if len(hosts) >= MANY else map
     fitness = judge(fleet, site=declared.site, each=each)
     readings.keep(collected.snapshots.values())

@@ -36,11 +36,12 @@ class MeasurementResult:
     exit_code: int  # 0, 1 where payloads were damaged, 3 where rounds are missing
     error: str = ""
     start_s: float = 0.0  # that the ranks took to start
+    is_new_launch: bool = True  # the ranks were started for it
     is_refused: bool = False  # rows did not start, of which the error is the reason; all others are complete
 
     @property
     def next_step(self) -> str:
-        """What to do after the error; measured rounds are named unless the rows that failed measured none."""
+        """Return what to do after the error; measured rounds are named unless the rows that failed measured none."""
         kept = "" if self.is_refused else f"measured rounds are kept: fablint resume {self.run.path}"
         return ": ".join(filter(None, (connection_step(self.error), kept)))
 
@@ -102,10 +103,11 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     from fablint.measure import EngineOptions, run_on_first
 
     engine, choice = _engine_and_launchers(context, plan)
-    own = ["--threads"] if any(row.spec.needs_threads for row in plan.rows) else []
-    own += ["--by-size"] if context.on_size else []
-    words = EngineOptions([*options, *own], context.start_s, context.end_s, on_size=context.on_size)
-    words = replace(words, why_over=partial(why_job_ended, context.system))
+    flags = ["--threads"] if any(row.spec.needs_threads for row in plan.rows) else []
+    flags += ["--by-size"] if context.on_size else []
+    words = EngineOptions([*options, *flags], context.start_s, context.end_s, on_size=context.on_size)
+    served = None if context.is_scratch else context.served
+    words = replace(words, served=served, why_over=partial(why_job_ended, context.system))
     if context.stop_s is not None:
         words = replace(words, stop_s=context.stop_s)
     is_new = not (output / "zarr.json").exists()
@@ -165,7 +167,9 @@ def _engine_and_launchers(context: Context, plan: Plan) -> tuple[Engine, Choice]
     from fablint.measure import build_engine, connects_without_mpi, find_launchers, find_rendezvous
 
     system, with_mpi = context.system, not connects_without_mpi(context.launcher, plan)
-    engine = build_engine(system, context.progress, mpicxx=context.mpicxx, with_mpi=with_mpi, known=context.compiler)
+    engine = build_engine(
+        system, context.progress, mpicxx=context.mpicxx, with_mpi=with_mpi, known_compiler=context.compiler
+    )
     if with_mpi:
         return engine, find_launchers(system, engine.mpicxx, engine.libraries, requested=context.launcher)
     job = None if plan.slots else current_job(system)
@@ -200,7 +204,7 @@ def _sealed(context: Context, path: Path, outcome: EngineOutcome) -> Measurement
     why = failure_text(failed, run.rank_host) if failed else outcome.error or unsealed
     is_whole = not failed and outcome.is_written and len(complete) == len(run.rows)
     is_refused = bool(outcome.error) and is_whole
-    return MeasurementResult(run, outcome.status, why, outcome.start_s, is_refused)
+    return MeasurementResult(run, outcome.status, why, outcome.start_s, outcome.is_new, is_refused)
 
 
 def resume(context: Context, path: Path, options: Sequence[str] | None = None) -> MeasurementResult | None:
@@ -244,7 +248,7 @@ def resume(context: Context, path: Path, options: Sequence[str] | None = None) -
 
 
 def has_missing_rounds(run: Run) -> bool:
-    """Does a run lack a round of a row that was begun, or a row that was planned?"""
+    """Tell whether a run lacks a round of a row that was begun, or a row that was planned."""
     from fablint.store import missing_rounds
 
     return {row.name for row in run.rows} != set(run.facts.rows) or any(map(missing_rounds, run.rows))

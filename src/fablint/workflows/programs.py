@@ -52,7 +52,7 @@ def build_first(context: Context) -> Path | None:
     if context.compiler is None:
         return None
     with_mpi = context.compiler.with_mpi
-    return build_engine(context.system, context.progress, with_mpi=with_mpi, known=context.compiler).path
+    return build_engine(context.system, context.progress, with_mpi=with_mpi, known_compiler=context.compiler).path
 
 
 def build_before_job(context: Context, media: Iterable[Medium], *, is_dry: bool) -> float:

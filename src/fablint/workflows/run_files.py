@@ -150,11 +150,11 @@ def save_findings(
     network
         Networks that preflight did not examine.
     """
-    known = external_verdict(findings, notes, network)
-    if known is None:
+    verdict = external_verdict(findings, notes, network)
+    if verdict is None:
         (run / FINDINGS).unlink(missing_ok=True)
     else:
-        save_text(run / FINDINGS, known.model_dump_json(indent=1))
+        save_text(run / FINDINGS, verdict.model_dump_json(indent=1))
 
 
 def external_verdict(
@@ -194,19 +194,21 @@ def with_own_counters(run: Run) -> Run:
         return run
     with errors_of(path, "a table of counters", "remove it, or measure again"):
         kept = json.loads(path.read_text(encoding="utf-8"))
-        known = run.facts.counters
-        both = PortCounters(_merged(known.before or {}, kept["before"]), _merged(known.after or {}, kept["after"]))
+        run_counters = run.facts.counters
+        both = PortCounters(
+            _merged(run_counters.before or {}, kept["before"]), _merged(run_counters.after or {}, kept["after"])
+        )
     return replace(run, facts=replace(run.facts, counters=both))
 
 
-def _merged(known: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, dict[str, dict[str, int]]]:
+def _merged(counters: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, dict[str, dict[str, int]]]:
     """Merge counters by host and NIC; where both have a counter, that of `kept` is taken."""
     return {
         host: {
-            nic: {**known.get(host, {}).get(nic, {}), **kept.get(host, {}).get(nic, {})}
-            for nic in {**known.get(host, {}), **kept.get(host, {})}
+            nic: {**counters.get(host, {}).get(nic, {}), **kept.get(host, {}).get(nic, {})}
+            for nic in {**counters.get(host, {}), **kept.get(host, {})}
         }
-        for host in {**known, **kept}
+        for host in {**counters, **kept}
     }
 
 
@@ -224,7 +226,7 @@ def load_host_facts(run: Run) -> Mapping[str, Mapping[str, str]]:
         return {}
     with errors_of(path, "a table of hosts", "remove it, or measure again"):
         hosts = json.loads(path.read_text(encoding="utf-8"))["hosts"]
-        return {str(host): {str(name): str(value) for name, value in own.items()} for host, own in hosts.items()}
+        return {str(host): {str(name): str(value) for name, value in facts.items()} for host, facts in hosts.items()}
 
 
 def load_thresholds(path: Path) -> Sequence[Threshold]:
@@ -321,7 +323,10 @@ def load_levels(run: Run) -> Sequence[PlannedLevel]:
     with errors_of(path, "a list of planned levels", "restore it, or measure again"):
         entries = json.loads(path.read_text(encoding="utf-8"))["levels"]
         rows = [None if one["rows"] is None else tuple(map(str, one["rows"])) for one in entries]
-        return [PlannedLevel(str(one["name"]), of, one["skipped"]) for one, of in zip(entries, rows, strict=True)]
+        return [
+            PlannedLevel(str(entry["name"]), row_names, entry["skipped"])
+            for entry, row_names in zip(entries, rows, strict=True)
+        ]
 
 
 def missing_levels(run: Run) -> list[str]:

@@ -93,17 +93,19 @@ def site_with_baseline(system: System, name: str | None, site: Path | None) -> P
     if name is None:
         return site
     path = _baseline_path(system, name)
-    of_site = system.home / _BASELINES / path.name
-    path = of_site if of_site.exists() and not path.exists() else path
+    site_path = system.home / _BASELINES / path.name
+    path = site_path if site_path.exists() and not path.exists() else path
     if not path.exists():
-        known = sorted(file.stem for file in path.parent.glob("*.toml"))
-        hint = f"there are {', '.join(known)}" if known else f"fablint history baseline {name} makes it"
+        baseline_names = sorted(file.stem for file in path.parent.glob("*.toml"))
+        hint = (
+            f"there are {', '.join(baseline_names)}" if baseline_names else f"fablint history baseline {name} makes it"
+        )
         raise UsageError(f"--baseline {name}: there is no such baseline", hint)
     if site is None:
         return path
-    own = load_thresholds(site)
+    site_thresholds = load_thresholds(site)
     both = system.home_folder(_BASELINES) / f"{name}+{re.sub('[^A-Za-z0-9._-]', '_', site.stem)}.site"
-    save_text(both, with_baseline(site.read_text(encoding="utf-8"), own, load_thresholds(path)))
+    save_text(both, with_baseline(site.read_text(encoding="utf-8"), site_thresholds, load_thresholds(path)))
     return both
 
 

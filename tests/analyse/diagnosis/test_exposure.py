@@ -18,7 +18,7 @@ from finding_cases import group, ref
 
 STREAM = SimulatedRow("bandwidth", (1 << 20,), "serial", histogram=True)
 MEDIANS = SimulatedRow("bandwidth", (1 << 20,), "serial")
-CROWDED = replace(STREAM, order="parallel")  # 16 hosts share 8 cables to other groups
+OVERSUBSCRIBED = replace(STREAM, order="parallel")  # 16 hosts share 8 cables to other groups
 ANSWERS = SimulatedRow("latency", (8,), histogram=True)
 
 LOCAL = Fault(ref("link", "g3r1", "g3r2"), bandwidth_factor=0.6)
@@ -64,9 +64,18 @@ def test_the_share_need_not_be_exact(truth: float, said: float) -> None:
     assert named(judged(faulty(fabric, LOCAL, GLOBAL, HOST), 24, topology=assumed(fabric, said))) == TRUTH
 
 
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_small_losses_show_beside_the_fast_messages_of_the_same_pair(seed: int) -> None:
+    """Compared with other pairs only, one of the two links is below the noise of the pairs."""
+    fabric = dragonfly(9, 4, 2)
+    slower = (replace(fault, bandwidth_factor=0.85) for fault in (LOCAL, GLOBAL))
+    diagnosis = judged(faulty(fabric, *slower, noise=Noise("lognormal"), seed=seed), 24)
+    assert named(diagnosis) == {("link", fault.component.label, None) for fault in (LOCAL, GLOBAL)}
+
+
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.9])
 def test_shared_links_hide_components_and_report_none(share: float) -> None:
-    diagnosis = judged(faulty(fly(share), LOCAL, GLOBAL, HOST), 24, CROWDED)
+    diagnosis = judged(faulty(fly(share), LOCAL, GLOBAL, HOST), 24, OVERSUBSCRIBED)
     assert named(diagnosis) <= TRUTH
     asked = {follow_up.name for follow_up in diagnosis.follow_ups} | {name for _, name, _ in named(diagnosis)}
     assert GLOBAL.component.label in asked or share == 0.9
@@ -76,7 +85,7 @@ def test_shared_links_hide_components_and_report_none(share: float) -> None:
 def test_a_healthy_dragonfly_is_not_reported(share: float, noise: str) -> None:
     fabric = fly(share)
     for seed in range(2):
-        for row in (CROWDED, ANSWERS):
+        for row in (OVERSUBSCRIBED, ANSWERS):
             assert named(judged(faulty(fabric, noise=Noise(noise), seed=seed), 24, row)) == set()
 
 

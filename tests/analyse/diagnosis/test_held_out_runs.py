@@ -31,6 +31,16 @@ CASES = [
     ("dragonfly: load that varies slowly on a switch", 5, set()),
     # all hosts of a leaf are among the slow ones by chance
     ("38 of 64 hosts lose 20 %", 10, set()),
+    # the noise of 20 pairs is known: Student's t
+    ("host of 5 -10 %", 5001, {"node04"}),
+    # all messages across some link have a slow end
+    ("leaf of 3 -10 %", 6001, {"leaf2"}),
+    # slow until the end is no load of a while, if it is a host
+    ("host -40 % since the middle of the run", 5001, {"node46"}),
+    ("cable -40 % since the middle of the run", 5001, set()),
+    # the directions between two sets of hosts, where no switch is known
+    ("three switches of 2, no topology: cable one way -50 %, one pair at a time", 5001, {"node[01-02]>node[03-04]"}),
+    ("three switches of 2, no topology: cable one way -50 %", 5001, set()),
 ]
 
 
@@ -85,3 +95,25 @@ def test_a_cable_that_is_late_and_slow_is_not_explained_by_geometry(tmp_path: Pa
     states = {finding.name: finding.state for finding in verdict.findings}
     assert {name for name, state in states.items() if state is State.FAULT} == {"node12"}
     assert {name for name, state in states.items() if state is State.SUSPECT} == {"leaf2"}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "seed", "faulty"),
+    [
+        # most messages across leaf2=spine2 have a slow end
+        ("many: 16 of 48 hosts -25 %", 4001, 16),
+        # streams that have their share of an uplink show no healthy host of the switch
+        ("contended: leaf -30 %", 4001, {"leaf4"}),
+        # the slow state of leaf1 is that of most pairs on a switch
+        ("large leaf: -25 %", 5001, {"leaf1"}),
+        ("large leaf: +1 us in it", 5001, {"leaf1"}),
+    ],
+)
+def test_many_slow_pairs_are_not_the_normal_state(
+    scenario: str, seed: int, faulty: int | set[str], tmp_path: Path
+) -> None:
+    findings = judged(scenario, seed, tmp_path).findings
+    faults = {finding.name for finding in findings if finding.state is State.FAULT}
+    assert (len(faults) if isinstance(faulty, int) else faults) == faulty
+    assert {finding.component for finding in findings if finding.state is State.FAULT} in ({"host"}, {"switch"})
+    assert not [finding for finding in findings if finding.state is State.SUSPECT]

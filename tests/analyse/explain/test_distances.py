@@ -83,7 +83,7 @@ def test_the_path_out_of_a_group_through_a_slow_neighbour_is_not_reported_as_wel
     (usable,), _ = select_usable_rows(run, placement, Settings())
     routes = routes_of(FABRIC)
     view = judge_view(View(usable.flows(65536, placement), placement, routes, Settings(), views=1))
-    found = about_paths([view], placement, routes, np.empty(0, np.int64))
+    found = about_paths([view], placement, routes, np.empty(0, np.int64), Settings().log_loss_in_scope)
     assert [(finding.component, finding.name) for finding in found.findings] == [("cable", "s0=s1")]
 
 

@@ -167,7 +167,7 @@ def test_the_bound_of_a_healthy_path_covers_what_it_loses(seeds):
         placement = Placement.of(run, small.topology)
         (usable,), _ = select_usable_rows(run, placement, Settings())
         view = judge_view(View(usable.flows(usable.row.sizes[0], placement), placement, None, Settings(), views=1))
-        bounds = path_bounds(view.paths, placement)
+        bounds = path_bounds(view.paths)
         assert tuple(path.component(placement).label for path in bounds.paths) == tuple(
             f"s{a}>s{b}" for a in range(3) for b in range(3) if a != b
         )

@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from analyse_cases import named, reported
+from analyse_cases import reported
 
 from fablint.analyse import diagnose
 from fablint.model import Diagnosis, Run, State
 from fablint.simulate import Noise, SimulatedFabric, SimulatedRow, full_mesh
 from fablint.simulate.rounds import all_rounds
-from fablint.text.evidence_sentences import sentences
 
 SMALL, LARGE = full_mesh(4, 4), full_mesh(8, 8)
 QUIET = Noise(scale=0.01, spike_share=0.0)
@@ -55,32 +54,37 @@ def judged(run: Run) -> Diagnosis:
     return diagnose(run, SMALL.topology if len(run.hosts) == len(SMALL.hosts) else LARGE.topology)
 
 
-def routes(diagnosis: Diagnosis, state: State) -> set[Pair]:
-    """Pairs of ranks that the findings about routes name."""
-    found = [finding for finding in diagnosis.verdict.findings if finding.state is state]
+def explained_by_time(diagnosis: Diagnosis) -> set[Pair]:
+    """Pairs of ranks that the note on pairs names that were slow while others were."""
+    notes = [
+        note for note in diagnosis.verdict.notes if note.kind == "explained_pairs" and note.values["reason"] == "time"
+    ]
+    ends = [pair.replace(">", "=").split("=") for note in notes for pair in note.values["pairs"]]  # type: ignore[union-attr]
+    return {(min(a, b), max(a, b)) for a, b in ((int(a[1:]), int(b[1:])) for a, b in ends)}
+
+
+def routes(diagnosis: Diagnosis, *states: State) -> set[Pair]:
+    """Pairs of ranks that the findings about routes in these states name; without states, in any."""
+    found = [finding for finding in diagnosis.verdict.findings if not states or finding.state in states]
     ends = [pair for finding in found if finding.component == "route" for pair in finding.directions]
     return {(min(a, b), max(a, b)) for a, b in ((int(a[1:]), int(b[1:])) for a, b in ends)}
 
 
 @pytest.mark.parametrize("kernel", ["latency", "bandwidth"])
-def test_pairs_that_were_slow_one_after_the_other_are_confounded_by_their_time(kernel: str) -> None:
+def test_pairs_that_were_slow_one_after_the_other_are_a_note_and_are_measured_again(kernel: str) -> None:
     run = run_of(kernel)
     diagnosis = judged(slowed(run, moment_of(run)))
-    assert named(diagnosis, State.FAULT, State.SUSPECT) == set()
-    assert routes(diagnosis, State.CONFOUNDED) <= set(moment_of(run))
-    confounded = [one for one in diagnosis.verdict.findings if one.component == "route"]
-    assert confounded
-    for finding in confounded:
-        assert "of unrelated pairs next to it in time were slow as well" in sentences(finding.evidence)
-        assert [cause.label for cause in finding.ambiguity_group] == ["another load at that time"]
+    assert routes(diagnosis) == set()
+    assert explained_by_time(diagnosis) <= set(moment_of(run))
+    assert explained_by_time(diagnosis)
     assert diagnosis.routes  # a check measures them again
 
 
-def test_directions_that_were_slow_one_after_the_other_are_confounded_by_their_time() -> None:
+def test_directions_that_were_slow_one_after_the_other_are_a_note() -> None:
     run = run_of("bandwidth")
     diagnosis = judged(slowed(run, moment_of(run), both=False))
-    assert named(diagnosis, State.FAULT, State.SUSPECT) == set()
-    assert routes(diagnosis, State.CONFOUNDED)
+    assert routes(diagnosis) == set()
+    assert explained_by_time(diagnosis)
 
 
 def test_the_same_losses_at_other_times_are_not_explained_by_time() -> None:
@@ -90,7 +94,7 @@ def test_the_same_losses_at_other_times_are_not_explained_by_time() -> None:
     spread = {order[12 * at]: factor for at, factor in enumerate(FACTORS)}
     diagnosis = judged(slowed(run, spread))
     found = routes(diagnosis, State.NOT_JUDGED)
-    assert routes(diagnosis, State.CONFOUNDED) == set()
+    assert explained_by_time(diagnosis) == set()
     assert len(found) >= len(FACTORS) // 2
     assert found <= set(spread)
 
@@ -107,7 +111,7 @@ def test_a_slow_route_beside_a_slow_moment_is_not_explained_by_it() -> None:
     other = in_order(run)[10]
     diagnosis = judged(slowed(run, moment_of(run) | {other: 3.0}))
     assert other in routes(diagnosis, State.NOT_JUDGED)
-    assert other not in routes(diagnosis, State.CONFOUNDED)
+    assert other not in explained_by_time(diagnosis)
 
 
 def test_without_times_no_moment_explains_a_slow_pair() -> None:
@@ -115,7 +119,7 @@ def test_without_times_no_moment_explains_a_slow_pair() -> None:
     slow = slowed(run, moment_of(run))
     untimed = {name: values for name, values in slow.rows[0].arrays.items() if name != "started"}
     diagnosis = judged(replace(slow, rows=(replace(slow.rows[0], arrays=untimed),)))
-    assert routes(diagnosis, State.CONFOUNDED) == set()
+    assert explained_by_time(diagnosis) == set()
 
 
 def test_slow_routes_between_the_same_hosts_do_not_explain_each_other() -> None:
@@ -124,4 +128,4 @@ def test_slow_routes_between_the_same_hosts_do_not_explain_each_other() -> None:
     block = {(a, b): 2.0 for a in range(4) for b in range(32, 36)}
     diagnosis = judged(slowed(run, block))
     assert reported(diagnosis) == {("cable", "s0=s4", None)}
-    assert routes(diagnosis, State.CONFOUNDED) == set()
+    assert explained_by_time(diagnosis) == set()

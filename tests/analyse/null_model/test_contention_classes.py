@@ -262,9 +262,9 @@ def test_a_direction_slow_beside_others_is_not_judged_where_sharing_costs(costly
     times[0, load > 0] *= 2.0 if costly else 1.0
     a, b = np.argwhere((load == 0) & (switch[:, None] != switch) & (when >= 0))[500]
     times[0, a, b] *= 1.6
-    (found,) = unexplained_routes(replace(run, rows=(replace(row, arrays={**row.arrays, "time_median": times}),)))
-    assert found.name == f"h{a:02}>h{b:02}"
-    assert found.state is (State.NOT_JUDGED if costly else State.SUSPECT)
+    slowed = replace(run, rows=(replace(row, arrays={**row.arrays, "time_median": times}),))
+    found = [(finding.name, finding.state) for finding in unexplained_routes(slowed)]
+    assert found == ([(f"h{a:02}>h{b:02}", State.NOT_JUDGED)] if costly else [])  # else a note: measured once
 
 
 def unexplained_routes(run: Run) -> list[Finding]:

@@ -88,7 +88,7 @@ def test_cells_on_a_link_are_those_that_cross_it(name: str, layout: str, data: s
     segments = view.message_paths.segments[view.message_paths.of_cells(view.pairs, (row, column))]
     crossing = np.isin(segments, wanted).any(axis=1)
     brute = set(zip(row[crossing].tolist(), column[crossing].tolist(), strict=True))
-    cells = view.message_paths.cells_on(view.pairs, view.message_paths.crossing(wanted))
+    cells = view.message_paths.cells_on(view.message_paths.crossing(wanted))
     measured_cells = ~np.isnan(view.pairs.value[cells])
     found = list(zip(cells[0][measured_cells].tolist(), cells[1][measured_cells].tolist(), strict=True))
     assert len(found) == len(set(found))

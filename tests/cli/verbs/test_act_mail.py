@@ -25,7 +25,7 @@ def parsed(text: str):
 
 def test_a_message_for_sendmail(fablint, tmp_path) -> None:
     (tmp_path / "verdict.json").write_text(verdict(EVERY))
-    done = fablint("act", "verdict.json", "--mail", TO, "--force")
+    done = fablint("act", "verdict.json", "--mail", TO, "--most", "999")
     message = parsed(done.stdout)
     assert (done.returncode, message["To"], message.defects) == (0, TO, [])
     assert message["Subject"] == "fablint: FAULT, 4 faults, 1 suspect (verdict.json)"
@@ -33,7 +33,7 @@ def test_a_message_for_sendmail(fablint, tmp_path) -> None:
     assert message["Date"].datetime is not None
     text = message.get_content()
     assert all(name in text for name in ("host nid001005", "cable s2=s5", "scontrol update NodeName=nid001005"))
-    as_json = fablint("act", "verdict.json", "--mail", TO, "--json", "--force")
+    as_json = fablint("act", "verdict.json", "--mail", TO, "--json", "--most", "999")
     assert parsed(json.loads(as_json.stdout)["mail"]).get_content() == text
 
 

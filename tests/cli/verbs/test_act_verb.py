@@ -33,7 +33,15 @@ def failing(count: int, of: int) -> str:
         (3, 20, ("--most", "3"), False),
         (3, 20, ("--most", "15%"), False),
         (3, 20, ("--most", "0"), True),
-        (20, 20, ("--force",), False),
+        (
+            20,
+            20,
+            (
+                "--most",
+                "100%",
+            ),
+            False,
+        ),
     ],
 )
 def test_more_hosts_than_allowed_are_not_drained(fablint, tmp_path, failed, of, options, refused):
@@ -77,7 +85,7 @@ def test_silent_hosts_are_drained_only_where_most_answered(fablint, tmp_path):
     (tmp_path / "few.json").write_text(preflight({}, silent=few))
     assert "NodeName='n[1-2]'" in fablint("act", "few.json", "--drain").stdout
     (tmp_path / "many.json").write_text(preflight({}, silent=many))
-    done = fablint("act", "many.json", "--drain", "--force")
+    done = fablint("act", "many.json", "--drain", "--most", "999")
     assert "scontrol" not in done.stdout
     assert done.stderr == "fablint: 10 of 20 hosts are silent: they are not drained, look for a common cause\n"
 
@@ -167,7 +175,7 @@ def test_what_is_neither_is_refused(text, why):
 
 def test_all_three_with_headings(fablint, tmp_path):
     (tmp_path / "found.json").write_text(facts())
-    done = fablint("act", "found.json", "--force")
+    done = fablint("act", "found.json", "--most", "999")
     assert (done.returncode, done.stderr) == (0, "")
     assert [line for line in done.stdout.splitlines() if line.startswith("#")] == ["# drain", "# hostfile", "# ticket"]
     assert done.stdout.count("scontrol update ") == 2
@@ -177,7 +185,7 @@ def test_all_three_with_headings(fablint, tmp_path):
 
 def test_one_alone_has_no_heading(fablint, tmp_path):
     (tmp_path / "found.json").write_text(facts())
-    assert fablint("act", "found.json", "--hostfile").stdout == "nid001001\nnid001002\nnid001006\nnid001008\n"
+    assert fablint("act", "found.json", "--healthy-hosts").stdout == "nid001001\nnid001002\nnid001006\nnid001008\n"
     assert fablint("act", "found.json", "--ticket").stdout.startswith("fablint found 4 faults")
     assert fablint("act", "found.json", "--drain", "--most", "3", "--scheduler", "pbs").stdout.startswith(
         "pbsnodes -o -C "
@@ -202,28 +210,28 @@ def test_the_scheduler_that_is_installed(fablint, tmp_path):
         program = tmp_path / "bin" / name
         program.write_text(f"#!/bin/sh\ntouch {ran}\n")
         program.chmod(0o755)
-        done = fablint("act", "found.json", "--drain", "--force", PATH=str(tmp_path / "bin"))
+        done = fablint("act", "found.json", "--drain", "--most", "999", PATH=str(tmp_path / "bin"))
         assert done.stdout.startswith("pbsnodes -o" if name == "pbsnodes" else "scontrol update")
     assert not ran.exists()  # printed, never executed
 
 
 def test_a_bare_verdict_does_not_say_its_hosts(fablint, tmp_path):
     (tmp_path / "verdict.json").write_text(verdict())
-    done = fablint("act", "verdict.json", "--hostfile")
+    done = fablint("act", "verdict.json", "--healthy-hosts")
     assert (done.returncode, done.stdout) == (2, "")
     line = "fablint: verdict.json: does not name the measured hosts: give the run directory\n"
     assert done.stderr == line
-    every = fablint("act", "verdict.json", "--force")
+    every = fablint("act", "verdict.json", "--most", "999")
     assert every.returncode == 0
     assert "# hostfile\n# the hosts are not known: give the run directory\n" in every.stdout
 
 
 def test_a_run_knows_its_hosts(fablint, tmp_path):
-    fablint("simulate", "--topology", "mesh", "--shape", "8x2", "--full", "--fault", "host:h03:-40%", "-o", "x.run")
+    fablint("simulate", "--fabric", "mesh", "--shape", "8x2", "--full", "--fault", "host:h03:-40%", "-o", "x.run")
     none = fablint("act", "x.run")
     assert (none.returncode, none.stderr) == (2, "fablint: x.run has no verdict: fablint report x.run writes it\n")
     assert fablint("report", "x.run").returncode == 1
-    assert fablint("act", "x.run", "--hostfile").stdout.split() == [f"h{one:02d}" for one in range(16) if one != 3]
+    assert fablint("act", "x.run", "--healthy-hosts").stdout.split() == [f"h{one:02d}" for one in range(16) if one != 3]
     drained = fablint("act", "x.run", "--drain", "--scheduler", "slurm").stdout
     assert shlex.split(drained)[2] == "NodeName=h03"
     assert "Reason='fabric." in drained
@@ -231,7 +239,7 @@ def test_a_run_knows_its_hosts(fablint, tmp_path):
 
 def test_a_hostfile_without_hosts_is_said(fablint, tmp_path):
     (tmp_path / "found.json").write_text(facts([finding("host", "a", "x.y: z")], ["a"]))
-    done = fablint("act", "found.json", "--hostfile")
+    done = fablint("act", "found.json", "--healthy-hosts")
     assert (done.returncode, done.stdout.strip()) == (3, "")
     assert done.stderr == "fablint: none of 1 hosts is left: all are at fault or differ; see --with-warnings\n"
 
@@ -254,5 +262,5 @@ def test_a_host_that_is_not_counted_as_fit_is_not_in_the_hostfile(fablint, tmp_p
         "host.load": {"n5": "PASS"},
     }
     (tmp_path / "found.json").write_text(preflight(marks, 6, silent=["n6"]))
-    assert fablint("act", "found.json", "--hostfile").stdout.split() == ["n1", "n3", "n5"]
-    assert fablint("act", "found.json", "--hostfile", "--with-warnings").stdout.split() == ["n1", "n3", "n5"]
+    assert fablint("act", "found.json", "--healthy-hosts").stdout.split() == ["n1", "n3", "n5"]
+    assert fablint("act", "found.json", "--healthy-hosts", "--with-warnings").stdout.split() == ["n1", "n3", "n5"]

@@ -136,7 +136,10 @@ FILES_OF_REQUESTS = {
     "a suite": (b'{"format": 1, "hosts": "n1", "suite": "quik"}', "there is no suite 'quik': did you mean quick"),
     "two places": (b'{"format": 1, "ranks": 2, "hosts": "n1"}', "--local and --hosts contradict each other"),
     "not local": (b'{"format": 1, "ranks": 2, "files": ["f"]}', "--from does not apply to --local"),
-    "two policies": (b'{"format": 1, "force": true, "exclude_unfit": true}', "--force and --exclude-unfit contradict"),
+    "two policies": (
+        b'{"format": 1, "include_unfit": true, "exclude_unfit": true}',
+        "--include-unfit and --exclude-unfit contradict",
+    ),
 }
 
 

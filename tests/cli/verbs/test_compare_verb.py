@@ -16,7 +16,7 @@ FAULTY = FIXTURES / "mpigraph" / "faulty-np8.mpigraph.txt"
 @pytest.fixture
 def runs(fablint: Fablint) -> Fablint:
     """`old.run`, and `new.run` with a slow host."""
-    size = ("--hosts", "36", "--rounds", "12", "-q")
+    size = ("--host-count", "36", "--rounds", "12", "-q")
     assert fablint("simulate", *size, "-o", "old.run").returncode == 0
     assert fablint("simulate", *size, "--seed", "2", "--fault", "host:h07:rx:-30%", "-o", "new.run").returncode == 0
     return fablint

@@ -143,6 +143,6 @@ def test_what_was_never_meant_to_be_judged_has_figures_only(fablint, file, why):
 
 
 def test_a_run_of_two_hosts_has_figures_only(fablint):
-    fablint("simulate", "--topology", "mesh", "--shape", "1x2", "--full", "-o", "two.run")
+    fablint("simulate", "--fabric", "mesh", "--shape", "1x2", "--full", "-o", "two.run")
     done = fablint("analyse", "two.run")
     assert done.stdout.splitlines()[0] == "NOT JUDGED  figures only: no host was measured with 3 others"

@@ -32,7 +32,7 @@ NULL, FULL = os.makedev(1, 3), os.makedev(1, 7)
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A simulated run, which no verb changes, beside a history with it."""
     path = tmp_path_factory.mktemp("runs") / "night.run"
-    assert exit_code(["simulate", "--hosts", "8", "-q", "-o", path]) == 0
+    assert exit_code(["simulate", "--host-count", "8", "-q", "-o", path]) == 0
     assert exit_code(["history", "add", path, "--db", path.with_name("history.sqlite")]) == 0
     return path
 

@@ -24,7 +24,7 @@ def bed(virtual_cluster: StartCluster) -> Iterator[Cluster]:
 
 def check(bed: Cluster, folder: Path) -> Outcome:
     hosts = ",".join(sorted(bed.topology()["hosts"]))
-    return checked(bed, folder, "-w", hosts, "--force", "--budget", "40s")
+    return checked(bed, folder, "-w", hosts, "--include-unfit", "--budget", "40s")
 
 
 def faults(outcome: Outcome) -> list[tuple[str, str, str | None]]:

@@ -10,7 +10,7 @@ from tested_mpis import wrapper_name
 from vcluster import StartCluster
 
 PROGRAM = (sys.executable, "-m", "fablint.cli", "check")
-CHECK = (*PROGRAM, "--mpicxx", wrapper_name("openmpi"), "--budget", "10s", "--force")
+CHECK = (*PROGRAM, "--mpicxx", wrapper_name("openmpi"), "--budget", "10s", "--include-unfit")
 
 
 def test_it_is_refused_before_anything_is_launched(virtual_cluster: StartCluster) -> None:

@@ -73,7 +73,7 @@ def test_more_measurements_and_less_noise_show_smaller_faults():
     assert smallest_fault(24, 0.03, 1000) < smallest_fault(12, 0.03, 1000)
     assert smallest_fault(24, 0.02, 1000) < smallest_fault(24, 0.03, 1000)
     assert smallest_fault(24, 0.03, 1000) < smallest_fault(24, 0.03, 100_000)
-    assert smallest_fault(10**9, 0.01, 1000) == TOLERANCE + SMALLEST_FAULT / 2
+    assert smallest_fault(10**9, 0.01, 1000) == TOLERANCE + SMALLEST_FAULT
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,10 @@ OSU = """
     osu_latency osu_bw osu_bibw osu_mbw_mr osu_multi_lat osu_latency_mt osu_latency_mp
     osu_latency_persistent osu_bw_persistent osu_bibw_persistent osu_bw_fan_in osu_bw_fan_out
     osu_put_latency osu_put_bw osu_put_bibw osu_get_latency osu_get_bw osu_acc_latency osu_get_acc_latency
-    osu_cas_latency osu_fop_latency osu_alltoall osu_allreduce osu_allgather osu_bcast osu_barrier
+    osu_cas_latency osu_fop_latency osu_alltoall osu_allreduce osu_allgather osu_bcast osu_allgatherv osu_alltoallv
+    osu_gather osu_gatherv osu_scatter osu_scatterv osu_reduce osu_reduce_scatter osu_barrier
+    osu_ibarrier osu_ibcast osu_iallreduce osu_ireduce osu_ireduce_scatter osu_iallgather osu_iallgatherv
+    osu_ialltoall osu_ialltoallv osu_igather osu_igatherv osu_iscatter osu_iscatterv
     osu_init osu_hello
 """.split()  # noqa: SIM905
 
@@ -27,6 +30,7 @@ COUNTS = {
     "latency": ((10000, 1000), (100, 10)),
     "collectives": ((1000, 100), (100, 10)),
     "osu_mbw_mr": ((100, 100), (10, 10)),
+    "osu_ibarrier": ((100, 100), (10, 10)),
     **dict.fromkeys(("osu_init", "osu_hello"), ((1, 1), (0, 0))),
 }
 
@@ -136,7 +140,7 @@ def test_osu_s_names_do_without_osu(registry, name, found):
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("osu_latncy", "did you mean osu_latency"), ("xyz", "fablint bench --list shows what there is")]
+    ("name", "hint"), [("osu_latncy", "did you mean osu_latency"), ("xyz", "fablint bench --list shows all")]
 )
 def test_an_unknown_name(registry, name, hint):
     with pytest.raises(UsageError) as caught:

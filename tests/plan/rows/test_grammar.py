@@ -25,7 +25,7 @@ WINDOWED = kernels_with("window")
 ONE_SIDED = kernels_with("sync")
 REQUESTS = kernels_with("server-flight")
 OF_ALL_RANKS = {name for name, kernel in KERNELS.items() if kernel.groups == {"world"}}
-MUTUAL = {name for name, kernel in KERNELS.items() if kernel.bidirectional}
+BIDIRECTIONAL = {name for name, kernel in KERNELS.items() if kernel.bidirectional}
 
 
 def refusal(line: str) -> str:
@@ -41,8 +41,8 @@ def test_the_table_of_kernels(kernel):
     info = KERNELS[kernel]
     assert info.is_windowed == (kernel in WINDOWED)
     assert (kernel in ONE_SIDED | REQUESTS) == ("rma" in info.requires)
-    assert OF_ALL_RANKS <= MUTUAL
-    assert info.is_duplex == (kernel in MUTUAL - OF_ALL_RANKS)
+    assert OF_ALL_RANKS <= BIDIRECTIONAL
+    assert info.is_duplex == (kernel in BIDIRECTIONAL - OF_ALL_RANKS)
     assert bool(info.win) == (kernel in ONE_SIDED | REQUESTS)
     assert (info.default_pattern == "world") == (kernel in OF_ALL_RANKS)
     assert info.quantity == ("bandwidth" if kernel in WINDOWED else "latency")
@@ -95,7 +95,7 @@ FOR_SOME = {
     "--win create": ONE_SIDED | REQUESTS,
     "--sync fence": ONE_SIDED,
     "--server-flight 8": REQUESTS,
-    "--directions single": KERNELS.keys() - MUTUAL,
+    "--directions single": KERNELS.keys() - BIDIRECTIONAL,
     "--retest 3": KERNELS.keys() - OF_ALL_RANKS,
     "--order serial": KERNELS.keys() - OF_ALL_RANKS,
     "--matchings 3": set(),
@@ -241,7 +241,7 @@ def test_a_benchmark_stands_for_its_row_and_options_override_it():
         ("two latency", "more than one kernel: two latency"),
         ("two --samples 3 --iterations 3", "--iterations excludes --samples: give one rule for when to stop"),
         ("tow", "unknown kernel 'tow': did you mean two"),
-        ("quite-another", "unknown kernel 'quite-another': fablint bench --list shows what there is"),
+        ("zzz", "unknown kernel 'zzz': fablint bench --list shows all"),
     ],
 )
 def test_a_benchmark_is_held_to_the_grammar(line, error):

@@ -13,9 +13,23 @@ def test_an_odd_mtu_is_named_with_what_the_others_have() -> None:
     assert wrong(of(LINK_MTU, *hosts)) == [("n3", "hsn0", Outcome.FAIL, "MTU 1500, 15 others 9000")]
 
 
-def test_without_a_majority_nothing_is_said() -> None:
+def test_two_hosts_that_differ_have_one_warning_that_names_both() -> None:
     results = of(LINK_MTU, host("n1", nic(mtu="1500")), host("n2", nic(mtu="9000")))
-    assert outcomes(results) == [Outcome.SKIP, Outcome.SKIP]
+    message = "two kinds: 1 x MTU 1500 on n1, 1 x 9000 on n2"
+    assert wrong(results) == [("n1", "hsn0", Outcome.WARN, message), ("n2", "hsn0", Outcome.WARN, message)]
+
+
+def test_three_hosts_that_all_differ_are_not_compared() -> None:
+    results = of(LINK_MTU, *(host(f"n{mtu}", nic(mtu=mtu)) for mtu in ("1500", "4200", "9000")))
+    assert outcomes(results) == [Outcome.SKIP] * 3
+
+
+def test_two_speeds_of_two_hosts_are_a_warning_each() -> None:
+    results = of(LINK_SPEED, host("n1", nic(speed="200000")), host("n2", nic(speed="100000")))
+    assert [(name, outcome) for name, _, outcome, _ in wrong(results)] == [
+        ("n1", Outcome.WARN),
+        ("n2", Outcome.WARN),
+    ]
 
 
 def test_a_link_that_is_down_on_one_host_alone() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from preflight_help import host, nic, of, outcomes, sample, sysroot, wrong
 
 from fablint.model import Switch, Topology
 from fablint.model.host_name import NicRef
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.network.lldp import LLDP_NEIGHBOR, LLDP_PLACEMENT, LLDP_PORT, LLDP_SEVERAL
+from fablint.preflight.checks.network.lldp_descriptions import LLDP_DESCRIPTIONS
 from fablint.preflight.checks.network.lldp_leaves import LLDP_LEAVES
 from fablint.preflight.checks.slingshot.slingshot_addresses import AMA_MATCH, AMA_UNIQUE, AMA_VALID
 from fablint.preflight.host import Host
@@ -308,3 +310,30 @@ def test_a_neighbour_that_is_a_host() -> None:
     assert message == "connected to the host n2, most other hosts to switches"
     back_to_back = [connected("n1", lldp("n2", "hsn0")), connected("n2", lldp("n1", "hsn0"))]
     assert wrong(of(LLDP_LEAVES, *back_to_back)) == []
+
+
+# ------------------------------------------------------------------------------------------------ descriptions
+
+
+def described(index: int, text: str) -> Host:
+    entry = lldp("s0", f"p{index}")
+    port = {**entry["port"][0], "descr": [{"value": text}]}  # type: ignore[index]
+    return connected(f"n{index}", {**entry, "port": [port]})
+
+
+@pytest.mark.parametrize("form", ["n{} hsn0", "to n{}-hsn0", "n{}.site.org:hsn0", "[server] n{} (rack 7)"])
+def test_a_description_that_names_another_host(form: str) -> None:
+    hosts = [described(index, form.format({3: 4, 4: 3}.get(index, index))) for index in range(12)]
+    names = [(name, outcome) for name, _, outcome, _ in wrong(of(LLDP_DESCRIPTIONS, *hosts))]
+    assert names == [("n3", Outcome.WARN), ("n4", Outcome.WARN)]
+
+
+@pytest.mark.parametrize("form", ["Ethernet1/{}", "Not received", "", "rack 7 node {}"])
+def test_descriptions_without_hosts_are_skipped(form: str) -> None:
+    results = of(LLDP_DESCRIPTIONS, *(described(index, form.format(index)) for index in range(8)))
+    assert outcomes(results) == [Outcome.SKIP] * 8
+
+
+def test_descriptions_of_another_order_are_no_finding() -> None:
+    hosts = [described(index, f"n{(index + 1) % 8} hsn0") for index in range(8)]
+    assert outcomes(of(LLDP_DESCRIPTIONS, *hosts)) == [Outcome.SKIP] * 8

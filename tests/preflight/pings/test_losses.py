@@ -105,16 +105,31 @@ def test_a_host_that_is_silent_in_the_second_pass_has_lost_these_pings():
     assert detections(hosts) == [("net.ping.loss", "n2", Outcome.FAIL)]
 
 
+@pytest.mark.parametrize("level", ["quick", "full"])
+@pytest.mark.parametrize("count", [4, 5, 16])
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_host_that_is_busy_in_the_second_pass_only_is_not_named_beside_a_lossy_one(count, level, lost):
+    """All hosts have a second pass because all lost pings to n2: n0 loses some then, of each other host, not before."""
+    hosts = simulated_hosts(count, level, at_hosts(2, 45))
+    for one in hosts:
+        for row in one.snapshot.reach["second"]["pings"]:
+            ends = {one.name, row[0]}
+            row[7] -= lost if "n0" in ends and "n2" not in ends else 0
+    assert detections(hosts) == [("net.ping.loss", "n2", Outcome.FAIL)]
+
+
 # ------------------------------------------------------------------------------------------------ other causes
 
 
 @pytest.mark.parametrize("level", ["quick", "full"])
 @pytest.mark.parametrize("is_counted", [True, False])
 def test_replies_that_a_healthy_host_could_not_send_are_not_its_losses(level, is_counted):
-    """Replies to the lossy host n2 fill the send buffer of n1: it discards 6 replies to each host."""
+    """Replies to the lossy host n2 fill the send buffer of n1: it discards 1, then 6 replies to each host."""
     hosts = simulated_hosts(4, level, at_hosts(2, 40))
     discarded = 0
     for one in hosts:
+        for row in one.snapshot.reach["pings"]:
+            row[7] -= 1 if row[0] == "n1" and row[7] > 1 else 0
         for row in one.snapshot.reach["second"]["pings"]:
             if row[0] == "n1":
                 answered = min(row[7], 6)

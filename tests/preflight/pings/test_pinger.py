@@ -28,8 +28,8 @@ BUSYBOX = """PING 10.0.0.2 (10.0.0.2): 56 data bytes
 3 packets transmitted, 1 packets received, 66% packet loss
 round-trip min/avg/max = 0.111/0.333/0.666 ms
 """
-NOBODY = f"{HEAD}\n--- 10.0.0.2 ping statistics ---\n3 packets transmitted, 0 received, 100% packet loss, time 402ms\n"
-GONE = NOBODY.replace(" 0 received,", " 0 received, +3 errors,")
+UNHEARD = f"{HEAD}\n--- 10.0.0.2 ping statistics ---\n3 packets transmitted, 0 received, 100% packet loss, time 402ms\n"
+GONE = UNHEARD.replace(" 0 received,", " 0 received, +3 errors,")
 UNREACHABLE = GONE.replace("\n\n", "\nFrom 10.0.0.1 icmp_seq=1 Destination Host Unreachable\n\n", 1)
 FRAGMENTED = GONE.replace("\n\n", "\nFrom 10.0.0.9 icmp_seq=1 Frag needed and DF set (mtu = 1500)\n\n", 1)
 NO_NETWORK = GONE.replace("\n\n", "\nFrom 10.0.0.9 icmp_seq=1 Destination Net Unreachable\n\n", 1)
@@ -40,7 +40,7 @@ NO_NETWORK = GONE.replace("\n\n", "\nFrom 10.0.0.9 icmp_seq=1 Destination Net Un
     [
         ({"output": FINE, "status": 0}, "", None),
         ({"output": BUSYBOX, "status": 0}, "", None),
-        ({"output": NOBODY, "status": 1, "error": HEAD}, "no answer", ""),
+        ({"output": UNHEARD, "status": 1, "error": HEAD}, "no answer", ""),
         ({"error": "no answer in time"}, "no answer", ""),
         ({"output": UNREACHABLE}, "unreachable", "From 10.0.0.1 icmp_seq=1 Destination Host Unreachable"),
         ({"output": FRAGMENTED}, "mtu", "From 10.0.0.9 icmp_seq=1 Frag needed and DF set (mtu = 1500)"),
@@ -91,7 +91,7 @@ def test_the_shortest_time_counts():
         (FINE.replace("3 received", "1 received"), (2, 1)),
         (FINE.replace("3 received", "1 received").replace("icmp_seq=1", "icmp_seq=3"), (2, 0)),
         (BUSYBOX, (3, 1)),
-        (NOBODY, (3, 0)),
+        (UNHEARD, (3, 0)),
         (UNREACHABLE, (3, 0)),
         ("nothing", (0, 0)),
     ],
@@ -121,7 +121,7 @@ class Wire:
         self,
         largest: int,
         deaf: int = 0,
-        otherwise: str = NOBODY,
+        otherwise: str = UNHEARD,
         error: str = "",
         lossy: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
@@ -140,7 +140,7 @@ class Wire:
         self.counts.append(sent)
         if self.lossy.get(size):
             received = self.lossy[size].pop(0)
-            return {"output": counted(FINE if received else NOBODY, sent, received)}
+            return {"output": counted(FINE if received else UNHEARD, sent, received)}
         passes = size <= self.largest and len(self.sizes) > self.deaf
         return (
             {**self.said, "output": counted(self.said["output"], sent, 0)}

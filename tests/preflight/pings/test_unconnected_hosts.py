@@ -54,7 +54,7 @@ class Bed:
         return Context(self.cluster.system, self.notes)
 
     def check(self, unfit: UnfitPolicy = "refuse") -> CheckOutcome:
-        policy = {"force": unfit == "measure", "exclude_unfit": unfit == "exclude"}
+        policy = {"include_unfit": unfit == "measure", "exclude_unfit": unfit == "exclude"}
         request = CheckRequest(",".join(HOSTS), files=(str(self.file),), suite="global", **policy)
         return check_cluster(self.context, request, self.path)
 

@@ -108,7 +108,7 @@ def test_promtool_accepts_the_metrics(case: tuple[Run, Diagnosis]) -> None:
 
 
 def test_the_verb_writes_both_and_refuses_first(fablint_in_process, tmp_path: Path) -> None:
-    fablint_in_process("simulate", "--hosts", "8", "-o", "x.run")
+    fablint_in_process("simulate", "--host-count", "8", "-o", "x.run")
     done = fablint_in_process("analyse", "x.run", "--junit", "a.xml", "--prometheus", "a.prom")
     root = Tree.parse(tmp_path / "a.xml").getroot()
     assert bool(done.returncode) == bool(int(root.get("failures")) + int(root.get("errors")))

@@ -17,11 +17,11 @@ from fablint.analyse import diagnose as analysed
 from fablint.model import Placement, State
 from fablint.plan.schedule.stratified import stratified_rounds
 from fablint.report.drawings.finding_charts import strips
+from fablint.report.drawings.link_values import all_links
 from fablint.report.drawings.scales import bulk_ends, ticks
 from fablint.report.drawings.strips import percent_of, timeline
 from fablint.report.html.block_maps import BlockCells, Blocks, divisions
 from fablint.report.html.charts import RowCharts, host_effects
-from fablint.report.html.link_values import all_links
 from fablint.report.html.maps import page_data
 from fablint.report.survey import measured_cells
 from fablint.report.survey.late_shares import late_shares
@@ -225,7 +225,7 @@ def test_a_host_that_is_not_judged_is_explained_by_no_finding() -> None:
     found = source(None)
     states = (State.FAULT, State.NOT_JUDGED)
     named = [finding(state, "host", f"h{host:02d}") for host, state in enumerate(states)]
-    effects = {one.host: one for one in host_effects(found.run, found.diagnosis.fits[0], named)}
+    effects = {one.host: one for one in host_effects(found.run, found.diagnosis.fits[0], 240, named)}
     assert {host: effects[host].explained for host in effects.keys() & {"h00", "h01"}} == {
         "h00": "FAULT host h00",
         "h01": "",
@@ -238,7 +238,7 @@ def test_a_finding_explains_effects_only_in_rows_where_it_was_seen() -> None:
     for row, words in ((fit.row, "FAULT host h00"), ("other", "")):
         record = seen.weak_host().measured_in(row)
         named = finding(State.FAULT, "host", "h00").model_copy(update={"evidence": (record,)})
-        assert {one.host: one.explained for one in host_effects(found.run, fit, [named])}["h00"] == words
+        assert {one.host: one.explained for one in host_effects(found.run, fit, 240, [named])}["h00"] == words
 
 
 @pytest.mark.parametrize(("drift", "words"), [(-0.02, "+0.0 %"), (-0.06, "-0.1 %"), (0.24, "+0.2 %")])
@@ -292,9 +292,22 @@ def test_the_effect_of_one_host_is_compared_with_nothing() -> None:
     run = source(None).run
     of_one = with_facts(run, hosts=["vm"], rank_host=[0] * run.ranks)
     name = run.rows[0].name
-    for one, count in ((run, 15), (of_one, 0)):
+    for one, is_compared in ((run, True), (of_one, False)):
         found = ReportSource(one, source(None).diagnosis)
-        assert len(RowCharts.of(one, one.rows[0], found.surveys[name], ()).hosts) == count
+        charts = RowCharts.of(one, one.rows[0], found.surveys[name], ())
+        assert bool(charts.hosts or charts.usual) == is_compared
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.15])
+def test_hosts_whose_effect_is_beyond_the_noise_are_listed_else_a_sentence_says_that_none_is(loss: float) -> None:
+    fabric = full_mesh(4, 8)
+    faults = (Fault(component("host", "h05"), "tx", bandwidth_factor=1 - loss),) if loss else ()
+    run = simulate(fabric, faults=faults, seed=3)
+    found = ReportSource(run, analysed(run, fabric.topology))
+    row = next(one for one in run.rows if one.quantity == "bandwidth")
+    charts = RowCharts.of(run, row, found.surveys[row.name], ())
+    assert [one.host for one in charts.hosts] == (["h05"] if loss else [])
+    assert (charts.usual is None) == bool(loss)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from report_cases import bench_run, diagnose, healthy_case
+from table_cases import row, run_of
 
 from fablint.model import Scope, State
 from fablint.report import write_html
 from fablint.report.drawings.curves import curve
 from fablint.report.drawings.topology_drawing import drawing
+from fablint.report.html.core_pairs import core_pairs
 from fablint.report.html.fact_lists import all_facts, changed_counters
 from fablint.report.html.maps import page_data
 from fablint.report.html.page import timelines
@@ -100,6 +102,19 @@ def test_of_many_cables_only_those_of_findings_are_drawn_and_the_page_says_so(mo
     assert not picture.cables and picture.links
 
 
+@pytest.mark.parametrize(("ranks", "is_table"), [(4, True), (16, False)])
+def test_few_ranks_of_one_host_are_a_table_of_pairs_and_no_map(ranks: int, is_table: bool) -> None:
+    cells = {(a, b, 0): [1e-6 * (1 + a)] for a in range(ranks) for b in range(ranks) if a != b}
+    run = run_of(row("latency", "all-pairs", cells, ranks=ranks))
+    run = with_facts(run, hosts=["vm"], rank_host=[0] * ranks, rank_cores=[str(2 * rank) for rank in range(ranks)])
+    source = ReportSource(run, diagnose(run, None, "pass", ()))
+    found = core_pairs(source)
+    assert (found is not None) == is_table == (not page_data(source)["maps"])
+    if found is not None:
+        assert found.head == ("from", "to", "latency, 8 B") and len(found.lines) == ranks * (ranks - 1)
+        assert found.lines[3] == ("core 2", "core 0", "2.00 us")
+
+
 def test_no_drawing_without_a_topology():
     run, _ = healthy_case()
     assert drawing(ReportSource(run, diagnose(run, None))) is None
@@ -171,5 +186,7 @@ def test_pairs_that_were_measured_twice_are_not_counted_as_pairs(tmp_path, repea
     fabric = fat_tree(4, 2)
     run = SimulatedFabric(fabric, (), seed=2).measure(all_rounds(16)[:6] * repeats)
     write_html(run, diagnose(run, fabric.topology, "pass", ()), tmp_path / "index.html")
-    distances, *rows = re.findall(r">(pairs|measurements)</th>", (tmp_path / "index.html").read_text())
+    distances, *rows = re.findall(
+        r">(pairs|measurements)</th>", (tmp_path / "index.html").read_text().partition('id="facts"')[0]
+    )
     assert (distances, set(rows)) == ("pairs", {counted})

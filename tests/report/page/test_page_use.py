@@ -15,7 +15,7 @@ import report_cases
 from axe_playwright_python.sync_playwright import Axe
 from browser import needs_chromium
 from PIL import Image
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from report_cases import fault_case, incomplete_case
 
 from fablint.analyse import diagnose
@@ -186,9 +186,11 @@ def test_a_table_is_sorted_by_a_click_on_a_head(page):
     assert column(found, 0) == names[::-1]
 
 
-def test_a_table_is_searched_and_its_hosts_are_copied_as_a_node_set(page):
+def test_one_search_finds_lines_in_all_tables_and_their_hosts_are_copied_as_a_node_set(page):
     found = table(page, "hosts")
-    found.get_by_role("searchbox").fill("s3")
+    page.get_by_role("searchbox").fill("s3")
+    expect(page.locator("#table-switches tbody tr")).to_have_count(1)
+    assert column(page.locator("#table-switches"), 1) == ["s3"]
     assert sorted(column(found, 0)) == [f"h{host}" for host in range(24, 32)]
     found.get_by_role("button", name="Copy as node set").click()
     assert found.locator("output").inner_text() == "h[24-31]"

@@ -67,7 +67,7 @@ def test_the_same_figures_as_json(run, capsys):
         ),
         (["--slowest", "2"], "require --table: name a table with --table"),
         (["--pdf", "-o", "night.html"], "night.html names a html file, pdf is written: name it *.pdf"),
-        (["--full"], "require --table: name a table with --table"),
+        (["--all-columns"], "require --table: name a table with --table"),
         (["--table", "osv"], "'osv' is not one of"),
         (["--table", "pairs", "--slowest", "0"], "0 is not in the range x>=1"),
     ],

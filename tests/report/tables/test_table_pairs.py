@@ -103,7 +103,7 @@ def test_no_table_is_made_of_nothing(name):
 
 def test_unknown_tables_and_rows_are_refused():
     run = run_of(row("latency", "pair", {(0, 1, 0): [US]}))
-    with pytest.raises(UsageError, match=r"no table 'osv': choose from bench, .*, osu, pairs"):
+    with pytest.raises(UsageError, match=r"no table 'osv': choose from bench, .*, osu, overlap, pairs"):
         render_table(run, "osv", Options())
     with pytest.raises(UsageError, match="no row 'lat': choose from latency"):
         render_table(run, "pairs", Options(), ["lat"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fablint.measure import session
+from fablint.measure import served_launch
 from fablint.store import missing_rounds
 from fablint.workflows.check import local_check
 from fablint.workflows.check.request import CheckRequest
@@ -61,7 +61,7 @@ def hold(tmp_path: Path) -> Path:
 def test_a_check_goes_on_past_ranks_that_do_not_end(
     mpicxx, staged, hold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rank: int
 ) -> None:
-    monkeypatch.setattr(session, "END_S", END_S)
+    monkeypatch.setattr(served_launch, "END_S", END_S)
     staged.variables = dict(os.environ) | {"LD_PRELOAD": str(hold), "HELD_RANK": str(rank)}  # the engine is built
     notes = Notes()
     context = Context(staged, notes, mpicxx)

@@ -10,6 +10,7 @@ import numpy as np
 from fablint.analyse.settings import FEWEST_INDEPENDENT
 from fablint.model import ComponentKind, ComponentRef, Direction
 from fablint.model.arrays import Codes, Floats, Mask
+from fablint.model.component import in_series
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Candidate:
 
     @property
     def is_scope(self) -> bool:
-        """Whether it stands for all pairs of a distance, and not for a component."""
+        """True if it stands for all pairs of a distance, and not for a component."""
         return self.kind == "scope"
 
 
@@ -40,12 +41,6 @@ class Candidates:
         """Return the codes of the pairs that cross candidate `number`, (k,) ascending."""
         first, last = np.searchsorted(self.of, (number, number + 1))
         return self.pair[first:last]
-
-    def others(self, number: int) -> tuple[ComponentRef, ...]:
-        """Return the components that exactly the pairs of candidate `number` cross as well."""
-        first = self.candidate[number].component
-        members = (one.component for one in self.same[number] if one.component != first and not one.is_scope)
-        return tuple(dict.fromkeys(members))
 
 
 @dataclass(frozen=True)
@@ -84,15 +79,15 @@ class CandidateBuilder:
 
         Entry e of `pair` crosses component `component(code[e])`; -1: none. Both arrays are (e,).
         """
-        known = code >= 0
-        self._entries.append((pair[known].astype(np.int64), code[known].astype(np.int64) + self.size))
+        has_code = code >= 0
+        self._entries.append((pair[has_code].astype(np.int64), code[has_code].astype(np.int64) + self.size))
         self._blocks.append(_Block(self.size, count, kind, component, direction))
 
     def sums(self, values: Floats) -> Floats:
         """Return the (candidates,) sum of (u,) values over the pairs of each; those that cross it twice count twice."""
         total = np.zeros(self.size)
-        for pair, of in self._entries:
-            total += np.bincount(of, weights=values[pair], minlength=self.size)
+        for pair, code in self._entries:
+            total += np.bincount(code, weights=values[pair], minlength=self.size)
         return total
 
     def candidates(self, pairs: int, chosen: Mask | None = None) -> Candidates:
@@ -105,26 +100,29 @@ class CandidateBuilder:
         chosen
             (candidates,) mask of those to return; None: all.
         """
-        pair, of = (np.concatenate(column) for column in zip(*self._entries, strict=True))
+        pair, code = (np.concatenate(column) for column in zip(*self._entries, strict=True))
         if chosen is not None:
-            pair, of = pair[chosen[of]], of[chosen[of]]
-        key = np.unique(of * pairs + pair)
-        of, pair = key // pairs, key % pairs
-        count = np.bincount(of, minlength=self.size)
+            pair, code = pair[chosen[code]], code[chosen[code]]
+        key = np.unique(code * pairs + pair)
+        code, pair = key // pairs, key % pairs
+        count = np.bincount(code, minlength=self.size)
         random = np.random.default_rng(1).random(pairs)
-        signature = np.bincount(of, weights=random[pair], minlength=self.size)
-        known = np.flatnonzero(count >= FEWEST_INDEPENDENT)
-        _, first, group = np.unique(signature[known], return_index=True, return_inverse=True)
+        signature = np.bincount(code, weights=random[pair], minlength=self.size)
+        crossed = np.flatnonzero(count >= FEWEST_INDEPENDENT)
+        _, first, group = np.unique(signature[crossed], return_index=True, return_inverse=True)
         members: list[list[int]] = [[] for _ in first]
-        for position, number in zip(group.ravel().tolist(), known.tolist(), strict=True):
+        for position, number in zip(group.ravel().tolist(), crossed.tolist(), strict=True):
             members[position].append(number)
         members.sort()
         new = np.full(self.size, -1)
-        new[[own[0] for own in members]] = np.arange(len(members))
-        kept = new[of] >= 0
-        every = [[self._candidate(number) for number in own] for own in members]
+        new[[equal[0] for equal in members]] = np.arange(len(members))
+        kept = new[code] >= 0
+        series = [[self._candidate(number) for number in equal] for equal in members]
         return Candidates(
-            tuple(own[0] for own in every), tuple(tuple(own[1:]) for own in every), pair[kept], new[of[kept]]
+            tuple(equal[0] for equal in series),
+            tuple(tuple(equal[1:]) for equal in series),
+            pair[kept],
+            new[code[kept]],
         )
 
     def _candidate(self, code: int) -> Candidate:
@@ -136,3 +134,10 @@ class CandidateBuilder:
 def named(kind: ComponentKind, names: Sequence[str]) -> tuple[int, Callable[[int], ComponentRef]]:
     """Return the number of components with these names, and the component of each position."""
     return len(names), lambda number: ComponentRef.of(kind, names[number])
+
+
+def ambiguity_group(candidate: Candidate, others: Sequence[Candidate]) -> tuple[ComponentRef, ...]:
+    """Return the components in series with a candidate and those of `others`, without its own and without scopes."""
+    attached = in_series(candidate.component.label) if candidate.kind == "host" else ()
+    group = dict.fromkeys((*attached, *(other.component for other in others if not other.is_scope)))
+    return tuple(component for component in group if component != candidate.component)

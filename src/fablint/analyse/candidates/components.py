@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -32,6 +33,11 @@ class Tally:
     own_received: Ints  # (n,) per receiver, of cells that count for the receiver
     between: Ints  # (S, S) per source and destination switch
     segment: Ints  # (segments,) per segment that the pairs cross; of round trips, on either path
+
+    def subtract(self, other: Tally) -> None:
+        """Subtract the sums of some of the pairs."""
+        for name, sums in vars(other).items():
+            vars(self)[name][:] -= sums
 
 
 class ComponentType(Protocol):
@@ -102,8 +108,7 @@ class Endpoints(RankGroups):
         """See `ComponentType`."""
         inner = np.zeros(len(self), dtype=np.int64)
         if self.of_switch.size:
-            same = self.of_switch[:, None] == self.of_switch[None, :]
-            start, end = np.nonzero(same & (self.of_switch >= 0)[:, None])
+            start, end = self._inside
             inner += np.bincount(self.of_switch[start], weights=tally.between[start, end], minlength=len(self)).astype(
                 np.int64
             )
@@ -123,6 +128,13 @@ class Endpoints(RankGroups):
         other = self.pairs.destination(cells) if side == 0 else cells[0]
         crosses = self.code[other] != part
         return cells[0][crosses], cells[1][crosses]
+
+    @cached_property
+    def _inside(self) -> Cells:
+        """Two switches each of the same component, a switch with itself as well."""
+        same = self.of_switch[:, None] == self.of_switch[None, :]
+        start, end = np.nonzero(same & (self.of_switch >= 0)[:, None])
+        return start, end
 
     def _total(self, sums: Ints) -> Ints:
         member = self.code >= 0
@@ -197,7 +209,7 @@ class Spines:
 
 def find_crossing_cells(message_paths: MessagePaths, pairs: Pairs, segments: Codes, *, bidirectional: bool) -> Cells:
     """Return the cells whose messages cross one of these segments, of round trips on the path there or back."""
-    cells = message_paths.cells_on(pairs, message_paths.crossing(segments))
+    cells = message_paths.cells_on(message_paths.crossing(segments))
     if not bidirectional:
         return cells
     back = pairs.backward(cells)

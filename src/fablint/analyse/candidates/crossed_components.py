@@ -127,10 +127,10 @@ def add_ends(
     directed
         Whether the pairs are directed.
     """
-    every = np.arange(len(ends))
+    pairs = np.arange(len(ends))
     for side, direction in SIDES if directed else ():
-        builder.add(kind, *named(kind, names), every, ends[:, side], direction)
-    builder.add(kind, *named(kind, names), np.tile(every, 2), ends.T.ravel(), "both" if directed else None)
+        builder.add(kind, *named(kind, names), pairs, ends[:, side], direction)
+    builder.add(kind, *named(kind, names), np.tile(pairs, 2), ends.T.ravel(), "both" if directed else None)
 
 
 def _links(pairs: CrossingPairs, placement: Placement, routes: Routes | None, *, directed: bool) -> Links:
@@ -177,10 +177,10 @@ def _add_switches(
     names = placement.switches if routes is None else routes.switches
     code = codes_of(placement.switches, {name: number for number, name in enumerate(names)}).astype(np.int64)
     ends = np.where(switches >= 0, code[switches], -1)
-    every: Codes = np.arange(len(switches))
-    entries = [(every, ends[:, end]) for end in (0, 1)]
+    pairs: Codes = np.arange(len(switches))
+    entries = [(pairs, ends[:, end]) for end in (0, 1)]
     if routes is not None:
         pair, link = links
         entries += [(pair, routes.ends[link, end].astype(np.int64)) for end in (0, 1)]
-    pair, of = (np.concatenate(column) for column in zip(*entries, strict=True))
-    builder.add("switch", *named("switch", names), pair, of)
+    pair, switch = (np.concatenate(column) for column in zip(*entries, strict=True))
+    builder.add("switch", *named("switch", names), pair, switch)

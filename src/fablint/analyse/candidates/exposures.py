@@ -91,8 +91,8 @@ def exposures_of_components(
     cell = np.concatenate([cell, (unique // len(routes.switches)).astype(np.int32)])
     part = np.concatenate([link, (len(routes.ends) + unique % len(routes.switches)).astype(np.int32)])
     chance = np.concatenate([share.astype(np.float64), through])
-    known = chance > least
-    return Exposures(routes, cell[known], part[known], chance[known], effects.bidirectional)
+    is_likely = chance > least
+    return Exposures(routes, cell[is_likely], part[is_likely], chance[is_likely], effects.bidirectional)
 
 
 def _exposures(routes: Routes, placement: Placement, src: Codes, dst: Codes) -> tuple[Codes, Codes, Values]:

@@ -5,6 +5,7 @@ of each host (docs/explanation/how-it-decides.md). The runs need not have measur
 """
 
 from fablint.analyse.changes.fitted_rows import RunResult
-from fablint.analyse.changes.run_comparison import MARGIN, compare_runs
+from fablint.analyse.changes.run_comparison import compare_runs
+from fablint.analyse.settings import MARGIN
 
 __all__ = ["MARGIN", "RunResult", "compare_runs"]

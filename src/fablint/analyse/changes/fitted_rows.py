@@ -9,12 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from fablint.analyse.observations.resolution import find_step
+from fablint.analyse.settings import STRETCHES
 from fablint.model import Diagnosis, Fit, Placement, Row, Run
 from fablint.model.arrays import Codes, Floats
 from fablint.model.figures.pair_metrics import figures_of
 from fablint.model.registry import Quantity
-
-BLOCKS = 8  # parts of a run by time, whose medians show the drift
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class RunResult:
 
     @cached_property
     def placement(self) -> Placement:
-        """Where the ranks are, by the topology of the diagnosis."""
+        """Return where the ranks are, by the topology of the diagnosis."""
         return Placement.of(self.run, self.diagnosis.topology)
 
 
@@ -38,7 +37,7 @@ class BlockedCells:
     receiver: Codes
     scope: Codes  # index into `SCOPES`
     log_time: Floats
-    block: Codes  # 0 to BLOCKS - 1, by the start of the pair; by position where the run has no start times
+    block: Codes  # 0 to STRETCHES - 1, by the start of the pair; by position where the run has no start times
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class FittedRow:
 
     @property
     def is_directed(self) -> bool:
-        """Whether the row shows the direction of a loss."""
+        """True if the row shows the direction of a loss."""
         return self.row.quantity == "bandwidth" and self.row.payload in ("src", "dst")
 
     @cached_property
@@ -69,7 +68,7 @@ class FittedRow:
             of_list = self.row.layout == "list"
             times = np.asarray(self.row.arrays["started"][:] if of_list else self.row.arrays["started"][0])
             started = times[figures.src, figures.round if of_list else figures.dst]
-        edges = np.quantile(started, np.arange(1, BLOCKS) / BLOCKS) if started.size else np.zeros(BLOCKS - 1)
+        edges = np.quantile(started, np.arange(1, STRETCHES) / STRETCHES) if started.size else np.zeros(STRETCHES - 1)
         ends = figures.src.astype(np.int64), figures.dst.astype(np.int64)
         sender, receiver = ends[::-1] if self.row.payload == "dst" else ends
         log_time = -value if self.row.quantity == "bandwidth" else value
@@ -78,7 +77,7 @@ class FittedRow:
 
 @dataclass(frozen=True)
 class FitPair:
-    """The same row and size of two runs."""
+    """Row and size that two runs have in common."""
 
     old: FittedRow
     new: FittedRow

@@ -10,20 +10,20 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from fablint.analyse.changes.fitted_rows import BLOCKS, FitPair, FittedRow
+from fablint.analyse.changes.fitted_rows import FitPair, FittedRow
 from fablint.analyse.changes.margin_limits import MarginLimits
 from fablint.analyse.null_model.host_spread import FittedTails
 from fablint.analyse.observations.robust_stats import robust_sd, row_means, standard_errors
-from fablint.analyse.settings import FEWEST_OF_SPREAD, Settings
+from fablint.analyse.settings import FEWEST_OF_SPREAD, FEWEST_PEERS, HALF, STRETCHES, Settings
 from fablint.model import SCOPES, ComponentRef, Endpoint, Placement
 from fablint.model.arrays import Codes, Floats
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.host_name import NicRef
+from fablint.model.limits.detection_limits import ALPHA
 from fablint.model.run_changes import MeasuredChange
 
-FALSE_CHANGES = 0.005  # chance of one false change of a host in a comparison of two healthy runs
+FALSE_CHANGES = HALF * ALPHA  # chance of one false change of a host in a comparison of two healthy runs
 ROUNDED_MEDIANS = 3  # in the effect of a host: of its times, of those of its partners, of all hosts; half a step each
-FEWEST_HOSTS = 3  # hosts that both runs measured
 
 FlowDirection = Literal["tx", "rx"]
 
@@ -77,23 +77,23 @@ def host_changes(
     limits = MarginLimits(fits.quantity, margin)
     directions: tuple[FlowDirection, ...] = ("tx", "rx") if fits.new.is_directed else ("tx",)
     old, new = (
-        _HostEffects.of(side, [of[unit] for unit in common])
-        for side, of in zip((fits.old, fits.new), ranks, strict=True)
+        _HostEffects.of(side, [rank[unit] for unit in common])
+        for side, rank in zip((fits.old, fits.new), ranks, strict=True)
     )
     for direction in directions:
         spread = _HostSpread.of(new.effect[direction] - old.effect[direction], tests=len(directions) * views)
-        known, change = spread.known, spread.change
-        if known.size < FEWEST_HOSTS:
+        compared, change = spread.known, spread.change
+        if compared.size < FEWEST_PEERS:
             continue
-        drift = np.hypot(old.drift[direction], new.drift[direction])[known]
+        drift = np.hypot(old.drift[direction], new.drift[direction])[compared]
         reach = np.maximum(spread.reach, Settings().spread_factor * drift)
         reach = np.maximum(reach, ROUNDED_MEDIANS / 2 * (fits.old.step + fits.new.step))
         switch = fits.new.placement.switch_or_host.astype(np.int64)[
-            [ranks[1][common[unit]][0] for unit in known.tolist()]
+            [ranks[1][common[unit]][0] for unit in compared.tolist()]
         ]
         reach = np.maximum(reach + 2 * np.abs(_of_neighbours(change, switch)), spread.tails).tolist()
         error = (1.96 * np.maximum(spread.scale, drift)).tolist()
-        for at, unit in enumerate(known.tolist()):
+        for at, unit in enumerate(compared.tolist()):
             value = float(change[at])
             yield MeasuredChange(
                 state=limits.state_of_host(value, reach[at]),
@@ -129,13 +129,13 @@ class _HostEffects:
             ("rx", cells.receiver, side.fit.rx),
         )
         effect, drift = {}, {}
-        known = np.flatnonzero(unit >= 0)
+        compared_ranks = np.flatnonzero(unit >= 0)
         for direction, rank, values in ends:
-            effect[direction] = GroupedValues.of(values[known], unit[known], len(ranks)).medians()
+            effect[direction] = GroupedValues.of(values[compared_ranks], unit[compared_ranks], len(ranks)).medians()
             kept = unit[rank] >= 0
-            group = unit[rank][kept] * BLOCKS + cells.block[kept]
-            medians = GroupedValues.of(rest[kept], group, len(ranks) * BLOCKS).medians()
-            drift[direction] = _bounded_errors(medians.reshape(-1, BLOCKS))
+            group = unit[rank][kept] * STRETCHES + cells.block[kept]
+            medians = GroupedValues.of(rest[kept], group, len(ranks) * STRETCHES).medians()
+            drift[direction] = _bounded_errors(medians.reshape(-1, STRETCHES))
         return cls(effect, drift)
 
 
@@ -150,12 +150,12 @@ def _of_neighbours(change: Floats, switch: Codes) -> Floats:
 
 
 def _bounded_errors(blocks: Floats) -> Floats:
-    """Return the (hosts,) standard errors of the means of (hosts, BLOCKS) values, of which some are NaN.
+    """Return the (hosts,) standard errors of the means of (hosts, STRETCHES) values, of which some are NaN.
 
     The blocks of a slow drift are not independent: half the difference between the halves of the run bounds the error
     from below.
     """
-    halves = row_means(blocks[:, : BLOCKS // 2]) - row_means(blocks[:, BLOCKS // 2 :])
+    halves = row_means(blocks[:, : STRETCHES // 2]) - row_means(blocks[:, STRETCHES // 2 :])
     return np.asarray(np.fmax(standard_errors(blocks), np.abs(halves) / 2))
 
 
@@ -180,21 +180,27 @@ class _HostSpread:
         tests
             Number of such spreads that share the chance of a false change.
         """
-        known = np.flatnonzero(~np.isnan(difference))
-        if known.size < FEWEST_HOSTS:
-            return cls(known, np.zeros(known.size), np.zeros(known.size), np.zeros(known.size), 0.0)
-        change = difference[known] - np.median(difference[known])
-        of_bulk = known.size >= FEWEST_OF_SPREAD
+        compared = np.flatnonzero(~np.isnan(difference))
+        if compared.size < FEWEST_PEERS:
+            return cls(
+                compared,
+                np.zeros(compared.size),
+                np.zeros(compared.size),
+                np.zeros(compared.size),
+                0.0,
+            )
+        change = difference[compared] - np.median(difference[compared])
+        of_bulk = compared.size >= FEWEST_OF_SPREAD
         scale = np.array(
-            [robust_sd(change)] * known.size
+            [robust_sd(change)] * compared.size
             if of_bulk
-            else [np.std(np.delete(change, at), ddof=1) for at in range(known.size)]
+            else [np.std(np.delete(change, at), ddof=1) for at in range(compared.size)]
         )
-        chance = FALSE_CHANGES / (2 * tests * known.size)
-        degrees = known.size - (1 if of_bulk else 2)
+        chance = FALSE_CHANGES / (2 * tests * compared.size)
+        degrees = compared.size - (1 if of_bulk else 2)
         reach = max(Settings().spread_factor, float(stats.t.isf(chance, degrees))) * scale
         tails = _reach_of_tails(np.abs(change), float(reach.min()), FALSE_CHANGES / tests)
-        return cls(known, change, scale, reach, tails)
+        return cls(compared, change, scale, reach, tails)
 
 
 def _reach_of_tails(sizes: Floats, least: float, alpha: float) -> float:

@@ -6,16 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from fablint.analyse.changes.fitted_rows import FitPair, RunResult, match_fits
-from fablint.analyse.changes.host_changes import FEWEST_HOSTS, component_of, host_changes, list_units
+from fablint.analyse.changes.host_changes import component_of, host_changes, list_units
 from fablint.analyse.changes.scope_changes import scope_changes
 from fablint.analyse.decide import EXIT_CODES
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import FEWEST_PEERS, MARGIN, Settings
 from fablint.model import Diagnosis, Finding, State, VerdictWord
 from fablint.model.host_name import NicRef
 from fablint.model.names import fold, plural
 from fablint.model.run_changes import ChangeState, FindingChange, MeasuredChange, RunChanges
-
-MARGIN = 0.03  # relative loss that is accepted
 
 
 def compare_runs(old: RunResult, new: RunResult, margin: float = MARGIN) -> RunChanges:
@@ -92,14 +90,14 @@ def _imprecise(changes: Sequence[MeasuredChange], new: Diagnosis) -> list[str]:
     The diagnosis of the new run is OK for a host only if such a loss relative to the other hosts would have been seen.
     """
     limit = Settings().loss_in_scope
-    known = {host for one in new.verdict.findings if one.state is State.OK for host in one.hosts}
-    known.update(
-        host for one in changes if one.component and one.state is ChangeState.WORSE for host in one.component.hosts
+    judged = {host for one in new.verdict.findings if one.state is State.OK for host in one.hosts}
+    judged.update(
+        host for item in changes if item.component and item.state is ChangeState.WORSE for host in item.component.hosts
     )
     hidden = {
         change.component.label
         for change in changes
-        if change.smallest > limit and change.component and not known.issuperset(change.component.hosts)
+        if change.smallest > limit and change.component and not judged.issuperset(change.component.hosts)
     }
     return [f"losses of more than {100 * limit:.0f} % could hide: {fold(sorted(hidden))}"] if hidden else []
 
@@ -114,8 +112,8 @@ def _finding_changes(old: Diagnosis, new: Diagnosis) -> list[FindingChange]:
 def _reported(diagnosis: Diagnosis) -> list[Finding]:
     """Return faults, suspects and suppressed findings, the gravest of each component last."""
     reported = (State.FAULT, State.SUSPECT, State.SUPPRESSED)
-    found = [finding for finding in diagnosis.verdict.findings if finding.state in reported]
-    return sorted(found, key=lambda one: one.rank, reverse=True)
+    findings = [finding for finding in diagnosis.verdict.findings if finding.state in reported]
+    return sorted(findings, key=lambda one: one.rank, reverse=True)
 
 
 def _notes(results: Sequence[RunResult], fits: Sequence[FitPair], common: Sequence[NicRef]) -> list[str]:
@@ -130,6 +128,6 @@ def _notes(results: Sequence[RunResult], fits: Sequence[FitPair], common: Sequen
         rows = {getattr(pair, label).row.name for pair in fits}
         if left := sorted({fit.row for fit in result.diagnosis.fits} - rows):
             notes.append(f"{plural(len(left), 'row')} of the {label} run not compared: {fold(left)}")
-    if len(common) < FEWEST_HOSTS:
-        notes.append(f"{plural(len(common), 'host')} in both runs: a change of a host needs {FEWEST_HOSTS}")
+    if len(common) < FEWEST_PEERS:
+        notes.append(f"{plural(len(common), 'host')} in both runs: a change of a host needs {FEWEST_PEERS}")
     return notes

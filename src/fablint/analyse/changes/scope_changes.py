@@ -9,18 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from fablint.analyse.changes.fitted_rows import BLOCKS, FitPair, FittedRow
+from fablint.analyse.changes.fitted_rows import FitPair, FittedRow
 from fablint.analyse.changes.margin_limits import MarginLimits
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, robust_sd, standard_errors
+from fablint.analyse.settings import CONFIDENCE, FEWEST_INDEPENDENT, FEWEST_PEERS, LONG_STRETCHES, NEARLY_ALL, STRETCHES
 from fablint.model import SCOPES
 from fablint.model.arrays import Floats
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.run_changes import ChangeState, MeasuredChange
-
-FEWEST_CELLS = 2  # of a scope that show how much its times vary
-FEWEST_BLOCKS = 4  # that show a correlation
-FEWEST_DEGREES = 3.0  # of freedom of a run whose blocks are strongly correlated
-MOST_CORRELATION = 0.9  # of neighbouring blocks: a run does not show that its noise remembers longer
 
 
 def scope_changes(fits: FitPair, hosts: int, margin: float) -> Iterator[MeasuredChange]:
@@ -47,7 +43,7 @@ def scope_changes(fits: FitPair, hosts: int, margin: float) -> Iterator[Measured
         old, new = (_ScopeTime.of(side, code) for side in (fits.old, fits.new))
         if not old.cells or not new.cells:
             continue
-        is_known = min(old.cells, new.cells) >= FEWEST_CELLS
+        is_known = min(old.cells, new.cells) >= FEWEST_INDEPENDENT
         reach = _half_width(old.drift, new.drift, math.hypot(*of_hosts)) + fits.old.step + fits.new.step
         value = new.median - old.median
         yield MeasuredChange(
@@ -75,7 +71,7 @@ def _half_width(old: _Drift, new: _Drift, of_hosts: float) -> float:
     variance = old.error**2 + new.error**2 + of_hosts**2
     of_drift = old.error**4 / old.degrees + new.error**4 / new.degrees
     degrees = variance**2 / of_drift if of_drift else math.inf
-    return float(stats.t.isf(0.025, degrees)) * math.sqrt(variance)
+    return float(stats.t.isf((1 - CONFIDENCE) / 2, degrees)) * math.sqrt(variance)
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ class _ScopeTime:
     cells: int
     median: float  # of the log times, without the effects of the hosts
     error: float  # standard error of the median, from the spread of the cells
-    blocks: Floats  # (BLOCKS,) the medians of the blocks; NaN for one without cells
+    blocks: Floats  # (STRETCHES,) the medians of the blocks; NaN for one without cells
 
     @classmethod
     def of(cls, side: FittedRow, scope: int) -> _ScopeTime:
@@ -97,7 +93,7 @@ class _ScopeTime:
         within = cells.scope == scope
         tx, rx = (np.nan_to_num(values - np.nanmedian(values)) for values in (side.fit.tx, side.fit.rx))
         log_time = (cells.log_time - tx[cells.sender] - rx[cells.receiver])[within]
-        blocks = GroupedValues.of(log_time, cells.block[within], BLOCKS).medians()
+        blocks = GroupedValues.of(log_time, cells.block[within], STRETCHES).medians()
         median = float(np.median(log_time)) if log_time.size else math.nan
         return cls(log_time.size, median, MEDIAN_ERROR * float(standard_errors(log_time[None, :])[0]), blocks)
 
@@ -110,15 +106,15 @@ class _ScopeTime:
         Hammersley 1946, for a first-order autoregression). The estimate of r is corrected for the small number of
         blocks (Marriott and Pope 1954).
         """
-        if self.cells < 2 * BLOCKS:
+        if self.cells < 2 * STRETCHES:
             return _Drift(self.error, max(self.cells - 1, 1))
-        known = self.blocks[~np.isnan(self.blocks)]
-        rest = known - known.mean()
-        if known.size <= FEWEST_BLOCKS or not rest.any():
-            return _Drift(float(standard_errors(self.blocks[None, :])[0]), max(known.size - 1, 1))
+        medians = self.blocks[~np.isnan(self.blocks)]
+        rest = medians - medians.mean()
+        if medians.size <= LONG_STRETCHES or not rest.any():
+            return _Drift(float(standard_errors(self.blocks[None, :])[0]), max(medians.size - 1, 1))
         measured = float((rest[1:] * rest[:-1]).sum() / (rest**2).sum())
-        correlation = (known.size * measured + 1) / (known.size - 3)
-        correlation = min(max(correlation, 0.0), MOST_CORRELATION)
+        correlation = (medians.size * measured + 1) / (medians.size - 3)
+        correlation = min(max(correlation, 0.0), NEARLY_ALL)
         dependence = (1 + correlation) / (1 - correlation)
-        error = float(standard_errors(known[None, :])[0]) * math.sqrt(dependence)
-        return _Drift(error, max((known.size - 1) / dependence, FEWEST_DEGREES))
+        error = float(standard_errors(medians[None, :])[0]) * math.sqrt(dependence)
+        return _Drift(error, max((medians.size - 1) / dependence, FEWEST_PEERS))

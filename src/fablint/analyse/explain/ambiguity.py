@@ -13,12 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from fablint.analyse.candidates.components import Cables, ComponentType, Endpoints, Tally
+from fablint.analyse.candidates.components import Cables, ComponentType, Endpoints
 from fablint.analyse.explain.evidence import UNITS_PER_NAT, Evidence
-from fablint.analyse.observations.balance import End
 from fablint.analyse.settings import CLEAR_EVIDENCE, SHARED
 from fablint.model import ComponentRef
-from fablint.model.arrays import Cells, Codes, Ints
+from fablint.model.arrays import Cells
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,8 @@ def find_ambiguity_group(
     """
     if len(sides) > 1 and isinstance(component_type, Endpoints):
         return AmbiguityGroup()  # all that it sends and receives: no other component carries both
-    inside = _tally(cells, evidence, evidence.gain[cells].astype(np.int64))
-    count = _tally(cells, evidence, np.ones(cells[0].size, dtype=np.int64))
+    inside = evidence.tally(cells, evidence.gain[cells].astype(np.int64))
+    count = evidence.tally(cells, np.ones(cells[0].size, dtype=np.int64))
     score = int(evidence.gain[cells].sum(dtype=np.int64))
     same: list[GroupMember] = []
     near: list[GroupMember] = []
@@ -98,21 +97,3 @@ def group_member(component_type: ComponentType, part: int, side: int) -> GroupMe
     if isinstance(component_type, Cables):
         return GroupMember("link", 2 * part + side, side, ComponentRef.of("link", *whole.ends[:: -1 if side else 1]))
     return GroupMember("host", part, side, whole.model_copy(update={"direction": "rx" if side else "tx"}))
-
-
-def _tally(cells: Cells, evidence: Evidence, values: Ints) -> Tally:
-    """Return the tally of values of a few cells."""
-    to, size = evidence.pairs.destination(cells), evidence.total.between.shape[0]
-
-    def add(codes: Codes, end: End) -> Ints:
-        weights = np.where(evidence.informative.counts(cells, end), values, 0)
-        return np.bincount(codes, weights=weights, minlength=evidence.pairs.ranks).astype(np.int64)
-
-    return Tally(
-        sent=add(cells[0], "both"),
-        received=add(to, "both"),
-        own_sent=add(cells[0], "sender"),
-        own_received=add(to, "receiver"),
-        between=np.zeros((size, size), np.int64),
-        segment=evidence.on_segments(cells, values),
-    )

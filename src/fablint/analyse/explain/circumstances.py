@@ -18,40 +18,44 @@ from fablint.analyse.null_model.host_spread import are_within_spread
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import CHANCE, FAR, FEWEST_PEERS, HALF, Settings
+from fablint.analyse.settings import CHANCE, FAR, FEWEST_PEERS, HALF
 from fablint.model import EvidenceRecord
-from fablint.model.arrays import Cells, Codes, Values
+from fablint.model.arrays import Cells, Codes, Floats, Values
 from fablint.text import evidence as seen
 
 ENDPOINT_KINDS = frozenset({"host", "nic", "gpu", "rank"})
 
 
-def mark_usual_hosts(
-    found: Sequence[Detection], effects: Effects, settings: Settings, *, views: int
-) -> list[Detection]:
+def mark_usual_hosts(detections: Sequence[Detection], effects: Effects, alpha: float) -> list[Detection]:
     """Return the detections, with hosts marked that differ no more than healthy hosts do.
 
     Parameters
     ----------
-    found
+    detections
         Detections of the view.
     effects
         Model without the pairs of the detections.
-    settings
-        Error probability.
-    views
-        Number of views of the run, which share the error probability.
+    alpha
+        Expected number of healthy hosts as slow, above which a slow host is within their spread.
     """
-    hosts = [case for case in found if case.kind in ENDPOINT_KINDS]
-    if not hosts:
-        return list(found)
+    hosts = [case for case in detections if case.kind in ENDPOINT_KINDS]
+    healthy = effects_of_others(hosts, effects)
+    usual: set[int] = set()
+    for of_both in (False, True):  # a host that is slow in both directions differs from the means of the others
+        cases = [case for case in hosts if (len(case.sides) > 1) == of_both]
+        sample = healthy.mean(axis=0) if of_both else healthy.ravel()
+        within = are_within_spread([case.loss[1] for case in cases], sample, alpha)
+        usual |= {id(case) for case, is_usual in zip(cases, within, strict=True) if is_usual}
+    return [replace(case, usual=id(case) in usual) for case in detections]
+
+
+def effects_of_others(detections: Sequence[Detection], effects: Effects) -> Floats:
+    """Return the (2, n) effects of ranks as senders and as receivers; NaN for those of detected hosts."""
     healthy = np.stack([effects.sent_bounds[1], effects.received_bounds[1]])
-    for case in hosts:
-        healthy[:, case.ranks] = np.nan
-    alpha = settings.alpha_of("components", each_look=False) / views
-    usual = are_within_spread([case.loss[1] for case in hosts], healthy.ravel(), alpha)
-    marked = {id(case): replace(case, usual=is_usual) for case, is_usual in zip(hosts, usual, strict=True)}
-    return [marked.get(id(case), case) for case in found]
+    for case in detections:
+        if case.kind in ENDPOINT_KINDS:
+            healthy[:, case.ranks] = np.nan
+    return healthy
 
 
 @dataclass(frozen=True)
@@ -62,13 +66,13 @@ class _Noise:
     left: Values  # (k,)
 
 
-def describe_detections(found: Sequence[Detection], flows: Flows, effects: Effects) -> list[Detection]:
+def describe_detections(detections: Sequence[Detection], flows: Flows, effects: Effects) -> list[Detection]:
     """Return the detections with the time of their slowness and the effect of concurrent load."""
-    if not found:
+    if not detections:
         return []
     cells = effects.residual.sample_cells()
     noise = _Noise(_keys(effects, cells), leftover_of(effects, cells))
-    return [_described(case, flows, effects, noise) for case in found]
+    return [_described(case, flows, effects, noise) for case in detections]
 
 
 def _keys(effects: Effects, cells: Cells) -> Codes:
@@ -126,8 +130,8 @@ def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
     loss = effects.residual.value[case.cells].astype(np.float64)
     started = None if flows.started is None else flows.started[case.cells]
     if started is not None:
-        known = np.isfinite(started)
-        loss, started = (loss[known], started[known]) if known.any() else (loss, None)
+        is_timed = np.isfinite(started)
+        loss, started = (loss[is_timed], started[is_timed]) if is_timed.any() else (loss, None)
     error = timing.error_over_time(loss - np.median(loss), started, effects.noise)
     return bool(error * FAR > middle - tolerance)
 
@@ -138,8 +142,8 @@ def _persistence(case: Detection, flows: Flows, effects: Effects) -> timing.Pers
         return None
     slow = effects.residual.value[case.cells] > _tolerance(case, effects)
     later = flows.later[case.cells] if flows.later is not None else np.zeros(slow.size, dtype=bool)
-    all_starts = flows.started[effects.residual.sample_cells()]
-    return timing.measure_persistence(flows.started[case.cells], all_starts[np.isfinite(all_starts)], slow, later)
+    starts = flows.started[effects.residual.sample_cells()]
+    return timing.measure_persistence(flows.started[case.cells], starts[np.isfinite(starts)], slow, later)
 
 
 def _shared(case: Detection, effects: Effects) -> tuple[EvidenceRecord, ...]:

@@ -17,17 +17,28 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fablint.analyse.candidates.components import Tally
-from fablint.analyse.null_model.effects import Effects, leftover, sample_noise
-from fablint.analyse.observations.balance import EndCells
+from fablint.analyse.null_model.effects import Effects, degrees_of_freedom, leftover, sample_noise
+from fablint.analyse.observations.balance import End, EndCells
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
-from fablint.analyse.settings import CLUSTER, FEWEST_POOL, FINEST_NOISE, OWN_POOL, Settings
+from fablint.analyse.observations.robust_stats import MAD_EFFICIENCY, robust_sd
+from fablint.analyse.settings import (
+    CLUSTER,
+    FEWEST_INDEPENDENT,
+    FEWEST_POOL,
+    FEWEST_VALUES,
+    FINEST_NOISE,
+    OWN_POOL,
+    QUARTER,
+    Settings,
+)
 from fablint.model import Placement
-from fablint.model.arrays import Cells, Floats, Ints, Mask, Values
+from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask, Values
 from fablint.model.limits.detection_limits import required_evidence
 
 UNITS_PER_NAT = 32  # increments are whole numbers of 1/32 nat: they fit a byte and their sums are exact
 LEVELS = 256
+ENDS: tuple[End, ...] = ("both", "sender", "receiver")
 
 
 @dataclass
@@ -40,51 +51,52 @@ class Evidence:
     bidirectional: bool
     gain: Ints  # (n, m)
     informative: EndCells  # cells that count for senders, receivers and switches
-    total: Tally  # sums of increments
-    live: Tally  # numbers of pairs that are not explained
-    noise: Values = field(default_factory=lambda: np.zeros(0, np.float32))  # sorted sample of residuals
+    noise: Values  # sorted sample of residuals
+    grid: tuple[float, float]  # lower end and step of the levels
+    table: Ints  # (LEVELS,) increment of each level in the noise of all classes
+    total: Tally = field(init=False)  # sums of increments
+    live: Tally = field(init=False)  # numbers of pairs that are not explained
 
     def chance_below(self, value: float) -> float:
         """Return the share of the noise below a value; it is above 0."""
         return (int(np.searchsorted(self.noise, value)) + 1.0) / (self.noise.size + 2.0)
 
+    def increments(self, residuals: Floats) -> Floats:
+        """Return the increment in nats of each residual beyond the tolerance."""
+        return np.asarray(self.table[levels(residuals, self.grid)] / UNITS_PER_NAT)
+
     def remove(self, cells: Cells) -> None:
         """Remove these pairs, which are explained, from the evidence."""
         gain = self.gain[cells].astype(np.int64)
         for tally, gone in ((self.total, gain), (self.live, (gain != 0).astype(np.int64))):
-            self._subtract(tally, cells, gone)
+            tally.subtract(self.tally(cells, gone))
         self.gain[cells] = 0
 
-    def _subtract(self, tally: Tally, cells: Cells, gone: Ints) -> None:
-        """Subtract values of cells from a tally."""
-        tally.segment[:] -= self.on_segments(cells, gone)
-        to = self.pairs.destination(cells)
-        np.subtract.at(tally.own_sent, cells[0], np.where(self.informative.counts(cells, "sender"), gone, 0))
-        np.subtract.at(tally.own_received, to, np.where(self.informative.counts(cells, "receiver"), gone, 0))
-        gone = np.where(self.informative.counts(cells, "both"), gone, 0)
-        np.subtract.at(tally.sent, cells[0], gone)
-        np.subtract.at(tally.received, to, gone)
-        if self.placement.switches:
-            a, b = self.placement.switch[cells[0]], self.placement.switch[to]
-            known = (a >= 0) & (b >= 0)
-            np.subtract.at(tally.between, (a[known], b[known]), gone[known])
+    def tally(self, cells: Cells, values: Ints) -> Tally:
+        """Return the tally of the (k,) values of some cells."""
+        to, placement = self.pairs.destination(cells), self.placement
+        values_of = {end: np.where(self.informative.counts(cells, end), values, 0) for end in ENDS}
+
+        def add(codes: Codes, end: End, size: int = self.pairs.ranks) -> Ints:
+            has_code = codes >= 0
+            return np.bincount(codes[has_code], weights=values_of[end][has_code], minlength=size).astype(np.int64)
+
+        size = max(1, len(placement.switches))
+        a, b = (placement.switch[rank].astype(np.int64) for rank in (cells[0], to))
+        between = np.where((a >= 0) & (b >= 0), a * size + b, -1)
+        return Tally(
+            sent=add(cells[0], "both"),
+            received=add(to, "both"),
+            own_sent=add(cells[0], "sender"),
+            own_received=add(to, "receiver"),
+            between=add(between, "both", size * size).reshape(size, size),
+            segment=self.on_segments(cells, values),
+        )
 
     def on_segments(self, cells: Cells, values: Ints) -> Ints:
         """Return the (segments,) sum of values over the cells that cross each segment."""
-        totals = np.zeros(self.message_paths.count, dtype=np.int64)
-        if not self.message_paths.count:
-            return totals
-        to = self.pairs.destination(cells)
-        paths_of_cells = [self.message_paths.between(cells[0], to)] + (
-            [self.message_paths.between(to, cells[0])] if self.bidirectional else []
-        )
-        for path in paths_of_cells:
-            for segment in self.message_paths.segments[path].T:
-                is_crossed = segment >= 0
-                totals += np.bincount(
-                    segment[is_crossed], weights=values[is_crossed], minlength=self.message_paths.count
-                ).astype(np.int64)
-        return totals
+        ends = cells[0], self.pairs.destination(cells)
+        return self.message_paths.on_segments(ends, values, bidirectional=self.bidirectional)
 
 
 def gather_evidence(effects: Effects, settings: Settings, *, tests: int, later: Mask | None = None) -> Evidence | None:
@@ -103,7 +115,11 @@ def gather_evidence(effects: Effects, settings: Settings, *, tests: int, later: 
     """
     scatter, classes = _pool(effects, later)
     if scatter.size < FEWEST_POOL:
-        return None
+        free = degrees_of_freedom(effects)[1]
+        if free < FEWEST_INDEPENDENT or len(effects.classes.placement.hosts) == 1:
+            return None  # within a host, few ranks or GPUs are connected differently by design
+        scatter = _noise_of_few(scatter, free)
+        classes = np.zeros(scatter.size, dtype=np.int64)
     grid = _grid(scatter)
     shift = smallest_shift(effects, settings, tests)
     pooled = gain_table(scatter, grid, shift)
@@ -120,11 +136,19 @@ def gather_evidence(effects: Effects, settings: Settings, *, tests: int, later: 
         increments = tables[effects.classes.of_rows(pairs, rows), levels(residuals, grid)]
         increments[np.isnan(residuals)] = 0
         gain[rows] = increments
-    placement, message_paths = effects.classes.placement, effects.message_paths
-    total, live = (_tally(effects, values) for values in (gain, gain != 0))
-    return Evidence(
-        pairs, placement, message_paths, effects.bidirectional, gain, effects.informative, total, live, np.sort(scatter)
+    evidence = Evidence(
+        pairs,
+        effects.classes.placement,
+        effects.message_paths,
+        effects.bidirectional,
+        gain,
+        effects.informative,
+        np.sort(scatter),
+        grid,
+        pooled,
     )
+    evidence.total, evidence.live = (_tally(effects, evidence, values) for values in (gain, gain != 0))
+    return evidence
 
 
 def _pool(effects: Effects, later: Mask | None) -> tuple[Values, Ints]:
@@ -141,17 +165,37 @@ def _pool(effects: Effects, later: Mask | None) -> tuple[Values, Ints]:
     return scatter[kept], classes[kept]
 
 
+def _noise_of_few(scatter: Values, free: int) -> Values:
+    """Return the noise that few values show: quantiles of Student's t with their robust standard deviation."""
+    from scipy.stats import t
+
+    quantiles = t.ppf((np.arange(OWN_POOL) + 0.5) / OWN_POOL, MAD_EFFICIENCY * free)
+    return np.asarray(quantiles * max(robust_sd(scatter), FINEST_NOISE), dtype=np.float32)
+
+
 def smallest_shift(effects: Effects, settings: Settings, tests: int) -> float:
     """Return the loss beyond the tolerance to which the evidence is tuned.
 
-    It is the smallest loss that the pairs of a host can show. A pair with noise of standard deviation s adds about d^2
-    / (2 s^2) nats for a shift d. With m pairs per host, a shift of s sqrt(4 L / m) gathers twice the L nats of a
-    detection; a smaller shift is hidden by the noise, and an increment tuned to it is useless.
+    It is the smallest loss that the pairs of a component can show. A pair with noise of standard deviation s adds about
+    d^2 / (2 s^2) nats for a shift d. With m pairs per component, a shift of s sqrt(4 L / m) gathers twice the L nats of
+    a detection; a smaller shift is hidden by the noise, and an increment tuned to it is useless.
     """
-    pairs_of_ranks = np.count_nonzero(~np.isnan(effects.residual.value), axis=1)
-    pairs = float(np.median(pairs_of_ranks[pairs_of_ranks > 0])) if pairs_of_ranks.any() else 1.0
     needed = required_evidence(tests, settings.alpha)
-    return max(settings.smallest_fault, effects.noise * float(np.sqrt(4 * needed / pairs)))
+    return max(settings.smallest_fault, effects.noise * float(np.sqrt(4 * needed / _pairs_of_components(effects))))
+
+
+def _pairs_of_components(effects: Effects) -> float:
+    """Return the number of pairs of a usual rank, or of a link with few if that is less."""
+    pairs, paths = effects.residual, effects.message_paths
+    of_ranks = np.count_nonzero(~np.isnan(pairs.value), axis=1)
+    usual = float(np.median(of_ranks[of_ranks > 0])) if of_ranks.any() else 1.0
+    if not paths.known_links or not of_ranks.any():
+        return usual
+    cells = pairs.sample_cells()
+    crossed = paths.on_segments((cells[0], pairs.destination(cells)), bidirectional=effects.bidirectional)
+    of_links = crossed[: paths.known_links] * (of_ranks.sum() / cells[0].size)
+    of_links = of_links[of_links >= FEWEST_VALUES]
+    return min(usual, float(np.quantile(of_links, QUARTER))) if of_links.size else usual
 
 
 def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Ints:
@@ -201,7 +245,7 @@ def e_value_increments(
     return np.asarray(monotone - np.log(np.average(np.exp(monotone), weights=null if pool is None else pool)))
 
 
-def levels(values: Values, grid: tuple[float, float]) -> Ints:
+def levels(values: Values | Floats, grid: tuple[float, float]) -> Ints:
     """Return the position of each value on the grid; arbitrary for NaN."""
     low, step = np.float32(grid[0]), np.float32(grid[1])
     with np.errstate(invalid="ignore"):
@@ -216,77 +260,29 @@ def _grid(pool: Values) -> tuple[float, float]:
     return float(low) - step, step
 
 
-def _tally(effects: Effects, values: Ints | Mask) -> Tally:
+def _tally(effects: Effects, evidence: Evidence, values: Ints | Mask) -> Tally:
     """Return the sums of (n, m) values: informative cells per end, all cells per segment."""
     pairs, placement, message_paths = effects.residual, effects.classes.placement, effects.message_paths
-    end_values = _counted(values, effects.informative.both)
+    if pairs.partner is not None:
+        row, column = np.nonzero(values)
+        cells = (row, column)
+        return evidence.tally(cells, values[cells].astype(np.int64))
+    both, sender, receiver = (
+        values if mask is None else np.where(mask, values, 0)
+        for mask in (effects.informative.both, effects.informative.sender, effects.informative.receiver)
+    )
     size = max(1, len(placement.switches))
-    sent, received = _per_sender(pairs, end_values), _per_receiver(pairs, end_values)
-    own_sent, own_received = sent, received
-    if effects.informative.both is not None:
-        own_sent = _per_sender(pairs, _counted(values, effects.informative.sender))
-        own_received = _per_receiver(pairs, _counted(values, effects.informative.receiver))
-    of_ends = (sent, received, own_sent.copy(), own_received.copy())
-    between = np.zeros((size, size), np.int64)
-    if not placement.switches:
-        return Tally(*of_ends, between, np.zeros(0, np.int64))
-    path_sums = np.zeros(message_paths.segments.shape[0], np.int64)
-    if pairs.partner is None:
-        _add_matrix(effects, values, end_values, between, path_sums)
-    else:
-        _add_list(effects, values, end_values, between, path_sums)
-    return Tally(*of_ends, between, message_paths.totals(path_sums))
-
-
-def _counted(values: Ints | Mask, mask: Mask | None) -> Ints | Mask:
-    """Return the (n, m) values of cells in the mask, 0 elsewhere; None: all."""
-    return values if mask is None else np.where(mask, values, 0)
-
-
-def _per_sender(pairs: Pairs, values: Ints | Mask) -> Ints:
-    """Return the (n,) sums of (n, m) values over the cells of each sender."""
-    return np.asarray(values.sum(axis=1, dtype=np.int64))
-
-
-def _per_receiver(pairs: Pairs, values: Ints | Mask) -> Ints:
-    """Return the (n,) sums of (n, m) values over the cells of each receiver."""
-    if pairs.partner is None:
-        return np.asarray(values.sum(axis=0, dtype=np.int64))
-    received = np.zeros(pairs.ranks, np.int64)
-    for rows in pairs.blocks():
-        partners = pairs.partners(rows).ravel()
-        received += np.bincount(partners, weights=values[rows].ravel(), minlength=pairs.ranks).astype(np.int64)
-    return received
-
-
-def _add_matrix(effects: Effects, values: Ints | Mask, end_values: Ints | Mask, between: Ints, path_sums: Ints) -> None:
-    """Add a matrix per pair of switches and per path, switch by switch."""
-    placement, all_ranks = effects.classes.placement, np.arange(effects.residual.ranks)
-    known = placement.switch >= 0
+    between, path_sums = np.zeros((size, size), np.int64), np.zeros(len(message_paths.segments), np.int64)
+    has_switch, ranks = placement.switch >= 0, np.arange(pairs.ranks)
     for switch in range(len(placement.switches)):
         members = np.nonzero(placement.switch == switch)[0]
-        at = effects.message_paths.between(members[:1], all_ranks)
+        at = message_paths.between(members[:1], ranks)
         sums = values[members].sum(axis=0, dtype=np.int64)
-        end_sums = sums if end_values is values else end_values[members].sum(axis=0, dtype=np.int64)
-        between[switch] = np.bincount(placement.switch[known], weights=end_sums[known], minlength=between.shape[0])
+        end_sums = sums if both is values else both[members].sum(axis=0, dtype=np.int64)
+        between[switch] = np.bincount(placement.switch[has_switch], weights=end_sums[has_switch], minlength=size)
         np.add.at(path_sums, at, sums)
         if effects.bidirectional:  # measurements from the other end cross these paths as well
             np.add.at(path_sums, at, values[:, members].sum(axis=1, dtype=np.int64))
-
-
-def _add_list(effects: Effects, values: Ints | Mask, end_values: Ints | Mask, between: Ints, path_sums: Ints) -> None:
-    """Add a list of rounds per pair of switches and per path."""
-    placement, pairs, message_paths = effects.classes.placement, effects.residual, effects.message_paths
-    row, column = np.nonzero(values)
-    to = pairs.destination((row, column))
-    a, b = placement.switch[row].astype(np.int64), placement.switch[to]
-    known, size = (a >= 0) & (b >= 0), between.shape[0]
-    weight = end_values[row, column].astype(np.float64)
-    totals = np.bincount(a[known] * size + b[known], weights=weight[known], minlength=size * size)
-    between += totals.reshape(size, size).astype(np.int64)
-    weight = values[row, column].astype(np.float64)
-    paths_of_cells = [message_paths.of_cells(pairs, (row, column))] + (
-        [message_paths.between(to, row)] if effects.bidirectional else []
-    )
-    for at in paths_of_cells:
-        path_sums += np.bincount(at, weights=weight, minlength=path_sums.size).astype(np.int64)
+    ends = ((both, 1), (both, 0), (sender, 1), (receiver, 0))
+    sent, received, own_sent, own_received = (part.sum(axis=axis, dtype=np.int64) for part, axis in ends)
+    return Tally(sent, received, own_sent, own_received, between, message_paths.totals(path_sums))

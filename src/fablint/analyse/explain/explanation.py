@@ -13,14 +13,15 @@ after each member was replaced or removed where that raises the score.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
-from fablint.analyse.candidates.candidate import Candidates
-from fablint.analyse.settings import COMMON_PRIOR, NEARLY_ALL, OWN_PRIOR
+from fablint.analyse.candidates.candidate import Candidate, Candidates
+from fablint.analyse.settings import COMMON_PRIOR, NEARLY_ALL, OWN_PRIOR, SPEAKS
 from fablint.model.arrays import Codes, Floats, Mask
 
 AHEAD = 4  # steps that may follow without a higher score
@@ -88,8 +89,8 @@ class LateSearch:
         """Return the set of candidates with the highest score."""
         explanation = ScoredCandidates()
         for allowed, biased in self._starts():
-            found = self._improved(self._greedy(allowed, biased))
-            explanation = max(explanation, found, key=lambda entry: entry.score)
+            candidate = self._improved(self._greedy(allowed, biased))
+            explanation = max(explanation, candidate, key=lambda entry: entry.score)
         return explanation
 
     def _starts(self) -> list[tuple[Mask, bool]]:
@@ -119,13 +120,26 @@ class LateSearch:
         for number in chosen:
             others = [other for other in chosen if other != number]
             state = self._state(others)
-            own_pairs = self.candidates.pairs(number)
+            crossing = self.candidates.pairs(number)
             gains = self._gains(state, biased=False)
             gain = float(gains[number])
             alternatives = np.flatnonzero(gains >= gain - nearly)
             alternatives_shown = tuple(other for other in alternatives.tolist() if other not in chosen)
-            result.append(Member(number, gain, own_pairs[state.free[own_pairs]], alternatives_shown))
+            result.append(Member(number, gain, crossing[state.free[crossing]], alternatives_shown))
         return result
+
+    def others(self, member: Member) -> list[Candidate]:
+        """Return the candidates that the pairs of a member cross as well, or nearly these pairs."""
+        candidates = self.candidates
+        numbers = [number for number in member.alternatives if np.isin(candidates.pairs(number), member.pairs).any()]
+        nearly = [one for number in numbers for one in (candidates.candidate[number], *candidates.same[number])]
+        return [*candidates.same[member.number], *nearly]
+
+    def is_compared(self, member: Member, scope: Codes, fewest: int) -> bool:
+        """Return whether pairs as far apart as those of a member, by the (u,) scope of each, do not cross it."""
+        others = np.isin(scope, np.unique(scope[member.pairs]))
+        others[self.candidates.pairs(member.number)] = False
+        return float(self.weight[others].sum()) >= fewest
 
     def _needed(self, chosen: tuple[int, ...]) -> list[int]:
         """Return the members without which the other members explain less.
@@ -159,25 +173,26 @@ class LateSearch:
                 best = ScoredCandidates(tuple(chosen), score)
         return best
 
-    def _improved(self, found: ScoredCandidates) -> ScoredCandidates:
+    def _improved(self, scored_candidates: ScoredCandidates) -> ScoredCandidates:
         """Return the explanation after members were removed or replaced, as long as that raises the score."""
-        if not 0 < len(found.chosen) <= MOST_REPLACED:
-            return found
+        if not 0 < len(scored_candidates.chosen) <= MOST_REPLACED:
+            return scored_candidates
         for _ in range(MOST_STEPS):
             better = max(
-                (self._replaced(found, number) for number in found.chosen), key=lambda explanation: explanation.score
+                (self._replaced(scored_candidates, number) for number in scored_candidates.chosen),
+                key=lambda explanation: explanation.score,
             )
-            if better.score <= found.score + 1e-9:
+            if better.score <= scored_candidates.score + 1e-9:
                 break
-            found = better
-        return found
+            scored_candidates = better
+        return scored_candidates
 
-    def _replaced(self, found: ScoredCandidates, number: int) -> ScoredCandidates:
+    def _replaced(self, scored_candidates: ScoredCandidates, number: int) -> ScoredCandidates:
         """Return the explanation with the best component, or none, in place of a member.
 
         The searches lead to the same explanations: what replaces a member is found once for the same other members.
         """
-        others = tuple(other for other in found.chosen if other != number)
+        others = tuple(other for other in scored_candidates.chosen if other != number)
         if others not in self._replacements:
             self._replacements[others] = self._completed(others)
         return self._replacements[others]
@@ -203,8 +218,8 @@ class LateSearch:
     def _unexplained(self) -> _State:
         """The state in which no pair is explained."""
         size = len(self.candidates.candidate)
-        at, of = self.candidates.pair, self.candidates.of
-        sums = (_sums(of, values[at], size) for values in (self.weight, self.late))
+        at, candidate = self.candidates.pair, self.candidates.of
+        sums = (_sums(candidate, values[at], size) for values in (self.weight, self.late))
         return self._state_of(np.ones(self.weight.size, bool), *sums)
 
     def _state_of(self, free: Mask, measured: Floats, late: Floats) -> _State:
@@ -219,16 +234,16 @@ class LateSearch:
 
     def _without(self, state: _State, number: int) -> _State:
         """Return the state in which the pairs of a further candidate are explained."""
-        own_pairs = self.candidates.pairs(number)
-        own_pairs = own_pairs[state.free[own_pairs]]
+        explained = self.candidates.pairs(number)
+        explained = explained[state.free[explained]]
         free = state.free.copy()
-        free[own_pairs] = False
-        width = self._first[own_pairs + 1] - self._first[own_pairs]
-        pair = np.repeat(own_pairs, width)
+        free[explained] = False
+        width = self._first[explained + 1] - self._first[explained]
+        pair = np.repeat(explained, width)
         offset = np.arange(pair.size) - np.repeat(np.cumsum(width) - width, width)
-        of = self._of[self._first[pair] + offset]
+        candidate = self._of[self._first[pair] + offset]
         size = state.measured.size
-        measured, late = (_sums(of, values[pair], size) for values in (self.weight, self.late))
+        measured, late = (_sums(candidate, values[pair], size) for values in (self.weight, self.late))
         return self._state_of(free, state.measured - measured, np.maximum(state.late - late, 0.0))
 
     def _gain(self, state: _State, number: int) -> float:
@@ -260,6 +275,36 @@ class LateSearch:
 
 
 @dataclass(frozen=True)
+class BoundedSearch:
+    """The search for one of several bounds beyond which a pair is late: the one whose explanation scores most."""
+
+    bound: float
+    search: LateSearch
+    explanation: ScoredCandidates
+
+    @classmethod
+    def of(
+        cls, candidates: Candidates, bounds: Sequence[float], share: Callable[[float], Floats], weight: Floats
+    ) -> Self | None:
+        """Search by each bound, with the (u,) `share` of each pair that is beyond it; None: nothing to explain."""
+        best: Self | None = None
+        price = float(np.log(max(len(candidates.candidate), 1))) + SPEAKS
+        for bound in bounds:
+            late = share(bound)
+            if not candidates.candidate or not late.any():
+                break
+            search = LateSearch(candidates, late, weight, price)
+            explanation = search.best()
+            if explanation.chosen and (best is None or explanation.score > best.explanation.score):
+                best = cls(bound, search, explanation)
+        return best
+
+    def members(self) -> list[Member]:
+        """Return the members of the explanation."""
+        return self.search.members(self.explanation, SPEAKS)
+
+
+@dataclass(frozen=True)
 class _State:
     """Pairs that are not explained yet, and their weight: per candidate and of all, measured and late."""
 
@@ -270,9 +315,9 @@ class _State:
     all_late: float
 
 
-def _sums(of: Codes, values: Floats, size: int) -> Floats:
+def _sums(codes: Codes, values: Floats, size: int) -> Floats:
     """Return the sums of the values per candidate."""
-    return np.bincount(of, weights=values, minlength=size).astype(np.float64)
+    return np.bincount(codes, weights=values, minlength=size).astype(np.float64)
 
 
 def _marginal(late: Floats, measured: Floats, prior: tuple[float, float]) -> Floats:

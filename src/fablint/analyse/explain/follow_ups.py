@@ -56,9 +56,9 @@ def propose_follow_ups(
     healthy = _healthy_ranks(evidence)
     hidden = _hidden_links(evidence, component_types)
     cases = [*suspects, *detect_components(evidence, effects, component_types, asked, sides=sides)]
-    found = [propose_follow_up(case, evidence, healthy) for case in cases]
-    found += [propose_split(case, evidence, healthy) for case in detected if case.ambiguity_group.all]
-    return [follow_up for follow_up in [*found, *_propose_link_pairs(hidden, evidence, healthy)] if follow_up.open]
+    result = [propose_follow_up(case, evidence, healthy) for case in cases]
+    result += [propose_split(case, evidence, healthy) for case in detected if case.ambiguity_group.all]
+    return [follow_up for follow_up in [*result, *_propose_link_pairs(hidden, evidence, healthy)] if follow_up.open]
 
 
 def propose_late_follow_ups(cases: Sequence[Detection], evidence: Evidence, placement: Placement) -> list[FollowUp]:
@@ -82,7 +82,7 @@ def propose_late_follow_ups(cases: Sequence[Detection], evidence: Evidence, plac
     first.
     """
     healthy = _healthy_ranks(evidence)
-    found = []
+    result = []
     for case in cases:
         component = case.component()
         ends = case.cells[0], evidence.pairs.destination(case.cells)
@@ -90,8 +90,8 @@ def propose_late_follow_ups(cases: Sequence[Detection], evidence: Evidence, plac
             there, back = (end.label for end in case.whole.ends)
             at = _ranks_at(placement, *((back, there) if case.sides == (1,) else (there, back)))
             ends = at if at[0].size and at[1].size else ends
-        found.append(FollowUp(component, _between(ends, healthy, evidence)))
-    return found
+        result.append(FollowUp(component, _between(ends, healthy, evidence)))
+    return result
 
 
 def _ranks_at(placement: Placement, *switches: str) -> tuple[Codes, Codes]:
@@ -202,8 +202,8 @@ def _with_others(case: Detection, evidence: Evidence, healthy: Codes) -> RankPai
     near = rng.permutation(others[np.isin(placement.switch[others], home[home >= 0])])[: FOLLOW_UP_PAIRS // 4]
     far = rng.permutation(others[~np.isin(others, near)])[: FOLLOW_UP_PAIRS - near.size]
     partner = rng.permutation(np.concatenate([near, far]))
-    own = np.resize(rng.permutation(case.ranks), partner.size)
-    pairs = np.stack([own, partner] if case.sides != (1,) else [partner, own], axis=1)
+    rank = np.resize(rng.permutation(case.ranks), partner.size)
+    pairs = np.stack([rank, partner] if case.sides != (1,) else [partner, rank], axis=1)
     return _unmeasured_first(pairs, evidence)
 
 

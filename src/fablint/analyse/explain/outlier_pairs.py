@@ -9,13 +9,21 @@ import numpy as np
 
 from fablint.analyse.explain.evidence import Evidence
 from fablint.analyse.null_model.effects import Effects, leftover
+from fablint.analyse.null_model.pair_tails import beyond_gap, least_beyond_shared_effects
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.robust_stats import adjust_p_values, robust_sd
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import FAR_ALONE, FEWEST_POOL, MOST_ISOLATED, SMALL_SHARE, Settings
+from fablint.analyse.settings import (
+    FAR_ALONE,
+    FEWEST_POOL,
+    MOST_ISOLATED,
+    RARE_DIRECTIONS,
+    SMALL_SHARE,
+    Settings,
+)
 from fablint.model import Placement
-from fablint.model.arrays import Codes, Floats, Mask, Values
+from fablint.model.arrays import Codes, Mask, Values
 from fablint.model.figures.grouped_values import GroupedValues
 
 SAMPLE_CELLS = 1 << 19  # cells of the sample that determines where the tail begins
@@ -47,8 +55,12 @@ class SlowPair:
     # of a direction: number of other measurements that were about as slow, if at their rate a direction is expected to
     # be slow in most of its rounds by chance
     moments: int = 0
+    # of a direction of a matrix: measured once, and one of a few among thousands
+    rare: bool = False
     # whether it was measured only while other pairs sent, in a view where sharing a link costs time
     beside: bool = False
+    # whether no other pair sent at any time when it was measured
+    alone: bool = False
     meanwhile: Meanwhile | None = None  # why its time and not its route may be the cause
 
 
@@ -114,10 +126,14 @@ def find_outliers(evidence: Evidence, effects: Effects, settings: Settings, flow
     tail = _tail_of(evidence, effects, settings, flows)
     slowest = _slowest_pairs(tail, settings)
     slow = _slow_in_both_directions(tail, slowest, settings, views)
+    least = least_beyond_shared_effects(
+        slowest.loss, len(slow), effects, evidence.gain != 0, settings.route_rate / views
+    )
+    slow = [pair for pair in slow if pair.loss >= least]
     if one_way:
-        known = {tuple(sorted(pair.ranks)) for pair in slow}
+        slow_pairs = {tuple(sorted(pair.ranks)) for pair in slow}
         isolated = _isolated(tail, evidence.noise, settings, views)
-        slow += [pair for pair in isolated if tuple(sorted(pair.ranks)) not in known]
+        slow += [pair for pair in isolated if tuple(sorted(pair.ranks)) not in slow_pairs]
     if slow or not evidence.placement.switches:  # without a topology, pairs on one switch may be faster by design
         return Outliers(slow, slowest)
     mirrored = _tail_of(evidence, effects, settings, flows, sign=-1)
@@ -160,8 +176,8 @@ def _slow_in_both_directions(tail: _Tail, slowest: SlowestPairs, settings: Setti
     passes = adjust_p_values(p) * (tail.cells / 2) / p.size <= settings.route_rate
     chosen = by_p[passes[by_p]]
     once = (tail.in_rounds & slowest.once)[chosen].tolist()
-    found = zip(slowest.ranks[chosen].tolist(), loss[chosen].tolist(), once, strict=True)
-    return [SlowPair((a, b), x, once=is_single) for (a, b), x, is_single in found]
+    result = zip(slowest.ranks[chosen].tolist(), loss[chosen].tolist(), once, strict=True)
+    return [SlowPair((a, b), x, once=is_single) for (a, b), x, is_single in result]
 
 
 def _isolated(tail: _Tail, noise: Values, settings: Settings, views: int) -> list[SlowPair]:
@@ -178,16 +194,18 @@ def _isolated(tail: _Tail, noise: Values, settings: Settings, views: int) -> lis
         count = min(most, int(np.count_nonzero(loss > FAR_ALONE * robust_sd(noise))))
     else:
         shift = robust_sd(noise) if tail.cells < 10 * FEWEST_POOL else 0.0
-        count = _beyond_gap(loss[loss > 0] + shift, most, settings.route_rate / views)
+        count = beyond_gap(loss[loss > 0] + shift, most, settings.route_rate / views)
     if not count:
         return []
     isolated = order[:count]
     ends = np.stack(np.divmod(tail.key[isolated], tail.ranks), axis=1).tolist()
     once = (tail.in_rounds & (tail.rounds[isolated] == 1)).tolist()
     moments = _moments(tail, isolated, settings.route_rate / views).tolist()
+    single = ~tail.in_rounds & (tail.rounds[isolated] == 1)
+    rare = (single & (np.count_nonzero(single) <= RARE_DIRECTIONS * tail.cells)).tolist()
     return [
-        SlowPair((a, b), x, one_way=True, once=is_single, moments=others)
-        for (a, b), x, is_single, others in zip(ends, loss[:count].tolist(), once, moments, strict=True)
+        SlowPair((a, b), x, one_way=True, once=is_single, moments=others, rare=is_rare)
+        for (a, b), x, is_single, others, is_rare in zip(ends, loss[:count].tolist(), once, moments, rare, strict=True)
     ]
 
 
@@ -207,37 +225,11 @@ def _moments(tail: _Tail, isolated: Codes, chance: float) -> Codes:
     source, target = np.divmod(tail.key[isolated], tail.ranks)
     both = np.isin(target * tail.ranks + source, tail.key[isolated])  # a slow pair
     once = (rounds == 1) & ~both
-    known = np.count_nonzero(tail.moments >= tail.loss[isolated[-1]])
-    others = np.count_nonzero(once) + known - once
+    slow_moments = np.count_nonzero(tail.moments >= tail.loss[isolated[-1]])
+    others = np.count_nonzero(once) + slow_moments - once
     measured = tail.directions @ np.arange(tail.directions.size)
     expected = tail.directions[rounds] * upper_tail(rounds // 2 + 1, rounds, others / measured)
     return np.where(expected > chance, others, 0)
-
-
-def _beyond_gap(loss: Floats, most: int, chance: float) -> int:
-    """Return how many of the largest losses, at most `most`, are separated by a gap from the tail of the other losses.
-
-    Let x(1) > x(2) > ... be the losses. The tail of the noise is modelled as a power law: a lighter tail has narrower
-    gaps. For a power law, the values k log(x(k) / x(k + 1)) are independent and exponential with one mean (Renyi 1953),
-    so that a value exceeds f times the mean of the m that follow with probability (1 + f / m)^-m. The result is the
-    largest k with a probability below 2^-k of `chance`: the sum over all k is at most `chance`.
-
-    With fewer than 10 FEWEST_POOL directions the tail includes the bulk of the noise, whose losses are near 0: the
-    robust standard deviation of the noise is added to all losses, as in a Lomax distribution. In 3,000 samples each,
-    120 to 992 independent values of normal, Laplace and log-normal noise and of Student's t with 3 degrees of freedom
-    had a false result in at most 1.7 %, of a Cauchy distribution in 8.4 %.
-    """
-    count = 0
-    spacing = np.arange(1, loss.size) * np.log(loss[:-1] / loss[1:])
-    for k in range(1, most + 1):
-        following = spacing[k : k + FEWEST_POOL]
-        if following.size < FEWEST_POOL // 2:
-            break
-        with np.errstate(divide="ignore", invalid="ignore"):  # equal losses have no gap
-            p = (1.0 + spacing[k - 1] / following.sum()) ** -following.size
-        if p <= chance * 0.5**k:
-            count = k
-    return count
 
 
 def _tail_of(evidence: Evidence, effects: Effects, settings: Settings, flows: Flows, sign: int = 1) -> _Tail:
@@ -252,7 +244,7 @@ def _tail_of(evidence: Evidence, effects: Effects, settings: Settings, flows: Fl
     floor, rare = np.maximum(0.0, np.quantile(sample, (1 - share, 1 - share * SMALL_SHARE))).tolist()
     if share == TAIL_SHARE:  # tolerated losses of a large run with little noise are not examined
         floor = max(floor, min(settings.tolerance, rare))
-    keys, losses, all_keys, cells = [], [], [], 0
+    keys, losses, measured_keys, cells = [], [], [], 0
     for rows in pairs.blocks():
         live = evidence.gain[rows] != 0
         cells += int(np.count_nonzero(live))
@@ -262,13 +254,13 @@ def _tail_of(evidence: Evidence, effects: Effects, settings: Settings, flows: Fl
         losses.append(residuals[row, column])
         keys.append(_keys(pairs, rows, row, column))
         if pairs.partner is not None:
-            all_keys.append(_keys(pairs, rows, *np.nonzero(live)))
+            measured_keys.append(_keys(pairs, rows, *np.nonzero(live)))
     key, loss = np.concatenate(keys), np.concatenate(losses).astype(np.float32)
     order = np.lexsort((loss, key))
     key, loss = key[order], loss[order]
     if pairs.partner is not None:
         return replace(
-            _in_most_rounds(pairs.ranks, key, loss, np.concatenate(all_keys)), in_rounds=not _has_retest(flows)
+            _in_most_rounds(pairs.ranks, key, loss, np.concatenate(measured_keys)), in_rounds=not _has_retest(flows)
         )
     rounds, directions = _rounds_of_matrix(flows, key, pairs.ranks, cells)
     return _Tail(pairs.ranks, False, key, loss, rounds, np.empty(0, np.float32), directions)
@@ -298,7 +290,7 @@ def _keys(pairs: Pairs, rows: slice, row: Codes, column: Codes) -> Codes:
     return np.asarray((row + rows.start) * pairs.ranks + pairs.destination((row + rows.start, column)))
 
 
-def _in_most_rounds(ranks: int, key: Codes, loss: Values, every: Codes) -> _Tail:
+def _in_most_rounds(ranks: int, key: Codes, loss: Values, measured_keys: Codes) -> _Tail:
     """Return the directions that were slow in most of their rounds, each with the (lower) median of its losses.
 
     Parameters
@@ -309,10 +301,10 @@ def _in_most_rounds(ranks: int, key: Codes, loss: Values, every: Codes) -> _Tail
         (k,) directions of slow measurements.
     loss
         (k,) loss of each.
-    every
+    measured_keys
         Directions of all measurements.
     """
-    directions, rounds = np.unique(every, return_counts=True)
+    directions, rounds = np.unique(measured_keys, return_counts=True)
     slow_keys, of_pair, slow = np.unique(key, return_inverse=True, return_counts=True)
     measured = rounds[np.searchsorted(directions, slow_keys)]
     most = 2 * slow > measured

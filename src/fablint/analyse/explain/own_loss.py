@@ -11,7 +11,7 @@ from fablint.analyse.explain.evidence import Evidence
 from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.settings import CHANCE, HALF
-from fablint.model.arrays import Cells, Codes
+from fablint.model.arrays import Cells, Codes, Floats
 
 
 def find_open_cells(component_type: ComponentType, part: int, sides: Sequence[int], evidence: Evidence) -> Cells:
@@ -35,9 +35,9 @@ def is_own_loss(
     placement, to = evidence.placement, evidence.pairs.destination(cells)
     gain = evidence.gain[cells].astype(np.int64)
     if isinstance(component_type, Endpoints):
-        own, far_switch = (placement.switch[ends] for ends in ((cells[0], to) if side == 0 else (to, cells[0])))
+        near_switch, far_switch = (placement.switch[ends] for ends in ((cells[0], to) if side == 0 else (to, cells[0])))
         is_remote = (far_switch >= 0) & (
-            (far_switch != own) | (component_type.of_switch.size == 0)
+            (far_switch != near_switch) | (component_type.of_switch.size == 0)
         )  # of a switch: to other switches
         if is_remote.any():
             totals = np.bincount(far_switch[is_remote], weights=gain[is_remote], minlength=len(placement.switches))
@@ -46,7 +46,7 @@ def is_own_loss(
                 return False  # slow to one switch only
         if not component_type.of_switch.size:
             # Streams on a switch show the speed of a host: if they are fast, the slow component is behind the switch.
-            is_near = (far_switch == own) & (far_switch >= 0) & (placement.host[cells[0]] != placement.host[to])
+            is_near = (far_switch == near_switch) & (far_switch >= 0) & (placement.host[cells[0]] != placement.host[to])
             return not _contradicts(is_near.astype(np.int64), cells, evidence, effects, most=1)
         is_inside = (
             (component_type.code[cells[0]] == part) & (component_type.code[to] == part) & (not component_type.outward)
@@ -63,16 +63,20 @@ def is_own_loss(
 def _is_healthy_host(switches: Endpoints, part: int, side: int, evidence: Evidence, effects: Effects) -> bool:
     """Return whether a host of a switch is fast with hosts outside of it: it shows that the switch is healthy.
 
-    Cells that are not informative count as well: what was fast among other messages is not slow.
+    Cells that are not informative count as well, with what the load cost them: what was fast among other messages is
+    not slow, what had a share of a link shows no faster component.
     """
     cells = find_open_cells(switches, part, (side,), evidence)
     ends = (cells[0], evidence.pairs.destination(cells))
     outside = (switches.code[ends[0]] != part) | (switches.code[ends[1]] != part)
     user = np.where(outside, evidence.placement.host[ends[side]] + 1, 0)
-    return _contradicts(user, cells, evidence, effects, most=evidence.pairs.ranks)
+    cost = effects.classes.cost_of_load(effects.residual, cells, effects.class_log_time)
+    return _contradicts(user, cells, evidence, effects, most=evidence.pairs.ranks, cost=cost)
 
 
-def _contradicts(user: Codes, cells: Cells, evidence: Evidence, effects: Effects, *, most: int = 0) -> bool:
+def _contradicts(
+    user: Codes, cells: Cells, evidence: Evidence, effects: Effects, *, most: int = 0, cost: Floats | float = 0.0
+) -> bool:
     """Return whether a user shows the component to be healthy, or most users do not show it slow.
 
     A user contradicts a component if more of its cells lose less than half of the typical loss than noise explains, by
@@ -90,6 +94,8 @@ def _contradicts(user: Codes, cells: Cells, evidence: Evidence, effects: Effects
         Fitted model.
     most
         With at most so many users the majority is not considered.
+    cost
+        (k,) log-effect of the load on each cell, which counts as a loss as well.
     """
     users, inverse, measured = np.unique(user, return_inverse=True, return_counts=True)
     counts = users > 0
@@ -97,7 +103,7 @@ def _contradicts(user: Codes, cells: Cells, evidence: Evidence, effects: Effects
         return False
     loss = effects.residual.value[cells]
     typical = float(np.median(loss))
-    healthy = np.bincount(inverse, weights=loss < HALF * typical)
+    healthy = np.bincount(inverse, weights=loss + cost < HALF * typical)
     by_chance = upper_tail(healthy, measured, evidence.chance_below((HALF - 1) * typical))
     if (counts & (2 * healthy > measured) & (by_chance < CHANCE / np.count_nonzero(counts))).any():
         return True

@@ -18,6 +18,7 @@ from fablint.analyse.explain.outlier_pairs import Meanwhile, SlowPair
 from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.observations.pair_matrix import unordered
+from fablint.analyse.observations.round_starts import round_starts
 from fablint.analyse.observations.samples import Flows
 from fablint.analyse.settings import CHANCE, FEWEST_OF_SPREAD, HALF, QUARTER
 from fablint.model.arrays import Codes, Floats, Mask
@@ -26,23 +27,35 @@ NEAREST = (4, 8, 16, 32, 64)  # numbers of measurements of unrelated pairs next 
 
 
 def describe_slow_pairs(
-    found: Sequence[SlowPair], flows: Flows, effects: Effects, evidence: Evidence
+    slow_pairs: Sequence[SlowPair], flows: Flows, effects: Effects, evidence: Evidence
 ) -> list[SlowPair]:
-    """Return the slow pairs with `beside` and `meanwhile` set."""
-    if not found:
+    """Return the slow pairs with `alone`, `beside` and `meanwhile` set."""
+    if not slow_pairs:
         return []
-    marked = _mark_concurrent(found, flows, effects)
+    marked = _mark_concurrent(
+        [replace(pair, alone=_is_alone(pair, flows, effects)) for pair in slow_pairs], flows, effects
+    )
     if flows.started is None:
         return marked
     moments = _Moments.of(flows, effects, evidence)
     hosts = np.array([effects.classes.placement.host[list(pair.ranks)] for pair in marked])
-    return [
-        replace(pair, meanwhile=_find_meanwhile(pair, moments, _related_hosts(own, hosts))) if pair.loss > 0 else pair
-        for pair, own in zip(marked, hosts, strict=True)
+    described = [
+        replace(pair, meanwhile=_find_meanwhile(pair, moments, _related_hosts(hosts_of_pair, hosts)))
+        if pair.loss > 0
+        else pair
+        for pair, hosts_of_pair in zip(marked, hosts, strict=True)
     ]
+    return _of_slow_rounds(described, moments)
 
 
-def _mark_concurrent(found: Sequence[SlowPair], flows: Flows, effects: Effects) -> list[SlowPair]:
+def _is_alone(pair: SlowPair, flows: Flows, effects: Effects) -> bool:
+    """Return whether no other pair could delay the messages of a pair."""
+    (source, target), partner = pair.ranks, effects.residual.partner
+    columns = np.array([target]) if partner is None else np.flatnonzero(partner[source] == target)
+    return bool(flows.alone((np.full(columns.size, source), columns)).all())
+
+
+def _mark_concurrent(slow_pairs: Sequence[SlowPair], flows: Flows, effects: Effects) -> list[SlowPair]:
     """Return the slow pairs with `beside` set if they were never measured alone, where sharing a link costs time.
 
     The load that the routes predict is that of one turn of a round. A turn that lasts longer than the begin of the next
@@ -52,7 +65,7 @@ def _mark_concurrent(found: Sequence[SlowPair], flows: Flows, effects: Effects) 
     pairs, switch = effects.residual, effects.classes.placement.switch
     routes_known = (switch >= 0).all() or (switch < 0).all()
     if routes_known and effects.classes.sharing(effects.class_log_time, effects.link_tolerance) is None:
-        return list(found)
+        return list(slow_pairs)
 
     def beside(source: int, target: int) -> bool:
         if switch[source] == switch[target] >= 0:
@@ -61,7 +74,7 @@ def _mark_concurrent(found: Sequence[SlowPair], flows: Flows, effects: Effects) 
             return flows.rounds is not None
         return bool(flows.concurrent[pairs.partner[source] == target].all())
 
-    return [replace(pair, beside=pair.one_way and beside(*pair.ranks)) for pair in found]
+    return [replace(pair, beside=pair.one_way and beside(*pair.ranks)) for pair in slow_pairs]
 
 
 @dataclass(frozen=True)
@@ -79,10 +92,14 @@ class _Moments:
     slower: Floats
     ranks: int
 
+    def number(self, pair: SlowPair) -> int:
+        """Return the number of a pair of ranks."""
+        return min(pair.ranks) * self.ranks + max(pair.ranks)
+
     @classmethod
     def of(cls, flows: Flows, effects: Effects, evidence: Evidence) -> Self:
         """Return the measurements that no detection explains and whose time is known."""
-        pairs, placement, started = effects.residual, effects.classes.placement, flows.started
+        pairs, placement, started = effects.residual, effects.classes.placement, round_starts(flows)
         assert started is not None
         cells = pairs.sample_cells()
         live = (evidence.gain[cells] != 0) & np.isfinite(started[cells])
@@ -110,12 +127,51 @@ class _Moments:
         )
 
 
-def _related_hosts(own: Codes, hosts: Codes) -> Codes:
+def _related_hosts(hosts_of_pair: Codes, hosts: Codes) -> Codes:
     """Return the hosts of a slow pair, (2,), and of the slow pairs that share a host with it, of all (p, 2).
 
     These may have one cause.
     """
-    return np.unique(hosts[(hosts[:, :, None] == own).any(axis=(1, 2))])
+    return np.unique(hosts[(hosts[:, :, None] == hosts_of_pair).any(axis=(1, 2))])
+
+
+def _of_slow_rounds(slow_pairs: Sequence[SlowPair], moments: _Moments) -> list[SlowPair]:
+    """Return the slow pairs with `meanwhile` set if their round was slow, and slow rounds are no chance.
+
+    A round of a few pairs shows little by itself. All rounds with slow pairs together show whether the pairs of a round
+    are slow together; then a round is slow if most of its other pairs were as slow, and as many rounds of a single pair
+    are slow as of others.
+    """
+    open_pairs = [
+        at for at, pair in enumerate(slow_pairs) if pair.loss > 0 and pair.meanwhile is None and not pair.one_way
+    ]
+    moments_of_pairs = [np.flatnonzero(moments.pair == moments.number(slow_pairs[at])) for at in open_pairs]
+    single = [(at, int(index[0])) for at, index in zip(open_pairs, moments_of_pairs, strict=True) if index.size == 1]
+    if not single:
+        return list(slow_pairs)
+    least = HALF * min(slow_pairs[at].loss for at, _ in single)
+    slow, (_, of_round, size) = (
+        moments.faster >= least,
+        np.unique(moments.started, return_inverse=True, return_counts=True),
+    )
+    of_round = of_round.ravel()
+    slow_of_round = np.bincount(of_round, weights=slow).astype(np.int64)
+    has_slow = np.unique(of_round[[moment for _, moment in single]])
+    others, slow_others = int((size[has_slow] - 1).sum()), int((slow_of_round[has_slow] - 1).sum())
+    usual = (slow_of_round.sum() - slow_of_round[has_slow].sum() + 1) / (size.sum() - size[has_slow].sum() + 2)
+    if not others or upper_tail(slow_others, others, usual) >= CHANCE or slow_others <= HALF * others:
+        return list(slow_pairs)
+    is_slow, alone = 2 * slow_of_round > size, size == 1
+    rate = (np.count_nonzero(is_slow & ~alone) + 1) / (np.count_nonzero(~alone) + 2)
+    is_usual = upper_tail(int(np.count_nonzero(is_slow & alone)), int(np.count_nonzero(alone)), rate) >= CHANCE
+    result = list(slow_pairs)
+    for at, moment in single:
+        number = of_round[moment]
+        if is_slow[number] and (is_usual or not alone[number]):
+            rest = slow_of_round.sum() - slow_of_round[number], size.sum() - size[number]
+            counts = slow_of_round[number] - 1, size[number] - 1, *rest
+            result[at] = replace(slow_pairs[at], meanwhile=Meanwhile(*map(int, counts)))
+    return result
 
 
 def _find_meanwhile(pair: SlowPair, moments: _Moments, related: Codes) -> Meanwhile | None:
@@ -124,15 +180,15 @@ def _find_meanwhile(pair: SlowPair, moments: _Moments, related: Codes) -> Meanwh
     A pair that was measured in several rounds is explained if it was slow at other times in no more than half of them.
     """
     time = moments.slower if pair.one_way else moments.faster
-    own = np.flatnonzero(moments.pair == min(pair.ranks) * moments.ranks + max(pair.ranks))
-    if not own.size:
+    moments_of_pair = np.flatnonzero(moments.pair == moments.number(pair))
+    if not moments_of_pair.size:
         return None
-    slow = own[time[own] >= np.median(time[own]) - HALF * pair.loss]
+    slow = moments_of_pair[time[moments_of_pair] >= np.median(time[moments_of_pair]) - HALF * pair.loss]
     reasons = [_slow_nearby(int(moment), time - time[moment], pair.loss, moments, related) for moment in slow]
-    known = [reason for reason in reasons if reason is not None]
-    if not known or 2 * (len(reasons) - len(known)) > own.size:
+    slow_reasons = [reason for reason in reasons if reason is not None]
+    if not slow_reasons or 2 * (len(reasons) - len(slow_reasons)) > moments_of_pair.size:
         return None
-    return max(known, key=lambda reason: reason.slow / reason.measured)
+    return max(slow_reasons, key=lambda reason: reason.slow / reason.measured)
 
 
 def _slow_nearby(moment: int, beside: Floats, loss: float, moments: _Moments, related: Codes) -> Meanwhile | None:
@@ -170,7 +226,7 @@ def _slow_nearby(moment: int, beside: Floats, loss: float, moments: _Moments, re
 def _chance(slow: Mask, size: int, scope: Codes) -> float:
     """Return the probability that so many of the first `size` measurements are slow, by the others of each scope."""
     scopes = int(scope.max()) + 1
-    others, slow_others = (np.bincount(of, minlength=scopes) for of in (scope[size:], scope[size:][slow[size:]]))
+    others, slow_others = (np.bincount(codes, minlength=scopes) for codes in (scope[size:], scope[size:][slow[size:]]))
     share = ((slow_others + 1) / (others + 2))[scope[:size]].mean()
     count = np.count_nonzero(slow[:size])
     return float(upper_tail(count, size, share)) if count else 1.0

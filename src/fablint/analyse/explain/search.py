@@ -7,7 +7,7 @@ A component is detected if its e-value exceeds (number of components and views) 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -15,16 +15,15 @@ import numpy as np
 from fablint.analyse.candidates.components import ComponentType, Endpoints, Kind
 from fablint.analyse.explain.ambiguity import AmbiguityGroup, GroupMember, find_ambiguity_group, group_member
 from fablint.analyse.explain.evidence import UNITS_PER_NAT, Evidence
+from fablint.analyse.explain.link_ends import effect_elsewhere, without_slow_ends
 from fablint.analyse.explain.own_loss import find_open_cells, is_own_loss
 from fablint.analyse.null_model.effects import Effects
+from fablint.analyse.observations.clustered_median import RelatedValues
 from fablint.analyse.observations.pair_matrix import unordered
-from fablint.analyse.observations.robust_stats import interval_ranks, row_medians
+from fablint.analyse.observations.robust_stats import interval_ranks
 from fablint.analyse.settings import CLUSTER, FEWEST_VALUES, QUARTER
 from fablint.model import ComponentRef, Direction, EvidenceRecord
-from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask, Values
-
-SMALL_RUN = 1 << 20  # cells up to which all ends are fitted again without the cells of a link
-FEW_ENDS = 64  # ends of a link up to which they are fitted again in a large run
+from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 
 
 class Sides(Enum):
@@ -67,6 +66,7 @@ class Detection:
     partners: int = 0  # clusters of evidence: other hosts; of a link, pairs of hosts
     stretches: int | None = None  # stretches of the time of the row in which it was slow; None: times unknown
     usual: bool = False  # whether healthy hosts of this fabric differ by as much
+    log_times: RelatedValues | None = None  # of its pairs; None: of late messages, or of a share of the time
 
     @property
     def name(self) -> str:
@@ -196,6 +196,8 @@ def _examine(
         ):
             return None
     cells = _informative(component_type, part, sides, evidence)
+    if not isinstance(component_type, Endpoints):
+        cells = without_slow_ends(cells, effects)
     clusters = _clusters(component_type, part, cells, evidence)
     partners = np.unique(clusters).size
     if cells[0].size < bar.fewest or partners < bar.partners:
@@ -223,6 +225,9 @@ def _examine(
             group_member(component_type, part, side) for side in sides if component_type.kind in ("host", "cable")
         ),
         partners=int(partners),
+        log_times=RelatedValues(
+            effects.residual.value[cells] + effects.usual(cells), _hosts_of_cells(component_type, part, cells, evidence)
+        ),
     )
 
 
@@ -241,12 +246,26 @@ def _clusters(component_type: ComponentType, part: int, cells: Cells, evidence: 
 
     With very few of these, a component is not distinguishable from them. In a run on one host, ranks are partners.
     """
-    placement, to = evidence.placement, evidence.pairs.destination(cells)
-    unit = np.arange(evidence.pairs.ranks) if len(placement.hosts) == 1 else placement.host
-    a, b = unit[cells[0]].astype(np.int64), unit[to].astype(np.int64)
+    a, b = _hosts(cells, evidence)
     if isinstance(component_type, Endpoints):
         return np.asarray(np.where(component_type.code[cells[0]] == part, b, a))
-    return unordered(a, b, int(unit.max()) + 1)
+    return unordered(a, b, int(max(a.max(initial=0), b.max(initial=0))) + 1)
+
+
+def _hosts(cells: Cells, evidence: Evidence) -> tuple[Codes, Codes]:
+    """Return the (k,) hosts that send and receive; in a run on one host, the ranks."""
+    placement = evidence.placement
+    unit = np.arange(evidence.pairs.ranks) if len(placement.hosts) == 1 else placement.host
+    return unit[cells[0]].astype(np.int64), unit[evidence.pairs.destination(cells)].astype(np.int64)
+
+
+def _hosts_of_cells(component_type: ComponentType, part: int, cells: Cells, evidence: Evidence) -> Codes:
+    """Return the (2, k) hosts at the ends of each cell; -1 for a host that is the component."""
+    hosts = np.stack(_hosts(cells, evidence))
+    if isinstance(component_type, Endpoints) and not component_type.of_switch.size:
+        ends = np.stack([cells[0], evidence.pairs.destination(cells)])
+        hosts[component_type.code[ends] == part] = -1
+    return hosts
 
 
 def _ends(component_type: ComponentType, part: int, cells: Cells, evidence: Evidence) -> Codes:
@@ -262,61 +281,11 @@ def _loss(component_type: ComponentType, part: int, sides: Sequence[int], cells:
     to = effects.residual.destination(cells)
     loss = effects.residual.value[cells].astype(np.float64)
     if not isinstance(component_type, Endpoints):
-        return np.asarray(loss - _elsewhere(effects, cells, 0) - _elsewhere(effects, cells, 1))
+        return np.asarray(loss - effect_elsewhere(cells, effects, 0) - effect_elsewhere(cells, effects, 1))
     sent, received = np.clip(effects.sent, -host, host)[cells[0]], np.clip(effects.received, -host, host)[to]
-    own_sent = (component_type.code[cells[0]] == part) & (0 in sides)
-    own_received = (component_type.code[to] == part) & (1 in sides)
-    loss -= np.where(own_sent, 0.0, sent) + np.where(own_received, 0.0, received)
+    is_sender = (component_type.code[cells[0]] == part) & (0 in sides)
+    is_receiver = (component_type.code[to] == part) & (1 in sides)
+    loss -= np.where(is_sender, 0.0, sent) + np.where(is_receiver, 0.0, received)
     if effects.message_paths.count:
         loss -= effects.path_effect(link)[effects.message_paths.of_cells(effects.residual, cells)]
     return loss
-
-
-def _elsewhere(effects: Effects, cells: Cells, side: int) -> Values:
-    """Return the (k,) tolerated effect of each cell's sender (side 0) or receiver, without the cells of the link.
-
-    Much of what an end sends or receives may cross the link, and the loss of the link would be attributed to the end:
-    its effect is that of its other pairs. In a large run only for a link with few ends.
-    """
-    pairs, most = effects.residual, effects.host_tolerance
-    ends = cells[0] if side == 0 else pairs.destination(cells)
-    known, partner = (effects.sent, effects.received) if side == 0 else (effects.received, effects.sent)
-    if pairs.value.size <= SMALL_RUN:
-        effect = _of_other_pairs(effects, cells, side)
-    elif np.unique(ends).size <= FEW_ENDS:
-        effect = known.copy()
-        for end in np.unique(ends):
-            effect[end] = _of_others(effects, cells, int(end), side, np.clip(partner, -most, most))
-    else:
-        effect = known
-    return np.asarray(np.clip(effect, -most, most)[ends], dtype=np.float32)
-
-
-def _of_other_pairs(effects: Effects, cells: Cells, side: int) -> Values:
-    """Return the (n,) effect of each rank as sender or receiver without these cells, 0 without other cells."""
-    pairs, most = effects.residual, effects.host_tolerance
-    value = pairs.value.copy()
-    value[cells] = np.nan
-    if effects.informative.both is not None:
-        value[~effects.informative.both] = np.nan
-    other_pairs = replace(pairs, value=value)
-    all_rows = slice(0, pairs.ranks)
-    partner = np.clip(effects.received if side == 0 else effects.sent, -most, most)
-    residuals = (other_pairs.sent(all_rows) if side == 0 else other_pairs.received(all_rows)) - partner[
-        pairs.partners(all_rows)
-    ]
-    return np.asarray(np.nan_to_num(row_medians(residuals)[1]), dtype=np.float32)
-
-
-def _of_others(effects: Effects, cells: Cells, end: int, side: int, partner: Values) -> float:
-    """Return the effect of one rank as sender or receiver without these cells, 0 without other cells."""
-    pairs = effects.residual
-    width = pairs.value.shape[1]
-    ranks = np.array([end])
-    row, column = pairs.cells_from(ranks) if side == 0 else pairs.cells_to(ranks)
-    is_other = ~np.isin(row * width + column, cells[0] * width + cells[1]) & ~np.isnan(pairs.value[row, column])
-    if effects.informative.both is not None:
-        is_other &= effects.informative.both[row, column]
-    other_cells = (row[is_other], column[is_other])
-    partners = pairs.destination(other_cells) if side == 0 else other_cells[0]
-    return float(np.median(pairs.value[other_cells] - partner[partners])) if partners.size else 0.0

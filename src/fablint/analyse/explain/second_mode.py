@@ -34,8 +34,8 @@ def find_second_mode(
     evidence: Evidence,
     effects: Effects,
     settings: Settings,
-    known: Sequence[tuple[int, int]],
-    known_cells: Sequence[Cells],
+    reported_pairs: Sequence[tuple[int, int]],
+    reported_cells: Sequence[Cells],
     *,
     views: int,
 ) -> SecondMode | None:
@@ -49,9 +49,9 @@ def find_second_mode(
         Fitted model of the view.
     settings
         Tolerance.
-    known
+    reported_pairs
         Pairs of ranks that are reported by themselves.
-    known_cells
+    reported_cells
         Cells of components that are reported as SUSPECT.
     views
         Number of views of the run, which share the error probability.
@@ -61,13 +61,13 @@ def find_second_mode(
         return None  # links shared with hosts without a switch are unknown
     cells = effects.residual.sample_cells()
     live = evidence.gain[cells] != 0
-    all_residuals = leftover_of(effects, (cells[0][live], cells[1][live]))
-    live &= ~_reported(evidence, known, known_cells)[cells]
+    informative = leftover_of(effects, (cells[0][live], cells[1][live]))
+    live &= ~_reported(evidence, reported_pairs, reported_cells)[cells]
     cells = (cells[0][live], cells[1][live])
     residuals = leftover_of(effects, cells)
     if residuals.size < FEWEST_SLOW:
         return None
-    far = FAR * robust_sd(all_residuals)
+    far = FAR * robust_sd(informative)
     limit = max(settings.tolerance, effects.host_tolerance, far)
     ends = (placement.host[cells[0]].astype(np.int64), placement.host[evidence.pairs.destination(cells)])
     pair = unordered(*ends, len(placement.hosts))
@@ -78,17 +78,17 @@ def find_second_mode(
         return None
     slow &= residuals > mode
     count = int(np.unique(pair[slow]).size)
-    found = SecondMode(int(np.unique(pair).size), count, float(np.median(residuals[slow])))
-    return found if count >= FEWEST_OF_CLASS else None
+    second_mode = SecondMode(int(np.unique(pair).size), count, float(np.median(residuals[slow])))
+    return second_mode if count >= FEWEST_OF_CLASS else None
 
 
-def _reported(evidence: Evidence, known: Sequence[tuple[int, int]], known_cells: Sequence[Cells]) -> Mask:
+def _reported(evidence: Evidence, reported_pairs: Sequence[tuple[int, int]], reported_cells: Sequence[Cells]) -> Mask:
     """Return the (n, m) cells that are reported."""
     reported = np.zeros(evidence.gain.shape, dtype=bool)
-    for cells in known_cells:
+    for cells in reported_cells:
         reported[cells] = True
     partner = evidence.pairs.partner
-    for src, dst in (ends for pair in known for ends in (pair, pair[::-1])):
+    for src, dst in (ends for pair in reported_pairs for ends in (pair, pair[::-1])):
         reported[src, dst if partner is None else partner[src] == dst] = True
     return reported
 

@@ -76,7 +76,7 @@ class SharedEnd:
 
     @property
     def is_entire(self) -> bool:
-        """Whether none of its cells was measured."""
+        """True if none of its cells was measured."""
         return self.counts[0] == self.counts[1]
 
 
@@ -205,9 +205,9 @@ class SharedEndSearch:
     def _gains(self, number: int, missing: Ints) -> Floats:
         """Return the log-likelihood ratio of each candidate of a type."""
         planned = self.planned_of[number] - (self.first[number] - missing)
-        found = planned - missing
-        shared = -xlogy(missing, self._rate) - xlogy(found, 1 - self._rate)
-        choices = gammaln(planned + 1) - gammaln(missing + 1) - gammaln(found + 1)
+        measured = planned - missing
+        shared = -xlogy(missing, self._rate) - xlogy(measured, 1 - self._rate)
+        choices = gammaln(planned + 1) - gammaln(missing + 1) - gammaln(measured + 1)
         return np.where(missing > 0, shared - choices - np.log(planned + 1), -np.inf)
 
     # ------------------------------------------------------------------------------------------------ names

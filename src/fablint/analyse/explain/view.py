@@ -29,6 +29,7 @@ from fablint.analyse.null_model.nic_offsets import NicOffsets, fit_nic_offsets, 
 from fablint.analyse.observations.message_paths import MessagePaths, find_message_paths
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.resolution import find_step
+from fablint.analyse.observations.round_starts import round_starts
 from fablint.analyse.observations.samples import Flows
 from fablint.analyse.settings import GEOMETRY_S, QUARTER, SMALLEST_SHARED, Settings
 from fablint.model import SCOPES, Fit, Placement, Scope
@@ -70,12 +71,12 @@ class ViewResult(SearchResult):
 
     @property
     def is_evidence_of_health(self) -> bool:
-        """Whether this view shows healthy components as well."""
+        """True if this view shows healthy components as well."""
         return self.hubs.size == 0
 
     @property
     def has_all_partners(self) -> bool:
-        """Whether each host was measured with all others."""
+        """True if each host was measured with all others."""
         return bool((self.host_partners >= self.host_partners.size - 1).all())
 
 
@@ -160,7 +161,7 @@ def _fit_model(view: View, pairs: Pairs, message_paths: MessagePaths, nic_offset
     )
     stream = flows.observations.size if is_stream else None
     # The rounds of a list cross paths of different lengths: round trips show the path, not the time.
-    timed = None if flows.row.layout == "list" and stream is None else flows.started
+    timed = None if flows.row.layout == "list" and stream is None else round_starts(flows)
     bidirectional = view.is_bidirectional
     return fit(pairs, classes, message_paths, view.settings, bidirectional=bidirectional, started=timed, stream=stream)
 
@@ -189,10 +190,9 @@ def _sample(flows: Flows, effects: Effects, placement: Placement) -> timing.Time
     is_untimed = flows.started is None or (flows.row.pattern == "rounds" and not placement.switches)
     started = np.full(cells[0].size, np.nan) if is_untimed or flows.started is None else flows.started[cells]
     row, size = flows.observations.row, flows.observations.size
-    excess = pairs.value[cells].astype(np.float64)
-    if effects.drift is not None:
-        excess += effects.drift[cells]
-    return timing.TimedCells(row, flows.row.quantity, size, cells[0], pairs.destination(cells), excess, started)
+    left = pairs.value[cells].astype(np.float64)
+    excess = left if effects.drift is None else left + effects.drift[cells]
+    return timing.TimedCells(row, flows.row.quantity, size, cells[0], pairs.destination(cells), excess, started, left)
 
 
 def _loads(view: View, pairs: Pairs, message_paths: MessagePaths) -> tuple[Ints | None, NicLoad | None]:
@@ -234,8 +234,8 @@ def _as_fit(flows: Flows, effects: Effects, detections: Sequence[Detection]) -> 
     """
     observations, sent, received = flows.observations, effects.sent, effects.received
     if not flows.one_way:
-        known = ~np.isnan([effects.sent_bounds[1], effects.received_bounds[1]])
-        sent = received = (sent + received) / np.maximum(known.sum(axis=0), 1).astype(np.float32)
+        has_bound = ~np.isnan([effects.sent_bounds[1], effects.received_bounds[1]])
+        sent = received = (sent + received) / np.maximum(has_bound.sum(axis=0), 1).astype(np.float32)
     ends = [sent.copy(), received.copy()]
     for detection in detections:
         for side in detection.sides if detection.kind in ENDPOINT_KINDS else ():

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from fablint.analyse.candidates.components import ComponentType
-from fablint.analyse.explain.circumstances import describe_detections, mark_usual_hosts
+from fablint.analyse.candidates.components import ComponentType, Kind
+from fablint.analyse.explain.circumstances import describe_detections, effects_of_others, mark_usual_hosts
 from fablint.analyse.explain.coverage import count_crossing_pairs
 from fablint.analyse.explain.evidence import Evidence, gather_evidence
 from fablint.analyse.explain.follow_ups import propose_follow_ups, propose_late_follow_ups, retests
-from fablint.analyse.explain.lateness.adaptive_links import find_late_components
-from fablint.analyse.explain.lateness.late_detections import late_detection
+from fablint.analyse.explain.lateness.adaptive_links import find_late_components, late_detection
+from fablint.analyse.explain.losses.loss_intervals import with_intervals
+from fablint.analyse.explain.losses.named_losses import named_losses
 from fablint.analyse.explain.outlier_pairs import SlowestPairs, SlowPair, find_outliers, slow_hosts
 from fablint.analyse.explain.pair_circumstances import describe_slow_pairs
 from fablint.analyse.explain.search import Bar, Detection, Sides, detect_components
 from fablint.analyse.explain.second_mode import SecondMode, find_second_mode
 from fablint.analyse.explain.shares.share_bounds import ShareBounds
-from fablint.analyse.explain.shares.slow_shares import SlowShare
-from fablint.analyse.explain.shares.view_shares import shares_of_view
+from fablint.analyse.explain.shares.slow_shares import SlowShare, shares_of_view
 from fablint.analyse.null_model.effects import Effects
-from fablint.analyse.null_model.median_polish import without
+from fablint.analyse.null_model.median_polish import with_healthy_classes, without
 from fablint.analyse.null_model.recorded_facts import Facts
 from fablint.analyse.observations.samples import Flows
 from fablint.analyse.settings import FEWEST_VALUES, MOST_FOLLOW_UPS, SMALLEST_SHARED, Settings
@@ -45,7 +45,7 @@ class View:
 
     @property
     def is_bidirectional(self) -> bool:
-        """Whether the messages of a cell cross the path back as well."""
+        """True if the messages of a cell cross the path back as well."""
         return not self.flows.one_way
 
     @property
@@ -78,6 +78,7 @@ class SearchResult:
     slow_hosts: Sequence[tuple[int, float]] = ()  # host code, log-effect
     shares: Sequence[SlowShare] = ()  # components that may be slow for a share of the time, without a detection
     second_mode: SecondMode | None = None  # slow pairs that no component explains
+    named_losses: Mapping[Kind, float] = field(default_factory=dict)  # log-effects named in 9 of 10 cases
     share_bounds: ShareBounds | None = None  # of slow measurements of each host and link; None: not counted
 
 
@@ -100,7 +101,7 @@ class ViewSearch:
         self._view = view
         self._component_types = component_types
         self._tests = HYPOTHESES * sum(len(component_type) for component_type in component_types) * view.views
-        self._evidence = gather_evidence(effects, view.settings, tests=self._tests, later=view.flows.later)
+        self._evidence = self._gathered()
         self.link_pairs = count_crossing_pairs(self._evidence, effects.message_paths)
 
     @property
@@ -111,10 +112,11 @@ class ViewSearch:
 
     def run(self) -> SearchResult:
         """Return what is faulty, and what may be: nothing but slow hosts where too little was measured."""
-        view, evidence = self._view, self._evidence
-        if evidence is None:
+        view = self._view
+        if self._evidence is None:
             return SearchResult(slow_hosts=slow_hosts(self.effects, view.placement, None))
-        detections = self._slow_components(evidence)
+        evidence, detections = self._slow_components(self._evidence)
+        losses = self._named_losses(evidence, detections)
         late, doubtful = self._late_components(evidence, detections)
         shares, bounds = shares_of_view(view.flows, evidence, self.effects, view.settings, views=view.views)
         faulty = [share.detection for share in shares if share.is_fault]
@@ -128,6 +130,7 @@ class ViewSearch:
         return SearchResult(
             detections=detections,
             candidates=candidates,
+            named_losses=losses,
             slow_pairs=pairs,
             slowest=outliers.slowest,
             shares=shares,
@@ -142,24 +145,50 @@ class ViewSearch:
             ],
         )
 
+    @property
+    def _bar(self) -> Bar:
+        """Requirements of a detection."""
+        settings = self._view.settings
+        return Bar(required_evidence(self._tests, settings.alpha), partners=settings.min_partners)
+
+    @property
+    def _alpha_of_spread(self) -> float:
+        """Expected number of healthy hosts as slow, above which a slow host is within their spread."""
+        return self._view.settings.alpha_of("components", each_look=False) / self._view.views
+
+    def _named_losses(self, evidence: Evidence, detections: Sequence[Detection]) -> Mapping[Kind, float]:
+        """Return the smallest losses of other components that this view would have named."""
+        healthy, sides = effects_of_others(detections, self.effects), self._view.sides
+        return named_losses(
+            evidence, self.effects, healthy, self._component_types, self._bar, sides, self._alpha_of_spread
+        )
+
+    def _gathered(self) -> Evidence | None:
+        """Return the evidence of all pairs; None if too little was measured."""
+        view = self._view
+        return gather_evidence(self.effects, view.settings, tests=self._tests, later=view.flows.later)
+
     def _refit(self, evidence: Evidence, detections: Sequence[Detection]) -> None:
         """Fit the model without the pairs that `detections` have removed from the evidence."""
         if detections:
             self.effects = without(self.effects, evidence.gain == 0)
 
-    def _slow_components(self, evidence: Evidence) -> Sequence[Detection]:
-        """Return components whose pairs are slow, and remove these pairs from the evidence."""
+    def _slow_components(self, evidence: Evidence) -> tuple[Evidence, Sequence[Detection]]:
+        """Return the evidence without the pairs of components that are slow, and these components."""
         view = self._view
-        bar = Bar(required_evidence(self._tests, view.settings.alpha), partners=view.settings.min_partners)
-        detected = detect_components(evidence, self.effects, self._component_types, bar, sides=view.sides)
+        detected = detect_components(evidence, self.effects, self._component_types, self._bar, sides=view.sides)
+        tolerance = max(self.effects.host_tolerance, self.effects.link_tolerance)
+        refitted = with_healthy_classes(self.effects, evidence.gain == 0, tolerance) if detected else self.effects
+        if refitted is not self.effects:
+            self.effects, evidence = refitted, self._gathered() or evidence
+            detected = detect_components(evidence, refitted, self._component_types, self._bar, sides=view.sides)
         detections = describe_detections(detected, view.flows, self.effects)
         self._refit(evidence, detections)
-        return self._with_usual_hosts(detections)
+        return evidence, self._with_usual_hosts(with_intervals(detections, view.flows, self.effects))
 
     def _with_usual_hosts(self, detections: Sequence[Detection]) -> Sequence[Detection]:
         """Return the detections, with hosts marked that differ no more than healthy hosts of this view do."""
-        view = self._view
-        return mark_usual_hosts(detections, self.effects, view.settings, views=view.views) if detections else detections
+        return mark_usual_hosts(detections, self.effects, self._alpha_of_spread) if detections else detections
 
     def _late_components(
         self, evidence: Evidence, detections: Sequence[Detection]
@@ -191,7 +220,8 @@ class ViewSearch:
         view = self._view
         log_e, partners = float(np.log(max(self._tests, 1))), view.settings.min_partners
         bar = Bar(log_e, fewest=partners, surely=False, most=MOST_FOLLOW_UPS, partners=partners)
-        return detect_components(evidence, self.effects, self._component_types, bar, sides=view.sides)
+        candidates = detect_components(evidence, self.effects, self._component_types, bar, sides=view.sides)
+        return with_intervals(candidates, view.flows, self.effects)
 
     def _second_mode(
         self, evidence: Evidence, pairs: Sequence[SlowPair], open_shares: Sequence[Detection]

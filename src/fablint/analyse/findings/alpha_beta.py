@@ -16,19 +16,13 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from fablint.analyse.settings import CHANCE, CONFIDENCE, FEWEST_PEERS, FINEST_NOISE, LONG_TAIL, MARGIN, SIZE_RANGE
 from fablint.model import EvidenceRecord
 from fablint.model.arrays import Floats
 from fablint.text import evidence as seen
 
-FEWEST_SIZES = 3
-WIDEST = 8  # smallest ratio of the largest size to the smallest
-NEEDED = 6.63  # increase of chi-square from which a term is needed: exceeded by chance in 1 % of cases
-WORTH = 0.03  # share of a healthy message's time that a term must reach at some size
 BENDS_AT = 1.5  # standard deviations from which Huber's function is linear
 PRECISION = 1e-12  # of the fitted line
-FINEST = 1e-3  # smallest relative error of a time
-LONG_TAIL = np.log(1.5)  # excess of the slowest messages over the loss of the median: messages were sent again
-UNTIL_95 = 1.96  # standard deviations from the middle to the end of a 95 % interval
 
 
 @dataclass(frozen=True)
@@ -42,7 +36,7 @@ class Slope:
     retries: bool  # whether the slowest messages are slower by far more than the median
 
     def evidence(self, row: str) -> EvidenceRecord:
-        """As a finding about a row holds it."""
+        """Return the evidence as a finding about a row holds it."""
         return seen.alpha_beta(
             grows=self.kind, alpha_s=self.alpha_s, beta_s=self.beta_s, factor=self.factor, retries=self.retries
         ).measured_in(row)
@@ -77,18 +71,22 @@ def explain(
     """
     size, healthy, middle = (np.asarray(values, dtype=np.float64) for values in (sizes, healthy_seconds, loss))
     lower, upper = np.asarray(bounds, dtype=np.float64)
-    known = np.isfinite(healthy) & np.isfinite(middle) & np.isfinite(lower) & np.isfinite(upper)
-    size, healthy, middle = size[known], healthy[known], middle[known]
-    if size.size < FEWEST_SIZES or size.max() < WIDEST * max(1.0, size.min()):
+    is_finite = np.isfinite(healthy) & np.isfinite(middle) & np.isfinite(lower) & np.isfinite(upper)
+    size, healthy, middle = size[is_finite], healthy[is_finite], middle[is_finite]
+    if size.size < FEWEST_PEERS or size.max() < SIZE_RANGE * max(1.0, size.min()):
         return None
+    from scipy.special import ndtri
+
     extra = healthy * np.expm1(middle)
-    error = healthy * (np.exp(upper[known]) - np.exp(lower[known])) / (2 * UNTIL_95)
+    error = healthy * (np.exp(upper[is_finite]) - np.exp(lower[is_finite])) / (2 * ndtri((1 + CONFIDENCE) / 2))
     usual = _seconds_per_byte(size, healthy)
-    fitted = _fit(size, extra, np.maximum(error, FINEST * healthy), WORTH * healthy)
+    fitted = _fit(size, extra, np.maximum(error, FINEST_NOISE * healthy), MARGIN * healthy)
     if fitted is None or (usual is None and fitted[1] > 0):
         return None
     alpha, beta = fitted
-    long_tail = tail is not None and np.nanmedian(np.asarray(tail, dtype=np.float64)[known] - middle) > LONG_TAIL
+    long_tail = tail is not None and np.nanmedian(np.asarray(tail, dtype=np.float64)[is_finite] - middle) > np.log(
+        LONG_TAIL
+    )
     return Slope(
         "both" if alpha > 0 and beta > 0 else "alpha" if alpha > 0 else "beta",
         alpha,
@@ -100,18 +98,21 @@ def explain(
 
 def _fit(size: Floats, extra: Floats, error: Floats, worth: Floats) -> tuple[float, float] | None:
     """Return alpha and beta, 0 for the term that is not needed; None if neither is needed. Neither is negative."""
+    from scipy.special import ndtri
+
+    needed = ndtri(CHANCE / 2) ** 2  # increase of chi-square
     line, step, slope = np.stack([np.ones_like(size), size], axis=1), np.ones((size.size, 1)), size[:, None]
     both, misfit = _line(line, extra, error)
     scale = max(1.0, misfit / max(1, size.size - 2))  # the errors may be larger than estimated
     (alpha,), without_beta = _line(step, extra, error)
     (beta,), without_alpha = _line(slope, extra, error)
     visible = (both[0] > worth).any() and (both[1] * size > worth).any()
-    if visible and min(without_alpha, without_beta) - misfit > NEEDED * scale:
+    if visible and min(without_alpha, without_beta) - misfit > needed * scale:
         return float(both[0]), float(both[1])
     best, cost = ((alpha, 0.0), without_beta) if without_beta <= without_alpha else ((0.0, beta), without_alpha)
     scale = max(1.0, cost / max(1, size.size - 1))
-    needed = _cost(extra / error) - cost > NEEDED * scale
-    return (float(best[0]), float(best[1])) if needed and (line @ best > worth).any() else None
+    is_needed = _cost(extra / error) - cost > needed * scale
+    return (float(best[0]), float(best[1])) if is_needed and (line @ best > worth).any() else None
 
 
 def _line(terms: Floats, extra: Floats, error: Floats) -> tuple[Floats, float]:
@@ -142,7 +143,7 @@ def _cost(off: Floats) -> float:
 
 def _seconds_per_byte(size: Floats, healthy: Floats) -> float | None:
     """Return the time per byte of a healthy message, from the largest sizes; None if it does not rise."""
-    order = np.argsort(size)[-FEWEST_SIZES:]
+    order = np.argsort(size)[-FEWEST_PEERS:]
     steps = np.diff(healthy[order]) / np.diff(size[order])
     slope = float(np.median(steps))
     return slope if slope > 0 else None

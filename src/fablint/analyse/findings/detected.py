@@ -45,7 +45,7 @@ def detected_findings(
 
 
 def _of_a_slower_switch(detection: Detection, view: ViewResult, placement: Placement) -> bool:
-    """Is it a cable or host at a switch that is at fault and loses as much? Few pairs may not show one direction."""
+    """Tell whether a cable or host at a switch is at fault and loses as much. Few pairs may not show one direction."""
     if detection.kind in ("host", "nic"):
         codes = np.unique(placement.switch[detection.ranks])
         ends = [placement.switches[code] for code in codes if code >= 0]
@@ -122,23 +122,25 @@ def _partners_in_isolation(charges: Sequence[Charge], views: Sequence[ViewResult
 
 
 def _has_sides(component: ComponentRef, placement: Placement) -> bool:
-    """Does the part send and receive? A link has one direction by its name, a switch without hosts none."""
+    """Tell whether the component sends and receives. A link has one direction by its name, a switch without hosts
+    none.
+    """
     return component.kind != "link" and (component.kind != "switch" or component.label in placement.switches)
 
 
 def _slopes(charges: list[Charge], views: Sequence[ViewResult]) -> list[EvidenceRecord]:
-    """Per row with several sizes: is it the message that takes longer, or the byte?"""
-    found_slopes = []
+    """Return for each row with several sizes whether the message takes longer, or the byte."""
+    slopes = []
     for row in dict.fromkeys(view.row for view, _ in charges):
         sizes = [view for view in views if view.row == row and view.fit.class_time]
-        found = {view.size: case.loss for view, case in charges if view.row == row}
-        losses = [found.get(view.size) or _bounds(view, charges[0][1].ranks) for view in sizes]
+        loss = {view.size: case.loss for view, case in charges if view.row == row}
+        losses = [loss.get(view.size) or _bounds(view, charges[0][1].ranks) for view in sizes]
         healthy = [float(np.median(list(view.fit.class_time.values()))) for view in sizes]
         lower, middle, upper = np.array(losses).T
         slope = explain([view.size for view in sizes], healthy, middle, (lower, upper))
         if slope is not None:
-            found_slopes.append(slope.evidence(row))
-    return found_slopes
+            slopes.append(slope.evidence(row))
+    return slopes
 
 
 def _bounds(view: ViewResult, ranks: Codes) -> tuple[float, float, float]:
@@ -149,7 +151,7 @@ def _bounds(view: ViewResult, ranks: Codes) -> tuple[float, float, float]:
 
 
 def _only_at_once(charges: list[Charge], views: Sequence[ViewResult]) -> list[EvidenceRecord]:
-    """Slow only while both directions are busy, although streams of one direction were measured as well?"""
+    """Return evidence of a loss only while both directions are busy, if streams of one direction were measured too."""
     if not all(is_duplex(view.fit.kernel) for view, _ in charges):
         return []
     if not any(view.one_way for view in views):
@@ -198,7 +200,9 @@ def _state(charges: list[Charge], placement: Placement, peer_copies: frozenset[s
 
 
 def _is_geometry(view: ViewResult, detection: Detection) -> bool:
-    """Is it a latency that a longer cable or more switches add? That is design until bandwidth is lost as well."""
+    """Tell whether it is a latency that a longer cable or more switches add. That is design until bandwidth is lost as
+    well.
+    """
     if view.quantity != "latency" or detection.share is not None:
         return False
     added = max(view.fit.class_time.values()) * math.expm1(detection.loss[1])
@@ -207,33 +211,33 @@ def _is_geometry(view: ViewResult, detection: Detection) -> bool:
 
 def _in_series(detection: Detection, placement: Placement) -> tuple[ComponentRef, ...]:
     """Components that every message of the faulty component crosses as well."""
-    ends, of = detection.whole.ends, ComponentRef.of
+    ends, component = detection.whole.ends, ComponentRef.of
     if detection.kind == "cable":
-        return (of("port", *ends), of("port", *ends[::-1]))
+        return (component("port", *ends), component("port", *ends[::-1]))
     if detection.kind in ("uplinks", "switch", "group"):
-        return (of("cable", *ends, title="uplinks" if detection.kind == "uplinks" else "all cables"),)
+        return (component("cable", *ends, title="uplinks" if detection.kind == "uplinks" else "all cables"),)
     if detection.kind == "rank":
-        return (of("host", *ends, title="CPU cores"), of("nic", *ends, title="NIC"))
+        return (component("host", *ends, title="CPU cores"), component("nic", *ends, title="NIC"))
     if detection.kind == "gpu":
-        return (of("gpu", *ends, title="PCIe slot"),)
+        return (component("gpu", *ends, title="PCIe slot"),)
     (host,) = ends[0].nodes
     gpus = _only_gpu(detection, placement)
     switches = np.unique(placement.switch[detection.ranks])
     switch = int(switches[0])
     if switches.size > 1:  # no cable and no port is crossed by all of its messages
-        return (*gpus, of("nic", host, title="NIC")) if detection.kind == "host" else gpus
+        return (*gpus, component("nic", host, title="NIC")) if detection.kind == "host" else gpus
     if switch < 0:
         nic, *others = in_series(host)
         return (*gpus, nic, *others) if detection.kind == "host" else (*gpus, *others)
     behind = placement.switches[switch]
-    nics = (of("nic", host, title="NIC"),) if detection.kind == "host" else ()
+    nics = (component("nic", host, title="NIC"),) if detection.kind == "host" else ()
     alone = np.unique(placement.host[placement.switch == switch]).size == 1
     return (
         *gpus,
         *nics,
-        of("cable", host, behind),
-        of("port", behind, host),
-        *((of("switch", behind),) if alone else ()),
+        component("cable", host, behind),
+        component("port", behind, host),
+        *((component("switch", behind),) if alone else ()),
     )
 
 
@@ -256,14 +260,14 @@ def _next_step(state: State, component: ComponentRef) -> tuple[Action, ...]:
 
 
 def suspected(
-    views: Sequence[ViewResult], placement: Placement, known: Sequence[Finding], settings: Settings
+    views: Sequence[ViewResult], placement: Placement, reported_findings: Sequence[Finding], settings: Settings
 ) -> list[Finding]:
-    """Parts and routes to be retested. `known` are the findings that there are already."""
+    """Parts and routes to be retested. `reported_findings` are those of the components."""
     if len(placement.hosts) == 1:
         return []
     findings: list[Finding] = []
-    named = {component for finding in known for component in finding.components}
-    reported = set(named_hosts(known, placement).tolist())
+    named = {component for finding in reported_findings for component in finding.components}
+    reported = set(named_hosts(reported_findings, placement).tolist())
     for view in views:
         for case in view.candidates:
             component = case.component()

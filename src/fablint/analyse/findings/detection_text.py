@@ -26,7 +26,7 @@ def seen_in(view: ViewResult, statement: S) -> S:
 
 
 def detection_evidence(view: ViewResult, detection: Detection) -> list[EvidenceRecord]:
-    """What one view shows of a faulty component."""
+    """Return what one view shows of a faulty component."""
     lower, middle, upper = (relative(loss, view.quantity) for loss in detection.loss)
     effect: seen.EffectFields = {"effect": middle, "low": min(lower, upper), "high": max(lower, upper)}
     slow, pairs, count = detection.slow, detection.pairs, detection.share
@@ -40,7 +40,7 @@ def detection_evidence(view: ViewResult, detection: Detection) -> list[EvidenceR
             pairs=detection.partners,
             **effect,
         )
-        return [seen_in(view, record)]
+        return [seen_in(view, record), *detection.circumstances]
     if detection.late is not None:
         return [seen_in(view, seen.late_pairs(late=detection.late, slow=slow, pairs=pairs, **effect))]
     record = seen.slow_pairs(

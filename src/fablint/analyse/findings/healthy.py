@@ -21,7 +21,9 @@ from fablint.topology.routing import Routes
 
 
 def are_hosts_homogeneous(view: ViewResult, settings: Settings) -> bool:
-    """Are the hosts homogeneous enough to be compared? If not, links and switches are not compared either."""
+    """Tell whether the hosts are homogeneous enough to be compared. If not, links and switches are not compared
+    either.
+    """
     return view.host_tolerance <= settings.most_tolerance
 
 
@@ -79,7 +81,7 @@ def unjudged(
             if routes.routing.kind == "ecmp" and _measured_together(views, rows):
                 reason = seen.shared_ecmp_paths()
                 remedy = advise.measure_pairs_serially()
-            findings.append(_not_judged(listed(map(routes.component, links)), rows, reason, remedy))
+            findings.append(not_judged(listed(map(routes.component, links), len(links)), rows, reason, remedy))
     return findings
 
 
@@ -105,27 +107,28 @@ def _lacking_partners(
         hosts = [placement.hosts[host] for host in sorted(whole)]
         hosts = [host for host in hosts if ComponentRef.of("host", host) not in missing]
         if hosts:
-            findings.append(_not_judged((ComponentRef.of("host", hosts),), rows, reason, remedy))
+            findings.append(not_judged((ComponentRef.of("host", hosts),), rows, reason, remedy))
         named = [ComponentRef.device("nic", placement.nics[nic]) for nic in single]
         if named := [nic for nic in named if nic not in missing and ComponentRef.of("host", nic.hosts) not in missing]:
-            findings.append(_not_judged(tuple(named), rows, reason, remedy))
+            findings.append(not_judged(tuple(named), rows, reason, remedy))
     return findings
 
 
 def _measured_together(views: Sequence[ViewResult], rows: Sequence[str]) -> bool:
-    """Do these rows have large messages of several pairs at once, so that no pair was informative about its links?"""
+    """Tell whether these rows have large messages of several pairs at once, so that no pair shows its links."""
     return all(view.size >= SMALLEST_SHARED and not view.link_pairs.any() for view in views if view.row in rows)
 
 
 def _heterogeneous(component: ComponentRef, tolerances: Mapping[str, float]) -> Finding:
     hidden = -relative(max(tolerances.values()), "bandwidth")
     reason = seen.heterogeneous(hidden)
-    return _not_judged((component,), list(tolerances), reason, advise.measure_kinds_separately())
+    return not_judged((component,), list(tolerances), reason, advise.measure_kinds_separately())
 
 
-def _not_judged(
+def not_judged(
     components: tuple[ComponentRef, ...], rows: Sequence[str], reason: EvidenceRecord, remedy: tuple[Action, ...]
 ) -> Finding:
+    """Return the finding about components that these rows do not judge, for a reason, with the remedy."""
     return Finding(
         state=State.NOT_JUDGED,
         components=components,
@@ -152,12 +155,12 @@ def concerned_hosts(
     hosts: Collection[str], views: Sequence[ViewResult], placement: Placement, settings: Settings
 ) -> Codes:
     """Codes of all hosts that a finding is about: these `hosts`, and those in a population beyond the loss in scope."""
-    found = {code for code, name in enumerate(placement.hosts) if name in hosts}
+    result = {code for code, name in enumerate(placement.hosts) if name in hosts}
     for view in views:
         for population in view.populations:
             if population is not None and not population.is_within(settings.log_loss_in_scope):
-                found |= set(np.flatnonzero(population.label > 0).tolist())
-    return np.array(sorted(found), dtype=np.int64)
+                result |= set(np.flatnonzero(population.label > 0).tolist())
+    return np.array(sorted(result), dtype=np.int64)
 
 
 def rarely_crossed_links(views: Sequence[ViewResult], routes: Routes | None) -> list[Note]:
@@ -194,12 +197,12 @@ def hidden_losses(
         informative = [view for view in views if view.quantity == quantity]
         kinds: tuple[tuple[ComponentKind, Mask], ...] = (("host", kept_hosts), ("link", kept_links))
         for component, kept in kinds:
-            of = [view.host_bound if component == "host" else view.link_bound for view in informative]
-            if not kept.any() or any(one.size != kept.size for one in of):
+            bounds = [view.host_bound if component == "host" else view.link_bound for view in informative]
+            if not kept.any() or any(one.size != kept.size for one in bounds):
                 continue
-            upper = np.stack([one + view.step / 2 for one, view in zip(of, informative, strict=True)])
-            known = ~np.isnan(upper).any(axis=0)
-            bound = np.where(known, np.nan_to_num(upper).max(axis=0), np.inf)
+            upper = np.stack([one + view.step / 2 for one, view in zip(bounds, informative, strict=True)])
+            has_bound = ~np.isnan(upper).any(axis=0)
+            bound = np.where(has_bound, np.nan_to_num(upper).max(axis=0), np.inf)
             loss = np.expm1(bound) if quantity == "latency" else -np.expm1(-bound)
             hides = kept & (loss > settings.loss_in_scope)
             if component == "link":
@@ -207,19 +210,19 @@ def hidden_losses(
             if hides.any():
                 codes = np.flatnonzero(hides).tolist()
                 named = (
-                    listed(map(routes.component, codes))
+                    listed(map(routes.component, codes), len(codes))
                     if component == "link" and routes is not None
                     else (ComponentRef.of("host", [placement.hosts[code] for code in codes]),)
                 )
                 worst = float(loss[hides].max())
-                known_worst = worst if np.isfinite(worst) else None
+                largest = worst if np.isfinite(worst) else None
                 adaptive = component == "link" and routes is not None and routes.routing.kind == "adaptive"
                 reason = seen.hidden_loss(
-                    bound=known_worst, quantity=quantity, limit=settings.loss_in_scope, adaptive=adaptive or None
+                    bound=largest, quantity=quantity, limit=settings.loss_in_scope, adaptive=adaptive or None
                 )
                 rows = list(dict.fromkeys(view.row for view in informative))
                 remedy = advise.measure_shortest() if adaptive else advise.measure_longer()
-                findings.append(_not_judged(named, rows, reason, remedy))
+                findings.append(not_judged(named, rows, reason, remedy))
                 kept &= ~hides
     return findings, kept_hosts, kept_links
 
@@ -244,7 +247,7 @@ def unseen_switches(
                 rows[view.row] = None
     names = [placement.switches[code] for code in np.flatnonzero(switches & ~kept).tolist()]
     reason, remedy = seen.few_judged_hosts(), advise.measure_more_partners()
-    return [_not_judged((ComponentRef.of("switch", names),), list(rows), reason, remedy)] if names else [], kept
+    return [not_judged((ComponentRef.of("switch", names),), list(rows), reason, remedy)] if names else [], kept
 
 
 def _of_medians(bounds: Sequence[Floats], settings: Settings) -> list[EvidenceRecord]:
@@ -294,7 +297,7 @@ def clean_parts(
             evidence = seen.healthy_links(len(codes), pairs)
             shares = [view.share_bounds.links[crossed] for view in informative if view.share_bounds is not None]
             said = _of_medians(shares, settings)
-            findings.append(_ok(listed(map(routes.component, codes)), quantity, bound, evidence, *said))
+            findings.append(_ok(listed(map(routes.component, codes), len(codes)), quantity, bound, evidence, *said))
     return findings
 
 
@@ -309,6 +312,6 @@ def _hosts_of(placement: Placement, switch: int) -> Codes:
 
 def _ok(components: tuple[ComponentRef, ...], quantity: Quantity, bounds: Floats, *evidence: EvidenceRecord) -> Finding:
     """An OK finding with the largest of the bounds as the loss that could hide."""
-    known = bounds[~np.isnan(bounds)]
-    hidden = relative(max(0.0, float(known.max())), quantity) + 0.0 if known.size else None  # no -0.0
+    finite = bounds[~np.isnan(bounds)]
+    hidden = relative(max(0.0, float(finite.max())), quantity) + 0.0 if finite.size else None  # no -0.0
     return Finding(state=State.OK, components=components, quantity=quantity, effect=hidden, evidence=evidence)

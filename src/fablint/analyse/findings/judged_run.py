@@ -46,7 +46,7 @@ class JudgedRun:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all that was planned was measured, and nothing is damaged."""
+        """True if all that was planned was measured, and nothing is damaged."""
         states = {self.run.state, *(row.facts.state for row in self.run.rows)}
         return states == {"complete"} and not self.run.damaged
 

@@ -49,6 +49,6 @@ def notes_of_run(judged: JudgedRun) -> list[Note]:
 
 
 def _contention(views: Sequence[ViewResult]) -> list[Note]:
-    """How much longer pairs took that shared a link with others than those that did not."""
+    """Return how much longer pairs took that shared a link with others than those that did not."""
     sharing = [(view, *view.sharing) for view in views if view.sharing is not None]
     return [seen_in(view, noted.contention(low=float(low), high=float(high))) for view, low, high in sharing]

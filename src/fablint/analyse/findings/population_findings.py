@@ -31,12 +31,12 @@ def populations(
     by_members: dict[tuple[int, ...], list[tuple[ViewResult, Populations]]] = defaultdict(list)
     for view in views:
         shared = placement.shared_machines and view.quantity == "latency"  # hosts take turns on the CPUs of one machine
-        for found in () if shared else view.populations:
-            if found is not None:
-                by_members[tuple(found.label.tolist())].append((view, found))
+        for population in () if shared else view.populations:
+            if population is not None:
+                by_members[tuple(population.label.tolist())].append((view, population))
     findings, notes = [], []
     for cases in by_members.values():
-        if all(found.is_within(settings.log_loss_in_scope) for _, found in cases):
+        if all(division.is_within(settings.log_loss_in_scope) for _, division in cases):
             notes.append(_note(cases, placement, facts))
         else:
             findings.append(_finding(cases, placement, facts))
@@ -45,29 +45,29 @@ def populations(
 
 def _note(cases: Cases, placement: Placement, facts: Facts) -> Note:
     """Return the note on populations that differ by less than the loss in scope."""
-    view, found = max(cases, key=lambda case: float(case[1].effect.max()))
-    fact = separating(found, facts)
+    view, note = max(cases, key=lambda case: float(case[1].effect.max()))
+    fact = separating(note, facts)
     return noted.hosts_of_a_kind(
-        hosts=tuple(placement.hosts[host] for host in np.flatnonzero(found.label > 0)),
+        hosts=tuple(placement.hosts[host] for host in np.flatnonzero(note.label > 0)),
         quantity=view.quantity,
-        effect=relative(float(found.effect.max()), view.quantity),
+        effect=relative(float(note.effect.max()), view.quantity),
         fact=fact.name if fact else None,
     )
 
 
 def _finding(cases: Cases, placement: Placement, facts: Facts) -> Finding:
-    view, found = max(cases, key=lambda case: (case[0].one_way, float(case[1].effect.max())))
-    hosts = [[placement.hosts[host] for host in found.members(number)] for number in range(found.count)]
+    view, division = max(cases, key=lambda case: (case[0].one_way, float(case[1].effect.max())))
+    hosts = [[placement.hosts[host] for host in division.members(number)] for number in range(division.count)]
     names = [fold(members) for members in hosts]
-    slower = range(1, found.count)
-    fact = separating(found, facts)
+    slower = range(1, division.count)
+    fact = separating(division, facts)
     evidence = (
         seen_in(
             view,
             seen.populations(
                 counts=tuple(len(hosts[number]) for number in slower),
                 names=tuple(names[1:]),
-                effects=tuple(relative(float(found.effect[number]), view.quantity) for number in slower),
+                effects=tuple(relative(float(division.effect[number]), view.quantity) for number in slower),
                 others=len(hosts[0]),
                 usual=names[0],
             ),
@@ -78,7 +78,7 @@ def _finding(cases: Cases, placement: Placement, facts: Facts) -> Finding:
     )
     common: dict[str, Any] = {
         "quantity": view.quantity,
-        "effect": relative(float(found.effect.max()), view.quantity),
+        "effect": relative(float(division.effect.max()), view.quantity),
         "next_step": advise.compare_hosts(tuple(names)),
     }
     components = (ComponentRef.of("config", *hosts[1:], title="populations"),)

@@ -18,29 +18,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fablint.analyse.candidates.candidate import Candidate, Candidates
+from fablint.analyse.candidates.candidate import Candidate, ambiguity_group
 from fablint.analyse.candidates.crossed_components import SIDES, candidates_of
-from fablint.analyse.explain.explanation import LateSearch, Member, ScoredCandidates
+from fablint.analyse.explain.explanation import BoundedSearch, Member
 from fablint.analyse.findings.common_causes import CommonCause
 from fablint.analyse.observations.segments import Segments, read_segments
 from fablint.analyse.phrasing import next_step
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import (
+    FEWEST_LOST,
+    HALF,
+    LOSSY,
+    LOSSY_STREAMS,
+    QUARTER,
+    SHARE_OF_PAIRS,
+    Settings,
+)
 from fablint.model import ComponentRef, Endpoint, EvidenceRecord, Finding, Note, Placement, Run, State
 from fablint.model.arrays import Codes
-from fablint.model.component import in_series
 from fablint.model.verdict import Action
 from fablint.text import actions as advise, evidence as seen, notes as noted
 from fablint.topology.routing import Routes
 
 BOUNDS = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1)  # share of its segments that are lost, above which a pair is lossy
-SPEAKS = 1.5  # nats beyond the log of the number of candidates, from which a component is named
-FEWEST_LOST = 10  # segments of a component
-SMALLEST = 0.001  # share of its segments, from which a component is faulty; in streams 10 times as much
-STREAMS = 10.0
-ONE_WAY = 4.0  # times the share of the other direction: losses of which only this direction is named
-SHARE = 0.3  # of a component's pairs are lossy in a FAULT
-SPREAD = 0.5  # of the hosts send, and as many receive, what is lost by no component: all paths share it
-MOST_HOSTS = 0.25  # of all that lose segments of streams: where there are more, it is the network's congestion
 
 
 @dataclass(frozen=True)
@@ -60,13 +59,13 @@ def retransmissions(run: Run, placement: Placement, routes: Routes | None, setti
     for calm in (True, False):
         segments = read_segments(run, placement, calm=calm)
         evidence = _evidence_of(segments, placement, routes, settings) if segments is not None else None
-        own = [] if evidence is None else evidence.findings(calm=calm)
-        named = {known.components for known in findings}
-        findings += [one for one, _ in own if one.components not in named]
-        for one, loss in own:
-            lost[one.components[0]] = lost.get(one.components[0], 0) + loss.lost
+        losses = [] if evidence is None else evidence.findings(calm=calm)
+        named = {finding.components for finding in findings}
+        findings += [one for one, _ in losses if one.components not in named]
+        for item, loss in losses:
+            lost[item.components[0]] = lost.get(item.components[0], 0) + loss.lost
         if segments is not None and not notes:
-            notes += _shared_loss(segments, [loss.pairs for _, loss in own], calm=calm)
+            notes += _shared_loss(segments, [loss.pairs for _, loss in losses], calm=calm)
     return Retransmissions(findings, lost, notes)
 
 
@@ -78,9 +77,9 @@ def _shared_loss(segments: Segments, explained: Sequence[Codes], *, calm: bool) 
     lossy = others & (segments.lost > 0)
     lost = int(segments.lost[lossy].sum())
     total = segments.total - int(segments.sent[~others].sum())
-    if lost < FEWEST_LOST or lost < (SMALLEST if calm else STREAMS * SMALLEST) * total:
+    if lost < FEWEST_LOST or lost < (LOSSY if calm else LOSSY_STREAMS) * total:
         return []
-    fewest = SPREAD * len(np.unique(segments.hosts))
+    fewest = HALF * len(np.unique(segments.hosts))
     if min(len(np.unique(segments.hosts[lossy, side])) for side, _ in SIDES) < fewest:
         return []
     directions, lossy_directions = int(np.count_nonzero(others)), int(np.count_nonzero(lossy))
@@ -131,7 +130,7 @@ class _Loss:
         return self.lost / max(self.sent, 1)
 
     def with_other(self, other: _Loss) -> _Loss:
-        """With what the host loses in the other direction."""
+        """Return a copy with the loss of the host in the other direction."""
         return _Loss(
             self.member,
             replace(self.candidate, direction="both"),
@@ -148,30 +147,25 @@ class _SegmentEvidence:
     """The components of an explanation, and what speaks for them."""
 
     segments: Segments
-    candidates: Candidates
-    bound: float
-    search: LateSearch
-    explanation: ScoredCandidates
+    best: BoundedSearch
     placement: Placement
     settings: Settings
 
     def findings(self, *, calm: bool) -> list[tuple[Finding, _Loss]]:
         """Findings, and what each component lost."""
-        members = self.search.members(self.explanation, SPEAKS)
+        members = self.best.members()
         if not calm:
             members = [one for one in members if self._candidate(one).kind == "host"]
-            if len({self._candidate(one).component for one in members}) > max(
-                1, MOST_HOSTS * len(self.placement.hosts)
-            ):
+            if len({self._candidate(one).component for one in members}) > max(1, QUARTER * len(self.placement.hosts)):
                 return []
         losses = _merge_directions([self._loss(member) for member in members])
-        return [(one, loss) for loss in losses if (one := self._finding(loss, calm=calm)) is not None]
+        return [(finding, loss) for loss in losses if (finding := self._finding(loss, calm=calm)) is not None]
 
     def _candidate(self, member: Member) -> Candidate:
-        return self.candidates.candidate[member.number]
+        return self.best.search.candidates.candidate[member.number]
 
     def _loss(self, member: Member) -> _Loss:
-        """What a component loses; of a host that loses far more in one direction, what it loses in that."""
+        """Return what a component loses; of a host that loses far more in one direction, what it loses in that."""
         whole = self._of(member, self._candidate(member), member.pairs)
         if whole.candidate.direction != "both":
             return whole
@@ -185,7 +179,7 @@ class _SegmentEvidence:
             for side, direction in SIDES
         ]
         clear, other = sorted(sides, key=lambda one: one.share, reverse=True)
-        return clear if clear.share >= ONE_WAY * other.share else whole
+        return clear if other.share <= QUARTER * clear.share else whole
 
     def _of(self, member: Member, candidate: Candidate, pairs: Codes) -> _Loss:
         lossy = pairs[self.segments.lost[pairs] > 0]
@@ -195,7 +189,7 @@ class _SegmentEvidence:
     def _finding(self, loss: _Loss, *, calm: bool) -> Finding | None:
         """None where too little is lost to be localised, or all paths lose as much."""
         candidate = loss.candidate
-        smallest = SMALLEST if calm else STREAMS * SMALLEST
+        smallest = LOSSY if calm else LOSSY_STREAMS
         if candidate.is_scope or loss.lost < FEWEST_LOST or loss.share < smallest:
             return None
         doubts = self._doubts(loss, calm=calm)
@@ -209,7 +203,7 @@ class _SegmentEvidence:
             components=(component,),
             direction=candidate.direction,
             evidence=(self._loss_evidence(loss, () if nic else interfaces), *doubts),
-            ambiguity_group=self._ambiguity_group(loss),
+            ambiguity_group=ambiguity_group(candidate, self.best.search.others(loss.member)),
             next_step=_next_step(candidate, component),
         )
 
@@ -230,28 +224,23 @@ class _SegmentEvidence:
         )
 
     def _doubts(self, loss: _Loss, *, calm: bool) -> list[EvidenceRecord]:
-        """Why it is not sure that the component is faulty; empty where it is."""
+        """Return why it is not sure that the component is faulty; empty where it is."""
         settings, candidate, member = self.settings, loss.candidate, loss.member
-        bar = math.log(len(self.candidates.candidate) * len(BOUNDS) / settings.alpha_of("retransmissions"))
-        over = self.segments.share[loss.pairs] > self.bound
+        bar = math.log(len(self.best.search.candidates.candidate) * len(BOUNDS) / settings.alpha_of("retransmissions"))
+        over = self.segments.share[loss.pairs] > self.best.bound
         pairs = np.sort(self.segments.hosts[loss.pairs[over]], axis=1)
         partners = len(np.unique(pairs, axis=0))
+        scope = self.placement.scopes(*self.segments.ranks.T)
+        is_compared = self.best.search.is_compared(member, scope, settings.min_partners)
         doubts = [
             (seen.may_be_chance(), member.gain < bar),
             (seen.few_pairs_of_hosts(settings.min_partners), partners < settings.min_partners),
-            (seen.small_share(SHARE), np.count_nonzero(over) < SHARE * over.size or not over.size),
+            (seen.small_share(SHARE_OF_PAIRS), np.count_nonzero(over) < SHARE_OF_PAIRS * over.size or not over.size),
             (seen.streams_only(), not calm),
             (seen.spurious_unknown(), not self.segments.knows_spurious),
-            (seen.nothing_to_compare(), candidate.kind != "host" and not self._compared(member)),
+            (seen.nothing_to_compare(), candidate.kind != "host" and not is_compared),
         ]
         return [doubt for doubt, holds in doubts if holds]
-
-    def _compared(self, member: Member) -> bool:
-        """Are there pairs between switches, or on one, as its own are, that do not cross it?"""
-        apart = self.segments.switches[:, 0] != self.segments.switches[:, 1]
-        others = np.isin(apart, apart[member.pairs])
-        others[self.candidates.pairs(member.number)] = False
-        return int(np.count_nonzero(others)) >= self.settings.min_partners
 
     def _side(self, candidate: Candidate) -> list[int]:
         """Ends of a pair at which a host is, by its direction."""
@@ -261,7 +250,7 @@ class _SegmentEvidence:
         return self.segments.interfaces[self.placement.hosts.index(candidate.component.label)]
 
     def _interfaces(self, candidate: Candidate, lossy: np.ndarray) -> list[str]:
-        """Of a host: its interfaces at which segments are lost."""
+        """Return of a host: its interfaces at which segments are lost."""
         if candidate.kind != "host":
             return []
         code = self.placement.hosts.index(candidate.component.label)
@@ -275,14 +264,6 @@ class _SegmentEvidence:
             }
         )
 
-    def _ambiguity_group(self, loss: _Loss) -> tuple[ComponentRef, ...]:
-        component, member = loss.candidate.component, loss.member
-        own = in_series(component.label) if component.kind == "host" else ()
-        alternatives = [self.candidates.candidate[alternative] for alternative in member.alternatives]
-        others = [alternative.component for alternative in alternatives if not alternative.is_scope]
-        same = self.candidates.others(member.number)
-        return tuple(fromkey for fromkey in dict.fromkeys((*own, *same, *others)) if fromkey != component)
-
 
 def _evidence_of(
     segments: Segments, placement: Placement, routes: Routes | None, settings: Settings
@@ -291,32 +272,22 @@ def _evidence_of(
     if not segments.lost.any():
         return None
     candidates = candidates_of(segments, placement, routes, directed=True).candidates(len(segments.hosts))
-    if not candidates.candidate:
-        return None
-    price = math.log(len(candidates.candidate)) + SPEAKS
-    best: _SegmentEvidence | None = None
-    for bound in BOUNDS:
-        lossy = (segments.share > bound).astype(np.float64)
-        if not lossy.any():
-            break
-        search = LateSearch(candidates, lossy, np.ones(lossy.size), price)
-        found = search.best()
-        if found.chosen and (best is None or found.score > best.explanation.score):
-            best = _SegmentEvidence(segments, candidates, bound, search, found, placement, settings)
-    return best
+    weight = np.ones(len(segments.hosts))
+    best = BoundedSearch.of(candidates, BOUNDS, lambda bound: (segments.share > bound).astype(np.float64), weight)
+    return None if best is None else _SegmentEvidence(segments, best, placement, settings)
 
 
 def _merge_directions(losses: Sequence[_Loss]) -> list[_Loss]:
-    """The same with one loss for a host that loses what it sends and what it receives, in similar shares."""
-    found: dict[ComponentRef, _Loss] = {}
+    """Return the same with one loss for a host that loses what it sends and what it receives, in similar shares."""
+    merged: dict[ComponentRef, _Loss] = {}
     for loss in losses:
-        known = found.get(loss.candidate.component)
-        if known is None:
-            found[loss.candidate.component] = loss
+        other_direction = merged.get(loss.candidate.component)
+        if other_direction is None:
+            merged[loss.candidate.component] = loss
             continue
-        clear, other = sorted((known, loss), key=lambda each: each.share, reverse=True)
-        found[loss.candidate.component] = clear if clear.share >= ONE_WAY * other.share else clear.with_other(other)
-    return list(found.values())
+        clear, other = sorted((other_direction, loss), key=lambda each: each.share, reverse=True)
+        merged[loss.candidate.component] = clear if other.share <= QUARTER * clear.share else clear.with_other(other)
+    return list(merged.values())
 
 
 # ------------------------------------------------------------------------------------------------ words

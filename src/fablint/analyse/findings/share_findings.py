@@ -13,6 +13,7 @@ from fablint.analyse.explain.shares.slow_shares import SlowShare
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import detection_evidence, relative, seen_in
 from fablint.analyse.phrasing import next_step
+from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.model.component import cause
 from fablint.model.verdict import Action
@@ -21,10 +22,12 @@ from fablint.text import actions as advise, evidence as seen
 ENDED = frozenset({"until", "between"})  # times of slowness after which the component was fast
 
 
-def slow_shares(views: Sequence[ViewResult], placement: Placement, known: Sequence[Finding]) -> list[Finding]:
-    """Return one finding for each component that no other finding (`known`) is about."""
-    named = {component for finding in known for component in finding.components}
-    hosts = {host for finding in known if finding.component in ("host", "nic") for host in finding.hosts}
+def slow_shares(
+    views: Sequence[ViewResult], placement: Placement, reported_findings: Sequence[Finding]
+) -> list[Finding]:
+    """Return one finding for each component that no other finding (`reported_findings`) is about."""
+    named = {component for finding in reported_findings for component in finding.components}
+    hosts = {host for finding in reported_findings if finding.component in ("host", "nic") for host in finding.hosts}
     findings: dict[ComponentRef, Finding] = {}
     for view in views:
         for share in view.shares:
@@ -40,10 +43,8 @@ def _finding(view: ViewResult, share: SlowShare) -> Finding:
     case, when, same_time = share.detection, share.when, share.evidence.explained_by
     component = case.component()
     has_ended = when is not None and when.kind in ENDED
-    times = [when.evidence] if when is not None and when.kind != "now and then" else []
-    if has_ended:
-        times.append(seen.period_of_load())
-    elif same_time is not None:
+    times = [seen.period_of_load()] if has_ended else []
+    if same_time is not None and not has_ended:
         times.append(seen.others_slow_then(same_time.share))
     is_explained = same_time is not None and not has_ended
     state = State.NOT_JUDGED if has_ended else State.CONFOUNDED if is_explained else State.SUSPECT
@@ -72,9 +73,16 @@ def _next_step(share: SlowShare, component: ComponentRef) -> tuple[Action, ...]:
     return advise.measure_component(component) if kind in ("host", "nic") else next_step(component)
 
 
-def second_modes(views: Sequence[ViewResult], placement: Placement) -> list[Finding]:
-    """Return one finding if the slow pairs that nothing explains are a second mode of the pairs of a view."""
-    modes = [(view, view.second_mode) for view in views if view.second_mode is not None]
+def second_modes(views: Sequence[ViewResult], placement: Placement, settings: Settings) -> list[Finding]:
+    """Return one finding if the slow pairs that nothing explains are a second mode of the pairs of a view.
+
+    Pairs that are slower by no more than a component that passes may be are no finding.
+    """
+    modes = [
+        (view, mode)
+        for view in views
+        if (mode := view.second_mode) and abs(relative(mode.loss, view.quantity)) > settings.loss_in_scope
+    ]
     if len(placement.hosts) == 1 or not modes:
         return []
     view, mode = modes[0]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from fablint.analyse.concerned import ACCUSED, ConcernedComponents
+from fablint.analyse.concerned import NAMED_STATES, ConcernedComponents
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.healthy import (
     are_hosts_homogeneous,
@@ -50,7 +50,7 @@ def unreported_findings(
         states = {finding.state for finding in findings if finding.component == "switch" and finding.name == name}
         if states:
             switches[code] = False
-        if states & set(ACCUSED):
+        if states & set(NAMED_STATES):
             behind = np.unique(placement.host[placement.switch == code])
             hosts[behind] = False
             result.append(_hidden(name, [placement.hosts[host] for host in behind]))

@@ -138,6 +138,12 @@ class Classes:
         costly = extra[extra > tolerance]
         return (float(np.exp(costly.min())), float(np.exp(costly.max()))) if costly.size else None
 
+    def cost_of_load(self, pairs: Pairs, cells: Cells, offsets: Mapping[int, float]) -> Floats:
+        """Return the (k,) log time that these cells lost to the load of their links."""
+        if self.load is None:
+            return np.zeros(cells[0].size)
+        return np.asarray(self._extra(offsets).ravel()[self.of_cells(pairs, cells)], dtype=np.float64)
+
     def _extra(self, offsets: Mapping[int, float], *, everywhere: bool = False) -> Floats:
         """Return the (steps, kinds) log time of each class beyond the fastest at the same distance.
 

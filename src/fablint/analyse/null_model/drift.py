@@ -1,25 +1,27 @@
-"""Effect of the time of measurement on all pairs: drift of the whole fabric, or a period in which all pairs were slow.
+"""Effect of the time of measurement on all pairs: drift of the whole fabric, or periods in which all pairs were slow.
 
 A run is cut into windows of time. What most hosts have in common in a window, over several pairs of switches, is
 attributed to the window and not to the hosts. A window with few hosts or one path is ignored: there, time and component
-are indistinguishable.
+are indistinguishable. What begins at one time is not divided, so that a burst of one round has a window of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from fablint.analyse.null_model.comparison_groups import Classes
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, robust_sd
-from fablint.analyse.settings import CLEAR_DISTANCE, FEWEST_OF_WINDOW, FEWEST_PEERS, FEWEST_VALUES
+from fablint.analyse.settings import CLEAR_DISTANCE, FEWEST_OF_WINDOW, FEWEST_PEERS, FEWEST_VALUES, HALF
 from fablint.model import Placement
-from fablint.model.arrays import Cells, Codes, Floats, Values
+from fablint.model.arrays import Cells, Codes, Floats, Mask, Values
+from fablint.model.figures.distinct_codes import distinct_codes
 from fablint.model.figures.grouped_values import GroupedValues
 
-MOST_WINDOWS = 64
+MOST_WINDOWS = 512
 
 
 def drift_of(
@@ -30,6 +32,9 @@ def drift_of(
     left_of: Callable[[Cells], Values],
 ) -> Values | None:
     """Return the (n, m) log-effect of the time at which each pair was measured; None if time has no effect.
+
+    A class with too few cells in a window has the effect of all cells of the window, if its own cells are nearer to
+    that than to none.
 
     Parameters
     ----------
@@ -45,58 +50,84 @@ def drift_of(
         Function that returns the (k,) residual of cells from the other effects of the model.
     """
     cells = pairs.sample_cells()
-    known = np.isfinite(started[cells])
-    cells = (cells[0][known], cells[1][known])
+    is_timed = np.isfinite(started[cells])
+    cells = (cells[0][is_timed], cells[1][is_timed])
     if cells[0].size < 2 * FEWEST_OF_WINDOW:
         return None
     window = _windows(started[cells])
     left, codes = left_of(cells), classes.of_cells(pairs, cells).astype(np.int64)
-    added = np.zeros((int(window.max()) + 1, classes.count), dtype=np.float32)
-    to = pairs.destination(cells)
-    for code in np.unique(codes):
+    timed = _Windows(window, left, cells[0], pairs.destination(cells), placement)
+    added = np.zeros((timed.count, classes.count), dtype=np.float32)
+    of_all = timed.effects(np.ones(left.size, dtype=bool))
+    for code in np.unique(codes).tolist():
         in_class = codes == code
-        error = MEDIAN_ERROR * robust_sd(left[in_class])
-        for number in np.unique(window[in_class]):
-            of_window = np.flatnonzero(in_class & (window == number))
-            if _covers_fabric(cells[0][of_window], to[of_window], placement):
-                middle = _over_hosts(
-                    left[of_window], placement.host[cells[0][of_window]], placement.host[to[of_window]]
-                )
-                if abs(middle) > CLEAR_DISTANCE * error / np.sqrt(of_window.size):
-                    added[number, code] = middle
-    if not added.any():
-        return None
-    return _spread(added, window, started, cells, pairs, classes)
+        effects = timed.effects(in_class)
+        near = of_all * (2 * timed.medians(in_class) - of_all) > 0  # nearer to the effect of all cells than to none
+        added[:, code] = np.where(np.isnan(effects), np.where(near, of_all, np.nan), effects)
+    added = np.nan_to_num(added)
+    return _spread(added, window, started, cells, pairs, classes) if added.any() else None
 
 
 def _windows(started: Floats) -> Codes:
-    """Return the (k,) window of each cell.
-
-    Windows have equally many cells; cells that began at the same time are not divided.
-    """
-    count = int(np.clip(started.size // (2 * FEWEST_OF_WINDOW), 1, MOST_WINDOWS))
-    edges = np.unique(np.quantile(started, np.arange(1, count) / count, method="lower"))
-    return np.searchsorted(edges, started, side="left").astype(np.int64)
-
-
-def _covers_fabric(src: Codes, dst: Codes, placement: Placement) -> bool:
-    """Return whether these cells involve half of the hosts, and several paths if they cross switches."""
-    if src.size < FEWEST_OF_WINDOW:
-        return False
-    hosts = np.unique(placement.host[np.concatenate([src, dst])]).size
-    if hosts < max(FEWEST_VALUES, len(placement.hosts) / 2):
-        return False
-    if not placement.switches:
-        return True
-    a, b = placement.switch[src].astype(np.int64), placement.switch[dst]
-    return bool((a == b).all() or np.unique(a * len(placement.switches) + b).size >= FEWEST_PEERS)
+    """Return the (k,) window of each cell: successive times of at least FEWEST_OF_WINDOW cells together."""
+    least = max(FEWEST_OF_WINDOW, started.size // MOST_WINDOWS)
+    _, moment, count = np.unique(started, return_inverse=True, return_counts=True)
+    number, cells, of_moments = 0, 0, []
+    for size in count.tolist():
+        if cells >= least:
+            number, cells = number + 1, 0
+        of_moments.append(number)
+        cells += size
+    return np.array(of_moments, dtype=np.int64)[moment.ravel()]
 
 
-def _over_hosts(left: Values, sender: Codes, receiver: Codes) -> float:
-    """Return the median over hosts of the medians of their cells: each host and each path counts equally."""
-    host = np.concatenate([sender, receiver])
-    of_hosts = GroupedValues.of(np.tile(left, 2), host, int(host.max(initial=-1)) + 1).lower_medians()
-    return float(np.nanmedian(of_hosts)) if host.size else 0.0
+@dataclass(frozen=True)
+class _Windows:
+    """Cells of a view, and the window of each."""
+
+    window: Codes  # (k,)
+    left: Values  # (k,) residuals
+    src: Codes  # (k,) ranks
+    dst: Codes
+    placement: Placement
+
+    @property
+    def count(self) -> int:
+        """Number of windows."""
+        return int(self.window.max()) + 1
+
+    def medians(self, chosen: Mask) -> Floats:
+        """Return the (windows,) median of the chosen cells, NaN where there are none."""
+        return GroupedValues.of(self.left[chosen], self.window[chosen], self.count).medians()
+
+    def effects(self, chosen: Mask) -> Floats:
+        """Return the (windows,) clear effect that hosts have in common in the chosen cells; 0: none, NaN: unknown.
+
+        It is the median over hosts of the medians of their cells: each host counts equally. It is known where these
+        cells are FEWEST_OF_WINDOW or more, of half of the hosts, over several paths if they cross switches.
+        """
+        window, left = self.window[chosen], self.left[chosen]
+        hosts = self.placement.host[np.concatenate([self.src[chosen], self.dst[chosen]])].astype(np.int64)
+        key, of_host, _ = distinct_codes(np.tile(window, 2) * len(self.placement.hosts) + hosts)
+        of_hosts = GroupedValues.of(np.tile(left, 2), of_host, key.size).lower_medians()
+        grouped = GroupedValues.of(of_hosts, key // len(self.placement.hosts), self.count)
+        cells, middle = np.bincount(window, minlength=self.count), grouped.medians()
+        is_known = (cells >= FEWEST_OF_WINDOW) & self._have_several_paths(chosen)
+        is_known &= grouped.count >= max(FEWEST_VALUES, HALF * len(self.placement.hosts))
+        error = MEDIAN_ERROR * robust_sd(left - self.medians(chosen)[window])
+        is_clear = np.abs(middle) > CLEAR_DISTANCE * error / np.sqrt(np.maximum(cells, 1))
+        return np.where(is_known, np.where(is_clear, middle, 0.0), np.nan)
+
+    def _have_several_paths(self, chosen: Mask) -> Mask:
+        """Return (windows,) whether the chosen cells have several pairs of switches, or cross none."""
+        switches = len(self.placement.switches)
+        if not switches:
+            return np.ones(self.count, dtype=bool)
+        window = self.window[chosen]
+        a, b = (self.placement.switch[end[chosen]].astype(np.int64) for end in (self.src, self.dst))
+        crossing = np.bincount(window, weights=a != b, minlength=self.count)
+        paths = np.unique((window * (switches + 1) + a + 1) * (switches + 1) + b + 1) // (switches + 1) ** 2
+        return np.asarray((crossing == 0) | (np.bincount(paths, minlength=self.count) >= FEWEST_PEERS))
 
 
 def _spread(added: Values, window: Codes, started: Floats, cells: Cells, pairs: Pairs, classes: Classes) -> Values:

@@ -60,10 +60,11 @@ class Effects:
 
     def path_effect(self, most: float = np.inf) -> Values:
         """Return the (W,) log-effect of each path: that of its slowest segment, limited to `most`."""
-        if not self.message_paths.segments.shape[1]:
-            return np.zeros(self.message_paths.segments.shape[0], dtype=np.float32)
-        effect = np.append(np.clip(self.segment[:-1], -most, most), -np.inf)[self.message_paths.segments].max(axis=1)
-        return np.where(np.isfinite(effect), effect, 0.0).astype(np.float32)
+        of_segment = np.append(np.clip(self.segment[:-1], -most, most), np.float32(-np.inf))
+        effect = np.full(self.message_paths.segments.shape[0], -np.inf, dtype=np.float32)
+        for hop in self.message_paths.segments.T:  # several times as fast as max() over a short axis
+            np.maximum(effect, of_segment[hop], out=effect)
+        return np.where(np.isfinite(effect), effect, np.float32(0))
 
 
 def _known(effect: Floats) -> Values:
@@ -105,10 +106,14 @@ def sample_noise(effects: Effects) -> tuple[Values, Ints, Cells]:
     pairs = effects.residual
     cells = pairs.sample_cells()
     residuals = leftover_of(effects, cells)
-    measured = int(np.count_nonzero(~np.isnan(pairs.value)))
-    parameters = sum(
-        int(np.count_nonzero(~np.isnan(bounds[1]))) for bounds in (effects.sent_bounds, effects.received_bounds)
-    )
-    parameters += int(np.count_nonzero(effects.segment))
-    correction = np.sqrt(measured / max(measured - parameters, measured / 16, 1))
+    measured, free = degrees_of_freedom(effects)
+    correction = np.sqrt(measured / max(free, measured / 16, 1))
     return residuals * np.float32(correction), effects.classes.of_cells(pairs, cells), cells
+
+
+def degrees_of_freedom(effects: Effects) -> tuple[int, int]:
+    """Return the number of measured pairs, and that number less the fitted effects of ends and segments."""
+    measured = int(np.count_nonzero(~np.isnan(effects.residual.value)))
+    ends = (effects.sent_bounds, effects.received_bounds)
+    parameters = sum(int(np.count_nonzero(~np.isnan(bounds[1]))) for bounds in ends)
+    return measured, measured - parameters - int(np.count_nonzero(effects.segment))

@@ -14,7 +14,7 @@ import numpy as np
 from fablint.analyse.null_model.comparison_groups import Classes
 from fablint.analyse.null_model.modes import Modes, find_modes
 from fablint.analyse.observations.pair_matrix import Pairs
-from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, robust_sd, values_by_key
+from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, robust_sd
 from fablint.analyse.settings import (
     BEST_PARTNERS,
     CHANCE,
@@ -93,8 +93,8 @@ def _is_slow_on_switches(pairs: Pairs, modes: Modes, placement: Placement, *, se
     to = pairs.destination((row, column))
     near = (placement.switch[row] == placement.switch[to]) & (placement.switch[row] >= 0)
     near &= placement.host[row] != placement.host[to]
-    value, own_rank = pairs.value[row, column][near], (row if sent else to)[near]
-    label = modes.label[placement.host[own_rank]]
+    value, rank = pairs.value[row, column][near], (row if sent else to)[near]
+    label = modes.label[placement.host[rank]]
     reference = value[label == 0]
     for number in range(1, modes.count):
         slower = value[label == number]
@@ -114,8 +114,8 @@ def _without_switches(modes: Modes, placement: Placement) -> Modes | None:
     hosts_of = [np.unique(placement.host[placement.switch == code]) for code in range(len(placement.switches))]
     for number in range(1, modes.count):
         whole = [hosts for hosts in hosts_of if set(label[hosts].tolist()) - {-1} == {number}]
-        by_chance = _chance_of_whole(label, number, hosts_of)
-        if len(whole) <= MOST_WHOLE_SWITCHES and by_chance <= CHANCE:
+        of_chance = [_chance_of_whole(label, number, hosts_of, hosts.size) for hosts in whole]
+        if len(whole) <= MOST_WHOLE_SWITCHES and max(of_chance, default=0.0) <= CHANCE:
             for hosts in whole:
                 label[hosts[label[hosts] == number]] = 0
         if np.count_nonzero(label == number) < FEWEST_PEERS:
@@ -126,10 +126,10 @@ def _without_switches(modes: Modes, placement: Placement) -> Modes | None:
     return Modes(np.where(label < 0, -1, np.searchsorted(kept, label)), modes.centre[kept])
 
 
-def _chance_of_whole(label: Codes, number: int, hosts_of: list[Codes]) -> float:
-    """Return the expected number of switches whose hosts are all members of a mode, were its members drawn by lot."""
+def _chance_of_whole(label: Codes, number: int, hosts_of: list[Codes], size: int) -> float:
+    """Return the expected number of switches of `size` hosts or more that are all members of a mode, drawn by lot."""
     hosts, members = int(np.count_nonzero(label >= 0)), int(np.count_nonzero(label == number))
-    drawn = [np.arange(of_switch.size) for of_switch in hosts_of if 0 < of_switch.size <= members]
+    drawn = [np.arange(of_switch.size) for of_switch in hosts_of if size <= of_switch.size <= members]
     return float(sum(np.prod((members - count) / (hosts - count)) for count in drawn))
 
 
@@ -187,13 +187,11 @@ def subtract_populations(
     ends = [np.where(label < 0, 0, label)[placement.host] for label in labels]
     cells = pairs.sample_cells()
     value, combination = pairs.value[cells], ends[0][cells[0]] * width + ends[1][pairs.destination(cells)]
-    codes = classes.of_cells(pairs, cells)
-    offset = np.zeros((classes.count, width * width), dtype=np.float32)
-    for both, values, _ in values_by_key(combination, value):
-        offset[:, both] = np.median(values)
-    for key, values, count in values_by_key(codes.astype(np.int64) * width**2 + combination, value):
-        if count >= FEWEST_OF_CLASS:
-            offset[key // width**2, key % width**2] = np.median(values)
+    key = classes.of_cells(pairs, cells).astype(np.int64) * width**2 + combination
+    of_class = GroupedValues.of(value, key, classes.count * width**2).medians(FEWEST_OF_CLASS)
+    of_all = np.nan_to_num(GroupedValues.of(value, combination, width**2).medians())
+    offset = of_class.reshape(classes.count, width**2)
+    offset = np.where(np.isnan(offset), of_all, offset).astype(np.float32)
     for rows in pairs.blocks():
         combinations = ends[0][rows][:, None] * width + ends[1][pairs.partners(rows)]
         pairs.value[rows] -= offset[classes.of_rows(pairs, rows), combinations]

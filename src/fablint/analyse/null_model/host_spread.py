@@ -1,4 +1,4 @@
-"""Whether a slow host differs from the other hosts by more than healthy hosts of this fabric do.
+"""By how much healthy components of a fabric differ, and whether a slow host differs by more.
 
 The sample is the effects of hosts without a detection. Student's t distributions from 3 degrees of freedom (heavy
 tails) to the normal distribution are fitted to it, weighted by their likelihoods. A slow host is beyond the spread if
@@ -12,15 +12,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaln, stdtr
+from scipy.special import chdtri, gammaln, stdtr
 
-from fablint.analyse.settings import FEWEST_OF_SPREAD, FINEST_NOISE
-from fablint.model.arrays import Floats
+from fablint.analyse.observations.robust_stats import MAD_EFFICIENCY, MEDIAN_ERROR, robust_sd
+from fablint.analyse.settings import CHANCE, FEWEST_OF_SPREAD, FINEST_NOISE
+from fablint.model.arrays import Floats, Values
 
 FREEDOMS = np.array([3.0, 4.0, 6.0, 10.0, 30.0, 1000.0])  # the last is practically normal
 MOST_EFFECTS = 20_000  # effects to which the distributions are fitted
 ITERATIONS = 30
+FEW_PARTS = 5  # number of components whose spread is doubled; of more components it is widened less
 _LOG_RANGE = 15.0  # around the scales, in which the loss of a count is found
+
+
+def spread_beyond_noise(effect: Floats | Values, noise: float, pairs: float) -> float:
+    """Return the robust standard deviation of components of one type, beyond the noise of a median of `pairs` values.
+
+    The spread of few components varies. What noise alone shows in all but 1 % of runs, of senders and receivers
+    together, is noise; what remains may be far too small by chance, and is widened for that.
+    """
+    components = max(2, int(np.count_nonzero(~np.isnan(effect))))
+    free = MAD_EFFICIENCY * (components - 1)
+    of_noise = (MEDIAN_ERROR * noise) ** 2 / pairs * chdtri(free, CHANCE / 2) / free
+    spread = np.sqrt(max(0.0, robust_sd(effect) ** 2 - of_noise))
+    return widened_spread(float(spread), components)
+
+
+def widened_spread(spread: float, components: int) -> float:
+    """Return the spread of so few components as it may be: by chance, theirs may be far too small."""
+    return spread * (1 + FEW_PARTS / components)
 
 
 def are_within_spread(losses: Sequence[float], healthy: Floats, alpha: float) -> list[bool]:

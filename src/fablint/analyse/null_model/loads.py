@@ -115,9 +115,9 @@ def _expected(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, round
     cells, turn = _turns(pairs, concurrent, rounds)
     load = np.zeros(pairs.value.shape, dtype=np.uint8)
     a, b = message_paths.switch[cells[0]], message_paths.switch[pairs.destination(cells)]
-    known = (a >= 0) & (b >= 0)
-    load[cells[0][~known], cells[1][~known]] = len(STEPS)
-    row, column, turn, a, b = (values[known] for values in (*cells, turn, a, b))
+    has_switches = (a >= 0) & (b >= 0)
+    load[cells[0][~has_switches], cells[1][~has_switches]] = len(STEPS)
+    row, column, turn, a, b = (values[has_switches] for values in (*cells, turn, a, b))
     unique, inverse = np.unique(a * message_paths.keys + b, return_inverse=True)
     codes = message_paths.codes
     query, link, share = message_paths.routes.exposure(

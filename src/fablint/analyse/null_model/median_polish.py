@@ -17,7 +17,7 @@ from scipy.special import ndtri
 
 from fablint.analyse.null_model.comparison_groups import Classes
 from fablint.analyse.null_model.drift import drift_of
-from fablint.analyse.null_model.effects import Effects, leftover_of
+from fablint.analyse.null_model.effects import Effects, leftover_of, sample_noise
 from fablint.analyse.null_model.few_switches import usual_without_slow_switch
 from fablint.analyse.null_model.host_populations import (
     best_of_ranks,
@@ -26,12 +26,18 @@ from fablint.analyse.null_model.host_populations import (
     has_reached_line_rate,
     subtract_populations,
 )
+from fablint.analyse.null_model.host_spread import spread_beyond_noise
 from fablint.analyse.null_model.recorded_facts import are_slow_by_themselves
 from fablint.analyse.observations.balance import balanced_cells, end_cells
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
-from fablint.analyse.observations.resolution import ONE_STEP, ROUNDING_NOISE
-from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, interval_ranks, robust_sd, row_medians
+from fablint.analyse.observations.resolution import ONE_STEP, ROUNDING_NOISE, are_within_step, means_of_rounded
+from fablint.analyse.observations.robust_stats import (
+    MEDIAN_ERROR,
+    interval_ranks,
+    robust_sd,
+    row_medians,
+)
 from fablint.analyse.settings import (
     CONFIDENCE,
     FEWEST_OF_CLASS,
@@ -40,7 +46,6 @@ from fablint.analyse.settings import (
     FEWEST_VALUES,
     FINEST_NOISE,
     MOST_FEW,
-    MOST_STEPS,
     STANDS_OUT,
     Settings,
 )
@@ -49,7 +54,6 @@ from fablint.model.arrays import Codes, Floats, Mask, Values
 from fablint.model.figures.grouped_values import GroupedValues
 
 PASSES = 3
-FEW_PARTS = 5  # number of components whose spread is doubled; of more components it is widened less
 SEGMENT_CELLS = 1 << 22  # cells of the sample from which segments are fitted
 
 
@@ -129,13 +133,15 @@ def _with_tolerances(effects: Effects, crossed: Codes, settings: Settings) -> Ef
     pairs, message_paths, noise = effects.residual, effects.message_paths, _noise(effects)
     measured = max(1, int(np.count_nonzero(~np.isnan(pairs.value))))
     ends = (effects.sent_bounds, effects.received_bounds)
-    rounded = _means_of_rounded(_of_ends(pairs, effects.informative.both)) if pairs.step else ()
+    rounded = means_of_rounded(_of_ends(pairs, effects.informative.both)) if pairs.step else ()
     effect_sets = (*(bounds[1] for bounds in ends), *rounded)
-    host_spread = max(_own_spread(effect, noise, measured / pairs.ranks) for effect in effect_sets)
+    host_spread = max(spread_beyond_noise(effect, noise, measured / pairs.ranks) for effect in effect_sets)
+    if rounded and all(are_within_step(means, pairs.step) for means in rounded):
+        host_spread = 0.0  # rounding alone explains it, and one step is tolerated
     fitted = np.flatnonzero(crossed[: message_paths.known_links] >= FEWEST_POOL)
     link_spread = 0.0
     if fitted.size:
-        link_spread = _own_spread(effects.segment[fitted], noise, float(np.median(crossed[fitted])))
+        link_spread = spread_beyond_noise(effects.segment[fitted], noise, float(np.median(crossed[fitted])))
     return replace(
         effects,
         noise=noise,
@@ -191,19 +197,43 @@ def _without_drift(effects: Effects, started: Floats | None) -> Effects:
     return replace(effects, sent_bounds=sent, received_bounds=received, drift=drift)
 
 
+def with_healthy_classes(effects: Effects, explained: Mask, least: float = 0.0) -> Effects:
+    """Return the model with the classes of the cells that are not explained; itself if none moves by more than `least`.
+
+    A component that has most cells of a class makes its slow state the usual state of that class, until its cells are
+    explained, (n, m). All residuals are changed in place.
+    """
+    pairs, classes = effects.residual, effects.classes
+    of_explained = pairs.value[explained]
+    pairs.value[explained] = np.nan
+    rest = _with_other_ends(effects)
+    after = _class_offsets(pairs, classes, rest, balanced_cells(pairs, classes.placement), effects.host_tolerance)
+    pairs.value[explained] = of_explained
+    moved = {code: time for code, time in after.items() if abs(time - effects.class_log_time.get(code, time)) > least}
+    if not moved:
+        return effects
+    rest = _with_classes(rest, moved)
+    return replace(rest, noise=_noise(rest))
+
+
 def without(effects: Effects, explained: Mask) -> Effects:
     """Return the model refitted without the explained cells of an (n, m) mask.
 
-    Changes the residuals in place. Ends and segments are fitted again; classes and tolerances are kept.
+    Changes the residuals in place. Classes, ends and segments are fitted again; tolerances are kept.
     """
-    pairs = effects.residual
-    pairs.value[explained] = np.nan
-    ends = _of_ends(pairs, effects.informative.both)
-    sent = _medians(ends, ends.sent, effects.received_bounds[1])
-    received = _medians(ends, ends.received, sent[1])
-    effects = replace(effects, sent_bounds=sent, received_bounds=received, segment=np.zeros_like(effects.segment))
+    effects = with_healthy_classes(effects, explained)
+    effects.residual.value[explained] = np.nan
+    effects = _with_other_ends(effects)
     _, segment, upper = _segments(effects)
     return replace(effects, segment=np.append(segment, np.float32(0)), segment_upper=upper)
+
+
+def _with_other_ends(effects: Effects) -> Effects:
+    """Return the model with effects of the ends for other residuals, and without segments."""
+    ends = _of_ends(effects.residual, effects.informative.both)
+    sent = _medians(ends, ends.sent, effects.received_bounds[1])
+    received = _medians(ends, ends.received, sent[1])
+    return replace(effects, sent_bounds=sent, received_bounds=received, segment=np.zeros_like(effects.segment))
 
 
 def _class_offsets(
@@ -215,7 +245,7 @@ def _class_offsets(
     ----------
     effects
         Model whose effects are subtracted; None: no effects are known yet.
-    once
+    equal_cells
         (n, m) cells of pairs that were measured equally often; None: all.
     least
         Smallest log-effect that matters.
@@ -225,7 +255,7 @@ def _class_offsets(
         chosen = equal_cells[cells]
         cells = (cells[0][chosen], cells[1][chosen])
     values = pairs.value[cells] if effects is None else leftover_of(effects, cells)
-    known = {} if effects is None else effects.class_log_time
+    earlier = {} if effects is None else effects.class_log_time
     codes = classes.of_cells(pairs, cells)
     offsets, counts = {}, {}
     for code, count in zip(*(values.tolist() for values in np.unique(codes, return_counts=True)), strict=True):
@@ -239,7 +269,7 @@ def _class_offsets(
             is_few = len(classes.placement.switches) <= MOST_FEW
             if is_few and ((a != b) & (a >= 0) & (b >= 0)).all():
                 usual = usual_without_slow_switch(values[of_class], a, b, usual, least)
-            offsets[code], counts[code] = usual + known.get(code, 0.0), count
+            offsets[code], counts[code] = usual + earlier.get(code, 0.0), count
     return classes.limit_small_classes(offsets, counts)
 
 
@@ -250,13 +280,13 @@ def _count_unlocated_hosts(placement: Placement) -> int:
 
 def _subtract_classes(pairs: Pairs, classes: Classes, offsets: dict[int, float], *, fabric_only: bool) -> None:
     """Subtract the class offsets from the values in place; classes without an offset become NaN."""
-    known = np.full(classes.count, np.nan, dtype=np.float32)
+    offset_of_class = np.full(classes.count, np.nan, dtype=np.float32)
     for code, offset in offsets.items():
-        known[code] = offset
+        offset_of_class[code] = offset
     if fabric_only:
-        known[SCOPES.index(Scope.INTRA_NODE) :: len(SCOPES)] = np.nan
+        offset_of_class[SCOPES.index(Scope.INTRA_NODE) :: len(SCOPES)] = np.nan
     for rows in pairs.blocks():
-        pairs.value[rows] -= known[classes.of_rows(pairs, rows)]
+        pairs.value[rows] -= offset_of_class[classes.of_rows(pairs, rows)]
 
 
 def _recentred(effects: Effects, equal_cells: Mask | None, least: float) -> Effects:
@@ -265,10 +295,14 @@ def _recentred(effects: Effects, equal_cells: Mask | None, least: float) -> Effe
     The class offsets were medians of sums of uneven effects. Now that the effects are known, the residuals give the
     true offset. Without this step all links look slow to few, uneven hosts.
     """
-    pairs, before = effects.residual, effects.class_log_time
-    after = _class_offsets(pairs, effects.classes, effects, equal_cells, least)
-    shift = {code: after[code] - offset for code, offset in before.items() if code in after}
-    _subtract_classes(pairs, effects.classes, shift, fabric_only=False)
+    return _with_classes(effects, _class_offsets(effects.residual, effects.classes, effects, equal_cells, least))
+
+
+def _with_classes(effects: Effects, after: dict[int, float]) -> Effects:
+    """Return the model with other log times of some classes. Changes the residuals in place."""
+    before = effects.class_log_time
+    shift = {code: after.get(code, time) - time for code, time in before.items()}
+    _subtract_classes(effects.residual, effects.classes, shift, fabric_only=False)
     return replace(effects, class_log_time={**before, **after})
 
 
@@ -294,10 +328,10 @@ def _polish(pairs: Pairs) -> tuple[Floats, Floats]:
 
 def _medians(pairs: Pairs, values_of: Callable[[slice], Values], partner_effect: Floats) -> Floats:
     """Return the (3, n) median of each rank over its partners, without the effects of the partners."""
-    known = np.nan_to_num(partner_effect)
-    centre, scatter = np.median(known), max(robust_sd(known), FINEST_NOISE)
-    is_outlier = np.abs(known - centre) > STANDS_OUT * scatter
-    effect = known.astype(np.float32)
+    finite = np.nan_to_num(partner_effect)
+    centre, scatter = np.median(finite), max(robust_sd(finite), FINEST_NOISE)
+    is_outlier = np.abs(finite - centre) > STANDS_OUT * scatter
+    effect = finite.astype(np.float32)
     usual_effect = np.where(is_outlier, np.float32(np.nan), effect)
     bounds = np.empty((3, pairs.ranks))
     for rows in pairs.blocks():
@@ -312,34 +346,8 @@ def _medians(pairs: Pairs, values_of: Callable[[slice], Values], partner_effect:
 
 
 def _noise(effects: Effects) -> float:
-    """Return the robust standard deviation of the residuals of a sample."""
-    pairs = effects.residual
-    return max(robust_sd(leftover_of(effects, pairs.sample_cells())), FINEST_NOISE, ROUNDING_NOISE * pairs.step)
-
-
-def _own_spread(effect: Floats | Values, noise: float, pairs: float) -> float:
-    """Return the robust standard deviation of components of one type, beyond the noise of a median of `pairs` values.
-
-    Few components may have far too small a spread by chance; it is widened for that.
-    """
-    components = max(1, int(np.count_nonzero(~np.isnan(effect))))
-    spread = np.sqrt(max(0.0, robust_sd(effect) ** 2 - (MEDIAN_ERROR * noise) ** 2 / pairs))
-    return float(spread * (1 + FEW_PARTS / components))
-
-
-def _means_of_rounded(pairs: Pairs) -> tuple[Floats, Floats]:
-    """Return the (n,) mean residual of each rank as sender and as receiver, without far values.
-
-    Medians of rounded times are multiples of the step: if most hosts have the same one, no spread of the hosts is
-    visible. Sums of the effects of two hosts are rounded to either side of a step by different partners.
-    """
-    total, count, most = np.zeros((2, pairs.ranks)), np.zeros((2, pairs.ranks)), MOST_STEPS * pairs.step
-    for rows in pairs.blocks():
-        for side, values in enumerate((pairs.sent(rows), pairs.received(rows))):
-            total[side, rows] = np.nansum(np.clip(values, -most, most), axis=1)
-            count[side, rows] = np.count_nonzero(~np.isnan(values), axis=1)
-    means = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    return means[0], means[1]
+    """Return the robust standard deviation of a sample of the noise."""
+    return max(robust_sd(sample_noise(effects)[0]), FINEST_NOISE, ROUNDING_NOISE * effects.residual.step)
 
 
 def _segments(effects: Effects) -> tuple[Codes, Values, Values]:
@@ -365,10 +373,10 @@ def _segments(effects: Effects) -> tuple[Codes, Values, Values]:
         return np.zeros(message_paths.count, dtype=np.int64), median, upper
     grouped = GroupedValues.of(value, segment, message_paths.count)
     crossed, middle = grouped.count, grouped.upper_medians()
-    fitted, known = crossed >= FEWEST_POOL, crossed >= FEWEST_VALUES
+    fitted, bounded = crossed >= FEWEST_POOL, crossed >= FEWEST_VALUES
     median[fitted] = middle[fitted]
     bound = np.minimum(grouped.at(interval_ranks(crossed)[1]), middle + median_error(crossed, effects.noise))
-    upper[known] = bound[known]
+    upper[bounded] = bound[bounded]
     return crossed, median, upper
 
 

@@ -44,8 +44,8 @@ def find_modes(effect: Floats, error: float, least: float) -> Modes:
     Members outside the core of their mode are outliers of the mode, not evidence against it: a fast or faulty host does
     not hide two generations of hosts.
     """
-    known = np.flatnonzero(~np.isnan(effect))
-    order = known[np.argsort(effect[known], kind="stable")]
+    measured = np.flatnonzero(~np.isnan(effect))
+    order = measured[np.argsort(effect[measured], kind="stable")]
     value = np.asarray(effect, dtype=np.float64)[order]
     bounds = [0, value.size]
     while len(bounds) - 1 < MOST_MODES:

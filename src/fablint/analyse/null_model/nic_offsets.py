@@ -14,11 +14,11 @@ from itertools import product
 import numpy as np
 
 from fablint.analyse.observations.pair_matrix import Pairs
-from fablint.analyse.observations.robust_stats import values_by_key
 from fablint.analyse.settings import FEWEST_OF_CLASS, FEWEST_PEERS
 from fablint.model import SCOPES, Placement
 from fablint.model.arrays import Cells, Codes, Floats, Mask, Values
 from fablint.model.facts.nic_kinds import NicKind
+from fablint.model.figures.grouped_values import GroupedValues
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class NicOffsets:
     def of_kinds(self) -> Floats:
         """Return the (kinds,) log-effect between two NICs of a kind: the median of the scopes that have one."""
         each = np.diagonal(self.offset, axis1=1, axis2=2)
-        known = np.where(each == 0, np.nan, each)
-        return np.array([0.0 if np.isnan(values).all() else float(np.nanmedian(values)) for values in known.T])
+        by_scope = np.where(each == 0, np.nan, each)
+        return np.array([0.0 if np.isnan(values).all() else float(np.nanmedian(values)) for values in by_scope.T])
 
 
 def fit_nic_offsets(pairs: Pairs, placement: Placement, *, is_stream: bool) -> NicOffsets | None:
@@ -80,10 +80,7 @@ def fit_nic_offsets(pairs: Pairs, placement: Placement, *, is_stream: bool) -> N
     value, scope = pairs.value[cells], placement.scopes(cells[0], to).astype(np.int64)
     between = placement.host[cells[0]] != placement.host[to]
     key = (scope * count + kind[cells[0]]) * count + kind[to]
-    median = np.full(len(SCOPES) * count**2, np.nan)
-    for number, values, size in values_by_key(key[between], value[between]):
-        if size >= FEWEST_OF_CLASS:
-            median[number] = np.median(values)
+    median = GroupedValues.of(value[between], key[between], len(SCOPES) * count**2).medians(FEWEST_OF_CLASS)
     of_kinds = median.reshape(len(SCOPES), count, count)
     measured = of_kinds - of_kinds[:, :1, :1]
     offset = np.zeros_like(measured)
@@ -111,8 +108,8 @@ def _frequent_kinds(placement: Placement) -> Codes:
 
 def _of_all_scopes(measured: Floats) -> Floats:
     """Return the (scopes,) effects of a combination, where a scope has too few pairs that of the others."""
-    known = ~np.isnan(measured)
-    return np.where(known, measured, np.median(measured[known]) if known.any() else 0.0)
+    is_measured = ~np.isnan(measured)
+    return np.where(is_measured, measured, np.median(measured[is_measured]) if is_measured.any() else 0.0)
 
 
 def _bounds(placement: Placement, kind: Codes, ends: tuple[int, int], *, is_stream: bool) -> tuple[float, float]:

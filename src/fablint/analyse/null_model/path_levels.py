@@ -19,7 +19,8 @@ from fablint.analyse.observations.samples import Flows
 from fablint.analyse.settings import FEWEST_PEERS, FEWEST_VALUES, FINEST_NOISE, NOISIER, SMALLEST_SHARED
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Codes, Floats, Mask
-from fablint.model.figures.grouped_values import GroupedValues
+from fablint.model.figures.distinct_codes import distinct_codes
+from fablint.model.figures.grouped_values import GroupedValues, Groups
 
 PASSES = 8
 MOST_CELLS = 1 << 20  # cells of the sample of a large run
@@ -95,10 +96,10 @@ def fit_path_levels(flows: Flows, pairs: Pairs, placement: Placement, tolerance:
     if not (cells.first != cells.second).any():
         return None
     ends = int(cells.ends.max()) + 1
-    fitted = _fit(cells, size, ends, placement)
+    fitted = _fit(cells, size, ends)
     if cells.shared.any() and _is_load_free(fitted, tolerance):
         cells = replace(cells, shared=np.zeros_like(cells.shared), load=np.zeros_like(cells.load))
-        fitted = _fit(cells, size, ends, placement)
+        fitted = _fit(cells, size, ends)
     return _levels(cells, fitted, size, placement, bidirectional=not flows.one_way)
 
 
@@ -110,8 +111,8 @@ def _cells_of(flows: Flows, pairs: Pairs, placement: Placement) -> _HostCells:
     row, column = pairs.sample_cells(MOST_CELLS)
     to = pairs.destination((row, column))
     a, b = (placement.switch[end].astype(np.int64) for end in (row, to))
-    known = (a >= 0) & (b >= 0) & (placement.host[row] != placement.host[to])
-    row, column, to, a, b = (values[known] for values in (row, column, to, a, b))
+    between_hosts = (a >= 0) & (b >= 0) & (placement.host[row] != placement.host[to])
+    row, column, to, a, b = (values[between_hosts] for values in (row, column, to, a, b))
     ranks, hosts = pairs.ranks, len(placement.hosts)
     host = np.stack([placement.host[row], placement.host[to]], axis=1).astype(np.int64)
     ends = np.stack([row, to], axis=1).astype(np.int64)
@@ -157,10 +158,8 @@ def _loads(flows: Flows, placement: Placement, row: Codes, column: Codes, to: Co
         a, b = place[row].astype(np.int64), place[to].astype(np.int64)
         away = a != b
         for end in (a, b):
-            _, code, count = np.unique(
-                turn[away] * (int(place.max()) + 1) + end[away], return_inverse=True, return_counts=True
-            )
-            most[away] = np.maximum(most[away], count[code])
+            flows_of_end = distinct_codes(turn[away] * (int(place.max()) + 1) + end[away])
+            most[away] = np.maximum(most[away], flows_of_end.occurrences[flows_of_end.number])
     return most
 
 
@@ -179,36 +178,35 @@ class _LevelFit:
     load: dict[int, tuple[float, int]]  # effect and number of cells of each load
 
 
-def _fit(cells: _HostCells, size: int, ends: int, placement: Placement) -> _LevelFit:
+def _fit(cells: _HostCells, size: int, ends: int) -> _LevelFit:
     """Alternate medians of entries, ends and loads until they are stable."""
-    keys, entry = np.unique((cells.first * size + cells.second) * 2 + cells.shared, return_inverse=True)
+    keys, entry, _ = distinct_codes((cells.first * size + cells.second) * 2 + cells.shared)
     end_switch = np.full(ends, -1, dtype=np.int64)
     end_switch[cells.ends[:, 0]], end_switch[cells.ends[:, 1]] = cells.first, cells.second
-    effect, own_load = np.zeros(ends), np.zeros(cells.value.size)
-    level = GroupedValues.of(cells.value, entry, keys.size).medians()
+    effect, load_effect = np.zeros(ends), np.zeros(cells.value.size)
+    by_entry, by_end = Groups.of(entry, keys.size), Groups.of(cells.ends.T.ravel(), ends)
+    level = by_entry.sorted(cells.value).medians()
     loads: dict[int, tuple[float, int]] = {}
     for _ in range(PASSES):
         before = effect
-        effect = _end_effects(cells, cells.value - level[entry] - own_load, effect, end_switch, size)
+        effect = _end_effects(cells, by_end, cells.value - level[entry] - load_effect, effect, end_switch, size)
         left = cells.value - effect[cells.ends].sum(axis=1)
-        own_load, loads = _load_effects(cells, left - level[entry])
-        level = GroupedValues.of(left - own_load, entry, keys.size).medians()
+        load_effect, loads = _load_effects(cells, left - level[entry])
+        level = by_entry.sorted(left - load_effect).medians()
         if not np.any(np.abs(effect - before) > FINEST_NOISE / 10):
             break
-    return _LevelFit(left - own_load, effect, end_switch, entry, keys, loads)
+    return _LevelFit(left - load_effect, effect, end_switch, entry, keys, loads)
 
 
-def _end_effects(cells: _HostCells, value: Floats, before: Floats, switch: Codes, size: int) -> Floats:
+def _end_effects(cells: _HostCells, by_end: Groups, value: Floats, before: Floats, switch: Codes, size: int) -> Floats:
     """Return the (e,) median of each end over its cells.
 
     The ends of a switch with the same role have a (lower) median of 0: a path slows all ends of its switches. If half
     of them are fast, the others are slow themselves.
     """
     others = np.concatenate([value - before[cells.ends[:, 1]], value - before[cells.ends[:, 0]]])
-    end = cells.ends.T.ravel()
-    effect = GroupedValues.of(others, end, before.size).medians()
-    is_sparse = np.bincount(end, minlength=before.size) < FEWEST_PEERS
-    effect[is_sparse | np.isnan(effect)] = 0.0
+    effect = by_end.sorted(others).medians(FEWEST_PEERS)
+    effect[np.isnan(effect)] = 0.0
     role = switch + size * (np.arange(before.size) >= cells.receivers)
     used = switch >= 0
     centre = GroupedValues.of(effect[used], role[used], 2 * size).lower_medians()
@@ -222,7 +220,7 @@ def _load_effects(cells: _HostCells, value: Floats) -> tuple[Floats, dict[int, t
     The smallest load that occurs has an effect of 0.
     """
     effects: dict[int, tuple[float, int]] = {}
-    own_effect = np.zeros(value.size)
+    effect_of_cell = np.zeros(value.size)
     for load in np.unique(cells.load[cells.load > 0]).tolist():
         at = cells.load == load
         if at.sum() >= FEWEST_VALUES:
@@ -232,8 +230,8 @@ def _load_effects(cells: _HostCells, value: Floats) -> tuple[Floats, dict[int, t
     for load in sorted(effects):
         most = max(most, effects[load][0] - least)
         effects[load] = most, effects[load][1]
-        own_effect[cells.load == load] = most
-    return own_effect, effects
+        effect_of_cell[cells.load == load] = most
+    return effect_of_cell, effects
 
 
 def _is_load_free(fitted: _LevelFit, tolerance: float) -> bool:
@@ -251,13 +249,13 @@ def _levels(
     """Return the levels with their errors and bounds."""
     count = fitted.keys.size
     width = len(placement.hosts) ** 2
-    both, of_pair = np.unique(fitted.entry * width + cells.pair, return_inverse=True)
+    both, of_pair, _ = distinct_codes(fitted.entry * width + cells.pair)
     value, entry = GroupedValues.of(fitted.left, of_pair, both.size).medians(), both // width
     grouped = GroupedValues.of(value, entry, count)
     level, pairs = grouped.medians(), grouped.count
     lower, upper = (np.where(pairs < FEWEST_VALUES, np.nan, grouped.at(rank)) for rank in interval_ranks(pairs))
     residual = value - level[entry]
-    ends = np.count_nonzero(fitted.end)
+    ends = int(np.count_nonzero(fitted.end))
     noise = max(
         robust_sd(residual) * float(np.sqrt(residual.size / max(residual.size - count - ends, 1))), FINEST_NOISE
     )
@@ -307,8 +305,8 @@ def _host_spread(fitted: _LevelFit, cells: _HostCells) -> float:
     order = np.argsort(role, kind="stable")
     effect, role = fitted.end[fitted.end_switch >= 0][order], role[order]
     differences = [np.abs(effect[k:] - effect[:-k])[role[k:] == role[:-k]] for k in (1, 2)]
-    known = np.concatenate(differences)
-    return float(np.median(known)) / GAUSSIAN_DIFFERENCE if known.size else 0.0
+    distances = np.concatenate(differences)
+    return float(np.median(distances)) / GAUSSIAN_DIFFERENCE if distances.size else 0.0
 
 
 def _distinct(group: Codes, member: Codes, groups: int) -> Codes:

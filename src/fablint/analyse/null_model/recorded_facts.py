@@ -19,13 +19,17 @@ MOST_VALUES = 3  # of a fact that a finding spells out
 
 
 def facts_of(run: Run, placement: Placement, host_facts: HostFacts) -> Facts:
-    """What the run records of its hosts: one word per host, empty where it says nothing; the place of a host last."""
+    """Return what the run records of its hosts: one word per host, empty where it says nothing; the place of a host
+    last.
+    """
     nics = [run.facts.nics.get(host, ()) for host in placement.hosts]
     cores = dict(zip(run.rank_host, run.facts.rank_cores, strict=False))
     facts = {
-        NIC_SPEED: ["/".join(sorted({_speed(nic) for nic in own})) for own in nics],
-        "NIC type": ["/".join(sorted({nic.kind for nic in own})) for own in nics],
-        "MTU": ["/".join(sorted({"" if nic.mtu is None else str(nic.mtu) for nic in own})) for own in nics],
+        NIC_SPEED: ["/".join(sorted({_speed(nic) for nic in nics_of_host})) for nics_of_host in nics],
+        "NIC type": ["/".join(sorted({nic.kind for nic in nics_of_host})) for nics_of_host in nics],
+        "MTU": [
+            "/".join(sorted({"" if nic.mtu is None else str(nic.mtu) for nic in nics_of_host})) for nics_of_host in nics
+        ],
         "CPUs of a rank": [str(cores.get(host, "")) for host in placement.hosts],
         **_of_snapshots(host_facts, placement),
         "group": ["/".join(names) for names in placement.host_groups],
@@ -35,8 +39,8 @@ def facts_of(run: Run, placement: Placement, host_facts: HostFacts) -> Facts:
 
 
 def _of_snapshots(host_facts: HostFacts, placement: Placement) -> Facts:
-    """The same of what the hosts said before they were measured: firmware, driver, CPU model, image."""
-    names = dict.fromkeys(name for own in host_facts.values() for name in own)
+    """Return the same of what the hosts said before they were measured: firmware, driver, CPU model, image."""
+    names = dict.fromkeys(name for facts in host_facts.values() for name in facts)
     return {name: [host_facts.get(host, {}).get(name, "") for host in placement.hosts] for name in names}
 
 
@@ -54,29 +58,34 @@ class Separation:
     @property
     def evidence(self) -> EvidenceRecord:
         """The fact, and its values where these are few."""
-        if any(len(own) > MOST_VALUES for own in self.values[1:]):
+        if any(len(values) > MOST_VALUES for values in self.values[1:]):
             return seen.separating_fact_many(self.name)
-        return seen.separating_fact(self.name, " and ".join(", ".join(own) for own in self.values[1:]))
+        return seen.separating_fact(self.name, " and ".join(", ".join(values) for values in self.values[1:]))
 
 
-def separating(found: Populations, facts: Facts) -> Separation | None:
+def separating(populations: Populations, facts: Facts) -> Separation | None:
     """The first fact whose values never occur in two populations, and that has fewer values than hosts."""
     for name, values in facts.items():
-        of = np.array(values)
-        each = [sorted(set(of[found.members(number)].tolist())) for number in range(found.count)]
+        recorded = np.array(values)
+        each = [sorted(set(recorded[populations.members(number)].tolist())) for number in range(populations.count)]
         distinct = set().union(*map(set, each))
-        if sum(map(len, each)) == len(distinct) and "" not in distinct and len(distinct) <= of.size / 2:
+        if sum(map(len, each)) == len(distinct) and "" not in distinct and len(distinct) <= recorded.size / 2:
             return Separation(name, tuple(map(tuple, each)))
     return None
 
 
-def are_slow_by_themselves(found: Populations, facts: Facts, most: float) -> bool:
+def are_slow_by_themselves(populations: Populations, facts: Facts, most: float) -> bool:
     """Return whether the hosts of the slower populations are slow one by one, and not as a kind.
 
     So they are if no recorded fact separates them, although it is recorded that all NICs are equally fast, if they are
     at most half of the hosts, and if they lose more than `most`, a log-effect.
     """
     speeds = set(facts.get(NIC_SPEED, ("",)))
-    slower, all_hosts = (int(np.count_nonzero(found.label >= least)) for least in (1, 0))
+    slower, hosts = (int(np.count_nonzero(populations.label >= least)) for least in (1, 0))
     is_recorded = len(speeds) == 1 and "" not in speeds
-    return is_recorded and not found.is_within(most) and 2 * slower <= all_hosts and separating(found, facts) is None
+    return (
+        is_recorded
+        and not populations.is_within(most)
+        and 2 * slower <= hosts
+        and separating(populations, facts) is None
+    )

@@ -46,6 +46,7 @@ class TimedCells:
     dst: Codes
     excess: Floats  # (k,) log time less its class, with the effects of components
     started: Floats  # (k,) s since the start of the run, NaN where unknown
+    unexplained: Floats | None = None  # (k,) `excess` without what the model takes out as the time; None: the same
 
     @property
     def name(self) -> str:
@@ -86,14 +87,14 @@ def slow_periods(view: TimedCells, placement: Placement, settings: Settings) -> 
 
 def windows_of(view: TimedCells) -> list[Codes]:
     """Return the cells in order of time, in windows of equally many cells; a round is not divided."""
-    known = np.flatnonzero(np.isfinite(view.started) & np.isfinite(view.excess))
-    known = known[np.argsort(view.started[known], kind="stable")]
-    count = min(MOST_WINDOWS, known.size // FEWEST_POOL)
+    timed = np.flatnonzero(np.isfinite(view.started) & np.isfinite(view.excess))
+    timed = timed[np.argsort(view.started[timed], kind="stable")]
+    count = min(MOST_WINDOWS, timed.size // FEWEST_POOL)
     if count < 1:
         return []
-    began = view.started[known]
-    bounds = np.unique(np.searchsorted(began, began[(np.arange(1, count) * known.size) // count]))
-    return [window for window in np.split(known, bounds) if window.size >= FEWEST_POOL]
+    began = view.started[timed]
+    bounds = np.unique(np.searchsorted(began, began[(np.arange(1, count) * timed.size) // count]))
+    return [window for window in np.split(timed, bounds) if window.size >= FEWEST_POOL]
 
 
 def _slow_hosts(view: TimedCells, placement: Placement, cells: Codes, limit: float) -> int | None:
@@ -159,31 +160,31 @@ class Persistence:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether it was slow in at least two stretches, without a begin or an end."""
+        """True if it was slow in at least two stretches, without a begin or an end."""
         begins = self.when is not None and self.when.kind in ("since", "until", "between")
         return self.confirmed or (self.stretches >= FEWEST_INDEPENDENT and not begins)
 
 
-def measure_persistence(started: Floats, every: Floats, slow: Mask, later: Mask) -> Persistence | None:
+def measure_persistence(started: Floats, times_of_row: Floats, slow: Mask, later: Mask) -> Persistence | None:
     """Return how lasting a component's slowness is; None if its measurements have no times.
 
     Parameters
     ----------
     started
         (k,) s, start of each measurement of the component; NaN where unknown.
-    every
+    times_of_row
         Start of all measurements of the row, which define the stretches.
     slow
         (k,) whether the measurement was slow.
     later
         (k,) whether it was a follow-up measurement.
     """
-    known = np.isfinite(started)
-    if not known.any():
+    is_timed = np.isfinite(started)
+    if not is_timed.any():
         return None
-    edges = np.nanquantile(every, np.arange(1, LONG_STRETCHES) / LONG_STRETCHES)
-    number = np.searchsorted(edges, started[known], side="right")
-    measured, slow_measured = (np.bincount(n, minlength=LONG_STRETCHES) for n in (number, number[slow[known]]))
+    edges = np.nanquantile(times_of_row, np.arange(1, LONG_STRETCHES) / LONG_STRETCHES)
+    number = np.searchsorted(edges, started[is_timed], side="right")
+    measured, slow_measured = (np.bincount(n, minlength=LONG_STRETCHES) for n in (number, number[slow[is_timed]]))
     slow_later = int(np.count_nonzero(slow & later))
     confirmed = slow_later >= FEWEST_PEERS and 2 * slow_later > int(later.sum())
     return Persistence(
@@ -236,9 +237,9 @@ def find_slow_time(started: npt.ArrayLike, slow: npt.ArrayLike) -> SlowTime | No
         (k,) whether the measurement was slower than tolerated.
     """
     time, flag = np.asarray(started, dtype=np.float64), np.asarray(slow, dtype=bool)
-    known = np.isfinite(time)
-    order = np.argsort(time[known], kind="stable")
-    time, flag = time[known][order], flag[known][order]
+    is_timed = np.isfinite(time)
+    order = np.argsort(time[is_timed], kind="stable")
+    time, flag = time[is_timed][order], flag[is_timed][order]
     if flag.size < FEWEST_VALUES or not flag.any():
         return None
     first, last = np.flatnonzero(flag)[[0, -1]]
@@ -252,8 +253,8 @@ def find_slow_time(started: npt.ArrayLike, slow: npt.ArrayLike) -> SlowTime | No
             "until" if begin == 0 else "since" if end == flag.size else "between"
         )
         return SlowTime(kind, float(time[begin]), float(time[end - 1]), *counts)
-    measure_persistence = flag.mean() >= MOSTLY
-    return SlowTime("always" if measure_persistence else "now and then", float(time[first]), float(time[last]), *counts)
+    is_mostly_slow = flag.mean() >= MOSTLY
+    return SlowTime("always" if is_mostly_slow else "now and then", float(time[first]), float(time[last]), *counts)
 
 
 def _surplus(flags: Mask) -> Floats:

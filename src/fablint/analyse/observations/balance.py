@@ -16,6 +16,7 @@ import numpy as np
 from fablint.analyse.observations.pair_matrix import Pairs, unordered
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Mask
+from fablint.model.figures.distinct_codes import distinct_codes
 from fablint.model.figures.grouped_values import GroupedValues
 
 End = Literal["both", "sender", "receiver"]
@@ -46,7 +47,7 @@ def end_cells(
     )
 
 
-def balanced_cells(pairs: Pairs, placement: Placement, of: Mask | None = None, *, end: End = "both") -> Mask | None:
+def balanced_cells(pairs: Pairs, placement: Placement, mask: Mask | None = None, *, end: End = "both") -> Mask | None:
     """Return the cells that count for one end, or for both ends.
 
     Of a pair of hosts that was measured more often than the lower median of the pairs of that host (for both ends: of
@@ -60,7 +61,7 @@ def balanced_cells(pairs: Pairs, placement: Placement, of: Mask | None = None, *
         Values of the cells; NaN where nothing was measured.
     placement
         Hosts of the ranks.
-    of
+    mask
         (n, m) cells to choose from; None: all.
     end
         The end.
@@ -71,14 +72,14 @@ def balanced_cells(pairs: Pairs, placement: Placement, of: Mask | None = None, *
         (n, m) mask; None if every cell counts.
     """
     if pairs.partner is None or len(placement.hosts) == 1:
-        return of
-    measured = ~np.isnan(pairs.value) if of is None else of & ~np.isnan(pairs.value)
+        return mask
+    measured = ~np.isnan(pairs.value) if mask is None else mask & ~np.isnan(pairs.value)
     row, column = np.nonzero(measured)
     a, b = placement.host[row].astype(np.int64), placement.host[pairs.partner[row, column]].astype(np.int64)
     between = a != b
     row, column, a, b = row[between], column[between], a[between], b[between]
     hosts = len(placement.hosts)
-    both, of_pair, times = np.unique(unordered(a, b, hosts), return_inverse=True, return_counts=True)
+    both, of_pair, times = distinct_codes(unordered(a, b, hosts))
     usual = np.nan_to_num(
         GroupedValues.of(np.tile(times, 2), np.concatenate([both // hosts, both % hosts]), hosts).lower_medians()
     )
@@ -86,14 +87,14 @@ def balanced_cells(pairs: Pairs, placement: Placement, of: Mask | None = None, *
     times = times[of_pair]
     allowed = np.minimum(times, usual_of_ends.astype(np.int64))
     if (allowed == times).all():
-        return of
-    _, of_key, count = np.unique(a * hosts + b, return_inverse=True, return_counts=True)
+        return mask
+    _, of_key, count = distinct_codes(a * hosts + b)
     order = np.lexsort((pairs.value[row, column], of_key))
     place = np.arange(order.size) - (np.cumsum(count) - count)[of_key[order]]
     each = count[of_key[order]]
     allowed_here = -(-each * allowed[order] // times[order])
     counts = ((place + 1) * allowed_here + each // 2) // each > (place * allowed_here + each // 2) // each
     dropped = order[~counts]
-    chosen = np.ones(pairs.value.shape, dtype=bool) if of is None else of.copy()
+    chosen = np.ones(pairs.value.shape, dtype=bool) if mask is None else mask.copy()
     chosen[row[dropped], column[dropped]] = False
     return chosen

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.analyse.observations.samples import UsableRow
-from fablint.analyse.settings import FAST, MOST_BELOW
+from fablint.analyse.settings import FAST, TIMES_USUAL
 from fablint.model import Placement, Row
 from fablint.model.arrays import Codes, Floats, Mask, Values
 
@@ -72,22 +72,22 @@ def _ratios(usable: UsableRow, placement: Placement) -> MeanRatios | None:
     times = [block for row in rows for block in _read(row, placement)]
     if not sum(block.mean.size for block in times):
         return None
-    every = _Times(*_columns(times))
-    ratio = every.mean / _base(every.median, every.least)
-    return MeanRatios(every.src, every.dst, (ratio / np.quantile(ratio, FAST)).astype(np.float32), every.started)
+    joined = _Times(*_columns(times))
+    ratio = joined.mean / _base(joined.median, joined.least)
+    return MeanRatios(joined.src, joined.dst, (ratio / np.quantile(ratio, FAST)).astype(np.float32), joined.started)
 
 
 def _base(median: Values, least: Values) -> Values:
     """Return the (k,) time in seconds of a message that is not late.
 
-    It is the median, limited to MOST_BELOW times the usual ratio of median to minimum times the minimum: if half of the
-    messages of a cell or more are late, so is their median.
+    It is the median, limited to TIMES_USUAL times the usual ratio of median to minimum times the minimum: if half of
+    the messages of a cell or more are late, so is their median.
     """
-    known = np.isfinite(least) & (least > 0)
-    if not known.any():
+    has_least = np.isfinite(least) & (least > 0)
+    if not has_least.any():
         return median
-    usual = np.quantile(median[known] / least[known], FAST)
-    return np.where(known, np.minimum(median, MOST_BELOW * usual * least), median).astype(np.float32)
+    usual = np.quantile(median[has_least] / least[has_least], FAST)
+    return np.where(has_least, np.minimum(median, TIMES_USUAL * usual * least), median).astype(np.float32)
 
 
 def _columns(tables: Sequence[MeanRatios] | Sequence[_Times]) -> Iterator[np.ndarray]:

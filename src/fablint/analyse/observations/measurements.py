@@ -22,8 +22,8 @@ class SingleTimes:
 
     def joined(self, other: Self) -> SingleTimes:
         """Return these measurements and others of the same cells."""
-        mine, others = (vars(one).values() for one in (self, other))
-        return SingleTimes(*(np.concatenate(arrays) for arrays in zip(mine, others, strict=True)))
+        arrays_of_self, others = (vars(one).values() for one in (self, other))
+        return SingleTimes(*(np.concatenate(arrays) for arrays in zip(arrays_of_self, others, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,18 @@ class TimesTaken:
         seconds = self.seconds[:, cells[0], cells[1]].astype(np.float64)
         started = np.full(seconds.shape, np.nan) if self.started is None else self.started[:, cells[0], cells[1]]
         repeat, cell = np.nonzero(~np.isnan(seconds))
-        found = SingleTimes(cell, seconds[repeat, cell], started[repeat, cell])
+        single_times = SingleTimes(cell, seconds[repeat, cell], started[repeat, cell])
         width = self.seconds.shape[2]
         key = cells[0].astype(np.int64) * width + cells[1]
         order = np.argsort(key, kind="stable")
         for again in self.retests:
             wanted = again.cells[0].astype(np.int64) * width + again.cells[1]
             at = np.minimum(np.searchsorted(key[order], wanted), max(key.size - 1, 0))
-            known = key[order][at] == wanted if key.size else np.zeros(wanted.size, dtype=bool)
-            found = found.joined(SingleTimes(order[at[known]], again.seconds[known], again.started[known]))
-        return found
+            is_asked = key[order][at] == wanted if key.size else np.zeros(wanted.size, dtype=bool)
+            single_times = single_times.joined(
+                SingleTimes(order[at[is_asked]], again.seconds[is_asked], again.started[is_asked])
+            )
+        return single_times
 
     def turned(self, partner: Codes | None) -> TimesTaken:
         """Return the same times with each cell at the other end of its pair.

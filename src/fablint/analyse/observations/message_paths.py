@@ -15,6 +15,7 @@ import numpy as np
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Codes, Mask
+from fablint.model.figures.distinct_codes import distinct_codes
 from fablint.topology.routing import Routes, codes_of
 
 MOST_UNKNOWN = 1 << 20  # most pairs of switches for which segments of unknown paths are kept
@@ -39,18 +40,18 @@ class MessagePaths:
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether the path back crosses the same cables."""
+        """True if the path back crosses the same cables."""
         return self.routes is None or self.routes.routing.kind not in BY_HOST
 
     def between(self, src: Codes, dst: Codes) -> Codes:
         """Return the path of each pair of ranks; `src` and `dst` are broadcast against each other."""
         code = self.switch[src] * self.keys + self.key[dst]
         last = self.segments.shape[0] - 1
-        known = (self.switch[src] >= 0) & (self.key[dst] >= 0)
+        has_switches = (self.switch[src] >= 0) & (self.key[dst] >= 0)
         if self.listed is None:
-            return np.where(known, code, last).astype(np.int32)
+            return np.where(has_switches, code, last).astype(np.int32)
         place = np.minimum(np.searchsorted(self.listed, code), max(0, self.listed.size - 1))
-        is_listed = known & (self.listed[place] == code) if self.listed.size else np.zeros_like(known)
+        is_listed = has_switches & (self.listed[place] == code) if self.listed.size else np.zeros_like(has_switches)
         return np.where(is_listed, place, last).astype(np.int32)
 
     def of_rows(self, pairs: Pairs, rows: slice | Codes) -> Codes:
@@ -67,9 +68,12 @@ class MessagePaths:
         """Return a (W,) mask of the paths that contain one of these segments."""
         is_wanted = np.zeros(self.count + 1, dtype=bool)
         is_wanted[segments] = True
-        return np.asarray(is_wanted[self.segments].any(axis=1)) if self.segments.shape[1] else np.zeros(1, dtype=bool)
+        crossing = np.zeros(len(self.segments), dtype=bool)
+        for hop in self.segments.T:  # several times as fast as any() over a short axis
+            crossing |= is_wanted[hop]
+        return crossing
 
-    def cells_on(self, pairs: Pairs, chosen: Mask) -> Cells:
+    def cells_on(self, chosen: Mask) -> Cells:
         """Return the cells whose messages take one of the paths of a (W,) mask."""
         if self.cells is not None:
             row, column = np.nonzero(chosen[self.cells])
@@ -91,13 +95,29 @@ class MessagePaths:
         targets = np.bincount(self.key[self.key >= 0], minlength=self.keys)
         return self.totals(np.append(np.outer(sources, targets).ravel(), 0))
 
+    def on_segments(self, ends: Cells, values: Codes | None = None, *, bidirectional: bool) -> Codes:
+        """Return the (segments,) sum of the values of messages over those that cross each segment.
+
+        Parameters
+        ----------
+        ends
+            (k,) ranks that send, and that receive.
+        values
+            (k,) values; None: the messages are counted.
+        bidirectional
+            Whether the messages cross the path back as well.
+        """
+        sums = np.zeros(len(self.segments), dtype=np.int64)
+        for source, target in (ends, ends[::-1])[: 1 + bidirectional] if self.count else ():
+            sums += np.bincount(self.between(source, target), weights=values, minlength=sums.size).astype(np.int64)
+        return self.totals(sums)
+
     def totals(self, values: Codes) -> Codes:
         """Return the (segments,) sum of (W,) values over the paths that contain each segment."""
-        total = np.zeros(self.count, dtype=np.int64)
-        for hop in range(self.segments.shape[1]):
-            segment = self.segments[:, hop]
+        total, paths = np.zeros(self.count, dtype=np.int64), np.flatnonzero(values)
+        for segment in self.segments[paths].T:
             used = segment >= 0
-            total += np.bincount(segment[used], weights=values[used], minlength=self.count).astype(np.int64)
+            total += np.bincount(segment[used], weights=values[paths[used]], minlength=self.count).astype(np.int64)
         return total
 
 
@@ -124,14 +144,14 @@ def find_message_paths(pairs: Pairs, placement: Placement, routes: Routes | None
     keys = int(key.max(initial=0)) + 1 if by_host else size
     if pairs.partner is None:
         listed, cells = None, None
-        codes = np.arange(size * keys, dtype=np.int64)
+        codes: Codes = np.arange(size * keys, dtype=np.int64)
     else:
         ranks = np.arange(pairs.ranks)[:, None]
         to = np.maximum(pairs.partner, 0)
-        known = (pairs.partner >= 0) & (switch[ranks] >= 0) & (key[to] >= 0)
-        every = np.where(known, switch[ranks] * keys + key[to], -1)
-        codes, cell = np.unique(every, return_inverse=True)
-        cells = cell.reshape(every.shape).astype(np.int32)
+        has_switches = (pairs.partner >= 0) & (switch[ranks] >= 0) & (key[to] >= 0)
+        path_codes = np.where(has_switches, switch[ranks] * keys + key[to], -1)
+        numbered, cell, _ = distinct_codes(path_codes.ravel() + 1)
+        cells, codes = cell.reshape(path_codes.shape).astype(np.int32), numbered - 1
         if codes.size and codes[0] < 0:
             cells, codes = np.where(cells == 0, codes.size - 1, cells - 1).astype(np.int32), codes[1:]
         listed = codes
@@ -152,10 +172,10 @@ def _endpoints(placement: Placement) -> Codes:
     """Return the (n,) code of each rank's host and switch, -1: unknown. A host with several NICs has several
     switches.
     """
-    known = placement.switch >= 0
-    pair = placement.host[known].astype(np.int64) * len(placement.switches) + placement.switch[known]
-    codes = np.full(known.size, -1, dtype=np.int64)
-    codes[known] = np.unique(pair, return_inverse=True)[1]
+    has_switch = placement.switch >= 0
+    pair = placement.host[has_switch].astype(np.int64) * len(placement.switches) + placement.switch[has_switch]
+    codes = np.full(has_switch.size, -1, dtype=np.int64)
+    codes[has_switch] = np.unique(pair, return_inverse=True)[1]
     return codes
 
 
@@ -164,9 +184,12 @@ def _segments(
 ) -> tuple[Codes, int, int]:
     """Return the (W + 1, H) segments of the paths with these codes, the number of links, and the number of segments."""
     size = len(placement.switches)
-    known = key >= 0
+    has_switch = key >= 0
     home, number = np.full(keys, -1, dtype=np.int64), np.full(keys, -1, dtype=np.int32)
-    home[key[known]], number[key[known]] = placement.switch[known], placement.location[known]
+    home[key[has_switch]], number[key[has_switch]] = (
+        placement.switch[has_switch],
+        placement.location[has_switch],
+    )
     start, end, host = codes // keys, home[codes % keys], number[codes % keys]
     links = 0
     hops: Codes = np.full((codes.size, 0), -1, dtype=np.int32)

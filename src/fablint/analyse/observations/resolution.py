@@ -7,7 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from fablint.analyse.settings import COARSE_STEP, FEWEST_LEVELS, FEWEST_POOL, NEARLY_ALL
+from fablint.analyse.observations.pair_matrix import Pairs
+from fablint.analyse.settings import (
+    COARSE_STEP,
+    FEWEST_LEVELS,
+    FEWEST_POOL,
+    FEWEST_VALUES,
+    MOST_STEPS,
+    NEARLY_ALL,
+)
 from fablint.model.arrays import Codes, Floats, Values
 
 MIDDLE_HALF = (0.25, 0.75)  # quantiles
@@ -30,11 +38,11 @@ def find_step(log_time: Floats | Values, at: float = 0.5) -> float:
     at
         Quantile, of times or rates.
     """
-    known = log_time[~np.isnan(log_time)].astype(np.float64)
-    if known.size < FEWEST_POOL:
+    measured = log_time[~np.isnan(log_time)].astype(np.float64)
+    if measured.size < FEWEST_POOL:
         return 0.0
-    middle = float(np.median(known))
-    times = np.exp(known - middle)
+    middle = float(np.median(measured))
+    times = np.exp(measured - middle)
     # Few distinct values may be multiples of a step as times and as rates: those of times are known in seconds.
     return _step(times, np.exp(middle), at) or _step(1 / times, None, at)
 
@@ -108,3 +116,28 @@ def _decimal(value: float) -> float:
             return float(power)
         power /= 10
     return 0.0
+
+
+def means_of_rounded(pairs: Pairs) -> tuple[Floats, Floats]:
+    """Return the (n,) mean residual of each rank as sender and as receiver, without far values.
+
+    Medians of rounded times are multiples of the step: if most hosts have the same one, no spread of the hosts is
+    visible. Sums of the effects of two hosts are rounded to either side of a step by different partners.
+    """
+    total, count, most = np.zeros((2, pairs.ranks)), np.zeros((2, pairs.ranks)), MOST_STEPS * pairs.step
+    for rows in pairs.blocks():
+        for side, values in enumerate((pairs.sent(rows), pairs.received(rows))):
+            total[side, rows] = np.nansum(np.clip(values, -most, most), axis=1)
+            count[side, rows] = np.count_nonzero(~np.isnan(values), axis=1)
+    means = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return means[0], means[1]
+
+
+def are_within_step(means: Floats, step: float) -> bool:
+    """Return whether the mean residuals of hosts differ by one step at most, without the far ones.
+
+    Where healthy times lie at the edge of a step, small differences of hosts become large ones of their rounded times.
+    """
+    measured = means[np.isfinite(means)]
+    near = measured[np.abs(measured - np.median(measured)) <= MOST_STEPS * step] if measured.size else measured
+    return near.size >= max(FEWEST_VALUES, NEARLY_ALL * measured.size) and float(np.ptp(near)) <= ONE_STEP * step

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 
 from fablint.model.arrays import Codes, Floats, Values
 
 MEDIAN_ERROR = 1.2533  # standard error of a median of normal values, in standard deviations over sqrt(n)
+MAD_EFFICIENCY = 0.37  # of n normal values, `robust_sd` is as accurate as the standard deviation of 0.37 n
 GAUSSIAN_MAD = 1.4826  # median absolute deviation of a normal distribution times this is its standard deviation
 
 
@@ -43,11 +42,11 @@ def robust_sd(values: npt.ArrayLike) -> float:
     """Return the standard deviation of the bulk of the values, from the median absolute deviation; 0 if there are
     none.
     """
-    known = np.asarray(values, dtype=np.float64)
-    known = known[~np.isnan(known)]
-    if not known.size:
+    measured = np.asarray(values, dtype=np.float64)
+    measured = measured[~np.isnan(measured)]
+    if not measured.size:
         return 0.0
-    return float(GAUSSIAN_MAD * np.median(np.abs(known - np.median(known))))
+    return float(GAUSSIAN_MAD * np.median(np.abs(measured - np.median(measured))))
 
 
 def average_ranks(values: npt.ArrayLike) -> Floats:
@@ -85,9 +84,17 @@ def standard_errors(values: Floats) -> Floats:
     return np.asarray(np.sqrt(variance / count))
 
 
-def values_by_key(key: Codes, value: Values) -> Iterator[tuple[int, Values, int]]:
-    """Yield each key, its values, and their number."""
-    order = np.argsort(key, kind="stable")
-    keys, first, count = np.unique(key[order], return_index=True, return_counts=True)
-    for key_value, start, size in zip(keys.tolist(), first.tolist(), count.tolist(), strict=True):
-        yield key_value, value[order[start : start + size]], size
+def parts_of_time(started: Floats, count: int, times_of_row: Floats | None = None) -> Codes | None:
+    """Return the part of the time of each of (k,) measurements, of `count` parts with equally many of all measurements.
+
+    None if the times are unknown, or all are equal. `times_of_row` are the times of all measurements: None: these.
+    """
+    times_of_row = started if times_of_row is None else times_of_row
+    if (
+        not np.isfinite(started).all()
+        or not np.isfinite(times_of_row).any()
+        or not np.ptp(times_of_row[np.isfinite(times_of_row)])
+    ):
+        return None
+    edges = np.nanquantile(times_of_row, np.arange(1, count) / count)
+    return np.searchsorted(edges, started, side="right").astype(np.int64)

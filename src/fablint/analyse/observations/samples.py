@@ -52,15 +52,21 @@ class Flows:
 
     @property
     def is_star(self) -> bool:
-        """Whether all pairs share a few hub ranks: evidence against the leaves, but not for the health of a
+        """True if all pairs share a few hub ranks: evidence against the leaves, but not for the health of a
         component.
         """
         return self.hubs.size > 0
 
     @property
     def isolates(self) -> bool:
-        """Whether these are measurements that earlier results chose, one pair at a time."""
+        """True if these are measurements that earlier results chose, one pair at a time."""
         return self.row.purpose in CHOSEN_BY_RESULTS and self.row.facts.schedule.order == "serial"
+
+    def alone(self, cells: Cells) -> Mask:
+        """Return a (k,) mask of cells that no other pair of the row could delay."""
+        if self.concurrent.size:
+            return np.asarray(~self.concurrent[cells[1]])
+        return np.full(cells[0].size, self.row.facts.schedule.order == "serial")
 
 
 @dataclass(frozen=True)
@@ -164,9 +170,9 @@ class UsableRow:
         counts_of_rows = []
         for row, buckets in zip(rows, buckets_of_rows, strict=True):
             counts = np.asarray(row.arrays["histogram"][:, :, index])
-            all_buckets = np.zeros((*counts.shape[:2], edges.size), dtype=np.uint32)
-            all_buckets[:, :, np.searchsorted(edges, buckets)] = counts
-            counts_of_rows.append(all_buckets)
+            widened = np.zeros((*counts.shape[:2], edges.size), dtype=np.uint32)
+            widened[:, :, np.searchsorted(edges, buckets)] = counts
+            counts_of_rows.append(widened)
         return np.concatenate(counts_of_rows, axis=1), edges
 
 
@@ -364,13 +370,13 @@ def _retest(observations: Observations, row: Row, size: int) -> RepeatedCells:
     leader, column = np.nonzero((partner >= 0) & ~np.isnan(repeated.sent))
     started = np.asarray(row.arrays["started"][:]) if "started" in row.arrays else np.full(partner.shape, np.nan)
     cells: list[tuple[int, int]] = []
-    of: list[int] = []
+    numbers: list[int] = []
     for number, (src, at) in enumerate(zip(leader.tolist(), column.tolist(), strict=True)):
         columns = np.asarray(_cells(observations, src, int(partner[src, at])))[:1]  # one measurement, of one cell
         cells += [(src, int(column)) for column in columns]
-        of += [number] * columns.size
+        numbers += [number] * columns.size
     rows, columns_of = np.array(cells, dtype=np.int64).reshape(-1, 2).T
-    chosen: Cells = (leader[of], column[of])
+    chosen: Cells = (leader[numbers], column[numbers])
     return RepeatedCells((rows, columns_of), np.asarray(repeated.sent)[chosen].astype(np.float64), started[chosen])
 
 

@@ -111,11 +111,11 @@ def _lost(table: Codes, hosts: Codes, size: int) -> Codes:
     that are missing are subtracted too, with three standard deviations of their number.
     """
     resent, spurious = table[:, 1].astype(float), table[:, 2].astype(float)
-    known = np.maximum(table[:, 0], 1)
+    sent = np.maximum(table[:, 0], 1)
     opposite = _opposite(hosts, size)
     lost = resent - spurious
     for _ in range(ROUNDS):
-        share = np.where(opposite >= 0, (lost / known)[opposite], 0.0)
+        share = np.where(opposite >= 0, (lost / sent)[opposite], 0.0)
         share = np.clip(share, 0.0, HALF)
         reported = np.maximum(1 - share, 1 - HALF)
         lost = np.where(spurious > 0, resent - spurious / reported - 3 * np.sqrt(resent * share), resent)
@@ -153,8 +153,8 @@ def _used(traffic: Mapping[str, int]) -> frozenset[str]:
     """Return the interfaces that carry messages. A launcher's connection over another network has a few segments
     only.
     """
-    every = sum(traffic.values())
-    return frozenset(name for name, sent in traffic.items() if sent > LITTLE_TRAFFIC * every)
+    total = sum(traffic.values())
+    return frozenset(name for name, sent in traffic.items() if sent > LITTLE_TRAFFIC * total)
 
 
 def _measured(rows: Sequence[Row], placement: Placement) -> tuple[Codes, Codes]:

@@ -61,9 +61,9 @@ class TimeCorrelation:
     @classmethod
     def between(cls, measurements: TimedMeasurements) -> Self:
         """Return the correlation between pairs without a common host and path; 0 where nothing was slow."""
-        known = np.flatnonzero(np.isfinite(measurements.started))
-        step = -(-known.size // MOST_MEASUREMENTS)
-        by_time = known[np.argsort(measurements.started[known], kind="stable")]
+        timed = np.flatnonzero(np.isfinite(measurements.started))
+        step = -(-timed.size // MOST_MEASUREMENTS)
+        by_time = timed[np.argsort(measurements.started[timed], kind="stable")]
         # Neighbours in time are kept together, so that short distances remain.
         block = np.arange(by_time.size) // 64 % max(step, 1) == 0
         ordered = measurements.of(by_time[block])
@@ -73,12 +73,12 @@ class TimeCorrelation:
         edges = wall * FINEST * 2.0 ** np.arange(int(-np.log2(FINEST)), dtype=np.float64)
         counts = np.zeros((edges.size + 1, 2, 2))  # by distance, and whether the first and the second one is slow
         for offset in _offsets(ordered.slow.size):
-            one, other = ordered.of(slice(-offset)), ordered.of(slice(offset, None))
-            unrelated = one.path != other.path
-            for first, second in product(one.hosts, other.hosts):
+            item, other = ordered.of(slice(-offset)), ordered.of(slice(offset, None))
+            unrelated = item.path != other.path
+            for first, second in product(item.hosts, other.hosts):
                 unrelated &= first != second
-            number = np.searchsorted(edges, (other.started - one.started)[unrelated], side="right")
-            both = 4 * number + 2 * one.slow[unrelated] + other.slow[unrelated]
+            number = np.searchsorted(edges, (other.started - item.started)[unrelated], side="right")
+            both = 4 * number + 2 * item.slow[unrelated] + other.slow[unrelated]
             counts += np.bincount(both, minlength=counts.size).reshape(counts.shape)
         return cls(np.asarray(edges, dtype=np.float64), _falling(counts))
 
@@ -88,19 +88,19 @@ class TimeCorrelation:
         Those of one pair of hosts are one. A set whose measurements of one time are slow independently of each
         other did not have the load of its time: the correlation counts by the part of it that the set itself shows.
         """
-        own = _some(set_of)
-        share = float(own.slow.mean()) if own.slow.size else 0.0
+        sample = _some(set_of)
+        share = float(sample.slow.mean()) if sample.slow.size else 0.0
         if share == 0 or not self.correlation.any():
             return 1.0
-        pair = np.sort(own.hosts, axis=0)
+        pair = np.sort(sample.hosts, axis=0)
         is_other = (pair[:, :, None] != pair[:, None, :]).any(axis=0)
-        distance = np.abs(own.started[:, None] - own.started[None, :])
+        distance = np.abs(sample.started[:, None] - sample.started[None, :])
         related = np.where(is_other, self.correlation[np.searchsorted(self.edges, distance, side="right")], 0.0)
         total = float(related.sum())
         if total <= 0:
             return 1.0
         pairs = np.unique(np.sort(set_of.hosts, axis=0), axis=1).shape[1]
-        deviation, agreement = own.slow - share, 1.0
+        deviation, agreement = sample.slow - share, 1.0
         if share < 1:  # least squares: products of the deviations of two measurements against their correlation
             products = float(deviation @ related @ deviation) / (share * (1 - share)) + total / max(pairs - 1, 1)
             agreement = products / float((related**2).sum())
@@ -115,9 +115,9 @@ class SameTime:
     effect: float  # design effect of the set
 
     @classmethod
-    def of(cls, measurements: TimedMeasurements, own: Mask) -> Self:
+    def of(cls, measurements: TimedMeasurements, in_set: Mask) -> Self:
         """Return those of a set, by all other measurements."""
-        others, set_of = measurements.of(~own), measurements.of(own)
+        others, set_of = measurements.of(~in_set), measurements.of(in_set)
         return cls(_share_nearby(others, set_of), TimeCorrelation.between(others).design_effect(set_of))
 
     def explains(self, slow: float, pairs: float, usual: float, chance: float) -> bool:
@@ -140,29 +140,29 @@ def _share_nearby(others: TimedMeasurements, set_of: TimedMeasurements) -> float
     """Return the share of slow ones among the unrelated measurements next to those of a set in time; 0 if unknown."""
     others = others.of(np.flatnonzero(np.isfinite(others.started)))
     others = others.of(np.argsort(others.started, kind="stable"))
-    own = _some(set_of)
-    if not others.slow.size or not own.slow.size:
+    sample = _some(set_of)
+    if not others.slow.size or not sample.slow.size:
         return 0.0
-    middle = np.searchsorted(others.started, own.started)
+    middle = np.searchsorted(others.started, sample.started)
     near = middle[:, None] + np.arange(-WINDOW, WINDOW)
     inside = (near >= 0) & (near < others.slow.size)
     near = np.clip(near, 0, others.slow.size - 1)
-    related = (others.path[near] == own.path[:, None]) | (
-        (others.hosts[:, None, near] == own.hosts[None, :, :, None]).any(axis=(0, 1))
+    related = (others.path[near] == sample.path[:, None]) | (
+        (others.hosts[:, None, near] == sample.hosts[None, :, :, None]).any(axis=(0, 1))
     )
-    distance = np.where(inside & ~related, np.abs(others.started[near] - own.started[:, None]), np.inf)
+    distance = np.where(inside & ~related, np.abs(others.started[near] - sample.started[:, None]), np.inf)
     nearest = np.argsort(distance, axis=1, kind="stable")[:, :NEAREST]
-    known = np.isfinite(np.take_along_axis(distance, nearest, axis=1))
+    is_near = np.isfinite(np.take_along_axis(distance, nearest, axis=1))
     slow = np.take_along_axis(others.slow[near], nearest, axis=1)
-    return float(slow[known].mean()) if known.any() else 0.0
+    return float(slow[is_near].mean()) if is_near.any() else 0.0
 
 
 def _some(measurements: TimedMeasurements) -> TimedMeasurements:
     """Return measurements whose time is known, evenly spread if there are many."""
-    known = np.flatnonzero(np.isfinite(measurements.started))
-    if not known.size:
-        return measurements.of(known)
-    return measurements.of(known[np.unique(np.linspace(0, known.size - 1, MOST_OF_SET).astype(np.int64))])
+    timed = np.flatnonzero(np.isfinite(measurements.started))
+    if not timed.size:
+        return measurements.of(timed)
+    return measurements.of(timed[np.unique(np.linspace(0, timed.size - 1, MOST_OF_SET).astype(np.int64))])
 
 
 def _offsets(count: int) -> Codes:
@@ -184,6 +184,6 @@ def _falling(counts: Floats) -> Floats:
     spread = np.sqrt(a * (1 - a) * b * (1 - b))
     raw = np.where(spread > 0, (both[enough] / count[enough] - a * b) / np.maximum(spread, 1e-12), 0.0)
     falling = np.clip(isotonic_regression(raw, weights=count[enough], increasing=False).x, 0.0, 1.0)
-    known = np.flatnonzero(enough)
-    position = np.minimum(np.searchsorted(known, np.arange(count.size)), known.size - 1)
+    filled = np.flatnonzero(enough)
+    position = np.minimum(np.searchsorted(filled, np.arange(count.size)), filled.size - 1)
     return np.asarray(falling[position])

@@ -13,12 +13,12 @@ from typing import Literal
 import numpy as np
 
 from fablint.analyse.explain.view import ViewResult
+from fablint.analyse.settings import HALF
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Medium, Placement, State
 from fablint.model.arrays import Codes
 from fablint.text import evidence as seen
 
 OF_HOSTS = ("host", "nic")
-SHARE = 0.5  # of the loss that a cause outside the transport would add: a smaller bound excludes the cause
 
 
 @dataclass(frozen=True)
@@ -74,17 +74,17 @@ def _evidence(
     if len(slow) == len(by_medium):
         return seen.slow_over_all(tuple(medium.label for medium in slow))
     excluded = {
-        medium: found
-        for medium, own in by_medium.items()
-        if medium not in slow and (found := _excluded(own, slow_views, ranks)) is not None
+        medium: evidence
+        for medium, views_of_medium in by_medium.items()
+        if medium not in slow and (evidence := _excluded(views_of_medium, slow_views, ranks)) is not None
     }
     if not excluded:
         return None
     return seen.slow_over_some(
         slow=tuple(medium.label for medium in slow),
         healthy=tuple(medium.label for medium in excluded),
-        bound=max(found.bound for found in excluded.values()),
-        expected=min(found.expected for found in excluded.values()),
+        bound=max(exclusion.bound for exclusion in excluded.values()),
+        expected=min(exclusion.expected for exclusion in excluded.values()),
         cause=_cause(slow, list(excluded)),
     )
 
@@ -113,23 +113,23 @@ def _loss(view: ViewResult, components: Sequence[ComponentRef], ranks: Codes) ->
 
 
 def _excluded(
-    own: Sequence[ViewResult], slow_views: Sequence[tuple[ViewResult, float]], ranks: Codes
+    views_of_medium: Sequence[ViewResult], slow_views: Sequence[tuple[ViewResult, float]], ranks: Codes
 ) -> _Excluded | None:
     """Return what the views of a transport exclude; None if they would not show the loss that another one shows."""
     if not ranks.size:
         return None
-    found = []
+    excluded = []
     for slow, loss in slow_views:
-        for view in own:
+        for view in views_of_medium:
             is_same = (view.fit.kernel, view.size) == (slow.fit.kernel, slow.size)
             if not (is_same and view.fit.class_time and slow.fit.class_time):
                 continue
             upper = view.bounds[2, ranks]
             expected = _expected_loss(view, slow, loss)
-            if np.isnan(upper).any() or upper.max() > SHARE * expected or upper.max() > view.host_tolerance:
+            if np.isnan(upper).any() or upper.max() > HALF * expected or upper.max() > view.host_tolerance:
                 return None
-            found.append(_Excluded(float(upper.max()), expected))
-    return min(found, key=lambda one: one.expected, default=None)
+            excluded.append(_Excluded(float(upper.max()), expected))
+    return min(excluded, key=lambda one: one.expected, default=None)
 
 
 def _expected_loss(view: ViewResult, slow: ViewResult, loss: float) -> float:

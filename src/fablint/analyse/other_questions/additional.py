@@ -14,18 +14,18 @@ from fablint.text import evidence as seen, notes as noted
 _AT_A_HOST: frozenset[ComponentKind] = frozenset({"host", "nic", "cable"})
 
 
-def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], known: Verdict | None = None) -> Diagnosis:
-    """The diagnosis that says these as well, and whose verdict counts the findings; with the notes of `known`.
+def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], earlier: Verdict | None = None) -> Diagnosis:
+    """The diagnosis that says these as well, and whose verdict counts the findings; with the notes of `earlier`.
 
     An additional finding about a host, its NIC or its cable replaces the finding of the measurement that the host
     failed. Hosts that stalled only with a faulty partner, or only across reported routes, are not reported.
     """
     verdict = diagnosis.verdict
-    if known is not None and (known.notes or known.network):
+    if earlier is not None and (earlier.notes or earlier.network):
         verdict = amended(
             verdict,
-            notes=(*verdict.notes, *known.notes),
-            network=(*verdict.network, *known.network),
+            notes=(*verdict.notes, *earlier.notes),
+            network=(*verdict.network, *earlier.network),
         )
         diagnosis = replace(diagnosis, verdict=verdict)
     if not findings:
@@ -58,7 +58,7 @@ def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], known: Ve
 
 
 def _is_explained(finding: Finding, faulty: Set[str], suspect: Set[str]) -> bool:
-    """Is the finding about a host that failed because this host, or its partner, is one of the faulty ones?
+    """Tell whether the finding is about a host that failed because this host, or its partner, is faulty.
 
     A suspect partner explains it as well: of two hosts the launches found this one.
     """
@@ -70,7 +70,7 @@ def _is_explained(finding: Finding, faulty: Set[str], suspect: Set[str]) -> bool
 
 
 def _has_failed_across(routes: Set[frozenset[str]], finding: Finding) -> bool:
-    """Did ranks of a host fail only with hosts at the other ends of these routes?"""
+    """Tell whether ranks of a host failed only with hosts at the other ends of these routes."""
     partners = [record.values["partners"] for record in seen.rank_failed.among(finding.evidence)]
     (host,) = finding.hosts if len(finding.hosts) == 1 else ("",)
     return bool(partners) and all(
@@ -114,15 +114,15 @@ def without_known_faults(
     ]
     notes = [_unused(one, diagnosis) for one in valid if one not in covers]
     notes += [
-        noted.expired_entry(one.where, one.until.isoformat())
-        for one in expired
-        if any(map(one.covers, diagnosis.verdict.findings))
+        noted.expired_entry(item.where, item.until.isoformat())
+        for item in expired
+        if any(map(item.covers, diagnosis.verdict.findings))
     ]
     return replace(diagnosis, verdict=with_suppressed(diagnosis.verdict, findings, notes))
 
 
-def _unused(known: KnownFault, diagnosis: Diagnosis) -> Note:
+def _unused(known_fault: KnownFault, diagnosis: Diagnosis) -> Note:
     """Return why a known fault suppresses no finding."""
-    if known.loss is not None and any(map(known.names, diagnosis.verdict.findings)):
-        return noted.exceeded_entry(known.where, known.loss)
-    return noted.unused_entry(known.where)
+    if known_fault.loss is not None and any(map(known_fault.names, diagnosis.verdict.findings)):
+        return noted.exceeded_entry(known_fault.where, known_fault.loss)
+    return noted.unused_entry(known_fault.where)

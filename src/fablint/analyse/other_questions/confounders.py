@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import ndtr
 
 from fablint.analyse.findings.detection_text import relative
-from fablint.analyse.null_model.timing import TimedCells, drift_of, slow_periods, windows_of
+from fablint.analyse.null_model.timing import Period, TimedCells, drift_of, slow_periods, windows_of
 from fablint.analyse.observations.robust_stats import average_ranks
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import BEYOND_DOUBT, CHANCE, FEWEST_INDEPENDENT, FEWEST_VALUES, QUARTER, Settings
 from fablint.model import ComponentRef, Finding, Note, Placement, Run, State
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.component import cause
@@ -27,10 +28,6 @@ from fablint.text import actions as advise, evidence as seen, notes as noted
 # First hosts differ from others in healthy runs as all hosts do, and one allocation has one first host. Where each pair
 # was a launch of its own, the first host also started all of them, and one chance in a hundred is reason enough to say
 # that the two are indistinguishable. Where all pairs were one launch, several allocations must agree, beyond doubt.
-LIKELY, SURE = 0.01, 1e-6
-FEWEST_PAIRS = 6  # with and without first hosts, in an allocation that is compared
-FEWEST_ALLOCATIONS = 2
-OUTVOTED = 0.25  # of the measurements of every rank, up to which slow times are noted and no more
 
 
 def confounded(
@@ -39,7 +36,7 @@ def confounded(
     """Findings and notes on everything that this module knows of."""
     findings = [*first_hosts(run, placement, views), *shared_cores(run, placement)]
     when = [
-        (finding, _outvoted_periods(view, placement, settings))
+        (finding, _harmless_times(view, placement, settings))
         for view in views
         for finding in slow_times(view, placement, settings)
     ]
@@ -59,21 +56,21 @@ def _launched_by_pair(run: Run) -> bool:
 
 
 def first_hosts(run: Run, placement: Placement, views: Sequence[TimedCells]) -> list[Finding]:
-    """Are pairs with the first host of an allocation slower than the others of that allocation?"""
+    """Return findings on first hosts of allocations whose pairs are slower than the others of that allocation."""
     by_pair = _launched_by_pair(run)
     allocations = _allocations(run, placement)
-    if not views or not (by_pair or len(allocations) >= FEWEST_ALLOCATIONS):
+    if not views or not (by_pair or len(allocations) >= FEWEST_INDEPENDENT):
         return []
     tests = [(_first_against_others(view, placement, allocations), view) for view in views]
-    known = [(chance, shift, view) for (chance, shift), view in tests if np.isfinite(chance)]
-    if not known:
+    judged = [(chance, shift, view) for (chance, shift), view in tests if np.isfinite(chance)]
+    if not judged:
         return []
-    chances = np.sort([chance for chance, _, _ in known])
+    chances = np.sort([chance for chance, _, _ in judged])
     together = float((chances * chances.size / np.arange(1, chances.size + 1)).min())  # Simes 1986: sizes are related
-    if together > (LIKELY if by_pair else SURE):
+    if together > (CHANCE if by_pair else BEYOND_DOUBT):
         return []
-    chance, shift, view = min(known, key=lambda test: test[0])
-    slow = sum(1 for _, shift, _ in known if shift > 0)
+    chance, shift, view = min(judged, key=lambda test: test[0])
+    slow = sum(1 for _, shift, _ in judged if shift > 0)
     first = [placement.hosts[hosts[0]] for hosts in allocations]
     return [
         Finding(
@@ -88,7 +85,7 @@ def first_hosts(run: Run, placement: Placement, views: Sequence[TimedCells]) -> 
                     shift=math.expm1(shift),
                     chance=chance,
                     slow=slow,
-                    sizes=len(known),
+                    sizes=len(judged),
                     together=together,
                 ).measured_in(view.row, view.size),
             ),
@@ -106,8 +103,8 @@ def _allocations(run: Run, placement: Placement) -> list[list[int]]:
     """Host codes of each allocation in order; one of all hosts, rank 0's first, where the run does not say."""
     code = {name: index for index, name in enumerate(placement.hosts)}
     said = run.facts.launch.allocations or [[placement.hosts[host] for host in dict.fromkeys(placement.host.tolist())]]
-    known = [[code[host] for host in hosts if host in code] for hosts in said]
-    return [hosts for hosts in known if len(hosts) > 1]
+    codes = [[code[host] for host in hosts if host in code] for hosts in said]
+    return [hosts for hosts in codes if len(hosts) > 1]
 
 
 def _first_against_others(view: TimedCells, placement: Placement, allocations: list[list[int]]) -> tuple[float, float]:
@@ -119,7 +116,7 @@ def _first_against_others(view: TimedCells, placement: Placement, allocations: l
         inside = np.isin(a, hosts) & np.isin(b, hosts) & (a != b) & np.isfinite(view.excess)
         value, first = _per_pair(a[inside], b[inside], view.excess[inside], hosts[0])
         with_it, others = int(first.sum()), int((~first).sum())
-        if min(with_it, others) < FEWEST_PAIRS:
+        if min(with_it, others) < FEWEST_VALUES:
             continue
         rank = average_ranks(value)
         ties = np.unique(rank, return_counts=True)[1].astype(np.float64)
@@ -174,9 +171,11 @@ def _cpu_wait_notes(run: Run) -> list[Note]:
 
 
 def _overfull(ranks: Mapping[str, int]) -> bool:
-    """Is there a set of CPUs to which more ranks are bound than it has CPUs?"""
+    """Tell whether more ranks are bound to a set of CPUs than it has CPUs."""
     cores = {folded: unfold_cores(folded) for folded in ranks}
-    return any(sum(count for other, count in ranks.items() if cores[other] <= own) > len(own) for own in cores.values())
+    return any(
+        sum(count for other, count in ranks.items() if cores[other] <= cpus) > len(cpus) for cpus in cores.values()
+    )
 
 
 # ------------------------------------------------------------------------------------------------ when
@@ -213,23 +212,36 @@ def slow_times(view: TimedCells, placement: Placement, settings: Settings) -> li
     ]
 
 
-def _outvoted_periods(view: TimedCells, placement: Placement, settings: Settings) -> list[Note]:
-    """Return a note on slow periods if every rank sent and received three times as often at other times."""
+def _harmless_times(view: TimedCells, placement: Placement, settings: Settings) -> list[Note]:
+    """Return a note on slow times that do not matter to the judgement.
+
+    Either the model takes out what all pairs have in common at each time, so that none is left, and pairs are compared
+    with others of their time; or every rank sent and received three times as often at other times.
+    """
     periods = slow_periods(view, placement, settings)
-    if not periods:
-        return []  # a drift has no other times
-    inside = np.any([(view.started >= period.begin) & (view.started <= period.end) for period in periods], axis=0)
-    within = [np.bincount(end, weights=inside) for end in (view.src, view.dst)]
-    measured = [np.bincount(end) for end in (view.src, view.dst)]
-    if not all(bool((some <= OUTVOTED * every).all()) for some, every in zip(within, measured, strict=True)):
+    left = view if view.unexplained is None else replace(view, excess=view.unexplained)
+    is_explained = not slow_times(left, placement, settings)
+    if not periods:  # a drift has no other times
+        change = math.expm1(drift_of(view, windows_of(view)))
+        return [noted.drift_of_all(row=view.row, size=view.size, change=change)] if is_explained else []
+    if not is_explained and not _are_outvoted(periods, view):
         return []
     return [
-        noted.outvoted_periods(
+        noted.slow_periods(
             row=view.row,
             size=view.size,
             begins=tuple(period.begin for period in periods),
             ends=tuple(period.end for period in periods),
             hosts=tuple(period.hosts for period in periods),
             excesses=tuple(math.expm1(period.excess) for period in periods),
+            explained=is_explained,
         )
     ]
+
+
+def _are_outvoted(periods: Sequence[Period], view: TimedCells) -> bool:
+    """Return whether every rank sent and received three times as often outside the periods."""
+    inside = np.any([(view.started >= period.begin) & (view.started <= period.end) for period in periods], axis=0)
+    within = [np.bincount(end, weights=inside) for end in (view.src, view.dst)]
+    measured = [np.bincount(end) for end in (view.src, view.dst)]
+    return all(bool((in_periods <= QUARTER * total).all()) for in_periods, total in zip(within, measured, strict=True))

@@ -6,13 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from fablint.analyse.phrasing import next_step
+from fablint.analyse.settings import FEWEST_PEERS
 from fablint.model import ComponentRef, Endpoint, Finding, Row, Run, State
 from fablint.model.component import in_series
 from fablint.model.facts.failed_rank import FailedRank
 from fablint.text import actions as advise, evidence as seen
 
 ANYBODY = ""  # in place of the sender of a payload that several ranks made, as in a reduction
-SAME_END = 3  # partners of a host with damaged payloads from which the host and not a route is faulty
 
 
 def damaged(run: Run) -> list[Finding]:
@@ -29,7 +29,7 @@ def damaged(run: Run) -> list[Finding]:
         for route in routes:
             ends[route[side]].append(route)
         for host, shared in ends.items():
-            if len(shared) >= SAME_END:
+            if len(shared) >= FEWEST_PEERS:
                 messages = sum(routes.pop(route) for route in shared)
                 component = ComponentRef.of("host", host)
                 findings.append(

@@ -10,7 +10,7 @@ from fablint.analyse.explain.circumstances import ENDPOINT_KINDS
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.healthy import are_hosts_homogeneous
 from fablint.analyse.observations.samples import GPU_COPIES, statistic_of
-from fablint.analyse.other_questions.intra_node import FEWEST_PEERS, have_comparable_gpus
+from fablint.analyse.other_questions.intra_node import have_comparable_gpus
 from fablint.analyse.settings import Settings
 from fablint.model import Note, Placement, Run
 from fablint.model.figures.gpu_use import path_words, shared_gpus
@@ -26,12 +26,13 @@ def gpu_notes(run: Run, views: Sequence[ViewResult], placement: Placement, setti
     """
     if not placement.gpus:
         return []
+    fewest = settings.min_partners + 1
     rows: dict[int, list[str]] = {}
     for row, count in (_by_messages(run, views, placement, settings) | _by_copies(run, placement)).items():
-        rows.setdefault(count if count >= FEWEST_PEERS else 0, []).append(row)
+        rows.setdefault(count if count >= fewest else 0, []).append(row)
     names = tuple(", ".join(of_count) for of_count in rows.values())
     counts, gpus = tuple(rows), len(placement.gpus)
-    compared = [noted.compared_gpus(counts=counts, rows=names, gpus=gpus, fewest=FEWEST_PEERS)] if rows else []
+    compared = [noted.compared_gpus(counts=counts, rows=names, gpus=gpus, fewest=fewest)] if rows else []
     shared = shared_gpus(run)
     sharing = [noted.shared_gpus(gpus=shared.gpus, gpu=shared.gpu, ranks=shared.ranks)] if shared else []
     return [*compared, *_paths(run), *sharing]
@@ -44,7 +45,10 @@ def _paths(run: Run) -> list[Note]:
         path = row.medium.memory, row.facts.carrier.gpu_path
         if path_words(*path):
             media.setdefault(path, {})[row.medium.label] = None
-    return [noted.gpu_path(memory=memory, path=path, media=tuple(of)) for (memory, path), of in media.items()]
+    return [
+        noted.gpu_path(memory=memory, path=path, media=tuple(media_of_path))
+        for (memory, path), media_of_path in media.items()
+    ]
 
 
 def _by_messages(run: Run, views: Sequence[ViewResult], placement: Placement, settings: Settings) -> dict[str, int]:
@@ -53,9 +57,9 @@ def _by_messages(run: Run, views: Sequence[ViewResult], placement: Placement, se
     counts: dict[str, int] = {}
     for view in views:
         if view.row in in_gpu_memory:
-            known = placement.gpu[~np.isnan(view.bounds[2]) & (placement.gpu >= 0)]
+            gpus = placement.gpu[~np.isnan(view.bounds[2]) & (placement.gpu >= 0)]
             are_comparable = view.compared & ENDPOINT_KINDS and are_hosts_homogeneous(view, settings)
-            count = np.unique(known).size if are_comparable else 0
+            count = np.unique(gpus).size if are_comparable else 0
             counts[view.row] = min(counts.get(view.row, count), count)
     return counts
 

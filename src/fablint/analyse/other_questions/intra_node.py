@@ -14,29 +14,26 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.analyse.findings.detection_text import relative
-from fablint.analyse.null_model.median_polish import FEW_PARTS
+from fablint.analyse.null_model.host_spread import widened_spread
 from fablint.analyse.observations.robust_stats import robust_sd
 from fablint.analyse.observations.samples import GPU_COPIES, UsableRow, statistic_of
 from fablint.analyse.phrasing import next_step
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import FEWEST_PEERS, Settings
 from fablint.model import ComponentRef, Finding, Placement, Row, State
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.text import actions as advise, evidence as seen
 
-FEWEST_PEERS = 4  # hosts or GPUs
-FEWEST_MEASUREMENTS = 3  # of a host or GPU in a FAULT
-
 
 def slow_inside(rows: Sequence[UsableRow], placement: Placement, settings: Settings) -> list[Finding]:
     """The gravest finding about each host that is slow within itself; containers share those of one machine."""
-    found: dict[str, Finding] = {}
+    findings: dict[str, Finding] = {}
     for row in (one for usable in rows for one in (usable.row, *usable.more)):
         if row.layout == "list" and not placement.shared_machines:
             for size in row.sizes:
                 for finding in _of_row(row, size, placement, settings):
-                    found[finding.name] = min(found.get(finding.name, finding), finding, key=lambda one: one.rank)
-    return list(found.values())
+                    findings[finding.name] = min(findings.get(finding.name, finding), finding, key=lambda one: one.rank)
+    return list(findings.values())
 
 
 def _of_row(row: Row, size: int, placement: Placement, settings: Settings) -> list[Finding]:
@@ -45,6 +42,8 @@ def _of_row(row: Row, size: int, placement: Placement, settings: Settings) -> li
     src, column = np.nonzero((partner >= 0) & (sent > 0))
     inside = placement.host[src] == placement.host[partner[src, column]]
     src, column = src[inside], column[inside]
+    if not src.size:
+        return []
     value = np.log(sent[src, column])
     return [
         _finding(row, size, case)
@@ -56,7 +55,7 @@ def _of_row(row: Row, size: int, placement: Placement, settings: Settings) -> li
 
 def slow_gpus(rows: Sequence[Row], placement: Placement, settings: Settings) -> list[Finding]:
     """The gravest finding about each GPU whose copies from, to or within its memory are slow."""
-    found: dict[str, Finding] = {}
+    findings: dict[str, Finding] = {}
     gpus = [ComponentRef.device("gpu", gpu) for gpu in placement.gpus]
     comparable = have_comparable_gpus(placement)[:, None]
     for row in rows:
@@ -67,8 +66,8 @@ def slow_gpus(rows: Sequence[Row], placement: Placement, settings: Settings) -> 
             rank, turn = np.nonzero((times > 0) & comparable)
             for case in _slow(np.log(times[rank, turn]), placement.gpu[rank], gpus, settings):
                 finding = _gpu_finding(row, size, case, placement)
-                found[finding.name] = min(found.get(finding.name, finding), finding, key=lambda one: one.rank)
-    return list(found.values())
+                findings[finding.name] = min(findings.get(finding.name, finding), finding, key=lambda one: one.rank)
+    return list(findings.values())
 
 
 def have_comparable_gpus(placement: Placement) -> Mask:
@@ -98,28 +97,28 @@ class _Slow:
 def _slow(value: Floats, code: Codes, components: Sequence[ComponentRef], settings: Settings) -> list[_Slow]:
     """Compare (k,) log-times of the components `code`, indices into `components`."""
     codes, of_component = np.unique(code, return_inverse=True)
-    if codes.size < FEWEST_PEERS:
+    if codes.size <= settings.min_partners:
         return []
     medians = GroupedValues.of(value, of_component, codes.size).medians()
     usual = float(np.median(medians))
     loss = medians - usual
-    slow = loss > _tolerance(robust_sd(loss), codes.size, settings) + settings.smallest_fault
+    slow = loss > _tolerance(robust_sd(loss), codes.size, settings) + settings.tolerance
     if slow.all():
         return []
     healthy: Floats = loss[~slow]
     tolerance = _tolerance(float(np.sqrt(np.mean(healthy**2))), healthy.size, settings)
     cases = []
-    for one, middle in zip(codes[slow].tolist(), loss[slow].tolist(), strict=True):
-        own = value[code == one] - usual
-        steady = own.size >= FEWEST_MEASUREMENTS and bool((own > tolerance).all())
-        is_fault = steady and middle > tolerance + settings.smallest_fault
-        cases.append(_Slow(components[one], middle, int(own.size), int(codes.size) - 1, is_fault))
+    for item, middle in zip(codes[slow].tolist(), loss[slow].tolist(), strict=True):
+        losses = value[code == item] - usual
+        steady = losses.size >= FEWEST_PEERS and bool((losses > tolerance).all())
+        is_fault = steady and middle > tolerance + settings.tolerance
+        cases.append(_Slow(components[item], middle, int(losses.size), int(codes.size) - 1, is_fault))
     return cases
 
 
 def _tolerance(spread: float, peers: int, settings: Settings) -> float:
-    """How much slower than the median a healthy component may be, log; the spread of few peers is widened."""
-    return max(settings.tolerance, settings.spread_factor * spread * (1 + FEW_PARTS / peers))
+    """Return how much slower than the median a healthy component may be, log; the spread of few peers is widened."""
+    return max(settings.tolerance, settings.spread_factor * widened_spread(spread, peers))
 
 
 def _finding(row: Row, size: int, case: _Slow) -> Finding:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fablint.analyse.concerned import ACCUSED
+from fablint.analyse.concerned import NAMED_STATES
 from fablint.analyse.decide import amended
 from fablint.analyse.other_questions.additional import with_additional
 from fablint.analyse.phrasing import next_step
+from fablint.analyse.settings import FEWEST_PEERS, HALF, MOST_HOSTS
 from fablint.model import (
     SCOPES,
     ComponentRef,
@@ -34,8 +35,6 @@ from fablint.model.figures.pair_metrics import PairMetrics, figures_of, joined, 
 from fablint.model.limits.thresholds import Compared, Comparison, Threshold
 from fablint.text import actions as advise, evidence as seen, notes as noted, units
 
-FEWEST_PARTNERS = 3  # of a host, to say that it is the host
-MOST_HOSTS = 64  # with more it is not the hosts
 MOST_ROUTES = 8  # that are named
 
 
@@ -72,9 +71,9 @@ def compare(run: Run, thresholds: Sequence[Threshold], diagnosis: Diagnosis) -> 
         notes += notes_of_view
     used = {one.threshold.source for one in compared}
     notes += [
-        noted.unmeasured_threshold(source=one.source, scope=one.scope or "any", kernel=one.kernel, size=one.size)
-        for one in thresholds
-        if one.source not in used
+        noted.unmeasured_threshold(source=item.source, scope=item.scope or "any", kernel=item.kernel, size=item.size)
+        for item in thresholds
+        if item.source not in used
     ]
     return Comparison(tuple(compared), _each_once(findings), tuple(notes))
 
@@ -83,14 +82,14 @@ def with_comparison(diagnosis: Diagnosis, comparison: Comparison) -> Diagnosis:
     """The diagnosis with the findings of the thresholds: they can turn a pass into a fault, and never the reverse."""
     judged = with_additional(diagnosis, comparison.findings)
     before = diagnosis.comparison or Comparison()
-    every = Comparison(
+    together = Comparison(
         (*before.compared, *comparison.compared),
         (*before.findings, *comparison.findings),
         (*before.notes, *comparison.notes),
     )
-    facts = tuple(one.facts() for one in every.compared)
+    facts = tuple(one.facts() for one in together.compared)
     verdict = amended(judged.verdict, notes=(*judged.verdict.notes, *comparison.notes), thresholds=facts)
-    return replace(judged, verdict=verdict, comparison=every)
+    return replace(judged, verdict=verdict, comparison=together)
 
 
 # ------------------------------------------------------------------------------------------------ one kernel and size
@@ -127,13 +126,13 @@ def _view(run: Run, thresholds: Sequence[Threshold], placement: Placement) -> _T
         threshold = of_scope.get(SCOPES[code]) or of_scope.get(None)
         if threshold is None:
             continue
-        mine = figures.scope == code
-        values = figures.value[mine]
-        promised[mine] = threshold.value
-        outside[mine] = _outside(values, threshold)
+        in_scope = figures.scope == code
+        values = figures.value[in_scope]
+        promised[in_scope] = threshold.value
+        outside[in_scope] = _outside(values, threshold)
         names = tuple(row.name for row, part in zip(rows, parts, strict=True) if (part.scope == code).any())
         middle = float(np.median(values))
-        least, most, missed = float(values.min()), float(values.max()), int(outside[mine].sum())
+        least, most, missed = float(values.min()), float(values.max()), int(outside[in_scope].sum())
         compared.append(Compared(threshold, SCOPES[code], names, values.size, least, middle, most, missed))
     held = promised > 0
     ratio = figures.value[held] / promised[held]
@@ -158,14 +157,14 @@ def _judged(
     for named in (codes, reported.suspects):
         explained |= np.isin(src, named) | np.isin(dst, named)
     left = view.outside & ~explained
-    for one in view.compared:
-        mine = (view.figures.scope == SCOPES.index(one.scope)) & ~explained
-        missed = int(np.count_nonzero(left & mine))
-        if missed >= FEWEST_PARTNERS and 2 * missed > np.count_nonzero(mine):
-            findings.append(_of_scope(one))
-            left &= ~mine
-        if not one.threshold.single_pairs:
-            left &= view.figures.scope != SCOPES.index(one.scope)
+    for item in view.compared:
+        in_scope = (view.figures.scope == SCOPES.index(item.scope)) & ~explained
+        missed = int(np.count_nonzero(left & in_scope))
+        if missed >= FEWEST_PEERS and 2 * missed > np.count_nonzero(in_scope):
+            findings.append(_of_scope(item))
+            left &= ~in_scope
+        if not item.threshold.single_pairs:
+            left &= view.figures.scope != SCOPES.index(item.scope)
     routes = [pair for pair in _pairs(view, run, src, dst, left) if not pair.directions & reported.routes]
     kept = [] if reported.between else routes[:MOST_ROUTES]
     if len(kept) == len(routes):
@@ -182,7 +181,7 @@ def _within_healthy_scopes(view: _ThresholdPairs, src: Codes, dst: Codes, consid
     for code in np.unique(view.figures.scope[other]).tolist():
         pairs = other & (view.figures.scope == code)
         missed = np.count_nonzero(view.outside & pairs)
-        if missed >= FEWEST_PARTNERS and 2 * missed > np.count_nonzero(pairs):
+        if missed >= FEWEST_PEERS and 2 * missed > np.count_nonzero(pairs):
             considered = considered & (view.figures.scope != code)
     return considered
 
@@ -199,35 +198,35 @@ class _HostOutsideThreshold:
 
 def _hosts(src: Codes, dst: Codes, outside: Mask, considered: Mask) -> list[_HostOutsideThreshold]:
     """Hosts that miss the threshold, worst first; pairs that a host explains count for no other. Empty if too many."""
-    found: list[_HostOutsideThreshold] = []
+    host_outside_thresholds: list[_HostOutsideThreshold] = []
     live = considered.copy()
     most = min(MOST_HOSTS, np.unique(src[live]).size // 2)
-    while len(found) <= most:
+    while len(host_outside_thresholds) <= most:
         cases = [_worst(src, dst, outside, live), _worst(dst, src, outside, live)]
         best = max((case for case in cases if case), key=lambda case: (case[2] / case[1], case[2]), default=None)
         if best is None:
-            return found
+            return host_outside_thresholds
         host, partners, missed = best
         sides = [side for side, case in zip(("tx", "rx"), cases, strict=True) if case and case[0] == host]
         direction: Direction = "both" if len(sides) == 2 else "tx" if sides == ["tx"] else "rx"
-        found.append(_HostOutsideThreshold(host, direction, partners, missed))
+        host_outside_thresholds.append(_HostOutsideThreshold(host, direction, partners, missed))
         live &= (src != host) & (dst != host)
     return []
 
 
-def _worst(mine: Codes, other: Codes, outside: Mask, live: Mask) -> tuple[int, int, int] | None:
+def _worst(host_codes: Codes, other: Codes, outside: Mask, live: Mask) -> tuple[int, int, int] | None:
     """Host, its partners, and with how many of them it is outside: the host with the largest share of its partners."""
     if not live.any():
         return None
-    width = int(max(mine.max(), other.max())) + 1
-    pair = mine[live].astype(np.int64) * width + other[live]
+    width = int(max(host_codes.max(), other.max())) + 1
+    pair = host_codes[live].astype(np.int64) * width + other[live]
     pairs, place, cells = np.unique(pair, return_inverse=True, return_counts=True)
     missed = 2 * np.bincount(place, outside[live], pairs.size) > cells
     partners = np.bincount(pairs // width, minlength=width)
     bad = np.bincount(pairs // width, missed, width)
-    share = np.where(partners >= FEWEST_PARTNERS, bad / np.maximum(partners, 1), 0.0)
+    share = np.where(partners >= FEWEST_PEERS, bad / np.maximum(partners, 1), 0.0)
     host = int(np.lexsort((bad, share))[-1])
-    return (host, int(partners[host]), int(bad[host])) if share[host] > 0.5 else None
+    return (host, int(partners[host]), int(bad[host])) if share[host] > HALF else None
 
 
 # ------------------------------------------------------------------------------------------------ findings
@@ -244,7 +243,7 @@ class _NamedComponents:
 
     @classmethod
     def by(cls, diagnosis: Diagnosis, run: Run, placement: Placement) -> _NamedComponents:
-        named = [finding for finding in diagnosis.verdict.findings if finding.state in ACCUSED]
+        named = [finding for finding in diagnosis.verdict.findings if finding.state in NAMED_STATES]
         sure = [finding for finding in named if finding.state is not State.SUSPECT]
         hosts = _hosts_named(sure, run)
         faulty = _hosts_and_switches(one for one in sure if one.component in ("switch", "group"))
@@ -270,24 +269,24 @@ def _hosts_and_switches(findings: Iterable[Finding]) -> frozenset[str]:
 
 def _of_host(case: _HostOutsideThreshold, view: _ThresholdPairs, run: Run, src: Codes, dst: Codes) -> Finding:
     sends, receives = src == case.host, dst == case.host
-    mine = {"tx": sends, "rx": receives, "both": sends | receives}[case.direction]
-    middle = float(np.median(view.figures.value[mine & view.outside]))
-    threshold = next(one for one in view.compared if (view.figures.scope[mine] == SCOPES.index(one.scope)).any())
+    of_host = {"tx": sends, "rx": receives, "both": sends | receives}[case.direction]
+    middle = float(np.median(view.figures.value[of_host & view.outside]))
+    threshold = next(one for one in view.compared if (view.figures.scope[of_host] == SCOPES.index(one.scope)).any())
     direction = case.direction if view.threshold.quantity == "bandwidth" else None
     evidence = seen.host_misses(**_fields(threshold), median=middle, missed=case.missed, partners=case.partners)
-    effect = float(np.median(view.ratio[mine & view.outside])) - 1.0
+    effect = float(np.median(view.ratio[of_host & view.outside])) - 1.0
     finding = _finding(State.FAULT, ComponentRef.of("host", run.hosts[case.host]), view, effect, evidence)
     return finding.model_copy(update={"direction": direction})
 
 
-def _of_scope(one: Compared) -> Finding:
+def _of_scope(item: Compared) -> Finding:
     """Most pairs of a scope miss it: no single component is faulty, and the verdict is not a pass."""
     return Finding(
         state=State.FAULT,
-        components=(ComponentRef(kind="config", title=_name(one.scope, one.threshold)),),
-        quantity=one.threshold.quantity,
-        effect=one.median / one.threshold.value - 1.0,
-        evidence=(seen.scope_misses(**_fields(one), median=one.median, outside=one.outside, pairs=one.pairs),),
+        components=(ComponentRef(kind="config", title=_name(item.scope, item.threshold)),),
+        quantity=item.threshold.quantity,
+        effect=item.median / item.threshold.value - 1.0,
+        evidence=(seen.scope_misses(**_fields(item), median=item.median, outside=item.outside, pairs=item.pairs),),
         next_step=advise.compare_threshold(),
     )
 
@@ -299,15 +298,15 @@ def _pairs(view: _ThresholdPairs, run: Run, src: Codes, dst: Codes, left: Mask) 
     for cell in np.flatnonzero(left)[np.argsort(-away[left], kind="stable")].tolist():
         a, b = sorted((int(src[cell]), int(dst[cell])))
         worst.setdefault((a, b), cell)
-    found = []
+    pairs = []
     for (a, b), cell in worst.items():
-        one = next(one for one in view.compared if SCOPES.index(one.scope) == view.figures.scope[cell])
+        item = next(one for one in view.compared if SCOPES.index(one.scope) == view.figures.scope[cell])
         value = float(view.figures.value[cell])
-        evidence = seen.pair_misses(**_fields(one), value=value)
+        evidence = seen.pair_misses(**_fields(item), value=value)
         ends = run.hosts[src[cell]], run.hosts[dst[cell]]
         component = ComponentRef.of("host", ends[0]) if a == b else ComponentRef.of("route", *ends, directed=True)
-        found.append(_finding(State.SUSPECT, component, view, float(view.ratio[cell]) - 1.0, evidence))
-    return found
+        pairs.append(_finding(State.SUSPECT, component, view, float(view.ratio[cell]) - 1.0, evidence))
+    return pairs
 
 
 def _finding(
@@ -325,14 +324,14 @@ def _finding(
 
 def _each_once(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """One finding for each part: the worst, with the evidence of the others."""
-    found: dict[tuple[ComponentRef, ...], Finding] = {}
+    each_once: dict[tuple[ComponentRef, ...], Finding] = {}
     for finding in findings:
         key = finding.components
-        if key in found:
-            both = (*found[key].evidence, *finding.evidence)
-            finding = found[key].model_copy(update={"evidence": both})
-        found[key] = finding
-    return tuple(found.values())
+        if key in each_once:
+            both = (*each_once[key].evidence, *finding.evidence)
+            finding = each_once[key].model_copy(update={"evidence": both})
+        each_once[key] = finding
+    return tuple(each_once.values())
 
 
 def _name(scope: Scope | None, threshold: Threshold) -> str:

@@ -16,20 +16,22 @@ import numpy as np
 
 from fablint.analyse.explain.evidence import e_value_increments
 from fablint.analyse.observations.robust_stats import robust_sd
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import (
+    CLEAR_DISTANCE,
+    CLUSTER_OF_PLACE,
+    FEWEST_PEERS,
+    FEWEST_VALUES,
+    FINEST_NOISE,
+    Settings,
+)
 from fablint.model import ComponentRef, Finding, Observations, Placement, Run, State
 from fablint.model.arrays import Codes, Floats, Mask, Values
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.text import actions as advise, evidence as seen
 
 FAR_COLUMNS = 48  # partners off the switch that are looked at per rank
-CLEAR_GAP = 4.0  # robust standard deviations that pairs on a switch must be faster than pairs off it
-LARGEST_GAIN = 4.0  # nats that one pair can say, before normalisation
-FEWEST_POOL = 6  # pairs of a class that show what it is like
 SHORTEST = ("min", "median", "mean")  # statistics, the one that disturbances change least first
 PAIRWISE = ("all-pairs", "rounds", "random", "bisection", "pairs", "pair")  # patterns in which two alone meet
-FEWEST_FAR = 3  # pairs off the switch that show what a host adds to all of its pairs
-FINEST_NOISE = 1e-3  # times are not known better than 0.1 %
 MOST_BINS = 12  # of a class
 PASSES = 2
 
@@ -58,9 +60,9 @@ class HostPairs:
         a, b = placement.host[src], placement.host[dst]
         use = (a != b) & (seconds > 0)  # NaN is not
         low, high = np.minimum(a, b)[use].astype(np.int64), np.maximum(a, b)[use].astype(np.int64)
-        key, known = low * len(placement.hosts) + high, seconds[use].astype(np.float64)
+        key, times = low * len(placement.hosts) + high, seconds[use].astype(np.float64)
         unique, of_pair = np.unique(key, return_inverse=True)
-        middle = GroupedValues.of(known, of_pair, unique.size).lower_medians()
+        middle = GroupedValues.of(times, of_pair, unique.size).lower_medians()
         return cls(unique // len(placement.hosts), unique % len(placement.hosts), middle)
 
     def some(self, which: Mask) -> HostPairs:
@@ -146,13 +148,13 @@ def verify(observations: Observations, placement: Placement, settings: Settings)
     switch = _of_hosts(placement, placement.switch)
     group = _of_hosts(placement, placement.group)
     findings = []
-    while found := _misplaced(pairs, switch, group, settings):
-        for misplaced in found:
+    while misplaced_hosts := _misplaced(pairs, switch, group, settings):
+        for misplaced in misplaced_hosts:
             everywhere = HostPairs.of(*_of_host(observations, placement, misplaced.host), placement)
             findings.append(_finding(misplaced, everywhere, placement, settings))
         switch = switch.copy()
         switch[
-            [misplaced.host for misplaced in found]
+            [misplaced.host for misplaced in misplaced_hosts]
         ] = -1  # what they measured says nothing about their former neighbours
     return sorted(findings, key=lambda finding: finding.name)
 
@@ -184,10 +186,14 @@ def _of_host(observations: Observations, placement: Placement, host: int) -> tup
         other = np.broadcast_to(np.arange(sent.shape[1]), sent.shape)
     else:
         other = np.asarray(observations.partner, dtype=np.int64)[ranks]
-    own = np.broadcast_to(ranks[:, None], sent.shape)
+    rank = np.broadcast_to(ranks[:, None], sent.shape)
     use = other >= 0
-    own, other = own[use], other[use]
-    return np.concatenate([own, own]), np.concatenate([other, other]), np.concatenate([sent[use], received[use]])
+    rank, other = rank[use], other[use]
+    return (
+        np.concatenate([rank, rank]),
+        np.concatenate([other, other]),
+        np.concatenate([sent[use], received[use]]),
+    )
 
 
 def _members(code: Codes, count: int) -> Iterator[Codes]:
@@ -223,54 +229,54 @@ def _misplaced(pairs: HostPairs, switch: Codes, group: Codes, settings: Settings
     suspect = (partners >= settings.min_partners) & (2 * slow > partners)
     # The null is what everybody else shows: in a small fabric one misplaced host is many of the pairs.
     on, off = (kind.seconds[~suspect[kind.a] & ~suspect[kind.b]] for kind in (inside, classes.off))
-    if min(on.size, off.size) < FEWEST_POOL:
+    if min(on.size, off.size) < FEWEST_VALUES:
         return []
     gains = _gains(on, off)
     evidence = np.bincount(host, weights=gains.of(gains.away, time)[number], minlength=switch.size)
     threshold = np.log(np.count_nonzero(switch >= 0) / settings.alpha_of("wiring"))
     misplaced: dict[int, _MisplacedHost] = {}
-    for one in sorted(np.flatnonzero(suspect & (evidence > threshold)).tolist(), key=lambda one: -evidence[one]):
-        others = (switch[inside.a] == switch[one]) & (inside.a != one) & (inside.b != one)
+    for index in sorted(np.flatnonzero(suspect & (evidence > threshold)).tolist(), key=lambda one: -evidence[one]):
+        others = (switch[inside.a] == switch[index]) & (inside.a != index) & (inside.b != index)
         # Were the pairs of the others on this switch slow too, it would be the switch, or the whole map.
-        if int(switch[one]) not in misplaced and others.any() and np.median(time[others]) < classes.middle:
-            misplaced[int(switch[one])] = _MisplacedHost(one, float(evidence[one]), classes, gains, switch)
+        if int(switch[index]) not in misplaced and others.any() and np.median(time[others]) < classes.middle:
+            misplaced[int(switch[index])] = _MisplacedHost(index, float(evidence[index]), classes, gains, switch)
     return list(misplaced.values())
 
 
 def _without_hosts(pairs: HostPairs, host: Floats) -> HostPairs:
     """Pairs of hosts that are known, without what these hosts add."""
     time = pairs.seconds - host[pairs.a] - host[pairs.b]
-    known = ~np.isnan(time)
-    return HostPairs(pairs.a[known], pairs.b[known], time[known])
+    is_measured = ~np.isnan(time)
+    return HostPairs(pairs.a[is_measured], pairs.b[is_measured], time[is_measured])
 
 
 def _classes(pairs: HostPairs, switch: Codes, group: Codes) -> _Classes | None:
     """The pairs on one switch and the nearest class off it; None where they are indistinguishable."""
     near = switch[pairs.a] == switch[pairs.b]
     local = ~near & (group[pairs.a] == group[pairs.b])
-    kinds = [kind for kind in (local, ~near & ~local) if kind.sum() >= FEWEST_POOL]
-    if near.sum() < FEWEST_POOL or not kinds:
+    kinds = [kind for kind in (local, ~near & ~local) if kind.sum() >= FEWEST_VALUES]
+    if near.sum() < FEWEST_VALUES or not kinds:
         return None
     host = _host_seconds(pairs, kinds, switch.size)
     on, off = (_without_hosts(pairs.some(kind), host) for kind in (near, kinds[0]))
-    if min(on.a.size, off.a.size) < FEWEST_POOL:
+    if min(on.a.size, off.a.size) < FEWEST_VALUES:
         return None
     middles = float(np.median(on.seconds)), float(np.median(off.seconds))
     spread = max(robust_sd(on.seconds), robust_sd(off.seconds), FINEST_NOISE * middles[0])
-    if middles[1] - middles[0] < CLEAR_GAP * spread:
+    if middles[1] - middles[0] < CLEAR_DISTANCE * spread:
         return None
     return _Classes(*middles, host, off)
 
 
 def _gains(on: Floats, off: Floats) -> _Gains:
     """From single times of both classes."""
-    bins = int(np.clip(min(on.size, off.size) // FEWEST_POOL, 2, MOST_BINS))  # few times show no fine distribution
+    bins = int(np.clip(min(on.size, off.size) // FEWEST_VALUES, 2, MOST_BINS))  # few times show no fine distribution
     levels = np.linspace(0, 1, bins + 1)[1:-1]
     edges = np.unique(np.concatenate([np.quantile(part, levels) for part in (on, off)]))
     counts = [np.bincount(np.searchsorted(edges, part), minlength=edges.size + 1) + 0.5 for part in (on, off)]
     f_on, f_off = (count / count.sum() for count in counts)
-    away = e_value_increments(f_on, f_off, LARGEST_GAIN)
-    return _Gains(edges, away, e_value_increments(f_off, f_on, LARGEST_GAIN, rising=False))
+    away = e_value_increments(f_on, f_off, CLUSTER_OF_PLACE)
+    return _Gains(edges, away, e_value_increments(f_off, f_on, CLUSTER_OF_PLACE, rising=False))
 
 
 def _host_seconds(pairs: HostPairs, kinds: list[Mask], hosts: int) -> Floats:
@@ -282,7 +288,7 @@ def _host_seconds(pairs: HostPairs, kinds: list[Mask], hosts: int) -> Floats:
     added = np.zeros(hosts)
     host, other, number = far.ends()
     for _ in range(PASSES):
-        added = GroupedValues.of(left[number] - np.nan_to_num(added)[other], host, hosts).medians(FEWEST_FAR)
+        added = GroupedValues.of(left[number] - np.nan_to_num(added)[other], host, hosts).medians(FEWEST_PEERS)
     return added
 
 

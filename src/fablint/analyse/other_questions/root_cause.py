@@ -21,6 +21,7 @@ import numpy as np
 
 from fablint.analyse.observations.counter_steps import TCP_LOST, CounterSteps, Symptom, count_steps
 from fablint.analyse.phrasing import between_switches, run_name
+from fablint.analyse.settings import CLEAR_EVIDENCE, SETTLED
 from fablint.model import ComponentRef, Direction, Endpoint, EvidenceRecord, Finding, Run, State, Topology
 from fablint.model.component import in_series
 from fablint.model.figures.cpu_wait import CpuWait, cpu_wait_of
@@ -33,7 +34,6 @@ from fablint.text.sentence_kind import Plain
 Part = Literal["host", "nic", "cable", "port"]
 PARTS: tuple[Part, ...] = ("host", "nic", "cable", "port")
 PRIOR: Mapping[Part, float] = {"host": 0.2, "nic": 0.2, "cable": 0.45, "port": 0.15}
-SETTLED = np.log(3)  # log-odds from which the first part is acted on; below, the next test is the one that tells most
 
 
 class _Symptom(NamedTuple):
@@ -59,7 +59,6 @@ SYMPTOMS: Mapping[Symptom, _Symptom] = {
     "cpu_wait": _Symptom((0.25, 0.01, 0.01, 0.01), None),
 }
 BESIDE = (0.02, 0.05, 0.40, 0.05)  # errors in the direction that is not slow: damaged cables often have errors in both
-ACCUSED = 20.0  # to 1: odds of a part that another check found at fault
 
 
 @dataclass(frozen=True)
@@ -87,21 +86,21 @@ class Series:
     neighbours: tuple[str, ...] = ()  # other hosts of the switch
 
     def has_nic(self, component: ComponentRef) -> bool:
-        """Is a component about the NIC of the series?"""
+        """Tell whether a component is about the NIC of the series."""
         return bool(self.nic) and component.ends[0].part == self.nic
 
     @cached_property
     def components(self) -> Mapping[Part, ComponentRef]:
         """The four components in series."""
-        of = ComponentRef.of
+        component = ComponentRef.of
         nic, cable, port = in_series(self.host)
         if self.nic:
-            nic = of("nic", Endpoint(nodes=(self.host,), part=self.nic))
+            nic = component("nic", Endpoint(nodes=(self.host,), part=self.nic))
         if self.switch:
-            cable, port = of("cable", self.host, self.switch), of("port", self.switch, self.host)
+            cable, port = component("cable", self.host, self.switch), component("port", self.switch, self.host)
         if self.port:
-            port = of("port", Endpoint(nodes=(self.switch,), part=self.port))
-        return {"host": of("host", self.host), "nic": nic, "cable": cable, "port": port}
+            port = component("port", Endpoint(nodes=(self.switch,), part=self.port))
+        return {"host": component("host", self.host), "nic": nic, "cable": cable, "port": port}
 
 
 def fuse(
@@ -140,7 +139,7 @@ def fuse(
         log += np.log(chance if present else 1 - chance)
     for at, part in enumerate(PARTS):
         if any(finding.state is State.FAULT and _about(finding, series, part) for finding in others):
-            log[at] += np.log(ACCUSED)
+            log[at] += CLEAR_EVIDENCE
     log -= np.logaddexp.reduce(log)
     odds = log - np.log(-np.expm1(np.minimum(log, -1e-12)))
     order = np.argsort(-odds, kind="stable")
@@ -163,7 +162,7 @@ def fuse_run(
     others: Sequence[Finding],
     lost: int = 0,
 ) -> Ranking:
-    """The same for a host `h00` or NIC `h00/hsn1` of a run: its NIC, switch, port and counters are looked up.
+    """Return the same for a host `h00` or NIC `h00/hsn1` of a run: its NIC, switch, port and counters are looked up.
 
     `lost` is how many segments TCP has lost there; 0 shows nothing, since MPI may not use TCP.
     """
@@ -198,7 +197,7 @@ def with_part_to_look_at(
 
 
 def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tuple[Series, str]:
-    """What the run and the topology know of it, and the name under which the run counts its NIC.
+    """Return what the run and the topology know of it, and the name under which the run counts its NIC.
 
     A topology may call a NIC by its network interface (`hsn1`) and the run by its device (`cxi1`).
     """
@@ -206,9 +205,9 @@ def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tup
     used = {used for used, at in zip(run.facts.rank_nic, run.rank_host, strict=False) if at == host}
     nic = nic or (next(iter(used)) if len(used) == 1 else "" if used else _single_nic(run, host))
     counted_nic, aliases = nic, {nic}
-    for known in run.facts.nics.get(host, ()):
-        if nic in (names := {known.name, *(known.netdevs or ())}):
-            counted_nic, aliases = known.name, names
+    for facts in run.facts.nics.get(host, ()):
+        if nic in (names := {facts.name, *(facts.netdevs or ())}):
+            counted_nic, aliases = facts.name, names
     if topology is None:
         return Series(host, nic), counted_nic
     ends = (NicRef.of(host, alias) for alias in sorted(aliases))
@@ -222,7 +221,7 @@ def _series(run: Run, topology: Topology | None, component: ComponentRef) -> tup
 
 def _single_nic(run: Run, host: str) -> str:
     """The NIC of the fabric of a host that has one of them; empty where it has several, or the run names none."""
-    nics = message_nics(host, run.facts.nics.get(host, ()))
+    nics = message_nics(run.facts.nics.get(host, ()))
     return nics[0] if len(nics) == 1 else ""
 
 
@@ -230,23 +229,23 @@ def _single_nic(run: Run, host: str) -> str:
 
 
 def _symptoms(series: Series, counters: CounterSteps | None, others: Sequence[Finding]) -> dict[Symptom, bool]:
-    """What is known to be there or not to be there; what was not examined is left out."""
-    known: dict[Symptom, bool] = dict(counters.symptoms()) if counters else {}
+    """Return what is known to be there or not to be there; what was not examined is left out."""
+    symptoms: dict[Symptom, bool] = dict(counters.symptoms()) if counters else {}
     loopback = [f for f in others if _is_loopback(f) and _is_end(f, series)]
     if loopback:
-        known["loopback"] = any(finding.state in (State.FAULT, State.SUSPECT) for finding in loopback)
+        symptoms["loopback"] = any(finding.state in (State.FAULT, State.SUSPECT) for finding in loopback)
     rails = [f for f in others if f.component == "nic" and series.host in f.hosts and f not in loopback]
     others_of_host = [finding for finding in rails if finding.components != (series.components["nic"],)]
     if others_of_host:
-        known["rails"] = all(finding.state is State.FAULT for finding in others_of_host)
+        symptoms["rails"] = all(finding.state is State.FAULT for finding in others_of_host)
     if series.neighbours:
         slow = [finding for finding in others if finding.state is State.FAULT and finding.component in ("host", "nic")]
-        known["neighbours"] = any(host in f.hosts for f in slow for host in series.neighbours)
-    return known
+        symptoms["neighbours"] = any(host in f.hosts for f in slow for host in series.neighbours)
+    return symptoms
 
 
 def _chances(symptom: Symptom, direction: Direction | None) -> tuple[float, float, float, float]:
-    """How likely the symptom is for each part; errors in a direction that is not slow are another symptom."""
+    """Return how likely the symptom is for each part; errors in a direction that is not slow are another symptom."""
     if (symptom, direction) in (("line_rx", "tx"), ("line_tx", "rx")):
         return BESIDE
     return SYMPTOMS[symptom].chances
@@ -259,7 +258,9 @@ def _is_end(finding: Finding, series: Series) -> bool:
 
 
 def _about(finding: Finding, series: Series, part: Part) -> bool:
-    """Does another check report this component? The finding on the host, from its times, is about all of them."""
+    """Tell whether another check reports this component. The finding on the host, from its times, is about all of
+    them.
+    """
     if _is_loopback(finding) or finding.quantity is not None:
         return False
     if part == "port":
@@ -276,7 +277,9 @@ def _about(finding: Finding, series: Series, part: Part) -> bool:
 
 
 def _is_at_end(cable: ComponentRef, series: Series) -> bool:
-    """Does a cable have the name of this NIC? What reads counters knows the end that it is in, and not the other."""
+    """Tell whether a cable has the name of this NIC. What reads counters knows the end that it is in, and not the
+    other.
+    """
     end = cable.ends[0]
     return bool(end.part) and series.host in end.nodes and series.nic in ("", end.part)
 
@@ -294,12 +297,12 @@ def _reasons(symptoms: Mapping[Symptom, bool], cpu_wait: CpuWait | None) -> tupl
 
 
 def _is_loopback(finding: Finding) -> bool:
-    """Is it a loopback test?"""
+    """Tell whether it is a loopback test."""
     return bool(seen.loopback.among(finding.evidence))
 
 
 def _action(part: Part, series: Series) -> tuple[Action, ...]:
-    """What to do about it."""
+    """Return what to do about it."""
     nic, port = series.components["nic"], series.components["port"]
     if part == "host":
         return advise.inspect_host(series.components["host"])
@@ -309,12 +312,12 @@ def _action(part: Part, series: Series) -> tuple[Action, ...]:
 
 
 def _reading(series: Series) -> tuple[Action, ...]:
-    """What a loopback test does not show: segments are lost between hosts, and the receiver counts why."""
+    """Return what a loopback test does not show: segments are lost between hosts, and the receiver counts why."""
     return advise.read_drops(series.components["nic"], series.components["port"])
 
 
-def _splitting(best: Part, series: Series, known: Mapping[Symptom, bool]) -> tuple[Action, ...]:
+def _splitting(best: Part, series: Series, symptoms: Mapping[Symptom, bool]) -> tuple[Action, ...]:
     """The test that tells most where nothing is settled: what costs no hand first."""
-    if "loopback" not in known:
+    if "loopback" not in symptoms:
         return advise.test_loopback(series.components["nic"])
     return _action("cable" if best in ("cable", "port") else best, series)

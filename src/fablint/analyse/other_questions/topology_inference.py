@@ -14,19 +14,13 @@ import numpy as np
 from scipy.special import gammaln
 
 from fablint.analyse.observations.robust_stats import robust_sd
+from fablint.analyse.settings import CHANCE_OF_CLIQUES, CLEAR_DISTANCE, FEWEST_VALUES, HALF, NEARLY_ALL
 from fablint.model import Observations, Placement, Switch, Topology
 from fablint.model.arrays import Codes, Mask, Values
 
 MOST_HOSTS = 5000
-FEWEST_HOSTS = 6
-COVERAGE = 0.9  # share of all pairs, below which nothing is inferred
-CLEAR_GAP = 4.0  # robust standard deviations between pairs on one switch and pairs on two
-LOG_CHANCE = -np.log(1e4)  # log of the chance that noise forms such cliques, however bimodal it is
-COMMON = 0.5  # share of their close hosts that two hosts on one switch have in common
-MOST_MISMATCHES = 0.1  # share of pairs on one switch that are not close, and of close pairs on two switches
 MOST_CUTS = 4
 PASSES = 3
-ALONE = 0.5  # share of hosts alone on their switch, from which there is no structure
 SQUARES = 4000  # samples of two hosts on each of two switches
 BINS = 400
 DEPTH = 1.2  # factor by which a gap has fewer pairs than both of its sides
@@ -60,7 +54,7 @@ def infer_topology(observations: Observations, placement: Placement) -> Topology
         return None
     switches, left = partition
     label = _in_order(switches.label)
-    groups = _level(_between_parts(left, label), CLEAR_GAP)
+    groups = _level(_between_parts(left, label))
     group = _in_order(groups.label) if groups else np.zeros(label.max() + 1, dtype=np.int64)
     names = [f"inferred-s{code}" for code in range(label.max() + 1)]
     return Topology(
@@ -77,7 +71,7 @@ def _between_hosts(observations: Observations, placement: Placement) -> Values |
     The larger time of both directions counts: one reading that is too short by chance would make two hosts neighbours.
     """
     hosts = len(placement.hosts)
-    if observations.partner is not None or not FEWEST_HOSTS <= hosts <= MOST_HOSTS:
+    if observations.partner is not None or not FEWEST_VALUES <= hosts <= MOST_HOSTS:
         return None
     sent = np.asarray(observations.sent, dtype=np.float32)
     if hosts < sent.shape[0]:  # several ranks on a host: the first one counts
@@ -89,8 +83,8 @@ def _between_hosts(observations: Observations, placement: Placement) -> Values |
     times = np.fmax(sent, sent.T)
     times[~(times > 0)] = np.nan
     np.fill_diagonal(times, np.nan)
-    known = np.count_nonzero(~np.isnan(times))
-    return times if known >= COVERAGE * hosts * (hosts - 1) else None
+    measured = np.count_nonzero(~np.isnan(times))
+    return times if measured >= NEARLY_ALL * hosts * (hosts - 1) else None
 
 
 def _level_of_hosts(times: Values) -> tuple[_Level, Values] | None:
@@ -101,7 +95,7 @@ def _level_of_hosts(times: Values) -> tuple[_Level, Values] | None:
     accepted: _Level | None = None
     corrected = times
     for _ in range(PASSES):
-        level = _level(corrected, CLEAR_GAP)
+        level = _level(corrected)
         if level is None:
             # Slow hosts hide the structure: their effect is estimated from the bulk of their pairs.
             added = _row_medians(corrected)
@@ -113,7 +107,7 @@ def _level_of_hosts(times: Values) -> tuple[_Level, Values] | None:
         accepted = level
         if settled:
             break
-    if accepted is None or np.bincount(accepted.label)[accepted.label].tolist().count(1) > ALONE * len(times):
+    if accepted is None or np.bincount(accepted.label)[accepted.label].tolist().count(1) > HALF * len(times):
         return None
     return (accepted, corrected) if _crossing_time(times, accepted.label) > accepted.far - accepted.near else None
 
@@ -157,9 +151,9 @@ def _between_parts(times: Values, label: Codes) -> Values:
     from scipy import sparse
 
     member = sparse.csr_matrix((np.ones(label.size, np.float32), (label, np.arange(label.size))))
-    known = ~np.isnan(times)
-    total = member @ np.where(known, times, 0) @ member.T
-    count = member @ known.astype(np.float32) @ member.T
+    is_measured = ~np.isnan(times)
+    total = member @ np.where(is_measured, times, 0) @ member.T
+    count = member @ is_measured.astype(np.float32) @ member.T
     with np.errstate(invalid="ignore"):
         between = np.asarray(total / count, dtype=np.float32)
     np.fill_diagonal(between, np.nan)
@@ -175,7 +169,7 @@ def _in_order(label: Codes) -> Codes:
 # ------------------------------------------------------------------------------------------------ one level
 
 
-def _level(times: Values, gap: float) -> _Level | None:
+def _level(times: Values) -> _Level | None:
     """Return the finest partition that the times show; None if there is none."""
     if len(times) < 3:
         return None
@@ -185,7 +179,7 @@ def _level(times: Values, gap: float) -> _Level | None:
         with np.errstate(invalid="ignore"):
             close = times < cut
         label = _cliques(close)
-        if label is not None and (level := _checked(times, close, label, gap)):
+        if label is not None and (level := _checked(times, close, label)):
             return level
     return None
 
@@ -230,19 +224,19 @@ def _cliques(close: Mask) -> Codes | None:
     if degree.mean() > len(near) / 2 + 1:
         # Dense: few pairs are not close, and so there are at most two parts.
         common = near.astype(np.float32) @ near.astype(np.float32)
-        is_edge = near & (common >= COMMON * (degree[:, None] + degree[None, :] - common))
+        is_edge = near & (common >= HALF * (degree[:, None] + degree[None, :] - common))
         graph = sparse.csr_matrix(is_edge)
     else:
         near_sparse = sparse.csr_matrix(near.astype(np.float32))
         common_sparse = (near_sparse @ near_sparse).multiply(near_sparse).tocoo()
         row, column, shared = common_sparse.row, common_sparse.col, common_sparse.data
-        keep = shared >= COMMON * (degree[row] + degree[column] - shared)
+        keep = shared >= HALF * (degree[row] + degree[column] - shared)
         graph = sparse.csr_matrix((np.ones(int(keep.sum()), np.int8), (row[keep], column[keep])), shape=near.shape)
     parts, label = connected_components(graph, directed=False)
     return label.astype(np.int64) if 1 < parts < len(near) else None
 
 
-def _checked(times: Values, close: Mask, label: Codes, gap: float) -> _Level | None:
+def _checked(times: Values, close: Mask, label: Codes) -> _Level | None:
     """Return the partition if its parts contain the close pairs, better than by chance, and the classes are separate.
 
     None otherwise.
@@ -251,20 +245,21 @@ def _checked(times: Values, close: Mask, label: Codes, gap: float) -> _Level | N
     inside = upper & (label[:, None] == label[None, :])
     within, across = int(inside.sum()), int(upper.sum() - inside.sum())
     edges = int((close & upper).sum())
-    missing, extra = within - int((close & inside).sum()), edges - int((close & inside).sum())
-    if min(within, across) < 1 or missing > MOST_MISMATCHES * within or extra > MOST_MISMATCHES * edges:
+    both = int((close & inside).sum())
+    missing, extra = within - both, edges - both
+    if min(within, across) < 1 or both < NEARLY_ALL * max(within, edges):
         return None
     sizes = np.bincount(label)
     partitions = gammaln(label.size + 1) - gammaln(sizes + 1).sum() - _log_repeats(sizes) + np.log(label.size) * 2
     chance = (
         partitions + _log_choose(within, missing) + _log_choose(across, extra) - _log_choose(within + across, edges)
     )
-    if chance > LOG_CHANCE:
+    if chance > np.log(CHANCE_OF_CLIQUES):
         return None
     on, off = times[inside], times[upper & ~inside]
     nearest = off[off <= np.median(off)] if off.size > 4 * on.size else off
     near, far = float(np.median(on)), float(np.median(off))
-    if far - near < gap * max(robust_sd(on), robust_sd(nearest)):
+    if far - near < CLEAR_DISTANCE * max(robust_sd(on), robust_sd(nearest)):
         return None
     return _Level(label, near, far)
 

@@ -10,8 +10,6 @@ from fablint.analyse.settings import Settings
 from fablint.model import Finding, Note, Placement, Run, Topology
 from fablint.text import notes as noted
 
-MOST_INFERRED = 5000  # hosts whose switches are inferred
-
 
 @dataclass(frozen=True)
 class Wiring:
@@ -40,7 +38,7 @@ def wiring_of(run: Run, topology: Topology | None, settings: Settings) -> Wiring
     if round_trips is None or len(run.hosts) < 2:
         return Wiring(topology)
     if topology is None:
-        inferred = infer_topology(round_trips, Placement.of(run, None)) if len(run.hosts) <= MOST_INFERRED else None
+        inferred = infer_topology(round_trips, Placement.of(run, None))
         if inferred is None:
             return Wiring(None)
         return Wiring(inferred, notes=(noted.inferred_switches(len(inferred.switches), inferred.source),))

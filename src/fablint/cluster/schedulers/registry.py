@@ -18,14 +18,14 @@ _STUCK_POLLS = 4  # Slurm gives a new job reasons that disappear a moment later
 
 def find_scheduler(system: System) -> Scheduler:
     """Scheduler for submission on this machine. Raises UsageError if there is none."""
-    found = next((scheduler for scheduler in SCHEDULERS if system.which(scheduler.program)), None)
-    if found is None:
+    result = next((scheduler for scheduler in SCHEDULERS if system.which(scheduler.program)), None)
+    if result is None:
         programs = " nor ".join(scheduler.program for scheduler in SCHEDULERS)
         raise UsageError(
             f"no scheduler here: neither {programs} is on the PATH",
             "load its module, or omit --submit: hosts are then reached over ssh",
         )
-    return found
+    return result
 
 
 def scheduler_of(job: Job) -> Scheduler:
@@ -51,12 +51,12 @@ def wait(
 ) -> JobState:
     """Wait until a job is over, or cannot start without a change (`stuck`).
 
+    A scheduler that does not answer for a while is queried again; the script's own exit file counts as well.
+
     Parameters
     ----------
     say
         Called with the reason for waiting, and the newest line of the job's log, when they change.
-
-    A scheduler that does not answer for a while is queried again; the script's own exit file counts as well.
     """
     scheduler, reported, stuck = scheduler_of(job), "", 0
     while not (state := scheduler.state(system, job)).over:

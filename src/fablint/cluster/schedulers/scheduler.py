@@ -84,7 +84,7 @@ class JobState:
 
     @property
     def over(self) -> bool:
-        """Whether the job has ended, with any result."""
+        """True if the job has ended, with any result."""
         return self.word not in ("pending", "running", "unknown")
 
 

@@ -72,10 +72,10 @@ def find_job(system: System, name: str | None) -> Job:
         raise UsageError(f"no job was submitted from here: nothing in {system.own_path('jobs')}", "see check --submit")
     if name is None:
         return jobs[0]
-    found = next((job for job in jobs if name in (job.id, job.id.partition(".")[0], job.place.name)), None)
-    if found is None:
+    result = next((job for job in jobs if name in (job.id, job.id.partition(".")[0], job.place.name)), None)
+    if result is None:
         raise UsageError(f"no job {name} was submitted from here", f"the newest is {jobs[0].id}; see fablint status")
-    return found
+    return result
 
 
 def job_of_run(system: System, run: Path) -> Job | None:

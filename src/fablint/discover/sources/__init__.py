@@ -39,9 +39,9 @@ def read_saved(saved: SavedOutput) -> tuple[Source, Facts]:
     for source in SOURCES:
         if source.recognises(saved.text):
             return source, source.read(saved)
-    known = ", ".join(source.name for source in SOURCES)
+    names = ", ".join(source.name for source in SOURCES)
     problem = "output of STT that is not read, or is incomplete" if is_stt(saved.text) else "unknown format"
-    raise UsageError(f"{saved.name}: {problem}", f"give one of {known}")
+    raise UsageError(f"{saved.name}: {problem}", f"give one of {names}")
 
 
 __all__ = ["SOURCES", "SavedOutput", "Source", "read_saved"]

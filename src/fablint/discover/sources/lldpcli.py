@@ -34,25 +34,25 @@ class Lldpcli:
     def read(self, saved: SavedOutput) -> Facts:
         """Read the cables of the device with these neighbours. Raises UsageError if the device is unknown."""
         device = saved.device or local_name(saved.text)
-        found = neighbours(saved.text)
-        if not found:
+        result = neighbours(saved.text)
+        if not result:
             return Facts()
         if not device:
             raise UsageError(
                 f"{saved.name}: the output does not name the device that has these neighbours",
                 f"use --from NAME={saved.name}, or add the output of `lldpcli -f json0 show chassis`",
             )
-        return _wires(switch_name(device), found)
+        return _wires(switch_name(device), result)
 
 
-def _wires(device: str, found: list[Neighbour]) -> Facts:
+def _wires(device: str, neighbours: list[Neighbour]) -> Facts:
     """Return the cables of a device; the merge of all sources decides whether it is a switch or a host.
 
     A device whose ports all have names of NICs is a host.
     """
-    if all(_NIC.fullmatch(neighbour.port) for neighbour in found):
-        return of_host(device, found)
-    single, findings = _one_per_port(device, [end for end in found if not _is_managed(end)])
+    if all(_NIC.fullmatch(neighbour.port) for neighbour in neighbours):
+        return of_host(device, neighbours)
+    single, findings = _one_per_port(device, [end for end in neighbours if not _is_managed(end)])
     stations = frozenset(neighbour.name for neighbour in single if neighbour.bridge is False)
     return Facts(
         wires=tuple(Wire(device, end.name, Origin.LLDP, end.port, end.its_port) for end in single),
@@ -68,9 +68,9 @@ def _is_managed(neighbour: Neighbour) -> bool:
     return neighbour.nic_agent or any(map(_MANAGEMENT.fullmatch, ports))
 
 
-def of_host(host: str, found: list[Neighbour]) -> Facts:
-    """Return the attachments of a host's NICs to the neighbours `found` on them."""
-    single, findings = _one_per_port(host, [end for end in found if not end.nic_agent])
+def of_host(host: str, neighbours: list[Neighbour]) -> Facts:
+    """Return the attachments of a host's NICs to the neighbours `neighbours` on them."""
+    single, findings = _one_per_port(host, [end for end in neighbours if not end.nic_agent])
     places = [neighbour for neighbour in single if neighbour.bridge is not False]
     return Facts(
         attachments=tuple(
@@ -82,13 +82,13 @@ def of_host(host: str, found: list[Neighbour]) -> Facts:
     )
 
 
-def _one_per_port(device: str, found: list[Neighbour]) -> tuple[list[Neighbour], list[Finding]]:
+def _one_per_port(device: str, neighbours: list[Neighbour]) -> tuple[list[Neighbour], list[Finding]]:
     """Return one neighbour per port, and a finding for each port with several.
 
     Several neighbours mean that a device between them forwards LLDP frames; if one of them is a switch, it is kept.
     """
     ports: dict[str, dict[tuple[str, str], Neighbour]] = defaultdict(dict)
-    for neighbour in found:
+    for neighbour in neighbours:
         ports[neighbour.port][neighbour.name, neighbour.its_port] = neighbour
     kept, findings = [], []
     for port, there in ports.items():
@@ -108,9 +108,9 @@ def _one_per_port(device: str, found: list[Neighbour]) -> tuple[list[Neighbour],
     return kept, findings
 
 
-def _switches(found: list[Neighbour]) -> Iterator[SwitchFact]:
+def _switches(neighbours: list[Neighbour]) -> Iterator[SwitchFact]:
     """Yield the switches among neighbours; an algorithmic address contains the group and number of the switch."""
-    for neighbour in found:
+    for neighbour in neighbours:
         if neighbour.bridge is False:
             continue
         place = ama.decode(neighbour.address)

@@ -61,15 +61,15 @@ class SlurmYaml:
         from fablint.topology.yaml_file import loads
 
         topologies = dicts(loads(saved.name, saved.text))
-        known: set[str] = set()
-        every: list[Facts] = []
+        placed: set[str] = set()
+        facts_of_topologies: list[Facts] = []
         for topology in sorted(topologies, key=lambda topology: topology.get("cluster_default") is not True):
             rows = list(_yaml_rows(topology))
-            new = [replace(row, hosts=tuple(host for host in row.hosts if host not in known)) for row in rows]
-            ignored = {host for row in rows for host in row.hosts} & known
-            known |= {host for row in rows for host in row.hosts}
-            every += [_facts(new), Facts(findings=tuple(_unread(topology, ignored)))]
-        return gather(every)
+            new = [replace(row, hosts=tuple(host for host in row.hosts if host not in placed)) for row in rows]
+            ignored = {host for row in rows for host in row.hosts} & placed
+            placed |= {host for row in rows for host in row.hosts}
+            facts_of_topologies += [_facts(new), Facts(findings=tuple(_unread(topology, ignored)))]
+        return gather(facts_of_topologies)
 
 
 def _rows(text: str) -> Iterator[_Row]:
@@ -109,9 +109,9 @@ def _config(name: str, evidence: EvidenceRecord) -> Finding:
 
 
 def _facts(rows: Iterable[_Row]) -> Facts:
-    every = [row for row in rows if plain(row.name)]
-    parents = {below: plain(row.name) for row in reversed(every) for below in row.below}
-    leaves = {switch_name(row.name): row for row in every if row.hosts}
+    named = [row for row in rows if plain(row.name)]
+    parents = {below: plain(row.name) for row in reversed(named) for below in row.below}
+    leaves = {switch_name(row.name): row for row in named if row.hosts}
     return Facts(
         attachments=tuple(
             Attachment(host, name, Origin.SLURM) for name, row in leaves.items() for host in row.hosts if host != name

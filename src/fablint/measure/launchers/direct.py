@@ -39,7 +39,7 @@ class Direct:
     pmi = ()
 
     def recognises(self, version: str) -> bool:
-        """Whether the version is that of a launcher: there is no program to ask."""
+        """Tell whether the version is that of a launcher: there is no program to ask."""
         return False
 
     def arguments(self, ranks: int, *, root: bool) -> list[str]:
@@ -65,7 +65,13 @@ class RendezvousStart(Mpiexec):
     """Start of a process of the engine on each host: here, or by the ssh at `path`."""
 
     def start(
-        self, system: System, plan: Plan, command: Sequence[str], environ: Mapping[str, str], limit_s: float
+        self,
+        system: System,
+        plan: Plan,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        limit_s: float,
+        request: str = "",
     ) -> Launch:
         """Start the ranks. Raises UsageError if only this machine may be used and the plan has another host."""
         slots = plan.slots or (Slots("localhost", plan.ranks),)
@@ -79,10 +85,10 @@ class RendezvousStart(Mpiexec):
         options = [*join_options(place, plan.ranks, limit_s), "--supervised"]
         token, first, processes = secrets.token_hex(16), 0, []
         for slot in slots:
-            text = plan.text if first == 0 else ""  # the others have it from rank 0
+            text = plan.text if first == 0 and not request else ""  # the others have it from rank 0
             argv = [command[0], *options, "--rank", f"{first}-{first + slot.ranks - 1}", *command[1:]]
             argv = self._over_ssh(slot.host, argv, system.environ) if slot.host in remote else argv
-            stdin = f"{token}\n{len(text.encode())}\n{text}"
+            stdin = f"{token}\n{len(text.encode())}\n{text}" + (request if first == 0 else "")
             started = system.spawn(argv, text=stdin, environ=environ, is_input_open=True)
             processes.append(HostProcess(slot.host if slot.host in remote else "", started))
             first += slot.ranks

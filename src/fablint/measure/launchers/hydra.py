@@ -46,16 +46,16 @@ class Hydra:
         return dict(SHARED_STEPS)  # does not bind by default
 
     def deaths(self, lines: Sequence[str]) -> list[Death]:
-        found: list[Death] = []
+        result: list[Death] = []
         running: re.Match[str] | None = None
         for line in lines:
             running = _RUNNING.search(line) or running
             if running and (ended := _EXIT.search(line)):
                 rank = running["rank"]
                 reason = _reason(int(ended["code"]))
-                found.append(Death(int(rank) if rank else None, int(running["pid"]), running["host"], reason))
+                result.append(Death(int(rank) if rank else None, int(running["pid"]), running["host"], reason))
                 running = None
-        return found
+        return result
 
 
 class IntelHydra(Hydra):

@@ -44,7 +44,7 @@ class Launcher(Protocol):
         ...
 
     def recognises(self, version: str) -> bool:
-        """Whether this is the output of `mpiexec --version` of this kind."""
+        """Tell whether this is the output of `mpiexec --version` of this kind."""
         ...
 
     def arguments(self, ranks: int, *, root: bool) -> list[str]:
@@ -75,6 +75,9 @@ class Launch(Protocol):
 
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Exit status, or None if a process still runs after `timeout_s`."""
+
+    def feed(self, text: str) -> None:
+        """Write to the stdin of rank 0, which must be open; return at once."""
 
     def signal_program(self, program: Path, number: int) -> int:
         """Send a signal to the descendants that execute `program`; return their number."""
@@ -110,7 +113,17 @@ class Mpiexec:
         return [str(self.path), *self.kind.arguments(plan.ranks, root=root), *command]
 
     def start(
-        self, system: System, plan: Plan, command: Sequence[str], environ: Mapping[str, str], limit_s: float
+        self,
+        system: System,
+        plan: Plan,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        limit_s: float,
+        request: str = "",
     ) -> Launch:
-        """Start the ranks of a plan, which is the stdin of rank 0; ranks that connect without MPI have `limit_s`."""
-        return system.spawn(self.argv(system, plan, command), text=plan.text, environ=environ)
+        """Start the ranks of a plan; ranks that connect without MPI have `limit_s` for it.
+
+        The stdin of rank 0 is the plan, or a request of `--serve`, which others may follow.
+        """
+        text, is_open = request or plan.text, bool(request)
+        return system.spawn(self.argv(system, plan, command), text=text, environ=environ, is_input_open=is_open)

@@ -50,12 +50,12 @@ class Pals:
         matches = (match for match in map(_ENDED.match, lines) if match and match["code"] != "0")
         return [
             Death(
-                int(one["rank"]),
+                int(item["rank"]),
                 None,
-                one["host"],
-                f"was ended by {one['signal']}" if one["signal"] else f"ended with status {one['code']}",
+                item["host"],
+                f"was ended by {item['signal']}" if item["signal"] else f"ended with status {item['code']}",
             )
-            for one in matches
+            for item in matches
         ]
 
 

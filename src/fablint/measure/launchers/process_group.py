@@ -68,9 +68,9 @@ class ProcessGroup:
 
     def poll(self) -> int | None:
         """Status of rank 0's process if it failed, else the highest of all; None while a process runs."""
-        found = [entry.process.poll() for entry in self._processes]
-        statuses = [status for status in found if status is not None]
-        return (statuses[0] or max(statuses, key=abs)) if len(statuses) == len(found) else None
+        polls = [entry.process.poll() for entry in self._processes]
+        statuses = [status for status in polls if status is not None]
+        return (statuses[0] or max(statuses, key=abs)) if len(statuses) == len(polls) else None
 
     def wait(self, timeout_s: float | None = None) -> int | None:
         """Exit status as `poll`, or None if a process still runs after `timeout_s`."""
@@ -78,6 +78,10 @@ class ProcessGroup:
         for entry in self._processes:
             entry.process.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
         return self.poll()
+
+    def feed(self, text: str) -> None:
+        """Write to the stdin of rank 0."""
+        self._processes[0].process.feed(text)
 
     def signal_program(self, program: Path, number: int) -> int:
         """Send a signal to the processes of this machine that execute `program`; return their number."""

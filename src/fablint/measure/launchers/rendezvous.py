@@ -35,11 +35,11 @@ def rendezvous_port() -> int:
 
 def name_missing(message: str, slots: Sequence[Slots]) -> str:
     """Message of the engine about ranks that did not join, with their hosts; any other message as it is."""
-    found = MISSING.search(message)
-    if found is None:
+    match = MISSING.search(message)
+    if match is None:
         return message
     rank_host = dict(enumerate(slot.host for slot in slots for _ in range(slot.ranks)))
-    hosts = dict.fromkeys(filter(None, (rank_host.get(int(rank)) for rank in unfold(f"[{found['ranks']}]"))))
+    hosts = dict.fromkeys(filter(None, (rank_host.get(int(rank)) for rank in unfold(f"[{match['ranks']}]"))))
     return f"{message} (on {fold(list(hosts))})" if hosts else message
 
 
@@ -65,7 +65,7 @@ class Joining:
         self._failed_at = now if self._failed_at is None else self._failed_at
 
     def failure(self, now: float) -> str:
-        """Why the start cannot succeed: the hosts whose connection to rank 0 fails; '' where none is known."""
+        """Return why the start cannot succeed: the hosts whose connection to rank 0 fails; '' where none is known."""
         if self._failed_at is None or now < self._failed_at + _GATHER_S:
             return ""
         first = next(iter(self._unreached.values()))

@@ -55,20 +55,20 @@ class Srun:
 
     def deaths(self, lines: Sequence[str]) -> list[Death]:
         """Ranks that ended before Slurm began to end the others."""
-        found: list[Death] = []
+        result: list[Death] = []
         for line in lines:
-            if _ENDING.search(line) and found:
+            if _ENDING.search(line) and result:
                 break
             if failed := _NODE_FAILED.search(line):
-                found.append(Death(host=failed["host"], reason="failed (Slurm reports a node failure)"))
+                result.append(Death(host=failed["host"], reason="failed (Slurm reports a node failure)"))
             if refused := _NO_LAUNCH.search(line):
-                found.append(Death(host=refused["host"], reason=f"could not start ({refused['reason'].strip()})"))
+                result.append(Death(host=refused["host"], reason=f"could not start ({refused['reason'].strip()})"))
             if ended := _ENDED.search(line):
                 host = None if "[" in ended["hosts"] else ended["hosts"]
                 reason = ended["reason"]
                 reason = f"ended with status {reason.split()[-1]}" if "code" in reason else f"was ended ({reason})"
-                found += [Death(task, None, host, reason) for task in unfold_tasks(ended["tasks"])]
-        return found
+                result += [Death(task, None, host, reason) for task in unfold_tasks(ended["tasks"])]
+        return result
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,20 @@ class SrunRendezvous(Mpiexec):
     first_host: str = ""  # of the job: that of rank 0 where the plan names no hosts
 
     def start(
-        self, system: System, plan: Plan, command: Sequence[str], environ: Mapping[str, str], limit_s: float
+        self,
+        system: System,
+        plan: Plan,
+        command: Sequence[str],
+        environ: Mapping[str, str],
+        limit_s: float,
+        request: str = "",
     ) -> Launch:
         """Start the ranks. The token is a variable of srun, which it passes on to them."""
         host = plan.slots[0].host if plan.slots else self.first_host
         rank = ["--rank", "SLURM_PROCID"]
         joining = [command[0], *join_options(f"{host}:{rendezvous_port()}", plan.ranks, limit_s), *rank, *command[1:]]
         token = {"FABLINT_TOKEN": secrets.token_hex(16)}
-        return system.spawn(self.argv(system, plan, joining), text=plan.text, environ={**environ, **token})
+        return super().start(system, plan, joining, {**environ, **token}, limit_s, request)
 
 
 def unfold_tasks(text: str) -> list[int]:

@@ -19,7 +19,7 @@ class FailedRank:
     reason: str
 
     def is_other_end(self, other: FailedRank) -> bool:
-        """Whether this rank and another one were reported by each other."""
+        """Tell whether this rank and another one were reported by each other."""
         return self.partner is not None and (self.rank, self.partner) == (other.partner, other.rank)
 
     def __str__(self) -> str:
@@ -37,7 +37,9 @@ class FailedRank:
 
     @property
     def cause(self) -> str:
-        """What the rank that reports this one knows beside its own wait: `no TCP connection to ...`; '' if nothing."""
+        """Return what the rank that reports this one knows beside its own wait: `no TCP connection to ...`; '' if
+        nothing.
+        """
         is_silence = _SILENCE.fullmatch(self.reason) or not self.reason.startswith("failed (")
         return "" if is_silence else self.reason.removeprefix("failed (").removesuffix(")")
 
@@ -48,9 +50,9 @@ class FailedRank:
             for report, reporter in ((self, other), (other, self))
             if report.cause
         ]
-        known = f" ({'; '.join(causes)})" if causes else ""
+        reasons = f" ({'; '.join(causes)})" if causes else ""
         return (
-            f"{self.place} and {other.place} received nothing from each other{self._when}{known}:"
+            f"{self.place} and {other.place} received nothing from each other{self._when}{reasons}:"
             f" {_what_failed(self.host, other.host)}"
         )
 
@@ -62,7 +64,7 @@ class FailedRank:
 
 
 def _what_failed(host: str | None, other: str | None) -> str:
-    """What is known to have failed where two ranks did not reach each other."""
+    """Return what is known to have failed where two ranks did not reach each other."""
     if host and host == other:
         return "one of the two ranks failed"
     return "one of the two hosts, or the path between them, failed"

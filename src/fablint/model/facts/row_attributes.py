@@ -62,7 +62,7 @@ class CarrierFacts:
 
     @property
     def medium(self) -> Medium:
-        """How the bytes travelled, and where they were."""
+        """Return how the bytes travelled, and where they were."""
         return Medium.of(vars(self))
 
 
@@ -109,6 +109,8 @@ class SamplingFacts:
     win: str = ""
     sync: str = ""
     in_place: bool | None = None
+    compute: str = ""
+    tests: int | None = None
     batch: int | None = None
     workers: Sequence[int] = ()  # senders, receivers
     server_flight: int | None = None

@@ -138,5 +138,5 @@ class RunFacts:
 
     @property
     def is_measured(self) -> bool:
-        """Whether ranks measured it on a fabric: it was neither simulated nor imported."""
+        """True if ranks measured it on a fabric: it was neither simulated nor imported."""
         return self.simulated is None and self.imported is None

@@ -27,7 +27,7 @@ class CpuWait:
 
     @property
     def is_distinct(self) -> bool:
-        """Whether the waits change the times of messages, and are those of this host in particular."""
+        """True if the waits change the times of messages, and are those of this host in particular."""
         return self.share >= max(NOTABLE, DISTINCT * self.others)
 
 
@@ -59,10 +59,10 @@ def rank_shares(rows: Sequence[Row], ranks: int) -> list[float]:
     """Return the share of the time of `rows` that each rank waited; NaN where it is unknown."""
     waited, measured = np.zeros(ranks), np.zeros(ranks)
     for row in rows:
-        known = np.array(row.facts.result.cpu_wait_s, dtype=float)  # null becomes NaN
-        if known.shape != (ranks,):
+        waits = np.array(row.facts.result.cpu_wait_s, dtype=float)  # null becomes NaN
+        if waits.shape != (ranks,):
             continue
-        counted = np.isfinite(known)
-        waited[counted] += known[counted]
+        counted = np.isfinite(waits)
+        waited[counted] += waits[counted]
         measured[counted] += row.facts.result.wall_s or 0.0
     return [float(share) for share in np.where(measured > 0, waited / np.where(measured > 0, measured, 1.0), np.nan)]

@@ -17,7 +17,7 @@ _PACKETS = (
 def packets(moved: Mapping[str, int], side: int) -> int | None:
     """Packets sent (side 0) or received (1); None where the NIC counts none, or was reset."""
     for names in _PACKETS:
-        found = [moved[name] for name in names[side] if name in moved]
-        if found:
-            return sum(found) if min(found) >= 0 else None
+        result = [moved[name] for name in names[side] if name in moved]
+        if result:
+            return sum(result) if min(result) >= 0 else None
     return None

@@ -28,7 +28,7 @@ class PairMetrics:
     value: Floats
 
     def where(self, kept: Mask | Codes) -> PairMetrics:
-        """Those that a mask or a list of places keeps."""
+        """Return those that a mask or a list of places keeps."""
         return PairMetrics(self.src[kept], self.dst[kept], self.round[kept], self.scope[kept], self.value[kept])
 
     def by_pair(self) -> PairMetrics:
@@ -66,8 +66,8 @@ def figures_of(row: Row, size: int, placement: Placement) -> PairMetrics:
     src, column = np.nonzero(seen.sent > 0)
     listed = seen.partner is not None
     dst = np.asarray(seen.partner)[src, column].astype(np.int64) if listed else column
-    known = dst >= 0
-    src, dst, column = src[known], dst[known], column[known]
+    has_partner = dst >= 0
+    src, dst, column = src[has_partner], dst[has_partner], column[has_partner]
     value = seen.sent[src, column].astype(np.float64)
     if row.quantity == "bandwidth":
         value = row.counted_bytes(size) / value

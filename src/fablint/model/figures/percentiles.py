@@ -12,9 +12,9 @@ STATISTICS_AT = {0.0: "min", 50.0: "median", 99.0: "p99", 100.0: "max"}
 
 def stored_percentiles(row: Row) -> dict[float, Statistic]:
     """Return the percentiles of a row in order, each with what `times_at` reads it from; histograms know others."""
-    found: dict[float, Statistic] = {at: at for at in own_percentiles(row)}
-    found |= {percentile: name for percentile, name in STATISTICS_AT.items() if name in row.statistics}
-    return dict(sorted(found.items()))
+    statistics: dict[float, Statistic] = {at: at for at in own_percentiles(row)}
+    statistics |= {percentile: name for percentile, name in STATISTICS_AT.items() if name in row.statistics}
+    return dict(sorted(statistics.items()))
 
 
 def times_at(row: Row, statistic: Statistic, place: tuple[int | slice, ...]) -> np.ndarray:

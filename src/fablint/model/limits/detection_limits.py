@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 TOLERANCE = 0.05  # healthy variation: a component may be this much slower than its peers
-SMALLEST_FAULT = 0.05  # beyond the tolerance: what the evidence is tuned to distinguish from noise
+SMALLEST_FAULT = 0.02  # beyond the tolerance: what the evidence is tuned to distinguish from noise
 ALPHA = 0.01  # chance of one false FAULT in a whole healthy run
 FEWEST_LINK_PAIRS = 6  # measured pairs that cross a link which is judged: their median has a 95 % interval
 HYPOTHESES = 3  # of a component: slow when it sends, when it receives, in both directions

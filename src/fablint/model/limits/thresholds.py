@@ -30,7 +30,7 @@ class Threshold:
     single_pairs: bool = True  # report single pairs outside the limits; else only scopes and hosts
 
     def facts(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the facts for programs."""
         return {**vars(self), "scope": str(self.scope) if self.scope else "any"}
 
 
@@ -53,7 +53,7 @@ class Compared:
         return "missed" if self.outside else "met"
 
     def facts(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the facts for programs."""
         figures = {name: getattr(self, name) for name in ("pairs", "least", "median", "most", "outside", "verdict")}
         rows = list(self.rows)
         return {"threshold": self.threshold.facts(), "scope": str(self.scope), "rows": rows, **figures}

@@ -34,7 +34,8 @@ class KernelInfo:
     win: str
     sync: str
     is_of_parts: bool  # its size is that of one rank's part of the largest buffer
-    is_rooted: bool  # rank 0 has the data at the beginning
+    is_divided: bool  # its size is that of all parts, of which each rank receives its own
+    is_rooted: bool  # rank 0 has the data at the beginning or at the end
     datatype: str  # MPI data type of the messages
     nccl_test: str  # test of nccl-tests that measures it; empty where there is none
     osu_title: str
@@ -47,47 +48,53 @@ class KernelInfo:
 
     @property
     def is_windowed(self) -> bool:
-        """Does it keep a window of messages in flight?"""
+        """True if it keeps a window of messages in flight."""
         return "window" in self.options
 
     @property
     def is_collective(self) -> bool:
-        """Whether all ranks of the run take part in each operation."""
+        """True if all ranks of the run take part in each operation."""
         return "collectives" in self.requires
 
     @property
     def sends_messages(self) -> bool:
-        """Do its ranks need a partner?"""
+        """True if its ranks need a partner."""
         return self.groups != {"world"} or self.is_collective
 
     @property
+    def overlaps(self) -> bool:
+        """Tell whether it is a collective that a computation may overlap."""
+        return "compute" in self.options
+
+    @property
     def is_one_sided(self) -> bool:
-        """Does it access the RMA window of a passive target?"""
+        """True if it accesses the RMA window of a passive target."""
         return "sync" in self.options
 
     @property
     def adds_floats(self) -> bool:
-        """Is the result of all ranks a sum of floats?"""
+        """True if the result of all ranks is a sum of floats."""
         return self.datatype == "MPI_FLOAT"
 
     @property
     def is_duplex(self) -> bool:
-        """Do both ends of a pair send at the same time?"""
+        """True if both ends of a pair send at the same time."""
         return self.bidirectional and "pairs" in self.groups
 
     def bus_share(self, ranks: int) -> float:
         """Bus bandwidth of a collective over its algorithm bandwidth, as nccl-tests defines both.
 
-        It is the share of the size that crosses the link of a rank: 1 from a root, 2 (n - 1) / n of a sum for all
-        ranks, else (n - 1) / n.
+        It is the share of the size that crosses the link of a rank: 1 of what a root sends or receives as a whole,
+        2 (n - 1) / n of a sum for all ranks, else (n - 1) / n.
         """
         share = (ranks - 1) / ranks
-        if self.is_rooted:
+        if self.is_rooted and not self.is_of_parts:
             return 1.0
-        return 2 * share if self.adds_floats and not self.is_of_parts else share
+        is_whole = self.adds_floats and not self.is_of_parts and not self.is_divided
+        return 2 * share if is_whole else share
 
     def accepts_size(self, size: int) -> bool:
-        """Is there a measurement with messages of `size` bytes?"""
+        """Tell whether there is a measurement with messages of `size` bytes."""
         match self.sizes:
             case "from_0":
                 return True
@@ -154,7 +161,7 @@ class OptionInfo:
         return KINDS[self.kind][1](value)
 
     def why_inapplicable(self, kernel: KernelInfo, pattern: PatternInfo, value: Any = None) -> tuple[str, str] | None:
-        """Why the option with that value does not apply: to what, and the reason. None where it applies."""
+        """Return why the option with that value does not apply: to what, and the reason. None where it applies."""
         is_default = value is not None and value == self.default
 
         def is_accepted(rule: Applies, listed: bool) -> bool:
@@ -184,7 +191,7 @@ class TransportInfo:
 
     @property
     def memory(self) -> str:
-        """Where the message buffers are by default."""
+        """Return where the message buffers are by default."""
         return self.memories[0]
 
 
@@ -223,6 +230,7 @@ def _kernel(fields: Mapping[str, str]) -> KernelInfo:
         fields.get("win", ""),
         fields.get("sync", ""),
         fields.get("is_of_parts") == "true",
+        fields.get("is_divided") == "true",
         fields.get("is_rooted") == "true",
         fields.get("datatype", "MPI_CHAR"),
         fields.get("nccl_test", ""),
@@ -318,15 +326,15 @@ REPLACEMENTS = [
 
 def directions_counted(kernel: str) -> int:
     """Number of directions whose bytes a bandwidth counts: 2 where both run at once, as in OSU's tables."""
-    known = KERNELS.get(kernel)
-    return 2 if known and known.quantity == "bandwidth" and known.payload == "both" else 1
+    info = KERNELS.get(kernel)
+    return 2 if info and info.quantity == "bandwidth" and info.payload == "both" else 1
 
 
 def moves_nothing(transport: object) -> bool:
-    """Does the transport of that name move no byte? False for a name that the table lacks."""
+    """Tell whether the transport of that name moves no byte. False for a name that the table lacks."""
     return transport in TRANSPORTS and TRANSPORTS[str(transport)].moves_nothing
 
 
 def is_duplex(kernel: str) -> bool:
-    """Do both ends of a pair send at the same time? False for a kernel that the tables do not name."""
+    """Tell whether both ends of a pair send at the same time. False for a kernel that the tables do not name."""
     return kernel in KERNELS and KERNELS[kernel].is_duplex

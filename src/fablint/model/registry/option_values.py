@@ -64,7 +64,7 @@ def parse_counts(text: str) -> Counts:
 
 
 def parse_naturals(text: str) -> Counts:
-    """As `parse_counts`, but 0 is allowed: `100,0`."""
+    """Parse as `parse_counts` does, but 0 is allowed: `100,0`."""
     return _small_and_large(text, parse_natural)
 
 
@@ -214,13 +214,13 @@ def parse_indices(text: str) -> tuple[int, ...]:
     UsageError
         The text is not a list of indices.
     """
-    found: set[int] = set()
+    indices: set[int] = set()
     for item in text.split(",") if text != "none" else ():
         match = re.fullmatch(r"([0-9]+)(?:-([0-9]+))?", item)
         if not match or (match[2] and int(match[2]) < int(match[1])):
             raise UsageError(f"'{item}' is not a range of rounds", "write them as 0-3,17")
-        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
-    return tuple(sorted(found))
+        indices.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return tuple(sorted(indices))
 
 
 def fold_indices(indices: Iterable[int]) -> str:

@@ -79,8 +79,8 @@ def check_plan(
     if budget_s is not None and not 0 < budget_s < math.inf:
         raise UsageError(f"a budget of {budget_s:g} s is not a duration", "give seconds above 0")
     order = "serial" if hosts == 1 or oversubscribed else "parallel"
-    every = extent(RowSpec("latency", pattern="all-pairs"), ranks)
-    units = every.groups if order == "serial" else every.rounds
+    size = extent(RowSpec("latency", pattern="all-pairs"), ranks)
+    units = size.groups if order == "serial" else size.rounds
     seconds = (budget_s or (SERIAL_S if order == "serial" else PARALLEL_S)) / OVERHEAD / len(ROWS) / len(media)
     if budget_s is not None and seconds < units * SHORTEST_S:
         matchings = _matchings(ranks, order, seconds)

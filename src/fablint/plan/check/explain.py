@@ -56,7 +56,7 @@ class Explained:
     sights: Sequence[Sight]
 
     def facts(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the facts for programs."""
         return {
             "ranks": self.ranks,
             "hosts": self.hosts,
@@ -70,7 +70,7 @@ class Explained:
         }
 
     def text(self) -> str:
-        """For people."""
+        """Return the text for people."""
         lines = [f"{count:>6} rounds  {name}" for name, count in self.rounds.items()]
         lines.append(f"{self.predicted_s:>6.1f} s       predicted, without starting MPI and without what is asked next")
         if self.links:
@@ -116,16 +116,16 @@ def smallest_fault(measurements: int, noise: float, components: int, views: int 
 
     A component is detected with L nats of evidence (`required_evidence`). A measurement of a component that is slower
     than tolerated by d contributes about d^2 / (2 noise^2). Half of that is assumed: the noise has heavier tails than a
-    normal distribution, and its size is estimated from the same data. However small the noise, a slowing below half of
-    SMALLEST_FAULT counts for the component.
+    normal distribution, and its size is estimated from the same data. However small the noise, a slowing is beyond the
+    tolerance by SMALLEST_FAULT at least.
     """
     needed = required_evidence(HYPOTHESES * components * views)
-    return TOLERANCE + max(SMALLEST_FAULT / 2, noise * math.sqrt(4 * needed / measurements))
+    return TOLERANCE + max(SMALLEST_FAULT, noise * math.sqrt(4 * needed / measurements))
 
 
 def _sights(of_host: int, of_link: int, hosts: int, links: int) -> list[Sight]:
     """Round trips of a host count twice: it is at one end of both."""
-    found = []
+    sights = []
     for row in ROWS:
         kernel = row.kernel
         ends = 2 if kernel == "latency" else 1
@@ -133,8 +133,8 @@ def _sights(of_host: int, of_link: int, hosts: int, links: int) -> list[Sight]:
             if parts:
                 judged = part == "host" or count >= FEWEST_LINK_PAIRS
                 size = smallest_fault(count, NOISE[kernel], 2 * hosts + links) if judged and count else None
-                found.append(Sight(kernel, part, count, NOISE[kernel], size))
-    return found
+                sights.append(Sight(kernel, part, count, NOISE[kernel], size))
+    return sights
 
 
 def _by_scope(rounds: Sequence[RankPairs], placement: RoutedPlacement) -> dict[str, int]:

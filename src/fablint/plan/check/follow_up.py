@@ -58,13 +58,13 @@ def follow_up_rounds(
 
 def measured_pairs(run: Run, ranks: int) -> Codes:
     """Keys of the pairs that the listed rows of a run have measured; those of matrices are not looked at."""
-    found = [NO_KEYS]
+    result = [NO_KEYS]
     for row in run.rows:
         if row.layout == "list":
             partner = np.asarray(row.arrays["dst"][:])
             src, column = np.nonzero(partner >= 0)
-            found.append(pair_keys(np.stack([src, partner[src, column]], axis=1).astype(np.int32), ranks))
-    return np.unique(np.concatenate(found))
+            result.append(pair_keys(np.stack([src, partner[src, column]], axis=1).astype(np.int32), ranks))
+    return np.unique(np.concatenate(result))
 
 
 def with_controls(
@@ -78,30 +78,30 @@ def with_controls(
     """
     random = np.random.default_rng(seed)
     pool = _pool(rounds, placement, suspects, each, random)
-    met = [len(found) for found in _partners(rounds, placement.ranks)]
-    known = {key for pairs in rounds for key in pair_keys(pairs, placement.ranks).tolist()}
+    met = [len(partners) for partners in _partners(rounds, placement.ranks)]
+    planned = {key for pairs in rounds for key in pair_keys(pairs, placement.ranks).tolist()}
     result = []
     for pairs in rounds:
         more = pairs
-        tried = set(known)
+        tried = set(planned)
         for _ in range(CONTROL_PASSES):
             idle: list[int] = random.permutation(np.setdiff1d(pool, more)).tolist()
             idle.sort(key=met.__getitem__)
-            found = _pairs_among(idle, placement, tried)
-            tried |= set(pair_keys(found, placement.ranks).tolist())
-            more = _as_many_as_fit(more, found, placement, len(pairs) + each)
-        known |= set(pair_keys(more, placement.ranks).tolist())
+            controls = _pairs_among(idle, placement, tried)
+            tried |= set(pair_keys(controls, placement.ranks).tolist())
+            more = _as_many_as_fit(more, controls, placement, len(pairs) + each)
+        planned |= set(pair_keys(more, placement.ranks).tolist())
         for rank in more[len(pairs) :].ravel().tolist():
             met[rank] += 1
         result.append(more)
     return result
 
 
-def _as_many_as_fit(pairs: RankPairs, found: RankPairs, placement: RoutedPlacement, most: int) -> RankPairs:
-    """`pairs` and those of `found` that cross none of their links, `most` in all."""
-    packed = _Packing(placement, np.concatenate([pairs, found]))
+def _as_many_as_fit(pairs: RankPairs, rank_pairs: RankPairs, placement: RoutedPlacement, most: int) -> RankPairs:
+    """`pairs` and those of `rank_pairs` that cross none of their links, `most` in all."""
+    packed = _Packing(placement, np.concatenate([pairs, rank_pairs]))
     packed.place(range(len(pairs)), 0)
-    for pair in range(len(pairs), len(pairs) + len(found)):
+    for pair in range(len(pairs), len(pairs) + len(rank_pairs)):
         if packed.size(0) < most and packed.fits(pair, 0):
             packed.place([pair], 0)
     return packed.rounds()[0]
@@ -131,25 +131,25 @@ def _pool(
 
 
 def _partners(rounds: Sequence[RankPairs], ranks: int) -> list[set[int]]:
-    found: list[set[int]] = [set() for _ in range(ranks)]
+    partners: list[set[int]] = [set() for _ in range(ranks)]
     for a, b in (pair for pairs in rounds for pair in pairs.tolist()):
-        found[a].add(b)
-        found[b].add(a)
-    return found
+        partners[a].add(b)
+        partners[b].add(a)
+    return partners
 
 
-def _pairs_among(ranks: list[int], placement: RoutedPlacement, known: set[int]) -> RankPairs:
+def _pairs_among(ranks: list[int], placement: RoutedPlacement, met: set[int]) -> RankPairs:
     """Disjoint pairs of ranks on two hosts that have not met, those at the front of the list first."""
-    left, found = list(ranks), []
+    left, result = list(ranks), []
     while left:
-        one = left.pop(0)
+        item = left.pop(0)
         for other in left:
-            key = min(one, other) * placement.ranks + max(one, other)
-            if placement.host[one] != placement.host[other] and key not in known:
+            key = min(item, other) * placement.ranks + max(item, other)
+            if placement.host[item] != placement.host[other] and key not in met:
                 left.remove(other)
-                found.append((one, other))
+                result.append((item, other))
                 break
-    return np.array(found, dtype=np.int32).reshape(-1, 2)
+    return np.array(result, dtype=np.int32).reshape(-1, 2)
 
 
 class _Turns:
@@ -192,9 +192,9 @@ class _Packing:
         self._pairs = pairs
         links = len(placement.routes.ends) if placement.routes is not None else 0
         self._free = np.zeros(2 * links, np.float32)
-        found = [placement.crossings_of_pairs(pairs, direction) for direction in (0, 1)]  # one after the other
-        pair, link, share = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        link += np.repeat(np.array([0, links], link.dtype), [len(query) for query, _, _ in found])
+        crossings = [placement.crossings_of_pairs(pairs, direction) for direction in (0, 1)]  # one after the other
+        pair, link, share = (np.concatenate(parts) for parts in zip(*crossings, strict=True))
+        link += np.repeat(np.array([0, links], link.dtype), [len(query) for query, _, _ in crossings])
         tells = share >= LEAST_SHARE
         order = np.flatnonzero(tells)[np.argsort(pair[tells], kind="stable")]
         bounds = np.searchsorted(pair[order], np.arange(1, len(pairs)))
@@ -222,7 +222,7 @@ class _Packing:
         return True
 
     def fits(self, pair: int, number: int) -> bool:
-        """Are both ranks free in the round, and would hardly any link carry two messages?"""
+        """Tell whether both ranks are free in the round, and hardly any link would carry two messages."""
         if self._busy[number] & set(self._ends(pair)):
             return False
         others = self._flows[number][self._links[pair]]

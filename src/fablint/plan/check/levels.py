@@ -61,7 +61,7 @@ class Level:
 
     @property
     def within_hosts(self) -> bool:
-        """Is it measured between ranks of one host? Those take several ranks on each (`several_each`)."""
+        """True if it is measured between ranks of one host. Those take several ranks on each (`several_each`)."""
         return self.scope is Scope.INTRA_NODE
 
 
@@ -77,8 +77,11 @@ REACH_LEVEL = Level(
 )
 
 
-def several_each(asked: PlanInput, each: int = 2) -> PlanInput:
-    """The same hosts with `each` ranks on each of them, as a level within hosts needs."""
+RANKS_WITHIN = 2  # on each host, of a level within hosts
+
+
+def several_each(asked: PlanInput, each: int = RANKS_WITHIN) -> PlanInput:
+    """Return the same hosts with `each` ranks on each of them, as a level within hosts needs."""
     hosts = list(dict.fromkeys(asked.rank_hosts))
     slots = tuple(Slots(host, each) for host in hosts) if asked.slots else ()
     return replace(asked, ranks=each * len(hosts), slots=slots)
@@ -197,7 +200,7 @@ class _Pace:
 
 
 def _as_slow(stage: Stage, rate: float | None, pace: _Pace) -> Stage:
-    """The same, predicted for a network of that rate."""
+    """Return the same, predicted for a network of that rate."""
     rows = tuple(
         replace(
             row,

@@ -37,8 +37,8 @@ def rate_of(run: Run) -> float | None:
             statistic = "median" if "median" in row.statistics else row.statistics[0]
             sent = np.asarray(row.observations(size, statistic).sent, dtype=np.float64)
             rates[row.medium].append(size / sent[np.isfinite(sent) & (sent > 0)])
-    found = [np.concatenate(parts) for parts in rates.values()]
-    return min((float(np.quantile(part, HEALTHY)) for part in found if part.size), default=None)
+    rate = [np.concatenate(parts) for parts in rates.values()]
+    return min((float(np.quantile(part, HEALTHY)) for part in rate if part.size), default=None)
 
 
 def bandwidth_row(rate: float | None, share_s: float) -> RowSpec:

@@ -52,7 +52,7 @@ def resume_plan(run: Run, missing: Mapping[str, Sequence[int]], read_file: ReadF
 
 
 def slots_of(run: Run) -> tuple[Slots, ...]:
-    """Where the ranks of a run were, in their order."""
+    """Return where the ranks of a run were, in their order."""
     return tuple(Slots(host, len(list(ranks))) for host, ranks in groupby(run.rank_host))
 
 

@@ -81,7 +81,7 @@ class Fate:
     effect: float | None = None
 
     def facts(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the facts for programs."""
         return {
             "state": self.state,
             "effect": self.effect,
@@ -122,7 +122,7 @@ def plan_retest(
     rounds = interleaved(rounds, placement, groups=[one.pairs for one in follow_ups])
     part = np.flatnonzero(np.isin(placement.host, placement.host[np.concatenate(rounds)]))
     hosts = [names[rank] for rank in part.tolist()]
-    own_nics = [nics[rank] for rank in part.tolist()] if nics else []
+    nics_of_part = [nics[rank] for rank in part.tolist()] if nics else []
     asked = PlanInput(
         len(hosts),
         joined([Slots(host, 1) for host in hosts]),
@@ -133,10 +133,12 @@ def plan_retest(
     rows = [replace(row, purpose="retest") for row in row_kinds(run)]
     stage = timed_stage(RETEST, anew, asked, budget_s or math.inf, rows)
     kept = [
-        FollowUp(one.component, np.searchsorted(part, one.pairs[np.isin(one.pairs, part).all(axis=1)]))
-        for one in follow_ups
+        FollowUp(
+            follow_up.component, np.searchsorted(part, follow_up.pairs[np.isin(follow_up.pairs, part).all(axis=1)])
+        )
+        for follow_up in follow_ups
     ]
-    return None if stage is None else Retest(stage, RoutedPlacement.on_routes(hosts, topology, own_nics), kept)
+    return None if stage is None else Retest(stage, RoutedPlacement.on_routes(hosts, topology, nics_of_part), kept)
 
 
 def _ends_of_routes(
@@ -177,7 +179,7 @@ def fates(before: Diagnosis, after: Diagnosis, run: Run, retest: Retest) -> list
 
 
 def _fate(was: Finding, after: Diagnosis, run: Run, retest: Retest) -> Fate:
-    about = [found for found in after.verdict.findings if found.state in REPORTED and _is_about(found, was)]
+    about = [finding for finding in after.verdict.findings if finding.state in REPORTED and _is_about(finding, was)]
     effect = _effect_now(was, run, retest)
     now = about[0] if about else None
     has_recovered = effect is not None and was.effect is not None and _loss(effect, was) < _loss(was.effect, was) / 2
@@ -186,22 +188,22 @@ def _fate(was: Finding, after: Diagnosis, run: Run, retest: Retest) -> Fate:
     return Fate(was, "gone" if has_recovered and now is None else "undecided", now, effect)
 
 
-def _is_about(found: Finding, was: Finding) -> bool:
+def _is_about(finding: Finding, was: Finding) -> bool:
     """Return whether the ambiguity groups of two findings, with the findings' own components, have one in common.
 
     Findings about routes may fold other pairs: one pair in common is enough.
     """
-    if found.component == was.component == "route":
-        return bool(found.directions & was.directions)
+    if finding.component == was.component == "route":
+        return bool(finding.directions & was.directions)
     before, now = (
-        {*one.components, *(member for member in one.ambiguity_group if member.kind != "config")}
-        for one in (was, found)
+        {*item.components, *(member for member in item.ambiguity_group if member.kind != "config")}
+        for item in (was, finding)
     )
-    return bool(before & now) or (found.component == was.component == "host" and {*was.hosts} <= {*found.hosts})
+    return bool(before & now) or (finding.component == was.component == "host" and {*was.hosts} <= {*finding.hosts})
 
 
 def _loss(effect: float, was: Finding) -> float:
-    """On log scale: how much longer a message takes."""
+    """Return how much longer a message takes, on a log scale."""
     return math.log1p(effect) if was.quantity == "latency" else -math.log1p(max(effect, -0.999))
 
 
@@ -241,10 +243,12 @@ def _losses(sent: np.ndarray, partner: np.ndarray, about: RankPairs, placement: 
     time = np.log(sent[src, column].astype(np.float64))
     scope = placement.scopes(pairs[:, 0], pairs[:, 1])
     keys, wanted = (one[:, 0].astype(np.int64) * placement.ranks + one[:, 1] for one in (pairs, about))
-    mine = np.isin(keys, wanted)
-    others = ~mine & ~np.isin(keys, wanted % placement.ranks * placement.ranks + wanted // placement.ranks)
+    is_about = np.isin(keys, wanted)
+    others = ~is_about & ~np.isin(keys, wanted % placement.ranks * placement.ranks + wanted // placement.ranks)
     usual = {name: np.median(time[others & (scope == name)]) for name in set(scope[others].tolist())}
     excess = [
-        value - usual[name] for value, name in zip(time[mine], scope[mine].tolist(), strict=True) if name in usual
+        value - usual[name]
+        for value, name in zip(time[is_about], scope[is_about].tolist(), strict=True)
+        if name in usual
     ]
     return [float(np.median(excess))] if len(excess) >= FEWEST_TIMES else []

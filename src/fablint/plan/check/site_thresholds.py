@@ -53,16 +53,16 @@ def parse_thresholds(text: str, source: str) -> tuple[Threshold, ...]:
         No TOML, an unknown key, scope, kernel or unit, a value that is none, one threshold twice.
     """
     document = read_document(text, source)
-    found_at: dict[tuple[object, ...], int] = {}
+    first_entry: dict[tuple[object, ...], int] = {}
     thresholds = []
     for number, entry in enumerate(entries(document, "threshold", source), 1):
         where = f"{source}: threshold {number}"
-        one = _threshold(entry, where)
-        before = found_at.setdefault((one.scope, one.kernel, one.size), number)
+        threshold = _threshold(entry, where)
+        before = first_entry.setdefault((threshold.scope, threshold.kernel, threshold.size), number)
         if before != number:
-            what = f"{one.scope or ANY} {one.kernel} {format_bytes(one.size)}"
+            what = f"{threshold.scope or ANY} {threshold.kernel} {format_bytes(threshold.size)}"
             raise UsageError(f"{where}: {what} has threshold {before} already", "leave one of them out")
-        thresholds.append(one)
+        thresholds.append(threshold)
     return tuple(thresholds)
 
 
@@ -75,11 +75,11 @@ def _threshold(entry: Mapping[str, Any], where: str) -> Threshold:
     value = _figure(entry["value"], quantity, f"{where}: value")
     if value <= 0:
         raise UsageError(f"{where}: value: {shown(entry['value'])} is nothing", "give what pairs should reach")
-    known = None if scope == ANY else Scope(scope)
+    scope_of_pairs = None if scope == ANY else Scope(scope)
     single_pairs = entry.get("single_pairs", True)
     if not isinstance(single_pairs, bool):
         raise UsageError(f"{where}: single_pairs: {shown(single_pairs)} is not a boolean", "write true or false")
-    threshold = Threshold(known, kernel, size, quantity, value, None, None, where, single_pairs)
+    threshold = Threshold(scope_of_pairs, kernel, size, quantity, value, None, None, where, single_pairs)
     lower, upper = (_tolerance(entry, key, threshold) for key in ("lower", "upper"))
     if lower is None and upper is None:  # the value is the limit itself, on the side that matters
         lower, upper = (0.0, None) if quantity == "bandwidth" else (None, 0.0)
@@ -90,7 +90,7 @@ def _threshold(entry: Mapping[str, Any], where: str) -> Threshold:
 
 
 def _kernels() -> list[str]:
-    """Those that are measured between pairs: only they have figures of pairs."""
+    """Return those that are measured between pairs: only they have figures of pairs."""
     return [name for name, kernel in KERNELS.items() if "pairs" in kernel.groups]
 
 
@@ -108,7 +108,7 @@ def _size(size: Any, kernel: str, where: str) -> int:
 
 
 def _tolerance(entry: Mapping[str, Any], key: str, threshold: Threshold) -> float | None:
-    """How far from the value, in its unit; None where there is no limit on that side."""
+    """Return how far from the value, in its unit; None where there is no limit on that side."""
     if key not in entry:
         return None
     text, where = entry[key], f"{threshold.source}: {key}"

@@ -38,7 +38,7 @@ ALONE_S = 20.0  # what measuring suspects one pair at a time may take
 MOST_DOUBLINGS = 3
 ROUTE_REPEATS = 7  # of a pair that was slow by itself: more often than the rounds of a small fabric are repeated
 MOST_ROUTES = 32  # of them at once
-MOST_OF_A_WAY = 6  # streams alone
+MOST_OF_A_PATH = 6  # streams alone
 CONTROLS = 4  # healthy pairs in a round, at least
 
 
@@ -51,7 +51,7 @@ class Stage:
     again: int = 0  # number of rounds that repeat measured pairs
 
     def renamed(self, name: str, other: str) -> Stage:
-        """The same with a rounds file of another name."""
+        """Return the same with a rounds file of another name."""
         files = {name: other}
         specs = [row.spec for row in self.plan.rows]
         specs = [replace(spec, rounds_file=files.get(spec.rounds_file or "", spec.rounds_file)) for spec in specs]
@@ -76,10 +76,8 @@ def first_stage(asked: PlanInput, placement: RoutedPlacement | None = None) -> S
     """
     hosts = len(set(asked.rank_hosts))
     budget = None if asked.budget_s is None else asked.budget_s * (FIRST_SHARE if hosts > 1 else 1.0)
-    every = check_plan(
-        asked.ranks, hosts=hosts, oversubscribed=asked.oversubscribed, budget_s=budget, media=asked.media
-    )
-    whole = Stage(Plan(asked.ranks, tuple(_with_histogram(row, asked) for row in every.rows), asked.slots))
+    plan = check_plan(asked.ranks, hosts=hosts, oversubscribed=asked.oversubscribed, budget_s=budget, media=asked.media)
+    whole = Stage(Plan(asked.ranks, tuple(_with_histogram(row, asked) for row in plan.rows), asked.slots))
     if asked.full or hosts < 2:
         return whole
     placement = placement or asked.placement()
@@ -89,7 +87,7 @@ def first_stage(asked: PlanInput, placement: RoutedPlacement | None = None) -> S
     seconds = (budget or (SERIAL_S if order == "serial" else PARALLEL_S)) / OVERHEAD / len(rows) / turns
     most = min(int(seconds / SHORTEST_S), sum(COUNTS.values()))
     if placement.ranks - 1 <= most:
-        row = every.rows[0].spec
+        row = plan.rows[0].spec
         if row.pattern != "all-pairs" or row.budget is None:
             return whole  # matchings: there is no time for more
         return _stage(EVERY, all_rounds(placement, row.repeats, asked.seed), asked, order, row.budget, rows)
@@ -130,13 +128,13 @@ def next_stage(
     rounds += repeated_routes(routes, placement)
     if distances:
         asked = replace(asked, oversubscribed=True)  # one after the other
-        rounds += follow_up_rounds(distances, placement, least=MOST_OF_A_WAY, most_rounds=MOST_ROUTES)
+        rounds += follow_up_rounds(distances, placement, least=MOST_OF_A_PATH, most_rounds=MOST_ROUTES)
     if not rounds:
         return None
-    every, seed = [*follow_ups, *routes, *distances], asked.seed + number
-    rounds = with_controls(rounds, placement, suspects_of(every), CONTROLS, seed)
+    planned, seed = [*follow_ups, *routes, *distances], asked.seed + number
+    rounds = with_controls(rounds, placement, suspects_of(planned), CONTROLS, seed)
     rounds = interleaved(
-        rounds, placement, seed, [one.pairs for one in every]
+        rounds, placement, seed, [one.pairs for one in planned]
     )  # else the rounds of a follow-up are consecutive
     is_oversubscribed = asked.oversubscribed or run.facts.instrument.oversubscribed
     again = len(rounds) - new
@@ -165,11 +163,11 @@ def timed_stage(
 
 def suspects_of(follow_ups: Sequence[FollowUp]) -> list[int]:
     """Return the ranks of the components in doubt: those in at least half of the pairs of a follow-up."""
-    found: set[int] = set()
+    suspects: set[int] = set()
     for follow_up in follow_ups:
         ranks, counts = np.unique(follow_up.pairs, return_counts=True)
-        found.update(ranks[2 * counts >= len(follow_up.pairs)].tolist())
-    return sorted(found)
+        suspects.update(ranks[2 * counts >= len(follow_up.pairs)].tolist())
+    return sorted(suspects)
 
 
 def rounds_text(rounds: Sequence[RankPairs]) -> str:
@@ -200,10 +198,10 @@ def names_of(rows: Sequence[RowSpec], form: str) -> list[str]:
 
 def distinct_names(names: Sequence[str]) -> list[str]:
     """Return the names, with a number behind each that occurred before."""
-    found: list[str] = []
+    result: list[str] = []
     for name in names:
-        found.append(next(one for one in (name, *(f"{name}-{k}" for k in range(2, 1000))) if one not in found))
-    return found
+        result.append(next(one for one in (name, *(f"{name}-{k}" for k in range(2, 1000))) if one not in result))
+    return result
 
 
 def stage_of(
@@ -241,7 +239,9 @@ def stage_of(
 
 
 def _is_adaptive(asked: PlanInput) -> bool:
-    """Whether messages of a pair take different paths, so that only their histogram shows a slow link of some paths."""
+    """Tell whether messages of a pair take different paths, so that only their histogram shows a slow link of some
+    paths.
+    """
     return asked.topology is not None and asked.topology.routing.kind == "adaptive"
 
 
@@ -253,6 +253,6 @@ def _with_histogram(row: PlanRow, asked: PlanInput) -> PlanRow:
 
 
 def _fewer(counts: Mapping[Scope, int], most: int) -> dict[Scope, int]:
-    """The same strata with `most` rounds in all, but no fewer than a few."""
+    """Return the same strata with `most` rounds in all, but no fewer than a few."""
     share = max(most, FEWEST_ROUNDS) / sum(counts.values()) if counts else 1.0
     return {scope: max(1, int(rounds * min(share, 1.0))) for scope, rounds in counts.items()}

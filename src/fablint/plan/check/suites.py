@@ -95,8 +95,8 @@ SUITES: Mapping[str, Suite] = {suite.name: suite for suite in _EVERY}
 def find_suite(name: str, *, unequal: bool = False) -> Suite:
     """The suite of that name; `unequal` lets a bisection leave out hosts. Raises UsageError where there is none."""
     if name not in SUITES:
-        every = f"choose from {', '.join(SUITES)}"
-        raise UsageError(f"there is no suite '{name}'", did_you_mean(name, SUITES, every))
+        choice = f"choose from {', '.join(SUITES)}"
+        raise UsageError(f"there is no suite '{name}'", did_you_mean(name, SUITES, choice))
     suite = SUITES[name]
     return replace(suite, levels=tuple(replace(level, unequal=unequal) for level in suite.levels))
 
@@ -134,13 +134,13 @@ class PlanSummary:
 
     @property
     def walltime_s(self) -> float:
-        """With what is asked next, every launch, and a margin."""
+        """Return the time of all launches and follow-ups, with a margin."""
         launches = 1 + sum(bool(level.rows) for level in self.levels)
         seconds = SAFETY * (self.predicted_s + self.follow_ups_s) + LAUNCH_S * launches
         return math.ceil(seconds / WALLTIME_S) * WALLTIME_S
 
     def facts(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the facts for programs."""
         return {
             "suite": self.suite,
             "hosts": self.hosts,
@@ -153,7 +153,7 @@ class PlanSummary:
         }
 
     def text(self) -> str:
-        """For people."""
+        """Return the text for people."""
         width = max(len(level.name) for level in self.levels)
         lines = []
         for level in self.levels:

@@ -21,7 +21,7 @@ def narrowed(
     apart: Collection[HostPair] = (),
     wanted: Mapping[str, Sequence[int]] | None = None,
 ) -> Stage | None:
-    """The same rows and rounds without the pairs that cannot be measured; None where nothing is left.
+    """Return the same rows and rounds without the pairs that cannot be measured; None where nothing is left.
 
     Rounds keep their numbers, so that the cells find their places in the run: a round without a pair is written
     with one that is not measured. Ranks are counted anew, without those of the hosts left out.
@@ -46,20 +46,22 @@ def narrowed(
     if len(here) < 2:
         return None
     rounds = {
-        file: [_remaining(pairs, number, hosts, apart) for pairs in every] for file, every in stage.rounds.items()
+        file: [_remaining(pairs, number, hosts, apart) for pairs in planned] for file, planned in stage.rounds.items()
     }
     rows = []
     for row in stage.plan.rows:
-        every = rounds[str(row.spec.rounds_file)]
-        indices = range(len(every)) if wanted is None else wanted.get(str(row.spec.name), ())
-        left = [index for index in indices if len(every[index])]
+        pairs_of_rounds = rounds[str(row.spec.rounds_file)]
+        indices = range(len(pairs_of_rounds)) if wanted is None else wanted.get(str(row.spec.name), ())
+        left = [index for index in indices if len(pairs_of_rounds[index])]
         if left:
             spec = replace(row.spec, only_rounds=tuple(left))
             rows.append(PlanRow(spec, len(left), row.predicted_s * len(left) / max(1, row.rounds)))
     if not rows:
         return None
     idle = np.array([[0, 1]], dtype=np.int32)
-    filled = {file: tuple(pairs if len(pairs) else idle for pairs in every) for file, every in rounds.items()}
+    filled = {
+        file: tuple(pairs if len(pairs) else idle for pairs in pairs_of_file) for file, pairs_of_file in rounds.items()
+    }
     kept = tuple(slot for slot in slots if slot.host not in left_out)
     return Stage(replace(stage.plan, ranks=len(here), rows=tuple(rows), slots=kept), filled)
 

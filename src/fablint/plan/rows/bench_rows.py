@@ -71,8 +71,8 @@ def bench_plan(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Plan
 
 def measured_as(request: BenchRequest, registry: Mapping[str, Benchmark]) -> str:
     """The kernel or benchmark of the registry whose table shows what was asked for."""
-    found = find_benchmark(request.name, registry)
-    return _parts(request, found)[0] if found in COMPOSED else found.name
+    benchmark = find_benchmark(request.name, registry)
+    return _parts(request, benchmark)[0] if benchmark in COMPOSED else benchmark.name
 
 
 def bench_rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> list[RowSpec]:
@@ -88,14 +88,14 @@ def every_row(name: str, registry: Mapping[str, Benchmark]) -> list[RowSpec]:
 
 
 def without_meaning(option: str, rows: Sequence[RowSpec]) -> str:
-    """Why a row option has no meaning for any of the rows of a benchmark; empty where it has one."""
+    """Return why a row option has no meaning for any of the rows of a benchmark; empty where it has one."""
     reasons = [why_inapplicable(option, row) for row in rows]
     return reasons[0] if all(reasons) else ""
 
 
-def _parts(request: BenchRequest, found: Benchmark) -> list[str]:
+def _parts(request: BenchRequest, benchmark: Benchmark) -> list[str]:
     """The kernels and benchmarks of the registry that a benchmark consists of."""
-    match found.name:
+    match benchmark.name:
         case "net_sanitizer":
             return ["netsan_put", "netsan_get"] if "servers" in request.values else ["netsan_alltoall"]
         case "congestion":
@@ -112,33 +112,36 @@ def _rows(request: BenchRequest, registry: Mapping[str, Benchmark]) -> Iterator[
     _refuse_two_rules(request)
     benchmark = find_benchmark(request.name, registry)
     for part in _parts(request, benchmark):
-        own = row_of(part, {}, registry)
+        default_row = row_of(part, {}, registry)
         row = replace(
-            _with_options(request, part, own, registry), name=part if benchmark in COMPOSED else benchmark.name
+            _with_options(request, part, default_row, registry), name=part if benchmark in COMPOSED else benchmark.name
         )
         if benchmark.family == KERNEL_FAMILY and request.ranks > 2 and row.pattern == "pair":
             row = replace(row, pattern="pairs")
         if benchmark.family == "LinkTest":
             row = _buffers_of_linktest(request, row)
         if benchmark.family == "nccl-tests":
-            row = _parts_of_ranks(request, row)
+            row = _one_batch(request, _parts_of_ranks(request, row))
         if benchmark.family in _COUNT_MESSAGES:
-            row = _same_messages(request, own, row)
+            row = _same_messages(request, default_row, row)
         if request.vary_window:
             yield from (replace(row, name=f"{row.name}-window-{window}", window=window) for window in WINDOWS)
         else:
             yield row
         if benchmark.family == "nccl-tests" and "in-place" in row.kernel_info.options and not row.in_place:
             yield replace(row, name=f"{row.name}-in-place", in_place=True)
+        if row.kernel_info.overlaps:
+            yield replace(row, name=f"{row.name}-overall", compute="during")
+            yield replace(row, name=f"{row.name}-computation", compute="alone", validate=False)
         if request.alltoall:
             yield _alltoall(request, row, registry)
 
 
-def _with_options(request: BenchRequest, part: str, own: RowSpec, registry: Mapping[str, Benchmark]) -> RowSpec:
+def _with_options(request: BenchRequest, part: str, default_row: RowSpec, registry: Mapping[str, Benchmark]) -> RowSpec:
     """A benchmark's row with the user's options in the place of its own, as far as they apply to it."""
-    values = {option: value for option, value in request.values.items() if not why_inapplicable(option, own)}
+    values = {option: value for option, value in request.values.items() if not why_inapplicable(option, default_row)}
     if request.message_size is not None:
-        values["sizes"] = read_value("sizes", osu_sizes(request.message_size, own))
+        values["sizes"] = read_value("sizes", osu_sizes(request.message_size, default_row))
     row = row_of(part, values, registry)
     if request.adaptive:  # ranks stop at different counts
         row = replace(row, iterations=None, barrier="start")
@@ -147,8 +150,8 @@ def _with_options(request: BenchRequest, part: str, own: RowSpec, registry: Mapp
 
 def _buffers_of_linktest(request: BenchRequest, row: RowSpec) -> RowSpec:
     """LinkTest's number of buffers is that of the messages in flight: each has one. By default there is one for all."""
-    own = "window" in request.values and "buffers" not in request.values and row.kernel_info.is_windowed
-    return replace(row, buffers="distinct") if own else row
+    is_distinct = "window" in request.values and "buffers" not in request.values and row.kernel_info.is_windowed
+    return replace(row, buffers="distinct") if is_distinct else row
 
 
 def _parts_of_ranks(request: BenchRequest, row: RowSpec) -> RowSpec:
@@ -162,14 +165,21 @@ def _parts_of_ranks(request: BenchRequest, row: RowSpec) -> RowSpec:
     return replace(row, sizes=sizes)
 
 
-def _same_messages(request: BenchRequest, own: RowSpec, row: RowSpec) -> RowSpec:
+def _one_batch(request: BenchRequest, row: RowSpec) -> RowSpec:
+    """nccl-tests times all its calls together: one batch, unless results are checked or sizes have other counts."""
+    count, large = row.iterations or (0, 0)
+    is_one = "iterations" in request.values and (row.batch or 1) > 1 and count == large
+    return replace(row, batch=count) if is_one else row
+
+
+def _same_messages(request: BenchRequest, default_row: RowSpec, row: RowSpec) -> RowSpec:
     """LinkTest and net_sanitizer count messages: a row with another window has other repetitions."""
     counts: dict[str, Any] = {}
     for option in ("iterations", "warmup"):
-        now, before = getattr(row, option), getattr(own, option)
+        now, before = getattr(row, option), getattr(default_row, option)
         counts_messages = option in request.messages
         if now is not None and (counts_messages or option not in request.values):
-            messages = now[0] if counts_messages else before[0] * (own.window or 1)
+            messages = now[0] if counts_messages else before[0] * (default_row.window or 1)
             counts[option] = (-(-messages // (row.window or 1)),) * 2  # at least so many messages
     return replace(row, **counts)
 
@@ -192,7 +202,7 @@ def _refuse_transports_without_messages(request: BenchRequest, rows: Sequence[Ro
 
 
 def osu_sizes(text: str, row: RowSpec) -> str:
-    """What OSU's `-m [MIN:]MAX` means for a row, as a list of sizes. `MIN:` goes up to the row's largest size.
+    """Return what OSU's `-m [MIN:]MAX` means for a row, as a list of sizes. `MIN:` goes up to the row's largest size.
 
     >>> [osu_sizes(text, RowSpec("latency")) for text in ("1K", "1K:", "8:64", "8,64")]
     ['1:1K', '1K:4M', '8:64', '8,64']

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from fablint.errors import InternalError, UsageError
 from fablint.model.registry import KERNELS
 from fablint.model.registry.engine_tables import read_table
-from fablint.text.suggestions import did_you_mean
+from fablint.text.suggestions import nearest
 
 KERNEL_FAMILY = "fablint"
 
@@ -75,9 +76,56 @@ COMPOSED = (
 def list_benchmarks(registry: Mapping[str, Benchmark]) -> list[Benchmark]:
     """All that `fablint bench` measures by name, family by family: the kernels first, those of several rows last."""
     kernels = [Benchmark(name, KERNEL_FAMILY, name, kernel.description) for name, kernel in KERNELS.items()]
-    every = [*kernels, *registry.values(), *COMPOSED]
-    families = list(dict.fromkeys(one.family for one in every))
-    return sorted(every, key=lambda one: families.index(one.family))
+    benchmarks = [*kernels, *registry.values(), *COMPOSED]
+    families = list(dict.fromkeys(one.family for one in benchmarks))
+    return sorted(benchmarks, key=lambda one: families.index(one.family))
+
+
+# Letters in a name that is not a benchmark -> what it may mean. The first that occur count.
+_MEANINGS = {
+    "msg_rate message_rate msgrate mr": "osu_mbw_mr",
+    "bidir bibw biband duplex": "bibandwidth or osu_bibw",
+    "incast fan_in": "osu_bw_fan_in",
+    "congest noise interfer": "congestion",
+    "bisec": "linktest_bisection or bisec_bw",
+    "reducescatter reduce_sc": "osu_reduce_scatter or reduce_scatter_perf",
+    "allreduce all_reduce": "allreduce or osu_allreduce",
+    "allgather all_gather": "allgather or osu_allgather",
+    "alltoall all2all all_to_all a2a": "alltoall or osu_alltoall",
+    "broadcast bcast": "bcast or osu_bcast",
+    "atomic fetch": "fop or cas",
+    "compare swap": "cas",
+    "accumul": "accumulate",
+    "throughput": "bandwidth or osu_bw",
+    "write put": "put_bandwidth or put_latency",
+    "read get": "get_bandwidth or get_latency",
+    "init start hello": "osu_init or osu_hello",
+    "thread": "osu_latency_mt",
+    "gpu device memcpy pcie": "gpu_loopback",
+    "rtt ping lat delay": "latency or osu_latency",
+    "bandw bw stream speed rate": "bandwidth or osu_bw",
+}
+_SIMILARITY = 0.75  # of the letters of two names: one of them is misspelled
+_ALL = "fablint bench --list shows all"
+# OSU's programs that have no kernel, by their names.
+_WITHOUT_KERNEL = {
+    r"osu_i?\w+w": "collectives of vectors with a type for each part",
+    r"osu_i?reduce_scatter_block": "this form of reduce_scatter",
+    r"osu_i?neighbor_\w+": "collectives of neighbours",
+    r"osu_(all|bcast|barrier|gather|scatter|reduce)\w*_persistent": "persistent collectives",
+}
+
+
+def _suggestion(name: str, names_of_benchmarks: Iterable[str]) -> str:
+    """Return what a name that does not exist may mean: the name that it misspells, else what its letters say."""
+    if absent := next((what for names, what in _WITHOUT_KERNEL.items() if re.fullmatch(names, name)), ""):
+        return f"fablint does not measure {absent}; {_ALL}"
+    letters = name.lower().replace("-", "_")
+    is_word = any(letters in words.split() for words in _MEANINGS)
+    if not is_word and (close := nearest(name, names_of_benchmarks, _SIMILARITY)):
+        return f"did you mean {close}"
+    meanings = (meant for words, meant in _MEANINGS.items() if any(word in letters for word in words.split()))
+    return f"{meant} may be what you mean; {_ALL}" if (meant := next(meanings, "")) else _ALL
 
 
 def find_benchmark(name: str, registry: Mapping[str, Benchmark]) -> Benchmark:
@@ -88,10 +136,8 @@ def find_benchmark(name: str, registry: Mapping[str, Benchmark]) -> Benchmark:
     UsageError
         There is none.
     """
-    known = {benchmark.name: benchmark for benchmark in list_benchmarks(registry)}
-    found = known.get(name) or known.get(f"osu_{name}")
-    if found is None:
-        raise UsageError(
-            f"there is no benchmark '{name}'", did_you_mean(name, known, "fablint bench --list shows what there is")
-        )
-    return found
+    benchmarks = {benchmark.name: benchmark for benchmark in list_benchmarks(registry)}
+    result = benchmarks.get(name) or benchmarks.get(f"osu_{name}")
+    if result is None:
+        raise UsageError(f"there is no benchmark '{name}'", _suggestion(name, benchmarks))
+    return result

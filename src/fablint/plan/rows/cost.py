@@ -28,9 +28,9 @@ def row_seconds(row: RowSpec, extent: Extent, rounds: int | None = None) -> floa
 
     In parallel order the groups of a round share its budget, in serial order every group has one of its own.
     """
-    all_rounds = extent.rounds * row.repeats
+    rounds_of_row = extent.rounds * row.repeats
     slots = extent.groups / extent.rounds if row.order == "serial" else 1.0
-    measured = (all_rounds if rounds is None else rounds) * slots + row.retest
+    measured = (rounds_of_row if rounds is None else rounds) * slots + row.retest
     return measured * group_seconds(row, extent.fan) * OVERHEAD
 
 
@@ -75,7 +75,7 @@ def sampling_seconds(row: RowSpec, samples: Callable[[int], int], fan: int) -> f
 
 
 def at_size(counts: Counts) -> Callable[[int], int]:
-    """Which of the counts holds at a size."""
+    """Return which of the counts holds at a size."""
     return lambda size: counts[size > ROW_LIMITS.largest_small_message]
 
 

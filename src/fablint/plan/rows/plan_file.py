@@ -90,7 +90,7 @@ def _named(row: RowSpec, taken: Collection[str]) -> RowSpec:
 
 
 def _names(row: RowSpec) -> Iterator[str]:
-    """What the row calls its groups; a row without a name gets a free one from the engine."""
+    """Return what the row calls its groups; a row without a name gets a free one from the engine."""
     if row.name is not None:
         yield row.name
         if row.retest:

@@ -90,7 +90,7 @@ def _refuse_combinations(values: Values) -> None:
 
 
 def is_given(values: Values, option: str, value: str) -> bool:
-    """Is an option given with that value? An empty value is any value, `!word` any other than the word."""
+    """Tell whether an option is given with that value. An empty value is any value, `!word` any other than the word."""
     if option not in values:
         return False
     text = OPTIONS[option].write(values[option])

@@ -48,9 +48,9 @@ def row_of(name: str, values: Values, benchmarks: Mapping[str, Benchmark] | None
 
     Raises UsageError where there is no such kernel, or options do not apply or contradict each other.
     """
-    kernel, own = (name, {}) if name in KERNELS else _row_of_benchmark(name, benchmarks or {})
-    replaced = {other for user, other, value in REPLACEMENTS if user in values and is_given(own, other, value)}
-    given = {**{option: value for option, value in own.items() if option not in replaced}, **values}
+    kernel, defaults = (name, {}) if name in KERNELS else _row_of_benchmark(name, benchmarks or {})
+    replaced = {other for user, other, value in REPLACEMENTS if user in values and is_given(defaults, other, value)}
+    given = {**{option: value for option, value in defaults.items() if option not in replaced}, **values}
     row = _row(kernel, given, sizes_given="sizes" in values)  # not by the row of a benchmark
     refuse_row(row, given)
     return row
@@ -72,7 +72,7 @@ def _row(kernel: str, values: Values, *, sizes_given: bool) -> RowSpec:
 def _row_of_benchmark(name: str, benchmarks: Mapping[str, Benchmark]) -> tuple[str, Values]:
     """Return kernel and options of the row of a benchmark. Raises UsageError where there is none."""
     if name not in benchmarks:
-        hint = did_you_mean(name, [*KERNELS, *benchmarks], "fablint bench --list shows what there is")
+        hint = did_you_mean(name, [*KERNELS, *benchmarks], "fablint bench --list shows all")
         raise UsageError(f"unknown kernel '{name}'", hint)
     return _read(benchmarks[name].row.split())
 
@@ -100,8 +100,8 @@ def _option(word: str, rest: Iterator[str]) -> tuple[str, str]:
     """The option that `word` names and its value, which may be the next of `rest`."""
     option, equals, text = word.removeprefix("--").partition("=")
     if not word.startswith("--") or option not in OPTIONS:
-        every = f"choose {alternatives(f'--{known}' for known in OPTIONS)}"
-        raise UsageError(f"unknown option {word.partition('=')[0]}", did_you_mean(option, OPTIONS, every, "--"))
+        choice = f"choose {alternatives(f'--{name}' for name in OPTIONS)}"
+        raise UsageError(f"unknown option {word.partition('=')[0]}", did_you_mean(option, OPTIONS, choice, "--"))
     if OPTIONS[option].kind == "flag":
         if equals:
             raise UsageError(f"option --{option} takes no value", f"write --{option} alone")

@@ -35,9 +35,9 @@ def media(values: Values) -> list[Values]:
             raise UsageError(f"--{name} {','.join(words)} has an entry twice", "give each once")
     alternatives: list[Values] = []
     for chosen in product(*lists.values()):
-        own = {**values, **dict(zip(lists, chosen, strict=True))}
-        foreign = _options_of_others(own.get("transport"), lists.get("transport", ()))
-        alternatives.append({name: value for name, value in own.items() if name not in foreign})
+        combined = {**values, **dict(zip(lists, chosen, strict=True))}
+        foreign = _options_of_others(combined.get("transport"), lists.get("transport", ()))
+        alternatives.append({name: value for name, value in combined.items() if name not in foreign})
     return alternatives
 
 
@@ -49,19 +49,19 @@ def parse_media(values: Values) -> tuple[Medium, ...]:
     UsageError
         A transport or a memory is listed twice, or an option does not apply to any of the transports.
     """
-    return tuple(row_of("latency", own).medium for own in media(values))
+    return tuple(row_of("latency", combined).medium for combined in media(values))
 
 
 def over_media(rows: Iterable[RowSpec], each: Sequence[Medium]) -> tuple[RowSpec, ...]:
     """Return every row over each medium. The rows of several media that have names are named after their media."""
-    found = (replace(row, **asdict(medium)) for row in rows for medium in each)
-    return tuple(named_after_medium(row) if row.name and len(each) > 1 else row for row in found)
+    result = (replace(row, **asdict(medium)) for row in rows for medium in each)
+    return tuple(named_after_medium(row) if row.name and len(each) > 1 else row for row in result)
 
 
 def _options_of_others(transport: str | None, listed: Sequence[str]) -> frozenset[str]:
     """Return the options that other listed transports have, and this one has not."""
-    own = TRANSPORTS[transport].options if transport else frozenset()
-    return frozenset().union(*(TRANSPORTS[other].options for other in listed)) - own
+    supported = TRANSPORTS[transport].options if transport else frozenset()
+    return frozenset().union(*(TRANSPORTS[other].options for other in listed)) - supported
 
 
 def blocks(rows: Sequence[Sequence[RowSpec]], count: int = BLOCKS) -> Iterator[RowSpec]:

@@ -97,26 +97,26 @@ def halves(
         raise UsageError("bisection: all hosts are on one switch, which nothing cuts", "measure --suite edge")
     codes, place, sizes = np.unique(code, return_inverse=True, return_counts=True)
     chosen = _nearest_half(sizes.tolist())
-    one, other = (np.flatnonzero(np.isin(place, chosen) == side).astype(np.int32) for side in (True, False))
+    item, other = (np.flatnonzero(np.isin(place, chosen) == side).astype(np.int32) for side in (True, False))
     first = [rank_hosts[rank] for rank in lead[np.unique(place, return_index=True)[1]].tolist()]
     containers = placement.groups if kind == "group" else placement.switches
     names = [
         containers[code] if code < len(containers) else f"{host} alone"
         for code, host in zip(codes.tolist(), first, strict=True)
     ]
-    more, surplus = (one if one.size > other.size else other), abs(one.size - other.size)
+    more, surplus = (item if item.size > other.size else other), abs(item.size - other.size)
     idle = tuple(rank_hosts[lead[host]] for host in more[more.size - surplus :]) if surplus else ()
     if surplus and not unequal:
         raise _unequal(kind, names, sizes.tolist(), idle)
-    fewer = min(one.size, other.size)
+    fewer = min(item.size, other.size)
     parts = tuple(
         tuple(names[part] for part in range(codes.size) if (part in chosen) == side) for side in (True, False)
     )
-    return Halves(one[:fewer], other[:fewer], idle, kind, (parts[0], parts[1]), table)
+    return Halves(item[:fewer], other[:fewer], idle, kind, (parts[0], parts[1]), table)
 
 
 def _nearest_half(sizes: Sequence[int]) -> list[int]:
-    """Which of them together come nearest to half of all: the first ones, where several sets do."""
+    """Return which of them together come nearest to half of all: the first ones, where several sets do."""
     whole = sum(sizes)
     reached: dict[int, tuple[int, int] | None] = {0: None}  # sum: what was added last, and the sum before
     for number, size in enumerate(sizes[:-1]):  # the last is in the other half: the halves have no names

@@ -35,10 +35,10 @@ def reduce_contention(
             break
         tried = _exchanged(best, placement, scope, (flows, spread), random)
         flows_tried = link_flows(tried, placement)
-        found = _tangle(flows_tried, spread)
+        tangle = _tangle(flows_tried, spread)
         since += 1
-        if found < lowest:
-            best, flows, lowest, since = tried, flows_tried, found, 0
+        if tangle < lowest:
+            best, flows, lowest, since = tried, flows_tried, tangle, 0
     return best
 
 
@@ -56,19 +56,19 @@ def _exchanged(
     """Some of the pairs that collide, each with another pair, exchange partners where both gain by it."""
     hot = _hot(pairs, placement, state[0])
     count = min(hot.size, len(pairs) // 2, max(1, len(pairs) // AT_ONCE))
-    one = random.permutation(hot)[:count]
-    others = np.setdiff1d(np.arange(len(pairs)), one)
+    item = random.permutation(hot)[:count]
+    others = np.setdiff1d(np.arange(len(pairs)), item)
     other = random.permutation(others)[:count]
-    one = one[: other.size]
+    item = item[: other.size]
     turned = np.where(random.random(other.size)[:, None] < 0.5, pairs[other], pairs[other, ::-1])
-    first = np.stack([pairs[one, 0], turned[:, 1]], axis=1)
-    second = np.stack([turned[:, 0], pairs[one, 1]], axis=1)
+    first = np.stack([pairs[item, 0], turned[:, 1]], axis=1)
+    second = np.stack([turned[:, 0], pairs[item, 1]], axis=1)
     allowed = placement.in_stratum(first, scope) & placement.in_stratum(second, scope)
-    before = _price(pairs[one], placement, state, 0.0) + _price(pairs[other], placement, state, 0.0)
+    before = _price(pairs[item], placement, state, 0.0) + _price(pairs[other], placement, state, 0.0)
     after = _price(first, placement, state, 1.0) + _price(second, placement, state, 1.0)
     better = allowed & (after < before)
     result = pairs.copy()
-    result[one[better]], result[other[better]] = first[better], second[better]
+    result[item[better]], result[other[better]] = first[better], second[better]
     return result
 
 

@@ -26,8 +26,8 @@ def coloured(parts: tuple[int, ...]) -> tuple[RankPairs, ...]:
     part = np.repeat(np.arange(sizes.size), sizes)
     a, b = np.nonzero(part[:, None] < part[None])
     colouring = _Colouring(part.size, int((part.size - sizes).max()) + 1)
-    for one, other in zip(a.tolist(), b.tolist(), strict=True):
-        colouring.add(one, other)
+    for item, other in zip(a.tolist(), b.tolist(), strict=True):
+        colouring.add(item, other)
     return colouring.rounds()
 
 
@@ -36,9 +36,9 @@ def _shifted(parts: int, members: int) -> tuple[RankPairs, ...]:
     rounds = []
     number = np.arange(members, dtype=np.int32)
     for turn in range(parts - 1 + parts % 2):
-        one, other = tournament(np.arange(parts, dtype=np.int32), turn)
+        item, other = tournament(np.arange(parts, dtype=np.int32), turn)
         for shift in range(members):
-            a = one[:, None] * members + number
+            a = item[:, None] * members + number
             b = other[:, None] * members + (number + shift) % members
             rounds.append(np.stack([a.ravel(), b.ravel()], axis=1).astype(np.int32))
     return tuple(rounds)
@@ -54,18 +54,18 @@ class _Colouring:
     def rounds(self) -> tuple[RankPairs, ...]:
         """The edges of each colour that was used."""
         mate = np.array(self._mate, dtype=np.int32)
-        found = []
+        result = []
         for colour in range(mate.shape[1]):
             low = np.flatnonzero(mate[:, colour] > np.arange(len(mate)))
             if low.size:
-                found.append(np.stack([low.astype(np.int32), mate[low, colour]], axis=1))
-        return tuple(found)
+                result.append(np.stack([low.astype(np.int32), mate[low, colour]], axis=1))
+        return tuple(result)
 
     def add(self, u: int, v: int) -> None:
         """Colour one more edge, changing colours of others where need be."""
         fan = self._fan(u, v)
-        own, last = self._free(u), self._free(fan[-1])
-        self._invert(u, own, last)
+        first, last = self._free(u), self._free(fan[-1])
+        self._invert(u, first, last)
         end = self._end(u, fan, last)
         moved = [self._colour[u][w] for w in fan[1 : end + 1]] + [last]
         for w in fan[1 : end + 1]:
@@ -82,14 +82,14 @@ class _Colouring:
         while True:
             lacks = self._mate[fan[-1]]
             nexts = (w for colour, w in enumerate(self._mate[u]) if w >= 0 and lacks[colour] < 0 and w not in members)
-            found = next(nexts, -1)
-            if found < 0:
+            neighbour = next(nexts, -1)
+            if neighbour < 0:
                 return fan
-            fan.append(found)
-            members.add(found)
+            fan.append(neighbour)
+            members.add(neighbour)
 
     def _end(self, u: int, fan: list[int], colour: int) -> int:
-        """Where the fan, as far as it still is one, may end with that colour."""
+        """Return where the fan, as far as it still is one, may end with that colour."""
         for index, w in enumerate(fan):
             if index and self._mate[fan[index - 1]][self._colour[u][w]] >= 0:
                 break
@@ -97,12 +97,12 @@ class _Colouring:
                 return index
         raise AssertionError("a fan has an end")
 
-    def _invert(self, u: int, own: int, last: int) -> None:
+    def _invert(self, u: int, first: int, last: int) -> None:
         """Exchange two colours along the path that leaves u, so that u lacks the second."""
         path, at, colour = [], u, last
         while (to := self._mate[at][colour]) >= 0:
-            path.append((at, to, own + last - colour))
-            at, colour = to, own + last - colour
+            path.append((at, to, first + last - colour))
+            at, colour = to, first + last - colour
         for a, b, _ in path:
             self._clear(a, b)
         for a, b, new in path:

@@ -60,18 +60,18 @@ def scope_rounds(
     if len(table) < 2:
         return [], True
     lead = leads(table)
-    known = table >= 0
+    has_rank = table >= 0
     if (
-        placement.switch_or_host[np.where(known, table, lead[:, None])] == placement.switch_or_host[lead][:, None]
+        placement.switch_or_host[np.where(has_rank, table, lead[:, None])] == placement.switch_or_host[lead][:, None]
     ).all():
         rounds, complete = _of_hosts(placement.one_per_host(lead), scope, most, seed)
         return _expanded(rounds, table), complete
-    found = []
+    result = []
     for lane in range(table.shape[1]):
         ranks = table[table[:, lane] >= 0, lane]
         rounds, complete = _of_hosts(placement.one_per_host(ranks), scope, most, seed)
-        found.append(([ranks[pairs] for pairs in rounds], complete))
-    return _side_by_side([rounds for rounds, _ in found]), all(complete for _, complete in found)
+        result.append(([ranks[pairs] for pairs in rounds], complete))
+    return _side_by_side([rounds for rounds, _ in result]), all(complete for _, complete in result)
 
 
 def reach_rounds(placement: RoutedPlacement, left_out: Collection[int] = (), seed: int = 1) -> Rounds:
@@ -107,12 +107,12 @@ def neighbour_rounds(placement: RoutedPlacement, left_out: Collection[int] = ())
     return _filled([pairs[(pairs >= 0).all(axis=1)] for pairs in rounds])
 
 
-def crossing_rounds(one: Codes, other: Codes, table: Codes, count: int, seed: int = 1) -> Rounds:
+def crossing_rounds(codes: Codes, other: Codes, table: Codes, count: int, seed: int = 1) -> Rounds:
     """Rounds between two halves, host i of the one with host i of the other first, then matched at random.
 
     Parameters
     ----------
-    one
+    codes
         Hosts of a half, as rows of `table`.
     other
         As many hosts of the other half.
@@ -125,11 +125,11 @@ def crossing_rounds(one: Codes, other: Codes, table: Codes, count: int, seed: in
     """
     random = np.random.default_rng(seed)
     labels, turns = random.permutation(other.size), random.permutation(other.size)
-    rounds = [np.stack([one, other], axis=1)]
+    rounds = [np.stack([codes, other], axis=1)]
     place = np.empty_like(labels)
     place[labels] = np.arange(other.size)
     for turn in turns[turns != 0][: count - 1].tolist():
-        rounds.append(np.stack([one, other[labels[(place + turn) % other.size]]], axis=1))
+        rounds.append(np.stack([codes, other[labels[(place + turn) % other.size]]], axis=1))
     return _expanded(rounds, table)
 
 
@@ -153,7 +153,7 @@ def _of_hosts(thin: RoutedPlacement, scope: Scope, most: int | None, seed: int) 
 
 
 def _boxes(thin: RoutedPlacement, scope: Scope) -> tuple[Codes, Codes]:
-    """Of each host what its partners of a scope share with it, and what they do not."""
+    """Return of each host what its partners of a scope share with it, and what they do not."""
     none = np.zeros_like(thin.host)
     return {
         Scope.EDGE: (thin.switch_or_host, thin.host),
@@ -167,7 +167,7 @@ def _complete(box: Codes, part: Codes, random: np.random.Generator) -> Rounds:
 
     Boxes of the same shape have their rounds in the same order: what spreads the paths of one spreads those of all.
     """
-    found = []
+    result = []
     for code in np.unique(box):
         members = random.permutation(np.flatnonzero(box == code)).astype(np.int32)
         parts, place, sizes = np.unique(part[members], return_inverse=True, return_counts=True)
@@ -176,18 +176,18 @@ def _complete(box: Codes, part: Codes, random: np.random.Generator) -> Rounds:
         position[ranked] = np.arange(parts.size)
         members = members[np.argsort(position[place], kind="stable")]
         rounds = coloured(tuple(np.sort(sizes).tolist()))
-        found.append([members[pairs] for pairs in rounds])
-    return _side_by_side(found)
+        result.append([members[pairs] for pairs in rounds])
+    return _side_by_side(result)
 
 
 def _few(thin: RoutedPlacement, scope: Scope, box: Codes, count: int, random: np.random.Generator) -> Rounds:
     """Some rounds of a scope in which most hosts have no partner: a tournament in each box, without other pairs."""
-    found = []
+    result = []
     for code in np.unique(box):
         rounds = _turns(random.permutation(np.flatnonzero(box == code)).astype(np.int32), max(count, LOOKED_AT))
         kept = sorted((pairs[thin.in_stratum(pairs, scope)] for pairs in rounds), key=len, reverse=True)
-        found.append(_filled(kept[:count]))
-    return _side_by_side(found)
+        result.append(_filled(kept[:count]))
+    return _side_by_side(result)
 
 
 def _turns(labels: Codes, most: int) -> Rounds:
@@ -201,14 +201,14 @@ def _turns(labels: Codes, most: int) -> Rounds:
 
 def _expanded(rounds: Sequence[RankPairs], table: Codes) -> Rounds:
     """Pairs of hosts, rows of the table, as pairs of their ranks."""
-    every = [np.stack([table[pairs[:, 0]].ravel(), table[pairs[:, 1]].ravel()], axis=1) for pairs in rounds]
-    return _filled([pairs[(pairs >= 0).all(axis=1)] for pairs in every])
+    expanded = [np.stack([table[pairs[:, 0]].ravel(), table[pairs[:, 1]].ravel()], axis=1) for pairs in rounds]
+    return _filled([pairs[(pairs >= 0).all(axis=1)] for pairs in expanded])
 
 
-def _side_by_side(found: Sequence[Sequence[RankPairs]]) -> Rounds:
+def _side_by_side(rank_pairs: Sequence[Sequence[RankPairs]]) -> Rounds:
     """Rounds of sets of ranks that have none in common, as rounds of all of them."""
-    longest = max((len(rounds) for rounds in found), default=0)
-    merged = [[rounds[number] for rounds in found if number < len(rounds)] for number in range(longest)]
+    longest = max((len(rounds) for rounds in rank_pairs), default=0)
+    merged = [[rounds[number] for rounds in rank_pairs if number < len(rounds)] for number in range(longest)]
     return _filled([np.concatenate(parts) for parts in merged])
 
 

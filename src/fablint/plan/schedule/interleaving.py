@@ -25,7 +25,7 @@ CHUNK = 1 << 22  # entries of a block of the matrix of components and rounds
 def interleaved(
     rounds: Sequence[RankPairs], placement: RoutedPlacement, seed: int = 1, groups: Sequence[RankPairs] = ()
 ) -> list[RankPairs]:
-    """The same rounds in an order in which every component is measured all over the row.
+    """Return the same rounds in an order in which every component is measured all over the row.
 
     The rounds are halved so that each component has as many of its rounds in one half as in the other; each half is
     halved in turn, until single rounds are left. Components are scopes, hosts, pairs of switches (of a switch with
@@ -82,9 +82,9 @@ class _Presence:
         component = np.unique(self.component, return_inverse=True)[1].ravel()
         entries = np.bincount(component)
         kept = (entries[component] > 1) & ((entries[component] < numbers.size) | (self.share < 1.0))
-        found = np.zeros((numbers.size, numbers.size))
+        result = np.zeros((numbers.size, numbers.size))
         if not kept.any():
-            return found
+            return result
         component = np.unique(component[kept], return_inverse=True)[1].ravel()
         column, share = place[self.number[kept]], self.share[kept]
         rounds = np.bincount(component, weights=share)
@@ -93,8 +93,8 @@ class _Presence:
             inside = (component >= first) & (component < first + step)
             block = np.zeros((min(step, rounds.size - first), numbers.size))
             block[component[inside] - first, column[inside]] = share[inside]
-            found += block.T @ (block / rounds[first : first + step, None])
-        return np.round(found / rounds.size / RESOLUTION) * RESOLUTION
+            result += block.T @ (block / rounds[first : first + step, None])
+        return np.round(result / rounds.size / RESOLUTION) * RESOLUTION
 
 
 def _presences(rounds: Sequence[RankPairs], placement: RoutedPlacement) -> list[_Presence]:
@@ -105,8 +105,8 @@ def _presences(rounds: Sequence[RankPairs], placement: RoutedPlacement) -> list[
     of_pairs = [_present(code, number) for code in (switches, pair_keys(placement.host[pairs], len(placement.hosts)))]
     hosts = _present(placement.host[pairs].ravel(), np.repeat(number, 2))
     key, counts = np.unique(placement.strata(pairs).astype(np.int64) * len(rounds) + number, return_counts=True)
-    found = key % len(rounds)
-    scopes = _Presence(key // len(rounds), found, counts / np.bincount(number)[found])
+    round_of_cell = key % len(rounds)
+    scopes = _Presence(key // len(rounds), round_of_cell, counts / np.bincount(number)[round_of_cell])
     return [scopes, hosts, *of_pairs]
 
 
@@ -122,31 +122,31 @@ def _present(component: Codes, number: Codes) -> _Presence:
 def _of_groups(rounds: Sequence[RankPairs], placement: RoutedPlacement, groups: Sequence[RankPairs]) -> _Presence:
     """Sets of pairs, whatever their direction."""
     keys = [pair_keys(np.asarray(pairs, np.int32).reshape(-1, 2), placement.ranks) for pairs in groups]
-    found = [
+    entries = [
         (group, number)
         for number, pairs in enumerate(rounds)
         for group, wanted in enumerate(keys)
         if np.isin(pair_keys(pairs, placement.ranks), wanted).any()
     ]
-    component, number = np.array(found, dtype=np.int64).reshape(-1, 2).T
+    component, number = np.array(entries, dtype=np.int64).reshape(-1, 2).T
     return _Presence(component, number, np.ones(component.size))
 
 
 def _order(numbers: Codes, presences: Sequence[_Presence], random: np.random.Generator) -> list[int]:
     """Numbers of rounds, those of the one half before those of the other."""
     if numbers.size < 3:
-        found: list[int] = random.permutation(numbers).tolist()
-        return found
+        order: list[int] = random.permutation(numbers).tolist()
+        return order
     within = [presence.of_rounds(numbers) for presence in presences]
     first = _half(sum((one.likeness(numbers) for one in within), np.zeros((numbers.size, numbers.size))), random)
     return [*_order(numbers[first], within, random), *_order(numbers[~first], within, random)]
 
 
 def _half(likeness: Floats, random: np.random.Generator) -> Mask:
-    """Which rounds are in the first half: the cheapest of a few halvings, each improved as far as that goes."""
+    """Return which rounds are in the first half: the cheapest of a few halvings, each improved as far as that goes."""
     size = (len(likeness) + 1) // 2
-    found = [_improved(random.permutation(len(likeness)) < size, likeness) for _ in range(TRIES)]
-    return min(found, key=lambda half: _cost(half, likeness))
+    result = [_improved(random.permutation(len(likeness)) < size, likeness) for _ in range(TRIES)]
+    return min(result, key=lambda half: _cost(half, likeness))
 
 
 def _cost(half: Mask, likeness: Floats) -> float:
@@ -155,15 +155,17 @@ def _cost(half: Mask, likeness: Floats) -> float:
 
 
 def _improved(half: Mask, likeness: Floats) -> Mask:
-    """The same after exchanges of two rounds, the best one first, until none lowers the cost."""
+    """Return the same after exchanges of two rounds, the best one first, until none lowers the cost."""
     half = half.copy()
-    own = np.diag(likeness)
+    diagonal = np.diag(likeness)
     while True:
         toward = likeness @ np.where(half, 1.0, -1.0)
-        one, other = np.flatnonzero(half), np.flatnonzero(~half)
-        change = (own - toward)[one][:, None] + (own + toward)[other] - 2.0 * likeness[np.ix_(one, other)]
+        indices, other = np.flatnonzero(half), np.flatnonzero(~half)
+        change = (
+            (diagonal - toward)[indices][:, None] + (diagonal + toward)[other] - 2.0 * likeness[np.ix_(indices, other)]
+        )
         best = int(change.argmin())
         if change.flat[best] > -LEAST_GAIN:
             return half
-        leaving, coming = one[best // other.size], other[best % other.size]
+        leaving, coming = indices[best // other.size], other[best % other.size]
         half[leaving], half[coming] = False, True

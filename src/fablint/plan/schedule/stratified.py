@@ -135,7 +135,7 @@ def _stratum(drawing: _Drawing, scope: Scope, rounds: int) -> list[RankPairs]:
 
 
 def _completed(pairs: RankPairs, scope: Scope, drawing: _Drawing) -> RankPairs:
-    """The same with the ranks that were left over: paired within the stratum where that goes, else anyhow."""
+    """Return the same with the ranks that were left over: paired within the stratum where that goes, else anyhow."""
     placement, random = drawing.placement, drawing.random
     parts = [pairs]
     free = np.ones(placement.ranks, dtype=bool)
@@ -147,10 +147,10 @@ def _completed(pairs: RankPairs, scope: Scope, drawing: _Drawing) -> RankPairs:
         if within in (Scope.EDGE, Scope.LOCAL):
             container = placement.switch_or_host if within == Scope.EDGE else placement.group_or_host
             rest = rest[np.argsort(container[rest], kind="stable")]
-        found = np.stack([rest[: rest.size // 2 * 2 : 2], rest[1::2]], axis=1)
-        found = found[placement.in_stratum(found, within)]
-        free[found] = False
-        parts.append(found)
+        added = np.stack([rest[: rest.size // 2 * 2 : 2], rest[1::2]], axis=1)
+        added = added[placement.in_stratum(added, within)]
+        free[added] = False
+        parts.append(added)
     return np.concatenate(parts)
 
 
@@ -172,20 +172,20 @@ class _Stride:
     def round(self, turn: int, random: np.random.Generator) -> RankPairs:
         _, units, members = self.table.shape
         half = members // 2
-        found = []
+        halves = []
         if half and units > 1:
             order = np.roll(np.arange(members), -int(random.integers(members)) // max(1, half) * half)
             low, high = order[:half], np.roll(order[half : 2 * half], -int(random.integers(half)))
             stride = int(random.integers(1, units)) if self.stride is None else self.stride
             step = 1 + (int(random.integers(units - 1)) + stride * np.arange(half)) % (units - 1)
             unit = np.arange(units)[:, None]
-            found.append((self.table[:, unit, low], self.table[:, (unit + step) % units, high]))
+            halves.append((self.table[:, unit, low], self.table[:, (unit + step) % units, high]))
         else:
             order = np.arange(members)
         if members % 2:
-            one, other = tournament(self.labels, turn)
-            found.append((self.table[:, one, order[-1]], self.table[:, other, order[-1]]))
-        pairs = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in found])
+            item, other = tournament(self.labels, turn)
+            halves.append((self.table[:, item, order[-1]], self.table[:, other, order[-1]]))
+        pairs = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in halves])
         return pairs[(pairs >= 0).all(axis=1)]
 
 
@@ -198,8 +198,8 @@ class _Neighbours:
 
     def round(self, turn: int, random: np.random.Generator) -> RankPairs:
         _, hosts, ranks = self.table.shape
-        one, other = tournament(self.labels, turn)
-        a = self.table[:, one]
+        item, other = tournament(self.labels, turn)
+        a = self.table[:, item]
         b = np.roll(self.table[:, other], -(turn // max(1, hosts - 1)) % ranks, axis=2)
         pairs = np.stack([a.ravel(), b.ravel()], axis=1)
         return pairs[(pairs >= 0).all(axis=1)]
@@ -218,10 +218,10 @@ def tournament(labels: Codes, turn: int) -> tuple[Codes, Codes]:
     players = labels.size
     others = players - 1 + players % 2
     distance = np.arange(1, (others + 1) // 2)
-    one, other = (turn + distance) % others, (turn - distance) % others
+    item, other = (turn + distance) % others, (turn - distance) % others
     if players % 2 == 0:
-        one, other = np.append(one, others), np.append(other, turn % others)
-    return labels[one], labels[other]
+        item, other = np.append(item, others), np.append(other, turn % others)
+    return labels[item], labels[other]
 
 
 def _labels(players: int, random: np.random.Generator) -> Codes:
@@ -242,14 +242,14 @@ def _methods(
         if scope == Scope.EDGE:
             methods.append(_Neighbours(table.reshape(groups * switches, hosts, ranks), _labels(hosts, random)))
             continue
-        every = [table.reshape(groups, switches, hosts * ranks)]
+        reshaped = [table.reshape(groups, switches, hosts * ranks)]
         if scope == Scope.GLOBAL:
             members = [table, table.transpose(0, 2, 1, 3)]
             if hosts % 2 == 0 and switches % 2:
                 members.reverse()
-            every = [one.reshape(1, groups, -1) for one in members[: 2 if switches * hosts > 1 else 1]]
-        labels = _labels(every[0].shape[1], random)
-        methods += [_Stride(one, labels, stride) for stride in (0, 1, None) for one in every]
+            reshaped = [one.reshape(1, groups, -1) for one in members[: 2 if switches * hosts > 1 else 1]]
+        labels = _labels(reshaped[0].shape[1], random)
+        methods += [_Stride(one, labels, stride) for stride in (0, 1, None) for one in reshaped]
     return [*methods[: 2 if placement.ranks >= MANY_RANKS else None], _Drawn()]
 
 

@@ -56,8 +56,8 @@ def fabric_tool(
 
 def blamed(check: Check, fleet: Fleet, host: str, target: str, message: str) -> Result:
     """Return a failure of a host; a warning if the host is not one of those that preflight was requested for."""
-    every = requested_hosts(fleet)
-    say = check.failure if host in every or not every else check.warning
+    requested = requested_hosts(fleet)
+    say = check.failure if host in requested or not requested else check.warning
     return say(host, target, message)
 
 
@@ -68,5 +68,5 @@ def requested_hosts(fleet: Fleet) -> frozenset[str]:
 
 def spelling(fleet: Fleet, names: Iterable[str]) -> Callable[[str], str]:
     """Return a function that maps a tool's host name to the requested name, else to the name in the topology."""
-    known = fleet.topology.host_switch if fleet.topology else ()
-    return one_spelling(dict.fromkeys((*sorted(requested_hosts(fleet)), *known)), names)
+    declared = fleet.topology.host_switch if fleet.topology else ()
+    return one_spelling(dict.fromkeys((*sorted(requested_hosts(fleet)), *declared)), names)

@@ -94,8 +94,8 @@ def excess(host: Host, path: str, limit: Limit) -> Delta | None:
     return max(many, key=lambda one: (one.growth / _hours(one), one.growth), default=None)
 
 
-def _hours(one: Delta) -> float:
-    return max(one.seconds / _HOUR, 1.0)
+def _hours(delta: Delta) -> float:
+    return max(delta.seconds / _HOUR, 1.0)
 
 
 def growth(
@@ -120,9 +120,9 @@ def growth(
     """
 
     def results(check: Check, fleet: Fleet) -> Iterator[Result]:
-        every = [(host, list(parts(host))) for host in fleet.hosts]
-        peers = _Peers(every, limits) if any(host.before is None for host in fleet.hosts) else None
-        for host, of_host in every:
+        parts_of_hosts = [(host, list(parts(host))) for host in fleet.hosts]
+        peers = _Peers(parts_of_hosts, limits) if any(host.before is None for host in fleet.hosts) else None
+        for host, of_host in parts_of_hosts:
             if not of_host:
                 yield check.skip(host.name, "", absent)
             for part in of_host:
@@ -131,7 +131,7 @@ def growth(
                     continue
                 is_first = peers is not None and host.before is None
                 names = peers.moved.get((host.name, part.target), ()) if peers and is_first else part.files
-                grown = {name: one for name in names if (one := excess(host, part.path(name), limits[name]))}
+                grown = {name: item for name in names if (item := excess(host, part.path(name), limits[name]))}
                 totals = peers.above(host, part, grown) if peers and is_first else {}
                 yield judged(check, host, part, Excess(grown, totals))
 
@@ -141,14 +141,16 @@ def growth(
 class _Peers:
     """Totals of similar hosts by counter. Only totals that may exceed a limit are stored with host and component."""
 
-    def __init__(self, every: Sequence[tuple[Host, Sequence[CountedPart]]], limits: Mapping[str, Limit]) -> None:
+    def __init__(
+        self, parts_of_hosts: Sequence[tuple[Host, Sequence[CountedPart]]], limits: Mapping[str, Limit]
+    ) -> None:
         self.limits = limits
         self.moved: dict[tuple[str, str], list[str]] = defaultdict(list)  # host and part: read twice, and not the same
         self.high: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)  # host and component: high totals
         self.own: Counter[tuple[str, str]] = Counter()  # host and counter: components with it, if some totals are high
         totals: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))  # by class and counter
         high = {name: _TIMES * limit.hour for name, limit in limits.items()}
-        for host, parts in every:
+        for host, parts in parts_of_hosts:
             of_kind = totals[host.kind]
             for part in parts:
                 first, last = host.snapshot.readings_in(part.folder)
@@ -176,7 +178,7 @@ class _Peers:
 
     def above(self, host: Host, part: CountedPart, grown: Mapping[str, Delta]) -> Mapping[str, str]:
         """Return counters of a component that are far above those of peers, and not explained by the uptime."""
-        found = {}
+        result = {}
         for name, value in self.high.get((host.name, part.target), {}).items():
             key, limit = (host.kind, name), self.limits[name].hour
             others = self.counts[key] - self.own[host.name, name]
@@ -184,8 +186,8 @@ class _Peers:
                 continue
             usual, hours = self.usual[key], (host.uptime_s or 0.0) / _HOUR
             if value >= _TIMES * max(usual, 1) and value >= _RARE * limit * hours:
-                found[name] = f"{value} so far, at most {usual:.0f} on most of {others} others"
-        return dict(sorted(found.items()))
+                result[name] = f"{value} so far, at most {usual:.0f} on most of {others} others"
+        return dict(sorted(result.items()))
 
 
 def third_quartile(values: Sequence[int]) -> float:

@@ -34,7 +34,7 @@ def limit(
 
     def results(check: Check, fleet: Fleet) -> Iterator[Result]:
         for host in fleet.hosts:
-            found = list(look(check, host))
-            yield from found or [check.skip(host.name, "", absent)]
+            result = list(look(check, host))
+            yield from result or [check.skip(host.name, "", absent)]
 
     return Judge(results, compares=False, reads=reads, site=site)

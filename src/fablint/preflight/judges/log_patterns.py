@@ -71,12 +71,12 @@ def log_events(
         if not log.ran or not log.text.strip():
             return [check.skip(host.name, "", f"the kernel log cannot be read: {log.error or 'it is empty'}")]
         lines = host.kernel_log.lines_with(words)
-        found = list(changed(host, events(lines))) if lines else []
-        if not found:
+        result = list(changed(host, events(lines))) if lines else []
+        if not result:
             why = lacks(host)
             return [check.skip(host.name, "", why) if why else check.ok(host.name)]
         endings = host.kernel_log.lines_with(ending_words) if ending_words else lines
-        return _of_devices(check, host, found, list(recoveries(host, endings)))
+        return _of_devices(check, host, result, list(recoveries(host, endings)))
 
     def results(check: Check, fleet: Fleet) -> Iterator[Result]:
         return (result for host in fleet.hosts for result in of_host(check, host))
@@ -93,7 +93,7 @@ def _of_devices(check: Check, host: Host, events: Iterable[Event], recoveries: S
         grade = Grade.NOTE if ended else event.grade_now(now)
         age = None if host.uptime_s is None else event.line.age(now)
         by_device[shortened(event.device)].append(_Judged(event, grade, ended, event.is_recent(now), age))
-    return [_judged(check, host.name, device, found) for device, found in by_device.items()]
+    return [_judged(check, host.name, device, events_of_device) for device, events_of_device in by_device.items()]
 
 
 def log_patterns(
@@ -124,17 +124,17 @@ def log_patterns(
     )
 
 
-def _judged(check: Check, host: str, device: str, found: Sequence[_Judged]) -> Result:
+def _judged(check: Check, host: str, device: str, result: Sequence[_Judged]) -> Result:
     """Return the result for the worst events of a device."""
-    worst = max(one.grade for one in found)
-    many = _many(found)
+    worst = max(one.grade for one in result)
+    many = _many(result)
     if many and worst is Grade.NOTE:
-        message = f"{_counted(many)} within a day; {_last(found[-1])}"
+        message = f"{_counted(many)} within a day; {_last(result[-1])}"
         return check.warning(host, device, message, many.total())
-    bad = [one for one in found if one.grade is worst]
+    bad = [one for one in result if one.grade is worst]
     kinds: Counter[str] = Counter()
-    for one in bad:
-        kinds[f"{one.event.what} (recovered)" if one.ended else one.event.what] += one.event.number
+    for item in bad:
+        kinds[f"{item.event.what} (recovered)" if item.ended else item.event.what] += item.event.number
     message = f"{_counted(kinds)}; {_last(bad[-1])}"
     if worst is Grade.FAIL:
         return check.failure(host, device, message, kinds.total())
@@ -143,20 +143,20 @@ def _judged(check: Check, host: str, device: str, found: Sequence[_Judged]) -> R
     return check.ok(host, device, message, kinds.total())
 
 
-def _many(found: Sequence[_Judged]) -> Counter[str]:
+def _many(result: Sequence[_Judged]) -> Counter[str]:
     """Count the notes within a day that exceed their limits."""
     counts: Counter[str] = Counter()
-    for one in found:
-        if one.event.many and one.grade is Grade.NOTE and one.recent:
-            counts[one.event.what] += one.event.number
-    limits = {one.event.what: one.event.many for one in found}
+    for item in result:
+        if item.event.many and item.grade is Grade.NOTE and item.recent:
+            counts[item.event.what] += item.event.number
+    limits = {one.event.what: one.event.many for one in result}
     return Counter({what: count for what, count in counts.items() if count > limits[what]})
 
 
-def _last(one: _Judged) -> str:
+def _last(item: _Judged) -> str:
     """Describe the last event: `last 3 h ago: TEXT`."""
-    when = "last" if one.age is None else f"last {ago(one.age)}"
-    return f"{when}: {shortened(one.event.line.text)}"
+    when = "last" if item.age is None else f"last {ago(item.age)}"
+    return f"{when}: {shortened(item.event.line.text)}"
 
 
 def _counted(kinds: Counter[str]) -> str:

@@ -111,8 +111,8 @@ def loopbacks(absent: str, *tools: LoopbackTool) -> Judge:
         worst: dict[tuple[str, str], Result] = {}
         for tool in tools:
             for result in tool.results(check, fleet):
-                known = worst.setdefault((result.host, result.target), result)
-                if _WORST.index(result.outcome) < _WORST.index(known.outcome):
+                earlier = worst.setdefault((result.host, result.target), result)
+                if _WORST.index(result.outcome) < _WORST.index(earlier.outcome):
                     worst[result.host, result.target] = result
         judged = {host for host, _ in worst}
         yield from (check.skip(host.name, "", absent) for host in fleet.hosts if host.name not in judged)

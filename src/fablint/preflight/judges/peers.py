@@ -46,23 +46,23 @@ def at_least_peers(
     """
 
     def results(check: Check, fleet: Fleet) -> Iterator[Result]:
-        every = [(host, list(parts(host))) for host in fleet.hosts]
+        parts_of_hosts = [(host, list(parts(host))) for host in fleet.hosts]
         like: dict[tuple[str, ...], list[float]] = defaultdict(list)
-        for host, of_host in every:
+        for host, of_host in parts_of_hosts:
             for part in of_host:
                 if part.value is not None:
                     like[part.target, *host.like(part.target)].append(part.value)
         agreed = {key: Agreement.of(values) for key, values in like.items()}
-        for host, of_host in every:
+        for host, of_host in parts_of_hosts:
             if not of_host:
                 yield check.skip(host.name, "", absent)
             for part in of_host:
                 if part.value is None:
                     yield check.skip(host.name, part.target, part.why or absent)
                 else:
-                    found = agreed[part.target, *host.like(part.target)]
+                    result = agreed[part.target, *host.like(part.target)]
                     best = part.most if absolute else None
-                    yield _judged(check, host.name, part, found, of_host, words, best)
+                    yield _judged(check, host.name, part, result, of_host, words, best)
 
     site = SiteValues(
         lambda _, host: {part.target: part.value for part in parts(host)},
@@ -89,11 +89,13 @@ def _judged(
 ) -> Result:
     """Return the result for a component; a figure below `best` on all similar hosts is a warning."""
     is_divided, target, value = agreed.with_more_as_usual.is_divided, part.target, part.value or 0.0
-    if is_divided and value < agreed.most:
+    similar = Agreement.of([other.value for other in parts if other.make == part.make and other.value is not None])
+    is_below = agreed.usual is None and similar.usual is not None and value < similar.usual
+    if is_divided and value < agreed.most and not is_below:
         return check.warning(host, target, agreed.kinds(words), value)
     others = "others" if agreed.count > 1 else "other"
     if agreed.usual is None:
-        agreed = Agreement.of([one.value for one in parts if one.make == part.make and one.value is not None])
+        agreed = similar
         others = "similar part of this host" if agreed.count == 1 else "similar parts of this host"
     usual, said = agreed.usual, words.format(value)
     if usual is not None and value < usual:
@@ -130,10 +132,10 @@ def among_peers(
     def results(check: Check, fleet: Fleet) -> Iterator[Result]:
         like: dict[tuple[str, ...], list[tuple[Host, Fact]]] = defaultdict(list)
         for host in fleet.hosts:
-            found = facts(check, host)
-            if not found:
+            facts_of_host = facts(check, host)
+            if not facts_of_host:
                 yield check.absence(host, "", absent)
-            for target, fact in found.items():
+            for target, fact in facts_of_host.items():
                 if isinstance(fact, Result):
                     yield fact
                 else:

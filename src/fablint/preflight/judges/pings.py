@@ -30,9 +30,9 @@ def pings(look: Callable[[Check, Reach, Fleet], Iterable[Result]]) -> Judge:
             why = "the hosts did not ping each other" if len(fleet.hosts) > 1 else "there is no other host"
             yield from (check.skip(host.name, "", why) for host in fleet.hosts)
             return
-        found = list(look(check, reach, fleet))
-        yield from found
-        seen = {result.host for result in found}
+        judged = list(look(check, reach, fleet))
+        yield from judged
+        seen = {result.host for result in judged}
         for host in fleet.hosts:
             if host.name not in seen:
                 yield check.skip(host.name, "", shortened(reach.silent.get(host.name, "none of its NICs takes part")))
@@ -42,5 +42,5 @@ def pings(look: Callable[[Check, Reach, Fleet], Iterable[Result]]) -> Judge:
 
 def with_passes(check: Check, ends: Iterable[End], results: Sequence[Result]) -> list[Result]:
     """Return the results, and a pass for each end without another result."""
-    known = {(result.host, result.target) for result in results}
-    return [*results, *(check.ok(*end) for end in sorted(ends) if end not in known)]
+    judged = {(result.host, result.target) for result in results}
+    return [*results, *(check.ok(*end) for end in sorted(ends) if end not in judged)]

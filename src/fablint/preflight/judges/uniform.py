@@ -1,8 +1,8 @@
 """Judge of properties that must be equal on similar hosts, one per component or many settings per group.
 
 Similar hosts are those of one class (`Host.kind`); similar components have the same part number. Without a clear
-majority all hosts of the class have one warning that counts the values. A poor value is a warning for all hosts that
-have it, however many; a host that differs from a poor value is not wrong.
+majority, also of two hosts, all hosts of the class have one warning that counts the values. A poor value is a warning
+for all hosts that have it, however many; a host that differs from a poor value is not wrong.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class ValueComparison:
     below: bool = False  # only a lower value than on other hosts is wrong
     by_class: bool = False  # compares components by name within a class, also those with another part number
     is_poor: Callable[[Any], bool] = _never  # whether a value slows down messages even if all hosts have it
+    compares_pairs: bool = True  # else only two hosts may differ: values may be those of a host, such as its address
 
     def results(self, facts: Facts, check: Check, fleet: Fleet) -> Iterator[Result]:
         """Yield the results of all hosts for each of their targets."""
@@ -53,17 +54,20 @@ class ValueComparison:
                     like[target, host.kind].append((host.name, value))
                 else:
                     like[target, *host.like(target)].append((host.name, value))
-        for (target, *_), known in like.items():
-            yield from self._compared(check, target, known)
+        for (target, *_), value_of_hosts in like.items():
+            yield from self._compared(check, target, value_of_hosts)
 
-    def _compared(self, check: Check, target: str, known: Sequence[tuple[str, Any]]) -> Iterator[Result]:
-        agreed = Agreement.of([value for _, value in known])
+    def _compared(self, check: Check, target: str, value_of_hosts: Sequence[tuple[str, Any]]) -> Iterator[Result]:
+        agreed = Agreement.of([value for _, value in value_of_hosts])
         usual, count = agreed.usual, agreed.count
         if self.below:
             agreed = agreed.with_more_as_usual
-        divided = agreed.is_divided and (usual is None or any(self.is_wrong(value, usual) for _, value in known))
-        kinds = agreed.kinds(self.words, known) if divided else ""
-        for host, value in known:
+        divided = agreed.is_divided and (
+            usual is None or any(self.is_wrong(value, usual) for _, value in value_of_hosts)
+        )
+        divided = divided and (self.compares_pairs or not agreed.is_pair)
+        kinds = agreed.kinds(self.words, value_of_hosts) if divided else ""
+        for host, value in value_of_hosts:
             if divided:
                 yield check.warning(host, target, kinds, value)
             elif self.is_poor(value) and (usual is None or value == usual):
@@ -152,32 +156,34 @@ class SettingsComparison:
     missing_differs: bool = True  # else a setting that a host lacks is not compared
     causes: Callable[[Host, str, str], Iterable[str]] = no_causes  # settings from which a setting of a group follows
     poor: Callable[[Host, str], Iterable[str]] = no_settings  # settings of a group that slow down messages
+    compares_pairs: bool = True  # see `ValueComparison`
 
     def results(self, check: Check, fleet: Fleet) -> Iterator[Result]:
         """Yield a result for each setting that differs, and one for all others of a group."""
         settings = {id(host): self.facts(host) for host in fleet.hosts}
         texts: dict[tuple[str, str], _Texts] = defaultdict(Counter)
         for host in fleet.hosts:
-            for group, own in settings[id(host)].items():
-                texts[host.kind, group][tuple(sorted(own.items()))] += 1
-        differing = {key: _differing(found) for key, found in texts.items()}
+            for group, settings_of_group in settings[id(host)].items():
+                texts[host.kind, group][tuple(sorted(settings_of_group.items()))] += 1
+        differing = {key: _differing(counts) for key, counts in texts.items()}
         for host in fleet.hosts:
-            for group, own in settings[id(host)].items():
+            for group, settings_of_group in settings[id(host)].items():
                 bad = [name for name in self.poor(host, group) if name not in differing[host.kind, group]]
-                yield self._of_group(check, host.name, group, own, bad, texts[host.kind, group].total())
+                yield self._of_group(check, host.name, group, settings_of_group, bad, texts[host.kind, group].total())
 
         def values(host: Host) -> dict[str, str | None]:
             return {
-                f"{group} {name}".strip(): self.words(name, own.get(name))
-                if self.missing_differs or name in own
+                f"{group} {name}".strip(): self.words(name, settings_of_group.get(name))
+                if self.missing_differs or name in settings_of_group
                 else None
-                for group, own in settings[id(host)].items()
+                for group, settings_of_group in settings[id(host)].items()
                 for name in differing[host.kind, group]
             }
 
-        compared = list(ValueComparison("{}", self.absent).results(values, check, fleet))
+        comparison = ValueComparison("{}", self.absent, compares_pairs=self.compares_pairs)
+        compared = list(comparison.results(values, check, fleet))
         wrong = {(one.host, one.target) for one in compared if one.outcome in (Outcome.WARN, Outcome.FAIL)}
-        known = {host.name for host in fleet.hosts if settings[id(host)]}
+        examined = {host.name for host in fleet.hosts if settings[id(host)]}
         follows = {
             (host.name, f"{group} {name}")
             for host in fleet.hosts
@@ -185,20 +191,22 @@ class SettingsComparison:
             for name in differing[host.kind, group]
             if any((host.name, f"{group} {cause}") in wrong for cause in self.causes(host, group, name))
         }
-        for one in compared:
-            of_no_part = one.host in known and not one.target and one.outcome is Outcome.SKIP
-            if not of_no_part and (one.host, one.target) not in wrong & follows:
-                yield one
+        for item in compared:
+            of_no_part = item.host in examined and not item.target and item.outcome is Outcome.SKIP
+            if not of_no_part and (item.host, item.target) not in wrong & follows:
+                yield item
 
-    def _of_group(self, check: Check, host: str, group: str, own: Settings, poor: Sequence[str], hosts: int) -> Result:
+    def _of_group(
+        self, check: Check, host: str, group: str, settings: Settings, poor: Sequence[str], hosts: int
+    ) -> Result:
         """Return the result for the settings of a group that do not differ; `hosts` have the group."""
         if poor:
-            message = ", ".join(self.words(name, own[name]) for name in poor)
+            message = ", ".join(self.words(name, settings[name]) for name in poor)
             return check.warning(
                 host, group, message + (f" on all {hosts} similar hosts" if hosts > 1 else ""), message
             )
         if hosts > 1:
-            return check.ok(host, group, value=len(own))
+            return check.ok(host, group, value=len(settings))
         return check.skip(host, group, "no other host has these settings to compare with")
 
     def words(self, name: str, value: Value) -> str:
@@ -209,25 +217,15 @@ class SettingsComparison:
         """Return the values of all settings of a host."""
         return {
             f"{group} {name}".strip(): shortened(value, 80)
-            for group, own in self.facts(host).items()
-            for name, value in own.items()
+            for group, settings in self.facts(host).items()
+            for name, value in settings.items()
         }
 
 
-def uniform_settings(
-    facts: Callable[[Host], Mapping[str, Settings]],
-    absent: Absent,
-    *,
-    written: str = "{} {}",
-    missing_differs: bool = True,
-    causes: Callable[[Host, str, str], Iterable[str]] = no_causes,
-    poor: Callable[[Host, str], Iterable[str]] = no_settings,
-    reads: str = "",
-) -> Judge:
-    """Judge settings that must be equal on similar hosts; the parameters are fields of `SettingsComparison`."""
-    comparison = SettingsComparison(facts, absent, written, missing_differs, causes, poor)
+def uniform_settings(comparison: SettingsComparison, *, reads: str = "") -> Judge:
+    """Judge settings that must be equal on similar hosts; `reads` is a long text that other checks read as well."""
     site = SiteValues(
-        comparison.site_values, comparison.words, named=True, groups=lambda host: facts(host), missing=lambda _: ABSENT
+        comparison.site_values, comparison.words, named=True, groups=comparison.facts, missing=lambda _: ABSENT
     )
     return Judge(comparison.results, reads=reads, site=site)
 

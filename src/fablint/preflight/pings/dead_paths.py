@@ -53,10 +53,10 @@ class DeadPath:
         """Hosts at the two ends, where every dead pair joins these; else none."""
         first: set[str] = set()
         second: set[str] = set()
-        for one, other in map(sorted, self.dead):
-            if one in second or other in first:
-                one, other = other, one
-            first.add(one)
+        for item, other in map(sorted, self.dead):
+            if item in second or other in first:
+                item, other = other, item
+            first.add(item)
             second.add(other)
         return () if first & second else (frozenset(first), frozenset(second))
 
@@ -76,8 +76,8 @@ def explain_dead_pairs(answered: Mapping[HostPair, bool], topology: Topology | N
         return []  # without an answer between any hosts, pings may be filtered
     switches = topology.host_switch if topology is not None else {}
     groups = {host: topology.group_of(host) for host in switches} if topology is not None else {}
-    found = _explained(left, answered, lambda pair: _components(pair, switches, groups), least_share=1.0)
-    found += _explained(left, answered, lambda pair: _between_switches(pair, switches), least_share=0.0)
+    result = _explained(left, answered, lambda pair: _components(pair, switches, groups), least_share=1.0)
+    result += _explained(left, answered, lambda pair: _between_switches(pair, switches), least_share=0.0)
     partners: dict[str, set[str]] = defaultdict(set)
     for pair in left:
         for host in pair:
@@ -86,9 +86,9 @@ def explain_dead_pairs(answered: Mapping[HostPair, bool], topology: Topology | N
     for host in sorted(partners):
         same[frozenset(partners[host])].append(host)
     twins = {host: tuple(hosts) for hosts in same.values() for host in hosts}
-    found += _explained(left, answered, lambda pair: _of_twins(pair, twins), least_share=1.0)
+    result += _explained(left, answered, lambda pair: _of_twins(pair, twins), least_share=1.0)
     rest = sorted(map(sorted, left))
-    return found + [DeadPath(_route(6, (one,), (other,)), (frozenset((one, other)),), 1) for one, other in rest]
+    return result + [DeadPath(_route(6, (one,), (other,)), (frozenset((one, other)),), 1) for one, other in rest]
 
 
 def _explained(
@@ -106,26 +106,28 @@ def _explained(
             if not is_answered:
                 dead[name].add(pair)
     possible = {name: pairs for name, pairs in dead.items() if len(pairs) >= max(_LEAST, least_share * tried[name])}
-    found: list[DeadPath] = []
+    dead_paths: list[DeadPath] = []
     while possible:
-        possible = {name: some for name, pairs in possible.items() if len(some := pairs & left) >= _LEAST}
+        possible = {name: explained for name, pairs in possible.items() if len(explained := pairs & left) >= _LEAST}
         if possible:
             name = max(possible, key=lambda one: (len(possible[one]), -one.number, one.ends))
             pairs = possible.pop(name)
             left -= pairs
-            found.append(DeadPath(name, tuple(sorted(pairs, key=sorted)), tried[name], len(dead[name]) == tried[name]))
-    return found
+            dead_paths.append(
+                DeadPath(name, tuple(sorted(pairs, key=sorted)), tried[name], len(dead[name]) == tried[name])
+            )
+    return dead_paths
 
 
 def _components(pair: HostPair, switches: Mapping[str, str], groups: Mapping[str, str]) -> Iterator[PathName]:
     """Yield hosts, switches and paths that no message between two hosts avoids."""
-    one, other = sorted(pair)
-    for host in (one, other):
+    item, other = sorted(pair)
+    for host in (item, other):
         yield PathName(0, "host", ((host,),))
-    here, there = switches.get(one), switches.get(other)
+    here, there = switches.get(item), switches.get(other)
     if here == there:
         return
-    for host, far in ((one, there), (other, here)):
+    for host, far in ((item, there), (other, here)):
         if host in switches:
             yield PathName(1, "host", ((host,),))  # beyond its switch
         if far is not None:
@@ -133,8 +135,8 @@ def _components(pair: HostPair, switches: Mapping[str, str], groups: Mapping[str
     yield from _between_switches(pair, switches)
     for switch in filter(None, (here, there)):
         yield PathName(4, "switch", ((switch,),))
-    if here and there and groups[one] != groups[other]:
-        first, second = sorted((groups[one], groups[other]))
+    if here and there and groups[item] != groups[other]:
+        first, second = sorted((groups[item], groups[other]))
         yield _route(5, (first,), (second,))
 
 
@@ -147,10 +149,10 @@ def _between_switches(pair: HostPair, switches: Mapping[str, str]) -> Iterator[P
 
 def _of_twins(pair: HostPair, twins: Mapping[str, tuple[str, ...]]) -> Iterator[PathName]:
     """Yield the path between the hosts that fail with the same hosts as one of the pair and those as the other."""
-    one, other = (twins.get(host, (host,)) for host in sorted(pair))
-    if one != other:
-        yield _route(6, *sorted((one, other)))
+    item, other = (twins.get(host, (host,)) for host in sorted(pair))
+    if item != other:
+        yield _route(6, *sorted((item, other)))
 
 
-def _route(number: int, one: tuple[str, ...], other: tuple[str, ...]) -> PathName:
-    return PathName(number, "route", (one, other))
+def _route(number: int, item: tuple[str, ...], other: tuple[str, ...]) -> PathName:
+    return PathName(number, "route", (item, other))

@@ -19,9 +19,9 @@ def smallest_cover(pairs: Iterable[frozenset[str]], order: Sequence[str]) -> lis
     """
     rank = {host: number for number, host in enumerate(order)}
     neighbours: dict[str, set[str]] = defaultdict(set)
-    for one, other in map(tuple, pairs):
-        neighbours[one].add(other)
-        neighbours[other].add(one)
+    for item, other in map(tuple, pairs):
+        neighbours[item].add(other)
+        neighbours[other].add(item)
     cover: set[str] = set()
     left = sorted(neighbours, key=rank.__getitem__)
     seen: set[str] = set()

@@ -1,6 +1,7 @@
 """Localise ping loss on a rail: the ends that lose clearly more than the others do among themselves.
 
-Only pings of the second pass count: a fault loses pings in both passes, a busy host at a moment of the first one.
+A fault loses pings in both passes, a busy host at a moment of one of them: pings of the second pass are counted, and
+an end or a pair is named only if it lost some in the first pass as well, without those of ends that are named already.
 
 The partners of a lossy end lose the pings between the two as well. Ends are therefore named one by one, the clearest
 first, and the pings of a named end are removed before the next is sought. "Clearly" is a binomial test against the
@@ -30,18 +31,19 @@ _USUAL, _PRIOR = 0.5, 250.0  # prior: lost and sent pings
 
 
 class Loss(NamedTuple):
-    """Number of lost and of sent pings."""
+    """Number of lost and of sent pings of the second pass, and of those lost in the first pass."""
 
     lost: int = 0
     sent: int = 0
+    lost_first: int = 0
 
     def __add__(self, other: object) -> Loss:
         if not isinstance(other, Loss):
             return NotImplemented
-        return Loss(self.lost + other.lost, self.sent + other.sent)
+        return Loss(self.lost + other.lost, self.sent + other.sent, self.lost_first + other.lost_first)
 
     def __sub__(self, other: Loss) -> Loss:
-        return Loss(self.lost - other.lost, self.sent - other.sent)
+        return Loss(self.lost - other.lost, self.sent - other.sent, self.lost_first - other.lost_first)
 
     @property
     def share(self) -> float:
@@ -50,8 +52,9 @@ class Loss(NamedTuple):
 
     @property
     def is_reportable(self) -> bool:
-        """True for a loss above the minimum counts and share."""
-        return self.lost >= _FEWEST_LOST and self.sent >= _FEWEST_SENT and self.share >= _SMALLEST_SHARE
+        """True for a loss in both passes, above the minimum counts and share."""
+        is_enough = self.lost >= _FEWEST_LOST and self.sent >= _FEWEST_SENT and self.share >= _SMALLEST_SHARE
+        return is_enough and self.lost_first > 0
 
     def __str__(self) -> str:
         return f"{self.lost} of {self.sent}"
@@ -92,26 +95,26 @@ class _Rail:
         self.partners: dict[End, set[End]] = defaultdict(set)
         self.sums: dict[End, Loss] = defaultdict(Loss)
         self.total = Loss()
-        for one in pings:
-            loss = Loss(one.sent - one.received, one.sent)
-            self.directions[one.source, one.target] += loss
-            self.partners[one.source].add(one.target)
-            self.partners[one.target].add(one.source)
-            self.sums[one.source] += loss
-            self.sums[one.target] += loss
+        for ping in pings:
+            loss = Loss(ping.sent - ping.received, ping.sent, ping.lost_first)
+            self.directions[ping.source, ping.target] += loss
+            self.partners[ping.source].add(ping.target)
+            self.partners[ping.target].add(ping.source)
+            self.sums[ping.source] += loss
+            self.sums[ping.target] += loss
             self.total += loss
 
-    def pair(self, one: End, other: End) -> Loss:
-        return self.directions.get((one, other), Loss()) + self.directions.get((other, one), Loss())
+    def pair(self, end: End, other: End) -> Loss:
+        return self.directions.get((end, other), Loss()) + self.directions.get((other, end), Loss())
 
     def end_loss(self, end: End) -> EndLoss:
         """Return the loss of an end with its remaining partners."""
         partners = self.partners[end]
-        own, others = Loss(), Loss()
+        sent, others = Loss(), Loss()
         for other in partners:
-            own += self.directions.get((end, other), Loss())
+            sent += self.directions.get((end, other), Loss())
             others += self.directions.get((other, end), Loss())
-        return EndLoss(own, others, sum(self.pair(end, one).lost > 0 for one in partners), len(partners))
+        return EndLoss(sent, others, sum(self.pair(end, one).lost > 0 for one in partners), len(partners))
 
     def remove(self, end: End) -> None:
         """Remove an end and its pings."""
@@ -120,15 +123,15 @@ class _Rail:
             self.partners[other].discard(end)
         del self.sums[end]
 
-    def remove_pair(self, one: End, other: End) -> None:
+    def remove_pair(self, end: End, other: End) -> None:
         """Remove the pings between two ends."""
-        self._drop(one, other)
-        self.partners[one].discard(other)
-        self.partners[other].discard(one)
+        self._drop(end, other)
+        self.partners[end].discard(other)
+        self.partners[other].discard(end)
 
-    def _drop(self, one: End, other: End) -> None:
-        both = self.directions.pop((one, other), Loss()) + self.directions.pop((other, one), Loss())
-        self.sums[one] -= both
+    def _drop(self, end: End, other: End) -> None:
+        both = self.directions.pop((end, other), Loss()) + self.directions.pop((other, end), Loss())
+        self.sums[end] -= both
         self.sums[other] -= both
         self.total -= both
 
@@ -141,38 +144,38 @@ class _Rail:
         shares = [self.share_without(one, end) for one in self.partners[end] if self.pair(one, end).lost]
         return loss.lossy >= _FEWEST_PARTNERS and median(shares) <= _MAX_WITHOUT_END * loss.all.share
 
-    def log_likelihood_ratio(self, own: Loss) -> float:
+    def log_likelihood_ratio(self, loss: Loss) -> float:
         """Return the log-likelihood ratio of a share above that of all other pings; 0 if it is not above."""
-        usual = _usual(self.total - own)
-        share = own.share
+        usual = _usual(self.total - loss)
+        share = loss.share
         if share <= usual:
             return 0.0
         rest = (1 - share) * log((1 - share) / (1 - usual)) if share < 1 else 0.0
-        return own.sent * (share * log(share / usual) + rest)
+        return loss.sent * (share * log(share / usual) + rest)
 
-    def stands_out(self, own: Loss, count: int) -> bool:
+    def stands_out(self, loss: Loss, count: int) -> bool:
         """Test a loss against that of all other pings, corrected for `count` tests."""
-        return own.is_reportable and _tail(own, _usual(self.total - own)) <= _ALPHA / count
+        return loss.is_reportable and _tail(loss, _usual(self.total - loss)) <= _ALPHA / count
 
 
 def losses(pings: Sequence[Ping]) -> Losses:
     """Localise the loss among pings of pairs with at least one answer."""
-    some = [one for one in pings if one.is_second and not one.kind and one.sent]
-    if all(one.received == one.sent for one in some):
+    second = [one for one in pings if one.is_second and not one.kind and one.sent]
+    if all(one.received == one.sent for one in second):
         return Losses()
-    found, rail = Losses(), _Rail(some)
+    result, rail = Losses(), _Rail(second)
     most_ends = max(1, _MOST_ENDS * len(rail.sums))
-    _name_ends(rail, found)
-    _name_pairs(rail, found)
-    if len(found.ends) > most_ends or not _stand_apart(rail, found):
-        found, rail = Losses(), _Rail(some)  # the named ends and pairs are not the cause
+    _name_ends(rail, result)
+    _name_pairs(rail, result)
+    if len(result.ends) > most_ends or not _stand_apart(rail, result):
+        result, rail = Losses(), _Rail(second)  # the named ends and pairs are not the cause
     if rail.total.is_reportable:
-        found.rest = rail.total
-        found.among = tuple(sorted(end for end, loss in rail.sums.items() if loss.is_reportable))
-    return found
+        result.rest = rail.total
+        result.among = tuple(sorted(end for end, loss in rail.sums.items() if loss.is_reportable))
+    return result
 
 
-def _name_ends(rail: _Rail, found: Losses) -> None:
+def _name_ends(rail: _Rail, losses: Losses) -> None:
     """Name lossy ends repeatedly, the clearest first: partners of a named end lose less without it."""
     count = len(rail.sums)
     while True:
@@ -182,7 +185,7 @@ def _name_ends(rail: _Rail, found: Losses) -> None:
         for _, end in sorted(sums, reverse=True):
             loss = rail.end_loss(end)
             if end not in touched and rail.is_cause(end, loss) and rail.stands_out(loss.all, count):
-                found.ends[end] = loss
+                losses.ends[end] = loss
                 named.append(end)
                 touched |= {end, *rail.partners[end]}
         for end in named:
@@ -191,34 +194,34 @@ def _name_ends(rail: _Rail, found: Losses) -> None:
             return
 
 
-def _name_pairs(rail: _Rail, found: Losses) -> None:
+def _name_pairs(rail: _Rail, losses: Losses) -> None:
     lossy = {tuple(sorted(ends)) for ends, loss in rail.directions.items() if loss.lost}
     pairs: Mapping[tuple[End, End], Loss] = {(one, other): rail.pair(one, other) for one, other in sorted(lossy)}
     count = max(len(rail.directions), 1)
     few = [
-        (one, other)
-        for (one, other), loss in pairs.items()
+        (item, other)
+        for (item, other), loss in pairs.items()
         if rail.stands_out(loss, count)
-        and max(rail.share_without(one, other), rail.share_without(other, one)) <= _MAX_WITHOUT_END / 2 * loss.share
+        and max(rail.share_without(item, other), rail.share_without(other, item)) <= _MAX_WITHOUT_END / 2 * loss.share
     ]
     for pair in few:
-        found.pairs[pair] = pairs[pair]
+        losses.pairs[pair] = pairs[pair]
         rail.remove_pair(*pair)
 
 
-def _stand_apart(rail: _Rail, found: Losses) -> bool:
+def _stand_apart(rail: _Rail, losses: Losses) -> bool:
     """Tell whether each named end loses at least twice as much as every end that remains."""
     most = max((loss.share for loss in rail.sums.values() if loss.is_reportable), default=0.0)
-    return all(most <= _MAX_WITHOUT_END * loss.all.share for loss in found.ends.values())
+    return all(most <= _MAX_WITHOUT_END * loss.all.share for loss in losses.ends.values())
 
 
 def _usual(others: Loss) -> float:
     return (others.lost + _USUAL) / (others.sent + _PRIOR)
 
 
-def _tail(own: Loss, usual: float) -> float:
+def _tail(loss: Loss, usual: float) -> float:
     """Return the probability that at least as many pings are lost if the share is `usual`."""
-    lost, sent = own
+    lost, sent, _ = loss
     term = exp(
         lgamma(sent + 1) - lgamma(lost + 1) - lgamma(sent - lost + 1)
         + lost * log(usual) + (sent - lost) * log(1 - usual)

@@ -50,6 +50,7 @@ class Ping(NamedTuple):
     sent: int = 0  # pings with a known result
     received: int = 0  # answers to them
     is_second: bool = False  # of the second pass
+    lost_first: int = 0  # in the first pass, if there is a second one
 
 
 class PingCounts(NamedTuple):
@@ -99,19 +100,19 @@ class Reach:
     @cached_property
     def by_rail(self) -> Mapping[str, Sequence[Ping]]:
         """Pings that were run, by the label of their rail."""
-        found: dict[str, list[Ping]] = defaultdict(list)
-        for one in self.pings:
-            if one.kind != NOT_RUN:
-                found[self.labels[one.source]].append(one)
-        return found
+        pings: dict[str, list[Ping]] = defaultdict(list)
+        for ping in self.pings:
+            if ping.kind != NOT_RUN:
+                pings[self.labels[ping.source]].append(ping)
+        return pings
 
     @cached_property
     def owners(self) -> Mapping[str, Sequence[PingTarget]]:
         """Owners of each address, normally one."""
-        found: dict[str, list[PingTarget]] = defaultdict(list)
+        ping_targets: dict[str, list[PingTarget]] = defaultdict(list)
         for target in self.targets.values():
-            found[target.address].append(target)
-        return found
+            ping_targets[target.address].append(target)
+        return ping_targets
 
 
 # ------------------------------------------------------------------------------------------------ pairs
@@ -171,15 +172,15 @@ def _targets(hosts: Sequence[Host]) -> tuple[dict[End, PingTarget], dict[End, st
     return targets, {end: "" if single else end.nic for end in targets}, left_out
 
 
-def _address(every: Iterable[str]) -> str:
+def _address(texts: Iterable[str]) -> str:
     """Return the first address that other hosts can reach, of IPv4 if there is one; '' if there is none."""
-    found: list[IPv4Address | IPv6Address] = []
-    for text in every:
+    addresses: list[IPv4Address | IPv6Address] = []
+    for text in texts:
         with suppress(ValueError):
             address = ip_interface(text).ip
             if not (address.is_link_local or address.is_loopback or address.is_unspecified or address.is_multicast):
-                found.append(address)
-    return str(min(found, key=lambda address: address.version)) if found else ""
+                addresses.append(address)
+    return str(min(addresses, key=lambda address: address.version)) if addresses else ""
 
 
 # ------------------------------------------------------------------------------------------------ results
@@ -193,30 +194,32 @@ def reach_of(hosts: Sequence[Host]) -> Reach | None:
     if not any(host.snapshot.reach for host in hosts):
         return None
     targets, labels, left_out = _targets(hosts)
-    known = {(end.host, label): end for end, label in labels.items()}
+    end_of_label = {(end.host, label): end for end, label in labels.items()}
     pingable = {end.host for end in targets}
     results = {host.name: host.snapshot.reach for host in hosts if host.name in pingable}
     silent = {
-        name: _text(one.get("error", "the pinger did not run")) for name, one in results.items() if "pings" not in one
+        name: _text(item.get("error", "the pinger did not run"))
+        for name, item in results.items()
+        if "pings" not in item
     }
     pings: dict[tuple[End, End], Ping] = {}
     unsent: dict[str, int] = {}
-    for name, one in results.items():
-        pings |= {ping[:2]: ping for ping in _pings(name, one, known)}
-        second = one.get("second")
+    for name, result in results.items():
+        pings |= {ping[:2]: ping for ping in _pings(name, result, end_of_label)}
+        second = result.get("second")
         if isinstance(second, Mapping):
             unsent[name] = _whole(second.get("unsent"))
-            for ping in _pings(name, second, known):
+            for ping in _pings(name, second, end_of_label):
                 if ping[:2] in pings:
                     pings[ping[:2]] = _with_second(pings[ping[:2]], ping)
     lookups = [_lookup(name, row) for name, one in results.items() for row in _rows(one, "names", 4)]
     return Reach(targets, labels, left_out, _without_unsent(pings.values(), unsent), lookups, silent)
 
 
-def _pings(host: str, document: Mapping[str, Any], known: Mapping[tuple[str, str], End]) -> Iterator[Ping]:
+def _pings(host: str, document: Mapping[str, Any], end_of_label: Mapping[tuple[str, str], End]) -> Iterator[Ping]:
     """Yield the valid pings of a host and a pass."""
     for row in _rows(document, "pings", 8):
-        source, target = map(known.get, _labelled(host, row))
+        source, target = map(end_of_label.get, _labelled(host, row))
         if source and target and row[2] in KINDS:
             sent, received = _whole(row[6]), _whole(row[7])
             output = (_seconds(row[3]), _whole(row[4]), _text(row[5]))
@@ -227,9 +230,10 @@ def _with_second(first: Ping, second: Ping) -> Ping:
     """Return the result of the second pass; it is an answer if either pass has one."""
     if second.kind == NOT_RUN or not second.sent:
         return first
+    lost_first = first.sent - first.received
     if second.kind and not first.kind:
-        return first._replace(sent=second.sent, received=second.received, is_second=True)
-    return second._replace(is_second=True)
+        return first._replace(sent=second.sent, received=second.received, is_second=True, lost_first=lost_first)
+    return second._replace(is_second=True, lost_first=lost_first)
 
 
 def _without_unsent(pings: Iterable[Ping], unsent: Mapping[str, int]) -> list[Ping]:
@@ -238,18 +242,18 @@ def _without_unsent(pings: Iterable[Ping], unsent: Mapping[str, int]) -> list[Pi
     Every CPU of a host has one send buffer for all replies. Those to a peer that ARP does not resolve fill it, and the
     replies to all peers are then discarded. They are distributed evenly over the pairs, at most as many as a pair lost.
     """
-    known = {one[:2]: one for one in pings}
+    ping_of_ends = {one[:2]: one for one in pings}
     to_host: dict[str, list[Ping]] = defaultdict(list)
-    for one in known.values():
-        if one.is_second and one.received < one.sent:
-            to_host[one.target.host].append(one)
-    for host, some in to_host.items():
+    for value in ping_of_ends.values():
+        if value.is_second and value.received < value.sent:
+            to_host[value.target.host].append(value)
+    for host, lost in to_host.items():
         left = unsent.get(host, 0)
-        for place, one in enumerate(sorted(some, key=lambda ping: ping.sent - ping.received)):
-            discarded = min(one.sent - one.received, -(-left // (len(some) - place)))
-            known[one[:2]] = one._replace(sent=one.sent - discarded)
+        for place, value in enumerate(sorted(lost, key=lambda ping: ping.sent - ping.received)):
+            discarded = min(value.sent - value.received, -(-left // (len(lost) - place)))
+            ping_of_ends[value[:2]] = value._replace(sent=value.sent - discarded)
             left -= discarded
-    return [*known.values()]
+    return [*ping_of_ends.values()]
 
 
 def unanswered(hosts: Sequence[Host]) -> frozenset[frozenset[str]]:
@@ -289,13 +293,13 @@ def _labelled(host: str, row: Sequence[Any]) -> tuple[tuple[str, str], tuple[str
 
 
 def _lookup(name: str, row: Sequence[Any]) -> NameLookup:
-    found = row[3] if isinstance(row[3], list) else []
-    return NameLookup(name, _text(row[1]), _text(row[2]), tuple(map(_text, found)))
+    lookup = row[3] if isinstance(row[3], list) else []
+    return NameLookup(name, _text(row[1]), _text(row[2]), tuple(map(_text, lookup)))
 
 
 def _rows(document: Mapping[str, Any], name: str, length: int) -> list[list[Any]]:
-    every = document.get(name)
-    return [row for row in every if isinstance(row, list) and len(row) == length] if isinstance(every, list) else []
+    rows = document.get(name)
+    return [row for row in rows if isinstance(row, list) and len(row) == length] if isinstance(rows, list) else []
 
 
 def _text(value: object) -> str:

@@ -52,16 +52,16 @@ class ReachFaults:
 
 def localise_failures(attempts: Sequence[Attempt]) -> ReachFaults:
     """Localise the failed attempts among the ends of one rail."""
-    found = ReachFaults()
+    reach_faults = ReachFaults()
     if all(one.holds for one in attempts):
-        return found
+        return reach_faults
     ends = sorted({end for one in attempts for end in (one.source, one.target)})
     if not any(one.holds for one in attempts):
         if len(ends) == 2:
-            found.routes = _once(attempts)
+            reach_faults.routes = _once(attempts)
         else:
-            found.all_failed = True
-        return found
+            reach_faults.all_failed = True
+        return reach_faults
     shares = _shares(attempts)
     parts = _parts(ends, attempts)
     main = _main(parts)
@@ -71,16 +71,18 @@ def localise_failures(attempts: Sequence[Attempt]) -> ReachFaults:
         if part is main or number not in cut_off:
             continue
         if len(part) == 1:
-            found.isolated[part[0]] = shares[part[0]]
+            reach_faults.isolated[part[0]] = shares[part[0]]
         elif main is not None and 2 * len(main) > len(ends):
-            found.cut_off.append(part)
+            reach_faults.cut_off.append(part)
         else:
-            found.halves.append(part)
+            reach_faults.halves.append(part)
     rest = [one for one in attempts if home[one.source] == home[one.target]]
-    _find_failed_directions(rest, found)
-    rest = [one for one in rest if one.target not in found.rx_failed and one.source not in found.tx_failed]
-    found.routes = _once(_name_isolated(rest, found))
-    return found
+    _find_failed_directions(rest, reach_faults)
+    rest = [
+        item for item in rest if item.target not in reach_faults.rx_failed and item.source not in reach_faults.tx_failed
+    ]
+    reach_faults.routes = _once(_name_isolated(rest, reach_faults))
+    return reach_faults
 
 
 def _parts(ends: Sequence[End], attempts: Iterable[Attempt]) -> list[tuple[End, ...]]:
@@ -93,9 +95,9 @@ def _parts(ends: Sequence[End], attempts: Iterable[Attempt]) -> list[tuple[End, 
             end = leader[end]
         return end
 
-    for one in attempts:
-        if one.holds:
-            leader[lead(one.source)] = lead(one.target)
+    for attempt in attempts:
+        if attempt.holds:
+            leader[lead(attempt.source)] = lead(attempt.target)
     parts: dict[End, list[End]] = defaultdict(list)
     for end in ends:
         parts[lead(end)].append(end)
@@ -109,34 +111,34 @@ def _main(parts: Sequence[tuple[End, ...]]) -> tuple[End, ...] | None:
     return largest if single and len(largest) > 1 else None
 
 
-def _find_failed_directions(attempts: Sequence[Attempt], found: ReachFaults) -> None:
+def _find_failed_directions(attempts: Sequence[Attempt], reach_faults: ReachFaults) -> None:
     """Find the ends with one direction without a failure and the other without a success."""
     sent: dict[End, list[bool]] = defaultdict(list)
     received: dict[End, list[bool]] = defaultdict(list)
-    for one in attempts:
-        sent[one.source].append(one.holds)
-        received[one.target].append(one.holds)
+    for attempt in attempts:
+        sent[attempt.source].append(attempt.holds)
+        received[attempt.target].append(attempt.holds)
     for end in sorted(sent.keys() & received.keys()):
         if len(received[end]) >= _LEAST and not any(received[end]) and all(sent[end]):
-            found.rx_failed[end] = Count(len(received[end]), len(received[end]))
+            reach_faults.rx_failed[end] = Count(len(received[end]), len(received[end]))
         elif len(sent[end]) >= _LEAST and not any(sent[end]) and all(received[end]):
-            found.tx_failed[end] = Count(len(sent[end]), len(sent[end]))
+            reach_faults.tx_failed[end] = Count(len(sent[end]), len(sent[end]))
 
 
-def _name_isolated(attempts: Sequence[Attempt], found: ReachFaults) -> list[Attempt]:
+def _name_isolated(attempts: Sequence[Attempt], reach_faults: ReachFaults) -> list[Attempt]:
     """Name ends that fail with most others, the worst first; return the failed attempts that remain."""
     rest = list(attempts)
     while True:
         shares, failed = _shares(rest), [one for one in rest if not one.holds]
         victims: dict[End, set[End]] = defaultdict(set)
-        for one in failed:
-            victims[one.source].add(one.target)
-            victims[one.target].add(one.source)
+        for item in failed:
+            victims[item.source].add(item.target)
+            victims[item.target].add(item.source)
         named = [end for end, others in victims.items() if _stands_out(shares, end, others)]
         if not named:
             return failed
         worst = max(named, key=lambda end: (shares[end].failed / shares[end].all, shares[end].failed))
-        found.isolated[worst] = shares[worst]
+        reach_faults.isolated[worst] = shares[worst]
         rest = [one for one in rest if worst not in (one.source, one.target)]
 
 
@@ -152,20 +154,20 @@ def _stands_out(shares: Mapping[End, Count], end: End, victims: Iterable[End]) -
 def _shares(attempts: Iterable[Attempt]) -> Mapping[End, Count]:
     """Count the failed partners of every end; a partner fails if either direction fails."""
     partners: dict[End, dict[End, bool]] = defaultdict(dict)
-    for one in attempts:
-        for end in (one.source, one.target):
-            other = _other(one, end)
-            partners[end][other] = partners[end].get(other, True) and one.holds
-    return {end: Count(sum(not holds for holds in every.values()), len(every)) for end, every in partners.items()}
+    for attempt in attempts:
+        for end in (attempt.source, attempt.target):
+            other = _other(attempt, end)
+            partners[end][other] = partners[end].get(other, True) and attempt.holds
+    return {end: Count(sum(not holds for holds in others.values()), len(others)) for end, others in partners.items()}
 
 
-def _other(one: Attempt, end: End) -> End:
-    return one.target if one.source == end else one.source
+def _other(attempt: Attempt, end: End) -> End:
+    return attempt.target if attempt.source == end else attempt.source
 
 
 def _once(attempts: Iterable[Attempt]) -> list[tuple[End, End]]:
     """Return the pairs of ends without duplicates."""
-    found: dict[frozenset[End], tuple[End, End]] = {}
-    for one in attempts:
-        found.setdefault(frozenset((one.source, one.target)), (one.source, one.target))
-    return sorted(found.values())
+    ends: dict[frozenset[End], tuple[End, End]] = {}
+    for attempt in attempts:
+        ends.setdefault(frozenset((attempt.source, attempt.target)), (attempt.source, attempt.target))
+    return sorted(ends.values())

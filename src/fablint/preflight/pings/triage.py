@@ -48,26 +48,26 @@ def _rail(pings: Sequence[Ping]) -> Rail:
     refused = _refused(pings)
     lost = losses(pings)
     through = [
-        one
-        for one in pings
-        if is_answered(one)
-        and not (one.kind == TOO_LONG and one.source in refused)
-        and not (one.kind == MTU and not lost.ends.keys().isdisjoint(one[:2]))  # loss hits long frames first
+        ping
+        for ping in pings
+        if is_answered(ping)
+        and not (ping.kind == TOO_LONG and ping.source in refused)
+        and not (ping.kind == MTU and not lost.ends.keys().isdisjoint(ping[:2]))  # loss hits long frames first
     ]
     sizes = localise_failures([Attempt(one.source, one.target, not one.kind) for one in through])
     return Rail(pings, answers, refused, through, sizes, lost)
 
 
-def is_answered(one: Ping) -> bool:
+def is_answered(ping: Ping) -> bool:
     """Tell whether a frame of any size was answered."""
-    return one.kind not in LOST and (one.kind != TOO_LONG or one.passes > 0)
+    return ping.kind not in LOST and (ping.kind != TOO_LONG or ping.passes > 0)
 
 
 def _refused(pings: Iterable[Ping]) -> Mapping[End, Sequence[Ping]]:
     sent: dict[End, list[bool]] = defaultdict(list)
     refused: dict[End, list[Ping]] = defaultdict(list)
-    for one in pings:
-        sent[one.source].append(one.kind == TOO_LONG)
-        if one.kind == TOO_LONG:
-            refused[one.source].append(one)
-    return {end: some for end, some in sorted(refused.items()) if 2 * len(some) > len(sent[end])}
+    for ping in pings:
+        sent[ping.source].append(ping.kind == TOO_LONG)
+        if ping.kind == TOO_LONG:
+            refused[ping.source].append(ping)
+    return {end: answers for end, answers in sorted(refused.items()) if 2 * len(answers) > len(sent[end])}

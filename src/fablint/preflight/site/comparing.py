@@ -42,36 +42,39 @@ def with_severity(check: Check, site: Site) -> Check:
     return check if severity is None else replace(check, severity=severity)
 
 
-def compared(check: Check, fleet: Fleet, results: list[Result], site: Site, of: Membership) -> list[Result]:
+def compared(check: Check, fleet: Fleet, results: list[Result], site: Site, membership: Membership) -> list[Result]:
     """Return the results of a check of `fleet`; values in the site file replace the comparison with other hosts."""
     if check.id == CLASS:
-        found = list(_of_classes(check, fleet, results, site, of))
+        result = list(_of_classes(check, fleet, results, site, membership))
     elif check.judge.site is not None:
-        found = _of_values(check, check.judge.site, fleet, results, site, of)
+        result = _of_values(check, check.judge.site, fleet, results, site, membership)
     else:
-        found = results
+        result = results
     severity = site.severities.get(check.id)
-    return found if severity is None else [_at_most(one, severity) for one in found]
+    return result if severity is None else [_at_most(one, severity) for one in result]
 
 
-def _at_most(one: Result, severity: Severity) -> Result:
+def _at_most(result: Result, severity: Severity) -> Result:
     """Reduce a result to the severity of its check."""
-    if severity is Severity.INFO and one.outcome in _WRONG:
-        return one._replace(outcome=Outcome.PASS)
-    if severity is Severity.WARN and one.outcome is Outcome.FAIL:
-        return one._replace(outcome=Outcome.WARN)
-    return one
+    if severity is Severity.INFO and result.outcome in _WRONG:
+        return result._replace(outcome=Outcome.PASS)
+    if severity is Severity.WARN and result.outcome is Outcome.FAIL:
+        return result._replace(outcome=Outcome.WARN)
+    return result
 
 
 def _of_values(
-    check: Check, values: SiteValues, fleet: Fleet, results: list[Result], site: Site, of: Membership
+    check: Check, values: SiteValues, fleet: Fleet, results: list[Result], site: Site, membership: Membership
 ) -> list[Result]:
     judged: dict[tuple[str, str], Result] = {}
     for host in fleet.hosts if site.classes else ():
-        known = of.get(host.name)
-        if known is not None and check.id in known.expect:
-            found = values.values(fleet, host)
-            judged |= {(host.name, one.target): one for one in _of_host(check, values, host, found, known, site.label)}
+        site_class = membership.get(host.name)
+        if site_class is not None and check.id in site_class.expect:
+            measured = values.values(fleet, host)
+            judged |= {
+                (host.name, item.target): item
+                for item in _of_host(check, values, host, measured, site_class, site.label)
+            }
     if not judged:
         return results
     replaced = [judged.pop((result.host, result.target), result) for result in results]
@@ -79,31 +82,31 @@ def _of_values(
 
 
 def _of_host(
-    check: Check, values: SiteValues, host: Host, found: Mapping[str, Value], known: SiteClass, label: str
+    check: Check, values: SiteValues, host: Host, result: Mapping[str, Value], site_class: SiteClass, label: str
 ) -> Iterator[Result]:
     """Yield a result for each value of a host that its class of the site file expects."""
-    expected, met = known.expect[check.id], set()
+    expected, met = site_class.expect[check.id], set()
     groups = values.groups(host) if values.groups is not None else ()
-    for target, value in found.items():
+    for target, value in result.items():
         alias = alias_of(target, groups)
         met |= {target, alias}
         wanted = expected.of(target, alias)
-        if value is not None and wanted is not None and has_part(host, target, known.cards):
+        if value is not None and wanted is not None and has_part(host, target, site_class.cards):
             yield _against(check, values, _Place(host, target, groups), value, wanted, label)
     missing = values.missing(host)
-    lacking = (expected.targets if values.groups is None else _lacking(found, groups, expected)) if missing else ()
+    lacking = (expected.targets if values.groups is None else _lacking(result, groups, expected)) if missing else ()
     for target in lacking:
         wanted = expected.of(target, alias_of(target, groups))
         if target not in met and wanted is not None:
             yield _against(check, values, _Place(host, target, groups), missing, wanted, label)
 
 
-def _lacking(found: Collection[str], groups: Collection[str], expected: Expected) -> Iterator[str]:
+def _lacking(result: Collection[str], groups: Collection[str], expected: Expected) -> Iterator[str]:
     """Yield the settings of each group that are expected, of the group or of any group, and not found."""
     for group in groups:
         heads = (f"{group} ", ANY_GROUP)
         names = {key.removeprefix(head) for key in expected.targets for head in heads if key.startswith(head)}
-        yield from (target for name in sorted(names) if (target := f"{group} {name}") not in found)
+        yield from (target for name in sorted(names) if (target := f"{group} {name}") not in result)
 
 
 class _Place(NamedTuple):
@@ -119,42 +122,51 @@ def _against(check: Check, values: SiteValues, at: _Place, value: Value, expecte
     if values.is_met(value, expected):
         return check.ok(at.host.name, at.target, value=value)
     if values.groups is None:
-        own, text = values.worded(at.target, value), f"{expected:g}" if isinstance(expected, float) else expected
+        measured, text = (
+            values.worded(at.target, value),
+            f"{expected:g}" if isinstance(expected, float) else expected,
+        )
     else:
         name = alias_of(at.target, at.groups).removeprefix(ANY_GROUP)
-        own, text = values.worded(name, None if value == ABSENT else value), values.worded(name, str(expected))
+        measured, text = values.worded(name, None if value == ABSENT else value), values.worded(name, str(expected))
     say = check.failure if values.is_severe(at.host, value, expected) else check.warning
-    return say(at.host.name, at.target, f"{own}, {text} in {site}", value, expected)
+    return say(at.host.name, at.target, f"{measured}, {text} in {site}", value, expected)
 
 
-def _of_classes(check: Check, fleet: Fleet, results: Sequence[Result], site: Site, of: Membership) -> Iterator[Result]:
+def _of_classes(
+    check: Check, fleet: Fleet, results: Sequence[Result], site: Site, membership: Membership
+) -> Iterator[Result]:
     """Yield whether each host has the build of its class."""
     hosts = {host.name: host for host in fleet.hosts}
     for result in results:
-        host, known = hosts[result.host], of.get(result.host)
+        host, site_class = hosts[result.host], membership.get(result.host)
         if not site.classes:
             yield result
-        elif known is None:
+        elif site_class is None:
             message = f"not the build of any class of {site.label}: compared with other hosts only"
             yield check.warning(host.name, "", message, result.value)
-        elif not known.is_built:
+        elif not site_class.is_built:
             yield result
         else:
-            yield _of_class(check, host, known, site.label)
+            yield _of_class(check, host, site_class, site.label)
 
 
-def _of_class(check: Check, host: Host, known: SiteClass, label: str) -> Result:
+def _of_class(check: Check, host: Host, site_class: SiteClass, label: str) -> Result:
     differences = [
-        f"{shortened(own, _LETTERS) or 'unknown'} instead of {wanted}"
-        for own, wanted in zip(host.built.build, (known.machine, known.cpu), strict=True)
-        if own != wanted
+        f"{shortened(built, _LETTERS) or 'unknown'} instead of {wanted}"
+        for built, wanted in zip(host.built.build, (site_class.machine, site_class.cpu), strict=True)
+        if built != wanted
     ]
-    differences += [cards] if (cards := difference(cards_of(host), known.cards)) else []
+    differences += [cards] if (cards := difference(cards_of(host), site_class.cards)) else []
     if differences:
         return check.failure(
-            host.name, "", f"{'; '.join(differences)}, class {known.name} of {label}", None, known.name
+            host.name,
+            "",
+            f"{'; '.join(differences)}, class {site_class.name} of {label}",
+            None,
+            site_class.name,
         )
-    return check.ok(host.name, value=known.name)
+    return check.ok(host.name, value=site_class.name)
 
 
 def with_suppressions(results: Sequence[Result], suppressions: Sequence[Suppression]) -> list[Result]:
@@ -170,12 +182,12 @@ def with_suppressions(results: Sequence[Result], suppressions: Sequence[Suppress
     ]
 
 
-def _suppressed(one: Result, rules: Sequence[Suppression]) -> Result:
-    rule = next((rule for rule in rules if rule.covers(one.check, one.host, one.target)), None)
+def _suppressed(result: Result, rules: Sequence[Suppression]) -> Result:
+    rule = next((rule for rule in rules if rule.covers(result.check, result.host, result.target)), None)
     if rule is None:
-        return one
-    what = Suppressed(one.outcome, rule.until.isoformat(), rule.reason)
-    return one._replace(outcome=Outcome.SUPPRESSED, suppressed=what)
+        return result
+    what = Suppressed(result.outcome, rule.until.isoformat(), rule.reason)
+    return result._replace(outcome=Outcome.SUPPRESSED, suppressed=what)
 
 
 def notes(site: Site) -> list[Note]:

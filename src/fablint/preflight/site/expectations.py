@@ -124,34 +124,34 @@ def alias_of(target: str, groups: Collection[str]) -> str:
     return next((ANY_GROUP + target.removeprefix(head) for head in heads if target.startswith(head)), target)
 
 
-def is_near(own: Cards, usual: Cards) -> bool:
+def is_near(cards: Cards, usual: Cards) -> bool:
     """Tell whether cards differ from those of a class only as on a faulty host (preflight/host_classes.py)."""
-    mine, others = _coarse(own), _coarse(usual)
-    missing, extra = others - mine, mine - others
+    counts, others = _coarse(cards), _coarse(usual)
+    missing, extra = others - counts, counts - others
     if missing and extra:
         return False
     return len({kind.partition(" ")[0] for kind in missing}) <= 1 or 2 * missing.total() <= others.total()
 
 
-def distance(own: Cards, usual: Cards) -> tuple[int, int]:
+def distance(cards: Cards, usual: Cards) -> tuple[int, int]:
     """Count missing and additional cards."""
-    return (usual - own).total(), (own - usual).total()
+    return (usual - cards).total(), (cards - usual).total()
 
 
 def _coarse(cards: Cards) -> Cards:
     """Count cards by kind and vendor: `NIC 15b3`."""
-    found: Cards = Counter()
+    counts: Cards = Counter()
     for name, count in cards.items():
-        found[name.partition(":")[0]] += count
-    return found
+        counts[name.partition(":")[0]] += count
+    return counts
 
 
-def difference(own: Cards, usual: Cards) -> str:
+def difference(cards: Cards, usual: Cards) -> str:
     """Return `7 instead of 8 GPU 10de:2330`; '' without a difference."""
-    names = sorted(name for name in own.keys() | usual.keys() if own[name] != usual[name])
-    return ", ".join(f"{own[name]} instead of {usual[name]} {name}" for name in names)
+    names = sorted(name for name in cards.keys() | usual.keys() if cards[name] != usual[name])
+    return ", ".join(f"{cards[name]} instead of {usual[name]} {name}" for name in names)
 
 
-def built_of(one: Built) -> tuple[str, str, Cards]:
+def built_of(item: Built) -> tuple[str, str, Cards]:
     """Return machine, CPU and cards of a class of hosts."""
-    return *one.build, counted(one.cards)
+    return *item.build, counted(item.cards)

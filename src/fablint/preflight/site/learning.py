@@ -27,7 +27,7 @@ _WRONG = (Outcome.FAIL, Outcome.WARN)
 _HEAD = """Classes of hosts and what they have, for fablint preflight --site and fablint check --site.
 Edit it: a changed value is what hosts are compared with, a row that is removed is not expected any more.
 What checks warned of while it was learned has a remark: correct the value, or the hosts.
-Further tables: [severity], [[suppress]], [[threshold]], see docs/reference/site-file.md."""
+Further tables: [severity], [[suppress]], [[threshold]], see man fablint-site."""
 
 
 class Learned(NamedTuple):
@@ -63,13 +63,13 @@ def learn(fleet: Fleet, remark: str, checks: Sequence[Check]) -> Learned:
     for check in checks:
         if check.judge.site is not None:
             results = list(check.results(whole))
-            for one in classes:
-                values = _values_of(check.judge.site, whole, one, [hosts[name] for name in one.hosts])
-                rows[one.key] += filter(None, [_row(check.id, check.judge.site, values, len(one.hosts), results)])
+            for item in classes:
+                values = _values_of(check.judge.site, whole, item, [hosts[name] for name in item.hosts])
+                rows[item.key] += filter(None, [_row(check.id, check.judge.site, values, len(item.hosts), results)])
     text = _text(classes, rows, remark)
-    every = [row for found in rows.values() for row in found]
-    counts = sum(len(row.values) for row in every), sum(bool(row.remark) for row in every)
-    return Learned(text, len(classes), *counts, sum(bool(row.divided) for row in every))
+    written_rows = [row for rows_of_class in rows.values() for row in rows_of_class]
+    counts = sum(len(row.values) for row in written_rows), sum(bool(row.remark) for row in written_rows)
+    return Learned(text, len(classes), *counts, sum(bool(row.divided) for row in written_rows))
 
 
 class _Found(NamedTuple):
@@ -79,55 +79,56 @@ class _Found(NamedTuple):
     aliases: Mapping[str, str]  # by target
 
 
-def _values_of(site: SiteValues, fleet: Fleet, of: HostClass, hosts: Iterable[Host]) -> _Found:
-    found: dict[str, dict[str, Value]] = defaultdict(dict)
+def _values_of(site: SiteValues, fleet: Fleet, host_class: HostClass, hosts: Iterable[Host]) -> _Found:
+    values: dict[str, dict[str, Value]] = defaultdict(dict)
     aliases: dict[str, str] = {}
-    cards = counted(of.built.cards)
+    cards = counted(host_class.built.cards)
     for host in hosts:
         groups = site.groups(host) if site.groups is not None else ()
         for target, value in site.values(fleet, host).items():
             is_of_check = value is not None and isinstance(value, int | float if site.numeric else str)
             if is_of_check and has_part(host, target, cards):
-                found[target][host.name] = value
+                values[target][host.name] = value
                 aliases[target] = alias_of(target, groups)
-    return _Found(found, aliases)
+    return _Found(values, aliases)
 
 
-def _row(check: str, site: SiteValues, found: _Found, hosts: int, results: Sequence[Result]) -> _ClassValues | None:
+def _row(check: str, site: SiteValues, row: _Found, hosts: int, results: Sequence[Result]) -> _ClassValues | None:
     """Return the values of a check on the hosts of a class; None if there are none."""
     learned: dict[str, Value] = {}
     divided = []
-    for target, own in found.of_targets.items():
+    for target, value_of_host in row.of_targets.items():
         if is_folded(target.partition(" ")[0]):
             continue  # a site file cannot name it
-        value = site.typical(list(own.values())) if _is_usual(len(own), hosts) else None
+        value = site.typical(list(value_of_host.values())) if _is_usual(len(value_of_host), hosts) else None
         if value is not None:
             learned[target] = value
-        elif len(set(own.values())) > 1:
+        elif len(set(value_of_host.values())) > 1:
             divided.append(target)
     if not learned and not divided:
         return None
-    doubts = _doubts(site, learned, found.of_targets, results)
-    is_same = len(learned) == len(found.of_targets) and len(set(learned.values())) == 1 and not site.named
-    return _ClassValues(check, _shortest(learned, found), is_same, doubts, fold(divided) if divided else "")
+    doubts = _doubts(site, learned, row.of_targets, results)
+    is_same = len(learned) == len(row.of_targets) and len(set(learned.values())) == 1 and not site.named
+    return _ClassValues(check, _shortest(learned, row), is_same, doubts, fold(divided) if divided else "")
 
 
-def _shortest(learned: Mapping[str, Value], found: _Found) -> Mapping[str, Value]:
+def _shortest(learned: Mapping[str, Value], result: _Found) -> Mapping[str, Value]:
     """Return the values; a setting with one value in all groups appears once."""
     kinds: dict[str, set[Value]] = defaultdict(set)
-    for target, alias in found.aliases.items():
+    for target, alias in result.aliases.items():
         kinds[alias].add(learned.get(target))
     return {
-        alias if len(kinds[alias := found.aliases[target]]) == 1 else target: value for target, value in learned.items()
+        alias if len(kinds[alias := result.aliases[target]]) == 1 else target: value
+        for target, value in learned.items()
     }
 
 
-def _is_usual(count: int, of: int) -> bool:
-    return count == of or is_clear(count, of)
+def _is_usual(count: int, total: int) -> bool:
+    return count == total or is_clear(count, total)
 
 
 def _doubts(
-    site: SiteValues, learned: Mapping[str, Value], found: Mapping[str, Mapping[str, Value]], results: Sequence[Result]
+    site: SiteValues, learned: Mapping[str, Value], values: Mapping[str, Mapping[str, Value]], results: Sequence[Result]
 ) -> str:
     """Return the first warning of the check about a learned value."""
     said = [
@@ -135,8 +136,8 @@ def _doubts(
         for result in results
         if result.outcome in _WRONG
         and result.target in learned
-        and result.host in found[result.target]
-        and site.is_met(found[result.target][result.host], learned[result.target])
+        and result.host in values[result.target]
+        and site.is_met(values[result.target][result.host], learned[result.target])
     ]
     return shortened(said[0], _MOST_TEXT) if said else ""
 
@@ -161,19 +162,19 @@ def _text(classes: Sequence[HostClass], rows: Mapping[str, Sequence[_ClassValues
     document.add(tomlkit.nl())
     document.add("format", tomlkit.item(FORMAT))
     tables = tomlkit.aot()
-    for number, one in enumerate(classes, 1):
-        tables.append(_class_table(number, one, rows[one.key]))
+    for number, item in enumerate(classes, 1):
+        tables.append(_class_table(number, item, rows[item.key]))
     document.add("class", tables)
     return tomlkit.dumps(document)
 
 
-def _class_table(number: int, one: HostClass, rows: Sequence[_ClassValues]) -> Table:
-    machine, cpu, cards = built_of(one.built)
+def _class_table(number: int, host_class: HostClass, rows: Sequence[_ClassValues]) -> Table:
+    machine, cpu, cards = built_of(host_class.built)
     table = tomlkit.table()
     table.add("name", f"class{number}")
     table.add("machine", machine)
     table.add("cpu", cpu)
-    table.add("hosts", fold(one.hosts))
+    table.add("hosts", fold(host_class.hosts))
     table.add("cards", dict(sorted(cards.items())))
     expect = tomlkit.table()
     for row in rows:

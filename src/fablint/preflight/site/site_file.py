@@ -30,7 +30,7 @@ CLASS_KEYS = ("name", "machine", "cpu", "hosts", "cards", "expect")
 SUPPRESS_KEYS = ("check", "hosts", "target", "until", "reason")
 SUPPRESS_NEEDED = ("check", "hosts", "until", "reason")
 NEVER = (NETWORK, "host.snapshot")  # they say what was not looked at, which no file can make good
-_PAGE = "see docs/reference/preflight-checks.md"
+_PAGE = "see man fablint-checks"
 
 _ById = Mapping[str, Check]
 
@@ -41,7 +41,7 @@ def is_folded(word: str) -> bool:
 
 
 def parse_site(text: str, source: str, today: date, checks: Iterable[Check]) -> Site:
-    """What a site file says about hosts.
+    """Return what a site file says about hosts.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def parse_site(text: str, source: str, today: date, checks: Iterable[Check]) -> 
         _class(entry, f"{source}: class {number}", by_id) for number, entry in _numbered(document, "class", source)
     ]
     _refuse_twice(classes, source)
-    every = [
+    suppressions = [
         _suppression(entry, f"{source}: suppress {number}", by_id)
         for number, entry in _numbered(document, "suppress", source)
         if COMPONENT not in entry
@@ -74,8 +74,8 @@ def parse_site(text: str, source: str, today: date, checks: Iterable[Check]) -> 
         Path(source).name,
         classes,
         _severities(document.get("severity", {}), f"{source}: severity", by_id),
-        [one for one in every if one.until >= today],
-        [one for one in every if one.until < today],
+        [one for one in suppressions if one.until >= today],
+        [one for one in suppressions if one.until < today],
     )
 
 
@@ -94,24 +94,26 @@ def _class(entry: Mapping[str, Any], where: str, by_id: _ById) -> SiteClass:
         raise UsageError(f"{where}: name is empty", "give the class a name")
     where = f"{where} ({short(name)})"
     hosts = _hosts(entry["hosts"], f"{where}: hosts") if "hosts" in entry else frozenset()
-    found = SiteClass(name, machine, cpu, _cards(entry.get("cards", {}), where), hosts, _expect(entry, where, by_id))
-    if not found.hosts and not found.is_built:
+    site_class = SiteClass(
+        name, machine, cpu, _cards(entry.get("cards", {}), where), hosts, _expect(entry, where, by_id)
+    )
+    if not site_class.hosts and not site_class.is_built:
         raise UsageError(f"{where}: which hosts are it?", 'give hosts = "n[1-8]", or machine, cpu and cards')
-    return found
+    return site_class
 
 
 def _refuse_twice(classes: Collection[SiteClass], source: str) -> None:
     """Two classes of one name, or with one host, would leave it open which values hold."""
     names: set[str] = set()
     hosts: dict[str, str] = {}
-    for one in classes:
-        if one.name in names:
-            raise UsageError(f"{source}: two classes are called {shown(one.name)}", "rename one of them")
-        names.add(one.name)
-        for host in sorted(one.hosts):
-            other = hosts.setdefault(host, one.name)
-            if other != one.name:
-                raise UsageError(f"{source}: {host} is in class {shown(other)} and {shown(one.name)}", "leave one out")
+    for item in classes:
+        if item.name in names:
+            raise UsageError(f"{source}: two classes are called {shown(item.name)}", "rename one of them")
+        names.add(item.name)
+        for host in sorted(item.hosts):
+            other = hosts.setdefault(host, item.name)
+            if other != item.name:
+                raise UsageError(f"{source}: {host} is in class {shown(other)} and {shown(item.name)}", "leave one out")
 
 
 def _cards(table: Any, where: str) -> Cards:
@@ -146,11 +148,11 @@ def _expected(check: Check, value: Any, where: str) -> Expected:
             raise UsageError(f"{where}: {shown(value)} is not a table", "give each setting its value")
         return Expected(_value(site, value, where))
     targets: dict[str, Value] = {}
-    for key, one in value.items():
+    for key, item in value.items():
         for target in _targets(key, where):
             if target in targets:
                 raise UsageError(f"{where}: {shown(target)} has two values", "leave one of them out")
-            targets[target] = _value(site, one, f"{where}: {short(key)}")
+            targets[target] = _value(site, item, f"{where}: {short(key)}")
     return Expected(targets=targets)
 
 
@@ -179,11 +181,11 @@ def _severities(table: Any, where: str, by_id: _ById) -> Mapping[str, Severity]:
     if not isinstance(table, dict):
         raise UsageError(f"{where} is not a table", 'write [severity] and "host.cstates" = "info" below')
     levels = [str(one) for one in Severity]
-    found = {_check(id, where, by_id): Severity(choice(table, id, where, levels)) for id in table}
+    severities = {_check(id, where, by_id): Severity(choice(table, id, where, levels)) for id in table}
     for id in NEVER:
-        if id in found:
+        if id in severities:
             raise UsageError(f"{where}: {id} says what was not looked at", "its severity cannot be changed")
-    return found
+    return severities
 
 
 # ------------------------------------------------------------------------------------------------ suppressions

@@ -82,11 +82,11 @@ class PdfCanvas:
 
 
 class PdfFigure(Flowable):  # type: ignore[misc]
-    """A drawing between the paragraphs of a PDF; sizes in points."""
+    """A drawing between the paragraphs of a PDF; sizes in points, `scale` points for each unit of the drawing."""
 
-    def __init__(self, width: float, height: float, draw_on: Callable[[PdfCanvas], None]) -> None:
+    def __init__(self, width: float, height: float, draw_on: Callable[[PdfCanvas], None], scale: float = 1.0) -> None:
         super().__init__()
-        self.width, self.height, self._draw_on = width, height, draw_on
+        self.width, self.height, self._draw_on, self._scale = width, height, draw_on, scale
 
     def wrap(self, *_: float) -> tuple[float, float]:
         """Return the size in points."""
@@ -94,4 +94,7 @@ class PdfFigure(Flowable):  # type: ignore[misc]
 
     def draw(self) -> None:
         """Draw at the origin of the flowable."""
-        self._draw_on(PdfCanvas(self.canv, self.height))
+        self.canv.saveState()
+        self.canv.scale(self._scale, self._scale)
+        self._draw_on(PdfCanvas(self.canv, self.height / self._scale))
+        self.canv.restoreState()

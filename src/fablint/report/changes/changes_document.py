@@ -53,7 +53,7 @@ def _line(label: str, words: str, style: str = "") -> str:
 
 
 def headline(changes: RunChanges) -> str:
-    """What changed, in one sentence without the verdict word."""
+    """Return what changed, in one sentence without the verdict word."""
     counts = (
         (_count(changes.hosts, ChangeState.WORSE), "host", "worse"),
         (_count(changes.hosts, ChangeState.BETTER), "host", "better"),
@@ -74,7 +74,9 @@ def _count(changes: Sequence[MeasuredChange], state: ChangeState) -> int:
 
 
 def subject(change: MeasuredChange) -> str:
-    """What changed: all pairs of a scope (without a topology: all pairs), or a host or NIC with its direction."""
+    """Return what changed: all pairs of a scope (without a topology: all pairs), or a host or NIC with its
+    direction.
+    """
     if change.component is None:
         return "all pairs" if change.scope == Scope.UNKNOWN else f"all pairs, {change.scope}"
     return f"{change.component.text}{f' {change.direction}' if change.direction else ''}"
@@ -88,13 +90,13 @@ def _measured(change: MeasuredChange, color: bool) -> str:
 
 def _finding(change: FindingChange) -> str:
     finding = change.finding
-    known = f"({finding.suppressed.words})" if finding.suppressed else ""
-    words = "  ".join(filter(None, (finding_order.subject(finding), finding_order.effect(finding), known)))
+    suppression = f"({finding.suppressed.words})" if finding.suppressed else ""
+    words = "  ".join(filter(None, (finding_order.subject(finding), finding_order.effect(finding), suppression)))
     return _line(change.kind, f"{finding.state} {words}")
 
 
 def _coverage(changes: RunChanges) -> Iterator[str]:
-    """What was compared, from which loss on every host is reported, and what was not compared."""
+    """Return what was compared, from which loss on every host is reported, and what was not compared."""
     yield _line("compared", f"{units.plural(changes.hosts_compared, 'host')} of both runs")
     for change in changes.seen:
         where = f"{change.row} at {units.size(change.size)}{f', {change.direction}' if change.direction else ''}"

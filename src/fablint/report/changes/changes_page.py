@@ -142,10 +142,10 @@ def _findings(changes: Sequence[FindingChange]) -> list[tuple[str, list[FindingC
     """Return faults and suspects by what became of them."""
     parts = []
     for kind in ("new", "gone", "unchanged"):
-        mine = sorted((one for one in changes if one.kind == kind), key=lambda one: one.finding.rank)
-        faults = [one for one in mine if one.finding.state is State.FAULT]
-        if mine:
-            parts.append((kind, faults, [one for one in mine if one not in faults]))
+        changes_of_kind = sorted((one for one in changes if one.kind == kind), key=lambda one: one.finding.rank)
+        faults = [one for one in changes_of_kind if one.finding.state is State.FAULT]
+        if changes_of_kind:
+            parts.append((kind, faults, [one for one in changes_of_kind if one not in faults]))
     return parts
 
 

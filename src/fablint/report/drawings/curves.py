@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fablint.report.drawings.plots import HEIGHT, WIDTH, Plot, PlotLayer, band, dots, points
+from fablint.report.group_rates import group_rates
 from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
 
@@ -17,23 +18,27 @@ _SLACK = 0.02  # decades beyond the ends of the axis that a value may lie
 
 def curve(surveys: Sequence[SizeSurvey]) -> Plot | None:
     """Median, and the middle 98 % of the pairs, against the size; None for fewer sizes than a curve needs."""
-    known = [one for one in sorted(surveys, key=lambda one: one.size) if one.distribution.pairs()]
-    if len(known) < FEWEST_SIZES:
+    measured_surveys = [one for one in sorted(surveys, key=lambda one: one.size) if one.distribution.pairs()]
+    if len(measured_surveys) < FEWEST_SIZES:
         return None
-    row = known[0].row
-    quantiles = np.array([[one.distribution.quantile(share) for share in (0.01, 0.5, 0.99)] for one in known])
+    row = measured_surveys[0].row
+    quantiles = np.array(
+        [[survey.distribution.quantile(share) for share in (0.01, 0.5, 0.99)] for survey in measured_surveys]
+    )
     value = np.log10(quantiles)
-    if units.is_rate(row.quantity):
-        value = np.log10([row.counted_bytes(one.size) for one in known])[:, None] - value
+    name, factor = next(iter(group_rates(row).items()), (row.quantity, row.counted_bytes(1)))
+    quantity = "bandwidth" if name != row.quantity else name
+    if units.is_rate(quantity):
+        value = np.log10([factor * one.size for one in measured_surveys])[:, None] - value
     ends = decades(value)
-    x = np.rint(np.linspace(0, WIDTH, len(known))).astype(int)
+    x = np.rint(np.linspace(0, WIDTH, len(measured_surveys))).astype(int)
     y = height(value, ends)
     median = PlotLayer("line", "quiet", points(x, y[:, 1]))
     layers = band(x, low=y[:, 2], high=y[:, 0]), median, dots("quiet", x, y[:, 1])
-    title = f"{row.quantity} against message size"
-    if max(one.distribution.pairs() for one in known) > 1:
+    title = f"{name} against message size"
+    if max(one.distribution.pairs() for one in measured_surveys) > 1:
         title += ": median over pairs, and 98 % of them"
-    return size_plot(title, row.quantity, ends, [one.size for one in known], layers)
+    return size_plot(title, quantity, ends, [one.size for one in measured_surveys], layers)
 
 
 def size_plot(

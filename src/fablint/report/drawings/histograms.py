@@ -39,16 +39,16 @@ class Histogram:
         return f"{HEADINGS.get(self.scope, self.scope)}: {pairs}, highest bar {max(self.counts):,} (log)"
 
 
-def histograms(one: SizeSurvey, bins: int = 48, steps: int = 1) -> tuple[Histogram, ...]:
+def histograms(size_survey: SizeSurvey, bins: int = 48, steps: int = 1) -> tuple[Histogram, ...]:
     """Count the pairs in `bins`; the labels of the axis divide it into `steps`."""
-    distribution = one.distribution
+    distribution = size_survey.distribution
     if not distribution.pairs():
         return ()
     low, median, high = (distribution.quantile(share) for share in (0.0, 0.5, 1.0))
     end = min(high * 1.001, max(_BEYOND * median, distribution.quantile(0.9)))
     edges = np.geomspace(low * 0.999, max(end, low * 1.01), bins + 1)
-    labels = tuple(units.figure(one.row, one.size, float(at)) for at in edges[:: bins // steps])
-    drawn, unit = [], counted(one.row)
+    labels = tuple(units.figure(size_survey.row, size_survey.size, float(at)) for at in edges[:: bins // steps])
+    drawn, unit = [], counted(size_survey.row)
     for scope in distribution.scopes():
         counts = distribution.histogram(scope, edges)
         heights = np.log1p(counts) / np.log1p(counts.max())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -51,14 +51,19 @@ class AxisLabel(NamedTuple):
 def axis_labels(placement: Placement, matrix: DrawnMatrix, named: Collection[str]) -> list[AxisLabel]:
     """Labels of hosts beside an axis: those `named` by findings, then as many others as have room."""
     names = [placement.hosts[host] for host in placement.host[matrix.order]]
+    return labels_of(names, matrix.side * len(matrix.log_time), named)
+
+
+def labels_of(names: Sequence[str], places: int, named: Collection[str]) -> list[AxisLabel]:
+    """Labels of an axis with a name at each of the first of its `places`; equal names that are adjacent share one."""
     starts = [at for at, name in enumerate(names) if not at or names[at - 1] != name]
     step = -(-len(starts) // _MOST_LABELS)
     last = [*starts[1:], len(names)]
-    found = [index for index, at in enumerate(starts) if names[at] in named]
+    named_starts = [index for index, at in enumerate(starts) if names[at] in named]
     labels: list[AxisLabel] = []
-    for index in [*found, *range(0, len(starts), step)]:
+    for index in [*named_starts, *range(0, len(starts), step)]:
         middle = (starts[index] + last[index]) / 2 if step == 1 else starts[index] + 0.5
-        place = middle / (matrix.side * len(matrix.log_time))
+        place = middle / places
         if all(abs(place - other.place) > 0.7 / _MOST_LABELS for other in labels):
             labels.append(AxisLabel(place, names[starts[index]], names[starts[index]] in named))
     return labels
@@ -66,8 +71,8 @@ def axis_labels(placement: Placement, matrix: DrawnMatrix, named: Collection[str
 
 def sequential_pixels(log_time: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
     """Colours of times, (n, n, 3) uint8, and the times in seconds at both ends: the bulk, not single spikes."""
-    known = log_time[np.isfinite(log_time)]
-    low, middle, high = np.quantile(known, (0.005, 0.5, 0.995)) if known.size else (-1.0, 0.0, 1.0)
+    finite_times = log_time[np.isfinite(log_time)]
+    low, middle, high = np.quantile(finite_times, (0.005, 0.5, 0.995)) if finite_times.size else (-1.0, 0.0, 1.0)
     high = max(high, middle + np.log(1.05))
     return _pixels((log_time - low) / (high - low), SEQUENTIAL), (float(np.exp(low)), float(np.exp(high)))
 
@@ -84,8 +89,8 @@ def ramp_pixels(length: int, *, is_diverging: bool) -> np.ndarray:
 
 def _pixels(share: np.ndarray, stops: Stops) -> np.ndarray:
     places = np.linspace(0.0, 1.0, len(stops))
-    known = np.clip(np.nan_to_num(share, nan=0.0), 0.0, 1.0)
-    channels = [np.interp(known, places, [stop[channel] for stop in stops]) for channel in range(3)]
+    clipped_share = np.clip(np.nan_to_num(share, nan=0.0), 0.0, 1.0)
+    channels = [np.interp(clipped_share, places, [stop[channel] for stop in stops]) for channel in range(3)]
     colours = np.stack(channels, axis=-1)
     colours[np.isnan(share)] = NOT_MEASURED
     return np.asarray(np.rint(255 * colours), dtype=np.uint8)

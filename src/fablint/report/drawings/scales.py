@@ -40,10 +40,10 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     raw = span / max(1, most - 1)
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(
-        one * power
+        item * power
         for scale in (1, 10)
-        for one in (step * scale for step in _STEPS)
-        if math.ceil(high / (one * power) - 1e-9) - math.floor(low / (one * power) + 1e-9) <= most - 1 or one >= 50
+        for item in (step * scale for step in _STEPS)
+        if math.ceil(high / (item * power) - 1e-9) - math.floor(low / (item * power) + 1e-9) <= most - 1 or item >= 50
     )
     first = math.floor(low / step + 1e-9)
     count = max(1, math.ceil(high / step - 1e-9) - first)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fablint.model import Row
-from fablint.model.arrays import Codes, Mask, Values
+from fablint.model.arrays import Codes, Floats, Mask, Values
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.report.drawings.plots import HEIGHT, WIDTH, Plot, PlotLayer, band, dots, points
 from fablint.report.drawings.scales import bulk_ends, position, ticks
 from fablint.report.survey.measured_cells import MeasuredCells
@@ -17,45 +20,67 @@ _OF_A_BAND = 150  # cells of a bin of a band: of fewer, some single measurements
 _FEWEST = 5  # cells of a bin
 
 
-def strip(
-    row: Row,
-    size: int,
-    cells: MeasuredCells,
-    mine: Mask,
-    explained: Codes,
-    late: np.ndarray | None = None,
-) -> Plot | None:
-    """The cells `mine` (k,) of a finding over time, against those that no finding explains; None without either.
+@dataclass(frozen=True)
+class Background:
+    """The cells of a row that no finding explains: what each finding of the row is compared with."""
 
-    `explained` (k,) is negative where no finding explains a cell. `late` (k,) are shares of late messages, which are
-    shown instead of the deviations.
-    """
-    known = np.isfinite(cells.residual) if late is None else np.isfinite(late)
-    at, name = when(row, cells)
-    if late is None:
-        value = 100 * np.asarray(_changes(row, cells.residual), dtype=float)
-        title = f"{row.quantity} against the model, {units.size(size)}"
-    else:
-        value, title = 100 * late, f"late messages, {units.size(size)}"
-    own, rest = np.flatnonzero(known & mine), np.flatnonzero(known & (explained < 0))
-    if not own.size or not rest.size or at is None:
+    row: Row
+    size: int
+    is_late: bool  # are the values shares of late messages, and not deviations?
+    at: Floats  # (k,) when each cell of the row was measured, explained or not
+    x: list[float]  # labels of the axis of time
+    unit_of_time: str
+    value: Floats  # (k,) percent, NaN where unknown
+    cells: int
+    median: float
+    bulk: tuple[float, float]  # ends of the middle 96 %
+    bands: tuple[Codes, Floats, Floats]  # places of the middle 90 % on the axis, its lower and its upper ends
+
+    @classmethod
+    def of(
+        cls, row: Row, size: int, cells: MeasuredCells, explained: Codes, late: Values | None = None
+    ) -> Background | None:
+        """Return the background of a row; None where no such cell is known, or not when it was measured.
+
+        `explained` (k,) is negative where no finding explains a cell. `late` (k,) are shares of late messages, which
+        are shown instead of the deviations.
+        """
+        value = 100 * np.asarray(_changes(row, cells.residual) if late is None else late, dtype=float)
+        at, unit_of_time = when(row, cells)
+        rest = np.flatnonzero(np.isfinite(value) & (explained < 0))
+        if not rest.size or at is None:
+            return None
+        x = np.linspace(at.min(), at.max(), 6).tolist()
+        low, median, high = np.quantile(value[rest], (0.02, 0.5, 0.98)).tolist()
+        bands = _bands(at[rest], value[rest], x)
+        return cls(row, size, late is not None, at, x, unit_of_time, value, rest.size, median, (low, high), bands)
+
+
+def strip(background: Background, is_of_finding: Mask) -> Plot | None:
+    """The cells `is_of_finding` (k,) over time, against those that no finding explains; None without any."""
+    row, at, value, x = background.row, background.at, background.value, background.x
+    finding_cells = np.flatnonzero(np.isfinite(value) & is_of_finding)
+    if not finding_cells.size:
         return None
-    drawn = own[np.unique(np.linspace(0, own.size - 1, min(own.size, MOST_DOTS)).astype(int))]
-    low, high = np.quantile(value[rest], (0.02, 0.98))
-    least, first, last, most = np.quantile(value[own], (0.0, 0.1, 0.9, 1.0)).tolist()
+    drawn = finding_cells[
+        np.unique(np.linspace(0, finding_cells.size - 1, min(finding_cells.size, MOST_DOTS)).astype(int))
+    ]
+    low, high = background.bulk
+    least, first, last, most = np.quantile(value[finding_cells], (0.0, 0.1, 0.9, 1.0)).tolist()
     ends = bulk_ends(least, first, last, most, narrowest=high - low)
     y = ticks(min(low, ends[0], 0.0), max(high, ends[1], 0.0))
-    x = np.linspace(at.min(), at.max(), 6).tolist()
     across, down = position(at[drawn], x, WIDTH), HEIGHT - position(value[drawn], y, HEIGHT)
-    layers = _quantiles(at[rest], value[rest], x, y), dots("fault-mark", across, down)
-    middle = np.median(value[own]), np.median(value[rest])
-    figures = [percent_of(one) if late is None else f"{one:.1f} %" for one in middle]
+    layers = _band_layer(background.bands, y), dots("fault-mark", across, down)
+    middle = float(np.median(value[finding_cells])), background.median
+    figures = [f"{one:.1f} %" if background.is_late else percent_of(one) for one in middle]
+    shown = "late messages" if background.is_late else f"{row.quantity} against the model"
+    title = f"{shown}, {units.size(background.size)}"
     words = (
-        f"{title}: median {figures[0]} of {units.plural(own.size, 'measurement')} of these pairs,"
-        f" {figures[1]} of {rest.size:,} that no finding explains"
+        f"{title}: median {figures[0]} of {units.plural(finding_cells.size, 'measurement')} of these pairs,"
+        f" {figures[1]} of {background.cells:,} that no finding explains"
     )
     labels = tuple(f"{one:g} %" for one in reversed(y))
-    return Plot(title, words, labels, time_labels(x, name), layers)
+    return Plot(title, words, labels, time_labels(x, background.unit_of_time), layers)
 
 
 def percent_of(value: float) -> str:
@@ -70,8 +95,8 @@ def _changes(row: Row, residual: np.ndarray) -> np.ndarray:
 
 def when(row: Row, cells: MeasuredCells) -> tuple[np.ndarray | None, str]:
     """(k,) when cells were measured: seconds since the first, or rounds; None where neither is known."""
-    known = np.isfinite(cells.started)
-    if known.all() and known.size and np.ptp(cells.started) > 0:
+    has_moment = np.isfinite(cells.started)
+    if has_moment.all() and has_moment.size and np.ptp(cells.started) > 0:
         return cells.started - cells.started.min(), "s"
     if row.layout == "list" and row.facts.schedule.order != "unknown" and cells.at[1].size and np.ptp(cells.at[1]):
         return cells.at[1].astype(float), "round"
@@ -85,18 +110,18 @@ def time_labels(x: list[float], name: str) -> tuple[str, ...]:
     return tuple(units.duration(one) if one else "0" for one in x)
 
 
-def _quantiles(at: np.ndarray, value: np.ndarray, x: list[float], y: list[float]) -> PlotLayer:
-    """Return the band of the middle 90 %."""
+def _bands(at: np.ndarray, value: np.ndarray, x: list[float]) -> tuple[Codes, Floats, Floats]:
+    """Return places on the axis of time, and the ends of the middle 90 % of the values there."""
     bins = int(np.clip(value.size // _OF_A_BAND, 8, _BINS))
-    place = np.minimum(position(at, x, bins), bins - 1)
-    order = np.lexsort((value, place))
-    count = np.bincount(place, minlength=bins)
-    first = np.cumsum(count) - count
-    used = np.flatnonzero(count >= min(_FEWEST, value.size))
-    picks = [value[order[first[used] + (share * (count[used] - 1)).astype(int)]] for share in (0.05, 0.95)]
-    low, high = (HEIGHT - position(one, y, HEIGHT) for one in picks)
-    middle = np.rint((used + 0.5) * WIDTH / bins).astype(int)
-    return band(middle, low, high)
+    groups = GroupedValues.of(value, np.minimum(position(at, x, bins), bins - 1), bins)
+    used = np.flatnonzero(groups.count >= min(_FEWEST, value.size))
+    low, high = (groups.at((share * (groups.count - 1)).astype(int))[used] for share in (0.05, 0.95))
+    return np.rint((used + 0.5) * WIDTH / bins).astype(int), low, high
+
+
+def _band_layer(bands: tuple[Codes, Floats, Floats], y: list[float]) -> PlotLayer:
+    across, low, high = bands
+    return band(across, HEIGHT - position(low, y, HEIGHT), HEIGHT - position(high, y, HEIGHT))
 
 
 def timeline(row: Row, size: int, cells: MeasuredCells, residual: Values) -> Plot | None:
@@ -104,22 +129,21 @@ def timeline(row: Row, size: int, cells: MeasuredCells, residual: Values) -> Plo
 
     None where the times are unknown, or no part of the time has enough measurements for a median.
     """
-    known = np.isfinite(residual)
+    is_finite = np.isfinite(residual)
     at, name = when(row, cells)
-    if at is None or known.sum() < 10 * _FEWEST:
+    if at is None or is_finite.sum() < 10 * _FEWEST:
         return None
-    at, value = at[known], 100 * _changes(row, residual[known])
+    at, value = at[is_finite], 100 * _changes(row, residual[is_finite])
     low, high = np.quantile(value, (0.04, 0.96))
     y, x = ticks(min(low, -1.0), max(high, 1.0)), np.linspace(at.min(), at.max(), 6).tolist()
-    place = np.minimum(position(at, x, _BINS), _BINS - 1)
-    bins = [np.flatnonzero(place == one) for one in range(_BINS)]
-    used = [one for one in range(_BINS) if bins[one].size >= _FEWEST]
-    if not used:
+    bin_medians = GroupedValues.of(value, np.minimum(position(at, x, _BINS), _BINS - 1), _BINS).medians(_FEWEST)
+    used = np.flatnonzero(np.isfinite(bin_medians))
+    if not used.size:
         return None
-    medians = np.array([np.median(value[bins[one]]) for one in used])
-    across = np.rint((np.array(used) + 0.5) * WIDTH / _BINS).astype(int)
+    medians = bin_medians[used]
+    across = np.rint((used + 0.5) * WIDTH / _BINS).astype(int)
     layers = [
-        _quantiles(at, value, x, y),
+        _band_layer(_bands(at, value, x), y),
         PlotLayer("line", "quiet", points(across, HEIGHT - position(medians, y, HEIGHT))),
     ]
     scatter = 1.4826 * float(np.median(np.abs(medians - np.median(medians))))

@@ -47,7 +47,7 @@ class Dot:
 
     @property
     def title(self) -> str:
-        """What the pointer shows: `leaf0: h[00-07]`."""
+        """Return what the pointer shows: `leaf0: h[00-07]`."""
         return f"{self.name}: {self.hosts}" if self.hosts else self.name
 
 
@@ -93,7 +93,7 @@ class Drawing:
 
     @property
     def has_few_cables(self) -> bool:
-        """Whether cables are drawn darker: many together are dark."""
+        """True if cables are drawn darker: many together are dark."""
         return len(self.cables) <= FEW_CABLES
 
 
@@ -104,9 +104,9 @@ def drawing(source: ReportSource) -> Drawing | None:
         return None
     levels = _levels(topology)
     places, drawn = _tree(topology, levels) if max(levels.values()) else _groups(topology)
-    found = [one for one in finding_order.faulty(source.found) if one.state is not State.NOT_JUDGED]
-    routes = [one for one in found if one.component == "route" and len(one.components[0].ends) == 2]
-    states = _states([one for one in found if one.component != "route"], set(topology.switches))
+    findings = [one for one in finding_order.faulty(source.found) if one.state is not State.NOT_JUDGED]
+    routes = [one for one in findings if one.component == "route" and len(one.components[0].ends) == 2]
+    states = _states([one for one in findings if one.component != "route"], set(topology.switches))
     _add_cables(drawn, topology, places, states)
     size = min(14.0, 0.8 * WIDTH / max(1, max(list(levels.values()).count(level) for level in set(levels.values()))))
     size = size if max(levels.values()) else 12.0
@@ -165,10 +165,10 @@ def _levels(topology: Topology) -> dict[str, int]:
     level = dict.fromkeys({*topology.host_switch.values(), *topology.nic_switch.values()} & set(topology.switches), 0)
     frontier = list(level)
     while frontier:
-        found = list(dict.fromkeys(b for a in frontier for b in sorted(neighbours[a]) if b not in level))
+        next_level = list(dict.fromkeys(b for a in frontier for b in sorted(neighbours[a]) if b not in level))
         depth = level[frontier[0]] + 1
-        level |= dict.fromkeys(found, depth)
-        frontier = found
+        level |= dict.fromkeys(next_level, depth)
+        frontier = next_level
     return {name: level.get(name, 0) for name in topology.switches}
 
 
@@ -230,10 +230,10 @@ def _states(faulty: list[Finding], switches: set[str]) -> dict[str, str]:
 def _add_cables(drawn: Drawing, topology: Topology, places: _Places, states: dict[str, str]) -> None:
     for cable in topology.cables:
         ends = places[cable.a], places[cable.b]
-        found = [link for link in (f"{cable.a}>{cable.b}", f"{cable.b}>{cable.a}") if link in states]
-        if found:
-            name = cable.name if len(found) > 1 else found[0]
-            drawn.links.append(NamedLine(ends, states[found[0]], name))
+        judged_links = [link for link in (f"{cable.a}>{cable.b}", f"{cable.b}>{cable.a}") if link in states]
+        if judged_links:
+            name = cable.name if len(judged_links) > 1 else judged_links[0]
+            drawn.links.append(NamedLine(ends, states[judged_links[0]], name))
         elif len(topology.cables) <= MOST_CABLES:
             drawn.cables.append(ends)
     if len(topology.cables) > MOST_CABLES:
@@ -284,13 +284,13 @@ def _add_hosts(
     ends_of_routes: frozenset[str],
 ) -> None:
     """Hosts of the run below their switches; of many hosts only those of findings."""
-    every = sum(map(len, hosts.values())) <= MOST_HOSTS
+    has_all_hosts = sum(map(len, hosts.values())) <= MOST_HOSTS
     on_switch = {
-        switch: [name for name in names if every or name in states or name in ends_of_routes]
+        switch: [name for name in names if has_all_hosts or name in states or name in ends_of_routes]
         for switch, names in hosts.items()
         if switch in places
     }
-    pitch = 7.0 if every else 10.0
+    pitch = 7.0 if has_all_hosts else 10.0
     for switch, names in on_switch.items():
         x, y = places[switch]
         columns = max(1, min(len(names), int(30 // pitch)))
@@ -299,5 +299,5 @@ def _add_hosts(
             down = y + 14 + (index // columns) * pitch
             drawn.dots.append(Dot(across, down, pitch - 2, "host", states.get(name, ""), name, switch))
             drawn.height = max(drawn.height, down + 30)
-    if not every:
+    if not has_all_hosts:
         drawn.words += "; of the hosts only those of findings"

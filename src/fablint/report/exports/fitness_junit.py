@@ -25,8 +25,8 @@ def junit_text(fitness: Fitness) -> str:
     log_in = advice(advise.log_in())
     suites: dict[str, list[SuiteCase]] = defaultdict(list)
     suites[ANSWERS] = [_case(_answer(fitness, host), log_in) for host in fitness.hosts]
-    for one in fitness.results:
-        suites[one.check].append(_case(one, fitness.remedy(one)))
+    for result in fitness.results:
+        suites[result.check].append(_case(result, fitness.remedy(result)))
     return junit_xml("fablint preflight", suites)
 
 
@@ -36,9 +36,9 @@ def _answer(fitness: Fitness, host: str) -> Result:
     return Result(ANSWERS, host, "", Outcome.PASS if why is None else Outcome.FAIL, f"no answer: {why or ''}")
 
 
-def _case(one: Result, remedy: str) -> SuiteCase:
-    words = f"{one.message} ({one.suppressed.words})" if one.suppressed else one.message
-    if one.outcome is Outcome.WARN:
-        return SuiteCase(one.name, text=f"WARN: {one.message}\nremedy: {remedy}")
-    text = f"remedy: {remedy}" if one.outcome is Outcome.FAIL else ""
-    return SuiteCase(one.name, _CHILDREN.get(one.outcome), words, text)
+def _case(result: Result, remedy: str) -> SuiteCase:
+    words = f"{result.message} ({result.suppressed.words})" if result.suppressed else result.message
+    if result.outcome is Outcome.WARN:
+        return SuiteCase(result.name, text=f"WARN: {result.message}\nremedy: {remedy}")
+    text = f"remedy: {remedy}" if result.outcome is Outcome.FAIL else ""
+    return SuiteCase(result.name, _CHILDREN.get(result.outcome), words, text)

@@ -42,8 +42,8 @@ def verdict_junit(run: Run, diagnosis: Diagnosis) -> str:
     for finding in verdict.findings:
         for kind, subject in subjects(finding):
             cases[f"fablint.{kind}", subject].append(_case(finding, subject))
-    for (suite, _), own in sorted(cases.items()):
-        suites.setdefault(suite, []).append(_joined(own))
+    for (suite, _), component_cases in sorted(cases.items()):
+        suites.setdefault(suite, []).append(_joined(component_cases))
     return junit_xml("fablint", suites)
 
 
@@ -54,8 +54,8 @@ def _joined(cases: list[SuiteCase]) -> SuiteCase:
 
 
 def _case(finding: Finding, subject: str) -> SuiteCase:
-    known = finding.suppressed.words if finding.suppressed else ""
-    what = (str(finding.state), finding.direction or "", finding_order.effect(finding), known)
+    suppression = finding.suppressed.words if finding.suppressed else ""
+    what = (str(finding.state), finding.direction or "", finding_order.effect(finding), suppression)
     next_step = f"next: {advice(finding.next_step)}" if finding.next_step else ""
     text = "\n".join(filter(None, (sentences(finding.evidence), next_step)))
     return _case_of(subject, _OF_STATES.get(finding.state), " ".join(filter(None, what)), text)

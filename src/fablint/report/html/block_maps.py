@@ -38,18 +38,18 @@ class Blocks:
 
 def divisions(placement: Placement, order: np.ndarray, cells: int) -> list[Blocks]:
     """Divisions worth a matrix, the finest first. `cells` are those measured of the row."""
-    found = []
+    hosts = []
     for what, code, names in (
         ("switch", placement.switch, placement.switches),
         ("group", placement.group, placement.groups),
     ):
         if len(names) > 1:
-            found.append(_runs(what, code[order], names))
-    if len(found) > 1 and found[0].names == found[1].names:
-        del found[1]
-    if not found:
-        found = [_hosts(placement, order, cells)]
-    return [one for one in found if one.fewest <= len(one.names) < min(MOST_BLOCKS, placement.ranks)]
+            hosts.append(_runs(what, code[order], names))
+    if len(hosts) > 1 and hosts[0].names == hosts[1].names:
+        del hosts[1]
+    if not hosts:
+        hosts = [_hosts(placement, order, cells)]
+    return [one for one in hosts if one.fewest <= len(one.names) < min(MOST_BLOCKS, placement.ranks)]
 
 
 def _runs(what: str, code: np.ndarray, names: tuple[str, ...]) -> Blocks:
@@ -96,7 +96,8 @@ class BlockCells:
         """
         shares = [np.bincount(self.group[one], minlength=self.used.size) / self.pairs for one, _ in measured]
         diluted = [
-            of_hosts and not (share >= _FRAMED).any() for share, (_, of_hosts) in zip(shares, measured, strict=True)
+            is_of_hosts and not (share >= _FRAMED).any()
+            for share, (_, is_of_hosts) in zip(shares, measured, strict=True)
         ]
         framed = [share > 0 if few else share >= _FRAMED for share, few in zip(shares, diluted, strict=True)]
         return Frames(framed, diluted)
@@ -110,26 +111,28 @@ class Frames:
     diluted: Sequence[bool]
 
     def facts(self, used: np.ndarray) -> dict[str, Any]:
-        """For the page; `used` (k,) are the places of the measured cells in the matrix."""
+        """Return the facts for the page; `used` (k,) are the places of the measured cells in the matrix."""
         return {
             "framed": [packed(used[one], "<i4") for one in self.framed],
             "diluted": [bool(one) for one in self.diluted],
         }
 
 
-def block_map(row: Row, size: int, cells: MeasuredCells, of: BlockCells, frames: Frames) -> dict[str, Any]:
+def block_map(row: Row, size: int, cells: MeasuredCells, block_cells: BlockCells, frames: Frames) -> dict[str, Any]:
     """One matrix for the page: medians of the times and of the residuals."""
-    used = of.used
-    time, residual = (GroupedValues.of(one, of.group, used.size).medians() for one in (cells.time, cells.residual))
-    known = residual[np.isfinite(residual)]
-    return common_facts(row, size, of.blocks.what, of.blocks.names) | {
-        "starts": packed(np.array(of.blocks.starts), "<i4"),
-        "label": f"{row.name}, {units.size(size)}: {_title(of.blocks)}",
-        **planes(used, time, residual, of.pairs),
+    used = block_cells.used
+    time, residual = (
+        GroupedValues.of(item, block_cells.group, used.size).medians() for item in (cells.time, cells.residual)
+    )
+    finite_residuals = residual[np.isfinite(residual)]
+    return common_facts(row, size, block_cells.blocks.what, block_cells.blocks.names) | {
+        "starts": packed(np.array(block_cells.blocks.starts), "<i4"),
+        "label": f"{row.name}, {units.size(size)}: {_title(block_cells.blocks)}",
+        **planes(used, time, residual, block_cells.pairs),
         **frames.facts(used),
-        "fitted": bool(known.size),
+        "fitted": bool(finite_residuals.size),
         "raw_scale": bulk_scale(time[np.isfinite(time)]),
-        "residual_scale": (scale := deviation_scale(known)),
+        "residual_scale": (scale := deviation_scale(finite_residuals)),
         "noise": scale / 8,
     }
 
@@ -140,20 +143,22 @@ def planes(at: np.ndarray, time: np.ndarray, residual: np.ndarray, pairs: np.nda
     return {"at": packed(at, "<i4"), "time": coded(time), "residual": coded(residual), "pairs": counts}
 
 
-def late_map(row: Row, size: int, of: BlockCells, late: tuple[np.ndarray, float], frames: Frames) -> dict[str, Any]:
-    """The same for the share of late messages, the mean over pairs.
+def late_map(
+    row: Row, size: int, block_cells: BlockCells, late: tuple[np.ndarray, float], frames: Frames
+) -> dict[str, Any]:
+    """Return the same for the share of late messages, the mean over pairs.
 
     The scale ends at six standard deviations of the bulk, or at the largest share of a cell that is framed.
     """
-    known = share = np.bincount(of.group, late[0], of.used.size) / of.pairs
-    middle = float(np.median(known)) if known.size else 0.0
-    high = middle + max(0.02, 6 * 1.4826 * float(np.median(np.abs(known - middle))) if known.size else 0.0)
+    share = np.bincount(block_cells.group, late[0], block_cells.used.size) / block_cells.pairs
+    middle = float(np.median(share)) if share.size else 0.0
+    high = middle + max(0.02, 6 * 1.4826 * float(np.median(np.abs(share - middle))) if share.size else 0.0)
     high = max(high, *(float(share[one].max(initial=0.0)) for one in frames.framed), 0.0)
-    return common_facts(row, size, of.blocks.what, of.blocks.names) | {
-        "starts": packed(np.array(of.blocks.starts), "<i4"),
-        "label": f"{row.name}, {units.size(size)}: late messages, {_title(of.blocks)}",
-        **planes(of.used, share, np.full(of.used.size, np.nan), of.pairs),
-        **frames.facts(of.used),
+    return common_facts(row, size, block_cells.blocks.what, block_cells.blocks.names) | {
+        "starts": packed(np.array(block_cells.blocks.starts), "<i4"),
+        "label": f"{row.name}, {units.size(size)}: late messages, {_title(block_cells.blocks)}",
+        **planes(block_cells.used, share, np.full(block_cells.used.size, np.nan), block_cells.pairs),
+        **frames.facts(block_cells.used),
         "fitted": False,
         "late": late[1],
         "raw_scale": [max(0.0, 2 * middle - high), min(1.0, high)],

@@ -9,9 +9,11 @@ import numpy as np
 
 from fablint.model import SCOPES, State
 from fablint.report import finding_order
+from fablint.report.drawings.link_values import all_links
 from fablint.report.drawings.scales import NARROWEST, bulk_ends
 from fablint.report.html import block_maps
-from fablint.report.html.link_values import all_links, link_map
+from fablint.report.html.core_pairs import has_core_pairs
+from fablint.report.html.link_maps import link_map
 from fablint.report.html.marks import marks_of, measured_of
 from fablint.report.html.node_sets import behind
 from fablint.report.html.packing import number, packed
@@ -50,19 +52,25 @@ def page_data(source: ReportSource) -> dict[str, Any]:
 def _maps(source: ReportSource) -> list[dict[str, Any]]:
     """Maps of all rows and sizes: medians over blocks first where rounds leave most pairs unmeasured."""
     maps: list[dict[str, Any]] = []
+    if has_core_pairs(source.run):
+        return maps
     for row in source.rows:
         if not has_pairs(row):
             continue
-        own = source.cells[row.name]
+        cell_set = source.cells[row.name]
         pairs = [_pair_map(one, source) for one in source.surveys[row.name] if one.distribution.pairs()]
-        if own.cells.src.size < _FEWEST_CELLS:
+        if cell_set.cells.src.size < _FEWEST_CELLS:
             continue
         blocks = []
-        for division in block_maps.divisions(source.placement, source.order, own.cells.src.size):
-            groups = block_maps.BlockCells.of(own.cells, division, source.place)
-            frames = groups.frames(measured_of(own, source))
-            blocks += [block_maps.late_map(row, own.size, groups, own.late, frames)] if own.late is not None else []
-            blocks.append(block_maps.block_map(row, own.size, own.cells, groups, frames))
+        for division in block_maps.divisions(source.placement, source.order, cell_set.cells.src.size):
+            groups = block_maps.BlockCells.of(cell_set.cells, division, source.place)
+            frames = groups.frames(measured_of(cell_set, source))
+            blocks += (
+                [block_maps.late_map(row, cell_set.size, groups, cell_set.late, frames)]
+                if cell_set.late is not None
+                else []
+            )
+            blocks.append(block_maps.block_map(row, cell_set.size, cell_set.cells, groups, frames))
         values = all_links(source).get(row.name)
         linked = link_map(values, source) if values is not None else None
         blocks += [linked] if linked is not None else []
@@ -85,60 +93,60 @@ def _first_map(maps: Sequence[Mapping[str, Any]], source: ReportSource) -> int:
     rounds = {one["row"] for one in maps if one.get("layout") == "list" or one.get("side", 1) > MOST_SIDE}
 
     def score(index: int) -> tuple[bool | int, ...]:
-        one = maps[index]
-        sizes = [other["size"] for other in maps if other["row"] == one["row"]]
-        informative = one["size"] == (max(sizes) if one["rate"] else min(sizes))
-        return one["row"] not in rows, one["rate"] != rate, not informative, not is_best(one), index
+        item = maps[index]
+        sizes = [other["size"] for other in maps if other["row"] == item["row"]]
+        informative = item["size"] == (max(sizes) if item["rate"] else min(sizes))
+        return item["row"] not in rows, item["rate"] != rate, not informative, not is_best(item), index
 
-    def is_best(one: Mapping[str, Any]) -> bool:
+    def is_best(item: Mapping[str, Any]) -> bool:
         if worst is None:
-            return "late" not in one
-        if one["row"] not in rounds:
+            return "late" not in item
+        if item["row"] not in rounds:
             return True
         many = source.run.ranks > MOST_COLUMNS or any(other.get("side", 1) > MOST_SIDE for other in maps)
         if between or not worst.hosts or worst.direction == "rx" or many:
             kind = "link" if between else "group" if worst.component == "group" else "switch"
-            return one.get("kind") == kind and (between or "late" not in one)
-        return one.get("layout") == "list"
+            return item.get("kind") == kind and (between or "late" not in item)
+        return item.get("layout") == "list"
 
     return min(range(len(maps)), key=score, default=0)
 
 
-def _pair_map(one: SizeSurvey, source: ReportSource) -> dict[str, Any]:
+def _pair_map(size_survey: SizeSurvey, source: ReportSource) -> dict[str, Any]:
     """A map of pairs, or of rounds, with its model and its worst pairs."""
-    fit = one.fit
-    shown = one.heatmap.bulk((0.005, 0.05, 0.95, 0.999))
-    own = source.cells[one.row.name]
+    fit = size_survey.fit
+    shown = size_survey.heatmap.bulk((0.005, 0.05, 0.95, 0.999))
+    cell_set = source.cells[size_survey.row.name]
     zeros = np.zeros(source.run.ranks)
     healthy = fit.healthy if fit else (zeros, zeros)
-    label = f"{one.row.name}, {units.size(one.size)}"
-    return one.heatmap.encode() | {
-        "row": one.row.name,
-        "completed": source.memo.get("completed", {}).get(one.row.name, ()),
-        "label": f"{label}: rounds" if one.row.layout == "list" else f"{label}: every pair",
-        "size": one.size,
-        "rate": units.is_rate(one.row.quantity),
-        "bytes": one.row.counted_bytes(one.size),
-        "payload": one.row.payload,
-        "backwards": one.row.payload == "dst",
+    label = f"{size_survey.row.name}, {units.size(size_survey.size)}"
+    return size_survey.heatmap.encode() | {
+        "row": size_survey.row.name,
+        "completed": source.memo.get("completed", {}).get(size_survey.row.name, ()),
+        "label": f"{label}: rounds" if size_survey.row.layout == "list" else f"{label}: every pair",
+        "size": size_survey.size,
+        "rate": units.is_rate(size_survey.row.quantity),
+        "bytes": size_survey.row.counted_bytes(size_survey.size),
+        "payload": size_survey.row.payload,
+        "backwards": size_survey.row.payload == "dst",
         "fitted": fit is not None,
         "raw_scale": bulk_ends(*shown),
         "residual_scale": float(np.clip(8 * fit.noise, NARROWEST, 1.0)) if fit and np.isfinite(fit.noise) else 0.2,
         "noise": fit.noise if fit and np.isfinite(fit.noise) else 0.0,
-        "class_log": [number(value) for value in one.class_log],
+        "class_log": [number(value) for value in size_survey.class_log],
         "tx": packed(healthy[0], "<f4"),
         "rx": packed(healthy[1], "<f4"),
         "effects": [packed(np.nan_to_num(effect), "<f4") for effect in ((fit.tx, fit.rx) if fit else healthy)],
-        "worst": _unexplained(one, source),
-        "repeated": [] if one.size != own.size else repeated(own, source),
+        "worst": _unexplained(size_survey, source),
+        "repeated": [] if size_survey.size != cell_set.size else repeated(cell_set, source),
     }
 
 
-def _unexplained(one: SizeSurvey, source: ReportSource) -> list[tuple[int, int, float, float | None]]:
+def _unexplained(size_survey: SizeSurvey, source: ReportSource) -> list[tuple[int, int, float, float | None]]:
     """The slowest pairs that use no component of a finding: sender, receiver, seconds, deviation."""
-    src, dst = (np.array([getattr(pair, end) for pair in one.worst], dtype=np.int32) for end in ("src", "dst"))
-    known = np.zeros(src.size, dtype=bool)
+    src, dst = (np.array([getattr(pair, end) for pair in size_survey.worst], dtype=np.int32) for end in ("src", "dst"))
+    is_explained = np.zeros(src.size, dtype=bool)
     for _, pairs in source.crossings.drawn():
-        known |= pairs.of(src, dst, source.placement.switch, one.row.payload)
-    left = [pair for pair, by in zip(one.worst, known.tolist(), strict=True) if not by]
+        is_explained |= pairs.of(src, dst, source.placement.switch, size_survey.row.payload)
+    left = [pair for pair, by in zip(size_survey.worst, is_explained.tolist(), strict=True) if not by]
     return [(pair.src, pair.dst, pair.seconds, number(pair.residual)) for pair in left[:MOST_WORST]]

@@ -12,7 +12,7 @@ from fablint.model import Finding
 from fablint.model.arrays import Codes
 from fablint.report import finding_order
 from fablint.report.drawings.finding_charts import crossed
-from fablint.report.html.link_values import link_cells
+from fablint.report.html.link_maps import link_cells
 from fablint.report.html.packing import packed
 from fablint.report.survey.report_source import CellSet, ReportSource
 from fablint.text import units
@@ -76,12 +76,14 @@ def _names_in_topology(finding: Finding) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def measured_of(own: CellSet, source: ReportSource) -> list[tuple[Codes, bool]]:
-    """For each mark the positions of the cells whose messages use its component, and whether that is one of hosts."""
+def measured_of(cell_set: CellSet, source: ReportSource) -> list[tuple[Codes, bool]]:
+    """Return for each mark the positions of the cells whose messages use its component, and whether that is one of
+    hosts.
+    """
     nothing = np.zeros(0, dtype=np.intp)
     return [
-        (crossed(one.crossing, own, source) if one.crossing else nothing, one.facts["hosts"])
-        for one in marks_of(source)
+        (crossed(mark.crossing, cell_set, source) if mark.crossing else nothing, mark.facts["hosts"])
+        for mark in marks_of(source)
     ]
 
 
@@ -102,14 +104,14 @@ def _ends(finding: Finding, crossing: ComponentPairs | None, source: ReportSourc
         only = "tx" if crossing.tx.any() else "rx"
     sides = ("tx", "rx") if component.directed and len(names) == 2 else (only,) * len(names)
     return [
-        {"runs": _runs(source.place[own]), "name": _name_of_end(finding, one, on_hosts), "side": side}
-        for one, own, side in zip(names, ranks, sides, strict=True)
-        if own
+        {"runs": _runs(source.place[ranks_of_end]), "name": _name_of_end(finding, name, on_hosts), "side": side}
+        for name, ranks_of_end, side in zip(names, ranks, sides, strict=True)
+        if ranks_of_end
     ]
 
 
 def _name_of_end(finding: Finding, names: Sequence[str], on_hosts: bool) -> str:
-    """What an axis calls an end of a finding's component: of a route each host by its own name."""
+    """Return what an axis calls an end of a finding's component: of a route each host by its own name."""
     if not on_hosts:
         return units.fold(names)
     if finding.component == "route":
@@ -117,10 +119,10 @@ def _name_of_end(finding: Finding, names: Sequence[str], on_hosts: bool) -> str:
     return finding.name if len(names) == 1 else ""
 
 
-def _ranks_on(wanted: Sequence[str], known: Sequence[str], place: np.ndarray) -> list[int]:
-    """Ranks whose place, an index into `known`, has one of the names."""
+def _ranks_on(wanted: Sequence[str], names_of_places: Sequence[str], place: np.ndarray) -> list[int]:
+    """Ranks whose place, an index into `names_of_places`, has one of the names."""
     names = frozenset(wanted)
-    indices = [index for index, name in enumerate(known) if name in names]
+    indices = [index for index, name in enumerate(names_of_places) if name in names]
     return [int(rank) for rank in np.flatnonzero(np.isin(place, indices))]
 
 

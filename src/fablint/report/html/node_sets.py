@@ -39,13 +39,13 @@ def node_sets(source: ReportSource) -> tuple[NodeSet, ...]:
 def behind(source: ReportSource) -> set[str]:
     """Names of the hosts behind components at fault that name no host."""
     hosts = frozenset(source.run.hosts)
-    found: set[str] = set()
+    result: set[str] = set()
     crossings = dict(zip(map(id, source.crossings.findings), source.crossings.crossings, strict=True))
     for finding in finding_order.faulty(source.found):
         if finding.state is State.FAULT and finding.component != "route" and hosts.isdisjoint(finding.hosts):
             codes = hosts_behind(finding, crossings.get(id(finding)), source.placement)
-            found.update(source.placement.hosts[code] for code in codes)
-    return found
+            result.update(source.placement.hosts[code] for code in codes)
+    return result
 
 
 def _set(name: str, meaning: str, hosts: Iterable[str]) -> NodeSet:

@@ -19,8 +19,8 @@ def packed(values: np.ndarray, kind: str) -> str:
 
 def coded(values: np.ndarray) -> dict[str, Any]:
     """Base64 of two bytes for each number, in steps from the lowest one on; code 0 is NaN."""
-    known = values[np.isfinite(values)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 0.0)
+    finite_values = values[np.isfinite(values)]
+    low, high = (float(finite_values.min()), float(finite_values.max())) if finite_values.size else (0.0, 0.0)
     step = (high - low) / _MOST_CODE or 1.0
     codes = np.where(np.isfinite(values), 1 + np.rint((np.nan_to_num(values) - low) / step), 0)
     return {"codes": packed(codes, "<u2"), "low": low, "step": step}

@@ -12,7 +12,7 @@ from fablint.model import Diagnosis, Run
 from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.canvas.figures import draw_layers, draw_topology
 from fablint.report.canvas.svg import svg
-from fablint.report.coverage_words import coverage_words
+from fablint.report.coverage_words import coverage_of_fabric
 from fablint.report.drawings import finding_charts
 from fablint.report.drawings.curves import curve
 from fablint.report.drawings.palette import css_variables
@@ -20,6 +20,7 @@ from fablint.report.drawings.plots import Plot
 from fablint.report.drawings.strips import timeline
 from fablint.report.drawings.topology_drawing import drawing
 from fablint.report.html import charts, pair_lists
+from fablint.report.html.core_pairs import core_pairs
 from fablint.report.html.fact_lists import all_facts, changed_counters
 from fablint.report.html.maps import page_data
 from fablint.report.html.node_sets import node_sets
@@ -60,39 +61,42 @@ def write_html(run: Run, diagnosis: Diagnosis, path: Path) -> None:
 def render(run: Run, diagnosis: Diagnosis) -> str:
     """The page as a string."""
     source = ReportSource(run, diagnosis)
-    found, surveys = source.found, source.surveys
+    findings, surveys = source.found, source.surveys
     style, script = css_variables() + asset("report.css"), "".join(map(asset, SCRIPTS))
     drawn, transports = drawing(source), transport_sections(run, run.rows)
-    distances = scopes.scope_lines(run, source.placement, surveys)
-    thresholds = diagnosis.comparison.compared if diagnosis.comparison else ()
     blocks, rows = split_blocks(
-        [charts.RowCharts.of(run, row, surveys[row.name], found) for row in source.rows], transports
+        [charts.RowCharts.of(run, row, surveys[row.name], findings) for row in source.rows], transports
     )
-    sections = {"thresholds": thresholds, "transports": transports, "topology": drawn, "distances": distances}
+    sections = {
+        "core_pairs": core_pairs(source),
+        "thresholds": diagnosis.comparison.compared if diagnosis.comparison else (),
+        "transports": transports,
+        "topology": drawn,
+        "distances": scopes.scope_lines(run, source.placement, surveys),
+    }
     return _template().render(
         title=run_facts.title(run),
         run=run,
         verdict=diagnosis.verdict,
         notes=run_facts.notes(run, diagnosis),
         word=finding_order.word(diagnosis.verdict),
-        headline=finding_order.headline(diagnosis.verdict),
-        found=found,
+        headline=finding_order.headline(diagnosis.verdict, run_facts.local_figures(run, diagnosis)),
+        limits=finding_order.limits(diagnosis.verdict),
+        head=summary.head_facts(run),
+        found=findings,
         sets=node_sets(source),
         strips=finding_charts.strips(source),
         timelines=timelines(source),
         curves={row.name: curve(surveys[row.name]) for row in source.rows},
+        **sections,
         contents=contents({name for name, section in sections.items() if section}, rows),
-        drawing=drawn,
-        topology=svg(partial(draw_topology, drawing=drawn)) if drawn else "",
-        transports=transports,
+        topology_svg=svg(partial(draw_topology, drawing=drawn)) if drawn else "",
         blocks=blocks,
         all_facts=all_facts(run),
         counters=changed_counters(run),
         slowest=pair_lists.of_findings(source),
-        coverage=coverage_words(source),
+        coverage=coverage_of_fabric(source),
         simulated=run.facts.simulated is not None,
-        distances=distances,
-        thresholds=thresholds,
         charts_of=rows,
         rows=[summary.row_summary(row) for row in run.rows],
         launch=summary.launch_facts(run),
@@ -120,6 +124,7 @@ def contents(present: set[str], rows: Sequence[charts.RowCharts]) -> list[tuple[
     titles = {
         "thresholds": "Thresholds",
         "transports": "Transports",
+        "core_pairs": "Pairs of cores",
         "matrix-section": "Pairs and links",  # shown by the script, with its section
         "topology": "Topology",
         "distances": "By distance",
@@ -132,4 +137,7 @@ def contents(present: set[str], rows: Sequence[charts.RowCharts]) -> list[tuple[
 
 def timelines(source: ReportSource) -> dict[str, Plot | None]:
     """Deviations of all pairs over time, by row, each from pairs of the same distance."""
-    return {name: timeline(own.row, own.size, own.cells, deviations(own, source)) for name, own in source.cells.items()}
+    return {
+        name: timeline(cell_set.row, cell_set.size, cell_set.cells, deviations(cell_set, source))
+        for name, cell_set in source.cells.items()
+    }

@@ -32,46 +32,47 @@ def of_findings(source: ReportSource) -> dict[int, list[PairLine]]:
     places = {id(finding): place for place, finding in enumerate(finding_order.faulty(source.found))}
     lists = {}
     for finding, pairs in source.crossings.drawn():
-        own = cells_of(finding, source)
-        if own is None:
+        cell_set = cells_of(finding, source)
+        if cell_set is None:
             continue
-        mine = crossed(pairs, own, source)
-        mine = mine[np.isfinite(own.cells.residual[mine])]
-        slowest = mine[np.argsort(-own.cells.residual[mine], kind="stable")[:OF_A_FINDING]]
+        crossing_cells = crossed(pairs, cell_set, source)
+        crossing_cells = crossing_cells[np.isfinite(cell_set.cells.residual[crossing_cells])]
+        slowest = crossing_cells[np.argsort(-cell_set.cells.residual[crossing_cells], kind="stable")[:OF_A_FINDING]]
         if slowest.size:
-            lists[places[id(finding)]] = [_line(own, int(cell), source) for cell in slowest]
+            lists[places[id(finding)]] = [_line(cell_set, int(cell), source) for cell in slowest]
     return lists
 
 
-def _line(own: CellSet, cell: int, source: ReportSource) -> PairLine:
+def _line(cell_set: CellSet, cell: int, source: ReportSource) -> PairLine:
     names = source.run.rank_host
-    src, dst = names[own.cells.src[cell]], names[own.cells.dst[cell]]
-    if own.row.payload == "dst":
+    src, dst = names[cell_set.cells.src[cell]], names[cell_set.cells.dst[cell]]
+    if cell_set.row.payload == "dst":
         src, dst = dst, src
-    change = units.change(own.row.quantity, float(own.cells.residual[cell]))
-    measured = units.figure(own.row, own.size, float(np.exp(own.cells.time[cell])))
+    change = units.change(cell_set.row.quantity, float(cell_set.cells.residual[cell]))
+    measured = units.figure(cell_set.row, cell_set.size, float(np.exp(cell_set.cells.time[cell])))
     return PairLine(src, dst, measured, units.percent(change))
 
 
-def repeated(own: CellSet, source: ReportSource) -> list[tuple[int, int, float, float, int]]:
+def repeated(cell_set: CellSet, source: ReportSource) -> list[tuple[int, int, float, float, int]]:
     """Pairs that no finding explains and that were slow in all of at least two measurements.
 
     Sender, receiver, seconds and deviation of the fastest of them, and their number.
     """
-    cells = own.cells
-    fit = source.fit_of(own.row, own.size)
+    cells = cell_set.cells
+    fit = source.fit_of(cell_set.row, cell_set.size)
     if fit is None or not cells.src.size:
         return []
     limit = max(_BEYOND * fit.noise if np.isfinite(fit.noise) else 0.0, _LEAST)
-    left = np.flatnonzero((explained(own, source) < 0) & np.isfinite(cells.residual))
-    pair, group, count = np.unique(
-        cells.src[left].astype(np.int64) * source.run.ranks + cells.dst[left], return_inverse=True, return_counts=True
-    )
-    if not pair.size:
+    key = cells.src.astype(np.int64) * source.run.ranks + cells.dst
+    is_left = (explained(cell_set, source) < 0) & np.isfinite(cells.residual)
+    slow_pairs, times = np.unique(key[is_left & (cells.residual > limit)], return_counts=True)
+    left = np.flatnonzero(is_left & np.isin(key, slow_pairs[times > 1]))
+    if not left.size:
         return []
+    _, group, count = np.unique(key[left], return_inverse=True, return_counts=True)
     order = np.lexsort((cells.residual[left], group))
     fastest = left[order[np.cumsum(count) - count]]
-    slow = np.flatnonzero((count > 1) & (cells.residual[fastest] > limit))
+    slow = np.flatnonzero(cells.residual[fastest] > limit)
     slow = slow[np.argsort(-cells.residual[fastest[slow]], kind="stable")[:REPEATED]]
     return [
         (
@@ -79,7 +80,7 @@ def repeated(own: CellSet, source: ReportSource) -> list[tuple[int, int, float, 
             int(cells.dst[cell]),
             float(np.exp(cells.time[cell])),
             float(cells.residual[cell]),
-            int(count[one]),
+            int(count[item]),
         )
-        for one, cell in zip(slow, fastest[slow], strict=True)
+        for item, cell in zip(slow, fastest[slow], strict=True)
     ]

@@ -58,8 +58,8 @@ def _section(run: Run, comparison: TransportComparison) -> TransportSection:
 
 def _blocks(comparison: TransportComparison) -> Iterator[str]:
     """Names of all blocks, as the page has them."""
-    for one in comparison.media:
-        for name in one.rows:
+    for item in comparison.media:
+        for name in item.rows:
             yield part_name(name, comparison.condition)
 
 
@@ -70,6 +70,6 @@ def _with_units(lines: Sequence[Sequence[str]]) -> list[Sequence[str]]:
 
 def _devices(run: Run, medium: ComparedMedium) -> str:
     """Return what the library of a transport has chosen in all of its rows, each once."""
-    known = {row.name: row for row in run.rows}
-    chosen = (summary.devices(known[name]) for name in medium.rows if name in known)
+    rows_by_name = {row.name: row for row in run.rows}
+    chosen = (summary.devices(rows_by_name[name]) for name in medium.rows if name in rows_by_name)
     return "; ".join(dict.fromkeys(filter(None, chosen))) or _UNKNOWN

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from reportlab.lib.units import mm
 
-from fablint.report.canvas.figures import Frame, PlotFrame, draw_histogram, draw_plot
+from fablint.report.canvas.figures import Frame, PlotFrame, draw_histogram, draw_plot, draw_topology
 from fablint.report.canvas.fonts import fitted, width_of
 from fablint.report.canvas.interface import Ink
 from fablint.report.canvas.matrix_figure import LABEL, MatrixFrame, axis_name, draw_matrix
 from fablint.report.canvas.pdf import PdfCanvas, PdfFigure
+from fablint.report.drawings import topology_drawing
 from fablint.report.drawings.histograms import Histogram
 from fablint.report.drawings.matrix_drawing import AxisLabel, ColourScale
 from fablint.report.drawings.plots import Plot
+from fablint.report.drawings.topology_drawing import Drawing
 from fablint.report.pdf.page_layout import WIDTH
 
 _LETTER = 6.5  # points
@@ -34,6 +37,12 @@ def matrix_figure(scales: Sequence[ColourScale], labels: Sequence[AxisLabel]) ->
             draw_matrix(canvas, scale, labels, frame)
 
     return PdfFigure(WIDTH, edge + margin + 34, draw)
+
+
+def topology_figure(drawing: Drawing) -> PdfFigure:
+    """Return the topology, as wide as the text."""
+    scale = WIDTH / topology_drawing.WIDTH
+    return PdfFigure(WIDTH, scale * drawing.height, partial(draw_topology, drawing=drawing), scale)
 
 
 def histogram_figure(histograms: Sequence[Histogram]) -> PdfFigure:

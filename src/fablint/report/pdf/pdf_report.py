@@ -13,17 +13,19 @@ from reportlab.lib.pagesizes import A4
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import CondPageBreak, KeepTogether, SimpleDocTemplate, Spacer
 
-from fablint.model import Diagnosis, Placement, Row, Run, State
+from fablint.model import Diagnosis, Fit, Placement, Row, Run, State
 from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.canvas.fonts import REGULAR, fitted, printable
 from fablint.report.conditions import conditions
-from fablint.report.coverage_words import coverage_words
+from fablint.report.coverage_words import coverage_of_fabric
 from fablint.report.drawings import finding_charts
 from fablint.report.drawings.curves import curve
 from fablint.report.drawings.histograms import histograms
-from fablint.report.drawings.matrix_drawing import axis_labels, colour_scales
+from fablint.report.drawings.link_values import MOST_SWITCHES, all_links, link_matrix, switch_order
+from fablint.report.drawings.matrix_drawing import axis_labels, colour_scales, labels_of
+from fablint.report.drawings.topology_drawing import drawing
 from fablint.report.pdf.page_layout import MARGIN, banner, paragraph, table
-from fablint.report.pdf.pdf_figures import histogram_figure, matrix_figure, plot_figure
+from fablint.report.pdf.pdf_figures import histogram_figure, matrix_figure, plot_figure, topology_figure
 from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.report_source import ReportSource
 from fablint.report.survey.row_survey import OutlierPair, SizeSurvey, counted, survey
@@ -35,11 +37,9 @@ from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from fablint.version import __version__
 
-MOST_LISTED = 1024  # hosts that are listed one by one; more are folded by switch and state
 MOST_STRIPS = 4  # findings whose pairs are drawn over time, the gravest
 _SLOWEST = 20
 _FINDING_SHARES = (1.35, 1.75, 2.0, 3.9)  # widths of the columns: a state is one word of one line
-_COLUMNS = 3  # hosts beside each other in the list
 
 
 def pdf_report(run: Run, diagnosis: Diagnosis) -> bytes:
@@ -116,22 +116,22 @@ class _Report:
     def _verdict(self) -> Iterator[Any]:
         verdict = self.diagnosis.verdict
         yield Spacer(1, 5)
-        yield banner(finding_order.word(verdict), finding_order.headline(verdict))
+        figures = run_facts.local_figures(self.run, self.diagnosis)
+        yield banner(finding_order.word(verdict), finding_order.headline(verdict, figures))
         yield Spacer(1, 5)
-        coverage = verdict.coverage
         facts = [
             ("exit code", verdict.exit_code),
-            ("coverage", coverage_words(self.source)),
-            ("hosts judged", f"{coverage.hosts_judged:,} of {coverage.hosts:,}"),
+            ("coverage", coverage_of_fabric(self.source)),
             ("limits", finding_order.limits(verdict)),
         ]
         yield table((), [fact for fact in facts if fact[1] != ""], (1, 5))
-        found = finding_order.ordered(verdict)
-        if rows := [_finding(finding) for finding in finding_order.faulty(found)]:
+        ordered = finding_order.ordered(verdict)
+        if rows := [_finding(finding) for finding in finding_order.faulty(ordered)]:
             yield from _heading("Findings")
             yield table(("state", "component", "effect", "evidence and next step"), rows, _FINDING_SHARES)
+        yield from self._topology()
         yield from self._strips(len(rows))
-        if healthy := finding_order.healthy(found):
+        if healthy := finding_order.healthy(ordered):
             yield from _heading("Healthy components, and the loss that could hide")
             yield table(("components", "bound"), [part[:2] for part in healthy], (5, 4))
         compared = self.diagnosis.comparison.compared if self.diagnosis.comparison else ()
@@ -144,6 +144,24 @@ class _Report:
         if notes := run_facts.notes(self.run, self.diagnosis):
             yield from _heading("Notes")
             yield table((), [(note,) for note in notes], (1,))
+
+    def _topology(self) -> Iterator[Any]:
+        if drawn := drawing(self.source):
+            words = f"{drawn.words[:1].upper()}{drawn.words[1:]}; red: faults, orange: suspects."
+            yield KeepTogether([paragraph("Topology", "heading"), paragraph(words), topology_figure(drawn)])
+
+    def _links(self, row: Row, fit: Fit | None) -> Iterator[Any]:
+        """A matrix of the links between switches: of few rounds it shows more than that of the pairs."""
+        values = all_links(self.source).get(row.name) if row.layout == "list" else None
+        if values is None or values.late is not None or len(order := switch_order(self.source)) > MOST_SWITCHES:
+            return
+        matrix = link_matrix(values, self.source)
+        names = [self.source.routes.switches[code] for code in order] if self.source.routes else []
+        reported = {name for finding in finding_order.faulty(self.source.found) for name in finding.nodes}
+        figure = matrix_figure(colour_scales(row, values.own.size, fit, matrix), labels_of(names, len(names), reported))
+        title = paragraph(f"{row.name}, {units.size(values.own.size)}: links between switches", "heading")
+        words = "Lines: from a switch, columns: to a switch; the median of the pairs that cross the link; grey: none."
+        yield KeepTogether([title, paragraph(words), Spacer(1, 3), figure])
 
     def _strips(self, findings: int) -> Iterator[Any]:
         """The pairs of the gravest findings over time: a single host or link is one line of a matrix of thousands."""
@@ -164,8 +182,8 @@ class _Report:
         yield table((), [fact for fact in facts.items() if fact[1]], (1, 5))
         yield Spacer(1, 4)
         rows = [summary.row_summary(row) for row in self.run.rows]
-        cells = [(row.name, row.options, row.sizes, row.cells, row.state) for row in rows]
-        yield table(("row", "options", "sizes", "cells measured", "state"), cells, (1.4, 4, 1.5, 2, 1))
+        cells = [(row.name, row.options, row.sizes, row.measurements, row.state) for row in rows]
+        yield table(("row", "options", "sizes", "measurements", "state"), cells, (1.4, 4, 1.5, 2, 1))
 
     def _distances(self) -> Iterator[Any]:
         lines = scopes.scope_lines(self.run, self.placement, self.surveys)
@@ -216,6 +234,7 @@ class _Report:
                 ),
             ]
         )
+        yield from self._links(row, shown.fit)
         cells = [(line.size, f"{line.pairs:,}", line.best, line.median, line.p99, line.worst) for line in lines]
         sizes = table(("size", f"{counted(row)}s", "best", "median", "P99", "worst"), cells, (1, 1, 1, 1, 1, 1))
         yield KeepTogether(
@@ -228,30 +247,52 @@ class _Report:
         )
         yield from self._slowest(shown)
 
-    def _slowest(self, one: SizeSurvey) -> Iterator[Any]:
-        again = self._retests(one)
+    def _slowest(self, size_survey: SizeSurvey) -> Iterator[Any]:
+        again = self._retests(size_survey)
         cells = []
-        for pair in one.worst[:_SLOWEST]:
+        for pair in self._slowest_first_of_findings(size_survey):
             ends = tuple(self.run.hosts[self.placement.host[rank]] for rank in (pair.src, pair.dst))
-            change = units.percent(units.change(one.row.quantity, pair.residual)) if np.isfinite(pair.residual) else "-"
-            figure = units.figure(one.row, one.size, pair.seconds)
-            times = ", ".join(units.figure(one.row, one.size, time) for time in again[pair.src, pair.dst])
+            change = (
+                units.percent(units.change(size_survey.row.quantity, pair.residual))
+                if np.isfinite(pair.residual)
+                else "-"
+            )
+            figure = units.figure(size_survey.row, size_survey.size, pair.seconds)
+            times = ", ".join(
+                units.figure(size_survey.row, size_survey.size, time) for time in again[pair.src, pair.dst]
+            )
             cells.append(
                 (f"{pair.src}", ends[0], f"{pair.dst}", ends[1], figure, change, times or "not measured again")
             )
         head = ("rank", "from", "rank", "to", "measured", "against healthy", "measured again")
-        yield from _heading(f"Slowest pairs of {one.row.name}, {units.size(one.size)}")
+        yield from _heading(f"Slowest pairs of {size_survey.row.name}, {units.size(size_survey.size)}")
         yield table(head, cells, (0.7, 2, 0.7, 2, 1.4, 1.3, 2))
 
-    def _retests(self, one: SizeSurvey) -> dict[tuple[int, int], list[float]]:
+    def _slowest_first_of_findings(self, size_survey: SizeSurvey) -> list[OutlierPair]:
+        """The slowest pairs, those that use a component of a finding first: single slow measurements are normal."""
+        src, dst = (
+            np.array([getattr(pair, end) for pair in size_survey.worst], dtype=np.int32) for end in ("src", "dst")
+        )
+        is_explained = np.zeros(src.size, dtype=bool)
+        for finding, pairs in self.source.crossings.drawn():
+            if finding.quantity in (None, size_survey.row.quantity):
+                is_explained |= pairs.of(src, dst, self.placement.switch, size_survey.row.payload)
+        return [size_survey.worst[at] for at in np.argsort(~is_explained, kind="stable")[:_SLOWEST]]
+
+    def _retests(self, size_survey: SizeSurvey) -> dict[tuple[int, int], list[float]]:
         """Times of the slowest pairs in rows that measured pairs again, in seconds."""
-        times: dict[tuple[int, int], list[float]] = {(pair.src, pair.dst): [] for pair in one.worst}
+        times: dict[tuple[int, int], list[float]] = {(pair.src, pair.dst): [] for pair in size_survey.worst}
         for row in self.run.rows:
             statistic = run_facts.statistic(row)
-            repeats = _base_of(row) == one.row.name or row.purpose in ("retest", "follow_up")
-            if not repeats or statistic is None or row.kernel != one.row.kernel or one.size not in row.sizes:
+            repeats = _base_of(row) == size_survey.row.name or row.purpose in ("retest", "follow_up")
+            if (
+                not repeats
+                or statistic is None
+                or row.kernel != size_survey.row.kernel
+                or size_survey.size not in row.sizes
+            ):
                 continue
-            index = row.sizes.index(one.size)
+            index = row.sizes.index(size_survey.size)
             for src, dst in times:
                 times[src, dst] += _times_of(row, f"time_{statistic}", index, OutlierPair(src, dst, 0.0, 0.0))
         return times
@@ -259,19 +300,11 @@ class _Report:
     def _hosts(self) -> Iterator[Any]:
         yield from _heading(f"Hosts ({len(self.run.hosts):,})")
         switch, states = self._switches(), self._states()
-        if len(self.run.hosts) > MOST_LISTED:
-            grouped: dict[tuple[str, _HostState | None], list[str]] = {}
-            for host, name in zip(self.run.hosts, switch, strict=True):
-                grouped.setdefault((name, states.get(host)), []).append(host)
-            folded = [_host_cells(units.fold(own, ", "), *key) for key, own in grouped.items()]
-            yield table(("hosts", "switch", "state"), folded, (5, 1.2, 1.2))
-            return
-        cells = [_host_cells(host, switch[at], states.get(host)) for at, host in enumerate(self.run.hosts)]
-        lines = -(-len(cells) // _COLUMNS)
-        columns = -(-len(cells) // lines)
-        cells += [("", "", "")] * (lines * columns - len(cells))
-        rows = [sum((cells[at + lines * part] for part in range(columns)), ()) for at in range(lines)]
-        yield table(("host", "switch", "state") * columns, rows, (1.5, 1.1, 1.5) * columns)
+        grouped: dict[tuple[str, _HostState | None], list[str]] = {}
+        for host, name in zip(self.run.hosts, switch, strict=True):
+            grouped.setdefault((name, states.get(host)), []).append(host)
+        folded = [_host_cells(units.fold(members, ", "), *key) for key, members in grouped.items()]
+        yield table(("hosts", "switch", "state"), folded, (5, 1.2, 1.2))
 
     def _switches(self) -> list[str]:
         return [", ".join(names) or "-" for names in self.placement.host_switches]
@@ -279,11 +312,11 @@ class _Report:
     def _states(self) -> dict[str, _HostState]:
         """The gravest state of each host among the findings; of a host of none, those of its routes."""
         states: dict[str, _HostState] = {}
-        found = sorted(self.diagnosis.verdict.findings, key=lambda finding: finding.rank)
-        for finding in found:
+        findings = sorted(self.diagnosis.verdict.findings, key=lambda finding: finding.rank)
+        for finding in findings:
             for host in finding.hosts:
                 states.setdefault(host, _HostState(finding.state))
-        for finding in found:
+        for finding in findings:
             for node in finding.nodes if finding.component == "route" else ():
                 states.setdefault(node, _HostState(finding.state, of_route=True))
         return states
@@ -338,11 +371,11 @@ def _few_pairs(row: Row, surveys: list[SizeSurvey], lines: list[SizeLine]) -> It
         yield KeepTogether([Spacer(1, 5), plot_figure(plot)])
 
 
-def _host_cells(host: str, switch: str, found: _HostState | None) -> tuple[Any, ...]:
-    if found is None:
+def _host_cells(host: str, switch: str, host_state: _HostState | None) -> tuple[Any, ...]:
+    if host_state is None:
         return host, switch, "-"
-    words = f"{found.state} route" if found.of_route else str(found.state)
-    return host, switch, paragraph(words, "cell", found.state)
+    words = f"{host_state.state} route" if host_state.of_route else str(host_state.state)
+    return host, switch, paragraph(words, "cell", host_state.state)
 
 
 def _signatures(diagnosis: Diagnosis) -> Iterator[Any]:

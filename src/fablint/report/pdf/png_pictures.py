@@ -68,18 +68,18 @@ def picture(run: Run, diagnosis: Diagnosis, name: str) -> bytes:
     rows = {row.name: row for row in drawn_rows(run)}
     if not rows:
         raise UsageError("the run has no row of pairs to draw", "fablint show lists its rows")
-    found = len(finding_order.faulty(finding_order.ordered(diagnosis.verdict)))
+    count = len(finding_order.faulty(finding_order.ordered(diagnosis.verdict)))
     names = [FINDING, *(f"{kind}:{row}" for row in rows for kind in (*MATRICES, DISTRIBUTION))]
     names += [TOPOLOGY, TRANSPORTS, *(f"{kind}:{row}" for row in rows for kind in (CURVE, TIME))]
-    names += [f"{STRIP}:{number}" for number in range(1, found + 1)]
+    names += [f"{STRIP}:{number}" for number in range(1, count + 1)]
     if name not in names:
         raise UsageError(f"the run has no picture '{name}'", did_you_mean(name, names, f"choose {alternatives(names)}"))
-    kind, _, of = name.partition(":")
+    kind, _, row_or_number = name.partition(":")
     word = f"{finding_order.word(diagnosis.verdict)}: {finding_order.headline(diagnosis.verdict)}"
     source = ReportSource(run, diagnosis)
     if kind in (TOPOLOGY, TRANSPORTS, CURVE, TIME, STRIP):
-        return _drawing(source, kind, of, f"{run_facts.title(run)}. {word}")
-    row = rows[of] if of else _row_of_finding(diagnosis, list(rows.values()))
+        return _drawing(source, kind, row_or_number, f"{run_facts.title(run)}. {word}")
+    row = rows[row_or_number] if row_or_number else _row_of_finding(diagnosis, list(rows.values()))
     size, placement, order = run_facts.informative_size(row), source.placement, source.order
     fit = source.fit_of(row, size)
     title = f"{run_facts.title(run)}, {row.name} {units.size(size)}. {word}"
@@ -98,7 +98,7 @@ def picture(run: Run, diagnosis: Diagnosis, name: str) -> bytes:
     )
 
 
-def _drawing(source: ReportSource, kind: str, of: str, title: str) -> bytes:
+def _drawing(source: ReportSource, kind: str, row_or_number: str, title: str) -> bytes:
     """Draw what the page has as a drawing."""
     if kind == TOPOLOGY:
         drawn = drawing(source)
@@ -106,25 +106,27 @@ def _drawing(source: ReportSource, kind: str, of: str, title: str) -> bytes:
             raise UsageError("no topology to draw: unknown, of one switch or of too many", "name it with --topology")
         return _topology(drawn, title)
     if kind == STRIP:
-        finding = finding_order.faulty(source.found)[int(of) - 1]
-        plot = finding_charts.strips(source).get(int(of) - 1)
+        finding = finding_order.faulty(source.found)[int(row_or_number) - 1]
+        plot = finding_charts.strips(source).get(int(row_or_number) - 1)
         title = f"{run_facts.title(source.run)}. {finding.state} {finding_order.subject(finding)}"
     elif kind == TIME:
-        own = source.cells[of]
-        plot = timeline(own.row, own.size, own.cells, deviations(own, source))
+        cell_set = source.cells[row_or_number]
+        plot = timeline(cell_set.row, cell_set.size, cell_set.cells, deviations(cell_set, source))
     elif kind == CURVE:
-        plot = curve(source.surveys[of])
+        plot = curve(source.surveys[row_or_number])
     else:
         plot = next(filter(None, map(transport_curves, transport_comparisons(source.run.rows))), None)
     if plot is None:
-        raise UsageError(f"the run has nothing to draw for '{kind}{of and f':{of}'}'", _NEEDS[kind])
+        raise UsageError(
+            f"the run has nothing to draw for '{kind}{row_or_number and f':{row_or_number}'}'", _NEEDS[kind]
+        )
     return _plot(plot, title)
 
 
 def _row_of_finding(diagnosis: Diagnosis, rows: list[Row]) -> Row:
     """Return the first row with the quantity of the gravest finding."""
-    found = finding_order.faulty(finding_order.ordered(diagnosis.verdict))
-    quantity = next((finding.quantity for finding in found), None)
+    findings = finding_order.faulty(finding_order.ordered(diagnosis.verdict))
+    quantity = next((finding.quantity for finding in findings), None)
     return next((row for row in rows if row.quantity == quantity), rows[0])
 
 

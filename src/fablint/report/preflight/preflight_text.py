@@ -39,20 +39,20 @@ def fitness_json(level: str, fitness: Fitness) -> Iterator[str]:
     head, end = json.dumps(_facts(level, fitness), indent=2, default=str), "\n}"
     yield f'{head[: -len(end)]},\n  "results": ['
     between = "\n"
-    for one in fitness.results:
-        yield f"{between}    {_row(one)}"
+    for result in fitness.results:
+        yield f"{between}    {_row(result)}"
         between = ",\n"
     yield f"\n  ]{end}\n"
 
 
-def _row(one: Result) -> str:
+def _row(result: Result) -> str:
     """A result as JSON. It is put together here: a general encoder takes three times as long, for millions of them."""
-    message = _quoted(one.message) if one.message else '""'
-    more = f',"suppressed":{_encoded(one.suppressed._asdict())}' if one.suppressed else ""
+    message = _quoted(result.message) if result.message else '""'
+    more = f',"suppressed":{_encoded(result.suppressed._asdict())}' if result.suppressed else ""
     return (
-        f'{{"check":{_quoted(one.check)},"host":{_quoted(one.host)},"target":{_quoted(one.target)},'
-        f'"outcome":"{one.outcome.value}","message":{message},"value":{_figure(one.value)},'
-        f'"expected":{_figure(one.expected)},"unit":{_quoted(one.unit)},"cause":{_quoted(one.cause)}{more}}}'
+        f'{{"check":{_quoted(result.check)},"host":{_quoted(result.host)},"target":{_quoted(result.target)},'
+        f'"outcome":"{result.outcome.value}","message":{message},"value":{_figure(result.value)},'
+        f'"expected":{_figure(result.expected)},"unit":{_quoted(result.unit)},"cause":{_quoted(result.cause)}{more}}}'
     )
 
 
@@ -82,17 +82,21 @@ def _facts(level: str, fitness: Fitness) -> dict[str, Any]:
 
 
 def fitness_table(fitness: Fitness, width: int = 80, *, color: bool = False) -> str:
-    """What is wrong with which hosts, worst first; at the end how many hosts are fit, and what could not be seen."""
+    """Return what is wrong with which hosts, worst first; at the end how many hosts are fit, and what could not be
+    seen.
+    """
     problems = _problems(fitness)
     column = max((len(one.check) for one in problems), default=0)
     lines: list[str] = []
     with_remedy: set[str] = set()
-    for one in problems:
-        for words in one.lines:
-            lines += _paint(_wrap(f"{one.outcome:<6} {one.check:<{column}}  {words}", width), one.outcome, color)
-        if one.remedy and one.check not in with_remedy:
-            lines += _wrap(f"{_INDENT}remedy: {one.remedy}", width)
-            with_remedy.add(one.check)
+    for problem in problems:
+        for words in problem.lines:
+            lines += _paint(
+                _wrap(f"{problem.outcome:<6} {problem.check:<{column}}  {words}", width), problem.outcome, color
+            )
+        if problem.remedy and problem.check not in with_remedy:
+            lines += _wrap(f"{_INDENT}remedy: {problem.remedy}", width)
+            with_remedy.add(problem.check)
     notes = [line for note in fitness.notes for line in _wrap(note_text(note), width)]
     return "\n".join([*lines, *([""] if lines else []), *notes, *_summary(fitness, width, brief=not lines)]) + "\n"
 
@@ -122,19 +126,21 @@ class _Problem(NamedTuple):
 
 def _problems(fitness: Fitness) -> list[_Problem]:
     """All that is wrong, worst first; within an outcome in the order of the checks."""
-    found: dict[tuple[Outcome, str], list[Result]] = defaultdict(list)
+    results_by_outcome: dict[tuple[Outcome, str], list[Result]] = defaultdict(list)
     common: dict[str, list[Result]] = defaultdict(list)
-    for one in fitness.results:
-        if one.outcome in WRONG and one.cause:
-            common[one.cause].append(one)
-        elif one.suppressed is not None:
-            found[one.outcome, one.check].append(one._replace(message=f"{one.message} ({one.suppressed.words})"))
-        elif one.outcome in WRONG and one.check != NETWORK:  # the summary begins with that
-            found[one.outcome, one.check].append(one)
+    for item in fitness.results:
+        if item.outcome in WRONG and item.cause:
+            common[item.cause].append(item)
+        elif item.suppressed is not None:
+            results_by_outcome[item.outcome, item.check].append(
+                item._replace(message=f"{item.message} ({item.suppressed.words})")
+            )
+        elif item.outcome in WRONG and item.check != NETWORK:  # the summary begins with that
+            results_by_outcome[item.outcome, item.check].append(item)
     problems = [_of_cause(cause, results, fitness) for cause, results in common.items()]
     problems += [
         _Problem(outcome, check, _lines(results), _remedy(results, fitness) if outcome in _REPAIRABLE else "")
-        for (outcome, check), results in found.items()
+        for (outcome, check), results in results_by_outcome.items()
     ]
     silent: dict[str, list[str]] = defaultdict(list)
     for host, why in fitness.silent.items():
@@ -166,18 +172,18 @@ def _lines(results: Iterable[Result]) -> list[str]:
     for (_, target, _, message), hosts in hosts_by_result(results).items():
         targets[tuple(hosts), message].append(target)
     parts: dict[tuple[str, ...], list[tuple[str, tuple[str, ...]]]] = defaultdict(list)
-    for (names, message), found in targets.items():
-        parts[tuple(found)].append((message, names))
-    return _first([line for found, messages in parts.items() for line in _of_part(fold(found), messages)])
+    for (names, message), lines in targets.items():
+        parts[tuple(lines)].append((message, names))
+    return _first([line for target_names, messages in parts.items() for line in _of_part(fold(target_names), messages)])
 
 
 def _of_part(target: str, hosts_by_message: Sequence[tuple[str, tuple[str, ...]]]) -> list[str]:
     """A line for each message; one for all of them where they are many, as with counters."""
     if len(hosts_by_message) <= _MESSAGES:
         return [f"{_where(hosts, target)}: {message}" for message, hosts in hosts_by_message]
-    every = [host for _, hosts in hosts_by_message for host in hosts]
+    all_hosts = [host for _, hosts in hosts_by_message for host in hosts]
     messages = [message for message, _ in sorted(hosts_by_message, key=lambda one: -len(one[1]))]
-    return [f"{_where(every, target)}: {'; '.join(messages[:_MESSAGES])}; and {len(messages) - _MESSAGES} more"]
+    return [f"{_where(all_hosts, target)}: {'; '.join(messages[:_MESSAGES])}; and {len(messages) - _MESSAGES} more"]
 
 
 def _where(hosts: Iterable[str], target: str) -> str:
@@ -200,7 +206,7 @@ def shown_hosts(names: Iterable[str]) -> str:
 
 
 def _summary(fitness: Fitness, width: int, *, brief: bool) -> list[str]:
-    """What was not looked at, how many hosts are fit, what the checks came to, why some were skipped."""
+    """Return what was not looked at, how many hosts are fit, what the checks came to, why some were skipped."""
     total, unfit = len(fitness.hosts), fitness.unfit
     unclear = {one.host for one in fitness.results if one.outcome is Outcome.ERROR} & set(fitness.hosts) - set(unfit)
     unseen = unclear & set(fitness.not_examined)
@@ -213,9 +219,9 @@ def _summary(fitness: Fitness, width: int, *, brief: bool) -> list[str]:
     unlooked = [line for part in unseen_network(fitness, shown_hosts) for line in _wrap(f"network: {part}", width)]
     if not outcomes:
         return unlooked + _wrap(words, width)
-    skipped = [check for check, found in outcomes.items() if set(found) == {Outcome.SKIP}]
-    wrong = sum(bool(set(found) & set(_SHOWN)) for found in outcomes.values())
-    everywhere = sum(set(found) == {Outcome.PASS} for found in outcomes.values())
+    skipped = [check for check, outcomes_of_check in outcomes.items() if set(outcomes_of_check) == {Outcome.SKIP}]
+    wrong = sum(bool(set(outcomes_of_check) & set(_SHOWN)) for outcomes_of_check in outcomes.values())
+    everywhere = sum(set(outcomes_of_check) == {Outcome.PASS} for outcomes_of_check in outcomes.values())
     counts = {
         f"passed on every host{' that answered' if fitness.silent else ''}": everywhere,
         "on some": len(outcomes) - everywhere - wrong - len(skipped),
@@ -228,19 +234,19 @@ def _summary(fitness: Fitness, width: int, *, brief: bool) -> list[str]:
 
 
 def _by_check(fitness: Fitness) -> Mapping[str, Counter[Outcome]]:
-    """How often each check came to which outcome; without those that had nothing to look at."""
-    found: dict[str, Counter[Outcome]] = defaultdict(Counter)
-    for one in fitness.results:
-        found[one.check][one.outcome] += 1
-    return found
+    """Return how often each check came to which outcome; without those that had nothing to look at."""
+    outcomes: dict[str, Counter[Outcome]] = defaultdict(Counter)
+    for result in fitness.results:
+        outcomes[result.check][result.outcome] += 1
+    return outcomes
 
 
 def _why_skipped(fitness: Fitness, skipped: Sequence[str], width: int, limit: int) -> list[str]:
     """Reasons that have room in so many lines, those of most checks first."""
     said: dict[str, Counter[str]] = {check: Counter() for check in skipped}
-    for one in fitness.results:
-        if one.check in said:
-            said[one.check][one.message] += 1
+    for result in fitness.results:
+        if result.check in said:
+            said[result.check][result.message] += 1
     counted = _reasons([messages.most_common(1)[0][0] for messages in said.values()]).most_common()
     words = [units.shorten(reason, _REASON) + (f" ({count})" if count > 1 else "") for reason, count in counted]
     for kept in range(len(words), 0, -1):
@@ -252,7 +258,7 @@ def _why_skipped(fitness: Fitness, skipped: Sequence[str], width: int, limit: in
 
 
 def _reasons(messages: Sequence[str]) -> Counter[str]:
-    """How many share a reason: `MTU 1500; no majority` and `lspci: not installed` count by their ends."""
+    """Return how many share a reason: `MTU 1500; no majority` and `lspci: not installed` count by their ends."""
     ends = [[message, message.rpartition("; ")[2], message.rpartition(": ")[2]] for message in messages]
-    shared = Counter(end for every in ends for end in dict.fromkeys(every))
-    return Counter(max(every, key=lambda end: shared[end]) for every in ends)
+    shared = Counter(end for ends_of_message in ends for end in dict.fromkeys(ends_of_message))
+    return Counter(max(ends_of_message, key=lambda end: shared[end]) for ends_of_message in ends)

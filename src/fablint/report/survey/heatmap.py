@@ -103,7 +103,9 @@ class HeatMap:
                 layer.offer(place // self.side, place % self.side, *(part[index] for part in cells))
 
     def _thin(self, key: np.ndarray, log_time: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of every block of destinations the worst: key, log time, place of the destination, each (b, across)."""
+        """Return of every block of destinations the worst: key, log time, place of the destination, each (b,
+        across).
+        """
         spare = self.lines * self.side - len(self.order)
         columns = np.pad(self.order, (0, spare), mode="edge")  # a cell twice in its block changes nothing
         shape = (len(key), self.lines, self.side)
@@ -116,11 +118,11 @@ class HeatMap:
     def bulk(self, shares: Sequence[float]) -> list[float]:
         """Quantiles of the log times of the cells: of blocks they are those of the worst pairs, which are slower."""
         times = self.layers["raw"].log_time
-        found: list[float] = np.quantile(times[np.isfinite(times)], shares).tolist()
-        return found
+        quantile: list[float] = np.quantile(times[np.isfinite(times)], shares).tolist()
+        return quantile
 
     def encode(self) -> dict[str, Any]:
-        """What the page needs to draw the map, as JSON-able values."""
+        """Return what the page needs to draw the map, as JSON-able values."""
         times = np.concatenate([layer.log_time[np.isfinite(layer.log_time)] for layer in self.layers.values()])
         low, middle, high = np.quantile(times, (0.0, 0.5, 1.0)).tolist() if times.size else (0.0, 0.0, 0.0)
         step = max(_FINEST_STEP, (high - low) / _CODES)

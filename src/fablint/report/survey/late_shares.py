@@ -16,7 +16,7 @@ _BLOCK = 1 << 25  # counts that are read at a time
 
 
 def has_late_messages(row: Row, topology: Topology | None) -> bool:
-    """Whether the messages of a pair take several paths, and their times are stored."""
+    """Tell whether the messages of a pair take several paths, and their times are stored."""
     return "histogram" in row.arrays and topology is not None and topology.routing.kind == "adaptive"
 
 
@@ -33,9 +33,9 @@ def late_shares(row: Row, size: int, cells: MeasuredCells) -> tuple[Values, floa
     grid = np.geomspace(0.5, 50, 1000)
     pooled = np.zeros(grid.size - 1)
     for first in range(0, sampled.size, 200):
-        some = sampled[first : first + 200]
-        counts = _counts(row, index, tuple(one[some] for one in cells.at))
-        place = np.clip(np.searchsorted(grid, edges / usual[some][:, None]) - 1, 0, pooled.size - 1)
+        positions = sampled[first : first + 200]
+        counts = _counts(row, index, tuple(one[positions] for one in cells.at))
+        place = np.clip(np.searchsorted(grid, edges / usual[positions][:, None]) - 1, 0, pooled.size - 1)
         pooled += np.bincount(place.ravel(), counts.ravel(), pooled.size)
     below = np.cumsum(pooled) / max(pooled.sum(), 1)
     places = np.searchsorted(below, (0.25, 0.75, 1 - USUALLY_LATE)) + 1
@@ -44,10 +44,10 @@ def late_shares(row: Row, size: int, cells: MeasuredCells) -> tuple[Values, floa
     share = np.zeros(usual.size, dtype=np.float32)
     step = max(1, _BLOCK // buckets)
     for first in range(0, usual.size, step):
-        some = np.arange(first, min(first + step, usual.size))
-        counts = _counts(row, index, tuple(one[some] for one in cells.at))
-        above = edges[None, :] >= (limit * usual[some])[:, None]
-        share[some] = (counts * above).sum(axis=1) / np.maximum(counts.sum(axis=1), 1)
+        positions = np.arange(first, min(first + step, usual.size))
+        counts = _counts(row, index, tuple(one[positions] for one in cells.at))
+        above = edges[None, :] >= (limit * usual[positions])[:, None]
+        share[positions] = (counts * above).sum(axis=1) / np.maximum(counts.sum(axis=1), 1)
     return share, limit
 
 
@@ -56,13 +56,13 @@ def _counts(row: Row, index: int, at: tuple[np.ndarray, ...]) -> Values:
     array = row.arrays["histogram"]
     line = at[-2]
     low, high = int(line.min()), int(line.max()) + 1
-    found = np.zeros((line.size, array.shape[-1]), dtype=np.float32)
+    counts = np.zeros((line.size, array.shape[-1]), dtype=np.float32)
     for first in range(low, high, 64):
-        mine = np.flatnonzero((line >= first) & (line < first + 64))
-        if not mine.size:
+        positions = np.flatnonzero((line >= first) & (line < first + 64))
+        if not positions.size:
             continue
         where = slice(first, min(first + 64, high))
         block = np.asarray(array[where, :, index] if row.layout == "list" else array[:, where, :, index])
-        picked = tuple(one[mine] - (first if axis == len(at) - 2 else 0) for axis, one in enumerate(at))
-        found[mine] = block[picked]
-    return found
+        picked = tuple(one[positions] - (first if axis == len(at) - 2 else 0) for axis, one in enumerate(at))
+        counts[positions] = block[picked]
+    return counts

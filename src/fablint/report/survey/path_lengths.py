@@ -11,14 +11,14 @@ from fablint.report.survey.report_source import FEWEST_OF_DISTANCE, CellSet, Rep
 MOST_SWITCH_PAIRS = 400_000  # whose paths are followed
 
 
-def deviations(own: CellSet, source: ReportSource) -> Values:
+def deviations(cell_set: CellSet, source: ReportSource) -> Values:
     """(k,) residual of each cell, less the median of the cells that cross as many links between switches."""
-    residual, routes, place = own.cells.residual, source.routes, source.placement
+    residual, routes, place = cell_set.cells.residual, source.routes, source.placement
     if routes is None or not residual.size:
         return residual
     code = np.append(routes.codes(place.switches), np.int32(-1))
     count = len(routes.switches) + 1
-    ends = code[place.switch[own.cells.src]].astype(np.int64) * count + code[place.switch[own.cells.dst]]
+    ends = code[place.switch[cell_set.cells.src]].astype(np.int64) * count + code[place.switch[cell_set.cells.dst]]
     pairs, which = np.unique(ends, return_inverse=True)
     if pairs.size > MOST_SWITCH_PAIRS:
         return residual

@@ -42,7 +42,7 @@ class ReportSource:
 
     @cached_property
     def placement(self) -> Placement:
-        """Where the ranks are."""
+        """Return where the ranks are."""
         return Placement.of(self.run, self.diagnosis.topology)
 
     @cached_property
@@ -70,7 +70,7 @@ class ReportSource:
 
     @cached_property
     def crossings(self) -> FindingPairs:
-        """Which pairs use the components of the findings that are drawn."""
+        """Return which pairs use the components of the findings that are drawn."""
         judged = [one for one in finding_order.faulty(self.found) if one.state is not State.NOT_JUDGED]
         return FindingPairs(judged[:MOST_DRAWN], self.placement, self.routes)
 
@@ -99,8 +99,8 @@ class ReportSource:
         if key not in self.memo:
             fit = run_facts.fit_of(self.diagnosis, row, size)
             self.memo[key] = fit if fit is None or not has_pairs(row) else self._completed(fit, row, size)
-        found: Fit | None = self.memo[key]
-        return found
+        result: Fit | None = self.memo[key]
+        return result
 
     def _completed(self, fit: Fit, row: Row, size: int) -> Fit:
         cells = MeasuredCells.of(row, size, fit, self.placement)
@@ -109,12 +109,12 @@ class ReportSource:
         medians: dict[Scope, float] = {}
         has_model = np.isfinite(cells.residual)
         for code, name in enumerate(SCOPES):
-            lacking, known = (scope == code) & ~has_model, (scope == code) & has_model
-            if np.count_nonzero(lacking) >= FEWEST_OF_DISTANCE:
-                medians[name] = float(np.exp(np.median(cells.time[lacking])))
-            elif _is_beyond_noise(cells.residual[known], fit):
+            has_no_model, is_modelled = (scope == code) & ~has_model, (scope == code) & has_model
+            if np.count_nonzero(has_no_model) >= FEWEST_OF_DISTANCE:
+                medians[name] = float(np.exp(np.median(cells.time[has_no_model])))
+            elif _is_beyond_noise(cells.residual[is_modelled], fit):
                 is_explained = self._is_explained(cells, row) if is_explained is None else is_explained
-                usual = cells.residual[known & ~is_explained]
+                usual = cells.residual[is_modelled & ~is_explained]
                 if _is_beyond_noise(usual, fit):
                     medians[name] = fit.class_time[name] * float(np.exp(np.median(usual)))
         self.memo.setdefault("completed", {})[row.name] = tuple(str(one) for one in medians)
@@ -122,10 +122,10 @@ class ReportSource:
 
     def _is_explained(self, cells: MeasuredCells, row: Row) -> np.ndarray:
         """(k,) whether a cell uses a component of a finding."""
-        found = np.zeros(cells.src.size, dtype=bool)
+        result = np.zeros(cells.src.size, dtype=bool)
         for _, pairs in self.crossings.drawn():
-            found |= pairs.of(cells.src, cells.dst, self.placement.switch, row.payload)
-        return found
+            result |= pairs.of(cells.src, cells.dst, self.placement.switch, row.payload)
+        return result
 
     @cached_property
     def cells(self) -> dict[str, CellSet]:
@@ -140,7 +140,7 @@ class ReportSource:
 
 
 def _is_beyond_noise(residual: np.ndarray, fit: Fit) -> bool:
-    """Whether the usual one of many pairs differs from the model by more than a single pair scatters."""
+    """Tell whether the usual one of many pairs differs from the model by more than a single pair scatters."""
     return residual.size >= FEWEST_OF_DISTANCE and bool(abs(np.median(residual)) > fit.noise)
 
 
@@ -150,5 +150,5 @@ def surveyed(run: Run) -> list[Row]:
 
 
 def has_pairs(row: Row) -> bool:
-    """Has it anything to draw a map of? Collectives have no pairs."""
+    """Tell whether it has anything to draw a map of. Collectives have no pairs."""
     return row.pattern != "world"

@@ -89,9 +89,9 @@ class Distribution:
         joint = np.bincount(scope.astype(np.int32) * _BINS + bins, minlength=self.counts.size)
         self.counts += joint.reshape(self.counts.shape)
         for code in np.flatnonzero(np.bincount(scope, minlength=len(SCOPES))):
-            mine = log_time if (scope == code).all() else log_time[scope == code]
-            self.lowest[code] = min(self.lowest[code], mine.min())
-            self.highest[code] = max(self.highest[code], mine.max())
+            scope_times = log_time if (scope == code).all() else log_time[scope == code]
+            self.lowest[code] = min(self.lowest[code], scope_times.min())
+            self.highest[code] = max(self.highest[code], scope_times.max())
 
     def scopes(self) -> list[Scope]:
         """Scopes in which anything was measured."""
@@ -183,6 +183,6 @@ def survey(row: Row, fits: dict[int, Fit], placement: Placement, order: np.ndarr
     unknown = SCOPES.index(Scope.UNKNOWN)  # a collective has no partner, and so no scope
     for block in blocks(row):
         scope = np.where(block.dst < 0, unknown, placement.scopes(block.src[:, None], np.maximum(block.dst, 0)))
-        for index, one in enumerate(surveys):
-            one.add(block, block.log_time[:, :, index], scope)
+        for index, item in enumerate(surveys):
+            item.add(block, block.log_time[:, :, index], scope)
     return surveys

@@ -19,6 +19,7 @@ from fablint.report.tables.nccl_tests import is_shown as is_in_nccl_tests, nccl_
 from fablint.report.tables.net_sanitizer import net_sanitizer
 from fablint.report.tables.osu import PATTERNS as OSU_PATTERNS, osu
 from fablint.report.tables.osu_start import osu_hello, osu_init
+from fablint.report.tables.overlap import is_shown as is_in_overlap, overlap
 from fablint.report.tables.pairs import pairs
 from fablint.report.tables.table import Options, Several, Table, stacked
 from fablint.report.tables.transports import transports
@@ -41,6 +42,7 @@ TABLES: Mapping[str, Renderer] = {
     "nccl_tests": nccl_tests,
     "net_sanitizer": net_sanitizer,
     "osu": osu,
+    "overlap": overlap,
     "pairs": pairs,
     "transports": transports,
 }
@@ -60,9 +62,9 @@ def render_table(run: Run, name: str, options: Options, rows: Sequence[str] = ()
     """
     if name not in TABLES:
         raise UsageError(f"there is no table '{name}'", f"choose from {', '.join(TABLES)}")
-    known = [row.name for row in run.rows]
-    if unknown := [wanted for wanted in rows if wanted not in known]:
-        raise UsageError(f"the run has no row '{unknown[0]}'", f"choose from {', '.join(known)}")
+    row_names = [row.name for row in run.rows]
+    if unknown := [wanted for wanted in rows if wanted not in row_names]:
+        raise UsageError(f"the run has no row '{unknown[0]}'", f"choose from {', '.join(row_names)}")
     return TABLES[name](run, [row for row in run.rows if not rows or row.name in rows], options)
 
 
@@ -94,20 +96,22 @@ def benchmark_table(run: Run, name: str, percentiles: Sequence[float] = (), full
     tables: dict[str, list[Row]] = {}
     for row in rows if not is_comparison else ():
         tables.setdefault(_table_of(name, row), []).append(row)
-    takes_percentiles, has_more = ("osu", "bench", "gpu_copies"), ("osu", "net_sanitizer", "bisec_bw")
-    found: list[Table] = [transports(run, rows, Options())] if is_comparison else []
-    for table, mine in tables.items():
+    takes_percentiles, has_more = ("osu", "bench", "gpu_copies"), ("osu", "overlap", "net_sanitizer", "bisec_bw")
+    parts: list[Table] = [transports(run, rows, Options())] if is_comparison else []
+    for table, rows_of_table in tables.items():
         options = Options(tuple(percentiles) if table in takes_percentiles else (), full and table in has_more)
-        found.append(TABLES[table](run, mine, options))
+        parts.append(TABLES[table](run, rows_of_table, options))
     if any(row.facts.result.counters.before is not None for row in rows):
-        found.append(counters(run, rows, Options()))
-    return stacked(name, found)
+        parts.append(counters(run, rows, Options()))
+    return stacked(name, parts)
 
 
 def _table_of(name: str, row: Row) -> str:
     """Whoever asked for a benchmark gets its table, as far as the row suits it."""
     if is_in_gpu_copies(row):
         return "gpu_copies"
+    if is_in_overlap(row):
+        return "overlap"
     if is_in_nccl_tests(row) and (name.endswith("_perf") or row.facts.carrier.transport == "nccl"):
         return "nccl_tests"
     family = next((table for start, table in _OF_NAMES.items() if name.startswith(start)), None)

@@ -34,11 +34,11 @@ def bisec_bw(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The table shows none of the rows, or does not have an option that is set.
     """
     refuse("bisec_bw", options, "percentiles")
-    found = [row for row in rows if row.is_duplex and row.pattern in ("pair", "pairs") and row.statistics]
-    if not found:
+    suitable_rows = [row for row in rows if row.is_duplex and row.pattern in ("pair", "pairs") and row.statistics]
+    if not suitable_rows:
         what = "a row of exchange or bibandwidth on the pattern pairs"
         raise nothing_suits("bisec_bw", run, rows, what, "measure one with fablint bench bisec_bw")
-    return stacked("bisec_bw", [_section(run, row, options) for row in found])
+    return stacked("bisec_bw", [_section(run, row, options) for row in suitable_rows])
 
 
 def _section(run: Run, row: Row, options: Options) -> Rendered:
@@ -76,14 +76,14 @@ def _size(run: Run, row: Row, index: int, merged: Cells) -> dict[str, Any]:
     """All figures of one size: rates in bytes/s, times in s."""
     size, hosts = row.sizes[index], run.rank_host
     rate = rates(size, merged.times[central(row)])
-    of_host = dict.fromkeys(run.hosts, 0.0)
+    host_rates = dict.fromkeys(run.hosts, 0.0)
     for src, speed in zip(merged.src, rate, strict=True):
-        of_host[hosts[src]] += float(speed)
-    known = {(int(a), int(b)): float(r) for a, b, r in zip(merged.src, merged.dst, rate, strict=True)}
+        host_rates[hosts[src]] += float(speed)
+    pair_rates = {(int(a), int(b)): float(r) for a, b, r in zip(merged.src, merged.dst, rate, strict=True)}
     moved = 2 * messages(row, index)[0] * size
     pairs = []
-    for (a, b), there in known.items():
-        back = known.get((b, a))
+    for (a, b), there in pair_rates.items():
+        back = pair_rates.get((b, a))
         if a < b and back is not None:
             both = there + back
             pairs.append({"ranks": [a, b], "hosts": [hosts[a], hosts[b]], "seconds": moved / both, "bytes_per_s": both})
@@ -92,7 +92,7 @@ def _size(run: Run, row: Row, index: int, merged: Cells) -> dict[str, Any]:
         "size": size,
         "bytes_per_s": total,
         "bytes_per_s_per_host": total / len(run.hosts),
-        "hosts": of_host,
+        "hosts": host_rates,
         "pairs": pairs,
     }
 

@@ -26,11 +26,11 @@ def bisection(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The table shows none of the rows, or does not have an option that is set.
     """
     refuse("bisection", options, "percentiles", "full", "slowest")
-    found = [row for row in rows if row.pattern == "bisection" and row.statistics]
-    if not found:
+    suitable_rows = [row for row in rows if row.pattern == "bisection" and row.statistics]
+    if not suitable_rows:
         hint = "measure one with --pattern bisection, such as fablint bench linktest_bisection"
         raise nothing_suits("bisection", run, rows, "a row of the pattern bisection", hint)
-    return stacked("bisection", [_section(run, row) for row in found])
+    return stacked("bisection", [_section(run, row) for row in suitable_rows])
 
 
 def _section(run: Run, row: Row) -> Rendered:

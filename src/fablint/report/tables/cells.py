@@ -28,7 +28,7 @@ class Cells:
         return len(self.src)
 
     def where(self, kept: np.ndarray) -> Cells:
-        """Those that a mask or a list of places keeps."""
+        """Return those that a mask or a list of places keeps."""
         times = {name: values[kept] for name, values in self.times.items()}
         return Cells(self.src[kept], self.dst[kept], self.round[kept], self.count[kept], times)
 

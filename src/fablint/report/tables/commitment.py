@@ -34,7 +34,7 @@ def rules(run: Run, row: Row, index: int) -> list[CommitmentRule]:
     """All rules, for the row at size number `index`."""
     count, exact = messages(row, index)
     warm, size = warmups(row, index), row.sizes[index]
-    measured, planned = run_facts.measured_cells(row), run_facts.planned_pairs(row) * len(row.sizes)
+    measured, planned = run_facts.measured_pairs(row), run_facts.planned_pairs(row)
     many = len(set(run.rank_host))
     return [
         CommitmentRule("bisection pattern", row.pattern == "bisection", row.pattern),
@@ -71,10 +71,12 @@ def _origin(run: Run, row: Row) -> str:
 
 
 def _one_rank_per_nic(run: Run) -> CommitmentRule:
-    """As many ranks on a host as it has adapters, each with its own; one less in all where their number is odd."""
+    """Return as many ranks on a host as it has adapters, each with its own; one less in all where their number is
+    odd.
+    """
     name = "one rank per network adapter"
     near = run.facts.rank_nic or [""] * run.ranks
-    adapters = {host: message_nics(host, run.facts.nics.get(host, ())) for host in run.hosts}
+    adapters = {host: message_nics(run.facts.nics.get(host, ())) for host in run.hosts}
     nearest: dict[str, list[str]] = {host: [] for host in run.hosts}
     for host, nic in zip(run.rank_host, near, strict=True):
         nearest[host].append(nic)
@@ -82,13 +84,13 @@ def _one_rank_per_nic(run: Run) -> CommitmentRule:
         return CommitmentRule(name, False, f"no adapter known on {units.fold(unknown, ', ')}")
     total = sum(map(len, adapters.values()))
     wrong = []
-    for host, mine in nearest.items():
-        if len(mine) != len(adapters[host]):
+    for host, rank_nics in nearest.items():
+        if len(rank_nics) != len(adapters[host]):
             wrong.append(
-                f"{host} has {units.plural(len(mine), 'rank')} and {units.plural(len(adapters[host]), 'adapter')}"
+                f"{host} has {units.plural(len(rank_nics), 'rank')} and {units.plural(len(adapters[host]), 'adapter')}"
             )
-        elif sorted(mine) != sorted(adapters[host]):
-            wrong.append(f"ranks of {host} are nearest to {', '.join(sorted(set(mine))) or 'none'}")
+        elif sorted(rank_nics) != sorted(adapters[host]):
+            wrong.append(f"ranks of {host} are nearest to {', '.join(sorted(set(rank_nics))) or 'none'}")
     left_over = total % 2 and run.ranks == total - 1 and len(wrong) == 1
     if wrong and not left_over:
         return CommitmentRule(

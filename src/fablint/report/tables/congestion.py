@@ -27,9 +27,9 @@ class Times:
     p999: float | None
 
     def over(self, other: Times) -> dict[str, float | None]:
-        """How many times as long as `other`: the impact factors."""
-        mine, theirs = asdict(self), asdict(other)
-        return {name: mine[name] / theirs[name] if mine[name] and theirs[name] else None for name in mine}
+        """Return how many times as long as `other`: the impact factors."""
+        times, theirs = asdict(self), asdict(other)
+        return {name: times[name] / theirs[name] if times[name] and theirs[name] else None for name in times}
 
 
 def congestion(run: Run, rows: Sequence[Row], options: Options) -> Table:
@@ -41,11 +41,11 @@ def congestion(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The table shows none of the rows, or does not have an option that is set.
     """
     refuse("congestion", options, "percentiles", "full")
-    found = [row for row in rows if row.pattern == "victim-aggressor" and "mean" in row.statistics]
-    if not found:
+    suitable_rows = [row for row in rows if row.pattern == "victim-aggressor" and "mean" in row.statistics]
+    if not suitable_rows:
         hint = "measure one with fablint bench congestion_latency"
         raise nothing_suits("congestion", run, rows, "a row of the pattern victim-aggressor", hint)
-    return stacked("congestion", [_section(run, row, options.slowest) for row in found])
+    return stacked("congestion", [_section(run, row, options.slowest) for row in suitable_rows])
 
 
 def _section(run: Run, row: Row, count: int | None) -> Rendered:
@@ -87,8 +87,8 @@ def _size(run: Run, quiet: Row, busy: Row, index: int) -> dict[str, Any]:
         entry |= {"alone": asdict(without), "loaded": asdict(with_load), "impact": with_load.over(without)}
         pairs.append(entry)
     whole = [_overall(part, index, pairs, name) for part, name in ((quiet, "alone"), (busy, "loaded"))]
-    of_all = {"alone": asdict(whole[0]), "loaded": asdict(whole[1]), "impact": whole[1].over(whole[0])}
-    return {"size": quiet.sizes[index], **of_all, "pairs": pairs}
+    overall = {"alone": asdict(whole[0]), "loaded": asdict(whole[1]), "impact": whole[1].over(whole[0])}
+    return {"size": quiet.sizes[index], **overall, "pairs": pairs}
 
 
 def _measured(row: Row, index: int) -> set[tuple[int, int]]:
@@ -121,7 +121,7 @@ def _overall(row: Row, index: int, pairs: list[dict[str, Any]], part: str) -> Ti
 
 
 def _figures(row: Row, size: int, times: dict[str, float | None]) -> list[str]:
-    """In the table's unit."""
+    """Return the figures in the table's unit."""
     if row.quantity == "latency":
         return ["-" if time is None else units.significant(time * 1e6) for time in times.values()]
     return ["-" if not time else units.significant(row.counted_bytes(size) / time / 1e6) for time in times.values()]

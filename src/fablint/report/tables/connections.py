@@ -30,30 +30,34 @@ def connections(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The table shows none of the rows, or does not have an option that is set.
     """
     refuse("connections", options, "percentiles", "full", "slowest")
-    found = [_rendered(run, sizes) for row in rows if (sizes := connection_variances(row))]
-    if not found:
+    tables = [_rendered(run, sizes) for row in rows if (sizes := connection_variances(row))]
+    if not tables:
         wanted = "rows that opened their connections anew, for two connections or more"
         hint = "measure them with --transport tcp --reconnect --repeats 8"
         raise nothing_suits("connections", run, rows, wanted, hint)
-    return stacked("connections", found)
+    return stacked("connections", tables)
 
 
-def cells(of: MeanSquares) -> tuple[str, str, str]:
+def cells(mean_squares: MeanSquares) -> tuple[str, str, str]:
     """Return the standard deviations between and within connections, and what two starts differ by."""
-    return _spread(of.between_connections), _spread(of.within_connections), f"{_percent(math.expm1(of.noise_floor))} %"
+    return (
+        _spread(mean_squares.between_connections),
+        _spread(mean_squares.within_connections),
+        f"{_percent(math.expm1(mean_squares.noise_floor))} %",
+    )
 
 
 def connection_words(row: Row) -> str:
     """Return what two starts of a row differ by at its most informative size; empty where that is not known."""
     size = run_facts.informative_size(row)
-    of_size = next((one for one in connection_variances(row) if one.size == size), None)
-    if of_size is None:
+    variance = next((one for one in connection_variances(row) if one.size == size), None)
+    if variance is None:
         return ""
-    between, within, two_starts = cells(of_size.of_pair)
+    between, within, two_starts = cells(variance.of_pair)
     return (
-        f"{units.plural(of_size.connections, 'set')} of connections: at {units.size(size)} standard deviation between"
+        f"{units.plural(variance.connections, 'set')} of connections: at {units.size(size)} standard deviation between"
         f" {between}, within {within}; two starts of a pair differ by less than {two_starts} in 95 %, means of"
-        f" {units.plural(of_size.pairs, 'directed pair')} by less than {cells(of_size.of_mean)[2]}"
+        f" {units.plural(variance.pairs, 'directed pair')} by less than {cells(variance.of_mean)[2]}"
     )
 
 
@@ -91,25 +95,25 @@ def _facts(sizes: Sequence[ConnectionVariance]) -> dict[str, Any]:
 
 def connection_facts(rows: Sequence[Row]) -> dict[str, list[dict[str, Any]]]:
     """Return the figures of each size of the rows that opened their connections anew, by the row's name."""
-    found = {row.name: [variance_facts(one) for one in connection_variances(row)] for row in rows}
-    return {name: sizes for name, sizes in found.items() if sizes}
+    facts_by_row = {row.name: [variance_facts(one) for one in connection_variances(row)] for row in rows}
+    return {name: sizes for name, sizes in facts_by_row.items() if sizes}
 
 
-def variance_facts(one: ConnectionVariance) -> dict[str, Any]:
+def variance_facts(connection_variance: ConnectionVariance) -> dict[str, Any]:
     """Return the figures of one size: standard deviations of log times, and differences of them."""
     return {
-        "size": one.size,
-        "pairs": one.pairs,
-        "connections": one.connections,
-        "passes": one.of_pair.passes,
-        "pair": _component_facts(one.of_pair),
-        "mean": _component_facts(one.of_mean),
+        "size": connection_variance.size,
+        "pairs": connection_variance.pairs,
+        "connections": connection_variance.connections,
+        "passes": connection_variance.of_pair.passes,
+        "pair": _component_facts(connection_variance.of_pair),
+        "mean": _component_facts(connection_variance.of_mean),
     }
 
 
-def _component_facts(of: MeanSquares) -> dict[str, Any]:
+def _component_facts(mean_squares: MeanSquares) -> dict[str, Any]:
     return {
-        "between": asdict(of.between_connections),
-        "within": asdict(of.within_connections),
-        "two_starts": of.noise_floor,
+        "between": asdict(mean_squares.between_connections),
+        "within": asdict(mean_squares.within_connections),
+        "two_starts": mean_squares.noise_floor,
     }

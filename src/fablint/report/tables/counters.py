@@ -30,8 +30,8 @@ def counters(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The run has no counters.
     """
     refuse("counters", options, "percentiles", "full", "slowest")
-    of_rows = [(f"row {row.name}", row.facts.result.counters) for row in rows]
-    for read in (of_rows, [("the whole run", run.facts.counters)]):
+    row_counters = [(f"row {row.name}", row.facts.result.counters) for row in rows]
+    for read in (row_counters, [("the whole run", run.facts.counters)]):
         if kept := [(what, both.before, both.after) for what, both in read if both.before and both.after]:
             break
     else:

@@ -38,11 +38,11 @@ def gpu_copies(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The table shows none of the rows, or does not have an option that is set.
     """
     refuse("gpu_copies", options, "full", "slowest")
-    found = [row for row in rows if is_shown(row)]
-    if not found:
+    suitable_rows = [row for row in rows if is_shown(row)]
+    if not suitable_rows:
         wanted = "a row of the kernel gpu_loopback"
         raise nothing_suits("gpu_copies", run, rows, wanted, "measure one with fablint bench gpu_loopback")
-    return stacked("gpu_copies", [_section(run, row, checked(options.percentiles)) for row in found])
+    return stacked("gpu_copies", [_section(run, row, checked(options.percentiles)) for row in suitable_rows])
 
 
 def _section(run: Run, row: Row, percentiles: Sequence[float]) -> Rendered:

@@ -32,34 +32,34 @@ def latency_test(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The table shows none of the rows, or does not have an option that is set.
     """
     refuse("latency_test", options, "percentiles", "full")
-    found = [
+    suitable_rows = [
         row
         for row in rows
         if row.kernel == "latency" and row.pattern in PAIRS and row.statistics and not row.facts.schedule.retest_of
     ]
-    if not found:
+    if not suitable_rows:
         hint = "measure one with fablint bench latency_test"
         raise nothing_suits("latency_test", run, rows, "a latency row of pairs", hint)
-    return stacked("latency_test", [_section(run, row, options.slowest) for row in found])
+    return stacked("latency_test", [_section(run, row, options.slowest) for row in suitable_rows])
 
 
 def _section(run: Run, row: Row, slowest: int | None) -> Rendered:
     hosts, name = run.rank_host, central(row)
-    of_pair: dict[tuple[int, int], list[tuple[int, float]]] = {}
+    times_by_pair: dict[tuple[int, int], list[tuple[int, float]]] = {}
     for index, size in enumerate(row.sizes):
         merged = cells(row, index, [name]).by_pair(ranks(row))
         for src, dst, seconds in zip(merged.src.tolist(), merged.dst.tolist(), merged.times[name], strict=True):
-            of_pair.setdefault((src, dst), []).append((size, float(seconds)))
-    pairs = sorted(of_pair)
+            times_by_pair.setdefault((src, dst), []).append((size, float(seconds)))
+    pairs = sorted(times_by_pair)
     if slowest is not None:
-        pairs = sorted(pairs, key=lambda pair: -of_pair[pair][0][1])[:slowest]
+        pairs = sorted(pairs, key=lambda pair: -times_by_pair[pair][0][1])[:slowest]
     lines = [f"# {program()}: row {row.name}, the {name} of half a round trip; a table per ordered pair"]
     lines += [f"# {line}" for line in medium_words(row)]
     facts: list[dict[str, Any]] = []
     for src, dst in pairs:
         lines += [f"{hosts[src]},{hosts[dst]}", f"# OSU MPI Latency Test v{VERSION}"]
         lines.append("# Size".ljust(10) + right("Latency (us)", 18))
-        lines += [str(size).ljust(10) + right(fixed(seconds * 1e6), 18) for size, seconds in of_pair[src, dst]]
-        sizes = [{"size": size, "seconds": seconds} for size, seconds in of_pair[src, dst]]
+        lines += [str(size).ljust(10) + right(fixed(seconds * 1e6), 18) for size, seconds in times_by_pair[src, dst]]
+        sizes = [{"size": size, "seconds": seconds} for size, seconds in times_by_pair[src, dst]]
         facts.append({"src": src, "dst": dst, "src_host": hosts[src], "dst_host": hosts[dst], "sizes": sizes})
     return Rendered(tuple(lines), {"table": "latency_test", "row": row.name, "statistic": name, "pairs": facts})

@@ -39,21 +39,23 @@ def linktest(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The table shows none of the rows, or does not have an option that is set.
     """
     refuse("linktest", options, "percentiles", "full")
-    found = [row for row in rows if row.pattern in PAIRS and not row.facts.schedule.retest_of and row.statistics]
-    if not found:
+    suitable_rows = [
+        row for row in rows if row.pattern in PAIRS and not row.facts.schedule.retest_of and row.statistics
+    ]
+    if not suitable_rows:
         raise nothing_suits("linktest", run, rows, "a row of pairs", "measure one with --pattern all-pairs")
     count = SLOWEST if options.slowest is None else options.slowest
-    sections = [_section(run, row, index, count) for row in found for index in range(len(row.sizes))]
+    sections = [_section(run, row, index, count) for row in suitable_rows for index in range(len(row.sizes))]
     return stacked("linktest", sections)
 
 
 def _section(run: Run, row: Row, index: int, count: int) -> Rendered:
     size = row.sizes[index]
-    found = steps(row, index)
-    sofar = aggregates(found)
+    steps_of_size = steps(row, index)
+    sofar = aggregates(steps_of_size)
     again = next((other for other in run.rows if other.facts.schedule.retest_of == row.name), None)
     slow = _slow_pairs(run, row, index, count, again)
-    lines = [*_head(run, row, index), *_step_lines(row, size, found, sofar)]
+    lines = [*_head(run, row, index), *_step_lines(row, size, steps_of_size, sofar)]
     if sofar:
         last = sofar[-1]
         lines += _results(row, size, (last.low, last.high, last.mean), "")
@@ -65,7 +67,7 @@ def _section(run: Run, row: Row, index: int, count: int) -> Rendered:
         "row": row.name,
         "size": size,
         "factor": factor(row),
-        "steps": [asdict(step) for step in found],
+        "steps": [asdict(step) for step in steps_of_size],
         "aggregated": asdict(sofar[-1]) if sofar else None,
         "slowest": slow,
     }
@@ -73,14 +75,14 @@ def _section(run: Run, row: Row, index: int, count: int) -> Rendered:
 
 
 def _head(run: Run, row: Row, index: int) -> list[str]:
-    """What was asked for, as LinkTest 1.2 prints it (the header of 2.x is not published)."""
+    """Return what was asked for, as LinkTest 1.2 prints it (the header of 2.x is not published)."""
     kernel = (
         "bidirectional" if row.is_duplex else "unidirectional" if row.quantity == "bandwidth" else "semi-directional"
     )
     count, exact = messages(row, index)
     transport = row.facts.carrier.transport
     modes = {options["transport"]: mode for mode, options in LINKTEST_MODES.items() if len(options) == 1}
-    known = {
+    settings = {
         LINKTEST_MODE: modes.get(transport, transport),
         "Number of MPI-Task": run.ranks,
         "Message length": f"{row.sizes[index]} Bytes",
@@ -93,26 +95,26 @@ def _head(run: Run, row: Row, index: int) -> list[str]:
         f"# {program()}: row {row.name} as LinkTest 2.x logs it; kernel {row.kernel} ({kernel}), pattern {row.pattern}",
         f"# bandwidth of a pair: {counted}; GiB/s is 2^30 bytes/s; a pair's time is the {central(row)} of its messages",
         *(f"# {line}" for line in medium_words(row)),
-        *(f"linktest: {f'{name}:':<32}{value}" for name, value in known.items()),
+        *(f"linktest: {f'{name}:':<32}{value}" for name, value in settings.items()),
     ]
 
 
-def _step_lines(row: Row, size: int, found: Sequence[Step], sofar: Sequence[Aggregate]) -> Iterator[str]:
+def _step_lines(row: Row, size: int, steps: Sequence[Step], sofar: Sequence[Aggregate]) -> Iterator[str]:
     word = "Serial" if row.facts.schedule.order == "serial" else "Parallel"
     rounds, repeats = row.facts.schedule.rounds, max(1, row.facts.schedule.repeats)
     per_repeat = max(1, rounds // repeats)
     began = starts(row) if len(row.sizes) == 1 else np.full(rounds, np.nan)
-    for place, (step, total) in enumerate(zip(found, sofar, strict=True)):
+    for place, (step, total) in enumerate(zip(steps, sofar, strict=True)):
         number = step.number % per_repeat + 1
-        if repeats > 1 and (place == 0 or number <= found[place - 1].number % per_repeat + 1):
+        if repeats > 1 and (place == 0 or number <= steps[place - 1].number % per_repeat + 1):
             yield f"# iteration {step.number // per_repeat + 1} of {repeats}"
         if not step.complete:
             yield f"# step {number}: {step.cells} of {units.plural(step.planned, 'directed pair')} measured"
         yield f"{word} Results for step {number}: {_figures(row, size, step)}"
         yield f"Aggregated Results: {_figures(row, size, total)}"
-        following = found[place + 1].number if place + 1 < len(found) else None
-        end = row.facts.result.wall_s if following is None else began[following] - began[found[0].number]
-        if end is not None and np.isfinite(end) and np.isfinite(began[found[0].number]):
+        following = steps[place + 1].number if place + 1 < len(steps) else None
+        end = row.facts.result.wall_s if following is None else began[following] - began[steps[0].number]
+        if end is not None and np.isfinite(end) and np.isfinite(began[steps[0].number]):
             yield _timing(float(end), place + 1, per_repeat - number, rounds - step.number - 1)
 
 
@@ -125,13 +127,13 @@ def _timing(elapsed: float, done: int, left: int, left_in_all: int) -> str:
     )
 
 
-def _figures(row: Row, size: int, of: Step | Aggregate) -> str:
+def _figures(row: Row, size: int, aggregate: Step | Aggregate) -> str:
     words = [
         f"{name}: {time_words(seconds)} ({rate_words(_rate(row, size, seconds))})"
-        for name, seconds in (("min", of.low), ("avg", of.mean), ("max", of.high))
+        for name, seconds in (("min", aggregate.low), ("avg", aggregate.mean), ("max", aggregate.high))
     ]
     if row.pattern == "bisection":
-        words.append(f"avg. bisection bw: {rate_words(of.bandwidth)}")
+        words.append(f"avg. bisection bw: {rate_words(aggregate.bandwidth)}")
     return " ".join(words)
 
 
@@ -152,8 +154,8 @@ def _slow_pairs(run: Run, row: Row, index: int, count: int, again: Row | None) -
     second: dict[tuple[int, int], float] = {}
     if again is not None and size in again.sizes:
         retest = cells(again, again.sizes.index(size), [central(again)]).by_pair(ranks(again))
-        found = zip(retest.src, retest.dst, retest.times[central(again)], strict=True)
-        second = {(int(src), int(dst)): float(time) for src, dst, time in found}
+        retested_pairs = zip(retest.src, retest.dst, retest.times[central(again)], strict=True)
+        second = {(int(src), int(dst)): float(time) for src, dst, time in retested_pairs}
     worst = slowest(row, index, count, also=second)
     return [
         {
@@ -169,7 +171,7 @@ def _slow_pairs(run: Run, row: Row, index: int, count: int, again: Row | None) -
 
 
 def _slow_line(place: int, row: Row, size: int, pair: dict[str, Any]) -> str:
-    """As LinkTest 1.2 prints it, with MiB/s called MiB/s and the hosts at the end."""
+    """Format as LinkTest 1.2 prints it, with MiB/s called MiB/s and the hosts at the end."""
 
     def figures(seconds: float | None) -> str:
         if seconds is None:

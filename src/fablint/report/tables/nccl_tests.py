@@ -58,8 +58,12 @@ def _table(run: Run, group: dict[str, Row]) -> Rendered:
     operation, root = "sum" if kernel.adds_floats else "none", 0 if kernel.is_rooted else -1
     sizes = sorted({size for each in group.values() for size in each.sizes})
     lines = [{place: _figures(run, each, size) for place, each in group.items()} for size in sizes]
-    known = [figures for line in lines for figures in line.values() if figures]
-    average = sum(figures["bus_bandwidth"] for figures in known) / len(known) if known else 0.0
+    measured_figures = [figures for line in lines for figures in line.values() if figures]
+    average = (
+        sum(figures["bus_bandwidth"] for figures in measured_figures) / len(measured_figures)
+        if measured_figures
+        else 0.0
+    )
     text = [f"# Collective test starting: {kernel.nccl_test}_perf", *_comments(run, row), "#", "# Using devices"]
     text += [_device(run, rank) for rank in range(run.ranks)]
     text += ["#", *_HEAD]
@@ -68,7 +72,7 @@ def _table(run: Run, group: dict[str, Row]) -> Rendered:
         total = collective_bytes(row.kernel, size, members)
         halves = "".join(_half(line.get(place)) for place in _PLACES)
         text.append(f"{total:12}  {elements:12}  {datatype:>8}  {operation:>6}  {root:6}{halves}")
-    wrong = [figures["wrong"] for figures in known if figures["wrong"] is not None]
+    wrong = [figures["wrong"] for figures in measured_figures if figures["wrong"] is not None]
     if wrong:
         text.append(f"# Out of bounds values : {sum(wrong)} {'FAILED' if any(wrong) else 'OK'}")
     text += [f"# Avg bus bandwidth    : {average / 1e9:g} ", "#"]
@@ -87,7 +91,7 @@ def _table(run: Run, group: dict[str, Row]) -> Rendered:
 
 
 def _comments(run: Run, row: Row) -> list[str]:
-    """What was timed."""
+    """Return what was timed."""
     transport, memory = row.facts.carrier.transport, row.facts.carrier.memory
     batch = row.facts.sampling.batch or 1
     calls = "each call after a barrier" if batch == 1 else f"{batch} calls one after another, after a barrier"

@@ -46,12 +46,12 @@ def net_sanitizer(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The table shows none of the rows, or does not have an option that is set.
     """
     refuse("net_sanitizer", options, "percentiles")
-    found = [row for row in rows if row.kernel in KERNELS and row.pattern in PATTERNS and row.statistics]
-    if not found:
+    suitable_rows = [row for row in rows if row.kernel in KERNELS and row.pattern in PATTERNS and row.statistics]
+    if not suitable_rows:
         hint = "measure one with fablint bench netsan_put"
         raise nothing_suits("net_sanitizer", run, rows, "a row of rpc_put, rpc_get or bandwidth", hint)
-    lines, facts, last = _comments(found), [], ""
-    for row in found:
+    lines, facts, last = _comments(suitable_rows), [], ""
+    for row in suitable_rows:
         head = _counts(run, row)
         lines += [head] if head != last else []
         last = head
@@ -72,13 +72,13 @@ def net_sanitizer(run: Run, rows: Sequence[Row], options: Options) -> Table:
     return Rendered(tuple(lines), {"table": "net_sanitizer", "rows": facts})
 
 
-def _comments(found: Sequence[Row]) -> list[str]:
-    at_least = not all(messages(row, index)[1] for row in found for index in range(len(row.sizes)))
+def _comments(rows: Sequence[Row]) -> list[str]:
+    at_least = not all(messages(row, index)[1] for row in rows for index in range(len(row.sizes)))
     more = "; niters and time(s) are the least that was done: the runs stopped when sure" if at_least else ""
     return [
         f"# {program()} in the columns of net_sanitizer; MB/s is 10^6 bytes/s; lat(us) is the time per operation{more}",
         "# a rank is a client or a sender; SUM adds time, bw and iops over the ranks, its lat is their mean",
-        *(f"# {line}" for line in medium_words(*found)),
+        *(f"# {line}" for line in medium_words(*rows)),
     ]
 
 
@@ -102,24 +102,24 @@ def _start(row: Row, size: int) -> str:
     return f"{_direction(row)} {size:7d}"
 
 
-def _operations(row: Row, index: int, found: Cells) -> np.ndarray:
+def _operations(row: Row, index: int, cells: Cells) -> np.ndarray:
     """Operations behind every cell."""
     count, exact = messages(row, index)
-    return np.full(len(found), float(count)) if exact else found.count * window(row, index)
+    return np.full(len(cells), float(count)) if exact else cells.count * window(row, index)
 
 
 def _summary(row: Row, index: int) -> dict[str, Figures]:
     """SUM, MIN and MAX over the ranks that measured; empty where nothing was."""
-    found = cells(row, index, [central(row)])
-    if not len(found):
+    measured_cells = cells(row, index, [central(row)])
+    if not len(measured_cells):
         return {}
-    operations = _operations(row, index, found)
-    of_rank = np.bincount(found.src, operations)
-    time = np.bincount(found.src, operations * found.times[central(row)])
-    of_rank, time = of_rank[of_rank > 0], time[of_rank > 0]
+    operations = _operations(row, index, measured_cells)
+    rank_operations = np.bincount(measured_cells.src, operations)
+    time = np.bincount(measured_cells.src, operations * measured_cells.times[central(row)])
+    rank_operations, time = rank_operations[rank_operations > 0], time[rank_operations > 0]
     with np.errstate(divide="ignore"):
-        iops = of_rank / time
-    each = (time, iops * row.sizes[index], time / of_rank, iops)
+        iops = rank_operations / time
+    each = (time, iops * row.sizes[index], time / rank_operations, iops)
     total = Figures(float(time.sum()), float(each[1].sum()), float(each[2].mean()), float(iops.sum()))
     return {"SUM": total, "MIN": _of_each(np.min, each), "MAX": _of_each(np.max, each)}
 
@@ -132,10 +132,10 @@ def _connections(run: Run, row: Row, count: int | None) -> list[dict[str, Any]]:
     """Every connection, or the `count` slowest of each size: `src` sent the payload and `dest` received it."""
     hosts, shown = run.rank_host, []
     for index, size in enumerate(row.sizes):
-        found = slowest(row, index, count)
-        done = _operations(row, index, found)
-        for at, seconds in enumerate(found.times[central(row)]):
-            ends = (int(found.src[at]), int(found.dst[at]))
+        slowest_cells = slowest(row, index, count)
+        done = _operations(row, index, slowest_cells)
+        for at, seconds in enumerate(slowest_cells.times[central(row)]):
+            ends = (int(slowest_cells.src[at]), int(slowest_cells.dst[at]))
             src, dest = reversed(ends) if row.payload == "dst" else ends
             rate = 1 / seconds if seconds > 0 else float("inf")
             figures = Figures(float(done[at] * seconds), size * rate, float(seconds), rate)

@@ -19,6 +19,7 @@ from fablint.report.tables import osu_names
 from fablint.report.tables.cells import Cells, cells, central, ranks
 from fablint.report.tables.gpu_copies import is_shown as is_in_gpu_copies
 from fablint.report.tables.osu_matrix import matrix, varies
+from fablint.report.tables.overlap import is_shown as is_in_overlap
 from fablint.report.tables.quantiles import checked, percentile_times
 from fablint.report.tables.table import (
     Options,
@@ -74,12 +75,12 @@ def osu(run: Run, rows: Sequence[Row], options: Options) -> Table:
     """
     refuse("osu", options, "slowest")
     wanted = checked(options.percentiles)
-    found = [row for row in rows if _is_shown(row)]
-    if not found:
+    suitable_rows = [row for row in rows if _is_shown(row)]
+    if not suitable_rows:
         what = "a row of the patterns pair, pairs, fan-in, fan-out or world"
         raise nothing_suits("osu", run, rows, what, "measure one with fablint bench")
     similar: dict[tuple[Any, ...], list[Row]] = {}
-    for row in found:
+    for row in suitable_rows:
         key = (row.kernel, row.pattern, row.sizes, row.medium) if varies(row) else (row.name,)
         similar.setdefault(key, []).append(row)
     tables: list[Table] = []
@@ -97,7 +98,7 @@ def osu(run: Run, rows: Sequence[Row], options: Options) -> Table:
 def _is_shown(row: Row) -> bool:
     """Rows of these patterns; of an imported row without pairs only one that says how many pairs its figure is of."""
     is_known = row.pattern != "world" or row.kernel in COLLECTIVES or osu_names.imported_pairs(row) > 0
-    return row.pattern in PATTERNS and is_known and not is_in_gpu_copies(row)
+    return row.pattern in PATTERNS and is_known and not is_in_gpu_copies(row) and not is_in_overlap(row)
 
 
 def _merged(row: Row, index: int) -> Cells:
@@ -175,7 +176,7 @@ def _validation(row: Row, size: int) -> str:
 
 
 def _percentiles(row: Row, index: int, percentiles: tuple[float, ...], groups: int) -> dict[str, float | None]:
-    """Of the time of a message; as a rate, that of all groups together if each took so long."""
+    """Return the percentiles of the time of a message; as a rate, that of all groups together if each took so long."""
     names = [f"P{percentile:g}" for percentile in percentiles]
     kept = np.asarray(row.arrays["count"][..., index]) > 0
     if row.pattern not in ("world", *STARS):
@@ -200,7 +201,7 @@ def _partners(row: Row) -> np.ndarray:
 
 
 def _reverse(row: Row, index: int, merged: Cells) -> dict[str, float | None]:
-    """The same figure of the other direction, where the row measured it by itself."""
+    """Return the same figure of the other direction, where the row measured it by itself."""
     if row.is_duplex or row.pattern in ("world", *STARS):
         return {}
     back = merged.where(merged.src > merged.dst)
@@ -278,7 +279,7 @@ def _comments(run: Run, row: Row, rule: str, percentiles: bool) -> list[str]:
 
 
 def _closing_comments(row: Row, lines: list[Line]) -> list[str]:
-    """What is known after the last size: the lines above are printed while the row is measured."""
+    """Return what is known after the last size: the lines above are printed while the row is measured."""
     missing = [units.size(line.size) for line in lines if line.figures["figure"] is None]
     words = [f"not measured: {', '.join(missing)}"] if missing else []
     return [f"# fablint: {line}" for line in words + _on_reverse(row, lines) + _on_cpu_waits(row)]

@@ -13,7 +13,7 @@ _SIZE, _FIELD = 7, 12
 
 
 def varies(row: Row) -> bool:
-    """Can this row be a column of the matrix: one way, and the same window at all sizes?"""
+    """Tell whether this row can be a column of the matrix: one way, and the same window at all sizes."""
     return osu_names.message_rate(row) and len({window(row, at) for at in range(len(row.sizes))}) == 1
 
 

@@ -43,17 +43,17 @@ def _is_of_many_pairs(row: Row) -> bool:
 
 
 def message_rate(row: Row) -> bool:
-    """Is this the table of osu_mbw_mr, which has a column of messages/s?"""
+    """Tell whether this is the table of osu_mbw_mr, which has a column of messages/s."""
     return row.kernel == "bandwidth" and _is_of_many_pairs(row)
 
 
 def title(row: Row) -> str:
     """The line that names the test. What OSU has no test for does not call itself OSU."""
-    known = _OF_MANY_PAIRS.get(row.kernel) if _is_of_many_pairs(row) else None
-    known = known or _TITLES.get(row.kernel)
-    if known is None:
+    osu_title = _OF_MANY_PAIRS.get(row.kernel) if _is_of_many_pairs(row) else None
+    osu_title = osu_title or _TITLES.get(row.kernel)
+    if osu_title is None:
         return f"# fablint {row.kernel} {row.quantity} Test v{__version__}"
-    return f"# {known} v{VERSION}"
+    return f"# {osu_title} v{VERSION}"
 
 
 def head(row: Row, pairs: int, window: str, comments: list[str]) -> list[str]:
@@ -71,7 +71,7 @@ def head(row: Row, pairs: int, window: str, comments: list[str]) -> list[str]:
     if pairs and _is_of_many_pairs(row) and row.quantity == "bandwidth":
         lines.append(f"# [ pairs: {pairs} ] [ window size: {window} ]")
     lines += one_sided_lines(row)
-    if row.kernel not in ("barrier", "get_accumulate"):
+    if row.payload != "none" and row.kernel != "get_accumulate":
         lines.append(f"# Datatype: {KERNELS[row.kernel].datatype if row.kernel in KERNELS else 'MPI_CHAR'}.")
     return lines
 
@@ -95,7 +95,7 @@ def figure_name(row: Row) -> str:
 
 
 def rule(run: Run, row: Row, groups: int) -> str:
-    """How the figure of many ranks is made of theirs, and whose rule that is."""
+    """Return how the figure of many ranks is made of theirs, and whose rule that is."""
     if is_imported(run):
         together = units.plural(groups, "rank" if row.kernel in COLLECTIVES else "pair")
         return f"figures of the imported file, of {together}"
@@ -116,14 +116,16 @@ def rule(run: Run, row: Row, groups: int) -> str:
     if row.kernel not in _OF_MANY_PAIRS:
         return f"{how}; OSU has this test for one pair only"
     how += f", as in OSU {VERSION}" + ("" if rate else " (5.x: over all ranks; 7.0: rank 0 alone)")
-    every = "window" if rate else "round trip"
+    repetition = "window" if rate else "round trip"
     if row.facts.sampling.barrier == "sample":
-        return f"{how}; a barrier of all ranks before every {every}"
-    return f"{how}; pairs run free after a common start, as in OSU 5.x ({VERSION} puts barriers before every {every})"
+        return f"{how}; a barrier of all ranks before every {repetition}"
+    return (
+        f"{how}; pairs run free after a common start, as in OSU 5.x ({VERSION} puts barriers before every {repetition})"
+    )
 
 
 def deviations(row: Row) -> list[str]:
-    """What makes the figures of this row others than those that OSU prints with its defaults."""
+    """Return what makes the figures of this row others than those that OSU prints with its defaults."""
     words = []
     if row.kernel in _TITLES and not one_sided(row) and row.facts.sampling.buffers == "distinct":
         words.append("every message of a window has a buffer of its own; OSU's messages share one by default")

@@ -36,10 +36,10 @@ def pairs(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The table shows none of the rows, or does not have an option that is set.
     """
     refuse("pairs", options, "percentiles", "full")
-    found = [part for row in rows for part in conditions(row) if row.statistics]
-    if not found:
+    suitable_rows = [part for row in rows for part in conditions(row) if row.statistics]
+    if not suitable_rows:
         raise nothing_suits("pairs", run, rows, "a row with times", "measure one")
-    return stacked("pairs", [_section(run, row, options.slowest) for row in found])
+    return stacked("pairs", [_section(run, row, options.slowest) for row in suitable_rows])
 
 
 def slowest(

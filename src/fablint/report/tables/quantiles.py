@@ -12,7 +12,7 @@ from fablint.model.figures.percentiles import Statistic, stored_percentiles, tim
 
 
 def checked(percentiles: Sequence[float]) -> tuple[float, ...]:
-    """As a tuple; raises UsageError for a text that is not a percentile."""
+    """Return a tuple; raises UsageError for a text that is not a percentile."""
     for percentile in percentiles:
         if not 0 <= percentile <= 100:
             raise UsageError(f"percentile {percentile:g} is not between 0 and 100", "give a list such as 50,90,99.9")
@@ -54,24 +54,24 @@ def percentile_times(row: Row, index: int, kept: np.ndarray, percentiles: Sequen
 
 
 def knows(row: Row, percentile: float) -> bool:
-    """Can `percentile_times` answer?"""
+    """Tell whether `percentile_times` has an answer."""
     return "histogram" in row.arrays or percentile in stored_percentiles(row)
 
 
 def stored(row: Row, statistic: Statistic, index: int) -> np.ndarray:
     """A statistic or percentile of all cells at a size, seconds, NaN where missing."""
-    every = (slice(None),) * (2 if row.layout == "list" else 3)
-    return times_at(row, statistic, (*every, index))
+    whole_axes = (slice(None),) * (2 if row.layout == "list" else 3)
+    return times_at(row, statistic, (*whole_axes, index))
 
 
 def _stored_percentile(row: Row, index: int, kept: np.ndarray, percentile: float) -> float:
     """From what is stored of the cells: extremes are exact, the others the mean over the cells."""
-    known = stored_percentiles(row)
-    if percentile not in known:
-        have = ", ".join(f"{one:g}" for one in known)
+    percentiles = stored_percentiles(row)
+    if percentile not in percentiles:
+        have = ", ".join(f"{one:g}" for one in percentiles)
         raise UsageError(
             f"row {row.name} has no histogram, so its percentile {percentile:g} of the time is not known",
             f"measure it with --histogram, or choose from {have or 'none'}",
         )
     combine = {0.0: np.min, 100.0: np.max}.get(percentile, np.mean)
-    return float(combine(stored(row, known[percentile], index)[kept]))
+    return float(combine(stored(row, percentiles[percentile], index)[kept]))

@@ -27,7 +27,7 @@ class Step:
 
     @property
     def complete(self) -> bool:
-        """Whether every planned cell was measured."""
+        """True if every planned cell was measured."""
         return self.cells == self.planned
 
 
@@ -79,11 +79,11 @@ def steps(row: Row, index: int) -> list[Step]:
     ]
 
 
-def aggregates(found: Sequence[Step]) -> list[Aggregate]:
-    """What is known after each step."""
+def aggregates(steps: Sequence[Step]) -> list[Aggregate]:
+    """Return what is known after each step."""
     sofar = []
     low, high, total, cells, bandwidth = math.inf, -math.inf, 0.0, 0, 0.0
-    for place, step in enumerate(found, 1):
+    for place, step in enumerate(steps, 1):
         low, high = min(low, step.low), max(high, step.high)
         total, cells, bandwidth = total + step.mean * step.cells, cells + step.cells, bandwidth + step.bandwidth
         sofar.append(Aggregate(low, total / cells, high, bandwidth / place))
@@ -91,7 +91,7 @@ def aggregates(found: Sequence[Step]) -> list[Aggregate]:
 
 
 def starts(row: Row) -> np.ndarray:
-    """When each round began, s since the run's start: (rounds,), NaN where unknown."""
+    """Return when each round began, s since the run's start: (rounds,), NaN where unknown."""
     rounds = row.facts.schedule.rounds
     earliest = np.full(rounds, np.inf)
     if "started" not in row.arrays:
@@ -102,8 +102,8 @@ def starts(row: Row) -> np.ndarray:
         for source in range(row.arrays["started"].shape[1]):
             began = np.asarray(row.arrays["started"][:, source])
             number = np.asarray(row.arrays["round"][:, source])
-            known = np.isfinite(began)
-            np.minimum.at(earliest, number[known], began[known])
+            has_started = np.isfinite(began)
+            np.minimum.at(earliest, number[has_started], began[has_started])
     return np.where(np.isfinite(earliest), earliest, np.nan)
 
 
@@ -118,7 +118,7 @@ def time_words(seconds: float) -> str:
 
 
 def rate_words(bytes_per_second: float) -> str:
-    """As LinkTest prints a bandwidth: powers of 1024.
+    """Format as LinkTest prints a bandwidth: powers of 1024.
 
     >>> rate_words(20.9579 * 2**30), rate_words(100.0)
     ('   20.9579 GiB/s', '  100.0000 B/s')

@@ -66,7 +66,7 @@ class Several:
 
 
 def _plain(value: Any) -> Any:
-    """For JSON: it knows no infinity, and no NaN."""
+    """Return a value for JSON, which has no infinity and no NaN."""
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -119,5 +119,5 @@ def fixed(value: float | None, digits: int = 3) -> str:
 
 
 def right(cell: str, width: int) -> str:
-    """In a column; what is too wide for it still stands apart from its neighbour."""
+    """Align right in a column; what is too wide for it still stands apart from its neighbour."""
     return cell.rjust(width) if len(cell) < width else f" {cell}"

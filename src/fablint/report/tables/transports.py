@@ -28,11 +28,11 @@ def transports(run: Run, rows: Sequence[Row], options: Options) -> Table:
         The table shows none of the rows, or does not have an option that is set.
     """
     refuse("transports", options, "percentiles", "full", "slowest")
-    found = transport_comparisons(rows, 1 if are_compared(rows) and len({row.medium for row in rows}) == 1 else 2)
-    if not found:
+    comparisons = transport_comparisons(rows, 1 if are_compared(rows) and len({row.medium for row in rows}) == 1 else 2)
+    if not comparisons:
         wanted = "rows that measured the same over several transports"
         raise nothing_suits("transports", run, rows, wanted, "measure them with --transport mpi,tcp")
-    return stacked("transports", [_rendered(run, one) for one in found])
+    return stacked("transports", [_rendered(run, one) for one in comparisons])
 
 
 def heading(run: Run, comparison: TransportComparison) -> str:
@@ -87,9 +87,9 @@ def _rendered(run: Run, comparison: TransportComparison) -> Rendered:
 
 def _paths(run: Run, comparison: TransportComparison) -> Iterator[tuple[str, str]]:
     """Label and path of the messages of each medium in GPU memory."""
-    for one in comparison.media:
-        if path := path_words(one.medium.memory, run.row(one.rows[0]).facts.carrier.gpu_path):
-            yield one.medium.label, path
+    for item in comparison.media:
+        if path := path_words(item.medium.memory, run.row(item.rows[0]).facts.carrier.gpu_path):
+            yield item.medium.label, path
 
 
 def _facts(comparison: TransportComparison) -> dict[str, Any]:
@@ -105,13 +105,13 @@ def _facts(comparison: TransportComparison) -> dict[str, Any]:
     }
 
 
-def _medium_facts(comparison: TransportComparison, one: ComparedMedium) -> dict[str, Any]:
+def _medium_facts(comparison: TransportComparison, compared_medium: ComparedMedium) -> dict[str, Any]:
     return {
-        **asdict(one.medium),
-        **{name: value for name, value in zip(("win", "sync"), one.rma, strict=True) if value},
-        "rows": list(one.rows),
-        "figures": [comparison.in_unit(figure) for figure in one.figures],
-        "ratios": [asdict(ratio) if ratio else None for ratio in one.ratios],
+        **asdict(compared_medium.medium),
+        **{name: value for name, value in zip(("win", "sync"), compared_medium.rma, strict=True) if value},
+        "rows": list(compared_medium.rows),
+        "figures": [comparison.in_unit(figure) for figure in compared_medium.figures],
+        "ratios": [asdict(ratio) if ratio else None for ratio in compared_medium.ratios],
     }
 
 

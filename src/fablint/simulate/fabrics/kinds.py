@@ -127,16 +127,16 @@ def _nearest(entry: Kind, hosts: int, step: int) -> int | None:
 
 def rerouted(kind: str, fabric: Fabric, routing: str | None, minimal_share: float | None) -> Fabric:
     """Fabric with another routing. Raises UsageError for a routing that the kind does not support."""
-    entry, own = KINDS[kind], fabric.topology.routing
+    entry, present = KINDS[kind], fabric.topology.routing
     if routing is not None and routing not in entry.routings:
         raise UsageError(f"{kind}: routing '{routing}'", f"choose from {', '.join(entry.routings)}")
-    chosen = routing or own.kind
+    chosen = routing or present.kind
     if minimal_share is not None and chosen != "adaptive":
         raise UsageError(f"{kind}: a minimal share with routing '{chosen}'", "it belongs to adaptive routing")
     if minimal_share is not None and not 0 < minimal_share <= 1:
         raise UsageError(f"{kind}: a minimal share of {minimal_share:g}", "give a number above 0, 1 at most")
     if routing is None and minimal_share is None:
         return fabric
-    share = own.minimal_share if minimal_share is None else minimal_share
-    replacement = own if chosen == "tables" else Routing(chosen, share if chosen == "adaptive" else 1.0)  # type: ignore[arg-type]
+    share = present.minimal_share if minimal_share is None else minimal_share
+    replacement = present if chosen == "tables" else Routing(chosen, share if chosen == "adaptive" else 1.0)  # type: ignore[arg-type]
     return replace(fabric, topology=replace(fabric.topology, routing=replacement))

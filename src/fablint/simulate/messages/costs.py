@@ -74,7 +74,7 @@ class ActualRouting:
 
     @property
     def adaptive(self) -> bool:
-        """Whether the fabric routes each message anew."""
+        """True if the fabric routes each message anew."""
         return self.fabric.topology.routing.kind == "adaptive"
 
     @cached_property

@@ -13,8 +13,8 @@ from fablint.topology.contention import flows_on_busiest, flows_on_links, turns
 def path_flows(links: Codes, cells: Measurements, count: int, *, at_once: bool) -> Floats:
     """(k, H) flows on each link of each cell's path at the same time; both directions if they run at once."""
     turn = _turns(cells, at_once=at_once)
-    every = np.repeat(turn, links.shape[1])
-    flows = flows_on_links(links.ravel(), count + 1, turn=every, count=int(turn.max(initial=0)) + 1)
+    turn_of_link = np.repeat(turn, links.shape[1])
+    flows = flows_on_links(links.ravel(), count + 1, turn=turn_of_link, count=int(turn.max(initial=0)) + 1)
     return np.asarray(np.where(links < count, flows[turn[:, None], links], 1.0))
 
 

@@ -194,10 +194,10 @@ def slow_commands(nics: List[str], cxi: List[str]) -> Iterator[Tuple[str, List[s
 
 def empty(machine: Machine, level: str) -> Dict[str, Any]:
     """Return a snapshot without any files."""
-    own = machine.read("/etc/hostname") if machine.root else socket.gethostname()
+    hostname = machine.read("/etc/hostname") if machine.root else socket.gethostname()
     return {
         "fablint_snapshot": 1,
-        "host": own.partition("\n")[0] if isinstance(own, str) else "" if machine.root else "localhost",
+        "host": hostname.partition("\n")[0] if isinstance(hostname, str) else "" if machine.root else "localhost",
         "time": time.time(),
         "window_s": 0.0,
         "level": level,

@@ -42,14 +42,14 @@ def in_time(machine: Machine, longest_s: float, kept_s: float) -> Dict[str, Any]
 
 def loopbacks(machine: Machine) -> Iterator[Tuple[str, str, List[str]]]:
     """Yield the tests of devices with an active port: name, device, and the argv of both ends."""
-    found: Dict[str, List[str]] = {}
+    words_of_device: Dict[str, List[str]] = {}
     for path in machine.find("/sys/class/infiniband/*/ports/*/state"):
         device, _, port = path.split("/")[4:7]
         is_fit = machine.read("/sys/class/infiniband/" + device + "/node_type") == "1: CA"  # not iWARP
-        if device not in found and is_fit and machine.read(path) == "4: ACTIVE":
-            found[device] = ["-d", device, "-i", port, "-F", *gid(machine, path[: -len("/state")])]
+        if device not in words_of_device and is_fit and machine.read(path) == "4: ACTIVE":
+            words_of_device[device] = ["-d", device, "-i", port, "-F", *gid(machine, path[: -len("/state")])]
     for program, options in RDMA_TESTS:
-        for device, words in found.items():
+        for device, words in words_of_device.items():
             yield program + "/" + device, device, [program, *words, *options]
 
 
@@ -104,9 +104,9 @@ def load_gpus(machine: Machine, said: Dict[str, Any]) -> None:
 
 def gpus_of(machine: Machine) -> List[str]:
     """Return the PCI addresses of the GPUs with a driver, in the order of the driver's numbers."""
-    found = [name for name in machine.names("/sys/bus/pci/drivers/{nvidia,amdgpu}/[0-9a-f]*") if ":" in name]
-    kinds = {name: machine.read("/sys/bus/pci/devices/" + name + "/class") for name in found}
-    return sorted(name for name in found if isinstance(kinds[name], str) and kinds[name].startswith(GPU_CLASSES))
+    names = [name for name in machine.names("/sys/bus/pci/drivers/{nvidia,amdgpu}/[0-9a-f]*") if ":" in name]
+    kinds = {name: machine.read("/sys/bus/pci/devices/" + name + "/class") for name in names}
+    return sorted(name for name in names if isinstance(kinds[name], str) and kinds[name].startswith(GPU_CLASSES))
 
 
 def nearest(machine: Machine, device: str, gpus: List[str]) -> str:

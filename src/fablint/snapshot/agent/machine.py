@@ -71,12 +71,14 @@ class Machine:
     def _nics(self) -> List[str]:
         """Return network interfaces except loopback and those of containers, the most important first."""
         folder = self.root + "/sys/class/net"
-        found: List[str] = []
+        result: List[str] = []
         with suppress(OSError):
-            found = [name for name in os.listdir(folder) if _NIC.fullmatch(name) and os.path.isdir(folder + "/" + name)]
-        found = [name for name in found if name != "lo" and not name.startswith(VIRTUAL)]
-        found.sort(key=lambda name: (self._rank(folder + "/" + name), name))
-        return found[:MOST_NICS]
+            result = [
+                name for name in os.listdir(folder) if _NIC.fullmatch(name) and os.path.isdir(folder + "/" + name)
+            ]
+        result = [name for name in result if name != "lo" and not name.startswith(VIRTUAL)]
+        result.sort(key=lambda name: (self._rank(folder + "/" + name), name))
+        return result[:MOST_NICS]
 
     @staticmethod
     def _rank(folder: str) -> int:
@@ -89,10 +91,10 @@ class Machine:
         """Return matching paths without the root; `*` of interfaces stands for the examined ones."""
         self.doing = "looking for " + pattern
         named = _OF_NICS.sub(r"\1/{%s}" % ",".join(["all", "default", *self.nics]), pattern)
-        found: List[str] = []
-        for one in alternatives(named):
-            found += glob.glob(glob.escape(self.root) + one)
-        return sorted(path[len(self.root) :] for path in found if self._holds(path))
+        result: List[str] = []
+        for alternative in alternatives(named):
+            result += glob.glob(glob.escape(self.root) + alternative)
+        return sorted(path[len(self.root) :] for path in result if self._holds(path))
 
     def _holds(self, path: str) -> bool:
         """Tell whether a path is inside the root: links of a copied tree must not lead out of it."""
@@ -126,19 +128,19 @@ class Machine:
 
     def links(self, patterns: Iterable[str]) -> Dict[str, str]:
         """Return the targets of the symbolic links that match shell patterns, by path; unreadable ones are left out."""
-        found = {}
+        result = {}
         for path in itertools.chain.from_iterable(map(self.find, patterns)):
             with suppress(OSError):  # not a link
-                found[path] = os.readlink(self.root + path)
-        return found
+                result[path] = os.readlink(self.root + path)
+        return result
 
     def folders(self, patterns: Iterable[str]) -> Dict[str, List[str]]:
         """Return the entries of folders."""
-        found = {}
+        result = {}
         for path in itertools.chain.from_iterable(map(self.find, patterns)):
             with suppress(OSError):  # it may have been removed
-                found[path] = sorted(os.listdir(self.root + path))
-        return found
+                result[path] = sorted(os.listdir(self.root + path))
+        return result
 
     def names(self, pattern: str) -> List[str]:
         """Return the last components of matching paths."""
@@ -149,10 +151,10 @@ class Machine:
         if self.root:
             return {"error": "a tree of files has none"}
         try:
-            found = os.statvfs("/dev/shm")
+            result = os.statvfs("/dev/shm")
         except OSError as error:
             return {"error": str(error.strerror)}
-        return {"size": found.f_blocks * found.f_frsize, "free": found.f_bavail * found.f_frsize}
+        return {"size": result.f_blocks * result.f_frsize, "free": result.f_bavail * result.f_frsize}
 
     # -------------------------------------------------------------------------------------------- programs
 
@@ -166,14 +168,14 @@ class Machine:
 
     # -------------------------------------------------------------------------------------------- names
 
-    def look_up(self, found: Dict[str, Any], addresses: str, limit_s: float) -> None:
-        """Put the name of each own address into `found`, and the addresses of these names."""
+    def look_up(self, result: Dict[str, Any], addresses: str, limit_s: float) -> None:
+        """Put the name of each own address into `result`, and the addresses of these names."""
         try:
             nics = json.loads(addresses)
-            every = [one["local"] for nic in nics for one in nic["addr_info"] if one["scope"] == "global"]
+            usable = [one["local"] for nic in nics for one in nic["addr_info"] if one["scope"] == "global"]
         except (ValueError, TypeError, KeyError):
-            every = []
-        names, there = found["of"], found["to"]
+            usable = []
+        names, there = result["of"], result["to"]
 
         def look(address: str) -> None:
             try:
@@ -188,9 +190,9 @@ class Machine:
                 there[name] = [["%s" % getattr(error, "strerror", error)]]
 
         end = time.monotonic() + limit_s
-        wait_for([begin(look, one) for one in every[:MOST_ADDRESSES] if ":" not in one], end - limit_s / 2)
-        known = {name for name in list(names.values()) if isinstance(name, str)}
-        wait_for([begin(resolve, name) for name in sorted(known | {socket.gethostname()})], end)
+        wait_for([begin(look, one) for one in usable[:MOST_ADDRESSES] if ":" not in one], end - limit_s / 2)
+        names_of_hosts = {name for name in list(names.values()) if isinstance(name, str)}
+        wait_for([begin(resolve, name) for name in sorted(names_of_hosts | {socket.gethostname()})], end)
 
 
 def alternatives(pattern: str) -> List[str]:
@@ -280,18 +282,18 @@ def output_of_client(argv: List[str], limit_s: float) -> Dict[str, Any]:
 
 def free_port() -> int:
     """Return a free TCP port."""
-    with socket.socket() as one:
-        one.bind(("", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as item:
+        item.bind(("", 0))
+        return int(item.getsockname()[1])
 
 
 def listens(port: int) -> bool:
     """Tell whether a program listens on a TCP port, without connecting, since the server accepts one client."""
-    found = ""
+    result = ""
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         with suppress(OSError), open(table) as lines:
-            found += lines.read()
-    return re.search(r":%04X [0-9A-F]+:0000 0A " % port, found) is not None
+            result += lines.read()
+    return re.search(r":%04X [0-9A-F]+:0000 0A " % port, result) is not None
 
 
 def said_by(running: Any, end: float, most: int = MOST_LETTERS) -> Dict[str, Any]:

@@ -59,27 +59,27 @@ def understood(said: Dict[str, Any]) -> Dict[str, Any]:
     is_answered = received > 0
     if answered and sent > 1:
         sent, received = sent - 1, received - (sent in answered)
-    found = {"kind": "", "rtt_us": None, "text": "", "sent": sent, "received": min(sent, received)}
+    result = {"kind": "", "rtt_us": None, "text": "", "sent": sent, "received": min(sent, received)}
     if is_answered:
         fastest = re.search(r"= ([\d.]+)/", text)
-        return dict(found, rtt_us=round(float(fastest.group(1)) * 1000) if fastest else None)
+        return dict(result, rtt_us=round(float(fastest.group(1)) * 1000) if fastest else None)
     for words, kind in _TEXTS:
         line = next((line for line in text.splitlines() if words in line.lower()), None)
         if line:
-            return dict(found, kind=kind, text=line.strip()[:120])
+            return dict(result, kind=kind, text=line.strip()[:120])
     if counts or said.get("error") == "no answer in time":
-        return dict(found, kind="no answer")
-    return dict(found, kind="not run", text=str(said.get("error", ""))[:120])
+        return dict(result, kind="no answer")
+    return dict(result, kind="not run", text=str(said.get("error", ""))[:120])
 
 
-def ping(own: str, peer: str, frame: int, count: int = FIRST) -> Dict[str, Any]:
-    """Send `count` pings with frames of `frame` bytes from address `own` to address `peer`.
+def ping(source: str, peer: str, frame: int, count: int = FIRST) -> Dict[str, Any]:
+    """Send `count` pings with frames of `frame` bytes from address `source` to address `peer`.
 
     Returns the numbers `sent` and `received`, the shortest round trip `rtt_us` (None without an answer), and `kind` and
     `text` of an error, '' without one.
     """
-    size = str(min(frame, LARGEST) - (HEADERS_6 if ":" in own else HEADERS))
-    words = ["ping", "-n", "-M", "do", "-s", size, "-c", str(count), "-i", str(GAP_S), "-W", "1", "-I", own, peer]
+    size = str(min(frame, LARGEST) - (HEADERS_6 if ":" in source else HEADERS))
+    words = ["ping", "-n", "-M", "do", "-s", size, "-c", str(count), "-i", str(GAP_S), "-W", "1", "-I", source, peer]
     return understood(output(words, duration(count)))
 
 
@@ -93,16 +93,16 @@ def fitting(count: int, end: float) -> int:
     return max(0, min(count, int((end - time.monotonic() - SLACK_S) / GAP_S) + 1))
 
 
-def added(one: Dict[str, Any], more: Dict[str, Any]) -> Dict[str, Any]:
+def added(item: Dict[str, Any], more: Dict[str, Any]) -> Dict[str, Any]:
     """Merge two results of one frame size; without an answer the kind is that of the second."""
-    times = [result["rtt_us"] for result in (one, more) if result["rtt_us"] is not None]
-    sums = {key: one[key] + more[key] for key in ("sent", "received")}
-    is_answered = not one["kind"] or not more["kind"]
+    times = [result["rtt_us"] for result in (item, more) if result["rtt_us"] is not None]
+    sums = {key: item[key] + more[key] for key in ("sent", "received")}
+    is_answered = not item["kind"] or not more["kind"]
     worst = {"kind": "", "text": ""} if is_answered else {"kind": more["kind"], "text": more["text"]}
-    return dict(one, rtt_us=min(times) if times else None, **sums, **worst)
+    return dict(item, rtt_us=min(times) if times else None, **sums, **worst)
 
 
-def again(own: str, peer: str, mtu: int, first: Dict[str, Any], end: float) -> Dict[str, Any]:
+def again(source: str, peer: str, mtu: int, first: Dict[str, Any], end: float) -> Dict[str, Any]:
     """Repeat the pings of a peer without an answer to full-size frames, together with smaller frames.
 
     `passes` is the largest answered size, if loss cannot explain the missing answers to full-size frames.
@@ -110,15 +110,15 @@ def again(own: str, peer: str, mtu: int, first: Dict[str, Any], end: float) -> D
     count = fitting(MORE, end)
     if not count:
         return first
-    found: Dict[int, Dict[str, Any]] = {}
+    item_of_size: Dict[int, Dict[str, Any]] = {}
 
     def once_more(size: int) -> None:
-        found[size] = ping(own, peer, size, count)
+        item_of_size[size] = ping(source, peer, size, count)
 
     sizes = {size for size in (mtu, USUAL, SMALL) if size <= mtu}
     wait_for([begin(once_more, size) for size in sizes], time.monotonic() + duration(count))
-    full = added(first, found[mtu]) if mtu in found else first
-    small = [(size, one) for size, one in found.items() if size < mtu and not one["kind"]]
+    full = added(first, item_of_size[mtu]) if mtu in item_of_size else first
+    small = [(size, one) for size, one in item_of_size.items() if size < mtu and not one["kind"]]
     if not full["kind"] or not small:
         return full
     passes, best = max(small, key=lambda pair: pair[0])
@@ -127,8 +127,8 @@ def again(own: str, peer: str, mtu: int, first: Dict[str, Any], end: float) -> D
     lost = (best["sent"] - best["received"] + 1.0) / (best["sent"] + 2.0)
     if lost ** full["sent"] < CHANCE:
         return dict(full, kind="mtu", passes=passes)
-    every = added(full, small[0][1]) if len(small) == 1 else added(added(full, small[0][1]), small[1][1])
-    return dict(every, rtt_us=None)
+    total = added(full, small[0][1]) if len(small) == 1 else added(added(full, small[0][1]), small[1][1])
+    return dict(total, rtt_us=None)
 
 
 class Task:
@@ -167,53 +167,61 @@ class Task:
 
     def ping_peer(self, job: Job) -> None:
         """Ping a peer; the first result is stored at once in case of the time limit."""
-        _, rail, own, address, mtu = job
+        _, rail, source, address, mtu = job
         with self.lock:
             before = self.tried.setdefault(rail, [])
             if len(before) >= HOPELESS and not any(before):
                 return
         first = self.count if self.is_second else FIRST
-        one = ping(own, address, mtu, first)
-        self.keep(job, one)
-        if one["kind"] not in ("", "not run"):
-            one = again(own, address, mtu, one, self.end)
-        elif not one["kind"]:
+        item = ping(source, address, mtu, first)
+        self.keep(job, item)
+        if item["kind"] not in ("", "not run"):
+            item = again(source, address, mtu, item, self.end)
+        elif not item["kind"]:
             count = fitting(self.count - first, self.end)
-            one = added(one, ping(own, address, mtu, count)) if count else one
-        self.keep(job, one)
+            item = added(item, ping(source, address, mtu, count)) if count else item
+        self.keep(job, item)
         with self.lock:
-            before.append(not one["kind"])
+            before.append(not item["kind"])
 
-    def keep(self, job: Job, one: Dict[str, Any]) -> None:
+    def keep(self, job: Job, item: Dict[str, Any]) -> None:
         """Store the result of the pings of a job; callable from several threads."""
         with self.lock:
-            self.pings[job[:2]] = one
+            self.pings[job[:2]] = item
 
     def rows(self) -> List[List[Any]]:
         """Return all results: peer, rail, kind, shortest time in us, passing size, text, sent, received."""
         with self.lock:
             return [
-                [*key, one["kind"], one["rtt_us"], one.get("passes", 0), one["text"], one["sent"], one["received"]]
-                for key, one in sorted(self.pings.items())
+                [
+                    *key,
+                    item["kind"],
+                    item["rtt_us"],
+                    item.get("passes", 0),
+                    item["text"],
+                    item["sent"],
+                    item["received"],
+                ]
+                for key, item in sorted(self.pings.items())
             ]
 
     def look_up(self, peer: str, address: str) -> None:
         """Look up the name of an address, and the addresses of the name."""
         name = ""
-        found: List[str] = []
+        texts: List[str] = []
         with suppress(OSError, UnicodeError):
             name = socket.gethostbyaddr(address)[0]
         if name:
             with suppress(OSError, UnicodeError):
-                found = sorted({str(one[4][0]) for one in socket.getaddrinfo(name, None, family(address))})
-        self.names.append([peer, address, name, found[:8]])
+                texts = sorted({str(one[4][0]) for one in socket.getaddrinfo(name, None, family(address))})
+        self.names.append([peer, address, name, texts[:8]])
 
     def neighbours(self) -> List[Dict[str, Any]]:
         """Return the neighbour entries of the pinged addresses, as printed by `ip`."""
         pinged = {address for _, _, _, address, _ in self.jobs}
         try:
             return [
-                one for one in json.loads(output(["ip", "-j", "-s", "neigh"], 2.0)["output"]) if one["dst"] in pinged
+                load for load in json.loads(output(["ip", "-j", "-s", "neigh"], 2.0)["output"]) if load["dst"] in pinged
             ]
         except (ValueError, KeyError, TypeError):
             return []
@@ -224,18 +232,18 @@ def place(table: List[Dict[str, Any]]) -> int:
     named = [index for index, row in enumerate(table) if row["own"] == socket.gethostname()]
     if len(named) == 1:
         return named[0]
-    some = named or range(len(table))
-    mine = [index for index in some if any(is_mine(nic[0]) for nic in table[index]["rails"].values())]
-    if len(mine) != 1:
+    candidates = named or range(len(table))
+    indices = [index for index in candidates if any(is_mine(nic[0]) for nic in table[index]["rails"].values())]
+    if len(indices) != 1:
         raise ValueError("it cannot find itself among the hosts, by name or by address")
-    return mine[0]
+    return indices[0]
 
 
 def is_mine(address: str) -> bool:
     """Return whether the address is one of this host."""
     try:
-        with socket.socket(family(address), socket.SOCK_DGRAM) as one:
-            one.bind((address, 0))
+        with socket.socket(family(address), socket.SOCK_DGRAM) as item:
+            item.bind((address, 0))
     except OSError:
         return False
     return True
@@ -256,16 +264,16 @@ def jobs_of(asked: Dict[str, Any]) -> List[Job]:
 
 def pairs(table: List[Dict[str, Any]], me: int, offsets: List[int]) -> List[Job]:
     """Return the jobs of all rounds: peer, rail, own and peer's address, smaller MTU."""
-    found = []
+    result = []
     for offset in offsets:
         peer = table[(me + offset) % len(table)]
-        for rail, (own, mtu) in sorted(table[me]["rails"].items()):
+        for rail, (source, mtu) in sorted(table[me]["rails"].items()):
             if rail in peer["rails"] and peer is not table[me]:
                 address, most = peer["rails"][rail]
-                sure = [ip_address(one.replace("%", "/")) for one in (own, address)]  # no zones
+                sure = [ip_address(one.replace("%", "/")) for one in (source, address)]  # no zones
                 if sure[0].version == sure[1].version:
-                    found.append((peer["host"], rail, str(sure[0]), str(sure[1]), min(int(mtu), int(most))))
-    return found
+                    result.append((peer["host"], rail, str(sure[0]), str(sure[1]), min(int(mtu), int(most))))
+    return result
 
 
 def unsent_of(counters: str) -> int:

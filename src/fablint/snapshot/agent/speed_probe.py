@@ -52,11 +52,11 @@ def probe(machine: Machine) -> Dict[str, Any]:
     if len(cpus) * 2 * COPIED > free_memory(machine) // SHARE:
         raise MemoryError("too little free memory for it")
     copier = libc_copy()
-    begun, busy, own = time.monotonic(), busy_seconds(machine), own_seconds()
+    begun, busy, used = time.monotonic(), busy_seconds(machine), own_seconds()
     copies = run(machine, cpus if copier else cpus[:1], lambda: copying(copier))
     hashes = run(machine, cpus, hashing)
     passed = time.monotonic() - begun
-    others = (busy_seconds(machine) - busy) - (own_seconds() - own)
+    others = (busy_seconds(machine) - busy) - (own_seconds() - used)
     return {
         "cores": len(cpus),
         "with": "%s, Python %s" % ("memcpy" if copier else "memoryview", platform.python_version()),
@@ -117,7 +117,7 @@ def run(machine: Machine, cpus: List[int], prepare: Callable[[], Work]) -> Dict[
     limit_s = max(machine.left() - LEAST_S / 5, 0.1)
 
     def on(cpu: int) -> None:
-        found: Spans = []
+        intervals: Spans = []
         try:
             os.sched_setaffinity(0, {cpu})  # of this thread
             work = prepare()
@@ -131,9 +131,9 @@ def run(machine: Machine, cpus: List[int], prepare: Callable[[], Work]) -> Dict[
         while before < end:
             work()
             after = time.monotonic()
-            found.append((before, after))
+            intervals.append((before, after))
             before = after
-        spans[cpu] = found
+        spans[cpu] = intervals
 
     wait_for([begin(on, cpu) for cpu in cpus], time.monotonic() + limit_s)
     if len(spans) < len(cpus):
@@ -149,26 +149,28 @@ def rates(spans: Dict[int, Spans], amount: int) -> Dict[str, Any]:
     RuntimeError
         The cores did not run at the same time.
     """
-    begin_s = max(found[0][0] for found in spans.values())
-    end_s = min(found[-1][1] for found in spans.values())
+    begin_s = max(intervals[0][0] for intervals in spans.values())
+    end_s = min(intervals[-1][1] for intervals in spans.values())
     length = (end_s - begin_s) / SLICES
     if length <= 0:
         raise RuntimeError("cores did not run at the same time")
     slices = [0.0] * SLICES
-    for found in spans.values():
-        for before, after in found:
+    for span in spans.values():
+        for before, after in span:
             for index in range(SLICES):
                 start = begin_s + index * length
                 shared = min(after, start + length) - max(before, start)
                 if shared > 0:
                     slices[index] += amount * shared / (after - before) / length
-    own = {cpu: len(found) * amount / (found[-1][1] - found[0][0]) for cpu, found in spans.items()}
-    slowest = min(own, key=lambda cpu: own[cpu])
+    rate_of_cpu = {
+        cpu: len(intervals) * amount / (intervals[-1][1] - intervals[0][0]) for cpu, intervals in spans.items()
+    }
+    slowest = min(rate_of_cpu, key=lambda cpu: rate_of_cpu[cpu])
     return {
         "rate": round(middle(slices)),
         "spread": round((max(slices) - min(slices)) / middle(slices), 4),
         "slowest": slowest,
-        "share": round(own[slowest] / middle(list(own.values())), 4),
+        "share": round(rate_of_cpu[slowest] / middle(list(rate_of_cpu.values())), 4),
     }
 
 
@@ -182,12 +184,12 @@ def middle(values: List[float]) -> float:
 
 def cores(machine: Machine) -> List[int]:
     """Return one CPU of each core that this process may use."""
-    found: Dict[str, int] = {}
+    result: Dict[str, int] = {}
     for cpu in sorted(os.sched_getaffinity(0)):
         path = "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list" % cpu
         siblings = machine.read(path)
-        found.setdefault(siblings if isinstance(siblings, str) else str(cpu), cpu)
-    return sorted(found.values())
+        result.setdefault(siblings if isinstance(siblings, str) else str(cpu), cpu)
+    return sorted(result.values())
 
 
 def free_memory(machine: Machine) -> int:
@@ -205,13 +207,13 @@ def free_memory(machine: Machine) -> int:
 
 def group_limits(machine: Machine, root: str, group: str, name: str) -> List[int]:
     """Return the limits of a control group and its parents."""
-    found = []
+    result = []
     parts = [part for part in group.split("/") if part]
     for count in range(len(parts) + 1):
         text = machine.read("/".join([root, *parts[:count], name]))
         with suppress(TypeError, ValueError):  # `max`, or no such file
-            found.append(int(text))
-    return found
+            result.append(int(text))
+    return result
 
 
 def busy_seconds(machine: Machine) -> float:

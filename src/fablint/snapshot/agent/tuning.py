@@ -8,7 +8,9 @@ path has a `*`, and the text is a line `COUNT VALUE` for each value, as printed 
 
 import os
 import re
+import sys
 from collections import Counter
+from contextlib import suppress
 from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
 from fablint.snapshot.agent.machine import Late, Machine, put
@@ -18,6 +20,12 @@ DEVICES = "/sys/class/{infiniband,cxi,net}/*/device"
 MOST_GIDS = 32  # of a port; tables have 256, and drivers fill them from the beginning
 FIRST_LINES = 300  # letters of a NUMA node's meminfo: its size stands first
 AMD_GPUS = "/sys/bus/pci/drivers/amdgpu"
+AMD_COMMANDS = {
+    "amd-smi-list": ["amd-smi", "list", "--json"],
+    "amd-smi-metric": ["amd-smi", "metric", "--ecc", "--ecc-blocks", "--json"],
+    "amd-smi-bad-pages": ["amd-smi", "bad-pages", "--json"],
+    "rocm-smi": ["rocm-smi", "--showbus", "--showrasinfo", "all", "--showretiredpages"],
+}
 NVSWITCHES = "/proc/driver/nvidia-nvswitch/devices"
 
 TUNING_FILES = (
@@ -63,6 +71,8 @@ def tuning_commands(level: str, machine: Machine, nics: List[str]) -> Iterator[T
     if level == "fabric":
         return
     over_rdma = roce_nics(machine, nics)
+    for gateway in default_gateway(machine):
+        yield "ping-gateway/" + gateway, ["ping", "-n", "-c", "2", "-i", "0.2", "-W", "1", gateway]
     for nic in nics:
         yield "ethtool/" + nic, ["ethtool", nic]
     for nic in over_rdma:
@@ -70,6 +80,11 @@ def tuning_commands(level: str, machine: Machine, nics: List[str]) -> Iterator[T
             yield "dcb-%s/%s" % (part, nic), ["dcb", "-j", part, "show", "dev", nic]
     if level != "full":
         return
+    yield from slow_tuning_commands(machine, nics, over_rdma)
+
+
+def slow_tuning_commands(machine: Machine, nics: List[str], over_rdma: List[str]) -> Iterator[Tuple[str, List[str]]]:
+    """Yield programs that take seconds or print much."""
     for nic in over_rdma:
         yield "mlnx_qos/" + nic, ["mlnx_qos", "-i", nic]
     for nic in nics:
@@ -78,6 +93,21 @@ def tuning_commands(level: str, machine: Machine, nics: List[str]) -> Iterator[T
         yield "ethtool-S/" + nic, ["ethtool", "-S", nic]
         yield "ethtool-S-later/" + nic, ["sh", "-c", 'sleep 4; exec ethtool -S "$0"', nic]  # how much do they grow?
     yield "nvidia-smi-q", ["nvidia-smi", "-q", "-x"]
+    if machine.names(AMD_GPUS + "/[0-9a-f]*"):
+        yield from AMD_COMMANDS.items()
+
+
+def default_gateway(machine: Machine) -> List[str]:
+    """Return the IPv4 address of the gateway of the default route with the lowest metric, if there is one."""
+    table = machine.read("/proc/net/route")
+    rows = [line.split() for line in table.splitlines()[1:]] if isinstance(table, str) else []
+    result = []
+    for row in rows:  # interface, destination, gateway, flags, references, uses, metric, mask, ...
+        if len(row) > 7 and row[1] == row[7] == "00000000" and row[2] != "00000000":
+            with suppress(ValueError):
+                octets = int(row[2], 16).to_bytes(4, sys.byteorder)
+                result.append((int(row[6]), ".".join(map(str, octets))))
+    return [min(result)[1]] if result else []
 
 
 def roce_nics(machine: Machine, nics: List[str]) -> List[str]:
@@ -111,9 +141,9 @@ def fill_tuning_counters(machine: Machine, counters: Dict[str, Any]) -> None:
 def fill_cpus(machine: Machine, tree: Dict[str, Any], names: Iterable[str]) -> None:
     """Tally files of CPUs. Raises Late."""
     for name in names:
-        found = tally(machine, machine.find(CPUS + "/cpu[0-9]*/" + name))
-        if found:
-            put(tree, CPUS + "/cpu*/" + name, found)
+        counted = tally(machine, machine.find(CPUS + "/cpu[0-9]*/" + name))
+        if counted:
+            put(tree, CPUS + "/cpu*/" + name, counted)
 
 
 def fill_port(machine: Machine, files: Dict[str, Any], port: str) -> None:
@@ -131,13 +161,13 @@ def fill_port(machine: Machine, files: Dict[str, Any], port: str) -> None:
 
 def fill_interrupts(machine: Machine, files: Dict[str, Any]) -> None:
     """Tally the CPUs that serve the interrupts of each device: `DEVICE/msi_irqs/*`. Raises Late."""
-    known: Dict[str, str] = {}  # an RDMA device and its network interface are one PCI device
+    tallies: Dict[str, str] = {}  # an RDMA device and its network interface are one PCI device
     for folder in machine.find(DEVICES + "/msi_irqs"):
         real = os.path.realpath(machine.root + folder)
-        if real not in known:
-            known[real] = tally(machine, (served_by(machine, one) for one in machine.names(folder + "/*")))
-        if known[real]:
-            put(files, folder + "/*", known[real])
+        if real not in tallies:
+            tallies[real] = tally(machine, (served_by(machine, one) for one in machine.names(folder + "/*")))
+        if tallies[real]:
+            put(files, folder + "/*", tallies[real])
 
 
 def served_by(machine: Machine, interrupt: str) -> str:
@@ -157,15 +187,15 @@ def fill_dimms(machine: Machine, files: Dict[str, Any]) -> None:
 
 def tally(machine: Machine, paths: Iterable[str], but: Iterable[str] = ()) -> str:
     """Return a line `COUNT VALUE` for each value of these files; unreadable files are ignored. Raises Late."""
-    found: Dict[str, int] = Counter()
+    counts: Dict[str, int] = Counter()
     for path in paths:
         machine.doing = "reading " + path
         if machine.left() <= 0:
             raise Late
         text = machine.read(path)
         if isinstance(text, str) and text and text not in but:
-            found[text] += 1
-    return "\n".join("%d %s" % (count, value) for value, count in sorted(found.items()))
+            counts[text] += 1
+    return "\n".join("%d %s" % (count, value) for value, count in sorted(counts.items()))
 
 
 def first_cpu(text: Any) -> Any:

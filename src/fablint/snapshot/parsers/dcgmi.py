@@ -28,7 +28,7 @@ def _below(parents: Sequence[dict[str, Any]], name: str) -> Iterator[dict[str, A
 def _why(result: Mapping[str, Any]) -> str:
     """Return the warnings of a result: a text, a list of texts, or a list of documents with a text."""
     warnings = result.get("warnings")
-    every = warnings if isinstance(warnings, list) else [warnings]
-    texts = [one.get("warning") if isinstance(one, dict) else one for one in every]
-    known = [text for text in texts if isinstance(text, str)]
-    return f" ({'; '.join(known)})" if known else ""
+    items = warnings if isinstance(warnings, list) else [warnings]
+    texts = [one.get("warning") if isinstance(one, dict) else one for one in items]
+    valid = [text for text in texts if isinstance(text, str)]
+    return f" ({'; '.join(valid)})" if valid else ""

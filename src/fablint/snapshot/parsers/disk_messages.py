@@ -20,4 +20,4 @@ def is_no_disk(device: str) -> bool:
 def removable_disks(log: KernelLog) -> Collection[str]:
     """Return the disks that can be removed from their drive."""
     lines = log.lines_with(["Attached SCSI removable disk"])
-    return {found[1] for line in lines if (found := _REMOVABLE.search(line.text))}
+    return {match[1] for line in lines if (match := _REMOVABLE.search(line.text))}

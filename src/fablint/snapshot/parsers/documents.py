@@ -16,15 +16,15 @@ def documents(text: str) -> list[Any]:
         if isinstance(whole, dict | list):
             return [whole]
     decoder = json.JSONDecoder()
-    found: list[Any] = []
+    result: list[Any] = []
     at = 0
     while (at := _next_bracket(text, at)) >= 0:
         try:
             value, at = decoder.raw_decode(text, at)
-            found.append(value)
+            result.append(value)
         except (ValueError, RecursionError):
-            return found  # the rest is truncated
-    return found
+            return result  # the rest is truncated
+    return result
 
 
 def _next_bracket(text: str, start: int) -> int:

@@ -39,20 +39,20 @@ def link_speeds(text: str) -> LinkSpeeds:
     speeds = {title: frozenset(map(int, _MODE.findall(modes))) for title, modes in _MODES.findall(text)}
     now = _SPEED.search(text)
     titles = ("Supported", "Advertised", "Link partner advertised")
-    own, offered, other = (speeds.get(title, frozenset()) for title in titles)
-    return LinkSpeeds(own, offered, other, int(now[1]) if now else None)
+    supported, offered, other = (speeds.get(title, frozenset()) for title in titles)
+    return LinkSpeeds(supported, offered, other, int(now[1]) if now else None)
 
 
 def active_fec(text: str) -> str | None:
     """Return the active encoding in `ethtool --show-fec`; None if the output cannot be parsed."""
-    found = _ACTIVE.search(text)
-    return found[1].strip() if found else None
+    match = _ACTIVE.search(text)
+    return match[1].strip() if match else None
 
 
 def uncorrectable_blocks(text: str) -> int | None:
     """Return the number of uncorrectable blocks in `ethtool -I --show-fec`; None if they are not counted."""
-    found = _LOST.search(text)
-    return int(found[1]) if found else None
+    match = _LOST.search(text)
+    return int(match[1]) if match else None
 
 
 def corrected_histogram(text: str) -> Mapping[int, int]:
@@ -62,8 +62,8 @@ def corrected_histogram(text: str) -> Mapping[int, int]:
 
 def flow_control(text: str) -> str | None:
     """Return flow control in `ethtool -a`, `rx on, tx off`; None if the output cannot be parsed."""
-    found = dict(_PAUSE.findall(text))
-    return f"rx {found['RX']}, tx {found['TX']}" if len(found) == len(("RX", "TX")) else None
+    words = dict(_PAUSE.findall(text))
+    return f"rx {words['RX']}, tx {words['TX']}" if len(words) == len(("RX", "TX")) else None
 
 
 def module_flags(text: str) -> Iterator[tuple[str, str]]:
@@ -103,19 +103,19 @@ def reasons_off(text: str) -> Mapping[str, str]:
 @lru_cache(maxsize=_TEXTS)
 def ring_sizes(text: str) -> Mapping[str, str]:
     """Return the current sizes in `ethtool -g`; none if it cannot be parsed."""
-    _, found, current = text.partition(_CURRENT)
-    return dict(_SETTING.findall(current)) if found else {}
+    _, result, current = text.partition(_CURRENT)
+    return dict(_SETTING.findall(current)) if result else {}
 
 
 @lru_cache(maxsize=_TEXTS)
 def coalescing(text: str) -> Mapping[str, str]:
     """Return the settings in `ethtool -c`; those of a direction with adaptive coalescing are `adaptive`."""
     adaptive = _ADAPTIVE.search(text)
-    found = dict(_SETTING.findall(text))
+    words = dict(_SETTING.findall(text))
     if adaptive is None:
-        return found
+        return words
     moving = tuple(prefix for prefix, state in (("rx-", adaptive[1]), ("tx-", adaptive[2])) if state == "on")
-    fixed = {name: "adaptive" if name.startswith(moving) else value for name, value in found.items()}
+    fixed = {name: "adaptive" if name.startswith(moving) else value for name, value in words.items()}
     return {"adaptive-rx": adaptive[1], "adaptive-tx": adaptive[2], **fixed}
 
 

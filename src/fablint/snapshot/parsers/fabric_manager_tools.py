@@ -29,8 +29,8 @@ def nic_failures(text: str) -> Iterator[tuple[str, str, str]]:
 
 def counted_failures(text: str) -> int | None:
     """Return the number of hosts that fail, according to the summary; None without a summary."""
-    found = _COUNTS.search(text)
-    return int(found[1]) if found else None
+    match = _COUNTS.search(text)
+    return int(match[1]) if match else None
 
 
 class DownPort(NamedTuple):

@@ -25,8 +25,8 @@ def why_incomplete(text: str) -> str:
 
     ibnetdiscover writes a record for every node at the end of a cable; the end of a saved file can be missing.
     """
-    known = {name.lower() for name in _RECORD.findall(text)}
-    missing = sorted({name.lower() for name in _REFERENCE.findall(text)} - known)
+    recorded = {name.lower() for name in _RECORD.findall(text)}
+    missing = sorted({name.lower() for name in _REFERENCE.findall(text)} - recorded)
     if not missing:
         return ""
     which = ", ".join(missing[:2]) + (", ..." if len(missing) > 2 else "")
@@ -54,7 +54,7 @@ def cables_of(text: str) -> Iterator[PortPair]:
         elif not line.strip():
             here = None
         elif here and (port := _PORT.match(line)):
-            own = Port(here[3], here[4], port[1], here[1].lower() == "switch", int(here[2]))
+            near = Port(here[3], here[4], port[1], here[1].lower() == "switch", int(here[2]))
             node = nodes.get(port[3].lower())
             other = Port(port[3], port[5], port[4], port[2].upper() == "S", int(node[2]) if node else 1)
-            yield PortPair(own, other, port[6])
+            yield PortPair(near, other, port[6])

@@ -50,14 +50,14 @@ def port_errors(text: str) -> Iterator[PortErrors]:
 
 def checked_nodes(text: str) -> int | None:
     """Return the number of nodes whose counters were read; None if the output is incomplete."""
-    found = _SUMMARY.search(text)
-    return int(found[1]) if found else None
+    match = _SUMMARY.search(text)
+    return int(match[1]) if match else None
 
 
 def unanswered_requests(text: str) -> int:
     """Return the number of requests for counters without an answer."""
-    found = _UNREAD.search(text)
-    return int(found[1]) if found else 0
+    match = _UNREAD.search(text)
+    return int(match[1]) if match else 0
 
 
 class SubnetManager(NamedTuple):
@@ -69,5 +69,5 @@ class SubnetManager(NamedTuple):
 
 def subnet_manager(text: str) -> SubnetManager | None:
     """Parse `sminfo`; None if it cannot be parsed."""
-    found = _MANAGER.search(text)
-    return SubnetManager(found[1], found[3]) if found else None
+    match = _MANAGER.search(text)
+    return SubnetManager(match[1], match[3]) if match else None

@@ -18,7 +18,7 @@ from fablint.snapshot.sharing import parsed
 
 _BITS, _BITS_6 = 32, 128
 _CUT_OFF = 100_000  # characters: a longer text without an end was truncated, not malformed
-_SILENT = ("FAILED", "INCOMPLETE")
+SILENT = ("FAILED", "INCOMPLETE")  # states of a neighbour without an answer
 _LOCAL = ("local", "broadcast", "multicast", "anycast")
 _PLAIN_RULE = {"priority", "src", "srclen", "dst", "dstlen", "table", "protocol"}  # others: marks, ports, devices
 
@@ -36,7 +36,7 @@ class Address(NamedTuple):
 
     @property
     def is_ipv6(self) -> bool:
-        """Whether it is an address of IPv6."""
+        """True if it is an address of IPv6."""
         return bool(self.number >> _BITS)
 
     @property
@@ -73,11 +73,11 @@ class Route(NamedTuple):
 
     @property
     def is_local(self) -> bool:
-        """Whether the destination is an address of this host."""
+        """True if the destination is an address of this host."""
         return self.kind in _LOCAL
 
     def __str__(self) -> str:
-        """As `ip route` writes it."""
+        """Format as `ip route` writes it."""
         kind = "" if self.kind == "unicast" else f"{self.kind} "
         network = f"{dotted(self.first)}/{self.prefix}".removesuffix(f"/{_BITS}") if self.prefix else "default"
         via = f" via {self.gateway}" if self.gateway else ""
@@ -105,7 +105,7 @@ class NeighbourEntry(NamedTuple):
     @property
     def silent(self) -> bool:
         """True if the requests for the address had no answer."""
-        return self.state in _SILENT
+        return self.state in SILENT
 
 
 _Item = TypeVar("_Item")
@@ -153,10 +153,10 @@ class Inet:
     @cached_property
     def rules(self) -> Listed[RoutingRule]:
         """Rules with address ranges only, in the order of their priority; other rules are skipped."""
-        found = _listed(self.snapshot, "ip-rule", _rules)
-        if "not supported" in found.missing:
+        result = _listed(self.snapshot, "ip-rule", _rules)
+        if "not supported" in result.missing:
             return Listed([])  # a kernel without policy routing
-        return found._replace(items=sorted(found.items, key=lambda rule: rule.priority))
+        return result._replace(items=sorted(result.items, key=lambda rule: rule.priority))
 
     @property
     def missing_tables(self) -> Listed[Any] | None:
@@ -239,35 +239,42 @@ def _addresses_of(
     documents: list[dict[str, Any]], number_in: Callable[[object], int | None], bits: int
 ) -> Iterator[Address]:
     for nic in documents:
-        for one in dicts(nic.get("addr_info")):
-            number, prefix = number_in(one.get("local")), _count(one.get("prefixlen"), bits)
-            if number is not None and prefix is not None and one.get("scope") == "global":
+        for item in dicts(nic.get("addr_info")):
+            number, prefix = number_in(item.get("local")), _count(item.get("prefixlen"), bits)
+            if number is not None and prefix is not None and item.get("scope") == "global":
                 yield Address(plain(nic.get("ifname")), number, prefix)
 
 
 def _routes(documents: list[dict[str, Any]]) -> Iterator[Route]:
-    for one in documents:
-        span = _network(one.get("dst"))
-        if span is None or "pref" in one or ":" in str(one.get("gateway")) or "dead" in str(one.get("flags")):
+    for document in documents:
+        span = _network(document.get("dst"))
+        if (
+            span is None
+            or "pref" in document
+            or ":" in str(document.get("gateway"))
+            or "dead" in str(document.get("flags"))
+        ):
             continue  # IPv6, or inactive
-        hops = dicts(one.get("nexthops")) if "nexthops" in one else [one]
-        via = one.get("via")
+        hops = dicts(document.get("nexthops")) if "nexthops" in document else [document]
+        via = document.get("via")
         yield Route(
-            str(one.get("table", "main")),
+            str(document.get("table", "main")),
             *span,
             tuple(plain(hop.get("dev")) for hop in hops if hop.get("dev")),
-            str(one.get("type", "unicast")),
-            _count(one.get("metric")) or 0,
-            str(one.get("gateway") or (via.get("host", "") if isinstance(via, dict) else "")),
+            str(document.get("type", "unicast")),
+            _count(document.get("metric")) or 0,
+            str(document.get("gateway") or (via.get("host", "") if isinstance(via, dict) else "")),
         )
 
 
 def _rules(documents: list[dict[str, Any]]) -> Iterator[RoutingRule]:
-    for one in documents:
-        source, destination = _range(one, "src"), _range(one, "dst")
-        if not one.keys() <= _PLAIN_RULE or "table" not in one or () in (source, destination):
+    for document in documents:
+        source, destination = _range(document, "src"), _range(document, "dst")
+        if not document.keys() <= _PLAIN_RULE or "table" not in document or () in (source, destination):
             continue
-        yield RoutingRule(_count(one.get("priority")) or 0, str(one["table"]), source or None, destination or None)
+        yield RoutingRule(
+            _count(document.get("priority")) or 0, str(document["table"]), source or None, destination or None
+        )
 
 
 def _range(rule: dict[str, Any], end: str) -> tuple[int, int] | tuple[()] | None:
@@ -287,11 +294,11 @@ def _ipv6_entries(documents: list[dict[str, Any]]) -> Iterator[NeighbourEntry]:
 
 
 def _entries_of(documents: list[dict[str, Any]], number_in: Callable[[object], int | None]) -> Iterator[NeighbourEntry]:
-    for one in documents:
-        number, states = number_in(one.get("dst")), one.get("state")
+    for document in documents:
+        number, states = number_in(document.get("dst")), document.get("state")
         if number is not None and isinstance(states, list) and states:
-            mac, age = str(one.get("lladdr", "")).lower(), _count(one.get("updated")) or 0
-            yield NeighbourEntry(plain(one.get("dev")), number, mac, str(states[0]), age)
+            mac, age = str(document.get("lladdr", "")).lower(), _count(document.get("updated")) or 0
+            yield NeighbourEntry(plain(document.get("dev")), number, mac, str(states[0]), age)
 
 
 def _network(text: object) -> tuple[int, int] | None:

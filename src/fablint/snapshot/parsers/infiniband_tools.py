@@ -124,30 +124,30 @@ def name_cables(joined: Iterable[PortPair]) -> tuple[list[NamedCable], Mapping[s
     """Return all cables without duplicates, and the names of all switches by GUID."""
     cables = _once(joined)
     names, hosts = _switch_names(cables), _host_names(cables)
-    found = []
+    result = []
     for cable in cables:
         here, there = sorted((cable.here, cable.there), key=lambda end: not end.switch)
         if not here.switch or _is_aggregation_node(there):
             continue
         switch, ports = names[guid(here.guid)], (here.number, there.number)
         if there.switch:
-            found.append(NamedCable(switch, names[guid(there.guid)], cable.rate, *ports))
+            result.append(NamedCable(switch, names[guid(there.guid)], cable.rate, *ports))
             continue
         host, nic = hosts[guid(there.guid)]
         if host:
             nic = f"{nic}-{there.number}" if nic and there.ports > 1 else nic
-            found.append(NamedCable(switch, host, cable.rate, *ports, nic, to_host=True))
-    return found, names
+            result.append(NamedCable(switch, host, cable.rate, *ports, nic, to_host=True))
+    return result, names
 
 
 def _once(joined: Iterable[PortPair]) -> list[PortPair]:
-    found: dict[frozenset[tuple[str, str]], PortPair] = {}
+    port_pairs: dict[frozenset[tuple[str, str]], PortPair] = {}
     for cable in joined:
         ends = frozenset({(guid(cable.here.guid), cable.here.number), (guid(cable.there.guid), cable.there.number)})
-        known = found.get(ends)
-        if len(ends) == 2 and (known is None or (cable.rate and not known.rate)):
-            found[ends] = cable
-    return list(found.values())
+        earlier = port_pairs.get(ends)
+        if len(ends) == 2 and (earlier is None or (cable.rate and not earlier.rate)):
+            port_pairs[ends] = cable
+    return list(port_pairs.values())
 
 
 def _switch_names(cables: Iterable[PortPair]) -> Mapping[str, str]:
@@ -182,5 +182,5 @@ def _is_aggregation_node(port: Port) -> bool:
 
 def tool_failure(text: str) -> str | None:
     """Return why a tool of infiniband-diags failed, which it prints on stdout; None for other texts."""
-    found = _FAILED.match(text)
-    return found[1] if found else None
+    match = _FAILED.match(text)
+    return match[1] if match else None

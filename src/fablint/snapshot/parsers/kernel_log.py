@@ -120,9 +120,9 @@ class Pattern(NamedTuple):
 
     def events(self, line: Line) -> Iterator[Event]:
         """Yield the event of a line, if it matches."""
-        found = _compiled(self.regex).search(line.text) if self.word in line.text else None
-        if found is not None:
-            device = found.groupdict().get("device") or ""
+        match = _compiled(self.regex).search(line.text) if self.word in line.text else None
+        if match is not None:
+            device = match.groupdict().get("device") or ""
             yield Event(self.grade, self.what, device, line, many=self.many)
 
 
@@ -135,9 +135,9 @@ class RecoveryPattern(NamedTuple):
 
     def recoveries(self, line: Line) -> Iterator[Recovery]:
         """Yield the recovery of a line, if it matches."""
-        found = _compiled(self.regex).search(line.text) if self.word in line.text else None
-        if found is not None:
-            yield Recovery(found.groupdict().get("device") or "", line.place, self.whats)
+        match = _compiled(self.regex).search(line.text) if self.word in line.text else None
+        if match is not None:
+            yield Recovery(match.groupdict().get("device") or "", line.place, self.whats)
 
 
 def pattern_events(patterns: Iterable[Pattern], lines: Iterable[Line]) -> Iterator[Event]:
@@ -180,8 +180,8 @@ class KernelLog:
         for word in words:
             if word not in self._found:
                 searched = WATCHED if word in WATCHED else (word,)
-                found = _search(tuple(searched)).places(self.text)
-                self._found.update((one, dict(map(self._line_at, at))) for one, at in found.items())
+                positions = _search(tuple(searched)).places(self.text)
+                self._found.update((one, dict(map(self._line_at, at))) for one, at in positions.items())
             places |= self._found[word]
         texts = ((begin, self.text[begin:end]) for begin, end in sorted(places.items()))
         return [line for begin, text in texts if (line := line_of(text, begin, self.booted)) is not None]
@@ -231,7 +231,7 @@ def _moment(head: re.Match[str], booted: float | None) -> float | None:
 
 def hardware_errors(lines: Sequence[Line]) -> list[HardwareError]:
     """Group lines by the number of their record; lines without a number are the record of the boot."""
-    found: dict[str, HardwareError] = {}
+    result: dict[str, HardwareError] = {}
     for line in lines:
         numbered = _NUMBERED.match(line.text)
         rest = numbered or _EARLIER.match(line.text)
@@ -239,7 +239,7 @@ def hardware_errors(lines: Sequence[Line]) -> list[HardwareError]:
         number = numbered[1] if numbered else ""
         if rest is None or not (numbered or entry):
             continue
-        record = found.setdefault(number, HardwareError(number))
+        record = result.setdefault(number, HardwareError(number))
         record.lines.append(line)
         if entry and entry[1] == "event severity":
             record.severity = entry[2].strip().lower()
@@ -247,4 +247,4 @@ def hardware_errors(lines: Sequence[Line]) -> list[HardwareError]:
             record.section = record.section or entry[2].strip()
         elif entry:
             record.device = record.device or entry[2].strip()
-    return list(found.values())
+    return list(result.values())

@@ -10,6 +10,7 @@ from typing import Any
 from fablint.model.names import plain, port_name
 from fablint.snapshot.parsers.documents import dicts, documents
 from fablint.snapshot.parsers.slingshot_tlv import OUI
+from fablint.text.sanitise import shortened
 
 _LOCAL_NAME = re.compile(r"(?:[a-z]*ethernet|eth|swp|gi|te|fo|hu|xe|et|ge|mge|sfp|qsfp)-?\d[\w/:.-]*", re.IGNORECASE)
 INTERFACE = re.compile(r"Interface\s+\d+\s+as\s+(\S+)")  # as Slingshot switches describe a port
@@ -26,15 +27,16 @@ class Neighbour:
     bridge: bool | None = None  # whether it reports to be a switch; None: not reported
     tlv: str = ""  # Slingshot's own, hexadecimal
     nic_agent: bool = False  # the firmware of a NIC, which has no name and one address for chassis and port
+    description: str = ""  # of the neighbour's port: its name, or a remark of the site
 
 
 def neighbours(text: str) -> list[Neighbour]:
     """Parse the neighbours in an output of lldpcli in either format."""
-    found = []
+    result = []
     for document in documents(text):
         for top in dicts(document.get("lldp") if isinstance(document, dict) else None):
-            found += [_neighbour(port, entry) for port, entry in _interfaces(top.get("interface")) if "via" in entry]
-    return [neighbour for neighbour in found if neighbour.port and neighbour.name]
+            result += [_neighbour(port, entry) for port, entry in _interfaces(top.get("interface")) if "via" in entry]
+    return [neighbour for neighbour in result if neighbour.port and neighbour.name]
 
 
 def local_name(text: str) -> str:
@@ -70,15 +72,16 @@ def _neighbour(port: str, entry: dict[str, Any]) -> Neighbour:
     inner = _inner(chassis)
     its = next(iter(dicts(entry.get("port"))), {})
     kind, identity = _id(its)
-    own_name, bridge = _chassis_name(chassis), _is_bridge(inner.get("capability"))
+    chassis_name, bridge = _chassis_name(chassis), _is_bridge(inner.get("capability"))
     return Neighbour(
         port=port_name(port),
-        name=plain(own_name or _id(inner)[1]),
+        name=plain(chassis_name or _id(inner)[1]),
         its_port=port_name(_port_of(kind, identity, _value(its.get("descr")))),
         address=identity.lower() if kind == "mac" else "",
         bridge=bridge,
         tlv=_tlv(entry.get("unknown-tlvs")),
-        nic_agent=not own_name and not bridge and kind == "mac" and _id(inner) == (kind, identity),
+        nic_agent=not chassis_name and not bridge and kind == "mac" and _id(inner) == (kind, identity),
+        description=shortened(_value(its.get("descr"))),
     )
 
 

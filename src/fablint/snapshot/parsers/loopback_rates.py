@@ -28,5 +28,5 @@ def ib_loopback_us(text: str) -> float | None:
 
 
 def _last(row: re.Pattern[str], text: str) -> float | None:
-    rates = [float(found[1]) for found in map(row.match, text.splitlines()) if found]
+    rates = [float(match[1]) for match in map(row.match, text.splitlines()) if match]
     return rates[-1] if rates else None

@@ -70,8 +70,8 @@ class Gpu:
     def uncorrectable(self) -> int | None:
         """Uncorrectable memory errors since the driver was loaded; None if they are not counted."""
         counts = [self.text(f"ecc_errors/volatile/{kind}") for kind in _UNCORRECTABLE]
-        known = [int(count) for count in counts if count.isdecimal() and len(count) <= 18]
-        return sum(known) if known else None
+        numbers = [int(count) for count in counts if count.isdecimal() and len(count) <= 18]
+        return sum(numbers) if numbers else None
 
 
 def gpus_of(text: str) -> Sequence[Gpu] | None:

@@ -14,17 +14,17 @@ _ERRORS = re.compile(r"^\s+Link (\d{1,3}): ([\w ]{1,40}?) Errors?: (\d{1,18})\s*
 
 def nvlink_speeds(text: str) -> Mapping[str, Sequence[str]]:
     """Return the speeds of the links of each GPU with links, `gpu0`; '' for an inactive link."""
-    found = {gpu: _SPEED.findall(of_gpu) for gpu, of_gpu in _by_gpu(text)}
-    return {gpu: speeds for gpu, speeds in found.items() if speeds}
+    words = {gpu: _SPEED.findall(of_gpu) for gpu, of_gpu in _by_gpu(text)}
+    return {gpu: speeds for gpu, speeds in words.items() if speeds}
 
 
 def nvlink_errors(text: str) -> Mapping[str, Mapping[tuple[str, str], Sequence[int]]]:
     """Return the counts of errors by link and kind of each GPU, `gpu0`: one of each reading."""
-    found: dict[str, dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
+    result: dict[str, dict[tuple[str, str], list[int]]] = defaultdict(lambda: defaultdict(list))
     for gpu, of_gpu in _by_gpu(text):
         for link, kind, count in _link_errors(of_gpu.partition("\n")[2]):
-            found[gpu][link, kind].append(count)
-    return found
+            result[gpu][link, kind].append(count)
+    return result
 
 
 @lru_cache(maxsize=1024)  # equal texts: most GPUs of a fleet count nothing

@@ -27,13 +27,13 @@ class OmniPathPort(NamedTuple):
 
 def omnipath_ports(text: str) -> Mapping[str, OmniPathPort]:
     """Return the ports by name, such as `hfi1_0/1`."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.splitlines():
         if head := _HEAD.match(line):
-            lines = found.setdefault(f"{head[1]}/{head[2]}", [])
+            lines = result.setdefault(f"{head[1]}/{head[2]}", [])
         lines.append(line)
-    return {name: _port(of_port) for name, of_port in found.items()}
+    return {name: _port(of_port) for name, of_port in result.items()}
 
 
 def _port(lines: list[str]) -> OmniPathPort:

@@ -29,9 +29,9 @@ class Bandwidth(NamedTuple):
 
 def bandwidths(lines: Iterable[Line]) -> Mapping[str, Bandwidth]:
     """Return the last report of each device by its address."""
-    found = {}
+    result = {}
     for line in lines:
         if match := _LINE.search(line.text):
             now = float(match["now"])
-            found[match["device"]] = Bandwidth(now, float(match["most"] or now), match["at"] or "")
-    return found
+            result[match["device"]] = Bandwidth(now, float(match["most"] or now), match["at"] or "")
+    return result

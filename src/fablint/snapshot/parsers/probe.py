@@ -22,8 +22,8 @@ def probe_speed(text: str, half: str) -> ProbeSpeed | None:
     """Parse a rate in the output of the probe; None if it is malformed."""
     try:
         said = json.loads(text)
-        own = said[half]
-        rate, spread, others = (float(one) for one in (own["rate"], own["spread"], said["others"]))
+        figures = said[half]
+        rate, spread, others = (float(one) for one in (figures["rate"], figures["spread"], said["others"]))
         speed = ProbeSpeed(rate, spread, others, int(said["cores"]), shortened(str(said["with"]), 60))
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None

@@ -45,9 +45,9 @@ class MemoryInfo(NamedTuple):
 @lru_cache(maxsize=_TEXTS)
 def memory_info(text: str | None) -> MemoryInfo:
     """Parse /proc/meminfo."""
-    found = {name: int(figure) for name, figure in _MEMORY.findall(text or "")}
-    total, available = (1024 * found[name] if name in found else None for name in ("MemTotal", "MemAvailable"))
-    return MemoryInfo(total, available, found.get("HugePages_Total"), found.get("Hugepagesize"))
+    numbers = {name: int(figure) for name, figure in _MEMORY.findall(text or "")}
+    total, available = (1024 * numbers[name] if name in numbers else None for name in ("MemTotal", "MemAvailable"))
+    return MemoryInfo(total, available, numbers.get("HugePages_Total"), numbers.get("Hugepagesize"))
 
 
 class CpuInfo(NamedTuple):
@@ -62,9 +62,9 @@ class CpuInfo(NamedTuple):
 @lru_cache(maxsize=_TEXTS)
 def cpu_info(text: str | None) -> CpuInfo:
     """Parse /proc/cpuinfo."""
-    every = _CPU_FIELD.findall(text or "")
-    first, last = dict(reversed(every)), dict(every)
-    model = next((value for name, value in every if name in ("model name", "CPU part", "cpu")), "")
+    fields = _CPU_FIELD.findall(text or "")
+    first, last = dict(reversed(fields)), dict(fields)
+    model = next((value for name, value in fields if name in ("model name", "CPU part", "cpu")), "")
     name = last.get("model name") or (f"CPU part {last['CPU part']}" if "CPU part" in last else "")
     short_model = shortened(_CPU_NOISE.sub(" ", name), 40)
     flags = frozenset(first.get("flags", "").split())
@@ -73,18 +73,18 @@ def cpu_info(text: str | None) -> CpuInfo:
 
 def locked_memory_limit(text: str) -> str:
     """Return the limit of locked memory in /proc/self/limits: bytes, or `unlimited`; '' if it is not reported."""
-    found = _MEMLOCK.search(text)
-    return found[1] if found else ""
+    match = _MEMLOCK.search(text)
+    return match[1] if match else ""
 
 
 @lru_cache(maxsize=_TEXTS)
 def boot_options(text: str) -> Mapping[str, str]:
     """Return the kernel's boot options in /proc/cmdline with their values; all values of a repeated option."""
-    found: dict[str, list[str]] = defaultdict(list)
+    result: dict[str, list[str]] = defaultdict(list)
     for name, value in _OPTION.findall(text):
         if name not in _IGNORED:
-            found[name].append("=..." if _OF_HOST.search(value) else f"={value}" if value else "")
-    return {name: ",".join(values) for name, values in found.items()}
+            result[name].append("=..." if _OF_HOST.search(value) else f"={value}" if value else "")
+    return {name: ",".join(values) for name, values in result.items()}
 
 
 def boot_images(text: str | None) -> Sequence[str]:
@@ -94,8 +94,8 @@ def boot_images(text: str | None) -> Sequence[str]:
 
 def system_name(text: str | None) -> str:
     """Return the name of the operating system in /etc/os-release; '' if it has none."""
-    found = _PRETTY.search(text or "")
-    return found[1] if found else ""
+    match = _PRETTY.search(text or "")
+    return match[1] if match else ""
 
 
 def name_servers(text: str | None) -> Sequence[str]:
@@ -105,26 +105,26 @@ def name_servers(text: str | None) -> Sequence[str]:
 
 def root_device(text: str | None) -> str:
     """Return the number `8:2` of the device of the root file system in /proc/self/mountinfo; '' if it has none."""
-    found = _ROOT.search(text or "")
-    return found[1] if found else ""
+    match = _ROOT.search(text or "")
+    return match[1] if match else ""
 
 
 def load_average(text: str | None) -> float | None:
     """Return the load of the last minute in /proc/loadavg; None if it cannot be parsed."""
-    found = _LOAD.match(text or "")
-    return float(found[0]) if found else None
+    match = _LOAD.match(text or "")
+    return float(match[0]) if match else None
 
 
 def uptime_s(text: str | None) -> float | None:
     """Return the seconds since the boot in /proc/uptime; None if it cannot be parsed."""
-    found = _SECONDS.fullmatch((text or "").partition(" ")[0])
-    return float(found[0]) if found else None
+    match = _SECONDS.fullmatch((text or "").partition(" ")[0])
+    return float(match[0]) if match else None
 
 
 def chosen_of(text: str | None) -> str:
     """Return the chosen word of a list such as `always [madvise] never`; '' if there is none."""
-    found = _CHOSEN.search(text or "")
-    return found[1] if found else ""
+    match = _CHOSEN.search(text or "")
+    return match[1] if match else ""
 
 
 def count_listed(text: str | None) -> int | None:

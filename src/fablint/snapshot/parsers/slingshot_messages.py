@@ -41,8 +41,8 @@ def slingshot_events(lines: Sequence[Line]) -> Iterator[Event]:
 
 def slingshot_recoveries(lines: Sequence[Line]) -> Iterator[Recovery]:
     """Yield a recovery from degraded errors of link blocks (HNI) for each link that came up again."""
-    found = [error for line in lines if (error := _ERROR.search(line.text))]
-    degraded = tuple({one["name"] for one in found if one["grade"] == "DEGRD" and "HNI" in one["block"]})
+    errors = [error for line in lines if (error := _ERROR.search(line.text))]
+    degraded = tuple({one["name"] for one in errors if one["grade"] == "DEGRD" and "HNI" in one["block"]})
     for line in lines if degraded else ():
         if up := _UP.search(line.text):
             yield Recovery(up["device"], line.place, degraded)

@@ -25,8 +25,8 @@ _ENABLED = re.compile(r"\s*Enabled\s*:\s*(\w+)")
 
 def nominal_gbit(speed: str | None) -> float | None:
     """Return the nominal speed of a NIC in Gbit/s: 200 for `BS_200G`; None if unknown."""
-    found = _SPEED.fullmatch(speed or "")
-    return float(found[1]) if found else None
+    match = _SPEED.fullmatch(speed or "")
+    return float(match[1]) if match else None
 
 
 @dataclass
@@ -39,25 +39,25 @@ class HealthSummary:
 
 def health_summaries(text: str) -> Mapping[str, HealthSummary]:
     """Return results and warnings of cxi_healthcheck by device; '' for a device without a name."""
-    found: dict[str, HealthSummary] = {}
+    result: dict[str, HealthSummary] = {}
     device = ""
     for line in map(str.strip, text.splitlines()):
         if _DEVICE.fullmatch(line):
             device = line
-            found.setdefault(device, HealthSummary())
+            result.setdefault(device, HealthSummary())
         elif match := _RESULT.match(line):
-            found.setdefault(device, HealthSummary()).results[match[1]] = match[2]
+            result.setdefault(device, HealthSummary()).results[match[1]] = match[2]
         elif match := _WARNING.match(line):
-            found.setdefault(device, HealthSummary()).warnings.append(shortened(match[1], 120))
-    return found
+            result.setdefault(device, HealthSummary()).warnings.append(shortened(match[1], 120))
+    return result
 
 
 def enabled_services(text: str) -> Mapping[str, bool]:
     """Return for each device in an output of cxi_service whether one of its services is enabled."""
-    device, found = "", dict[str, bool]()
+    device, result = "", dict[str, bool]()
     for line in text.splitlines():
         if head := _SERVICE_DEVICE.match(line):
             device = head[1]
         elif state := _ENABLED.match(line):
-            found[device] = found.get(device, False) or state[1].lower() == "yes"
-    return found
+            result[device] = result.get(device, False) or state[1].lower() == "yes"
+    return result

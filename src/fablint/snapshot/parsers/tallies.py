@@ -21,23 +21,23 @@ def tallied(text: str | None) -> Mapping[str, int]:
 @lru_cache(maxsize=4096)
 def numbers(text: str | None) -> Mapping[int, int]:
     """Return a tally of numbers; empty if a value is not a number."""
-    found = tallied(text)
-    if not all(value.isdecimal() and len(value) <= 20 for value in found):
+    result = tallied(text)
+    if not all(value.isdecimal() and len(value) <= 20 for value in result):
         return {}
-    return {int(value): count for value, count in found.items()}
+    return {int(value): count for value, count in result.items()}
 
 
 @lru_cache(maxsize=4096)
 def cpu_set(text: str) -> frozenset[int]:
     """Return the CPUs of a list such as `0-3,8`; empty if malformed."""
     ranges = [_RANGE.fullmatch(part) for part in text.strip().split(",")]
-    found = [(int(one[1]), int(one[2] or one[1])) for one in ranges if one]
-    return frozenset(cpu for first, last in found for cpu in range(first, last + 1)) if all(ranges) else frozenset()
+    result = [(int(one[1]), int(one[2] or one[1])) for one in ranges if one]
+    return frozenset(cpu for first, last in result for cpu in range(first, last + 1)) if all(ranges) else frozenset()
 
 
 @lru_cache(maxsize=1024)  # a fleet has many links but few values
 def pcie_figure(text: str | None) -> float | None:
     """Parse `16.0 GT/s PCIe` as 16; None for 0, 255 and `Unknown`."""
-    found = _FIGURE.match((text or "").strip())
-    figure = float(found[0]) if found else 0.0
+    match = _FIGURE.match((text or "").strip())
+    figure = float(match[0]) if match else 0.0
     return figure if 0 < figure < 255 else None

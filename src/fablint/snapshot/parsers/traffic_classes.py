@@ -20,11 +20,11 @@ _TCLASS = re.compile(r"tclass *= *(\d{1,3})")
 @lru_cache(maxsize=4096)  # similar hosts say the same
 def qos_settings(mlnx_qos: str, *dcb: str) -> Mapping[str, str]:
     """Return the settings in outputs by name; the kernel's report (dcb) has precedence."""
-    found = dict(_of_mlnx_qos(mlnx_qos))
+    result = dict(_of_mlnx_qos(mlnx_qos))
     for text in dcb:
         for document in [one for value in documents(text) for one in dicts(value)][:1]:
-            found |= dict(_of_dcb(document))
-    return found
+            result |= dict(_of_dcb(document))
+    return result
 
 
 def _of_dcb(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -67,5 +67,5 @@ def priority_words(numbers: list[str]) -> str:
 
 def forced_class(text: str) -> str:
     """Return the traffic class that the driver forces on all packets; '' if programs choose."""
-    found = _TCLASS.search(text)
-    return found[1] if found else ""
+    match = _TCLASS.search(text)
+    return match[1] if match else ""

@@ -101,24 +101,24 @@ def _list_cells(row: Row, sources: slice) -> dict[str, np.ndarray]:
 def _measured(
     row: Row, sources: slice, pair: tuple[np.ndarray, ...], place: tuple[np.ndarray, ...]
 ) -> dict[str, np.ndarray]:
-    """What the row stores of the cells at `place`: `started`, `count`, times, and their histograms."""
-    found = {"count": block(row, "count", sources)[place]}
-    found |= {"started": block(row, "started", sources)[pair]} if "started" in row.arrays else {}
-    found |= {name: block(row, name, sources)[place] for name in TIMES if name in row.arrays}
+    """Return what the row stores of the cells at `place`: `started`, `count`, times, and their histograms."""
+    result = {"count": block(row, "count", sources)[place]}
+    result |= {"started": block(row, "started", sources)[pair]} if "started" in row.arrays else {}
+    result |= {name: block(row, name, sources)[place] for name in TIMES if name in row.arrays}
     if percentiles := own_percentiles(row):
         times = block(row, "percentile_time", sources)[place]
-        found |= {_time_at(at): times[:, index] for index, at in enumerate(percentiles)}
+        result |= {_time_at(at): times[:, index] for index, at in enumerate(percentiles)}
     if _HISTOGRAM in row.arrays:
-        found[_HISTOGRAM] = _filled(block(row, _HISTOGRAM, sources)[place], np.asarray(row.arrays["bucket"][:]))
-    return found
+        result[_HISTOGRAM] = _filled(block(row, _HISTOGRAM, sources)[place], np.asarray(row.arrays["bucket"][:]))
+    return result
 
 
 def _filled(counts: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Return the filled buckets of each histogram (k, buckets): lower edge in seconds and number of samples."""
     lists = np.empty(len(counts), dtype=object)
-    for index, own in enumerate(counts):
-        (filled,) = np.nonzero(own)
-        lists[index] = list(zip(edges[filled].tolist(), own[filled].tolist(), strict=True))
+    for index, histogram in enumerate(counts):
+        (filled,) = np.nonzero(histogram)
+        lists[index] = list(zip(edges[filled].tolist(), histogram[filled].tolist(), strict=True))
     return lists
 
 

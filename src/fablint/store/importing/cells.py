@@ -42,7 +42,7 @@ class LeftOut:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether another program printed it, or nothing of it can be read."""
+        """True if another program printed it, or nothing of it can be read."""
         return self.why == LeftOut.why
 
 
@@ -141,7 +141,7 @@ class Imported:
 
 
 def measurable(seconds: float) -> bool:
-    """Whether a message can take this time, and a cell (float32) can hold it."""
+    """Tell whether a message can take this time, and a cell (float32) can hold it."""
     return SHORTEST_S <= seconds <= LONGEST_S
 
 

@@ -30,9 +30,7 @@ from fablint.store.importing.cells import (
 from fablint.store.importing.lines import Foreign, json_of, numbered, text_of
 
 TEXT_MARK = re.compile(rb"(?m)^Rank: +0( +[0-9]+)* *\r?\n +0 \(\S+\):")
-JSON_MARK = re.compile(
-    rb"^(?:\xef\xbb\xbf)?\s*\{(?![\s\S]*\"(?:nccl_version|nvbandwidth)\")[\s\S]*\"[^\"]*(?i:bandwidth|latency)[^\"]*\""
-)
+JSON_MARK = re.compile(rb"^(?:\xef\xbb\xbf)?\s*\{[\s\S]*\"[^\"]*(?i:bandwidth|latency)[^\"]*\"")
 MESSAGE = 32 << 20  # bytes; its default for bandwidth, which the files do not state
 MOST_NESTED = 40
 
@@ -166,7 +164,7 @@ def _quantities(words: Iterable[str]) -> list[str]:
 
 
 def _square(value: Any) -> bool:
-    """Whether the value is a table of numbers with as many rows as columns."""
+    """Tell whether the value is a table of numbers with as many rows as columns."""
     if not isinstance(value, list) or len(value) < 2:
         return False
     rows = all(isinstance(row, list) and len(row) == len(value) for row in value)
@@ -178,7 +176,7 @@ def _number(value: Any) -> bool:
 
 
 def _names(value: Any) -> bool:
-    """Whether the value is a list of different hosts."""
+    """Tell whether the value is a list of different hosts."""
     if not isinstance(value, list) or len(value) < 2:
         return False
     names = [entry.get("name", entry.get("host")) if isinstance(entry, dict) else entry for entry in value]

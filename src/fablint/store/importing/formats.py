@@ -49,6 +49,7 @@ class Format:
     recognise: Callable[[bytes, int], bool]
     read: Callable[[bytes, Sequence[str]], Imported]
     binary: bool = False
+    general: bool = False  # documents of other tools have its mark as well: it counts if no other format fits
 
     @property
     def tool(self) -> str:
@@ -69,7 +70,7 @@ FORMATS = (
     Format("HP2P's page", _has_mark(hp2p.PAGE), hp2p.read_hp2p_page),
     Format("IMB", _has_mark(imb.MARK), imb.read_imb),
     Format("ClusterKit", _has_mark(clusterkit.TEXT_MARK), clusterkit.read_clusterkit_text),
-    Format("ClusterKit's JSON", _has_mark(clusterkit.JSON_MARK), clusterkit.read_clusterkit_json),
+    Format("ClusterKit's JSON", _has_mark(clusterkit.JSON_MARK), clusterkit.read_clusterkit_json, general=True),
     Format("nccl-tests", _has_mark(nccl_tests.MARK), nccl_tests.read_nccl_tests),
     Format("nccl-tests's JSON", _has_mark(nccl_json.MARK), nccl_json.read_nccl_json),
     Format("rccl-tests's file", _has_mark(rccl_file.MARK), rccl_file.read_rccl_file),
@@ -166,6 +167,7 @@ def recognise(head: bytes, length: int) -> tuple[Format, Sequence[re.Pattern[byt
     for labels in ((), *((label,) for label in present), *permutations(present, 2)):
         plain = _without(labels, head)
         fits = [form for form in FORMATS if form.binary == binary and form.recognise(plain, length)]
+        fits = [form for form in fits if not form.general] or fits
         if len(fits) > 1:
             raise UsageError(f"output of {' and of '.join(form.name for form in fits)} in one file", "split it")
         if fits:

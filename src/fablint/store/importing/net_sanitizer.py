@@ -119,5 +119,5 @@ def _four(words: str) -> list[Figures]:
 
 
 def _empty(line: str) -> bool:
-    """Whether the line holds no figures: blank, heading, comment."""
+    """Tell whether the line holds no figures: blank, heading, comment."""
     return not line.strip() or line.split() == ["SUM", "MIN", "MAX"] or line.startswith("#")

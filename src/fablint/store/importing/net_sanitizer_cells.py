@@ -164,5 +164,5 @@ def _fabric(parsed: NetSanitizerText, ranks: int) -> list[Body]:
 def _over_ranks(parsed: NetSanitizerText, summary: Summary, ranks: int) -> dict[str, float]:
     """Seconds by statistic. SUM adds the bytes of the ranks; the column MIN has the lowest rate and longest time."""
     kinds = (("mean", summary.sum, ranks), ("max", summary.min, 1), ("min", summary.max, 1))
-    found_all = {name: _seconds(parsed, figures, summary.size, count) for name, figures, count in kinds if figures}
-    return {name: seconds for name, seconds in found_all.items() if seconds is not None}
+    seconds_of = {name: _seconds(parsed, figures, summary.size, count) for name, figures, count in kinds if figures}
+    return {name: seconds for name, seconds in seconds_of.items() if seconds is not None}

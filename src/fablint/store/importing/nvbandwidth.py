@@ -91,7 +91,7 @@ class NvbandwidthTable:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it has one row, or as many as GPUs."""
+        """True if it has one row, or as many as GPUs."""
         return self.columns > 0 and len(self.rows) in (1, self.gpus) and (not self.pairs or len(self.rows) > 1)
 
 

@@ -69,7 +69,7 @@ class OsuTable:
 
     @property
     def is_checked(self) -> bool:
-        """Whether the program checked payloads."""
+        """True if the program checked payloads."""
         return any(row.valid is not None for row in self.rows)
 
     @property

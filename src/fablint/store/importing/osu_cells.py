@@ -153,7 +153,7 @@ class _Reader:
         assert test is not None
         facts = _facts(table, self.captions) | ({"memory": memory} if memory else {})
         for at in range(max(1, len(table.windows))):
-            own = facts | ({"window": table.windows[at]} if table.windows else {})
+            facts_of_window = facts | ({"window": table.windows[at]} if table.windows else {})
             figures = [(row, _seconds(table, test, row, at)) for row in table.rows]
             self.skipped += [
                 LeftOut(row.line, _words(row), "no figure above 0") for row, seconds in figures if not seconds
@@ -161,10 +161,12 @@ class _Reader:
             usable = [(row.size or 0, seconds) for row, seconds in figures if seconds]
             pairs = self._pairs_together(table, test)
             if test.collective or pairs > 1:
-                together = own | ({"collective_ranks": self._ranks()} if test.collective else {"pairs": pairs})
+                together = facts_of_window | (
+                    {"collective_ranks": self._ranks()} if test.collective else {"pairs": pairs}
+                )
                 self.world += [self._world_body(table, test, usable, together)] if usable else []
             else:
-                self._gather(table, test, own, usable)
+                self._gather(table, test, facts_of_window, usable)
 
     def _world_body(
         self,
@@ -315,7 +317,7 @@ def _seconds(table: OsuTable, test: OsuTest, row: OsuRow, at: int) -> dict[Stati
     value, size = row.values[at], row.size or 0
     if test.kernel.quantity == "latency":
         mean = value * _US if value is not None else None
-        found = {"mean": mean, **{name: time * _US for name, time in _percentiles(table, row, _LATENCY_TAIL)}}
+        times = {"mean": mean, **{name: time * _US for name, time in _percentiles(table, row, _LATENCY_TAIL)}}
     else:
         pairs = (_pairs(table) or 1) * test.directions
         rate = _tail(table, row, "Messages/s") if not table.windows else None
@@ -325,8 +327,8 @@ def _seconds(table: OsuTable, test: OsuTest, row: OsuRow, at: int) -> dict[Stati
             (value, _HALF, size * pairs / (value * _MB) if value else 0.0), (rate, _HALF, pairs / rate if rate else 0.0)
         )
         tails = _percentiles(table, row, _RATE_TAIL)
-        found = {"mean": mean, **{name: size * pairs / (tail * _MB) for name, tail in tails if tail}}
-    seconds = {name: time for name, time in found.items() if time is not None and measurable(time)}
+        times = {"mean": mean, **{name: size * pairs / (tail * _MB) for name, tail in tails if tail}}
+    seconds = {name: time for name, time in times.items() if time is not None and measurable(time)}
     return seconds if "mean" in seconds else {}
 
 

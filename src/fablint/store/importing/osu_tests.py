@@ -39,8 +39,8 @@ def _words_of_title(title: str) -> str:
 
 
 def _of_kernel(kernel: KernelInfo) -> OsuTest:
-    known = Kernel(kernel.name, kernel.quantity, kernel.payload)
-    return OsuTest(known, directions_counted(kernel.name), collective=kernel.is_collective)
+    measured = Kernel(kernel.name, kernel.quantity, kernel.payload)
+    return OsuTest(measured, directions_counted(kernel.name), collective=kernel.is_collective)
 
 
 # By the words of the title. Tests whose figure is not the time of a message are missing.

@@ -47,7 +47,7 @@ _SHOWN = 80  # characters of a line in a message
 
 @dataclass
 class CsvPairs:
-    """In columns, an entry for each line that names a pair: index into `names`, bytes, seconds, round, s.
+    """Columns with an entry for each line that names a pair: index into `names`, bytes, seconds, round, s.
 
     Attributes
     ----------

@@ -34,6 +34,7 @@ MARK = marked(
 )
 JSON_MARK = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"test_info"\s*:')
 
+_VERB = re.compile(r"(?:RDMA_)?[A-Za-z]+(?:_imm)?(?=_)")
 _TITLE = re.compile(r"\s*((?:Send|RDMA_Write|RDMA_Read|Atomic|Raw Ethernet)[\w ]*?) Test\s*$")
 _HEADING = re.compile(r"\s*(#bytes\s+#iterations\s.*)")
 _COLUMN = re.compile(r"[#\w.%]+(?: (?:peak|average|percentile|Port[12]|Port[12]))*(?:\[[^\]]*\])?")
@@ -122,7 +123,7 @@ def read_perftest_json(data: bytes, hosts: Sequence[str]) -> Imported:
     hint = "give the whole file as perftest wrote it"
     document = json_of(text_of(data), hint)
     try:
-        title = str(document["test_info"]["test"]).replace("RDMA_", "RDMA~").replace("_", " ").replace("~", "_")
+        title = _json_title(str(document["test_info"]["test"]))
         results = document.get("results") or _sum(document["results_local"], document["results_remote"])
         table = _of_results(title.removesuffix(" Test"), results[0] if isinstance(results, list) else results)
     except (AttributeError, KeyError, TypeError, IndexError, ValueError):
@@ -130,6 +131,12 @@ def read_perftest_json(data: bytes, hosts: Sequence[str]) -> Imported:
     skipped: list[LeftOut] = []
     body = _body(table, skipped)
     return Imported("perftest", ranks_named(2, hosts), () if body is None else (body,), tuple(skipped))
+
+
+def _json_title(text: str) -> str:
+    """Return the title of a test as the output has it: `RDMA_Write Bidirectional BW Test`."""
+    verb = _VERB.match(text)
+    return text if verb is None else f"{verb[0]} {text[verb.end() + 1 :].replace('_', ' ')}"
 
 
 def _sum(local: Mapping[str, Any], remote: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,6 +1,8 @@
 """The file that rccl-tests writes with `-x`, as JSON or CSV (`-Z`) -> numbers. It names no hosts.
 
-A record is one size, in place or not, with the collective, the ranks, and the time in microseconds.
+A record is one size, in place or not, with the collective, the processes, and the time in microseconds. Class Reporter
+of common.cu writes it: the names of its CSV columns differ from those of its JSON in capitals, `collective` is `name`,
+and the heading lacks the column `nodes` of the records. A build without MPI has `gpus` instead of the processes.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from fablint.store.importing.nccl_tests import NcclFigures, NcclRow, NcclText, i
 MARK = re.compile(rb'^(?:\xef\xbb\xbf)?\s*(?:\[\s*\{\s*"?numCycle"?\s*:|"?numCycle"? *,)')
 
 _HINT = "give the whole file as rccl-tests -x wrote it"
-_COLUMNS = ("numCycle", "name", "ranks", "gpusPerRank", "size", "type", "redop", "inPlace", "time", "algBw", "busBw")
+_COLUMNS = ("numcycle", "name", "ranks", "gpusperrank", "size", "type", "redop", "inplace", "time", "algbw", "busbw")
+_NODES, _RANKS = "nodes", "ranks"
 _TESTS = {kernel.nccl_test.replace("_", ""): kernel.nccl_test for kernel in KERNELS.values() if kernel.nccl_test}
 _BEFORE = "\ufeff \t\r\n"  # the first record
 _CLOSE = 0.03  # of bus over algorithm bandwidth
@@ -42,7 +45,7 @@ def parse_rccl_file(text: str) -> list[NcclText]:
             raise UsageError(f"a result of rccl-tests without '{lacking[0]}'", _HINT)
     runs: dict[tuple[str, ...], list[_Record]] = {}
     for record in records:
-        key = tuple(str(record[name]) for name in ("name", "numCycle", "ranks", "gpusPerRank"))
+        key = tuple(str(record[name]) for name in ("name", "numcycle", "ranks", "gpusperrank"))
         runs.setdefault(key, []).append(record)
     try:
         return [_run(run) for run in runs.values()]
@@ -55,11 +58,25 @@ def _records(text: str) -> list[_Record]:
         records: Any = json_of(f'{{"records": {text.lstrip(_BEFORE)}}}', _HINT)["records"]
         if not all(isinstance(record, dict) for record in records):
             raise UsageError("JSON without the results of rccl-tests", _HINT)
-        return list(records)
+        return [_named(record) for record in records]
     if not text.endswith("\n"):
         raise UsageError("the last line of the file is cut off", _HINT)
-    lines = [line for line in text.lstrip(_BEFORE).splitlines() if line.strip()]
-    return list(csv.DictReader(lines, skipinitialspace=True))
+    heading, *rows = csv.reader(
+        (line for line in text.lstrip(_BEFORE).splitlines() if line.strip()), skipinitialspace=True
+    )
+    names = list(heading)
+    if _NODES not in names and _RANKS in names and all(len(row) == len(names) + 1 for row in rows):
+        names.insert(names.index(_RANKS), _NODES)
+    if any(len(row) != len(names) for row in rows):
+        raise UsageError("a result of rccl-tests has more or fewer values than the heading", _HINT)
+    return [_named(dict(zip(names, row, strict=True))) for row in rows]
+
+
+def _named(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with the names of its values in lower case, the same for all forms."""
+    named = {str(key).lower().lstrip("#"): value for key, value in record.items()}
+    renamed = {"name" if key == "collective" else key: value for key, value in named.items()}
+    return {_RANKS: 1, "gpusperrank": named["gpus"], **renamed} if "gpus" in named else renamed
 
 
 def _run(records: Sequence[_Record]) -> NcclText:
@@ -69,8 +86,8 @@ def _run(records: Sequence[_Record]) -> NcclText:
     halves: dict[tuple[int, str, str], dict[bool, NcclFigures]] = {}
     for record in records:
         key = int(record["size"]), str(record["type"]), str(record["redop"])
-        is_in_place = str(record["inPlace"]).lower() in ("1", "true")
-        words = (str(record.get(column, "")) for column in ("time", "algBw", "busBw", "wrong"))
+        is_in_place = str(record["inplace"]).lower() in ("1", "true")
+        words = (str(record.get(column, "")) for column in ("time", "algbw", "busbw", "wrong"))
         halves.setdefault(key, {})[is_in_place] = NcclFigures(*map(figure, words))
     for number, ((size, datatype, redop), places) in enumerate(halves.items(), 1):
         both = places.get(False, NcclFigures()), places.get(True, NcclFigures())
@@ -79,17 +96,17 @@ def _run(records: Sequence[_Record]) -> NcclText:
 
 
 def _ranks(test: str, records: Sequence[_Record]) -> int:
-    """Return the number of GPUs: of `ranks`, each with `gpusPerRank`, unless the bandwidths show that these are all."""
+    """Return the number of GPUs: of all processes, each with several, unless the bandwidths show that these are all."""
     ranks = int(records[0]["ranks"])
-    every = ranks * int(records[0]["gpusPerRank"])
+    gpus = ranks * int(records[0]["gpusperrank"])
     kernel = next((kernel for kernel in KERNELS.values() if kernel.nccl_test == test), None)
-    rates = [(figure(str(record["busBw"])), figure(str(record["algBw"]))) for record in records]
+    rates = [(figure(str(record["busbw"])), figure(str(record["algbw"]))) for record in records]
     ratios = sorted(bus / rate for bus, rate in rates if bus and rate)
     if kernel is None or not ratios or ranks < 2:
-        return every
+        return gpus
     ratio = ratios[len(ratios) // 2]
-    fits = [count for count in (every, ranks) if abs(ratio / kernel.bus_share(count) - 1) < _CLOSE]
-    return fits[0] if fits else every
+    fits = [count for count in (gpus, ranks) if abs(ratio / kernel.bus_share(count) - 1) < _CLOSE]
+    return fits[0] if fits else gpus
 
 
 def read_rccl_file(data: bytes, hosts: Sequence[str]) -> Imported:

@@ -101,9 +101,9 @@ class _Record:
         place += len(_RECORD)
         version = data.ints(place, 3)
         if version[:2] != [1, 2]:
-            found_version = ".".join(map(str, version))
+            number = ".".join(map(str, version))
             raise UsageError(
-                f"a record of LinkTest {found_version}: only records of 1.2 are supported",
+                f"a record of LinkTest {number}: only records of 1.2 are supported",
                 "give the output of LinkTest",
             )
         self.version = (version[0], version[1], version[2])

@@ -219,7 +219,7 @@ def _joined(bodies: Sequence[Body]) -> tuple[Cells, list[int]]:
 
 
 def _in_rounds(body: Body, cells: Cells, ranks: int) -> bool:
-    """Whether the cells are a subset of all pairs in known rounds, with one partner per rank and round."""
+    """Tell whether the cells are a subset of all pairs in known rounds, with one partner per rank and round."""
     if body.pattern != "all-pairs":
         return True
     if body.order != "parallel":
@@ -231,7 +231,7 @@ def _in_rounds(body: Body, cells: Cells, ranks: int) -> bool:
 
 
 def _worth(room: int, cells: Cells) -> bool:
-    """Whether an array of `room` cells is filled well enough, or small."""
+    """Tell whether an array of `room` cells is filled well enough, or small."""
     return room <= max(SMALL, SPARSE * len(cells))
 
 
@@ -332,5 +332,5 @@ def _as_option(value: Any) -> str:
 
 def _spread(facts: Mapping[str, Any], sizes: int) -> dict[str, Any]:
     """The window that a file names, repeated for every size."""
-    own = {name: value for name, value in facts.items() if name != "window"}
-    return own | ({"windows": [int(facts["window"])] * sizes} if "window" in facts else {})
+    others = {name: value for name, value in facts.items() if name != "window"}
+    return others | ({"windows": [int(facts["window"])] * sizes} if "window" in facts else {})

@@ -7,6 +7,7 @@ from typing import Literal, TypedDict, Unpack
 
 from fablint.model.names import plural
 from fablint.text.sentence_kind import Names, Plain, Sentence
+from fablint.text.units import known_decimals, percent
 
 unsteady = Plain("its loss varies over time")
 intermittent = Plain("slow for some of its pairs only")
@@ -43,7 +44,11 @@ class EffectFields(TypedDict):
 
 
 def _median(effect: EffectFields) -> str:
-    return f"median {effect['effect']:+.1%} [{effect['low']:+.1%}, {effect['high']:+.1%}]"
+    decimals = known_decimals((effect["low"], effect["high"]))
+    if effect["effect"] >= 1:
+        return f"median {percent(effect['effect'])} [{1 + effect['low']:.2g}, {1 + effect['high']:.2g}]"
+    middle, low, high = (f"{end:+.{decimals}%}" for end in (effect["effect"], effect["low"], effect["high"]))
+    return f"median {middle} [{low}, {high}]"
 
 
 @Sentence
@@ -134,8 +139,8 @@ slow_block_once = Sentence[int, int]("""{slow:#pair} of {pairs} slow in both dir
     moment: a moment of load slows both as well; both ends are fine with their other partners""")
 slow_pairs_once = Sentence[int, str]("""{pairs:#pair} of hosts slow in both directions ({shown}), which are measured
     in one moment: a moment of load slows both as well""")
-slow_pairs_meanwhile = Sentence[int, str]("""{pairs:#pair} of hosts slow in both directions ({shown}), while others
-    were slow""")
+slow_directions = Sentence[int]("""{slow} directions, all between these hosts, slow when measured alone; the hosts are
+    fine with their other partners""")
 one_direction = Plain("""slow in this direction only, far beyond the noise of all other pairs; both ends are fine
     with their other partners. A moment of load during one measurement looks the same""")
 one_direction_once = Plain("""slow in this direction only, far beyond the noise of all other pairs; both ends are
@@ -144,8 +149,6 @@ one_direction_shared = Plain("""slow in this direction only, far beyond the nois
     the same time, and messages that share a link take longer in this run""")
 faster_pairs = Sentence[int, str]("""{pairs:#direction} of pairs of hosts ({shown}) far faster than all others of
     their kind; which of the two is healthy is not known""")
-slow_meanwhile = Sentence[int, int, int, int]("""{slow} of {measured:#measurement} of unrelated pairs next to it in
-    time were slow as well, at other times {slow_at_other_times} of {measured_at_other_times}""")
 unexplained_pairs = Sentence[int, int, float]("""{slow} of {pairs:#pair} ({share:.0%}) are slower than the noise of
     the others, and nothing that they have in common explains it""")
 

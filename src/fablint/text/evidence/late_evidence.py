@@ -5,6 +5,7 @@ from __future__ import annotations
 from fablint.model.component import Direction
 from fablint.model.names import fold, plural
 from fablint.text.sentence_kind import Names, Plain, Sentence
+from fablint.text.sentence_words import change_text
 
 may_be_chance = Plain("it may be chance")
 few_pairs_of_hosts = Sentence[int]("of fewer than {fewest} pairs of hosts")
@@ -41,11 +42,11 @@ def tcp_resent(
 ) -> str:
     segments = {"tx": "that it sends", "rx": "that are sent to it", "both": "that it sends and receives"}
     interfaces = f" over {', '.join(over)}" if over else ""
-    known = f"; {spurious} more had arrived already and are not counted" if spurious else ""
+    addition = f"; {spurious} more had arrived already and are not counted" if spurious else ""
     return (
         f"TCP sent {100 * lost / max(sent, 1):.2g} % of the segments {segments.get(direction or '', 'that cross it')}"
         f" again: {lost} of {sent} in {lossy} of {plural(pairs, 'direction')} of pairs{interfaces}, and {others_lost}"
-        f" segments in {others_lossy} of {others} others{known}"
+        f" segments in {others_lossy} of {others} others{addition}"
     )
 
 
@@ -65,7 +66,7 @@ undecided = Plain("a threshold of the site or a baseline decides which of them i
 @Sentence
 def first_host(*, hosts: Names, shift: float, chance: float, slow: int, sizes: int, together: float) -> str:
     return (
-        f"pairs with {fold(hosts)} take {shift:+.1%}, p = {chance:.1g}; in the same direction in {slow} of"
+        f"pairs with {fold(hosts)} take {change_text(shift, 1)}, p = {chance:.1g}; in the same direction in {slow} of"
         f" {plural(sizes, 'size')}, p = {together:.1g} for all together"
     )
 
@@ -73,7 +74,7 @@ def first_host(*, hosts: Names, shift: float, chance: float, slow: int, sizes: i
 @Sentence
 def populations(*, counts: tuple[int, ...], names: Names, effects: tuple[float, ...], others: int, usual: str) -> str:
     slower = [
-        f"{plural(count, 'host')} ({name}) {effect:+.1%}"
+        f"{plural(count, 'host')} ({name}) {change_text(effect, 1)}"
         for count, name, effect in zip(counts, names, effects, strict=True)
     ]
     return f"{' and '.join(slower)}, compared with {plural(others, 'host')} ({usual})"

@@ -12,8 +12,8 @@ stalled_at_times = Sentence[str]("""several launches stalled between it and {par
     did not""")
 stalled_pair = Plain("the two stalled with each other, but not with other hosts")
 starts_at_times = Plain("launches with it start at times only, and preflight finds its network at fault")
-no_start_in_company = Sentence[int]("""keeps a launch from starting: not with {others:#other host}, which start
-    without it""")
+no_start_in_company = Sentence[int]("""launches that include it do not start: not with {others:#other host},
+    which start without it""")
 starts_with = Sentence[Names]("with {hosts:fold} alone it starts")
 no_start_alone = Plain("its own ranks alone do not start either")
 starts_alone = Plain("its own ranks alone do")

@@ -7,6 +7,7 @@ from typing import Literal
 
 from fablint.model.names import plural
 from fablint.text.sentence_kind import Plain, Sentence
+from fablint.text.sentence_words import change_text
 
 ReferenceKind = Literal[
     "", "faster_population", "faster_of_kind", "other_direction", "other_paths", "switch", "declared"
@@ -54,7 +55,7 @@ def path_slow(
 ) -> str:
     extra = "" if extra_s is None else f" ({extra_s * 1e9:+,.0f} ns)"
     reference = reference_text(beside, others or 0)
-    return f"{slow} of {plural(pairs, 'pair')} of hosts slow, median {effect:+.1%} beside {reference}{extra}"
+    return f"{slow} of {plural(pairs, 'pair')} of hosts slow, median {change_text(effect, 1)} beside {reference}{extra}"
 
 
 all_uplinks = Sentence[int, str]("""all {cables:#cable} between {switch} and other switches are slow, pairs on

@@ -21,8 +21,8 @@ counters_not_read = NoteKind[str]("the counters of the hosts could not be read a
 @NoteKind
 def duration(*, total_s: float, measuring_s: float, launches: int) -> str:
     return (
-        f"{total_s:.0f} s in all: {measuring_s:.0f} s measuring, {total_s - measuring_s:.0f} s for {launches} launches,"
-        " asking hosts, planning and judging"
+        f"{total_s:.0f} s in all: {measuring_s:.0f} s measuring, {total_s - measuring_s:.0f} s for"
+        f" {plural(launches, 'launch')}, asking hosts, planning and judging"
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from fablint.model.names import fold, plural
 from fablint.text import units
 from fablint.text.evidence import ReferenceKind, reference_text
 from fablint.text.sentence_kind import Names, NoteKind, PlainNote
-from fablint.text.sentence_words import ratio_text
+from fablint.text.sentence_words import change_text, ratio_text
 
 inferred_switches = NoteKind[int, str]("""no topology was given: {switches:#switch} inferred from the times
     ({source})""")
@@ -42,12 +44,19 @@ def hosts_of_a_kind(*, hosts: Names, quantity: str, effect: float, fact: str | N
 @NoteKind
 def paths_by_design(*, paths: str, effect: float, beside: ReferenceKind, others: int) -> str:
     why = "as slow as all others of its kind: what the network was built for"
-    return f"{paths} {effect:+.0%} beside {reference_text(beside, others)}: {why} (no fault)"
+    return f"{paths} {change_text(effect)} beside {reference_text(beside, others)}: {why} (no fault)"
 
 
 @NoteKind
 def paths_by_geometry(*, paths: str, effect: float, beside: ReferenceKind, others: int) -> str:
-    return f"{paths} {effect:+.0%} beside {reference_text(beside, others)}: {_GEOMETRY} (no fault)"
+    return f"{paths} {change_text(effect)} beside {reference_text(beside, others)}: {_GEOMETRY} (no fault)"
+
+
+@NoteKind
+def paths_of_a_kind(*, paths: str, effect: float, beside: ReferenceKind, others: int) -> str:
+    return (
+        f"{paths} {change_text(effect)} beside {reference_text(beside, others)}: a kind of paths, within what OK allows"
+    )
 
 
 @NoteKind
@@ -60,15 +69,32 @@ def contention(*, low: float, high: float) -> str:
     )
 
 
+PairReason = Literal["time", "load", "once", "scope"]
+_SLOW_PAIRS: dict[PairReason, str] = {
+    "time": "slow only while most others were slow",
+    "load": "each in too few measurements to distinguish a slow route from the moments of load that this run has",
+    "once": "measured once: a moment of load looks the same",
+    "scope": "slower by no more than {limit:.0%}, which nothing that they have in common explains",
+}
+
+
 @NoteKind
-def moments_of_load(*, directions: int, pairs: Names, effects: tuple[float, ...], measurable: bool) -> str:
-    shown = [f"{pair} {effect:+.0%}" for pair, effect in zip(pairs, effects, strict=True)]
-    more = ", ..." if directions > len(pairs) else ""
-    again = "; fablint check measures these pairs again" if measurable else ""
-    return (
-        f"{plural(directions, 'direction')} far slower than all others ({', '.join(shown)}{more}), each in too few"
-        f" measurements to distinguish a slow route from the moments of load that this run has{again}"
-    )
+def explained_pairs(
+    *,
+    reason: PairReason,
+    number: int,
+    directed: bool,
+    pairs: Names,
+    effects: tuple[float, ...],
+    limit: float,
+    measurable: bool,
+) -> str:
+    shown = [f"{pair} {change_text(effect)}" for pair, effect in zip(pairs, effects, strict=True)]
+    more = ", ..." if number > len(pairs) else ""
+    what = plural(number, "direction" if directed else "pair") + ("" if directed else " of hosts")
+    far = "" if reason == "scope" else " far slower than all others"
+    again = "; fablint check measures these pairs again" if measurable and reason != "scope" else ""
+    return f"{what}{far} ({', '.join(shown)}{more}), {_SLOW_PAIRS[reason].format(limit=limit)}{again}"
 
 
 @NoteKind

@@ -17,6 +17,8 @@ launch_per_pair = PlainNote("""each pair was a launch of its own: its sizes are 
 cpu_wait = NoteKind[Names, float, str]("""other processes slowed the ranks on {hosts:fold}: they waited for a CPU up
     to {longest:.1%} of the time ({host})""")
 
+_OUTVOTED = "every host was measured three times as often at other times"
+
 row_measured_again = NoteKind[str, str]("""row {row} measured pairs of {base} again: the shorter of both times is that
     of the pair""")
 row_of_one_direction = NoteKind[str]("""row {row} measured one direction of each pair: losses in the other direction are
@@ -47,7 +49,7 @@ def row_incomplete(*, row: str, state: str, reason: str) -> str:
 
 
 @NoteKind
-def outvoted_periods(
+def slow_periods(
     *,
     row: str,
     size: int,
@@ -55,10 +57,17 @@ def outvoted_periods(
     ends: tuple[float, ...],
     hosts: tuple[int, ...],
     excesses: tuple[float, ...],
+    explained: bool,
 ) -> str:
     periods = zip(begins, ends, hosts, excesses, strict=True)
     words = sentences(seen.slow_period(*period).measured_in(row, size) for period in periods)
-    return f"{words} (every host was measured three times as often at other times)"
+    reason = "each pair is compared with others of its time" if explained else _OUTVOTED
+    return f"{words} ({reason})"
+
+
+@NoteKind
+def drift_of_all(*, row: str, size: int, change: float) -> str:
+    return f"{sentences([seen.drift(change).measured_in(row, size)])} (each pair is compared with others of its time)"
 
 
 @NoteKind

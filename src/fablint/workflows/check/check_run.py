@@ -64,6 +64,12 @@ class CheckRun(ABC):
         run
             The run of a check that is resumed.
         """
+        try:
+            return self._checked(run)
+        finally:
+            self.launches.close()
+
+    def _checked(self, run: Run | None) -> CheckOutcome:
         from fablint.plan.check.check_loop import CheckLoop
 
         clock = self.context.system.monotonic
@@ -75,6 +81,7 @@ class CheckRun(ABC):
             result = loop.run(run)
             while (more := self.measure_missed(result)) is not None:
                 result = loop.follow_up(more)
+            self.launches.release()
             diagnosis = with_undecided(self.final_diagnosis(result), result)
         except (KeyboardInterrupt, StoppedError, FullDiskError) as error:
             return self._report_interrupted(error, clock() - begun)
@@ -160,7 +167,7 @@ class CheckRun(ABC):
         return _reported(run, diagnosis, self.launches.output, f"{error}: {self._next_step(run)}" if error else "")
 
     def _next_step(self, run: Run) -> str:
-        """What to do about a check that was ended early."""
+        """Return what to do about a check that was ended early."""
         is_resumable = (self.launches.output / run_files.CHECK).exists() or measurement.has_missing_rounds(run)
         return f"go on with fablint resume {run.path}" if is_resumable else "repair the cause, then start a new check"
 

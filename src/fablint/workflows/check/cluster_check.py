@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class UnfitError(PreflightError):
-    """Preflight rejected hosts, and neither --exclude-unfit nor --force was given. `fitness` holds the reasons."""
+    """Preflight rejected hosts, without --exclude-unfit and --include-unfit. `fitness` holds the reasons."""
 
     def __init__(self, fitness: Fitness, message: str, hint: str) -> None:
         super().__init__(message, hint)
@@ -79,11 +79,11 @@ class _Hosts:
         now = host_preflight.preflight_hosts(
             self.context.system, present, ping=False, keep=False, nics=self.nics, declared=self.declared
         )
-        known = first_failures(self.fitness)
+        failures_before = first_failures(self.fitness)
         return {
             host: finding
             for host, finding in first_failures(now.fitness).items()
-            if finding.component in ("host", "nic") and known.get(host) != finding
+            if finding.component in ("host", "nic") and failures_before.get(host) != finding
         }
 
     def level_runs(
@@ -279,10 +279,10 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     unfit = _unfit_hosts(connectivity, request.unfit, is_resumed=True)
     excluded = {**{finding.name: finding for finding in unusable}, **unfit}
     ranks = sum(slot.ranks for slot in record.slots)
-    every = PlanInput(ranks, record.slots, topology, budget_s=request.budget, media=request.media)
-    left = without(every, excluded)
+    complete_input = PlanInput(ranks, record.slots, topology, budget_s=request.budget, media=request.media)
+    left = without(complete_input, excluded)
     refuse_unshared(system, path, left.slots)
-    planned_ranks = every if run is not None else left  # a run belongs to its ranks
+    planned_ranks = complete_input if run is not None else left  # a run belongs to its ranks
     findings = [*other_findings(hosts.fitness, (), excluded.values()), *connectivity.paths]
     named = {(finding.component, finding.name) for finding in (*findings, *excluded.values())}
     findings += [finding for finding in record.findings if (finding.component, finding.name) not in named]
@@ -307,7 +307,7 @@ def ranks_each(request: CheckRequest, fabric: DiscoveredFabric, hosts: Sequence[
     for nic in fabric.nics:
         if nic.host in nics:
             nics[nic.host].append(nic)
-    counts = {host: len(adapters(known)) for host, known in nics.items()}
+    counts = {host: len(adapters(nics_of_host)) for host, nics_of_host in nics.items()}
     few, many = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
     if counts[few] != counts[many] or not counts[few]:
         difference = f"{few} has {plural(counts[few], 'NIC')}, {many} {counts[many]}"
@@ -360,7 +360,7 @@ def _unfit_hosts(connectivity: Connectivity, policy: UnfitPolicy, *, is_resumed:
     if fitness.unfit and policy == "refuse" and not is_resumed:
         count = len(fitness.unfit)
         what = f"{fold(fitness.unfit)} {'is' if count == 1 else 'are'} not fit to be measured"
-        hint = "repair what is said above; --exclude-unfit goes on without, --force measures all that answer"
+        hint = "repair what is said above; --exclude-unfit goes on without, --include-unfit measures all that answer"
         raise UnfitError(fitness, what, hint)
     failures = first_failures(fitness)
     unconnected = {} if policy == "measure" else connectivity.unconnected

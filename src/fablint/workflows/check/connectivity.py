@@ -78,11 +78,11 @@ def _without_explained(
         check: frozenset().union(*pairs) - {*faulty} for check, pairs in zip((PING, _FULL_SIZE), dead, strict=True)
     }
 
-    def is_explained(one: Result) -> bool:
-        if one.outcome not in (Outcome.FAIL, Outcome.WARN):
+    def is_explained(result: Result) -> bool:
+        if result.outcome not in (Outcome.FAIL, Outcome.WARN):
             return False
-        return one.host in hosts.get(one.check, ()) or (
-            one.check == _ROUTE and frozenset((one.host, one.peer)) in routes
+        return result.host in hosts.get(result.check, ()) or (
+            result.check == _ROUTE and frozenset((result.host, result.peer)) in routes
         )
 
     return [one for one in results if not is_explained(one)]

@@ -68,9 +68,9 @@ class HostCounters:
             why = next(iter(collected.silent.values()), "no answer")
             return Recount(notes=[noted.counters_not_read(why)])
         spans = _spans(self.before, collected.snapshots)
-        known = {(one.check, one.name, one.message) for one in self.known}
+        earlier_keys = {(one.check, one.name, one.message) for one in self.known}
         fitness = judge_growth(spans, collected.silent, self.site)
-        new = [one for one in fitness.results if (one.check, one.name, one.message) not in known]
+        new = [one for one in fitness.results if (one.check, one.name, one.message) not in earlier_keys]
         fitness = replace(fitness, results=new)
         return Recount(_grown(fitness), nic_counters(run, spans), _notes(fitness))
 
@@ -93,13 +93,13 @@ def judge_growth(spans: Mapping[str, Snapshot], silent: Mapping[str, str], site:
 def _grown(fitness: Fitness) -> list[Finding]:
     bad = [one for one in fitness.results if one.outcome in (Outcome.FAIL, Outcome.WARN)]
     return [
-        one.model_copy(update={"evidence": (seen.meanwhile(), *one.evidence)})
-        for one in findings(replace(fitness, results=bad))
+        finding.model_copy(update={"evidence": (seen.meanwhile(), *finding.evidence)})
+        for finding in findings(replace(fitness, results=bad))
     ]
 
 
 def _notes(fitness: Fitness) -> list[Note]:
-    """What is not a finding: what the site file suppresses, and answers that were not understood."""
+    """Return what is not a finding: what the site file suppresses, and answers that were not understood."""
     return [*suppressed_notes(fitness, meanwhile=True), *not_understood(warnings(fitness), meanwhile=True)]
 
 
@@ -108,8 +108,8 @@ def nic_counters(run: Run, spans: Mapping[str, Snapshot]) -> Mapping[str, Any]:
     nics_of = run.facts.nics
     hosts = HostNames(spans, complete=True).matched(nics_of)
     counters: dict[str, dict[str, dict[str, dict[str, int]]]] = {"before": {}, "after": {}}
-    for host, known in hosts.items():
-        span = spans[known]
+    for host, span_host in hosts.items():
+        span = spans[span_host]
         for nic in nics_of[host]:
             for folder in _folders(nic.name, nic.netdevs or ()):
                 _copy(span, folder, counters, host, nic.name)

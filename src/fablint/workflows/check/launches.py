@@ -49,9 +49,34 @@ class Launches:
     output: Path
     recovery: LaunchRecovery = field(default_factory=NoRecovery)
     options: tuple[str, ...] = ()  # run options of the engine
-    count: int = 0
+    count: int = 0  # of measurements: stages, and what is measured again after a failure
+    started: int = 0  # times that ranks were started for them
     error: str = ""  # why the run is not complete
     _not_started: NotStartedError | None = field(default=None, init=False)  # where ranks of the last launch did not
+
+    def __post_init__(self) -> None:
+        from fablint.measure import ServedLaunch
+
+        if self.context.served is None:
+            self.context = replace(self.context, served=ServedLaunch())
+
+    def need(self, ranks_each: int) -> None:
+        """Announce stages with so many ranks on each host, so that the launch of another stage has them as well."""
+        if self.context.served is not None:
+            most = max((slot.ranks for slot in self.request.slots), default=1)
+            self.context.served.fewest_each = max(ranks_each, most)
+
+    def release(self) -> None:
+        """Tell the ranks that nothing more is measured: they end while the run is judged."""
+        if self.context.served is not None:
+            self.context.served.release()
+
+    def close(self) -> None:
+        """Wait until the ranks have ended."""
+        from fablint.measure.served_launch import HELD
+
+        if self.context.served is not None and not self.context.served.close():
+            self.context.progress.note(HELD)
 
     def begin(self, make: Callable[[PlanInput], Stage | None]) -> Run:
         """Measure the first stage. Hosts that prevent the launch are taken out of `request`, and so out of the run.
@@ -94,19 +119,20 @@ class Launches:
         """Measure what an interrupted run lacks of `stage`, which is all of its plan; return the same as `add`."""
         ended = _LaunchEnd(run)
         if not self._has_failures:
-            known = len(run.facts.lost)
+            lost_before = len(run.facts.lost)
             try:
                 with self._launch():
                     result = measurement.resume(self.context, self.output, self._engine_options)
                 if result is not None:
-                    ended = _LaunchEnd(result.run, result.run.facts.lost[known:], _why_ended(result))
+                    self.started += result.is_new_launch
+                    ended = _LaunchEnd(result.run, result.run.facts.lost[lost_before:], _why_ended(result))
             except IncompleteError as error:
                 ended = _LaunchEnd(run, error=_reason(error))
         return self._completed(stage, ended)
 
     @property
     def _has_failures(self) -> bool:
-        """Are hosts of the run, or pairs of them, excluded?"""
+        """True if hosts of the run, or pairs of them, are excluded."""
         failed = self.recovery.failed_hosts.keys()
         return bool(self.recovery.failed_pairs) or not failed.isdisjoint(self.request.rank_hosts)
 
@@ -130,9 +156,9 @@ class Launches:
 
     def _whole(self, stage: Stage, run: Run | None) -> _LaunchEnd:
         """Launch all hosts; the cells go into the run itself."""
-        known = len(run.facts.lost) if run is not None else 0
+        lost_before = len(run.facts.lost) if run is not None else 0
         result = self._measure(stage, self.output, run)
-        return _LaunchEnd(result.run, result.run.facts.lost[known:], _why_ended(result))
+        return _LaunchEnd(result.run, result.run.facts.lost[lost_before:], _why_ended(result))
 
     def _part(self, stage: Stage, rest: Stage, run: Run) -> _LaunchEnd:
         """Launch the hosts that are left into a run of its own, and copy its cells into the run.
@@ -157,17 +183,20 @@ class Launches:
 
     def _measure(self, stage: Stage, output: Path, run: Run | None) -> measurement.MeasurementResult:
         with self._launch():
-            return measurement.measure_stage(self.context, stage, output, run, self._engine_options)
+            result = measurement.measure_stage(self.context, stage, output, run, self._engine_options)
+        self.started += result.is_new_launch
+        return result
 
     @contextmanager
     def _launch(self) -> Iterator[None]:
-        """Count a launch, and keep the error where its ranks did not start."""
+        """Count a measurement, and keep the error where its ranks did not start."""
         self.count += 1
         self._not_started = None
         try:
             yield
         except NotStartedError as error:
             self._not_started = error
+            self.started += 1
             raise
 
     @property

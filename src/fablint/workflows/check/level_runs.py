@@ -55,6 +55,10 @@ class LevelRuns(CheckRun):
     asking_s: float = 0.0  # spent on preflight
 
     def __post_init__(self) -> None:
+        from fablint.plan.check.levels import RANKS_WITHIN
+
+        if any(level.within_hosts for level in self.suite.levels):  # the same launch measures the other levels
+            self.launches.need(RANKS_WITHIN)
         if self.record is not None:
             self.exclusions = Exclusions(dict(self.record.exclusions))
 
@@ -106,18 +110,26 @@ class LevelRuns(CheckRun):
         excluded = set(inner.recovery.failed_hosts)
         run = inner.begin(lambda now: self._stage(level, now, None))
         self.launches.request = same_hosts(self.launches.request, inner.request)
-        self.launches.count = inner.count
+        self.launches.count, self.launches.started = inner.count, inner.started
         self._plan(level, rows=())
         self.measuring_s += _measuring_s(run)
         findings = analysis.diagnose(run, None).verdict.findings
-        found = [one for one in findings if one.state in (State.FAULT, State.SUSPECT) and one.component in OF_HOSTS]
+        host_findings = [
+            finding
+            for finding in findings
+            if finding.state in (State.FAULT, State.SUSPECT) and finding.component in OF_HOSTS
+        ]
         failed = {host: one for host, one in inner.recovery.failed_hosts.items() if host not in excluded}
         if any(one.state is State.FAULT for one in failed.values()):  # they explain the ranks that other hosts lost
-            found = [one for one in found if not _is_loss(one)]
-        found = [one for one in found if not (_is_loss(one) and self.launches.requested_name(one.name) in failed)]
-        self.inside = [_inside(finding) for finding in found]
-        known = run_files.load_known_faults(self.site).valid if self.site is not None else ()
-        faulty = [one for one in self.inside if one.state is State.FAULT and first_cover(known, one) is None]
+            host_findings = [one for one in host_findings if not _is_loss(one)]
+        host_findings = [
+            finding
+            for finding in host_findings
+            if not (_is_loss(finding) and self.launches.requested_name(finding.name) in failed)
+        ]
+        self.inside = [_inside(finding) for finding in host_findings]
+        known_faults = run_files.load_known_faults(self.site).valid if self.site is not None else ()
+        faulty = [one for one in self.inside if one.state is State.FAULT and first_cover(known_faults, one) is None]
         self._exclude(level, [*faulty, *self._below_thresholds(run)])
 
     def _below_thresholds(self, run: Run) -> list[Finding]:
@@ -287,16 +299,16 @@ class LevelRuns(CheckRun):
         with suppress(FullDiskError):
             run_files.save_findings(findings, self.launches.output, notes, self.network)
             run_files.save_host_facts(self.host_facts, self.launches.output)
-        known = run_files.external_verdict(findings, notes, self.network)
-        return analysis.diagnose(run, self.launches.request.topology, known=known)
+        verdict = run_files.external_verdict(findings, notes, self.network)
+        return analysis.diagnose(run, self.launches.request.topology, known_verdict=verdict)
 
     def _additional(self, run: Run) -> Sequence[Finding]:
         """Return the findings that do not follow from the times of the run, named as it names its hosts."""
         recovery = self.launches.recovery
         grown = self.recounted.findings
         failed = [*_not_explained(recovery.failed_hosts.values(), grown), *recovery.failed_pairs.values()]
-        known = [*self.known, *self.inside, *failed, *self.excluding]
-        findings = [*known, *(finding for finding in grown if finding not in known)]
+        earlier_findings = [*self.known, *self.inside, *failed, *self.excluding]
+        findings = [*earlier_findings, *(finding for finding in grown if finding not in earlier_findings)]
         return analysis.named_as(run, findings, self.launches.request.rank_hosts)
 
     def final_diagnosis(self, result: LoopResult) -> Diagnosis:
@@ -316,16 +328,16 @@ class LevelRuns(CheckRun):
     def notes(self, run: Run, seconds: float) -> Sequence[Note]:
         # A row that was continued has the time of its last launch only.
         measuring_s, seconds = max(0.0, self.measuring_s + _measuring_s(run)), seconds + self.asking_s
-        duration = noted.duration(total_s=seconds, measuring_s=measuring_s, launches=self.launches.count)
+        duration = noted.duration(total_s=seconds, measuring_s=measuring_s, launches=self.launches.started)
         failures = self.exclusions.levels
         excluded = [
             noted.excluded_after(level, tuple(host for host, at in failures.items() if at == level))
             for level in dict.fromkeys(failures.values())
         ]
         included = [
-            noted.included_again(host, one.level)
-            for host, one in self.exclusions.by_host.items()
-            if one.included and not one.missed
+            noted.included_again(host, item.level)
+            for host, item in self.exclusions.by_host.items()
+            if item.included and not item.missed
         ]
         return [*self.skipped, *excluded, *included, duration]
 
@@ -351,7 +363,7 @@ def _inside(finding: Finding) -> Finding:
 
 
 def _is_loss(finding: Finding) -> bool:
-    """Is the finding about ranks that failed, and not about times?"""
+    """Tell whether the finding is about ranks that failed, and not about times."""
     return bool(seen.rank_failed.among(finding.evidence))
 
 

@@ -33,14 +33,14 @@ def first_failures(fitness: Fitness) -> Mapping[str, Finding]:
 
 
 def other_findings(
-    fitness: Fitness, of_the_fabric: Collection[Finding], excluded: Collection[Finding]
+    fitness: Fitness, fabric_findings: Collection[Finding], excluded: Collection[Finding]
 ) -> list[Finding]:
     """Return failed checks, routes without an answer and contradictions in the fabric that exclude no host."""
     faults = [finding_of_silent([host], why) for host, why in fitness.silent.items()]
     failures = [result for result in fitness.results if result.outcome is Outcome.FAIL]
     faults += [finding_of(result, fitness) for result in failures]
     silent = {finding.name for finding in faults if finding.component == "host"}
-    others = [finding for finding in of_the_fabric if not (finding.component == "host" and finding.name in silent)]
+    others = [finding for finding in fabric_findings if not (finding.component == "host" and finding.name in silent)]
     return [finding for finding in [*faults, *route_findings(fitness), *others] if finding not in excluded]
 
 
@@ -54,9 +54,9 @@ def faulty_networks(fitness: Fitness) -> list[str]:
     """Hosts that lose pings, and hosts of which a part of the network fails a check."""
     network = {name for name, rule in fitness.rules.items() if rule.component in OF_HOSTS and rule.component != "host"}
     bad = (Outcome.FAIL, Outcome.WARN)
-    found = [one.host for one in fitness.results if one.check == _LOSS and one.outcome in bad]
-    found += [one.host for one in fitness.results if one.check in network and one.outcome is Outcome.FAIL]
-    return list(dict.fromkeys(found))
+    hosts = [one.host for one in fitness.results if one.check == _LOSS and one.outcome in bad]
+    hosts += [one.host for one in fitness.results if one.check in network and one.outcome is Outcome.FAIL]
+    return list(dict.fromkeys(hosts))
 
 
 def warnings(fitness: Fitness) -> list[Result]:
@@ -65,17 +65,17 @@ def warnings(fitness: Fitness) -> list[Result]:
     Networks that were not examined are reported elsewhere.
     """
     return [
-        one
-        for one in fitness.results
-        if (one.outcome is Outcome.WARN and not _is_of_a_route(one, fitness))
-        or (one.outcome is Outcome.ERROR and one.check != NETWORK)
+        result
+        for result in fitness.results
+        if (result.outcome is Outcome.WARN and not _is_of_a_route(result, fitness))
+        or (result.outcome is Outcome.ERROR and result.check != NETWORK)
     ]
 
 
 def with_later(before: Sequence[Result], later: Sequence[Result]) -> list[Result]:
     """Return the results of two calls of preflight, each check, host, component and outcome once: the later one."""
-    found = {(one.check, one.host, one.target, one.outcome): one for one in (*before, *later)}
-    return list(found.values())
+    result = {(one.check, one.host, one.target, one.outcome): one for one in (*before, *later)}
+    return list(result.values())
 
 
 def warning_notes(results: Sequence[Result]) -> list[Note]:
@@ -105,37 +105,39 @@ def suppressed_notes(fitness: Fitness, *, meanwhile: Literal[True] | None = None
     """Return a note on each finding that the site file suppresses; `meanwhile`: while the hosts were measured."""
     return [
         noted.preflight_suppressed(
-            check=one.check,
-            component=one.name,
-            message=one.message,
-            outcome=one.suppressed.outcome.value,
-            until=one.suppressed.until,
-            reason=one.suppressed.reason,
+            check=suppressed_finding.check,
+            component=suppressed_finding.name,
+            message=suppressed_finding.message,
+            outcome=suppressed_finding.suppressed.outcome.value,
+            until=suppressed_finding.suppressed.until,
+            reason=suppressed_finding.suppressed.reason,
             meanwhile=meanwhile,
         )
-        for one in suppressed_findings(fitness)
+        for suppressed_finding in suppressed_findings(fitness)
     ]
 
 
-def _is_of_a_route(one: Result, fitness: Fitness) -> bool:
-    is_split = one.check == PING and one.value is not None  # hosts that do not reach others; else ICMP may be filtered
-    return is_split or one.check == _LOSS or fitness.rules[one.check].component == "route"
+def _is_of_a_route(result: Result, fitness: Fitness) -> bool:
+    is_split = (
+        result.check == PING and result.value is not None
+    )  # hosts that do not reach others; else ICMP may be filtered
+    return is_split or result.check == _LOSS or fitness.rules[result.check].component == "route"
 
 
 def _by_check(results: Sequence[Result], outcome: Outcome) -> Iterable[tuple[str, list[Result]]]:
     """Return the results with an outcome, by their check."""
     by_check: dict[str, list[Result]] = defaultdict(list)
-    for one in results:
-        if one.outcome is outcome:
-            by_check[one.check].append(one)
+    for result in results:
+        if result.outcome is outcome:
+            by_check[result.check].append(result)
     return by_check.items()
 
 
 def _summary(check: str, results: Sequence[Result]) -> noted.PreflightFields:
     """Return the most frequent message of a check with its hosts, and how many hosts have other messages."""
     messages: dict[str, list[str]] = defaultdict(list)
-    for one in results:
-        messages[f"{one.target} {one.message}".strip()].append(one.host)
+    for result in results:
+        messages[f"{result.target} {result.message}".strip()].append(result.host)
     message, hosts = max(messages.items(), key=lambda item: len(item[1]))
     others = {one.host for one in results} - set(hosts)
     return {"check": check, "message": message, "hosts": tuple(hosts), "others": len(others)}

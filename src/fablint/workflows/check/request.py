@@ -47,7 +47,7 @@ class ClusterRequest(FabricRequest):
     site: Path | None = None  # the site file
     baseline: str | None = None
     exclude_unfit: bool = False
-    force: bool = False
+    include_unfit: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class CheckRequest(ClusterRequest):
         from fablint.plan.check.suites import find_suite
         from fablint.plan.rows.refusals import refuse_media_within_hosts
 
-        for first, second in (("ppn", "ranks_per_nic"), ("force", "exclude_unfit")):
+        for first, second in (("ppn", "ranks_per_nic"), ("include_unfit", "exclude_unfit")):
             if getattr(self, first) and getattr(self, second):
                 raise contradiction(spelled(first), spelled(second))
         if self.full and self.suite not in (None, "full"):
@@ -97,8 +97,8 @@ class CheckRequest(ClusterRequest):
 
     @property
     def unfit(self) -> UnfitPolicy:
-        """What is done with hosts that preflight rejects."""
-        return "measure" if self.force else "exclude" if self.exclude_unfit else "refuse"
+        """Return what is done with hosts that preflight rejects."""
+        return "measure" if self.include_unfit else "exclude" if self.exclude_unfit else "refuse"
 
     @property
     def sources(self) -> tuple[str, ...]:

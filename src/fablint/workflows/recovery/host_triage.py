@@ -190,7 +190,7 @@ def _references(pairs: Sequence[tuple[str, str]], present: Sequence[str]) -> Map
 
 
 def _is_death(entry: FailedRank) -> bool:
-    """Did the launcher see the rank die? A rank that other ranks report has their partner or round."""
+    """Tell whether the launcher saw the rank die. A rank that other ranks report has their partner or round."""
     return entry.round is None and entry.partner is None
 
 
@@ -213,7 +213,7 @@ def _stall_of_host(host: str, partners: Sequence[str], failure: TrialFailure) ->
         control=failure.control or None,
     )
     # Control messages arrive, often over the same NIC: it may be how the host is set up.
-    of_set_up = (cause("a firewall"), cause(f"the set-up of {failure.transport}")) if failure.control else ()
+    set_up_causes = (cause("a firewall"), cause(f"the set-up of {failure.transport}")) if failure.control else ()
     if not failure.size:
         step = advise.ping_host(component)
     elif failure.size <= SMALL:
@@ -224,7 +224,7 @@ def _stall_of_host(host: str, partners: Sequence[str], failure: TrialFailure) ->
         state=State.FAULT,
         components=(component,),
         evidence=(stall, *_reported(failure.cause)),
-        ambiguity_group=(*of_set_up, *in_series(host)),
+        ambiguity_group=(*set_up_causes, *in_series(host)),
         next_step=step,
     )
 
@@ -240,15 +240,15 @@ def _stall_at_times(host: str, partners: Sequence[str]) -> Finding:
     )
 
 
-def _stall_of_pair(one: str, other: str, known: StallCause | None) -> Finding:
+def _stall_of_pair(item: str, other: str, stall_cause: StallCause | None) -> Finding:
     return Finding(
         state=State.SUSPECT,
-        components=(ComponentRef.of("route", one, other),),
-        evidence=(seen.stalled_pair(), *_reported(known)),
-        next_step=advise.inspect_path_filters() if known else advise.inspect_path_mtu(),
+        components=(ComponentRef.of("route", item, other),),
+        evidence=(seen.stalled_pair(), *_reported(stall_cause)),
+        next_step=advise.inspect_path_filters() if stall_cause else advise.inspect_path_mtu(),
     )
 
 
-def _reported(known: StallCause | None) -> tuple[EvidenceRecord, ...]:
+def _reported(stall_cause: StallCause | None) -> tuple[EvidenceRecord, ...]:
     """Return what a rank reports of its peer as evidence."""
-    return (seen.stall_reported(host=known.host, cause=known.text),) if known else ()
+    return (seen.stall_reported(host=stall_cause.host, cause=stall_cause.text),) if stall_cause else ()

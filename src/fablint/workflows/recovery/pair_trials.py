@@ -48,14 +48,14 @@ class PairTrials:
     context: Context
     media: Sequence[Medium] = (Medium(),)
 
-    def failure(self, one: str, other: str) -> TrialFailure | None:
+    def failure(self, item: str, other: str) -> TrialFailure | None:
         """Launch a rank on each of two hosts, rank 0 on the first, or two on one host; None if all messages arrive."""
         from fablint.plan import plan_of
         from fablint.plan.rows.side_by_side import over_media
 
         media = sorted(self.media, key=lambda medium: medium.transport != "mpi")
         rows = [row for medium in media for row in over_media(_ROWS, [medium])]
-        slots = (Slots(one, 1), Slots(other, 1)) if one != other else (Slots(one, 2),)
+        slots = (Slots(item, 1), Slots(other, 1)) if item != other else (Slots(item, 2),)
         plan = replace(plan_of(rows, 2), slots=slots)
         system, context = self.context.system, replace(self.context, is_scratch=True)
         with system.temporary_folder(system.home_folder("scratch")) as folder:
@@ -93,5 +93,7 @@ def cause_of(reports: Iterable[tuple[FailedRank, str]]) -> StallCause | None:
     report first.
     """
     causes = [StallCause(entry.cause, host) for entry, host in reports]
-    known = [cause for cause in causes if cause.text]
-    return next((cause for cause in known if not _OF_ACCEPTING_END.fullmatch(cause.text)), next(iter(known), None))
+    named_causes = [cause for cause in causes if cause.text]
+    return next(
+        (cause for cause in named_causes if not _OF_ACCEPTING_END.fullmatch(cause.text)), next(iter(named_causes), None)
+    )

@@ -94,9 +94,9 @@ class StartSearch:
     def _start_pairs(self) -> None:
         """A round of pairs, and further ones until a pair starts."""
         calm = [host for host in self.hosts if host not in self.suspects]
-        some = calm if len(calm) > 1 else list(self.hosts)
-        Random(len(self.hosts)).shuffle(some)
-        for pairs in _rounds_of_pairs(some):
+        shuffled_hosts = calm if len(calm) > 1 else list(self.hosts)
+        Random(len(self.hosts)).shuffle(shuffled_hosts)
+        for pairs in _rounds_of_pairs(shuffled_hosts):
             if self._groups:
                 return
             chosen = [self._sorted(pair) for pair in pairs[:_FIRST_PAIRS]]
@@ -107,8 +107,8 @@ class StartSearch:
 
     def _isolate(self) -> None:
         """Halve groups that do not start, until all groups start or are single hosts that do not."""
-        known = {host for group in self._groups for host in group}
-        open_hosts = [host for host in self.hosts if host not in known]
+        started_hosts = {host for group in self._groups for host in group}
+        open_hosts = [host for host in self.hosts if host not in started_hosts]
         apart = [host for host in open_hosts if host in self.suspects or host in self._fails]
         rest = tuple(host for host in open_hosts if host not in apart)
         groups = [rest, *_divided(apart)] if apart else list(_halves(rest))
@@ -137,7 +137,7 @@ class StartSearch:
 
         Launches of a round share no host, so that hosts wait for each other where there are few witnesses.
         """
-        found: dict[str, bool] = {}
+        witnesses: dict[str, bool] = {}
         waiting = list(hosts)
         while waiting:
             chosen: dict[str, str] = {}
@@ -149,18 +149,18 @@ class StartSearch:
                 break
             pairs = [self._sorted(pair) for pair in chosen.items()]
             for (host, witness), started in zip(chosen.items(), self._launched(pairs), strict=True):
-                found[host] = started
+                witnesses[host] = started
                 (self._starts if started else self._fails).setdefault(host, []).append(witness)
             waiting = [host for host in waiting if host not in chosen]
-        return found
+        return witnesses
 
     def _witness_of(self, host: str, taken: Collection[str]) -> str | None:
         """A witness for a host, one that it was not launched with where there is one; None where all are taken."""
         tried = [*self._fails.get(host, ()), *self._starts.get(host, ())]
-        known = [one for group in self._groups for one in group if one != host]
-        free = [one for one in known if one not in taken]
+        started_hosts = [one for group in self._groups for one in group if one != host]
+        free = [one for one in started_hosts if one not in taken]
         fresh = [one for one in free if one not in tried]
-        if not fresh and set(known) - set(tried):
+        if not fresh and set(started_hosts) - set(tried):
             return None  # it waits for those
         answered = [one for one in fresh if frozenset((one, host)) not in self.unanswered]
         pool = answered or fresh or free
@@ -171,13 +171,13 @@ class StartSearch:
 
         Returns hosts that start with some.
         """
-        known = {host for group in self._groups for host in group}
-        doubtful = [host for host in self.hosts if host not in known]
-        failed = {host: [one for one in self._fails.get(host, ()) if one in known] for host in doubtful}
+        started_hosts = {host for group in self._groups for host in group}
+        doubtful = [host for host in self.hosts if host not in started_hosts]
+        failed = {host: [one for one in self._fails.get(host, ()) if one in started_hosts] for host in doubtful}
         for _ in range(WITNESSES):
             few = [one for one in doubtful if len(failed[one]) < WITNESSES and one not in self._starts]
             self._with_witnesses(few)
-            failed = {host: [one for one in self._fails.get(host, ()) if one in known] for host in doubtful}
+            failed = {host: [one for one in self._fails.get(host, ()) if one in started_hosts] for host in doubtful}
         mixed = [host for host in doubtful if host in self._starts or not failed[host]]
         faulty = [host for host in doubtful if host not in mixed]
         alone = self._launched([(host,) for host in faulty])
@@ -202,7 +202,7 @@ class StartSearch:
             rest = rest[count:]
 
     def _fewest(self, hosts: Sequence[str], others: Sequence[str]) -> int:
-        """How many of the first hosts it takes so that a launch with `others` does not start; all of them do."""
+        """Return how many of the first hosts it takes so that a launch with `others` does not start; all of them do."""
         starts, fails = 0, len(hosts)
         while fails - starts > 1:
             half = (starts + fails) // 2
@@ -241,15 +241,15 @@ class StartSearch:
     def _partner_of(self, host: str, others: Sequence[str], *, is_first: bool) -> str | None:
         """A host with which this one does not start, the two alone; None where only more of `others` do not."""
         silent = [one for one in others if frozenset((one, host)) in self.unanswered]
-        for one in silent[:_MOST_PARTNERS]:
-            if not self._is_starting([one, host]):
-                return one
-        one = others[self._fewest(others, [host]) - 1]
+        for other in silent[:_MOST_PARTNERS]:
+            if not self._is_starting([other, host]):
+                return other
+        other = others[self._fewest(others, [host]) - 1]
         for _ in range(2 if is_first else 1):
-            if self._is_starting([one, host]):
-                self._starts.setdefault(host, []).append(one)
+            if self._is_starting([other, host]):
+                self._starts.setdefault(host, []).append(other)
                 return None
-        return one
+        return other
 
     def _exchange(self) -> None:
         """Exclude the host that several faulty paths share, instead of their other ends."""
@@ -266,20 +266,20 @@ class StartSearch:
     # ------------------------------------------------------------------------------------------------ launches
 
     def _launched(self, sets: Sequence[Hosts]) -> list[bool]:
-        """Which of these sets start; they share no host, and so many at a time are launched."""
-        found: list[bool] = []
+        """Return which of these sets start; they share no host, and so many at a time are launched."""
+        launched: list[bool] = []
         for begin in range(0, len(sets), AT_ONCE):
             self.progress(self._decided(), self._rounds_left(sets))
-            found += self.launch(sets[begin : begin + AT_ONCE])
-        return found
+            launched += self.launch(sets[begin : begin + AT_ONCE])
+        return launched
 
     def _is_starting(self, hosts: Iterable[str]) -> bool:
         return self._launched([self._sorted(hosts)])[0]
 
     def _sorted(self, hosts: Iterable[str]) -> Hosts:
-        """In the order of all hosts, so that ranks meet as in the launch that did not start."""
-        some = set(hosts)
-        return tuple(host for host in self.hosts if host in some)
+        """Return hosts in the order of all hosts, so that ranks meet as in the launch that did not start."""
+        members = set(hosts)
+        return tuple(host for host in self.hosts if host in members)
 
     def _note_pair(self, pair: Hosts, started: bool) -> None:
         if not started:

@@ -87,12 +87,12 @@ class StartTrials:
         by_address = [self.addresses[word] for word in words if word in self.addresses]
         by_name = [host for word in words if (host := names.find(word))]
         most = max(1, int(_MOST_SUSPECTS * len(hosts)))
-        found = _shared([pair for pair in self.unanswered if pair <= set(hosts)])
+        result = _shared([pair for pair in self.unanswered if pair <= set(hosts)])
         for few in (self.unfit, by_address, by_name):
-            named = [host for host in dict.fromkeys(few) if host in hosts and host not in found]
-            if len(found) + len(named) <= most:
-                found += named
-        return found if len(found) <= most else []
+            named = [host for host in dict.fromkeys(few) if host in hosts and host not in result]
+            if len(result) + len(named) <= most:
+                result += named
+        return result if len(result) <= most else []
 
     def limit_s(self, hosts: int) -> float:
         """Seconds that a start of so many hosts may take: a multiple of known starts, which grow with the hosts.
@@ -112,7 +112,7 @@ class StartTrials:
     # ------------------------------------------------------------------------------------------------ launches
 
     def _show(self, total: int) -> Callable[[int, int], None]:
-        """What shows how far the search is."""
+        """Return what shows how far the search is."""
 
         def progress(decided: int, rounds: int) -> None:
             left = max(0.0, self._left_s())
@@ -138,13 +138,13 @@ class StartTrials:
             ThreadPoolExecutor(AT_ONCE) as pool,
         ):
             runs = [folder / f"{number}.run" for number in range(len(sets))]
-            found = list(pool.map(self._is_starting, sets, runs))
+            launch = list(pool.map(self._is_starting, sets, runs))
         if caught:
             raise KeyboardInterrupt
-        return found
+        return launch
 
     def _is_starting(self, hosts: Hosts, output: Path) -> bool:
-        """Do ranks on these hosts find each other? Two ranks where it is one host."""
+        """Tell whether ranks on these hosts find each other. Two ranks where it is one host."""
         from fablint.measure import NoProgress
         from fablint.plan import plan_of
 
@@ -169,16 +169,16 @@ class StartTrials:
 
 def _shared(pairs: Sequence[frozenset[str]]) -> list[str]:
     """Hosts that explain these pairs: the one with most of them, again and again; none of a pair by itself."""
-    found: list[str] = []
+    result: list[str] = []
     left = list(pairs)
     while left:
         counts = Counter(host for pair in left for host in sorted(pair))
         host, count = counts.most_common(1)[0]
         if count < 2 and len(pairs) > 1:
             break
-        found += [host] if count > 1 else sorted(left[0])
+        result += [host] if count > 1 else sorted(left[0])
         left = [pair for pair in left if host not in pair and count > 1]
-    return found
+    return result
 
 
 # ------------------------------------------------------------------------------------------------ findings
@@ -202,9 +202,9 @@ def _of_cause(cause: Cause, others: int, reason: Reason) -> Finding:
         return _finding(State.SUSPECT, host, (seen.starts_at_times(), *reason), in_series(host))
     if cause.in_company:
         pairs = (seen.starts_with(tuple(cause.starts_with)),) if cause.starts_with else ()
-        some_routes = ComponentRef.of("route", host, Endpoint())
+        route = ComponentRef.of("route", host, Endpoint())
         company = seen.no_start_in_company(others)
-        return _finding(State.SUSPECT, host, (company, *pairs, *reason), (some_routes,))
+        return _finding(State.SUSPECT, host, (company, *pairs, *reason), (route,))
     fails_with, starts_with = tuple(cause.fails_with), tuple(cause.starts_with)
     evidence = seen.no_start(others=others, fails_with=fails_with, starts_with=starts_with)
     if cause.starts_with:
@@ -213,8 +213,8 @@ def _of_cause(cause: Cause, others: int, reason: Reason) -> Finding:
     if cause.alone is False:
         software = tuple(ComponentRef.of("host", host, title=one) for one in (_SOFTWARE, "launcher"))
         return _finding(State.FAULT, host, (evidence, seen.no_start_alone(), *reason), software)
-    own = (seen.starts_alone(),) if cause.alone else ()
-    return _finding(State.FAULT, host, (evidence, *own, *reason), in_series(host))
+    evidence_alone = (seen.starts_alone(),) if cause.alone else ()
+    return _finding(State.FAULT, host, (evidence, *evidence_alone, *reason), in_series(host))
 
 
 def _finding(state: State, host: str, evidence: Reason, group: tuple[ComponentRef, ...]) -> Finding:

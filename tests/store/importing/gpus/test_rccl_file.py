@@ -1,4 +1,4 @@
-"""The file of rccl-tests (`-x`, `-Z json|csv`). Records are generated in its published form."""
+"""The file of rccl-tests (`-x`, `-Z json|csv`). Records are generated as its class Reporter writes them."""
 
 from __future__ import annotations
 
@@ -39,12 +39,32 @@ def rccl_records(**more: object) -> list[dict[str, object]]:
     return [rccl_record(size, place, size / 9e4 + place, **more) for size in sizes for place in (0, 1)]
 
 
-def as_csv(records: Sequence[Mapping[str, object]]) -> str:
-    lines = [",".join(records[0]), *(",".join(map(str, record.values())) for record in records)]
-    return "\n".join(lines) + "\n"
+HEADING = "numCycle,collective,ranks,rankspernode,gpusperrank,size,type,redop,inplace,time,algbw,busbw,#wrong"
+ALONE = "numCycle,collective,gpus,size,type,redop,inplace,time,algbw,busbw,#wrong"  # built without MPI
 
 
-@pytest.mark.parametrize("form", [lambda records: json.dumps(records, indent=0), json.dumps, as_csv])
+def as_csv(records: Sequence[Mapping[str, object]], heading: str = HEADING) -> str:
+    """CSV of the file: texts in quotes, and no name of the column `nodes`."""
+    return "\n".join([heading, *(",".join(map(json.dumps, record.values())) for record in records)]) + "\n"
+
+
+def as_first_csv(records: Sequence[Mapping[str, object]]) -> str:
+    """CSV of releases whose records have no `nodes`."""
+    return as_csv([{key: value for key, value in record.items() if key != "nodes"} for record in records])
+
+
+def as_json(records: Sequence[Mapping[str, object]]) -> str:
+    lines = ("{" + ", ".join(f'"{key}":{json.dumps(value)}' for key, value in row.items()) + "}" for row in records)
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def without_mpi(record: Mapping[str, object]) -> dict[str, object]:
+    kept = {key: value for key, value in record.items() if key not in ("nodes", "ranks", "ranksPerNode", "gpusPerRank")}
+    items = list(kept.items())
+    return dict([*items[:2], ("gpus", 16), *items[2:]])
+
+
+@pytest.mark.parametrize("form", [as_json, json.dumps, as_csv, as_first_csv])
 def test_the_file_of_rccl_tests(tmp_path: Path, form: Callable[[list[dict[str, object]]], str]) -> None:
     run = written(tmp_path, form(rccl_records()))
     assert [row.kernel for row in run.rows] == ["allreduce", "allreduce"]
@@ -55,6 +75,17 @@ def test_the_file_of_rccl_tests(tmp_path: Path, form: Callable[[list[dict[str, o
     assert written(tmp_path, form(rccl_records()), hosts).hosts == ["n0", "n1"]
     with pytest.raises(UsageError, match="names 2 hosts for 16 ranks"):
         written(tmp_path, form(rccl_records()), ["n0", "n1"])
+
+
+@pytest.mark.parametrize("form", [as_json, lambda records: as_csv(records, ALONE)])
+def test_a_build_without_mpi_states_its_gpus(tmp_path: Path, form: Callable[[list[dict[str, object]]], str]) -> None:
+    run = written(tmp_path, form([without_mpi(record) for record in rccl_records()]))
+    assert ([row.kernel for row in run.rows], run.ranks) == (["allreduce", "allreduce"], 16)
+
+
+def test_values_without_a_heading_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="more or fewer values than the heading"):
+        written(tmp_path, as_csv([{**record, "busBwFactor": 1.875, "x": 0} for record in rccl_records()]))
 
 
 def test_ranks_of_several_gpus_cycles_and_names_of_rccl_tests(tmp_path: Path) -> None:

@@ -19,10 +19,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fablint.analyse.candidates.exposures import Exposures, exposures_of_components
+from fablint.analyse.explain.ambiguity import AmbiguityGroup, GroupMember
 from fablint.analyse.explain.lateness.background import late_background
 from fablint.analyse.explain.lateness.late_messages import Tails, count_late, sample_positions
+from fablint.analyse.explain.search import Detection
 from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.observations.binomial import quantile
+from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.settings import (
     CLEAR_EVIDENCE,
     CLUSTER,
@@ -36,7 +39,7 @@ from fablint.analyse.settings import (
     SMALL_SHARE,
     Settings,
 )
-from fablint.model import Placement
+from fablint.model import ComponentRef, Placement
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.topology.routing import Routes
@@ -110,7 +113,9 @@ def find_late_components(
     least_share = SMALL_SHARE if histograms is not None else 0.0
     search, exposed, upper = _Search({}, {}, np.zeros(0, dtype=bool)), None, np.zeros(0)
     for mask in (None,) if alone is None else (alone, None):
-        compared = [count_late(effects, histograms, settings.tolerance, mask, own=own) for own in references]
+        compared = [
+            count_late(effects, histograms, settings.tolerance, mask, without_common_delay=flag) for flag in references
+        ]
         exposures = exposures_of_components(routes, placement, effects, compared[0].cells, least=least_share)
         counts = np.bincount(exposures.part, minlength=exposures.parts)
         bar = float(
@@ -291,10 +296,10 @@ def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LateCompone
     exposures, tails, scores = scores_of_late.exposures, scores_of_late.tails, scores_of_late.scores
     links = len(exposures.routes.ends)
     if part >= links:
-        own_links = np.flatnonzero(exposures.routes.ends[:, 0] == part - links)
-        crossed = own_links[np.isin(own_links, exposures.part)]
+        outgoing = np.flatnonzero(exposures.routes.ends[:, 0] == part - links)
+        crossed = outgoing[np.isin(outgoing, exposures.part)]
         if (
-            crossed.size < max(FEWEST_PEERS, HALF * own_links.size)
+            crossed.size < max(FEWEST_PEERS, HALF * outgoing.size)
             or np.mean(scores[choice, crossed] > 0) < MOST
             or np.unique(exposures.signature[crossed].round(6)).size < FEWEST_PEERS
         ):
@@ -316,4 +321,39 @@ def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LateCompone
         slow=int(np.count_nonzero(positive)),
         cells=(tails.cells[0][at[positive]], tails.cells[1][at[positive]]),
         same=exposures.indistinguishable(part),
+    )
+
+
+def late_detection(case: LateComponent, routes: Routes, pairs: Pairs, *, bidirectional: bool) -> Detection:
+    """Return a component that delays messages as a detection: a switch, one direction of a cable, or both
+    directions.
+    """
+    sides = (0,) if case.is_switch else (0, 1) if bidirectional else (case.number % 2,)
+    links = () if case.is_switch else (case.number, case.number ^ 1)
+    return Detection(
+        kind="switch" if case.is_switch else "cable",
+        whole=(
+            ComponentRef.of("switch", routes.switches[case.number])
+            if case.is_switch
+            else routes.cable_component(case.number)
+        ),
+        ranks=np.unique(np.concatenate([case.cells[0], pairs.destination(case.cells)])),
+        sides=sides,
+        loss=case.loss,
+        pairs=case.pairs,
+        slow=case.slow,
+        log_e=case.log_e,
+        cells=case.cells,
+        ambiguity_group=AmbiguityGroup(
+            same=tuple(_link_member(int(link), routes, bidirectional=bidirectional) for link in case.same)
+        ),
+        own=tuple(_link_member(link, routes, bidirectional=False) for link in links[: len(sides)]),
+        late=case.late,
+    )
+
+
+def _link_member(link: int, routes: Routes, *, bidirectional: bool) -> GroupMember:
+    """Return a link as a member of an ambiguity group; of round trips its cable."""
+    return GroupMember(
+        "link", link, link % 2, routes.cable_component(link) if bidirectional else routes.component(link)
     )

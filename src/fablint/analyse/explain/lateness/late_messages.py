@@ -35,7 +35,7 @@ def count_late(
     tolerance: float,
     only: Mask | None,
     *,
-    own: bool = False,
+    without_common_delay: bool = False,
 ) -> Tails:
     """Count the late messages per cell, relative to the usual time of the pair's class and ends.
 
@@ -49,7 +49,7 @@ def count_late(
         Log-effect that is never late.
     only
         (n, m) cells to count; None: all.
-    own
+    without_common_delay
         Whether to subtract what delays all messages of a pair.
     """
     pairs = effects.residual
@@ -70,7 +70,7 @@ def count_late(
     counts, edges = histograms
     centre = np.log(np.append(np.sqrt(edges[:-1] * edges[1:]), edges[-1]))
     usual = effects.usual(cells) + ends
-    if own:
+    if without_common_delay:
         usual = usual + _common(counts, centre, usual, cells)
     bound = _late_from(*_sampled(counts, centre, usual, cells), tolerance)
     late, messages, excess = np.zeros(row.size), np.zeros(row.size), np.full(row.size, np.nan)

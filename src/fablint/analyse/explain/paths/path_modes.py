@@ -86,15 +86,15 @@ def find_modes(
     chance = upper_tail(slow, pairs, usual)
     modes = []
     for entry in np.flatnonzero(levels.is_path & (slow >= FEWEST_PEERS) & (chance <= measure.chance / tests)):
-        own = levels.entry == entry
-        cells = np.flatnonzero(own & is_slow)
+        on_path = levels.entry == entry
+        cells = np.flatnonzero(on_path & is_slow)
         ends = min(np.unique(src[cells]).size, np.unique(dst[cells]).size)
         if SMALL_SHARE <= share[entry] <= NEARLY_ALL and ends >= FEWEST_INDEPENDENT:
             loss = float(np.median(beyond[cells]))
             numbers = int(slow[entry]), int(pairs[entry])
             same_time = None
             if started is not None:
-                same_time = SameTime.of(_measurements(levels, (src, dst), started, is_slow), own)
+                same_time = SameTime.of(_measurements(levels, (src, dst), started, is_slow), on_path)
             is_explained = same_time is not None and same_time.explains(*numbers, usual, measure.chance / tests)
             modes.append(Mode(int(entry), *numbers, loss, cells, same_time if is_explained else None))
     return modes
@@ -114,10 +114,9 @@ def _fast(levels: PathLevels, count: int) -> tuple[Floats, Floats]:
     within the parts, or that of all pairs if it is less.
     """
     fast, noise = np.full(count, np.nan), np.full(count, levels.noise)
-    order = np.lexsort((levels.left, levels.entry))
-    for entry, values in enumerate(
-        np.split(levels.left[order], np.cumsum(np.bincount(levels.entry, minlength=count))[:-1])
-    ):
+    grouped = GroupedValues.of(levels.left, levels.entry, count)
+    for entry in range(count):
+        values = grouped.of_group(entry)
         fast[entry] = np.median(values) if values.size else np.nan
         if values.size < 2 * FEWEST_PEERS:
             continue
@@ -127,7 +126,10 @@ def _fast(levels: PathLevels, count: int) -> tuple[Floats, Floats]:
         upper_mean = (total[-1] - total[:-1]) / (values.size - below)
         cut = int(np.argmax(below * (values.size - below) * (upper_mean - mean) ** 2)) + 1
         deviations = np.concatenate([values[:cut] - mean[cut - 1], values[cut:] - upper_mean[cut - 1]])
-        noise[entry] = min(levels.noise, max(float(np.std(deviations)), FINEST_NOISE))
+        within = max(float(np.std(deviations)), FINEST_NOISE)
+        if upper_mean[cut - 1] - mean[cut - 1] < CLEAR_DISTANCE * within:
+            continue  # two halves of one distribution are less far apart
+        noise[entry] = min(levels.noise, within)
         fast[entry] = min(fast[entry], float(np.median(values[:cut])))
     return fast, noise
 
@@ -136,16 +138,19 @@ def _pairs(levels: PathLevels, src: Codes, dst: Codes, chosen: Mask, count: int)
     """Return the (k,) number of pairs of hosts most of whose cells are chosen."""
     hosts = int(max(src.max(initial=0), dst.max(initial=0))) + 1
     a, b = (np.minimum(src, dst), np.maximum(src, dst)) if levels.bidirectional else (src, dst)
-    pair, of_cell = np.unique((levels.entry * hosts + a) * hosts + b, return_inverse=True)
-    mostly = GroupedValues.of(chosen.astype(np.float64), of_cell, pair.size).medians() > 0.5
-    return np.bincount(pair[mostly] // hosts**2, minlength=count)
+    pair = (levels.entry * hosts + a) * hosts + b
+    slow_pair, slow = np.unique(pair[chosen], return_counts=True)
+    place = np.searchsorted(slow_pair, pair)
+    is_of_slow = np.append(slow_pair, -1)[place] == pair
+    mostly = 2 * slow > np.bincount(place[is_of_slow], minlength=slow.size)
+    return np.bincount(slow_pair[mostly] // hosts**2, minlength=count)
 
 
 def _usual(levels: PathLevels, slow: Codes, share: Floats) -> float:
     """Return the usual share of slow pairs: that of messages on a switch, or the median over the paths."""
     edge = ~levels.is_path
-    known = levels.is_path & (levels.pairs >= FEWEST_PEERS)
-    middle = float(np.median(share[known])) if np.count_nonzero(known) > 2 else 0.0
+    judged_levels = levels.is_path & (levels.pairs >= FEWEST_PEERS)
+    middle = float(np.median(share[judged_levels])) if np.count_nonzero(judged_levels) > 2 else 0.0
     on_switch = (slow[edge].sum() + 1) / (levels.pairs[edge].sum() + 2) if edge.any() else 0.0
     return max(middle, float(on_switch), 1 / (float(levels.pairs.sum()) + 2))
 
@@ -174,14 +179,14 @@ def declared_routes_explain(
     if not modes or message_paths.routes is None or message_paths.routes.routing.kind not in BY_HOST:
         return None
     rng = np.random.default_rng(len(levels.left))
-    known = message_paths.segments[:-1] < message_paths.known_links
+    is_declared = message_paths.segments[:-1] < message_paths.known_links
     observed, shuffled, testable = 0.0, np.zeros(SHUFFLES), False
     for mode in modes:
         positions = np.flatnonzero(levels.entry == mode.entry)
         cells = (levels.cells[0][positions], levels.cells[1][positions])
         slow = np.isin(positions, mode.cells).astype(np.float64)
         path = message_paths.of_cells(pairs, cells)
-        if not known[np.minimum(path, known.shape[0] - 1)].all():
+        if not is_declared[np.minimum(path, is_declared.shape[0] - 1)].all():
             return None
         label = np.unique(message_paths.segments[path], axis=0, return_inverse=True)[1].ravel()
         testable |= int(label.max()) > 0

@@ -106,8 +106,8 @@ def _edges(levels: PathLevels, tolerance: float) -> tuple[Floats, Floats]:
     on = np.flatnonzero(~levels.is_path & (levels.pairs >= FEWEST_PEERS))
     if not on.size:
         on_switches = np.flatnonzero(~levels.is_path)
-        known = levels.pairs[on_switches].sum() >= FEWEST_INDEPENDENT
-        edge = np.full(levels.level.size, np.median(levels.level[on_switches]) if known else np.nan)
+        is_enough = levels.pairs[on_switches].sum() >= FEWEST_INDEPENDENT
+        edge = np.full(levels.level.size, np.median(levels.level[on_switches]) if is_enough else np.nan)
         return edge, np.zeros(levels.level.size)
     of_switch = np.full(int(max(levels.src.max(), levels.dst.max())) + 1, np.nan)
     error = np.zeros(of_switch.size)
@@ -179,8 +179,8 @@ def _gaps(judgements: PathJudgements, order: Codes, measure: Measure) -> Floats:
     """Return the (m - 1,) differences of adjacent log times from which they belong to two clusters."""
     levels = judgements.levels
     # Hosts that send faster than they receive make one direction of a path faster and the other slower: errors add.
-    own = np.hypot(levels.error, judgements.edge_error)[order]
-    error = own[:-1] + own[1:]
+    errors = np.hypot(levels.error, judgements.edge_error)[order]
+    error = errors[:-1] + errors[1:]
     gap = np.maximum(measure.tolerance, error_quantile(levels, measure) * error)
     if measure.latency:
         gap = np.maximum(gap, _as_log(judgements.geometry_s[order[:-1]], levels.level[order[:-1]]))
@@ -197,8 +197,8 @@ def _own_spread(judgements: PathJudgements, cluster: Codes) -> float:
     extra = _extra(judgements, cluster)
     if extra.size < FEWEST_PEERS:
         return 0.0
-    own = float(np.var(extra, ddof=1)) - float(np.mean(judgements.levels.error[cluster] ** 2))
-    return float(np.sqrt(max(0.0, own)))
+    variance = float(np.var(extra, ddof=1)) - float(np.mean(judgements.levels.error[cluster] ** 2))
+    return float(np.sqrt(max(0.0, variance)))
 
 
 def _reference(judgements: PathJudgements, clusters: list[Codes], measure: Measure) -> int | None:
@@ -324,8 +324,8 @@ def _change_over_time(levels: PathLevels, members: Codes, started: Floats | None
     if started is None:
         return 0.0
     in_kind, is_known = np.isin(levels.entry, members), np.isfinite(started)
-    own, on_switch = started[in_kind & is_known], started[~levels.is_path[levels.entry] & is_known]
-    begin, end = own.min(initial=np.inf), own.max(initial=-np.inf)
+    of_kind, on_switch = started[in_kind & is_known], started[~levels.is_path[levels.entry] & is_known]
+    begin, end = of_kind.min(initial=np.inf), of_kind.max(initial=-np.inf)
     if np.count_nonzero((on_switch >= begin) & (on_switch <= end)) >= FEWEST_PEERS:
         return 0.0
     others = np.flatnonzero(~in_kind & is_known)

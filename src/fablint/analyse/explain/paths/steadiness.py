@@ -52,28 +52,32 @@ def _cells_of_neighbours(judgements: PathJudgements, entry: int, slow: Sequence[
     return np.flatnonzero(np.isin(levels.entry, neighbours))
 
 
-def _is_unsteady(judgements: PathJudgements, entry: int, own: Codes, measure: Measure, times: Floats | None) -> bool:
+def _is_unsteady(
+    judgements: PathJudgements, entry: int, positions: Codes, measure: Measure, times: Floats | None
+) -> bool:
     """Return whether the loss may be within the tolerance in the long run, or is within one stretch of time."""
     levels = judgements.levels
-    excess = levels.left[own] - levels.level[levels.entry[own]]
-    error = error_over_time(excess, None if times is None else times[own], levels.noise)
+    excess = levels.left[positions] - levels.level[levels.entry[positions]]
+    error = error_over_time(excess, None if times is None else times[positions], levels.noise)
     if error * error_quantile(levels, measure) > float(judgements.loss[entry] - judgements.tolerance[entry]):
         return True
     is_comparable = (~levels.is_path | levels.shared == levels.shared[entry])[levels.entry]
-    return times is not None and _at_once(times[own], times[is_comparable])
+    return times is not None and _at_once(times[positions], times[is_comparable])
 
 
-def _slowness(judgements: PathJudgements, entry: int, own: Codes, times: Floats | None) -> EvidenceRecord:
+def _slowness(judgements: PathJudgements, entry: int, positions: Codes, times: Floats | None) -> EvidenceRecord:
     """Return text for the time of slowness."""
     levels = judgements.levels
-    late = own[levels.left[own] - judgements.reference[levels.entry[own]] > judgements.tolerance[entry]]
+    late = positions[
+        levels.left[positions] - judgements.reference[levels.entry[positions]] > judgements.tolerance[entry]
+    ]
     if times is None or not late.size:
         return seen.path_varies()
     when = times[late]
     return seen.path_uneven(float(when.min()), float(when.max()))
 
 
-def _at_once(own: Floats, every: Floats) -> bool:
+def _at_once(times: Floats, times_of_row: Floats) -> bool:
     """Return whether all measurements are in one stretch of the time of the row."""
-    edges = np.nanquantile(every, np.linspace(0, 1, LONG_STRETCHES + 1)[1:-1])
-    return np.unique(np.searchsorted(edges, own)).size < FEWEST_INDEPENDENT
+    edges = np.nanquantile(times_of_row, np.linspace(0, 1, LONG_STRETCHES + 1)[1:-1])
+    return np.unique(np.searchsorted(edges, times)).size < FEWEST_INDEPENDENT

@@ -20,6 +20,7 @@ from fablint.analyse.observations.samples import Flows
 from fablint.analyse.settings import CONFIDENCE, FEWEST_PEERS, HALF, Settings
 from fablint.model import ComponentRef, Placement
 from fablint.model.arrays import Codes, Floats, Mask
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.topology.routing import Routes
 
 UNFOLLOWED = frozenset({"ecmp", "adaptive"})  # routings in which the cables of a message are unknown
@@ -48,10 +49,10 @@ class Paths:
     def best(self) -> Entries:
         """Entry of each path with the most information: of isolated messages, if there were enough."""
         entries: Entries = {}
-        levels, of = self.levels, self.judgements.of
+        levels, judgement_of = self.levels, self.judgements.of
         order = sorted(
             np.flatnonzero(levels.is_path).tolist(),
-            key=lambda entry: (of[entry] is not Judgement.FEW, not levels.shared[entry]),
+            key=lambda entry: (judgement_of[entry] is not Judgement.FEW, not levels.shared[entry]),
         )
         for entry in order:
             entries[int(levels.src[entry]), int(levels.dst[entry])] = entry
@@ -109,8 +110,8 @@ def paths_of(
         return None
     size = len(placement.switches)
     group = np.zeros(size, dtype=np.int64)
-    known = placement.switch >= 0
-    group[placement.switch[known]] = placement.group[known]
+    has_switch = placement.switch >= 0
+    group[placement.switch[has_switch]] = placement.group[has_switch]
     latency = flows.row.quantity == "latency"
     chance = settings.alpha_of("paths") / max(1, views)
     measure = Measure(latency, settings.tolerance, settings.spread_factor, chance, settings.loss_in_scope)
@@ -128,7 +129,7 @@ def paths_of(
     if compared:  # the search explains most slow pairs: the rest must be gross, and not most of a path
         modes = [mode for mode in modes if mode.share <= HALF and mode.loss > settings.log_loss_in_scope]
     declared = declared_routes_explain(modes, levels, pairs, message_paths) if followed else None
-    strangers = not known.all() and (flows.rounds is not None or bool(flows.concurrent.any()))
+    strangers = not has_switch.all() and (flows.rounds is not None or bool(flows.concurrent.any()))
     if (declared and compared) or strangers:
         modes = []  # links are judged by the declared routes; links shared with hosts without a switch are unknown
     ranks = (levels.cells[0], to)
@@ -141,11 +142,7 @@ def _exonerate_fastest(judgements: PathJudgements, pairs: Pairs) -> None:
     If most hosts of a switch are slow, their effect is not distinguishable from that of the paths to the switch.
     """
     levels = judgements.levels
-    value = pairs.value[levels.cells]
-    order = np.lexsort((value, levels.entry))
-    count = np.bincount(levels.entry, minlength=levels.level.size)
-    first = np.cumsum(count) - count
-    middle = value[order][np.minimum(first + count // 2, max(0, value.size - 1))]
+    middle = GroupedValues.of(pairs.value[levels.cells], levels.entry, levels.level.size).upper_medians()
     for entry in judgements.entries(Judgement.SLOW, Judgement.ONCE, Judgement.BESIDE, Judgement.POPULATION):
         if judgements.beside[entry] in (ON_A_SWITCH, DECLARED):
             continue
@@ -226,7 +223,7 @@ class PathBounds:
     beside: Mask
 
 
-def path_bounds(paths: Paths | None, placement: Placement) -> PathBounds:
+def path_bounds(paths: Paths | None) -> PathBounds:
     """Return an upper bound of the loss of each path of one view that messages crossed; none without paths."""
     if paths is None:
         none = np.empty(0, np.int64)

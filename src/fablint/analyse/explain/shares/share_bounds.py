@@ -26,7 +26,7 @@ def share_bounds(measured: SlowMeasurements | None, effects: Effects, settings: 
     hosts, links = len(placement.hosts), paths.known_links
     if measured is None:
         return None
-    pairs = measured.pairs(settings.shares.most_of_pair)
+    pairs = measured.pairs
     weight = (pairs.weight / np.bincount(pairs.of_cell))[pairs.of_cell]
     of_ends = placement.host[measured.ends].astype(np.int64).T.ravel()
     source, target = measured.ends.T

@@ -23,7 +23,7 @@ SIDES = {"tx": (0,), "rx": (1,)}
 
 def detection_of(
     candidate: Candidate,
-    mine: SlowMeasurements,
+    measurements: SlowMeasurements,
     evidence: ShareEvidence,
     others: Mapping[str, int],
     alternatives: Sequence[Candidate],
@@ -35,7 +35,7 @@ def detection_of(
     ----------
     candidate
         The component.
-    mine
+    measurements
         Its measurements.
     evidence
         What they show.
@@ -46,19 +46,19 @@ def detection_of(
     routes
         Links between switches.
     """
-    loss = np.sort(mine.left[mine.slow])
+    loss = np.sort(measurements.left[measurements.slow])
     lower, upper = (int(rank) for rank in interval_ranks(loss.size))
     members = [member for one in alternatives for member in _group_members(one, routes)]
     return Detection(
         kind=cast(Kind, candidate.kind if candidate.kind in ("host", "nic", "switch") else "cable"),
         whole=_whole(candidate, routes),
-        ranks=_ranks(candidate, mine),
+        ranks=_ranks(candidate, measurements),
         sides=_sides(candidate),
         loss=(float(loss[lower]), float(np.median(loss)), float(loss[upper])),
         pairs=evidence.measured,
         slow=evidence.slow,
         log_e=evidence.nats,
-        cells=_distinct(mine.cells),
+        cells=_distinct(measurements.cells),
         ambiguity_group=AmbiguityGroup(near=tuple(dict.fromkeys(members))),
         own=tuple(_group_members(candidate, routes)),
         partners=evidence.host_pairs,
@@ -84,16 +84,16 @@ def _sides(candidate: Candidate) -> tuple[int, ...]:
     return SIDES.get(candidate.direction or "both", (0, 1))
 
 
-def _ranks(candidate: Candidate, mine: SlowMeasurements) -> Codes:
+def _ranks(candidate: Candidate, measurements: SlowMeasurements) -> Codes:
     """Return the ranks of a host, NIC or switch; else, and of a switch without hosts, those of its measurements."""
-    placement = mine.placement
+    placement = measurements.placement
     code = {"host": placement.host, "nic": placement.nic}.get(candidate.kind)
     if code is not None:
         return np.flatnonzero(code == candidate.number)
     name = candidate.component.label
     if candidate.kind == "switch" and name in placement.switches:
         return np.flatnonzero(placement.switch == placement.switches.index(name))
-    return np.unique(mine.ends)
+    return np.unique(measurements.ends)
 
 
 def _distinct(cells: Cells) -> Cells:

@@ -17,6 +17,7 @@ import numpy as np
 
 from fablint.analyse.explain.shares.slow_measurements import SlowMeasurements
 from fablint.analyse.observations.binomial import upper_tail
+from fablint.analyse.observations.robust_stats import parts_of_time
 from fablint.analyse.observations.time_correlation import SameTime
 from fablint.analyse.settings import QUARTER, STRETCHES, SlowShares
 from fablint.model.arrays import Codes, Floats, Mask
@@ -67,69 +68,64 @@ class WeighedMeasurements:
     weight: Floats  # (k,)
     elsewhere: Mask  # (k,) measurements that no component explains
 
-    def evidence(self, own: Mask, settings: SlowShares, chance: float) -> ShareEvidence:
+    def evidence(self, is_member: Mask, settings: SlowShares, chance: float) -> ShareEvidence:
         """Return the evidence of a component.
 
         Parameters
         ----------
-        own
+        is_member
             (k,) measurements of the component that no other one explains.
         settings
             The usual share, and the stretches of time.
         chance
             Probability up to which so many slow measurements are not likely at the times of the component.
         """
-        mine, weight = self.measured.of(own), self.weight[own]
-        others = self.weight[self.elsewhere & ~own]
-        others_slow = float(others[self.measured.slow[self.elsewhere & ~own]].sum())
-        middle = float(np.median(mine.left))
+        measurements, weight = self.measured.of(is_member), self.weight[is_member]
+        others = self.weight[self.elsewhere & ~is_member]
+        others_slow = float(others[self.measured.slow[self.elsewhere & ~is_member]].sum())
+        middle = float(np.median(measurements.left))
         # A component that is slow most of the time has an effect, which counts up to the tolerance: its fast
         # measurements are faster by it.
-        is_fast = mine.left < np.where(np.abs(middle) <= mine.limit, middle, -mine.limit) - mine.limit
-        slow, fast, count = float(weight[mine.slow].sum()), float(weight[is_fast].sum()), float(weight.sum())
+        is_fast = (
+            measurements.left
+            < np.where(np.abs(middle) <= measurements.limit, middle, -measurements.limit) - measurements.limit
+        )
+        slow, fast, count = float(weight[measurements.slow].sum()), float(weight[is_fast].sum()), float(weight.sum())
         usual = (others_slow + 0.5) / (float(others.sum()) + 1.0)
         if fast >= QUARTER * slow:  # measurements that scatter are as often fast as slow
             usual = max(usual, fast / count)
-        parts = [self._parts(number) for number in (settings.moments, STRETCHES)]
-        spreads = [_dispersion(mine, weight, None if part is None else part[own]) for part in parts]
+        parts = [parts_of_time(self.measured.started, number) for number in (settings.moments, STRETCHES)]
+        spreads = [_dispersion(measurements, weight, None if part is None else part[is_member]) for part in parts]
         p, lasting = (float(upper_tail(slow / spread, count / spread, min(usual, 1.0))) for spread in spreads)
         tolerated = float(upper_tail(slow / spreads[0], count / spreads[0], settings.usual))
         stretch, same_time = parts[1], None
         if stretch is not None and p <= chance:
-            found = SameTime.of(self.measured.timed, own)
-            same_time = found if found.explains(slow / spreads[0], count / spreads[0], usual, chance) else None
+            load = SameTime.of(self.measured.timed, is_member)
+            same_time = load if load.explains(slow / spreads[0], count / spreads[0], usual, chance) else None
         return ShareEvidence(
-            int(np.count_nonzero(mine.slow)),
-            int(mine.slow.size),
-            int(np.unique(mine.host_pair[mine.slow]).size),
-            None if stretch is None else int(np.unique(stretch[own][mine.slow]).size),
+            int(np.count_nonzero(measurements.slow)),
+            int(measurements.slow.size),
+            int(np.unique(measurements.host_pair[measurements.slow]).size),
+            None if stretch is None else int(np.unique(stretch[is_member][measurements.slow]).size),
             -math.log(max(p, TINY)),
             -math.log(max(lasting, TINY)),
             tolerated > settings.tolerated,
             same_time,
         )
 
-    def _parts(self, count: int) -> Codes | None:
-        """Return the (k,) part of the time, of `count` equal ones, of each measurement; None if times are unknown."""
-        started = self.measured.started
-        if not np.isfinite(started).all() or not np.ptp(started):
-            return None
-        edges = np.quantile(started, np.arange(1, count) / count)
-        return np.searchsorted(edges, started, side="right").astype(np.int64)
 
-
-def _dispersion(mine: SlowMeasurements, weight: Floats, stretch: Codes | None) -> float:
+def _dispersion(measurements: SlowMeasurements, weight: Floats, stretch: Codes | None) -> float:
     """Return the variance of the number of slow ones over that of independent measurements, at least 1."""
-    share = float(np.average(mine.slow, weights=weight))
+    share = float(np.average(measurements.slow, weights=weight))
     variance = share * (1 - share) * float(weight.sum())
     if variance <= 0:
         return 1.0
-    deviation = weight * (mine.slow - share)
-    by_pair = _clustered(deviation, mine.host_pair) / variance
+    deviation = weight * (measurements.slow - share)
+    by_pair = _clustered(deviation, measurements.host_pair) / variance
     if stretch is None:
         return max(1.0, by_pair)
     by_time = _clustered(deviation, stretch) / variance
-    by_both = _clustered(deviation, mine.host_pair * (int(stretch.max()) + 1) + stretch) / variance
+    by_both = _clustered(deviation, measurements.host_pair * (int(stretch.max()) + 1) + stretch) / variance
     return max(1.0, by_pair, by_time, by_pair + by_time - by_both)
 
 

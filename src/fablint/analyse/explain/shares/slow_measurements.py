@@ -19,6 +19,7 @@ from fablint.analyse.observations.time_correlation import TimedMeasurements
 from fablint.analyse.settings import FAR, FEWEST_POOL, OWN_POOL, SMALLEST_SHARED, Settings
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Codes, Floats, Mask
+from fablint.model.figures.distinct_codes import distinct_codes
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class SlowMeasurements:
         Hosts, NICs and switches of the ranks.
     one_way
         Whether the messages cross the network in one direction only.
+    most_of_pair
+        Largest weight of all measurements from one host to another.
     together
         Whether other messages may have delayed them: then only those count as slow whose pair of hosts was slow in half
         of its measurements or more.
@@ -56,21 +59,13 @@ class SlowMeasurements:
     slow: Mask
     placement: Placement
     one_way: bool
+    most_of_pair: float
     together: bool = False
 
     def of(self, chosen: Mask) -> SlowMeasurements:
         """Return some of the measurements."""
-        return SlowMeasurements(
-            (self.cells[0][chosen], self.cells[1][chosen]),
-            self.ends[chosen],
-            self.left[chosen],
-            self.started[chosen],
-            self.limit[chosen],
-            self.slow[chosen],
-            self.placement,
-            self.one_way,
-            self.together,
-        )
+        arrays = {name: getattr(self, name)[chosen] for name in ("ends", "left", "started", "limit", "slow")}
+        return replace(self, cells=(self.cells[0][chosen], self.cells[1][chosen]), **arrays)
 
     @cached_property
     def host_pair(self) -> Codes:
@@ -78,22 +73,24 @@ class SlowMeasurements:
         hosts = self.placement.host[self.ends]
         return unordered(hosts[:, 0], hosts[:, 1], len(self.placement.hosts))
 
-    def pairs(self, most: float) -> MeasuredHostPairs:
-        """Return the pairs of ranks, of round trips unordered, with the number of their measurements as weights.
+    @cached_property
+    def pairs(self) -> MeasuredHostPairs:
+        """The pairs of ranks, of round trips unordered, with the number of their measurements as weights.
 
-        All measurements from one host to another weigh at most `most`. A round trip there and one back are measured in
-        one moment and weigh as one.
+        A round trip there and one back are measured in one moment and weigh as one.
         """
         ends = self.ends if self.one_way else np.sort(self.ends, axis=1)
         ranks = self.placement.host.size
-        key, of, count = np.unique(ends[:, 0] * ranks + ends[:, 1], return_inverse=True, return_counts=True)
+        key, pair_of_cell, count = distinct_codes(ends[:, 0] * ranks + ends[:, 1])
         pair = np.stack(np.divmod(key, ranks), axis=1)
-        directions = np.unique(self.ends[:, 0] * ranks + self.ends[:, 1]).size / key.size
+        directions = (
+            1.0 if self.one_way else distinct_codes(self.ends[:, 0] * ranks + self.ends[:, 1]).keys.size / key.size
+        )
         hosts = self.placement.host[pair].astype(np.int64)
-        _, of_hosts = np.unique(hosts[:, 0] * len(self.placement.hosts) + hosts[:, 1], return_inverse=True)
+        of_hosts = distinct_codes(hosts[:, 0] * len(self.placement.hosts) + hosts[:, 1]).number
         measured = np.bincount(of_hosts, weights=count)[of_hosts]
-        weight = count * np.minimum(1.0, most / measured) / directions
-        return MeasuredHostPairs(hosts, pair, self.placement.switch[pair].astype(np.int64), weight, of.ravel())
+        weight = count * np.minimum(1.0, self.most_of_pair / measured) / directions
+        return MeasuredHostPairs(hosts, pair, self.placement.switch[pair].astype(np.int64), weight, pair_of_cell)
 
     @cached_property
     def timed(self) -> TimedMeasurements:
@@ -143,8 +140,11 @@ def slow_measurements(
     limit = _limits(left, code[taken.cell], effects, settings)
     cells = (cells[0][taken.cell], cells[1][taken.cell])
     ends = np.stack([cells[0], effects.residual.destination(cells)], axis=1).astype(np.int64)
-    found = SlowMeasurements(cells, ends, left, taken.started, limit, left > limit, placement, flows.one_way, together)
-    return replace(found, slow=found.slow & in_slow_pairs(found.host_pair, found.slow)) if together else found
+    is_slow, most = left > limit, settings.shares.most_of_pair
+    result = SlowMeasurements(
+        cells, ends, left, taken.started, limit, is_slow, placement, flows.one_way, most, together
+    )
+    return replace(result, slow=result.slow & in_slow_pairs(result.host_pair, result.slow)) if together else result
 
 
 def isolated_cells(flows: Flows, effects: Effects) -> Mask | None:
@@ -177,8 +177,8 @@ def _are_nics_known(effects: Effects) -> bool:
 
 def in_slow_pairs(host_pair: Codes, slow: Mask) -> Mask:
     """Return a (k,) mask of the measurements whose pair of hosts was slow in half of its measurements or more."""
-    of = np.unique(host_pair, return_inverse=True)[1].ravel()
-    return np.asarray(2 * np.bincount(of, weights=slow) >= np.bincount(of))[of]
+    pair = np.unique(host_pair, return_inverse=True)[1].ravel()
+    return np.asarray(2 * np.bincount(pair, weights=slow) >= np.bincount(pair))[pair]
 
 
 def _residuals(effects: Effects, flows: Flows, cells: Cells) -> tuple[Floats, SingleTimes]:

@@ -10,20 +10,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fablint.analyse.candidates.candidate import Candidate, CandidateBuilder, Candidates
 from fablint.analyse.candidates.crossed_components import MeasuredHostPairs, add_ends, candidates_of
+from fablint.analyse.explain.evidence import Evidence
 from fablint.analyse.explain.explanation import LateSearch, Member
 from fablint.analyse.explain.search import Detection
+from fablint.analyse.explain.shares.share_bounds import ShareBounds, share_bounds
 from fablint.analyse.explain.shares.share_detections import detection_of
 from fablint.analyse.explain.shares.share_evidence import ShareEvidence, WeighedMeasurements
-from fablint.analyse.explain.shares.slow_measurements import SlowMeasurements
+from fablint.analyse.explain.shares.slow_measurements import SlowMeasurements, isolated_cells, slow_measurements
+from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.null_model.timing import SlowTime, find_slow_time
 from fablint.analyse.observations.binomial import upper_tail
-from fablint.analyse.settings import CHANCE, CLEAR_EVIDENCE, FEWEST_INDEPENDENT, FEWEST_SLOW, NEARLY_ALL, Settings
+from fablint.analyse.observations.samples import Flows
+from fablint.analyse.settings import (
+    CHANCE,
+    CLEAR_EVIDENCE,
+    FEWEST_INDEPENDENT,
+    FEWEST_SLOW,
+    LONG_STRETCHES,
+    NEARLY_ALL,
+    Settings,
+)
 from fablint.model import EvidenceRecord, Placement
 from fablint.model.arrays import Floats, Mask
 from fablint.text import evidence as seen
@@ -60,31 +72,57 @@ class SlowShare:
 
     @property
     def is_fault(self) -> bool:
-        """Whether the component is faulty for sure."""
+        """True if the component is faulty for sure."""
         return not self.doubts and self.evidence.explained_by is None
 
 
-def find_slow_shares(
-    measured: SlowMeasurements | None, placement: Placement, routes: Routes | None, settings: Settings, *, views: int
-) -> list[SlowShare]:
-    """Return the components that are slow for a share of the time, those with the most evidence first.
+def shares_of_view(
+    flows: Flows, evidence: Evidence, effects: Effects, settings: Settings, *, views: int
+) -> tuple[list[SlowShare], ShareBounds | None]:
+    """Return the components that are slow for a share of the time, and the bounds of the others.
+
+    What they explain is removed from `evidence`. Measurements that no other message delayed come first: what all
+    measurements show in addition is never a FAULT.
 
     Parameters
     ----------
-    measured
-        Measurements that no detection explains; None: too few.
-    placement
-        Hosts, NICs and switches of the ranks.
-    routes
-        Links between switches; None if no cables are known.
+    flows
+        The view.
+    evidence
+        Evidence after the search for components that are slow at all times.
+    effects
+        Fitted model of the view.
     settings
         Error probabilities, and `shares`.
     views
         Number of views of the run, which share the error probability.
     """
+    placement, routes = evidence.placement, effects.message_paths.routes
+    if flows.is_star or len(placement.hosts) == 1:
+        return [], None
+    isolated = isolated_cells(flows, effects)
+    shares: list[SlowShare] = []
+    bounds = None
+    for together in (False,) if isolated is None else (False, True):
+        measured = slow_measurements(evidence, effects, flows, settings, isolated=isolated, together=together)
+        shares_of_pass = _find(measured, placement, routes, settings, views=views)
+        bounds = bounds or share_bounds(measured, effects, settings)
+        for share in shares_of_pass:
+            if share.evidence.explained_by is None:
+                cells = share.detection.cells
+                live = evidence.gain[cells] != 0
+                evidence.remove((cells[0][live], cells[1][live]))
+        shares += shares_of_pass
+    return shares, bounds
+
+
+def _find(
+    measured: SlowMeasurements | None, placement: Placement, routes: Routes | None, settings: Settings, *, views: int
+) -> list[SlowShare]:
+    """Return the components that are slow for a share of the time, those with the most evidence first."""
     if measured is None or np.count_nonzero(measured.slow) < FEWEST_SLOW:
         return []
-    pairs = measured.pairs(settings.shares.most_of_pair)
+    pairs = measured.pairs
     late = np.bincount(pairs.of_cell, weights=measured.slow) / np.bincount(pairs.of_cell)
     builder = _builder(pairs, placement, routes, one_way=measured.one_way)
     candidates = _likely(builder, pairs, late, measured, settings)
@@ -94,9 +132,9 @@ def find_slow_shares(
     search = LateSearch(candidates, late, pairs.weight, price, prior=UNIFORM, mostly=None)
     members = search.members(search.best(), CLEAR_EVIDENCE)
     members = [_with_host(member, members, candidates) for member in members]
-    explanation = _ShareExplanation(measured, pairs, candidates, members, routes, settings, builder.size * views)
-    found = [share for member in members if (share := explanation.share(member)) is not None]
-    return sorted(found, key=lambda share: -share.evidence.nats)
+    explanation = _ShareExplanation(measured, pairs, search, members, routes, settings, builder.size * views)
+    result = [share for member in members if (share := explanation.share(member)) is not None]
+    return sorted(result, key=lambda share: -share.evidence.nats)
 
 
 def _builder(
@@ -137,9 +175,9 @@ def _with_host(member: Member, members: Sequence[Member], candidates: Candidates
         pairs = candidates.pairs(number)
         if candidates.candidate[number].kind in ends and np.isin(member.pairs, pairs).all():
             explained = [other.pairs for other in members if other is not member]
-            own = pairs[~np.isin(pairs, np.concatenate(explained))] if explained else pairs
+            unexplained = pairs[~np.isin(pairs, np.concatenate(explained))] if explained else pairs
             others = tuple(other for other in member.alternatives if other != number)
-            return Member(number, member.gain, own, (member.number, *others))
+            return Member(number, member.gain, unexplained, (member.number, *others))
     return member
 
 
@@ -149,7 +187,7 @@ class _ShareExplanation:
 
     measured: SlowMeasurements
     pairs: MeasuredHostPairs
-    candidates: Candidates
+    search: LateSearch
     members: Sequence[Member]
     routes: Routes | None
     settings: Settings
@@ -157,27 +195,31 @@ class _ShareExplanation:
 
     def share(self, member: Member) -> SlowShare | None:
         """Return a member as a component that is slow for a share of the time; None if that may be chance."""
-        candidate, settings = self.candidates.candidate[member.number], self.settings
-        own = np.isin(self.pairs.of_cell, member.pairs)
-        if candidate.is_scope or not own.any() or self._may_share_unknown_links(candidate):
+        candidate, settings = self.search.candidates.candidate[member.number], self.settings
+        is_member = np.isin(self.pairs.of_cell, member.pairs)
+        if candidate.is_scope or not is_member.any() or self._may_share_unknown_links(candidate):
             return None
         weight = (self.pairs.weight / np.bincount(self.pairs.of_cell))[self.pairs.of_cell]
         weighed = WeighedMeasurements(self.measured, weight, self._elsewhere())
         chance = CHANCE / self.tests
-        evidence = weighed.evidence(own, settings.shares, chance)
+        evidence = weighed.evidence(is_member, settings.shares, chance)
         if evidence.nats < -math.log(chance) or evidence.is_tolerated:
             return None
         if not settings.shares.least <= evidence.share < NEARLY_ALL:
             return None
         if evidence.host_pairs < settings.min_partners:
             return None  # slow pairs of hosts are reported by themselves
-        mine = self.measured.of(own)
-        when = find_slow_time(mine.started, mine.slow)
+        measurements = self.measured.of(is_member)
+        when = find_slow_time(measurements.started, measurements.slow)
         doubts = self._doubts(member, candidate, evidence, when)
-        others = self.measured.of(weighed.elsewhere & ~own)
+        others = self.measured.of(weighed.elsewhere & ~is_member)
         numbers = {"others_slow": int(others.slow.sum()), "others": int(others.slow.size)}
-        same = self._alternatives(member, candidate)
-        detection = detection_of(candidate, mine, evidence, numbers, same, self.routes)
+        nodes = candidate.component.nodes
+        same = [other for other in self.search.others(member) if other.component.nodes != nodes]
+        same = [other for other in same if other.kind in COMPONENTS]
+        detection = detection_of(candidate, measurements, evidence, numbers, same, self.routes)
+        if when is not None and when.kind != "now and then":
+            detection = replace(detection, circumstances=(when.evidence,))
         return SlowShare(candidate, detection, evidence, doubts, when)
 
     def _may_share_unknown_links(self, candidate: Candidate) -> bool:
@@ -198,33 +240,27 @@ class _ShareExplanation:
         """Return why it is not sure that the component is faulty."""
         settings = self.settings
         bar = math.log(self.tests / settings.alpha_of("slow shares"))
-        stretches = evidence.stretches
+        stretches, scope = evidence.stretches, self.measured.placement.scopes(*self.pairs.ranks.T)
+        is_compared = self.search.is_compared(member, scope, settings.min_partners)
         doubts = (
             (seen.may_be_chance(), min(evidence.nats, evidence.lasting_nats) < bar),
             (seen.sent_together(), self.measured.together),
             (seen.times_unknown(), stretches is None),
             (seen.one_stretch(), stretches is not None and stretches < FEWEST_INDEPENDENT),
-            (seen.one_period(), when is not None and when.kind in PERIODS),
-            (seen.nothing_to_compare(), candidate.kind not in ("host", "nic") and not self._is_compared(member)),
+            (seen.one_period(), self._is_period(candidate, when, stretches)),
+            (seen.nothing_to_compare(), candidate.kind not in ("host", "nic") and not is_compared),
             (seen.cables_unknown(), candidate.kind not in COMPONENTS),
         )
         return tuple(doubt for doubt, holds in doubts if holds)
 
-    def _is_compared(self, member: Member) -> bool:
-        """Return whether pairs as far apart as its own do not cross the component."""
-        placement, ranks = self.measured.placement, self.pairs.ranks
-        scope = placement.scopes(ranks[:, 0], ranks[:, 1])
-        others = np.isin(scope, np.unique(scope[member.pairs]))
-        others[self.candidates.pairs(member.number)] = False
-        return float(self.pairs.weight[others].sum()) >= self.settings.min_partners
+    @staticmethod
+    def _is_period(candidate: Candidate, when: SlowTime | None, stretches: int | None) -> bool:
+        """Return whether load of one period may have slowed the component.
 
-    def _alternatives(self, member: Member, candidate: Candidate) -> list[Candidate]:
-        """Return candidates that the same pairs cross, or nearly the same."""
-        numbers = [
-            number for number in member.alternatives if np.isin(self.candidates.pairs(number), member.pairs).any()
-        ]
-        found = [*self.candidates.same[member.number]]
-        for number in numbers:
-            found += [self.candidates.candidate[number], *self.candidates.same[number]]
-        nodes = candidate.component.nodes
-        return [one for one in found if one.component.nodes != nodes and one.kind in COMPONENTS]
+        Messages of other jobs load switches and cables. What slows a host for half of the run and is not over is not
+        the load of a while, wherever it comes from.
+        """
+        if when is None or when.kind not in PERIODS:
+            return False
+        is_end = candidate.kind in ("host", "nic")
+        return not (is_end and when.kind == "since" and (stretches or 0) >= LONG_STRETCHES)

@@ -58,7 +58,7 @@ class _Explained:
 
     @property
     def is_any(self) -> bool:
-        """Whether there are any."""
+        """True if there are any."""
         return bool(self.ranks.any() or self.pairs.size)
 
 

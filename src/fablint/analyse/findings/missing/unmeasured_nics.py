@@ -26,7 +26,7 @@ def unmeasured_nics(run: Run, settings: Settings) -> list[Note]:
         near[host].add(nic)
     hosts: dict[str, int] = defaultdict(int)
     for host in run.hosts:
-        able = message_nics(host, run.facts.nics.get(host, ()))
+        able = message_nics(run.facts.nics.get(host, ()))
         carried = _carried(run, host, able, near[host], settings)
         for nic in able if carried else ():
             hosts[nic] += nic not in carried
@@ -44,8 +44,8 @@ def _carried(run: Run, host: str, nics: Sequence[str], near: set[str], settings:
     """
     steps = {nic: count_steps(run.facts.counters, host, nic) for nic in nics}
     sent = {nic: packets(step.by, 0) for nic, step in steps.items() if step is not None}
-    known = {nic: count for nic, count in sent.items() if count is not None}
-    if len(known) == len(nics) and any(known.values()):
-        least = settings.idle_nic_share * max(known.values())
-        return {nic for nic, count in known.items() if count > least}
+    counted = {nic: count for nic, count in sent.items() if count is not None}
+    if len(counted) == len(nics) and any(counted.values()):
+        least = settings.idle_nic_share * max(counted.values())
+        return {nic for nic, count in counted.items() if count > least}
     return near & set(nics)

@@ -38,10 +38,10 @@ def through_neighbours(claims: Sequence[Finding], topology: Topology | None) -> 
 
 
 def _is_inside(finding: Finding, outward: Finding, gate: str, topology: Topology) -> bool:
-    """Is it about a cable from the same switch to another one of the group?"""
-    own = finding.nodes & outward.nodes - {gate}
+    """Tell whether it is about a cable from the same switch to another one of the group."""
+    common_ends = finding.nodes & outward.nodes - {gate}
     members = {name for name, switch in topology.switches.items() if switch.group == gate and name != gate}
-    return is_slow_cable(finding) and finding.nodes <= members and bool(own)
+    return is_slow_cable(finding) and finding.nodes <= members and bool(common_ends)
 
 
 def _with_outward(finding: Finding, behind: Sequence[Finding], gate: str) -> Finding:

@@ -60,5 +60,5 @@ def _speeds(routes: Routes | None) -> Speeds:
     if routes is None:
         return {}
     names = routes.switches
-    every = zip(routes.ends.tolist(), routes.speeds.tolist(), strict=True)
-    return {frozenset((names[a], names[b])): speed for (a, b), speed in every if not np.isnan(speed)}
+    links = zip(routes.ends.tolist(), routes.speeds.tolist(), strict=True)
+    return {frozenset((names[a], names[b])): speed for (a, b), speed in links if not np.isnan(speed)}

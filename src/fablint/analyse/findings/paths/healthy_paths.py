@@ -15,6 +15,7 @@ from fablint.analyse.concerned import ConcernedComponents
 from fablint.analyse.explain.paths.view_paths import PathBounds, PathKey, path_bounds
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
+from fablint.analyse.findings.healthy import not_judged
 from fablint.analyse.settings import FEWEST_PEERS, MOST_FEW, Settings
 from fablint.model import EvidenceRecord, Finding, Note, Placement, State
 from fablint.model.component import listed
@@ -22,40 +23,42 @@ from fablint.text import actions as advise, evidence as seen, notes as noted
 
 
 def healthy_paths(
-    views: Sequence[ViewResult], placement: Placement, found: Sequence[Finding], settings: Settings
+    views: Sequence[ViewResult], placement: Placement, result: Sequence[Finding], settings: Settings
 ) -> tuple[list[Finding], list[Note]]:
     """OK and NOT JUDGED findings about the paths of a run, per quantity, and notes on those too many to measure.
 
-    A path that one of the findings `found` is about is not OK, whatever its median is.
+    A path that one of the findings `result` is about is not OK, whatever its median is.
     """
-    concerned = ConcernedComponents.of(found)
+    concerned = ConcernedComponents.of(result)
     findings: list[Finding] = []
     notes: list[Note] = []
     for quantity in dict.fromkeys(view.quantity for view in views):
         crossing = [view for view in views if view.quantity == quantity and view.paths and not view.paths.compared]
         if not crossing:
             continue
-        bounds = [path_bounds(view.paths, placement) for view in crossing]
+        bounds = [path_bounds(view.paths) for view in crossing]
         loss = _worst(bounds)
-        rows = ", ".join(dict.fromkeys(view.row for view in crossing))
-        few = sorted(name for name, upper in loss.items() if np.isnan(upper) and _is_separable(name, placement))
-        if few and len(placement.switches) > MOST_FEW:
-            notes.append(noted.few_pairs_of_paths(len(few), FEWEST_PEERS).measured_in(rows))
-        elif few:
-            reason = seen.few_path_pairs(FEWEST_PEERS)
-            findings.append(_not_judged(few, placement, rows, reason))
-        beside = sorted(
-            {name for bound in bounds for name, said in zip(bound.paths, bound.beside, strict=True) if said}
-        )
-        if beside:
-            reason = seen.not_alone(quantity)
-            findings.append(_not_judged(beside, placement, rows, reason))
+        rows = list(dict.fromkeys(view.row for view in crossing))
         limit = settings.log_loss_in_scope if quantity == "bandwidth" else np.log1p(settings.loss_in_scope)
-        wide = sorted(name for name, upper in loss.items() if upper > limit)
-        if wide:
-            worst = abs(relative(max(loss[name] for name in wide), quantity))
-            reason = seen.hidden_loss(bound=worst, quantity=quantity, limit=settings.loss_in_scope)
-            findings.append(_not_judged(wide, placement, rows, reason))
+        few = {name for name, upper in loss.items() if np.isnan(upper) and _is_separable(name, placement)}
+        if few and len(placement.switches) > MOST_FEW:
+            notes.append(noted.few_pairs_of_paths(len(few), FEWEST_PEERS).measured_in(", ".join(rows)))
+            few = set()
+        beside = {name for bound in bounds for name, said in zip(bound.paths, bound.beside, strict=True) if said}
+        wide = {name for name, upper in loss.items() if upper > limit}
+        worst = abs(relative(max((loss[name] for name in wide), default=0.0), quantity))
+        hidden = seen.hidden_loss(bound=worst, quantity=quantity, limit=settings.loss_in_scope)
+        reasons = ((few, seen.few_path_pairs(FEWEST_PEERS)), (beside, seen.not_alone(quantity)), (wide, hidden))
+        findings += [
+            not_judged(
+                listed((path.component(placement) for path in sorted(paths)), len(paths)),
+                rows,
+                reason,
+                advise.measure_longer(),
+            )
+            for paths, reason in reasons
+            if paths
+        ]
         fine = {
             name: upper
             for name, upper in loss.items()
@@ -66,7 +69,7 @@ def healthy_paths(
             findings.append(
                 Finding(
                     state=State.OK,
-                    components=listed(path.component(placement) for path in sorted(fine)),
+                    components=listed((path.component(placement) for path in sorted(fine)), len(fine)),
                     quantity=quantity,
                     effect=effect,
                     evidence=(_compared(bounds, fine),),
@@ -76,25 +79,25 @@ def healthy_paths(
 
 
 def _is_concerned(path: PathKey, concerned: ConcernedComponents, placement: Placement) -> bool:
-    """Is a finding about the path, in one direction or both?"""
+    """Tell whether a finding is about the path, in one direction or both."""
     return any(concerned.has_link(placement.switches[a], placement.switches[b]) for a, b in path.directions)
 
 
 def _worst(bounds: Sequence[PathBounds]) -> dict[PathKey, float]:
     """Largest bound of each path that is as fast as its kind in all views; NaN where one view has none."""
-    found: dict[PathKey, float] = {}
+    path_keys: dict[PathKey, float] = {}
     slow: set[PathKey] = set()
     for bound in bounds:
         for name, upper, fine in zip(bound.paths, bound.upper.tolist(), bound.fine.tolist(), strict=True):
             if fine or np.isnan(upper):
-                found[name] = float(np.maximum(found.get(name, 0.0), upper))  # NaN where one is
+                path_keys[name] = float(np.maximum(path_keys.get(name, 0.0), upper))  # NaN where one is
             else:
                 slow.add(name)
-    return {name: upper for name, upper in found.items() if name not in slow}
+    return {name: upper for name, upper in path_keys.items() if name not in slow}
 
 
 def _is_separable(path: PathKey, placement: Placement) -> bool:
-    """Have its switches hosts enough to distinguish the path from its hosts?"""
+    """Tell whether its switches have hosts enough to distinguish the path from its hosts."""
     a, b = (np.unique(placement.host[placement.switch == end]).size for end in (path.src, path.dst))
     return bool(a * b >= FEWEST_PEERS and min(a, b) > 1)
 
@@ -109,12 +112,3 @@ def _compared(bounds: Sequence[PathBounds], fine: dict[PathKey, float]) -> Evide
     references = sorted({reference for bound in bounds for reference in bound.compared_with if reference.kind})
     kinds, counts = zip(*references, strict=True) if references else ((), ())
     return seen.healthy_paths(pairs=pairs, beside=kinds, counts=counts)
-
-
-def _not_judged(paths: Sequence[PathKey], placement: Placement, rows: str, reason: EvidenceRecord) -> Finding:
-    return Finding(
-        state=State.NOT_JUDGED,
-        components=listed(path.component(placement) for path in paths),
-        evidence=(reason.model_copy(update={"row": rows}),),
-        next_step=advise.resume() + advise.measure_longer(),
-    )

@@ -10,9 +10,9 @@ from fablint.model import EvidenceRecord, Finding
 def _once(*evidence: Sequence[EvidenceRecord]) -> list[EvidenceRecord]:
     """Every piece of evidence once."""
     evidence_records: list[EvidenceRecord] = []
-    for one in (one for each in evidence for one in each):
-        if one not in evidence_records:
-            evidence_records.append(one)
+    for item in (one for each in evidence for one in each):
+        if item not in evidence_records:
+            evidence_records.append(item)
     return evidence_records
 
 
@@ -21,12 +21,12 @@ def merge_findings(findings: Iterable[Finding]) -> list[Finding]:
 
     What round trips show of a cable is part of what streams show of one of its directions.
     """
-    found: dict[str, list[Finding]] = {}
+    by_name: dict[str, list[Finding]] = {}
     for finding in findings:
-        found.setdefault(finding.name, []).append(finding)
-    one_way = {component.cable for same in found.values() for component in same[0].components if component.directed}
+        by_name.setdefault(finding.name, []).append(finding)
+    one_way = {component.cable for same in by_name.values() for component in same[0].components if component.directed}
     merged = []
-    for same in found.values():
+    for same in by_name.values():
         both = same[0].components[0]
         if not both.directed and both.cable in one_way and all(one.quantity == "latency" for one in same):
             continue

@@ -42,9 +42,9 @@ def slow_at_two_times(views: Sequence[ViewResult], placement: Placement, chance:
     chance
         Number of pairs slow by chance, over all rows, up to which the pairs of two rows are believed.
     """
-    known = [(view, _losses(view, placement)) for view in views if view.slowest is not None]
-    twos = [two for two in combinations(known, 2) if two[0][0].row != two[1][0].row]
-    found: set[Ends] = set()
+    losses_of_views = [(view, _losses(view, placement)) for view in views if view.slowest is not None]
+    twos = [two for two in combinations(losses_of_views, 2) if two[0][0].row != two[1][0].row]
+    result: set[Ends] = set()
     for (first, losses), (second, other_losses) in twos:
         assert first.slowest is not None and second.slowest is not None
         both = losses.keys() & other_losses.keys()
@@ -52,8 +52,8 @@ def slow_at_two_times(views: Sequence[ViewResult], placement: Placement, chance:
         as_slow = _numbers_as_slow(losses, both), _numbers_as_slow(other_losses, both)
         products = {ends: (as_slow[0][ends] + 1) * (as_slow[1][ends] + 1) for ends in both}
         by_chance = {ends: _products_up_to(product) / pairs for ends, product in products.items()}
-        found |= {ends for ends, number in by_chance.items() if number <= chance / len(twos)}
-    return found
+        result |= {ends for ends, number in by_chance.items() if number <= chance / len(twos)}
+    return result
 
 
 def _products_up_to(most: int) -> int:

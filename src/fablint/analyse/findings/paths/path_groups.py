@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fablint.analyse.settings import HALF
 from fablint.model import ComponentKind, ComponentRef, Placement
 from fablint.topology.routing import Routes
 
 Path = tuple[int, int]  # codes of two switches of the run, the sender's first
-
-HEALTHY_COUNTS = 0.5  # of a slow path: how much a path without slow pairs speaks against a link that it may cross
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,14 @@ def both_directions(paths: Collection[Path]) -> set[Path]:
 
 def over_links(slow: set[Path], fine: set[Path], placement: Placement, routes: Routes) -> list[Explanation]:
     """Links that explain the slow paths, and cables where both directions of one do."""
+    return _over_cables(links_of(slow, fine, placement, routes), routes)
+
+
+def _over_cables(slow_links: Sequence[SlowLink], routes: Routes) -> list[Explanation]:
+    """The links as explanations: a cable where both directions of one are slow."""
     by_cable: dict[int, list[SlowLink]] = {}
-    for found in links_of(slow, fine, placement, routes):
-        by_cable.setdefault(found.link // 2, []).append(found)
+    for link in slow_links:
+        by_cable.setdefault(link.link // 2, []).append(link)
     explanations = []
     for links in by_cable.values():
         reference = routes.cable_component if len(links) > 1 else routes.component
@@ -63,15 +67,15 @@ def links_of(slow: set[Path], fine: set[Path], placement: Placement, routes: Rou
         for link in _crossed(path, placement, routes):
             crossed.setdefault(link, set()).add(path)
     candidates = {link: frozenset(paths) for link, paths in crossed.items() if paths <= slow}
-    left, found = set(slow), list[SlowLink]()
+    left, links = set(slow), list[SlowLink]()
     while left:
         best = max(candidates, key=lambda link: len(candidates[link] & left), default=None)
         if best is None or not candidates[best] & left:
             break
         equal = [link for link, paths in candidates.items() if paths == candidates[best] and link != best]
-        found.append(SlowLink(best, candidates[best], equal))
+        links.append(SlowLink(best, candidates[best], equal))
         left -= candidates[best]
-    return _without_gates(found, routes, placement)
+    return _without_gates(links, routes, placement)
 
 
 def _crossed(path: Path, placement: Placement, routes: Routes) -> list[int]:
@@ -83,20 +87,25 @@ def _crossed(path: Path, placement: Placement, routes: Routes) -> list[int]:
     return [int(link) for link in hops.ravel() if link >= 0]
 
 
-def _without_gates(found: Sequence[SlowLink], routes: Routes, placement: Placement) -> list[SlowLink]:
-    """The same without the paths of a switch out of its group where the path to one neighbour in it is slow as well.
+def _without_gates(slow_links: Sequence[SlowLink], routes: Routes, placement: Placement) -> list[SlowLink]:
+    """Return the same without the paths of a switch out of its group where the path to one neighbour in it is slow as
+    well.
 
     How a switch reaches other groups is presumed where no source declares it; it is through that neighbour.
     """
-    own = set(placement.switches)
-    inside = [one for one in found if all(end in own for end in _ends(one.link, routes))]
+    host_switches = set(placement.switches)
+    inside = [one for one in slow_links if all(end in host_switches for end in _ends(one.link, routes))]
     kept = []
-    for one in found:
-        here, there = _ends(one.link, routes)
-        switch = here if here in own else there
+    for slow_link in slow_links:
+        here, there = _ends(slow_link.link, routes)
+        switch = here if here in host_switches else there
         explained = [other for other in inside if switch in _ends(other.link, routes)]
-        if (here in own and there in own) or not (here in own or there in own) or not explained:
-            kept.append(one)
+        if (
+            (here in host_switches and there in host_switches)
+            or not (here in host_switches or there in host_switches)
+            or not explained
+        ):
+            kept.append(slow_link)
     return kept
 
 
@@ -108,37 +117,37 @@ def _ends(link: int, routes: Routes) -> tuple[str, str]:
 # ------------------------------------------------------------------------------------------------ unknown links
 
 
-def over_ends(slow: set[Path], every: set[Path], placement: Placement) -> list[Explanation]:
+def over_ends(slow: set[Path], measured: set[Path], placement: Placement) -> list[Explanation]:
     """The fewest sets of paths that have an end in common and of which all are slow.
 
     All paths out of a switch, into it, or both, and all between two groups; what is left is one path each, in one
     direction (`s0>s1`) or in both (`s0=s1`).
     """
-    candidates = _common_ends(every, placement)
+    candidates = _common_ends(measured, placement)
     candidates = {key: paths for key, paths in candidates.items() if paths <= slow and len(paths) > 1}
-    left, found = set(slow), list[Explanation]()
+    left, result = set(slow), list[Explanation]()
     while left:
         key = max(candidates, key=lambda key: len(candidates[key] & left), default=None)
         if key is None or len(candidates[key] & left) < 2:
             break
-        found.append(Explanation(key, candidates[key]))
+        result.append(Explanation(key, candidates[key]))
         left -= candidates[key]
     for path in sorted(left):
         back = path[::-1]
         if back in left and back < path:
             continue
         component = ComponentRef.of("cable" if back in left else "link", *(placement.switches[code] for code in path))
-        found.append(Explanation(component, frozenset({path, back} & left)))
-    return found
+        result.append(Explanation(component, frozenset({path, back} & left)))
+    return result
 
 
-def _common_ends(every: set[Path], placement: Placement) -> Mapping[ComponentRef, frozenset[Path]]:
+def _common_ends(measured: set[Path], placement: Placement) -> Mapping[ComponentRef, frozenset[Path]]:
     """Sets of paths by component."""
-    found: dict[ComponentRef, frozenset[Path]] = {}
-    for switch in sorted({end for path in every for end in path}):
+    by_component: dict[ComponentRef, frozenset[Path]] = {}
+    for switch in sorted({end for path in measured for end in path}):
         name = placement.switches[switch]
-        out = frozenset(path for path in every if path[0] == switch)
-        into = frozenset(path for path in every if path[1] == switch)
+        out = frozenset(path for path in measured if path[0] == switch)
+        into = frozenset(path for path in measured if path[1] == switch)
         kinds: tuple[tuple[frozenset[Path], ComponentKind], ...] = (
             (out, "link"),
             (into, "link"),
@@ -147,55 +156,55 @@ def _common_ends(every: set[Path], placement: Placement) -> Mapping[ComponentRef
         for paths, kind in kinds:
             others = sorted({placement.switches[end] for path in paths for end in path} - {name})
             if len({frozenset(path) for path in paths}) > 1:
-                found[ComponentRef.of(kind, *((others, name) if paths is into else (name, others)))] = paths
-    return {**found, **_between_groups(every, placement)}
+                by_component[ComponentRef.of(kind, *((others, name) if paths is into else (name, others)))] = paths
+    return {**by_component, **_between_groups(measured, placement)}
 
 
-def _between_groups(every: set[Path], placement: Placement) -> Mapping[ComponentRef, frozenset[Path]]:
+def _between_groups(measured: set[Path], placement: Placement) -> Mapping[ComponentRef, frozenset[Path]]:
     group = {int(switch): int(code) for switch, code in zip(placement.switch, placement.group, strict=True)}
     names = placement.groups
     between: dict[Path, set[Path]] = {}
-    for path in every:
+    for path in measured:
         between.setdefault((group[path[0]], group[path[1]]), set()).add(path)
-    found: dict[ComponentRef, frozenset[Path]] = {}
+    by_component: dict[ComponentRef, frozenset[Path]] = {}
     for (a, b), paths in between.items():
         if a == b or len(paths) < 2:
             continue
         back = between.get((b, a), set())
-        found[ComponentRef.of("link", names[a], names[b])] = frozenset(paths)
+        by_component[ComponentRef.of("link", names[a], names[b])] = frozenset(paths)
         if back and a < b:
-            found[ComponentRef.of("cable", names[a], names[b])] = frozenset(paths | back)
-    return found
+            by_component[ComponentRef.of("cable", names[a], names[b])] = frozenset(paths | back)
+    return by_component
 
 
 # ------------------------------------------------------------------------------------------------ one of several links
 
 
 def over_candidates(slow: set[Path], fine: set[Path], placement: Placement, routes: Routes) -> list[Explanation]:
-    """Of paths that take one of several: links that most of the slow paths and fewest of the others may take.
+    """Return of paths that take one of several: links that most of the slow paths and fewest of the others may take.
 
     Links between which the paths do not decide are the series of an explanation by path.
     """
     code = {name: index for index, name in enumerate(routes.switches)}
-    every = sorted(slow | fine)
-    src, dst = (np.array([code.get(placement.switches[path[end]], -1) for path in every], np.int32) for end in (0, 1))
+    ordered = sorted(slow | fine)
+    src, dst = (np.array([code.get(placement.switches[path[end]], -1) for path in ordered], np.int32) for end in (0, 1))
     query, link, _ = routes.exposure(src, dst)
     may: dict[int, set[Path]] = {}
     for at, over in zip(query.tolist(), link.tolist(), strict=True):
-        may.setdefault(over, set()).add(every[at])
-    left, found = set(slow), list[Explanation]()
+        may.setdefault(over, set()).add(ordered[at])
+    left, links, routed = set(slow), list[SlowLink](), list[Explanation]()
     while left:
-        score = {one: len(paths & left) - HEALTHY_COUNTS * len(paths & fine) for one, paths in may.items()}
-        most = max(score.values(), default=0.0)
-        best = [one for one, value in score.items() if value == most and may[one] & left]
-        if not best or most <= 0:
+        score = {one: len(paths & left) - HALF * len(paths & fine) for one, paths in may.items()}
+        best = max((one for one in score if may[one] & left), key=lambda one: score[one], default=None)
+        if best is None or score[best] <= 0:
             break
-        paths = frozenset(may[best[0]] & left)
+        paths = frozenset(may[best] & left)
+        equal = [one for one in score if score[one] == score[best] and may[one] & left == paths]
         left -= paths
-        if len(best) == 1:
-            found.append(Explanation(routes.component(best[0]), paths))
+        if len(equal) == 1:
+            links.append(SlowLink(best, paths))
             continue
         [whole] = over_ends(set(paths), set(paths), placement)[:1]
         route = whole.component.model_copy(update={"kind": "route"})
-        found.append(Explanation(route, paths, tuple(map(routes.component, best))))
-    return [*found, *over_ends(left, left | fine, placement)]
+        routed.append(Explanation(route, paths, tuple(map(routes.component, equal))))
+    return [*_over_cables(links, routes), *routed, *over_ends(left, left | fine, placement)]

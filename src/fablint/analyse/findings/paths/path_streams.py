@@ -28,7 +28,7 @@ from fablint.analyse.findings.paths.path_groups import (
     over_links,
 )
 from fablint.analyse.phrasing import next_step
-from fablint.analyse.settings import FEWEST_INDEPENDENT, FEWEST_VALUES
+from fablint.analyse.settings import FEWEST_INDEPENDENT, FEWEST_VALUES, FOLLOW_UP_PAIRS, HALF, MOST_ISOLATED
 from fablint.model import ComponentRef, EvidenceRecord, Finding, FollowUp, Note, Placement, State
 from fablint.model.arrays import Codes, Mask
 from fablint.model.component import MOST_LINKS, cause, label_of
@@ -37,10 +37,6 @@ from fablint.model.verdict import Action
 from fablint.text import actions as advise, evidence as seen, notes as noted
 from fablint.topology.routing import Routes
 
-MOST_ASKED = 16  # paths
-PAIRS_ASKED = 6  # of each
-LONE_SHARE = 0.5  # of the loss of a slow path, that a path which makes it slow has at least
-MOST_SPLITTING = 24  # pairs that split a group of candidates
 HEALTHY = (Judgement.FINE, Judgement.DESIGN, Judgement.GEOMETRY)
 _DOUBTS = {
     Judgement.ONCE: seen.path_once,
@@ -68,12 +64,26 @@ class _PathView:
     placement: Placement
     routes: Routes | None
     faulty: Codes  # hosts at fault
+    limit: float  # loss in scope
+
+    def populations(self, *, in_scope: bool) -> dict[Path, int]:
+        """Entries of paths in one of two populations that differ by more than the loss in scope, or by less."""
+        loss = self.paths.judgements.loss
+        return {
+            path: entry
+            for path, entry in self.some(Judgement.POPULATION).items()
+            if (abs(relative(float(loss[entry]), self.judged.quantity)) > self.limit) is in_scope
+        }
 
     def some(self, *judgements: Judgement) -> dict[Path, int]:
         """Entries of the paths that were judged so, without those that are slow with hosts at fault only."""
-        of = self.paths.judgements.of
-        found = {path: entry for path, entry in self.paths.best.items() if of[entry] in judgements}
-        return {path: entry for path, entry in found.items() if of[entry] in HEALTHY or not self._by_hosts[entry]}
+        judgement_of = self.paths.judgements.of
+        entries = {path: entry for path, entry in self.paths.best.items() if judgement_of[entry] in judgements}
+        return {
+            path: entry
+            for path, entry in entries.items()
+            if judgement_of[entry] in HEALTHY or not self._by_hosts[entry]
+        }
 
     @cached_property
     def _by_hosts(self) -> Mask:
@@ -92,11 +102,16 @@ class _PathView:
 
 
 def about_paths(
-    views: Sequence[ViewResult], placement: Placement, routes: Routes | None, faulty: Codes
+    views: Sequence[ViewResult], placement: Placement, routes: Routes | None, faulty: Codes, limit: float
 ) -> PathFindings:
-    """What is said of the paths between switches, of each component once. `faulty`: codes of hosts at fault."""
+    """Return what is said of the paths between switches, of each component once. `faulty`: codes of hosts at fault.
+
+    `limit`: the loss in scope.
+    """
     path_views = [
-        _PathView(judged, judged.paths, placement, routes, faulty) for judged in views if judged.paths is not None
+        _PathView(judged, judged.paths, placement, routes, faulty, limit)
+        for judged in views
+        if judged.paths is not None
     ]
     findings = [finding for view in path_views for finding in (*_slow(view), *_doubtful(view), *_modes(view))]
     follow_ups = [follow_up for view in path_views for follow_up in (*_alone(view), *_splitting(view))]
@@ -105,7 +120,7 @@ def about_paths(
     notes = [noted.routes_undeclared()] if undeclared else []
     return PathFindings(
         tuple(merge_findings(findings)),
-        tuple(follow_ups[:MOST_ASKED]),
+        tuple(follow_ups[:MOST_ISOLATED]),
         (*notes, *(note for view in path_views for note in _notes(view))),
     )
 
@@ -147,7 +162,7 @@ def _lone(view: _PathView, slow: Mapping[Path, int]) -> tuple[dict[Path, int], d
     if not slow or not view.paths.followed:
         return {}, {}
     loss = view.paths.judgements.loss
-    least = LONE_SHARE * min(float(loss[entry]) for entry in slow.values())
+    least = HALF * min(float(loss[entry]) for entry in slow.values())
     lone = view.some(Judgement.LONE, Judgement.ONCE)
     reasons = {path: entry for path, entry in lone.items() if loss[entry] >= least}
     return reasons, {path: entry for path, entry in lone.items() if path not in reasons}
@@ -155,16 +170,16 @@ def _lone(view: _PathView, slow: Mapping[Path, int]) -> tuple[dict[Path, int], d
 
 def _explained(view: _PathView, slow: set[Path], fine: set[Path]) -> list[Explanation]:
     bidirectional = view.paths.levels.bidirectional
-    every = set(view.paths.best)
+    best_paths = set(view.paths.best)
     if bidirectional:
-        slow, fine, every = both_directions(slow), both_directions(fine), both_directions(every)
+        slow, fine, best_paths = both_directions(slow), both_directions(fine), both_directions(best_paths)
     if not slow:
         return []
     if view.paths.followed and view.routes is not None:
-        found = over_links(slow, fine, view.placement, view.routes)
-        if view.paths.compared or set().union(*(one.paths for one in found)) >= slow:
-            return found
-    return over_ends(slow, every, view.placement)
+        result = over_links(slow, fine, view.placement, view.routes)
+        if view.paths.compared or set().union(*(one.paths for one in result)) >= slow:
+            return result
+    return over_ends(slow, best_paths, view.placement)
 
 
 def _finding(
@@ -198,13 +213,13 @@ def _finding(
 
 
 def _evidence(view: _PathView, entries: Sequence[int]) -> list[EvidenceRecord]:
-    """How many pairs across the paths are slow, by how much, and when."""
+    """Return how many pairs across the paths are slow, by how much, and when."""
     levels, judged, quantity = view.paths.levels, view.paths.judgements, view.judged.quantity
     pairs = sum(int(levels.pairs[entry]) for entry in entries)
     slow = 0
     for entry in entries:
-        own = levels.left[levels.entry == entry] - judged.reference[entry]
-        slow += round(float((own > judged.tolerance[entry]).mean()) * int(levels.pairs[entry]))
+        excess = levels.left[levels.entry == entry] - judged.reference[entry]
+        slow += round(float((excess > judged.tolerance[entry]).mean()) * int(levels.pairs[entry]))
     loss = relative(float(np.median([judged.loss[entry] for entry in entries])), quantity)
     extra_s = [float(np.exp(levels.level[entry]) - np.exp(judged.reference[entry])) for entry in entries]
     path = seen_in(
@@ -236,15 +251,18 @@ def _next_step(explanation: Explanation, placement: Placement) -> tuple[Action, 
 def _doubtful(view: _PathView) -> list[Finding]:
     findings = []
     for judgement in (Judgement.ONCE, Judgement.LONE, Judgement.BESIDE, Judgement.POPULATION):
-        found = view.some(judgement)
+        is_population = judgement is Judgement.POPULATION
+        populations = view.populations(in_scope=True) if is_population else view.some(judgement)
         if judgement is Judgement.BESIDE and view.paths.followed:
             continue  # how many messages shared each link is known: it is asked for alone, and nothing is doubtful yet
-        for explanation in _explained(view, set(found), set(view.some(Judgement.FINE))):
-            own = explanation.paths | (both_directions(explanation.paths) if view.paths.levels.bidirectional else set())
-            entries = [found[path] for path in view.paths.best if path in own and path in found]
+        for explanation in _explained(view, set(populations), set(view.some(Judgement.FINE))):
+            explained = explanation.paths | (
+                both_directions(explanation.paths) if view.paths.levels.bidirectional else set()
+            )
+            entries = [populations[path] for path in view.paths.best if path in explained and path in populations]
             if not entries:
                 continue
-            open_ = judgement is not Judgement.POPULATION and any(_open(view, entry) for entry in entries)
+            open_ = not is_population and any(_open(view, entry) for entry in entries)
             state = State.SUSPECT if open_ or judgement is Judgement.ONCE else State.CONFOUNDED
             finding = _finding(view, state, explanation, entries, (_DOUBTS[judgement](),))
             if state is State.CONFOUNDED:
@@ -261,7 +279,7 @@ def _doubtful(view: _PathView) -> list[Finding]:
 
 
 def _open(view: _PathView, entry: int) -> bool:
-    """Would measuring its pairs alone say more?"""
+    """Tell whether a measurement of its pairs alone would show more."""
     levels = view.paths.levels
     cells = int(np.count_nonzero(levels.entry == entry))
     judgement = view.paths.judgements.of[entry]
@@ -271,10 +289,10 @@ def _open(view: _PathView, entry: int) -> bool:
 
 def _alone(view: _PathView) -> list[FollowUp]:
     """Pairs of different hosts along each path that measuring alone decides about, the slowest path first."""
-    found = view.some(Judgement.BESIDE, Judgement.ONCE, Judgement.LONE)
+    result = view.some(Judgement.BESIDE, Judgement.ONCE, Judgement.LONE)
     loss = view.paths.judgements.loss
-    order = sorted((path for path in found if _open(view, found[path])), key=lambda path: -float(loss[found[path]]))
-    return [_follow_up(view, path, found[path]) for path in order]
+    order = sorted((path for path in result if _open(view, result[path])), key=lambda path: -float(loss[result[path]]))
+    return [_follow_up(view, path, result[path]) for path in order]
 
 
 def _follow_up(view: _PathView, path: Path, entry: int) -> FollowUp:
@@ -285,7 +303,7 @@ def _follow_up(view: _PathView, path: Path, entry: int) -> FollowUp:
     for a, b in pairs.tolist():
         if sum(a in pair for pair in chosen) < 2 and sum(b in pair for pair in chosen) < 2:
             chosen.append((a, b))
-    return FollowUp(view.component(path), np.array(chosen[:PAIRS_ASKED]).reshape(-1, 2))
+    return FollowUp(view.component(path), np.array(chosen[:FEWEST_VALUES]).reshape(-1, 2))
 
 
 def _rank_pairs(view: _PathView, cells: Codes) -> Codes:
@@ -297,27 +315,28 @@ def _rank_pairs(view: _PathView, cells: Codes) -> Codes:
 
 
 def _modes(view: _PathView) -> list[Finding]:
-    """SUSPECT for the cables among which one makes some pairs slow; CONFOUNDED if load of their time explains them."""
+    """Findings of the cables among which one makes some pairs slow."""
     levels = view.paths.levels
     modes = {(int(levels.src[mode.entry]), int(levels.dst[mode.entry])): mode for mode in view.paths.modes}
     if not modes:
         return []
-    every = set(view.paths.best)
+    best_paths = set(view.paths.best)
     slow = set(modes)
     if levels.bidirectional:
-        slow, every = both_directions(slow), both_directions(every)
+        slow, best_paths = both_directions(slow), both_directions(best_paths)
     if view.routes is not None and len(view.routes.ends):
-        explanations = over_candidates(slow, every - slow, view.placement, view.routes)
+        explanations = over_candidates(slow, best_paths - slow, view.placement, view.routes)
     else:
-        explanations = over_ends(slow, every, view.placement)
-    own = [
+        explanations = over_ends(slow, best_paths, view.placement)
+    modes_of_each = [
         [modes[path] for path in sorted(modes) if {path, path[::-1]} & explanation.paths]
         for explanation in explanations
     ]
-    return [_mode_finding(view, one, of) for one, of in zip(explanations, own, strict=True) if of]
+    return [_mode_finding(view, one, group) for one, group in zip(explanations, modes_of_each, strict=True) if group]
 
 
 def _mode_finding(view: _PathView, explanation: Explanation, modes: Sequence[Mode]) -> Finding:
+    """SUSPECT for the cables among which one makes some pairs slow; CONFOUNDED if load of their time explains them."""
     slow, pairs = sum(mode.slow for mode in modes), sum(mode.pairs for mode in modes)
     loss = relative(float(np.median([mode.loss for mode in modes])), view.judged.quantity)
     why = [seen.routes_wrong()] if view.paths.declared is False else []
@@ -329,6 +348,7 @@ def _mode_finding(view: _PathView, explanation: Explanation, modes: Sequence[Mod
     return Finding(
         state=State.CONFOUNDED if is_explained else State.SUSPECT,
         components=(explanation.component,),
+        direction="both" if explanation.component.kind == "cable" else None,
         quantity=view.judged.quantity,
         effect=loss,
         evidence=(across, doubt, *why),
@@ -344,7 +364,7 @@ def _splitting(view: _PathView) -> list[FollowUp]:
     for mode in view.paths.modes:
         others = np.setdiff1d(np.flatnonzero(levels.entry == mode.entry), mode.cells)
         rng = np.random.default_rng(mode.entry)
-        slow, fast = (rng.permutation(cells)[: MOST_SPLITTING // 2] for cells in (mode.cells, others))
+        slow, fast = (rng.permutation(cells)[: FOLLOW_UP_PAIRS // 2] for cells in (mode.cells, others))
         both = min(slow.size, fast.size)
         turns = np.concatenate([np.stack([slow[:both], fast[:both]], axis=1).ravel(), slow[both:], fast[both:]])
         path = (int(levels.src[mode.entry]), int(levels.dst[mode.entry]))
@@ -358,13 +378,16 @@ def _splitting(view: _PathView) -> list[FollowUp]:
 def _notes(view: _PathView) -> list[Note]:
     notes = []
     judged = view.paths.judgements
-    for judgement, kind in ((Judgement.DESIGN, noted.paths_by_design), (Judgement.GEOMETRY, noted.paths_by_geometry)):
-        found = view.some(judgement)
-        if not found:
+    for result, kind in (
+        (view.some(Judgement.DESIGN), noted.paths_by_design),
+        (view.some(Judgement.GEOMETRY), noted.paths_by_geometry),
+        (view.populations(in_scope=False), noted.paths_of_a_kind),
+    ):
+        if not result:
             continue
-        loss = relative(float(np.median([judged.loss[entry] for entry in found.values()])), view.judged.quantity)
-        names = _paths([view.component(path) for path in found])
-        beside = judged.beside[next(iter(found.values()))]
+        loss = relative(float(np.median([judged.loss[entry] for entry in result.values()])), view.judged.quantity)
+        names = _paths([view.component(path) for path in result])
+        beside = judged.beside[next(iter(result.values()))]
         note = kind(paths=names, effect=loss, beside=beside.kind, others=beside.paths)
         notes.append(seen_in(view.judged, note))
     return notes

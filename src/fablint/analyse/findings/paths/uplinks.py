@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from fablint.analyse.findings.common_causes import CommonCause
+from fablint.analyse.settings import FEWEST_INDEPENDENT
 from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.text import actions as advise, evidence as seen
 from fablint.topology.routing import Routes
-
-FEWEST = 2  # cables of a switch
 
 
 def slow_uplinks(claims: Sequence[Finding], placement: Placement, routes: Routes | None) -> Iterator[CommonCause]:
@@ -28,7 +29,7 @@ def slow_uplinks(claims: Sequence[Finding], placement: Placement, routes: Routes
         behind = [claim for claim in slow_cables if switch in claim.nodes and id(claim) not in explained]
         slow = {claim.components[0].cable: claim for claim in behind}
         is_sure = any(claim.state is State.FAULT for claim in slow.values())
-        if is_sure and len(cables[switch]) >= FEWEST and cables[switch] <= slow.keys():
+        if is_sure and len(cables[switch]) >= FEWEST_INDEPENDENT and cables[switch] <= slow.keys():
             explained |= {id(claim) for claim in behind}
             ordered = [slow[cable] for cable in sorted(cables[switch], key=lambda cable: cable.label)]
             yield CommonCause(tuple(behind), (_together(switch, ordered),))
@@ -36,16 +37,17 @@ def slow_uplinks(claims: Sequence[Finding], placement: Placement, routes: Routes
 
 def _cables_of(switches: Collection[str], routes: Routes) -> Mapping[str, set[ComponentRef]]:
     """The cables at each of these switches."""
-    found: dict[str, set[ComponentRef]] = {switch: set() for switch in switches}
-    for link in range(0, len(routes.ends), 2) if found else ():
-        cable = routes.cable_component(link).cable
-        for end in cable.nodes & found.keys():
-            found[end].add(cable)
-    return found
+    cables: dict[str, set[ComponentRef]] = {switch: set() for switch in switches}
+    touches = np.isin(routes.ends[::2], routes.codes([*cables])).any(axis=1)
+    for link in 2 * np.flatnonzero(touches):
+        cable = routes.cable_component(int(link)).cable
+        for end in cable.nodes & cables.keys():
+            cables[end].add(cable)
+    return cables
 
 
 def is_slow_cable(finding: Finding) -> bool:
-    """Is it about a cable, or one direction of it, that is `FAULT` or `SUSPECT`?"""
+    """Tell whether it is about a cable, or one direction of it, that is `FAULT` or `SUSPECT`."""
     return finding.component in ("cable", "link") and finding.state in (State.FAULT, State.SUSPECT)
 
 

@@ -17,13 +17,13 @@ def _fmn_health(check: Check, fleet: Fleet, text: str) -> list[Result]:
     counted = counted_failures(text)
     if counted is None:
         return [check.error(FABRIC, "", "the summary is missing from the output")]
-    every = requested_hosts(fleet)
-    results = [_failed(check, *failure) for failure in failures if failure[0] in every or not every]
+    requested = requested_hosts(fleet)
+    results = [_failed(check, *failure) for failure in failures if failure[0] in requested or not requested]
     named = {host for host, _, _ in failures}
     unnamed = counted - len(named)
     if unnamed > 0:
         results.append(check.error(FABRIC, "", f"{counted} hosts fail, but only {len(named)} are named"))
-    for host in sorted(every - named):
+    for host in sorted(requested - named):
         results.append(check.skip(host, "", "not all failures are named") if unnamed > 0 else check.ok(host))
     return results
 
@@ -48,18 +48,18 @@ FMN_HEALTH = Check(
 
 def _fmn_status(check: Check, fleet: Fleet, text: str) -> list[Result]:
     status = fabric_status(text)
-    found = [check.failure(port.switch, port.port, f"{port.kind.lower()} link is down") for port in status.down]
+    failures = [check.failure(port.switch, port.port, f"{port.kind.lower()} link is down") for port in status.down]
     named = Counter(port.kind for port in status.down)
     if not status.totals:
         return [check.error(FABRIC, "", "the output has no totals")]
-    for kind, online, every in status.totals:
-        if every - online > (named.total() if kind == "Ports Reported" else named[kind]):
+    for kind, online, total in status.totals:
+        if total - online > (named.total() if kind == "Ports Reported" else named[kind]):
             what = f"{kind} ports online" if kind in ("Edge", "Fabric") else kind
-            found.append(check.failure(FABRIC, "", f"{what.lower()}: {online} of {every}", online, every))
+            failures.append(check.failure(FABRIC, "", f"{what.lower()}: {online} of {total}", online, total))
     for kind, health in status.health:
         if health != "HEALTHY":
-            found.append(check.failure(FABRIC, "", f"{kind.lower()}: {health}", health, "HEALTHY"))
-    return found
+            failures.append(check.failure(FABRIC, "", f"{kind.lower()}: {health}", health, "HEALTHY"))
+    return failures
 
 
 FMN_STATUS = Check(

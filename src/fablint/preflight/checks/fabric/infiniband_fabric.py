@@ -34,9 +34,9 @@ _NO_CABLES = "ibnetdiscover names no cable"
 
 def cables(fleet: Fleet, text: str) -> list[NamedCable]:
     """Return all cables in an output of ibnetdiscover; hosts have the names that preflight was requested for."""
-    found, _ = name_cables(cables_of(text))
-    spell = spelling(fleet, [one.b for one in found if one.to_host])
-    return [replace(one, b=spell(one.b)) if one.to_host else one for one in found]
+    result, _ = name_cables(cables_of(text))
+    spell = spelling(fleet, [one.b for one in result if one.to_host])
+    return [replace(one, b=spell(one.b)) if one.to_host else one for one in result]
 
 
 # ------------------------------------------------------------------------------------------------ cables
@@ -45,19 +45,23 @@ def cables(fleet: Fleet, text: str) -> list[NamedCable]:
 def _fabric_links(check: Check, fleet: Fleet, text: str) -> list[Result]:
     if why := why_incomplete(text):
         return [check.error(FABRIC, "", why)]
-    every = cables(fleet, text)
-    if not every:
+    named_cables = cables(fleet, text)
+    if not named_cables:
         return [check.error(FABRIC, "", _NO_CABLES)]
-    slow = slow_cables(one.trained for one in every if one.trained)
-    found = [
+    slow = slow_cables(one.trained for one in named_cables if one.trained)
+    result = [
         *(_slow(check, fleet, one) for one in slow),
-        *_misplaced(check, fleet, every),
-        *_missing(check, fleet, every),
+        *_misplaced(check, fleet, named_cables),
+        *_missing(check, fleet, named_cables),
     ]
-    named = {one.host for one in found}
-    seen = dict.fromkeys(name for one in every for name in ([one.a] if one.to_host else [one.a, one.b]))
-    hosts = [one.b for one in every if one.to_host and (one.b in requested_hosts(fleet) or not requested_hosts(fleet))]
-    return found + [check.ok(name) for name in dict.fromkeys([*seen, *hosts]) if name not in named]
+    named = {one.host for one in result}
+    seen = dict.fromkeys(name for one in named_cables for name in ([one.a] if one.to_host else [one.a, one.b]))
+    hosts = [
+        cable.b
+        for cable in named_cables
+        if cable.to_host and (cable.b in requested_hosts(fleet) or not requested_hosts(fleet))
+    ]
+    return result + [check.ok(name) for name in dict.fromkeys([*seen, *hosts]) if name not in named]
 
 
 def _slow(check: Check, fleet: Fleet, slow: SlowCable) -> Result:
@@ -72,16 +76,16 @@ def _slow(check: Check, fleet: Fleet, slow: SlowCable) -> Result:
     return check.warning(end.host, end.device, message)
 
 
-def _misplaced(check: Check, fleet: Fleet, every: Sequence[NamedCable]) -> Iterator[Result]:
+def _misplaced(check: Check, fleet: Fleet, named_cables: Sequence[NamedCable]) -> Iterator[Result]:
     """Yield hosts that are connected to another switch than in the topology, or to none."""
     if fleet.topology is None:
         return
-    switches = {one.a for one in every} | {one.b for one in every if not one.to_host}
+    switches = {one.a for one in named_cables} | {one.b for one in named_cables if not one.to_host}
     actual: dict[str, set[str]] = defaultdict(set)
-    for one in every:
-        if one.to_host:
-            actual[one.end].add(one.a)
-            actual[one.b].add(one.a)
+    for named_cable in named_cables:
+        if named_cable.to_host:
+            actual[named_cable.end].add(named_cable.a)
+            actual[named_cable.b].add(named_cable.a)
     expected = {
         end: switch
         for end, switch in fleet.topology.end_switch.items()
@@ -93,20 +97,22 @@ def _misplaced(check: Check, fleet: Fleet, every: Sequence[NamedCable]) -> Itera
             where = ", ".join(sorted(actual[end]))
             message = f"connected to {where}, expected {there}{_swap_note(end, wrong, actual)}"
             yield blamed(check, fleet, end.host, end.device, message)
-    yield from _absent(check, fleet, {end: switch for end, switch in expected.items() if not end.device}, every)
+    yield from _absent(check, fleet, {end: switch for end, switch in expected.items() if not end.device}, named_cables)
     for host in sorted(requested_hosts(fleet) & actual.keys() - fleet.topology.host_switch.keys()):
         if expected:
             yield check.warning(host, "", f"connected to {', '.join(sorted(actual[host]))}, but not in the topology")
 
 
-def _absent(check: Check, fleet: Fleet, expected: Mapping[str, str], every: Sequence[NamedCable]) -> Iterator[Result]:
+def _absent(
+    check: Check, fleet: Fleet, expected: Mapping[str, str], named_cables: Sequence[NamedCable]
+) -> Iterator[Result]:
     """Yield hosts that are on no cable.
 
     If most hosts are missing, the fabric has other names for them. If an unknown host is on the expected switch, it
     may be the missing host under another name.
     """
-    seen = {one.b for one in every if one.to_host}
-    strangers = {one.a: one.b for one in every if one.to_host and one.b not in expected}
+    seen = {one.b for one in named_cables if one.to_host}
+    strangers = {one.a: one.b for one in named_cables if one.to_host and one.b not in expected}
     missing = sorted(expected.keys() - seen)
     for host in missing if 2 * len(missing) < len(expected) else ():
         there = expected[host]
@@ -120,10 +126,10 @@ def _absent(check: Check, fleet: Fleet, expected: Mapping[str, str], every: Sequ
             yield check.failure(host, "", f"not on the fabric, expected on {there}")
 
 
-def _missing(check: Check, fleet: Fleet, every: Sequence[NamedCable]) -> Iterator[Result]:
+def _missing(check: Check, fleet: Fleet, named_cables: Sequence[NamedCable]) -> Iterator[Result]:
     """Yield cables between switches that are in the topology but not on the fabric."""
-    there = Counter(frozenset((one.a, one.b)) for one in every if not one.to_host)
-    switches = {one.a for one in every}
+    there = Counter(frozenset((one.a, one.b)) for one in named_cables if not one.to_host)
+    switches = {one.a for one in named_cables}
     expected = Counter(frozenset((one.a, one.b)) for one in (fleet.topology.cables if fleet.topology else ()))
     for ends, count in expected.items():
         if ends <= switches and there[ends] < count:
@@ -154,23 +160,23 @@ def _swap_note(end: NicRef, wrong: Mapping[NicRef, str], actual: Mapping[str, se
 def _fabric_balance(check: Check, fleet: Fleet, text: str) -> list[Result]:
     if why := why_incomplete(text):
         return [check.error(FABRIC, "", why)]
-    every = cables(fleet, text)
-    leaves = {one.a for one in every if one.to_host}
-    ends = [(leaf, far) for one in every if not one.to_host for leaf, far in ((one.a, one.b), (one.b, one.a))]
+    named_cables = cables(fleet, text)
+    leaves = {one.a for one in named_cables if one.to_host}
+    ends = [(leaf, far) for one in named_cables if not one.to_host for leaf, far in ((one.a, one.b), (one.b, one.a))]
     uplinks = Counter(leaf for leaf, far in ends if leaf in leaves and far not in leaves)
     if not uplinks:
-        return [check.skip(FABRIC, "", "not a tree: every switch has hosts" if every else _NO_CABLES)]
+        return [check.skip(FABRIC, "", "not a tree: every switch has hosts" if named_cables else _NO_CABLES)]
     usual, count = majority([uplinks[leaf] for leaf in leaves])
-    found = []
+    fabric_balance = []
     for leaf in sorted(leaves):
         if usual is None:
-            found.append(check.skip(leaf, "", f"{uplinks[leaf]} uplinks; no majority to compare with"))
+            fabric_balance.append(check.skip(leaf, "", f"{uplinks[leaf]} uplinks; no majority to compare with"))
         elif uplinks[leaf] < usual:
             message = f"{uplinks[leaf]} uplinks, {count} other{'s' if count > 1 else ''} {usual}"
-            found.append(check.failure(leaf, "", message, uplinks[leaf], usual))
+            fabric_balance.append(check.failure(leaf, "", message, uplinks[leaf], usual))
         else:
-            found.append(check.ok(leaf, value=uplinks[leaf]))
-    return found
+            fabric_balance.append(check.ok(leaf, value=uplinks[leaf]))
+    return fabric_balance
 
 
 FABRIC_BALANCE = Check(
@@ -193,16 +199,16 @@ def _fabric_errors(check: Check, fleet: Fleet, text: str) -> list[Result]:
     if checked is None:
         return [check.error(FABRIC, "", "the output of ibqueryerrors is incomplete")]
     before = _earlier(fleet)
-    every = list(port_errors(text))
-    spell = spelling(fleet, [host_and_nic(one.node)[0] for one in every])
-    found = list(_unread(check, fleet, checked, text))
-    for one in every:
-        words = list(_beyond(one, before))
-        host, nic = host_and_nic(one.node)
+    errors = list(port_errors(text))
+    spell = spelling(fleet, [host_and_nic(one.node)[0] for one in errors])
+    fabric_errors = list(_unread(check, fleet, checked, text))
+    for port_error in errors:
+        words = list(_beyond(port_error, before))
+        host, nic = host_and_nic(port_error.node)
         if words and host:
-            target = f"{nic}/{one.port}" if nic else f"port {one.port}"
-            found.append(check.failure(spell(host), target, "; ".join(words[:3])))
-    return found
+            target = f"{nic}/{port_error.port}" if nic else f"port {port_error.port}"
+            fabric_errors.append(check.failure(spell(host), target, "; ".join(words[:3])))
+    return fabric_errors
 
 
 def _unread(check: Check, fleet: Fleet, checked: int, text: str) -> Iterator[Result]:
@@ -235,32 +241,32 @@ class _Before(NamedTuple):
 
 def _earlier(fleet: Fleet) -> list[_Before]:
     """Return the earlier readings that are complete."""
-    known = [(one, one.command("ibqueryerrors").text) for one in fleet.fabric_before]
+    readings = [(one, one.command("ibqueryerrors").text) for one in fleet.fabric_before]
     now = fleet.fabric.time if fleet.fabric else 0.0
     return [
-        _Before(now - one.time, {(error.guid, error.port): error.counted for error in port_errors(text)})
-        for one, text in known
+        _Before(now - item.time, {(error.guid, error.port): error.counted for error in port_errors(text)})
+        for item, text in readings
         if checked_nodes(text) is not None
     ]
 
 
-def _beyond(one: PortErrors, before: Sequence[_Before]) -> Iterable[str]:
+def _beyond(port_errors: PortErrors, before: Sequence[_Before]) -> Iterable[str]:
     """Yield a message for each counter of a port that grows too fast or is saturated."""
-    for name, value in one.counted.items():
+    for name, value in port_errors.counted.items():
         if saturated(f"/infiniband/{name}", str(value)):
             yield f"{name} is saturated: >= {value} since it was cleared"
         elif not before and value >= DIAGS_LIMITS[name]:
             yield f"{name} {value} since it was cleared"
         else:
-            growths = [Delta(_growth(one, name, value, then), then.seconds) for then in before]
+            growths = [Delta(_growth(port_errors, name, value, then), then.seconds) for then in before]
             fast = [grown for grown in growths if grown.growth >= DIAGS_LIMITS[name] * max(grown.seconds / 3600, 1.0)]
             if fast:
                 yield f"{name} {max(fast, key=lambda grown: (grown.rate, grown.growth))}"
 
 
-def _growth(one: PortErrors, name: str, value: int, before: _Before) -> int:
-    known = before.counted.get((one.guid, one.port), {}).get(name, 0)
-    return value - known if value >= known else value  # it was cleared in between
+def _growth(port_errors: PortErrors, name: str, value: int, before: _Before) -> int:
+    earlier = before.counted.get((port_errors.guid, port_errors.port), {}).get(name, 0)
+    return value - earlier if value >= earlier else value  # it was cleared in between
 
 
 # ------------------------------------------------------------------------------------------------ subnet manager

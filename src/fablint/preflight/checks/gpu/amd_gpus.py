@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from fablint.model.names import plural
 from fablint.model.preflight_results import Result, Severity
@@ -11,19 +11,44 @@ from fablint.preflight.host import Host
 from fablint.preflight.judges import limit
 from fablint.snapshot.agent.tuning import AMD_GPUS
 from fablint.snapshot.parsers.amd_ras import BadPages, BlockErrors, bad_pages, block_errors
+from fablint.snapshot.parsers.amd_smi import AmdGpuErrors, amd_smi_errors, rocm_smi_errors
 from fablint.text.sanitise import shortened
 
 
-def _errors(check: Check, host: Host) -> Iterator[Result]:
+def _driver_errors(host: Host) -> dict[str, AmdGpuErrors]:
+    """Return the errors in the files of the driver, by PCI address."""
+    errors_of_gpus = {}
     for address in host.snapshot.names(AMD_GPUS):
         folder = f"{AMD_GPUS}/{address}/ras"
+        names = host.snapshot.names(folder)
         blocks = {
             shortened(name.removesuffix("_err_count")): errors
-            for name in host.snapshot.names(folder)
+            for name in names
             if (errors := block_errors(host.read(f"{folder}/{name}"))) is not None
         }
-        if host.snapshot.names(folder):
-            yield _judged(check, host.name, address, blocks, bad_pages(host.read(f"{folder}/gpu_vram_bad_pages")))
+        if names:
+            errors_of_gpus[address] = AmdGpuErrors(blocks, bad_pages(host.read(f"{folder}/gpu_vram_bad_pages")))
+    return errors_of_gpus
+
+
+def _amd_smi(host: Host) -> Mapping[str, AmdGpuErrors]:
+    return amd_smi_errors(*(host.command(f"amd-smi-{verb}").text for verb in ("list", "metric", "bad-pages")))
+
+
+def _rocm_smi(host: Host) -> Mapping[str, AmdGpuErrors]:
+    return rocm_smi_errors(host.command("rocm-smi").text)
+
+
+_SOURCES = (_driver_errors, _amd_smi, _rocm_smi)  # the first with the errors of a GPU counts, as for its pages
+
+
+def _errors(check: Check, host: Host) -> Iterator[Result]:
+    readings = [source(host) for source in _SOURCES]
+    for address in dict.fromkeys(address for reading in readings for address in reading):
+        errors = [reading[address] for reading in readings if address in reading]
+        blocks = next((error.blocks for error in errors if error.blocks), {})
+        pages = next((error.pages for error in errors if any(error.pages)), errors[0].pages)
+        yield _judged(check, host.name, address, blocks, pages)
 
 
 def _judged(check: Check, host: str, address: str, blocks: dict[str, BlockErrors], pages: BadPages) -> Result:
@@ -51,7 +76,10 @@ def _judged(check: Check, host: str, address: str, blocks: dict[str, BlockErrors
 GPU_RAS = Check(
     id="gpu.ras",
     what="memory errors and other hardware errors of every AMD GPU: uncorrectable errors, bad pages",
-    source=f"{AMD_GPUS}/DEVICE/ras/*_err_count, gpu_vram_bad_pages",
+    source=(
+        f"{AMD_GPUS}/DEVICE/ras/*_err_count, gpu_vram_bad_pages; at level full amd-smi metric --ecc --ecc-blocks, "
+        "amd-smi bad-pages, rocm-smi --showrasinfo --showretiredpages"
+    ),
     rule="no bad page that could not be taken out of use; uncorrectable errors and pages pending until a reset warn",
     severity=Severity.FAIL,
     component="host",

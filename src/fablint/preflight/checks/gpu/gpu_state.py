@@ -11,7 +11,7 @@ from fablint.preflight.check import Check
 from fablint.preflight.host import GPUS, Host
 from fablint.preflight.judges import limit, uniform, uniform_settings
 from fablint.preflight.judges.nvidia import NVIDIA_SMI, per_gpu, why_no_gpu
-from fablint.preflight.judges.uniform import Settings
+from fablint.preflight.judges.uniform import Settings, SettingsComparison
 from fablint.snapshot.parsers.nvidia_smi import QUERY, Gpu
 from fablint.text.sanitise import shortened
 
@@ -146,7 +146,7 @@ GPU_MODES = Check(
     what="the settings of every GPU: ECC, MIG, persistence, compute mode, application clocks, highest clocks",
     source=NVIDIA_SMI,
     remedy="use the same setting on all hosts: nvidia-smi -e, -mig, -pm, -c, -ac, -lgc",
-    judge=uniform_settings(_gpu_modes, why_no_gpu, reads=QUERY),
+    judge=uniform_settings(SettingsComparison(_gpu_modes, why_no_gpu), reads=QUERY),
 )
 
 

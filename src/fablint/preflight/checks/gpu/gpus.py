@@ -20,8 +20,8 @@ from fablint.snapshot.parsers.nvlink import nvlink_errors, nvlink_speeds
 
 def _gpu_count(fleet: Fleet, host: Host) -> Mapping[str, int]:
     """Return the number of GPUs; a host without the driver has 0 GPUs if similar hosts have the driver."""
-    driven, some = _kinds_with_gpus(fleet)
-    if host.kind not in some:
+    driven, kinds = _kinds_with_gpus(fleet)
+    if host.kind not in kinds:
         return {}
     return {"": len(host.snapshot.names(GPUS)) if host.kind in driven else len(host.accelerators)}
 
@@ -36,9 +36,9 @@ def _kinds_with_gpus(fleet: Fleet) -> tuple[frozenset[str], frozenset[str]]:
 def _judged_gpu_count(check: Check, fleet: Fleet) -> Iterator[Result]:
     """Yield the results; a host without GPUs on its bus may be built without them, and is a warning at most."""
     built_without = {host.name for host in fleet.hosts if not host.accelerators}
-    for one in _COUNTS.results(lambda host: _gpu_count(fleet, host), check, fleet):
-        is_built_so = one.outcome is Outcome.FAIL and one.value == 0 and one.host in built_without
-        yield one._replace(outcome=Outcome.WARN) if is_built_so else one
+    for result in _COUNTS.results(lambda host: _gpu_count(fleet, host), check, fleet):
+        is_built_so = result.outcome is Outcome.FAIL and result.value == 0 and result.host in built_without
+        yield result._replace(outcome=Outcome.WARN) if is_built_so else result
 
 
 _COUNTS = ValueComparison("{} GPU[s]", "no GPU", below=True)
@@ -67,12 +67,12 @@ GPU_COUNT = Check(
 
 def _nv_links(host: Host) -> Mapping[str, Any]:
     output = host.command("nvidia-smi-nvlink")
-    found = {}
+    nv_links = {}
     for gpu, speeds in nvlink_speeds(output.text if output.status == 0 else "").items():
         up = Counter(speed for speed in speeds if speed)
         active = ", ".join(f"{plural(count, 'link')} of {speed}" for speed, count in sorted(up.items()))
-        found[gpu] = active or "no active link"
-    return found
+        nv_links[gpu] = active or "no active link"
+    return nv_links
 
 
 NV_LINKS = Check(
@@ -89,13 +89,13 @@ NV_LINKS = Check(
 
 def _nv_link_errors(check: Check, host: Host) -> Iterable[Result]:
     output = host.command("nvidia-smi-nvlink-errors")
-    for gpu, own in nvlink_errors(output.text if output.status == 0 else "").items():
-        grown = {key: counts[-1] - counts[0] for key, counts in own.items() if counts[-1] > counts[0]}
-        total = sum(counts[-1] for counts in own.values())
+    for gpu, errors in nvlink_errors(output.text if output.status == 0 else "").items():
+        grown = {key: counts[-1] - counts[0] for key, counts in errors.items() if counts[-1] > counts[0]}
+        total = sum(counts[-1] for counts in errors.values())
         if grown:
             message = ", ".join(f"link {link} {kind} +{count}" for (link, kind), count in list(grown.items())[:4])
             yield check.failure(host.name, gpu, message, sum(grown.values()), 0)
-        elif all(len(counts) < 2 for counts in own.values()):
+        elif all(len(counts) < 2 for counts in errors.values()):
             yield check.skip(host.name, gpu, f"read once: {total} since the driver was loaded")
         else:
             yield check.ok(host.name, gpu, f"{total} before" if total else "", total)

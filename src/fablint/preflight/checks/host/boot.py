@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fablint.preflight.check import Check
 from fablint.preflight.host import Host
 from fablint.preflight.judges import uniform_settings
-from fablint.preflight.judges.uniform import Settings
+from fablint.preflight.judges.uniform import Settings, SettingsComparison
 from fablint.snapshot.parsers.proc_files import boot_options
 
 
@@ -22,5 +22,5 @@ COMMAND_LINE = Check(
     source="/proc/cmdline, without secrets",
     rule="the same as on most similar hosts; values that differ on every host are not compared",
     remedy="boot every host with the same options; regenerate the boot loader's configuration",
-    judge=uniform_settings(_command_line, "no /proc/cmdline", written="{}{}"),
+    judge=uniform_settings(SettingsComparison(_command_line, "no /proc/cmdline", written="{}{}", compares_pairs=False)),
 )

@@ -19,17 +19,17 @@ _MAX_LABEL = 160  # characters of the description of a class
 
 def _host_classes(check: Check, fleet: Fleet) -> Iterator[Result]:
     short = {one.less.key: one for one in lacking(fleet.classes)}
-    for one in fleet.classes:
-        label = shortened(one.label, _MAX_LABEL)
-        for host in one.hosts:
+    for item in fleet.classes:
+        label = shortened(item.label, _MAX_LABEL)
+        for host in item.hosts:
             if not label:
                 yield check.skip(host, "", "machine, CPU and cards are unknown")
-            elif one.key in short:
-                lack = short[one.key]
-                few, many = plural(len(one.hosts), "host"), len(lack.than.hosts)
+            elif item.key in short:
+                lack = short[item.key]
+                few, many = plural(len(item.hosts), "host"), len(lack.than.hosts)
                 message = f"{lack.words} on {few}, {many} others have all of them"
                 yield check.failure(host, "", message, label, shortened(lack.than.label, _MAX_LABEL))
-            elif len(one.hosts) > 1:
+            elif len(item.hosts) > 1:
                 yield check.ok(host, value=label)
             else:
                 yield check.skip(host, "", "no other host has the same build: not compared")
@@ -56,7 +56,7 @@ class Lack(NamedTuple):
 
 def lacking(classes: Sequence[HostClass]) -> list[Lack]:
     """Find classes in which the same card may have failed on all hosts."""
-    found = []
+    result = []
     for less in classes:
         for than in classes:
             if less.built.build != than.built.build:
@@ -65,15 +65,15 @@ def lacking(classes: Sequence[HostClass]) -> list[Lack]:
                 continue
             words = _fewer(less.built.cards, than.built.cards)
             if words:
-                found.append(Lack(less, than, words))
+                result.append(Lack(less, than, words))
                 break
-    return found
+    return result
 
 
 def _fewer(cards: Iterable[Card], usual: Iterable[Card]) -> str:
     """Return `7 instead of 8 GPUs` if some, but not all, cards of a kind are missing; else ''."""
-    own, others = coarse_counts(cards), coarse_counts(usual)
-    missing = others - own
-    if not missing or own - others or any(own[part] == 0 for part in missing):
+    counts, others = coarse_counts(cards), coarse_counts(usual)
+    missing = others - counts
+    if not missing or counts - others or any(counts[part] == 0 for part in missing):
         return ""
-    return ", ".join(f"{own[part]} instead of {others[part]} {part[0]}s" for part in missing)
+    return ", ".join(f"{counts[part]} instead of {others[part]} {part[0]}s" for part in missing)

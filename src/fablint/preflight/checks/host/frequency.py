@@ -81,12 +81,12 @@ def _slowest_share(allowed: str | None, possible: str | None) -> float | None:
     shares, left = [], sorted(most.items())
     for frequency, count in sorted(now.items()):
         while count:
-            highest, of = left[0]
-            together = min(count, of)
+            highest, cpus = left[0]
+            together = min(count, cpus)
             shares.append(frequency / highest)
             count -= together
-            left[0] = highest, of - together
-            if of == together:
+            left[0] = highest, cpus - together
+            if cpus == together:
                 left.pop(0)
     return min(shares, default=None)
 
@@ -111,21 +111,21 @@ def _throttling(check: Check, fleet: Fleet) -> Iterator[Result]:
             like[host.kind].append(_a_day(host, seen[id(host)]))
     usual = {kind: median(rates) for kind, rates in like.items() if len(rates) >= LEAST_SIMILAR}
     for host in fleet.hosts:
-        found = seen[id(host)]
+        result = seen[id(host)]
         yield (
-            _judged(check, host, found, usual.get(host.kind))
-            if found
+            _judged(check, host, result, usual.get(host.kind))
+            if result
             else check.skip(host.name, "", "its driver does not count it (no thermal_throttle)")
         )
 
 
-def _judged(check: Check, host: Host, found: list[_Throttled], usual: float | None) -> Result:
-    now = [one for one in found if one.grown]
+def _judged(check: Check, host: Host, result: list[_Throttled], usual: float | None) -> Result:
+    now = [one for one in result if one.grown]
     if now:
         events = ", ".join(f"{one.kind} throttled {one.grown} times" for one in now)
         message = f"{events} in {host.snapshot.window_s:.1f} s"
         return check.failure(host.name, "", message, max(one.grown for one in now), 0)
-    rate = _a_day(host, found)
+    rate = _a_day(host, result)
     if usual is not None and rate > max(_THROTTLING_MOST_A_DAY, _THROTTLING_TIMES_OTHERS * usual):
         message = f"throttled {rate:,.0f} times a day since boot, median of similar hosts {usual:,.0f}"
         return check.failure(host.name, "", message, rate, usual)
@@ -133,7 +133,7 @@ def _judged(check: Check, host: Host, found: list[_Throttled], usual: float | No
         message = f"throttled more than {_ALL:,} times a day since boot, as similar hosts are"
         alone = f"throttled {rate:,.0f} times a day since boot"
         return check.failure(host.name, "", alone if usual is None else message, rate, _ALL)
-    return check.ok(host.name, value=sum(one.total for one in found))
+    return check.ok(host.name, value=sum(one.total for one in result))
 
 
 THROTTLING = Check(
@@ -160,15 +160,15 @@ def _throttled(host: Host) -> Iterator[_Throttled]:
 
 def _events(kind: str, text: str | None) -> int | None:
     """Sum the events; all CPUs of a package report the count of the package, which is added once."""
-    found = numbers(text)
-    if not found:
+    events = numbers(text)
+    if not events:
         return None
-    return sum(found) if kind == "package" else sum(value * count for value, count in found.items())
+    return sum(events) if kind == "package" else sum(value * count for value, count in events.items())
 
 
-def _a_day(host: Host, found: list[_Throttled]) -> float:
+def _a_day(host: Host, result: list[_Throttled]) -> float:
     """Return the events per day since boot; an uptime below a day counts as a day."""
-    return sum(one.total for one in found) * DAY_S / max(host.uptime_s or DAY_S, DAY_S)
+    return sum(one.total for one in result) * DAY_S / max(host.uptime_s or DAY_S, DAY_S)
 
 
 _THROTTLE_PATTERNS = (

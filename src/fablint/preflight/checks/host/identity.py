@@ -95,12 +95,12 @@ def _own_name(check: Check, fleet: Fleet) -> Iterator[Result]:
             owners[address.text].add(host.name)
     for host in fleet.hosts:
         name = host.read(_HOSTNAME) or host.name
-        found = host.snapshot.addresses_of.get(name)
-        mine = {address.text for address in host.inet.addresses.items}
-        away = [one for one in found or () if len(owners.get(one, ())) == 1 and host.name not in owners[one]]
-        if not found or not mine:
+        answers = host.snapshot.addresses_of.get(name)
+        addresses = {address.text for address in host.inet.addresses.items}
+        away = [one for one in answers or () if len(owners.get(one, ())) == 1 and host.name not in owners[one]]
+        if not answers or not addresses:
             yield check.skip(host.name, "", "its own name was not looked up, or has no address")
-        elif away and not mine & set(found):
+        elif away and not addresses & set(answers):
             (other,) = owners[away[0]]
             message = f"its own name {name} resolves to {away[0]}, an address of {other}"
             yield check.failure(host.name, "", message, away[0])
@@ -146,7 +146,7 @@ CLOCK_PEERS = Check(
 
 
 def _planes(check: Check, fleet: Fleet) -> Iterator[Result]:
-    ends = {host.name: {nic: every[0].switch for nic, every in host.switch_ports.items() if len(every) == 1}
+    ends = {host.name: {nic: ports[0].switch for nic, ports in host.switch_ports.items() if len(ports) == 1}
             for host in fleet.hosts}  # fmt: skip
     rails: dict[str, Counter[str]] = defaultdict(Counter)  # of a switch: NICs of each name
     for of_nics in ends.values():
@@ -207,11 +207,11 @@ def _figure(host: Host, path: str) -> str | None:
 
 def _groups(hosts: Sequence[Host], key: Callable[[Host], Hashable]) -> list[list[Host]]:
     """Group hosts by a key; return the groups of several hosts."""
-    found: dict[Hashable, list[Host]] = defaultdict(list)
+    result: dict[Hashable, list[Host]] = defaultdict(list)
     for host in hosts:
         if value := key(host):
-            found[value].append(host)
-    return [group for group in found.values() if len(group) > 1]
+            result[value].append(host)
+    return [group for group in result.values() if len(group) > 1]
 
 
 def _others(group: Sequence[Host], host: Host) -> str:

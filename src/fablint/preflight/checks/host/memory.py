@@ -52,25 +52,27 @@ def _is_half(_: Host, value: Value, expected: Value) -> bool:
 
 
 def _compared_sizes(check: Check, _: str, like: Sequence[tuple[Host, float]]) -> Iterator[Result]:
-    every = sorted(size for _, size in like)
-    usual = median(every)
+    sizes = sorted(size for _, size in like)
+    usual = median(sizes)
     for host, size in like:
-        if len(every) < LEAST_SIMILAR:
+        if len(sizes) < LEAST_SIMILAR:
             yield check.skip(host.name, "", TOO_FEW)
         else:
-            yield _judged_memory(check, host.name, size, every, usual)
+            yield _judged_memory(check, host.name, size, sizes, usual)
 
 
-def _judged_memory(check: Check, host: str, size: float, every: list[float], usual: float) -> Result:
-    """Return the result for a size; `every` is the sorted sizes of similar hosts."""
+def _judged_memory(check: Check, host: str, size: float, sizes: list[float], usual: float) -> Result:
+    """Return the result for a size; `sizes` is the sorted sizes of similar hosts."""
     if size >= MIN_SHARE * usual:
         return check.ok(host, value=size, unit="GiB")
-    same, most = (bisect_right(every, one / MIN_SHARE) - bisect_left(every, MIN_SHARE * one) for one in (size, usual))
-    if same >= max(_MEMORY_KIND_LEAST, _MEMORY_KIND_SHARE * len(every)):
+    same, most = (
+        bisect_right(sizes, item / MIN_SHARE) - bisect_left(sizes, MIN_SHARE * item) for item in (size, usual)
+    )
+    if same >= max(_MEMORY_KIND_LEAST, _MEMORY_KIND_SHARE * len(sizes)):
         why = f"{size:.1f} GiB, the same as {same - 1} other hosts; median {usual:.1f}: hosts of several kinds"
         return check.skip(host, "", why)
-    message = f"{size:.1f} GiB, median of {len(every)} hosts {usual:.1f}"
-    is_clear = most >= _MEMORY_CLEAR * len(every) and most >= _MEMORY_OTHERS
+    message = f"{size:.1f} GiB, median of {len(sizes)} hosts {usual:.1f}"
+    is_clear = most >= _MEMORY_CLEAR * len(sizes) and most >= _MEMORY_OTHERS
     say = check.failure if size <= _HALF * usual and is_clear else check.warning
     return say(host, "", message, size, usual)
 
@@ -218,13 +220,13 @@ def _count(text: str | None) -> int | None:
 
 def _dimms(host: Host, controller: str) -> str:
     """Return `: DIMM_A1 12` for the DIMMs with errors; '' if the kernel does not report them."""
-    found = []
+    dimms = []
     for name in host.snapshot.names(controller):
         counts = [host.number(f"{controller}/{name}/dimm_{kind}_count") or 0 for kind in ("ue", "ce")]
         if sum(counts) > 0:
             label = shortened(host.read(f"{controller}/{name}/dimm_label") or "", 40)
-            found.append(f"{label if _is_label(label) else name} {sum(counts)}")
-    return f": {', '.join(found[:4])}" if found else ""
+            dimms.append(f"{label if _is_label(label) else name} {sum(counts)}")
+    return f": {', '.join(dimms[:4])}" if dimms else ""
 
 
 def _is_label(text: str) -> bool:

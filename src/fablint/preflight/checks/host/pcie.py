@@ -97,12 +97,12 @@ def _pcie_errors(host: Host) -> Iterable[CountedPart]:
         yield part if part.grows(host) else part._replace(why_not="its errors are not counted (no AER)")
 
 
-def _judged_pcie_errors(check: Check, host: Host, part: CountedPart, found: Excess) -> Result:
-    words = found.words("{} PCI Express errors: {}")
+def _judged_pcie_errors(check: Check, host: Host, part: CountedPart, excess: Excess) -> Result:
+    words = excess.words("{} PCI Express errors: {}")
     if not words:
         return check.ok(host.name, part.target)
-    say = check.failure if found.grown.keys() - {"correctable"} else check.warning
-    return say(host.name, part.target, ", ".join(words), found.most, 0)
+    say = check.failure if excess.grown.keys() - {"correctable"} else check.warning
+    return say(host.name, part.target, ", ".join(words), excess.most, 0)
 
 
 PCIE_ERRORS = Check(
@@ -127,10 +127,10 @@ PCIE_ERRORS = Check(
 
 def _pcie_numa(host: Host) -> Mapping[str, Any]:
     online = (host.read("/sys/devices/system/node/online") or "0").strip()
-    known = {name: host.number(f"{folder}/numa_node") for name, folder in host.fabric_devices.items()}
+    nodes = {name: host.number(f"{folder}/numa_node") for name, folder in host.fabric_devices.items()}
     if online == "0":  # with a single node some drivers report -1
-        return {name: 0 if node == -1 else node for name, node in known.items()}
-    return {name: "unknown" if node == -1 else node for name, node in known.items()}
+        return {name: 0 if node == -1 else node for name, node in nodes.items()}
+    return {name: "unknown" if node == -1 else node for name, node in nodes.items()}
 
 
 PCIE_NUMA = Check(

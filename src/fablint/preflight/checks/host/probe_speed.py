@@ -46,26 +46,26 @@ def _rates(half: str, check: Check, fleet: Fleet) -> Iterator[Result]:
             yield check.skip(host.name, "", why)
         else:
             like[host.kind, host.cpu.short_model, speed.cores, speed.method][host.name] = speed
-    for found in like.values():
-        yield from _compared(check, found)
+    for result in like.values():
+        yield from _compared(check, result)
 
 
-def _compared(check: Check, found: Mapping[str, ProbeSpeed]) -> Iterator[Result]:
-    rates = [one.rate for one in found.values()]
+def _compared(check: Check, result: Mapping[str, ProbeSpeed]) -> Iterator[Result]:
+    rates = [one.rate for one in result.values()]
     usual = median(rates)
     sigma = _SIGMA * median(abs(rate - usual) for rate in rates)
-    for name, one in found.items():
-        lacking = usual - one.rate
-        if len(found) < LEAST_LIKE:
-            yield check.skip(name, "", f"{one.rate / _GIGA:.3g} GB/s; too few similar idle hosts to compare with")
-        elif one.rate < _SLOW * usual and lacking > max(_SIGMAS * sigma, one.spread * usual):
+    for name, item in result.items():
+        lacking = usual - item.rate
+        if len(result) < LEAST_LIKE:
+            yield check.skip(name, "", f"{item.rate / _GIGA:.3g} GB/s; too few similar idle hosts to compare with")
+        elif item.rate < _SLOW * usual and lacking > max(_SIGMAS * sigma, item.spread * usual):
             message = (
-                f"{one.rate / _GIGA:.3g} GB/s on {one.cores} cores, spread {one.spread:.1%}; "
-                f"median of {len(found)} hosts {usual / _GIGA:.3g}, standard deviation {sigma / usual:.1%}"
+                f"{item.rate / _GIGA:.3g} GB/s on {item.cores} cores, spread {item.spread:.1%}; "
+                f"median of {len(result)} hosts {usual / _GIGA:.3g}, standard deviation {sigma / usual:.1%}"
             )
-            yield check.failure(name, "", message, one.rate, usual, "B/s")
+            yield check.failure(name, "", message, item.rate, usual, "B/s")
         else:
-            yield check.ok(name, value=one.rate, unit="B/s")
+            yield check.ok(name, value=item.rate, unit="B/s")
 
 
 MEMORY_SPEED = Check(

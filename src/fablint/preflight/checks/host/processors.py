@@ -13,7 +13,7 @@ from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import CPUS, Host
 from fablint.preflight.host_classes import OWN_CLASS
 from fablint.preflight.judges import uniform, uniform_settings
-from fablint.preflight.judges.uniform import Settings
+from fablint.preflight.judges.uniform import Settings, SettingsComparison
 from fablint.text.sanitise import shortened
 
 
@@ -26,10 +26,10 @@ def _cpu_model(check: Check, fleet: Fleet) -> Iterator[Result]:
         else:
             maker = model.partition(" ")[0]  # a CPU of another vendor needs another board
             like[host.machine, maker, host.built.cards].append((host.name, model))
-    for known in like.values():
-        agreed = Agreement.of([model for _, model in known])
+    for models in like.values():
+        agreed = Agreement.of([model for _, model in models])
         counts = dict(agreed.values)
-        for name, model in known:
+        for name, model in models:
             if agreed.is_clear and model != agreed.usual and counts[model] < OWN_CLASS:
                 message = f"{model}, {agreed.count} others of this machine and cards {agreed.usual}"
                 yield check.failure(name, "", message, model, agreed.usual)
@@ -65,8 +65,8 @@ MICROCODE = Check(
 
 def _mitigations(host: Host) -> Mapping[str, Settings]:
     folder = host.snapshot.folder(f"{CPUS}/vulnerabilities").items()
-    found = {name: text for name, text in folder if isinstance(text, str)}
-    return {host.cpu.short_model or "CPU": found} if found else {}
+    texts = {name: text for name, text in folder if isinstance(text, str)}
+    return {host.cpu.short_model or "CPU": texts} if texts else {}
 
 
 MITIGATIONS = Check(
@@ -75,5 +75,5 @@ MITIGATIONS = Check(
     source=f"{CPUS}/vulnerabilities/*",
     rule="the same as on most similar hosts with this CPU",
     remedy="boot with the same mitigations= option, kernel and microcode on all hosts",
-    judge=uniform_settings(_mitigations, "the kernel does not report it"),
+    judge=uniform_settings(SettingsComparison(_mitigations, "the kernel does not report it")),
 )

@@ -102,12 +102,12 @@ def _worded_governor(target: str, value: Value) -> str:
 
 
 def _governor(check: Check, host: Host) -> Iterable[Result]:
-    known = _governors(host.snapshot.folder(CPUS))
-    others = {name: count for name, count in known.items() if name != "performance"}
+    governors = _governors(host.snapshot.folder(CPUS))
+    others = {name: count for name, count in governors.items() if name != "performance"}
     if others:
-        found = ", ".join(f"{shortened(name, 20)} on {count}" for name, count in sorted(others.items()))
-        yield check.failure(host.name, "", f"{found} of {known.total()} CPUs", found, "performance")
-    elif known:
+        result = ", ".join(f"{shortened(name, 20)} on {count}" for name, count in sorted(others.items()))
+        yield check.failure(host.name, "", f"{result} of {governors.total()} CPUs", result, "performance")
+    elif governors:
         yield check.ok(host.name)
 
 
@@ -139,7 +139,7 @@ _MOST_US = 50
 
 def _idle_states_values(host: Host) -> Mapping[str, Value]:
     """Return the exit latency of the deepest enabled state in microseconds."""
-    return {"": max(known.values()) if (known := _enabled(host)) else None}
+    return {"": max(latencies.values()) if (latencies := _enabled(host)) else None}
 
 
 def _is_met_idle_states(value: Value, expected: Value) -> bool:
@@ -152,17 +152,17 @@ def _worded_idle_states(target: str, value: Value) -> str:
 
 def _latencies(host: Host) -> Mapping[str, int]:
     states = host.snapshot.names(_AT)
-    found = {state: host.number(f"{_AT}/{state}/latency") for state in states}
-    return {state: latency for state, latency in found.items() if latency is not None}
+    numbers = {state: host.number(f"{_AT}/{state}/latency") for state in states}
+    return {state: latency for state, latency in numbers.items() if latency is not None}
 
 
 def _enabled(host: Host) -> Mapping[str, int]:
-    known = _latencies(host)
-    return {state: known[state] for state in known if host.number(f"{_AT}/{state}/disable") == 0}
+    latencies = _latencies(host)
+    return {state: latencies[state] for state in latencies if host.number(f"{_AT}/{state}/disable") == 0}
 
 
 def _idle_states(check: Check, host: Host) -> Iterable[Result]:
-    known = _latencies(host)
+    latencies = _latencies(host)
     deep = [
         (latency, shortened(host.read(f"{_AT}/{state}/name") or state, 20))
         for state, latency in _enabled(host).items()
@@ -171,7 +171,7 @@ def _idle_states(check: Check, host: Host) -> Iterable[Result]:
     if deep:
         states = ", ".join(f"{name} ({latency} us)" for latency, name in sorted(deep))
         yield check.failure(host.name, "", f"deep states enabled: {states}", max(deep)[0], _MOST_US)
-    elif known:
+    elif latencies:
         yield check.ok(host.name)
 
 
@@ -314,9 +314,9 @@ def _access_control(check: Check, host: Host) -> Iterable[Result]:
         return [check.skip(host.name, "", "no GPU")]
     ends = {(one.domain, one.bus) for one in functions if one.kind.startswith(_GPU + _NIC)}
     on = [
-        one.name
-        for one in functions  # bridges above GPUs and NICs that send their traffic to the root complex
-        if one.kind and one.has_acs and any((one.domain, bus) in ends for bus in one.buses)
+        function.name
+        for function in functions  # bridges above GPUs and NICs that send their traffic to the root complex
+        if function.kind and function.has_acs and any((function.domain, bus) in ends for bus in function.buses)
     ]
     if not on:
         return [check.ok(host.name)]

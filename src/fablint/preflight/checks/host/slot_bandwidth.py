@@ -18,12 +18,12 @@ from fablint.snapshot.parsers.pcie_bandwidth import WORD as BANDWIDTH, bandwidth
 def _bandwidths(host: Host) -> Iterator[Part]:
     reported = bandwidths(host.kernel_log.lines_with((BANDWIDTH,)))
     for name, folder in host.fabric_devices.items():
-        found = reported.get(host.snapshot.link(folder))
-        if found is None:
+        result = reported.get(host.snapshot.link(folder))
+        if result is None:
             yield Part(name, None, why="its driver reported none in the kernel log")
         else:
-            most = None if host.is_virtual else found.most
-            yield Part(name, found.now, f"{host.read(f'{folder}/device')} {found.most}", most)
+            most = None if host.is_virtual else result.most
+            yield Part(name, result.now, f"{host.read(f'{folder}/device')} {result.most}", most)
 
 
 watch((BANDWIDTH,))

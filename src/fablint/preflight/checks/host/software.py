@@ -230,8 +230,8 @@ def _modules(host: Host) -> Mapping[str, str]:
 
 @once_per_folder
 def _versions(folder: Tree) -> Mapping[str, str]:
-    found = {name: one.get("version") for name, one in folder.items() if isinstance(one, dict)}
-    return {name: shortened(version, 60) for name, version in found.items() if isinstance(version, str)}
+    result = {name: one.get("version") for name, one in folder.items() if isinstance(one, dict)}
+    return {name: shortened(version, 60) for name, version in result.items() if isinstance(version, str)}
 
 
 def _driver_facts(host: Host) -> Mapping[str, Mapping[str, str]]:

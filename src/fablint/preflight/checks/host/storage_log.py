@@ -14,7 +14,7 @@ from fablint.preflight.host import Host
 from fablint.preflight.judges import log_patterns
 from fablint.preflight.judges.log_patterns import KERNEL_LOG
 from fablint.snapshot.parsers.disk_messages import is_no_disk, removable_disks
-from fablint.snapshot.parsers.kernel_log import Event, Grade, Pattern, RecoveryPattern
+from fablint.snapshot.parsers.kernel_log import Event, Grade, Pattern, RecoveryPattern, watch
 from fablint.snapshot.parsers.proc_files import root_device
 
 MOUNTS = "/proc/self/mountinfo"
@@ -30,10 +30,10 @@ _EVICTIONS = 4  # within a day, each with a restored connection
 
 def _on_disks(host: Host, events: Iterable[Event]) -> Iterator[Event]:
     """Return the events with the grade of their disk: the root disk, another disk, or no disk."""
-    found = list(events)
-    removable = removable_disks(host.kernel_log) if found else ()
-    root = _root_disk(host) if found else ""
-    for event in found:
+    listed = list(events)
+    removable = removable_disks(host.kernel_log) if listed else ()
+    root = _root_disk(host) if listed else ""
+    for event in listed:
         disk = event.device
         if is_no_disk(disk) or disk.rstrip("0123456789") in removable:
             yield event._replace(grade=Grade.NOTE)
@@ -137,6 +137,7 @@ _LUSTRE_ENDINGS = (
     ),
 )
 
+watch((_LUSTRE,))
 LOG_LUSTRE = Check(
     id="log.lustre",
     what="Lustre servers that evicted the host or do not answer",

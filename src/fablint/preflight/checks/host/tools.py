@@ -28,9 +28,9 @@ def _cxi_health(check: Check, host: Host) -> Iterable[Result]:
     if instead := instead_of(check, host.name, "", output):
         yield instead
         return
-    found = health_summaries(output.text)
-    for device in {**dict.fromkeys(host.cxi), **found} if "" not in found else found:
-        yield _judged_cxi_health(check, host.name, device, found.get(device, HealthSummary()))
+    result = health_summaries(output.text)
+    for device in {**dict.fromkeys(host.cxi), **result} if "" not in result else result:
+        yield _judged_cxi_health(check, host.name, device, result.get(device, HealthSummary()))
 
 
 def _judged_cxi_health(check: Check, host: str, device: str, said: HealthSummary) -> Result:

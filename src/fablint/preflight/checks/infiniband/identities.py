@@ -24,8 +24,8 @@ def _ports(host: Host) -> Sequence[RdmaPort]:
 
 def _guids(host: Host) -> Mapping[str, str]:
     """Return the GUID of each device with an InfiniBand port; virtual functions can have none."""
-    found = {port.device: host.read(f"{INFINIBAND}/{port.device}/node_guid") or "" for port in _ports(host)}
-    return {device: guid.lower() for device, guid in found.items() if guid.strip("0:")}
+    result = {port.device: host.read(f"{INFINIBAND}/{port.device}/node_guid") or "" for port in _ports(host)}
+    return {device: guid.lower() for device, guid in result.items() if guid.strip("0:")}
 
 
 @dataclass
@@ -52,10 +52,10 @@ def _port_identity(check: Check, fleet: Fleet) -> Iterator[Result]:
         for device, guid in _guids(host).items():
             guids[guid].components.setdefault(host.name, device)
     for host in fleet.hosts:
-        own = _guids(host)
-        if not own:
+        guid_of_device = _guids(host)
+        if not guid_of_device:
             yield check.skip(host.name, "", "no InfiniBand port, or its device has no GUID")
-        for device, guid in own.items():
+        for device, guid in guid_of_device.items():
             yield guids[guid].judged(check, fleet, host.name, device, f"GUID {guid}")
 
 
@@ -94,10 +94,10 @@ def _port_lids(check: Check, fleet: Fleet) -> Iterator[Result]:
     involved = {name for names in shared.values() for name in names}
     is_few = len(involved) <= max(_FEW, len(fleet.hosts) / 2)
     for host in fleet.hosts:
-        own = lids[host.name]
-        if not own:
+        lids_of_host = lids[host.name]
+        if not lids_of_host:
             yield check.skip(host.name, "", "no active InfiniBand port with a LID of its own")
-        for lid in own:
+        for lid in lids_of_host:
             target = lid[0]
             others = [name for name in shared.get(lid, ()) if name != host.name]
             message = f"LID {lid[2]} is also that of {fold(others)}"
@@ -130,24 +130,24 @@ def _planes(check: Check, fleet: Fleet) -> Iterator[Result]:
                 subnets[host.kind, port.target].append(port.plane)
     agreed = {key: Agreement.of(planes) for key, planes in subnets.items()}
     for host in fleet.hosts:
-        own = {port.target: port.plane for port in _ports(host) if port.is_active and port.plane}
-        if not own:
+        plane_of_port = {port.target: port.plane for port in _ports(host) if port.is_active and port.plane}
+        if not plane_of_port:
             yield check.skip(host.name, "", "no active InfiniBand port that reports its subnet manager")
-        usual = {target: agreed[host.kind, target] for target in own}
-        for target in own:
-            yield _judged_plane(check, host.name, target, own, usual)
+        usual = {target: agreed[host.kind, target] for target in plane_of_port}
+        for target in plane_of_port:
+            yield _judged_plane(check, host.name, target, plane_of_port, usual)
 
 
 def _judged_plane(
-    check: Check, host: str, target: str, own: Mapping[str, str], usual: Mapping[str, Agreement]
+    check: Check, host: str, target: str, plane_of_port: Mapping[str, str], usual: Mapping[str, Agreement]
 ) -> Result:
-    plane, expected = own[target], usual[target].usual
+    plane, expected = plane_of_port[target], usual[target].usual
     if expected is None:
         return check.skip(host, target, f"{plane}; no majority to compare with")
     if plane == expected:
         return check.ok(host, target, value=plane)
     of_others = usual[target]
-    swapped = [other for other in own if usual[other].usual == plane and own[other] == expected]
+    swapped = [other for other in plane_of_port if usual[other].usual == plane and plane_of_port[other] == expected]
     message = f"{plane}, {plural(of_others.count, 'other')} {expected}"
     if swapped:
         message += f": the cables of {target} and {swapped[0]} are swapped"

@@ -19,24 +19,24 @@ _OF_LINK = 10  # limit of counters of the link; the others count packets
 _FILES = {name: name for name in DIAGS_LIMITS}
 
 
-def _judged_ib_errors(check: Check, host: Host, part: CountedPart, found: Excess) -> Result:
+def _judged_ib_errors(check: Check, host: Host, part: CountedPart, excess: Excess) -> Result:
     full = {
         name: text
         for name in part.files
-        if name not in found.grown
+        if name not in excess.grown
         and saturated(part.path(name), text := host.snapshot.read_later(part.path(name)) or "")
     }
-    totals = {name: text for name, text in found.totals.items() if name not in full}
-    words = Excess(found.grown, totals).words()
+    totals = {name: text for name, text in excess.totals.items() if name not in full}
+    words = Excess(excess.grown, totals).words()
     words += [f"{name} is saturated: at least {text} since it was cleared" for name, text in full.items()]
     if not words:
         return check.ok(host.name, part.target)
     failing = any(
         DIAGS_LIMITS[name] == _OF_LINK and grown == host.grown_now(part.path(name))
-        for name, grown in found.grown.items()
+        for name, grown in excess.grown.items()
     )
     say = check.failure if failing else check.warning
-    return say(host.name, part.target, "; ".join(words[:3]), found.most)
+    return say(host.name, part.target, "; ".join(words[:3]), excess.most)
 
 
 IB_ERRORS = Check(
@@ -118,9 +118,9 @@ def _driver_ports(host: Host) -> Iterator[CountedPart]:
         yield part if part.grows(host) else part._replace(why_not="none")
 
 
-def _judged_ib_loss(check: Check, host: Host, part: CountedPart, found: Excess) -> Result:
-    if words := found.words():
-        return check.failure(host.name, part.target, ", ".join(words), found.most, 0)
+def _judged_ib_loss(check: Check, host: Host, part: CountedPart, excess: Excess) -> Result:
+    if words := excess.words():
+        return check.failure(host.name, part.target, ", ".join(words), excess.most, 0)
     return check.ok(host.name, part.target)
 
 

@@ -17,7 +17,7 @@ _IPV4 = ":0000:ffff:"  # in a GID of an IPv4 address
 
 def _partition_keys(host: Host) -> Mapping[str, Any]:
     keys = {port.target: tallied(host.read(f"{port.folder}/pkeys/*")) for port in _active(host, "InfiniBand")}
-    return {target: " ".join(sorted(found)) or None for target, found in keys.items()}
+    return {target: " ".join(sorted(texts)) or None for target, texts in keys.items()}
 
 
 PARTITION_KEYS = Check(
@@ -51,15 +51,15 @@ def _indices(host: Host, port: str) -> str | None:
     gids, types = host.snapshot.folder(f"{port}/gids"), host.snapshot.folder(f"{port}/gid_attrs/types")
     if not gids or not types:
         return None
-    known = {
+    type_of_index = {
         int(index): types.get(index)
         for index, address in gids.items()
         if index.isdecimal() and isinstance(address, str) and _IPV4 in address
     }
-    found = [index for index, kind in known.items() if kind == "RoCE v2"]
-    if not found:
-        return _ONLY_V1 if known else "nowhere"
-    return f"at index {', '.join(map(str, sorted(found)))}"
+    result = [index for index, kind in type_of_index.items() if kind == "RoCE v2"]
+    if not result:
+        return _ONLY_V1 if type_of_index else "nowhere"
+    return f"at index {', '.join(map(str, sorted(result)))}"
 
 
 def _active(host: Host, link_layer: str) -> list[RdmaPort]:

@@ -8,7 +8,7 @@ from fablint.preflight.check import Check
 from fablint.preflight.host import INFINIBAND, NET, Host
 from fablint.preflight.judges import uniform_settings
 from fablint.preflight.judges.outputs import without_answer
-from fablint.preflight.judges.uniform import Settings
+from fablint.preflight.judges.uniform import Settings, SettingsComparison
 from fablint.snapshot import NicFact
 from fablint.snapshot.parsers.traffic_classes import forced_class, priority_words, qos_settings
 
@@ -19,8 +19,8 @@ _NO_ANSWER = "neither dcb nor mlnx_qos nor the driver reports it"
 
 
 def _roce_qos(host: Host) -> Mapping[str, Settings]:
-    found = {nic.name: settings_of(host, nic) for nic in _over_rdma(host)}
-    return {nic: settings for nic, settings in found.items() if settings}
+    result = {nic.name: settings_of(host, nic) for nic in _over_rdma(host)}
+    return {nic: settings for nic, settings in result.items() if settings}
 
 
 def _why_not(host: Host) -> str:
@@ -42,7 +42,7 @@ ROCE_QOS = Check(
     remedy=(
         "use the same settings on all hosts and switches (dcb, mlnx_qos); packets of a priority without PFC are dropped"
     ),
-    judge=uniform_settings(_roce_qos, _why_not, missing_differs=False),
+    judge=uniform_settings(SettingsComparison(_roce_qos, _why_not, missing_differs=False)),
 )
 
 
@@ -60,19 +60,19 @@ def settings_of(host: Host, nic: NicFact) -> Settings:
 def _of_driver(host: Host, nic: NicFact) -> Settings:
     """Return the settings in files of the driver and of the connection manager."""
     device = nic.device.rpartition("-")[0] or nic.device
-    found = {}
+    result = {}
     for number in host.snapshot.names(f"{INFINIBAND}/{device}/tc"):
         text = host.read(f"{INFINIBAND}/{device}/tc/{number}/traffic_class")
         if text is not None:
-            found[f"traffic class of port {number}"] = forced_class(text) or "as programs request"
+            result[f"traffic class of port {number}"] = forced_class(text) or "as programs request"
     for port in host.snapshot.names(f"{CONFIGFS}/{device}/ports"):
         for file, name in (("default_roce_tos", "ToS of rdma_cm"), ("default_roce_mode", "RoCE mode of rdma_cm")):
             text = host.read(f"{CONFIGFS}/{device}/ports/{port}/{file}")
             if text is not None:
-                found[name] = text.strip()
+                result[name] = text.strip()
     for part, name in (("roce_np", "ECN as receiver"), ("roce_rp", "ECN as sender")):
         folder = f"{NET}/{nic.name}/ecn/{part}/enable"
         states = {number: host.read(f"{folder}/{number}") for number in host.snapshot.names(folder)}
         if states:
-            found[name] = priority_words([number for number, state in sorted(states.items()) if state == "1"])
-    return found
+            result[name] = priority_words([number for number, state in sorted(states.items()) if state == "1"])
+    return result

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from fablint.model.host_name import HostName, HostNames
+from fablint.model.host_name import HostNames
 from fablint.model.preflight_results import Result
 from fablint.preflight.address_owners import of_rails
 from fablint.preflight.check import Check, Judge
@@ -46,13 +46,13 @@ def names(answers: _Answers, others: str) -> Judge:
 
 
 def _judged_names(answers: _Answers, others: str, check: Check, fleet: Fleet) -> Iterator[Result]:
-    known = HostNames((host.name for host in fleet.hosts), complete=True)
+    names_of_fleet = HostNames((host.name for host in fleet.hosts), complete=True)
     seen: dict[tuple[str, str], list[NameAnswer]] = defaultdict(list)
     for host in fleet.hosts:
-        found = list(answers(host, known))
-        if not found:
+        answers_of_host = list(answers(host, names_of_fleet))
+        if not answers_of_host:
             yield check.skip(host.name, "", "the name service was not queried, or did not answer in time")
-        for target, answer in found:
+        for target, answer in answers_of_host:
             seen[host.kind, target].append(answer)
     for (_, target), like in seen.items():
         usual, count = majority([answer.good for answer in like])
@@ -71,7 +71,7 @@ def _reverse(host: Host, fleet: HostNames) -> Iterator[tuple[str, NameAnswer]]:
             if address.text not in host.snapshot.names_of:
                 continue
             name = host.snapshot.names_of[address.text]
-            owner = _host_of(name or "", fleet)
+            owner = fleet.owner(name or "")
             good = name is not None and owner in ("", host.name)
             message = f"{address.text} has the name {name}" if name else f"{address.text} has no name"
             yield nic, NameAnswer(host.name, good, message, name or "")
@@ -88,14 +88,14 @@ DNS_REVERSE = Check(
 
 
 def _forward(host: Host, fleet: HostNames) -> Iterator[tuple[str, NameAnswer]]:
-    found = host.snapshot.addresses_of
+    addresses_of = host.snapshot.addresses_of
     for nic, addresses in of_rails(host).items():
         name = host.snapshot.names_of.get(addresses[0].text)
-        if name and name in found:
-            yield nic, _leads(host, name, addresses[0].text in found[name])
-    own = host.read(_HOSTNAME) or host.name
-    if own in found:
-        yield "", _leads(host, own, bool(found[own]))
+        if name and name in addresses_of:
+            yield nic, _leads(host, name, addresses[0].text in addresses_of[name])
+    hostname = host.read(_HOSTNAME) or host.name
+    if hostname in addresses_of:
+        yield "", _leads(host, hostname, bool(addresses_of[hostname]))
 
 
 DNS_FORWARD = Check(
@@ -111,10 +111,3 @@ DNS_FORWARD = Check(
 def _leads(host: Host, name: str, good: bool) -> NameAnswer:
     where = ", ".join(host.snapshot.addresses_of[name][:3]) or "no address"
     return NameAnswer(host.name, good, f"{name} resolves to {where}")
-
-
-def _host_of(name: str, fleet: HostNames) -> str:
-    """Return the host that a name (`n3-hsn0`, `n3.site.org`) belongs to; '' if it resembles no host name."""
-    label = HostName(name).short
-    shorter = (label[:end] for end in range(len(label) - 1, 0, -1) if not label[end].isalnum())
-    return next((host for form in (name, *shorter) if (host := fleet.find(form))), "")

@@ -21,8 +21,8 @@ from fablint.snapshot.parsers.slingshot_tlv import requested
 def _assigned(check: Check, host: Host) -> Mapping[str, Result | Sequence[Address]]:
     if host.inet.addresses.missing:
         return {"": unseen(check, host, host.inet.addresses)}
-    found = of_rails(host)
-    return {nic.name: found.get(nic.name, ()) for nic in host.interfaces}
+    result = of_rails(host)
+    return {nic.name: result.get(nic.name, ()) for nic in host.interfaces}
 
 
 def _compared_assigned(check: Check, nic: str, like: Sequence[tuple[Host, Sequence[Address]]]) -> Iterator[Result]:

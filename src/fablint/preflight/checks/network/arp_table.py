@@ -23,18 +23,18 @@ _ABSENT = "the kernel does not show the limits, as in a container"
 
 
 def _arp_size(check: Check, fleet: Fleet) -> Iterator[Result]:
-    every = sorted(
+    numbers = sorted(
         address.number for host in fleet.hosts for addresses in of_rails(host).values() for address in addresses
     )
-    every_6 = sum(_ipv6_addresses(host) for host in fleet.hosts)
+    ipv6_total = sum(_ipv6_addresses(host) for host in fleet.hosts)
     not_examined = _not_examined(fleet)
     for host in fleet.hosts:
-        need = _needed(host, every, len(fleet.hosts), len(fleet.silent))
-        whole = _needed(host, every, len(fleet.hosts), len(fleet.silent) + not_examined)
+        need = _needed(host, numbers, len(fleet.hosts), len(fleet.silent))
+        whole = _needed(host, numbers, len(fleet.hosts), len(fleet.silent) + not_examined)
         yield _judged(check, host, "", _AT, need, whole)
-        if own := _ipv6_addresses(host):
-            need = every_6 - own + own * len(fleet.silent)
-            yield _judged(check, host, "IPv6", _AT_6, need, need + own * not_examined)
+        if ipv6_of_host := _ipv6_addresses(host):
+            need = ipv6_total - ipv6_of_host + ipv6_of_host * len(fleet.silent)
+            yield _judged(check, host, "IPv6", _AT_6, need, need + ipv6_of_host * not_examined)
 
 
 def _judged(check: Check, host: Host, target: str, folder: str, need: int, whole: int) -> Result:
@@ -82,26 +82,26 @@ ARP_SIZE = Check(
 )
 
 
-def _needed(host: Host, every: Sequence[int], hosts: int, silent: int) -> int:
+def _needed(host: Host, numbers: Sequence[int], hosts: int, silent: int) -> int:
     """Count the entries that a host needs to reach all others: one per NIC and address of the NIC's network.
 
     Hosts without addresses and hosts without a snapshot are assumed to have as many NICs as this one.
     """
-    found = of_rails(host)
-    if not found:
+    rails = of_rails(host)
+    if not rails:
         return (hosts + silent - 1) * len(host.interfaces) ** 2
-    own = [address.number for addresses in found.values() for address in addresses]
+    numbers_of_host = [address.number for addresses in rails.values() for address in addresses]
     need = 0
-    for addresses in found.values():
+    for addresses in rails.values():
         first, last = addresses[0].first, addresses[0].last
-        mine = sum(first <= number <= last for number in own)
-        need += bisect_right(every, last) - bisect_left(every, first) - mine + silent * mine
+        count = sum(first <= number <= last for number in numbers_of_host)
+        need += bisect_right(numbers, last) - bisect_left(numbers, first) - count + silent * count
     return need
 
 
 def _arp_uniform(host: Host) -> Mapping[str, Any]:
-    found = [host.number(f"{_AT}/{name}") for name in _LIMITS]
-    return {} if None in found else {"": "/".join(map(str, found))}
+    numbers = [host.number(f"{_AT}/{name}") for name in _LIMITS]
+    return {} if None in numbers else {"": "/".join(map(str, numbers))}
 
 
 ARP_UNIFORM = Check(

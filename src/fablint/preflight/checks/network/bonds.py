@@ -14,7 +14,7 @@ from fablint.model.preflight_results import Result
 from fablint.preflight.check import Check
 from fablint.preflight.host import NET, Host
 from fablint.preflight.judges import limit, uniform_settings
-from fablint.preflight.judges.uniform import Settings
+from fablint.preflight.judges.uniform import Settings, SettingsComparison
 from fablint.text.sanitise import shortened
 
 _LACP = "802.3ad"
@@ -82,12 +82,12 @@ _SETTINGS = ("mode", "xmit_hash_policy", "lacp_rate", "miimon")
 
 
 def _settings(host: Host) -> Mapping[str, Settings]:
-    found: dict[str, dict[str, str]] = {}
+    result: dict[str, dict[str, str]] = {}
     for bond, members in _bonds(host).items():
         texts = {name: host.read(f"{NET}/{bond}/bonding/{name}") for name in _SETTINGS}
         settings = {name: shortened(text) for name, text in texts.items() if text}
-        found[shortened(bond)] = {**settings, "members": str(len(members))}
-    return found
+        result[shortened(bond)] = {**settings, "members": str(len(members))}
+    return result
 
 
 BOND_SETTINGS = Check(
@@ -95,5 +95,5 @@ BOND_SETTINGS = Check(
     what="the settings of every bond: mode, hash of the packets, number of members",
     source=f"{NET}/BOND/bonding/mode, xmit_hash_policy, lacp_rate, miimon, slaves",
     remedy="use the same settings on all hosts",
-    judge=uniform_settings(_settings, _NO_BOND),
+    judge=uniform_settings(SettingsComparison(_settings, _NO_BOND)),
 )

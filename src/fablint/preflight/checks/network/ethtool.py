@@ -57,14 +57,14 @@ def compared_output(
 
     def of_nic(check: Check, host: Host, nic: NicFact) -> Result | NicOutput:
         output = host.command(f"{command}/{nic.name}")
-        found = value(output.text)
+        result = value(output.text)
         if nic.state != "up":
             return check.skip(host.name, nic.name, "the link is down")
         if output.status != 0:
             return check.skip(host.name, nic.name, f"ethtool: {output.error or 'failed'}")
-        if found is None:
+        if result is None:
             return check.error(host.name, nic.name, "the output of ethtool cannot be parsed")
-        return NicOutput(host, nic.name, output.text, found)
+        return NicOutput(host, nic.name, output.text, result)
 
     return among_peers(
         facts, lambda check, nic, like: compared(check, nic, [output for _, output in like]), NO_INTERFACE
@@ -74,25 +74,25 @@ def compared_output(
 def _compare_link_fec(check: Check, nic: str, like: Sequence[NicOutput]) -> Iterator[Result]:
     agreed = Agreement.of([one.value for one in like])
     usual, count = agreed.usual, agreed.count
-    known = ((one.host.name, one.value) for one in like)
-    kinds = agreed.kinds("FEC {}", known) if agreed.is_divided else ""
-    for one in like:
-        lost = _lost(one)
+    values = ((one.host.name, one.value) for one in like)
+    kinds = agreed.kinds("FEC {}", values) if agreed.is_divided else ""
+    for item in like:
+        lost = _lost(item)
         if lost:
             message = f"{lost} uncorrectable blocks in some seconds"
-            yield check.failure(one.host.name, nic, message, lost, 0)
-        elif (near := _nearly_lost(one)) >= _MANY_BLOCKS:
+            yield check.failure(item.host.name, nic, message, lost, 0)
+        elif (near := _nearly_lost(item)) >= _MANY_BLOCKS:
             message = (
                 f"{near:,} blocks with {_MANY_ERRORS} or more errors in some seconds, of which 15 can be corrected"
             )
-            yield check.warning(one.host.name, nic, message, near, 0)
+            yield check.warning(item.host.name, nic, message, near, 0)
         elif agreed.is_divided:
-            yield check.warning(one.host.name, nic, kinds, one.value)
-        elif usual is not None and one.value != usual:
-            message = f"FEC {one.value}, {count} others {usual}"
-            yield check.warning(one.host.name, nic, message, one.value, usual)
+            yield check.warning(item.host.name, nic, kinds, item.value)
+        elif usual is not None and item.value != usual:
+            message = f"FEC {item.value}, {count} others {usual}"
+            yield check.warning(item.host.name, nic, message, item.value, usual)
         else:
-            yield check.ok(one.host.name, nic, value=one.value)
+            yield check.ok(item.host.name, nic, value=item.value)
 
 
 LINK_FEC = Check(
@@ -132,17 +132,17 @@ def _lost(seen: NicOutput) -> int:
 def _compare_link_pause(check: Check, nic: str, like: Sequence[NicOutput]) -> Iterator[Result]:
     agreed = Agreement.of([one.value for one in like])
     usual, count = agreed.usual, agreed.count
-    known = ((one.host.name, one.value) for one in like)
-    kinds = agreed.kinds("pause {}", known) if agreed.is_divided else ""
-    for one in like:
+    values = ((one.host.name, one.value) for one in like)
+    kinds = agreed.kinds("pause {}", values) if agreed.is_divided else ""
+    for item in like:
         if agreed.is_divided:
-            yield check.warning(one.host.name, nic, kinds, one.value)
+            yield check.warning(item.host.name, nic, kinds, item.value)
         elif usual is None:
-            yield check.skip(one.host.name, nic, f"pause {one.value}; no majority to compare with")
-        elif one.value != usual:
-            yield check.failure(one.host.name, nic, f"pause {one.value}; {count} others {usual}", one.value, usual)
+            yield check.skip(item.host.name, nic, f"pause {item.value}; no majority to compare with")
+        elif item.value != usual:
+            yield check.failure(item.host.name, nic, f"pause {item.value}; {count} others {usual}", item.value, usual)
         else:
-            yield check.ok(one.host.name, nic, value=one.value)
+            yield check.ok(item.host.name, nic, value=item.value)
 
 
 LINK_PAUSE = Check(
@@ -164,15 +164,15 @@ def _flags_on(text: str) -> str | None:
 def _compare_link_optics(check: Check, nic: str, like: Sequence[NicOutput]) -> Iterator[Result]:
     having = Counter(flag for one in like for flag in one.value.splitlines())
     usual = {flag for flag, count in having.items() if count >= LEAST_OTHERS and 2 * count > len(like)}
-    for one in like:
-        found = [flag for flag in one.value.splitlines() if flag not in usual]
-        if found:
-            more = f" and {len(found) - _MAX_FLAGS} more" if len(found) > _MAX_FLAGS else ""
-            yield check.failure(one.host.name, nic, "; ".join(found[:_MAX_FLAGS]) + more, len(found), 0)
-        elif not any(module_flags(one.text)):
-            yield check.skip(one.host.name, nic, "the module does not report alarms")
+    for item in like:
+        lines = [flag for flag in item.value.splitlines() if flag not in usual]
+        if lines:
+            more = f" and {len(lines) - _MAX_FLAGS} more" if len(lines) > _MAX_FLAGS else ""
+            yield check.failure(item.host.name, nic, "; ".join(lines[:_MAX_FLAGS]) + more, len(lines), 0)
+        elif not any(module_flags(item.text)):
+            yield check.skip(item.host.name, nic, "the module does not report alarms")
         else:
-            yield check.ok(one.host.name, nic)
+            yield check.ok(item.host.name, nic)
 
 
 LINK_OPTICS = Check(
@@ -199,16 +199,16 @@ def _power(text: str) -> str | None:
 def _compare_link_power(check: Check, nic: str, like: Sequence[NicOutput]) -> Iterator[Result]:
     powers = [float(one.value) for one in like if one.value]
     usual = median(powers) if len(powers) > LEAST_SIMILAR else None
-    for one in like:
-        if not one.value:
-            yield check.skip(one.host.name, nic, "the module does not report it, or it is a copper cable")
+    for item in like:
+        if not item.value:
+            yield check.skip(item.host.name, nic, "the module does not report it, or it is a copper cable")
         elif usual is None:
-            yield check.skip(one.host.name, nic, f"{one.value} dBm; {TOO_FEW}")
-        elif float(one.value) <= usual - _WEAK_DB:
-            message = f"received optical power {one.value} dBm, median of {len(powers)} hosts {usual:.2f} dBm"
-            yield check.failure(one.host.name, nic, message, float(one.value), usual)
+            yield check.skip(item.host.name, nic, f"{item.value} dBm; {TOO_FEW}")
+        elif float(item.value) <= usual - _WEAK_DB:
+            message = f"received optical power {item.value} dBm, median of {len(powers)} hosts {usual:.2f} dBm"
+            yield check.failure(item.host.name, nic, message, float(item.value), usual)
         else:
-            yield check.ok(one.host.name, nic, value=float(one.value), unit="dBm")
+            yield check.ok(item.host.name, nic, value=float(item.value), unit="dBm")
 
 
 LINK_POWER = Check(

@@ -12,7 +12,7 @@ from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.preflight.judges import uniform_settings
 from fablint.preflight.judges.outputs import NO_INTERFACE, without_answer
-from fablint.preflight.judges.uniform import Settings, no_causes, no_settings
+from fablint.preflight.judges.uniform import Settings, SettingsComparison, no_causes, no_settings
 from fablint.snapshot import Output
 from fablint.snapshot.parsers.driver_counters import PauseGrowth, pause_growth
 from fablint.snapshot.parsers.ethtool import coalescing, offloads, reasons_off, ring_sizes
@@ -48,14 +48,14 @@ def nic_settings(
 
     def facts(host: Host) -> Mapping[str, Settings]:
         said = {nic.name: host.command(f"{command}/{nic.name}") for nic in host.interfaces}
-        found = {nic: settings(one.text) for nic, one in said.items() if one.status == 0}
-        return {nic: of_nic for nic, of_nic in found.items() if of_nic}
+        result = {nic: settings(one.text) for nic, one in said.items() if one.status == 0}
+        return {nic: of_nic for nic, of_nic in result.items() if of_nic}
 
     def why_not(host: Host) -> str:
         said = [host.command(f"{command}/{nic.name}") for nic in host.interfaces]
         return f"ethtool: {without_answer(said[0])}" if said else NO_INTERFACE
 
-    return uniform_settings(facts, why_not, causes=causes, poor=poor)
+    return uniform_settings(SettingsComparison(facts, why_not, causes=causes, poor=poor))
 
 
 def _causes_of_offload(host: Host, nic: str, name: str) -> Iterable[str]:
@@ -129,10 +129,10 @@ def _pause_frames(check: Check, fleet: Fleet) -> Iterator[Result]:
                 like[host.kind, nic.name].append((host, grown))
             else:
                 yield _without(check, host.name, nic.name, last if first.status == 0 else first)
-    for (_, target), found in like.items():
-        usual = PauseGrowth(*(round(median(counts)) for counts in zip(*(one for _, one in found), strict=True)))
-        for host, grown in found:
-            yield _judged(check, host.name, target, grown, usual, len(found))
+    for (_, target), result in like.items():
+        usual = PauseGrowth(*(round(median(counts)) for counts in zip(*(one for _, one in result), strict=True)))
+        for host, grown in result:
+            yield _judged(check, host.name, target, grown, usual, len(result))
 
 
 def _without(check: Check, host: str, nic: str, said: Output) -> Result:
@@ -160,8 +160,8 @@ def _judged(check: Check, host: str, nic: str, grown: PauseGrowth, usual: PauseG
     return check.ok(host, nic, message, grown.sent)
 
 
-def _is_more(own: int, usual: int, count: int) -> bool:
-    return own >= _MANY and count > 2 and own > _TIMES_OTHERS * usual
+def _is_more(value: int, usual: int, count: int) -> bool:
+    return value >= _MANY and count > 2 and value > _TIMES_OTHERS * usual
 
 
 PAUSE_FRAMES = Check(

@@ -21,10 +21,12 @@ _FAMILY = "inet6"
 
 def _addresses(host: Host, rails: Collection[str]) -> Mapping[str, list[Mapping[str, Any]]]:
     """Return the IPv6 addresses of each NIC of the fabric as `ip -j addr` prints them, without those of the link."""
-    every = {str(nic.get("ifname")): dicts(nic.get("addr_info")) for nic in ip_documents(host.snapshot, "ip-addr")}
+    infos_of_nic = {
+        str(nic.get("ifname")): dicts(nic.get("addr_info")) for nic in ip_documents(host.snapshot, "ip-addr")
+    }
     return {
         name: [one for one in infos if one.get("family") == _FAMILY and one.get("scope") == "global"]
-        for name, infos in every.items()
+        for name, infos in infos_of_nic.items()
         if name in rails
     }
 
@@ -39,8 +41,8 @@ def _ipv6(check: Check, fleet: Fleet) -> Iterator[Result]:
     for host in fleet.hosts:
         for nic, addresses in by_host[host.name].items():
             having[nic, *host.like(nic)].append(bool(addresses))
-            for one in addresses:
-                owners[str(one.get("local"))].setdefault(host.name, nic)
+            for address in addresses:
+                owners[str(address.get("local"))].setdefault(host.name, nic)
     agreed = {key: Agreement.of(values) for key, values in having.items()}
     for host in fleet.hosts:
         if not by_host[host.name]:
@@ -65,9 +67,9 @@ def _judged(
     failed = [shortened(str(one.get("local"))) for one in addresses if one.get("dadfailed")]
     if failed:
         return check.failure(host, nic, f"{failed[0]} is not used: another host has it (duplicate address detection)")
-    for one in addresses:
-        address = str(one.get("local"))
-        others = [f"{name} {of}" for name, of in owners[address].items() if name != host][:1]
+    for item in addresses:
+        address = str(item.get("local"))
+        others = [f"{name} {owner}" for name, owner in owners[address].items() if name != host][:1]
         if others:
             return check.failure(host, nic, f"{shortened(address)} is also an address of {shortened(others[0])}")
     return check.ok(host, nic, value=shortened(str(addresses[0].get("local"))))

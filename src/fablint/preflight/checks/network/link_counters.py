@@ -33,18 +33,18 @@ def _compared_flaps(check: Check, nic: str, of_hosts: Sequence[tuple[Host, _Flap
     like = [flaps for _, flaps in of_hosts]
     usual = median(one.grown.growth for one in like) if len(like) > LEAST_OTHERS else 0
     typical = median(one.total for one in like)
-    for one in like:
-        growth = one.grown.growth
-        message = f"link went down: {one.grown}"
-        if any(growth >= most and one.grown.rate >= most / length for most, length in _LIMITS):
-            yield check.failure(one.host, nic, message, growth)
+    for item in like:
+        growth = item.grown.growth
+        message = f"link went down: {item.grown}"
+        if any(growth >= most and item.grown.rate >= most / length for most, length in _LIMITS):
+            yield check.failure(item.host, nic, message, growth)
         elif growth > usual:
-            yield check.warning(one.host, nic, message, growth, usual)
-        elif one.total >= typical + _MORE_FLAPS and (others := _peers(one, like)) is not None:
-            message = f"link went down {one.total} times since boot, {others:g} on most others"
-            yield check.warning(one.host, nic, message, one.total, others)
+            yield check.warning(item.host, nic, message, growth, usual)
+        elif item.total >= typical + _MORE_FLAPS and (others := _peers(item, like)) is not None:
+            message = f"link went down {item.total} times since boot, {others:g} on most others"
+            yield check.warning(item.host, nic, message, item.total, others)
         else:
-            yield check.ok(one.host, nic, f"{message}, as on most others" if growth else "", growth)
+            yield check.ok(item.host, nic, f"{message}, as on most others" if growth else "", growth)
 
 
 LINK_FLAPS = Check(
@@ -79,20 +79,20 @@ def _flaps(host: Host, nic: str) -> _Flaps | None:
     return _Flaps(host.name, Delta((changed.growth + 1) // 2, changed.seconds), total // 2, uptime)
 
 
-def _peers(one: _Flaps, like: list[_Flaps]) -> float | None:
+def _peers(flaps: _Flaps, like: list[_Flaps]) -> float | None:
     """Return the median of hosts with a comparable uptime if it is much lower; else None."""
-    others = [other.total for other in like if other is not one and 2 * other.uptime_s >= one.uptime_s]
+    others = [other.total for other in like if other is not flaps and 2 * other.uptime_s >= flaps.uptime_s]
     usual = median(others) if len(others) >= LEAST_OTHERS else None
-    return usual if usual is not None and one.total >= max(usual + _MORE_FLAPS, 2 * usual) else None
+    return usual if usual is not None and flaps.total >= max(usual + _MORE_FLAPS, 2 * usual) else None
 
 
 def _link_errors(check: Check, host: Host) -> Iterable[Result]:
     for nic in host.interfaces:
-        found = _grown(host, nic.name, _ERRORS)
-        some = any(one.growth for one in found.values())
-        limit = _RATE * _packets(host, nic.name) if some else 0.0
-        bad = {name: one for name, one in found.items() if one.growth > limit}
-        if not found:
+        grown = _grown(host, nic.name, _ERRORS)
+        has_growth = any(one.growth for one in grown.values())
+        limit = _RATE * _packets(host, nic.name) if has_growth else 0.0
+        bad = {name: one for name, one in grown.items() if one.growth > limit}
+        if not grown:
             yield check.skip(host.name, nic.name, "the driver does not count them")
         elif bad:
             message = ", ".join(f"{name} {one}" for name, one in bad.items())
@@ -123,8 +123,8 @@ def _drops(check: Check, host: Host) -> Mapping[str, Result | _Drops]:
 
 def _drops_of(check: Check, host: Host, nic: str) -> Result | _Drops:
     lost = _grown(host, nic, (*_FULL, "tx_dropped", "rx_dropped"))
-    some = any(one.growth for one in lost.values())
-    packets = max(_packets(host, nic) if some else 0, 1)
+    has_growth = any(one.growth for one in lost.values())
+    packets = max(_packets(host, nic) if has_growth else 0, 1)
     dropped = lost.pop("rx_dropped", None)
     name, worst = max(lost.items(), key=lambda pair: pair[1].growth, default=("", None))
     if worst and worst.growth >= _FEWEST and worst.growth > _LOSS * packets:

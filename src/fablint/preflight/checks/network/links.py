@@ -149,20 +149,22 @@ def _rails_count(check: Check, fleet: Fleet) -> Iterator[Result]:
         like[host.kind].append(host)
     for hosts in like.values():
         having = Counter(nic.name for host in hosts for nic in host.rails)
-        known = Counter(nic.name for host in hosts for nic in host.nics)
+        nic_counts = Counter(nic.name for host in hosts for nic in host.nics)
         usual = {name: count for name, count in having.items() if count >= LEAST_OTHERS and 2 * count > len(hosts)}
         for host in hosts:
-            yield from _look_rails_count(check, host, usual, known, len(hosts))
+            yield from _look_rails_count(check, host, usual, nic_counts, len(hosts))
 
 
 def _look_rails_count(
-    check: Check, host: Host, usual: Mapping[str, int], known: Mapping[str, int], of: int
+    check: Check, host: Host, usual: Mapping[str, int], nic_counts: Mapping[str, int], hosts: int
 ) -> Iterator[Result]:
     here, rails = {nic.name for nic in host.nics}, {nic.name for nic in host.rails}
     missing = sorted(usual.keys() - here)
     unused = [] if host.snapshot.nics else sorted(usual.keys() & here - rails)
-    own = rails - usual.keys()
-    additional = {name for name in own if 2 * known[name] <= of}  # on few hosts: another name of the same NIC
+    unusual = rails - usual.keys()
+    additional = {
+        name for name in unusual if 2 * nic_counts[name] <= hosts
+    }  # on few hosts: another name of the same NIC
     if not usual:
         yield check.skip(host.name, "", "no similar hosts to compare with, or NICs have other names on each")
     elif not missing and not unused:
@@ -174,7 +176,7 @@ def _look_rails_count(
         yield check.warning(host.name, name, message, None, name)
     for name in missing if len(additional) < len(missing) else ():
         message = f"{name} is missing, {_others(usual[name])} have it"
-        yield check.difference(is_clear(usual[name], of), host.name, name, message, None, name)
+        yield check.difference(is_clear(usual[name], hosts), host.name, name, message, None, name)
 
 
 RAILS_COUNT = Check(

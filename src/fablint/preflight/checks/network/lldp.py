@@ -38,9 +38,9 @@ class _NotVisible(NamedTuple):
 def _unseen(host: Host, nic: NicFact) -> _NotVisible | None:
     if nic.state == "down":
         return _NotVisible(Outcome.SKIP, "the link is down")
-    every = {"lldpcli": host.command("lldpcli"), "lldptool": host.command(f"lldptool/{nic.name}")}
-    ran = [name for name, said in every.items() if said.status == 0]
-    text = every["lldpcli"].text
+    outputs = {"lldpcli": host.command("lldpcli"), "lldptool": host.command(f"lldptool/{nic.name}")}
+    ran = [name for name, said in outputs.items() if said.status == 0]
+    text = outputs["lldpcli"].text
     if (
         "lldpcli" in ran
         and text.strip()
@@ -49,8 +49,10 @@ def _unseen(host: Host, nic: NicFact) -> _NotVisible | None:
         return _NotVisible(Outcome.ERROR, "the output of lldpcli cannot be parsed")
     if ran:
         return None
-    failed = {name: said for name, said in every.items() if said.status is not None}
-    why = "; ".join(f"{name}: {said.error.rpartition('] ')[2] or 'failed'}" for name, said in (failed or every).items())
+    failed = {name: said for name, said in outputs.items() if said.status is not None}
+    why = "; ".join(
+        f"{name}: {said.error.rpartition('] ')[2] or 'failed'}" for name, said in (failed or outputs).items()
+    )
     return _NotVisible(Outcome.SKIP, why, bool(failed))
 
 
@@ -161,12 +163,12 @@ def _lldp_placement(check: Check, fleet: Fleet) -> Iterator[Result]:
     ends_of = {host.name: _single_ends(host) for host in fleet.hosts}
     names = {switch_name(name) for name in fleet.topology.switches} if fleet.topology else set()
     spell = one_spelling(names, (end.switch for ends in ends_of.values() for end in ends.values()))
-    for host, found in ends_of.items():
-        actual = {nic: spell(end.switch) for nic, end in found.items()}
+    for host, result in ends_of.items():
+        actual = {nic: spell(end.switch) for nic, end in result.items()}
         due = _due(fleet.topology, host, actual)
         if not due:
-            yield check.skip(host, "", _why_not(fleet.topology, bool(found)))
-        places += [_Place(host, nic, found[nic], actual[nic], switch) for nic, switch in due.items()]
+            yield check.skip(host, "", _why_not(fleet.topology, bool(result)))
+        places += [_Place(host, nic, result[nic], actual[nic], switch) for nic, switch in due.items()]
     agree = sum(place.right for place in places)
     misplaced: dict[tuple[str, str], list[_Place]] = defaultdict(list)
     for place in places:
@@ -199,20 +201,20 @@ def _single_ends(host: Host) -> Mapping[str, CableEnd]:
     return {nic: ends[0] for nic, ends in host.switch_ports.items() if len(ends) == 1}
 
 
-def _due(topology: Topology | None, host: str, found: Mapping[str, str]) -> Mapping[str, str]:
+def _due(topology: Topology | None, host: str, result: Mapping[str, str]) -> Mapping[str, str]:
     """Return the expected switch of each NIC; if the topology gives the host's switch only, that switch.
 
-    `found` has the actual switch of each NIC.
+    `result` has the actual switch of each NIC.
     """
-    if topology is None or topology.inferred or not found:
+    if topology is None or topology.inferred or not result:
         return {}
-    ends = {nic: NicRef.of(host, nic) for nic in found}
+    ends = {nic: NicRef.of(host, nic) for nic in result}
     single = {nic: topology.nic_switch[end] for nic, end in ends.items() if end in topology.nic_switch}
     switch = topology.host_switch.get(host)
     if single or switch is None:
         return single
-    right = [nic for nic, actual in found.items() if actual == switch_name(switch)]
-    return {nic: switch for nic in right or found}
+    right = [nic for nic, actual in result.items() if actual == switch_name(switch)]
+    return {nic: switch for nic in right or result}
 
 
 def _why_not(topology: Topology | None, has_neighbours: bool) -> str:
@@ -230,10 +232,10 @@ def _swap_note(place: _Place, misplaced: Mapping[tuple[str, str], Sequence[_Plac
 def _lldp_port(check: Check, fleet: Fleet) -> Iterator[Result]:
     claims: dict[CableEnd, list[tuple[str, str]]] = defaultdict(list)
     for host in fleet.hosts:
-        found = [(nic, end) for nic, ends in host.switch_ports.items() for end in ends if end.port]
-        if not found:
+        ends_of_host = [(nic, end) for nic, ends in host.switch_ports.items() for end in ends if end.port]
+        if not ends_of_host:
             yield check.skip(host.name, "", _NO_NEIGHBOUR)
-        for nic, end in found:
+        for nic, end in ends_of_host:
             claims[end].append((host.name, nic))
     shared = {end for end, claimants in claims.items() if len({name for name, _ in claimants}) > 1}
     usual = 2 * len(shared) > len(claims) and len(claims) > 1

@@ -20,16 +20,16 @@ def _switches(host: Host) -> dict[str, str]:
 
 def _leaves(check: Check, fleet: Fleet) -> Iterator[Result]:
     hosts = {switch_name(host.name) for host in fleet.hosts}
-    found = {host.name: _switches(host) for host in fleet.hosts}
+    switches_of_host = {host.name: _switches(host) for host in fleet.hosts}
     counts: dict[tuple[str, int], list[int]] = defaultdict(list)  # by class and rails: switches of each host
     direct = 0
     for host in fleet.hosts:
-        switches = found[host.name]
+        switches = switches_of_host[host.name]
         counts[host.kind, len(switches)].append(len(set(switches.values())))
         direct += any(name in hosts for name in switches.values())
     agreed = {key: Agreement.of(values) for key, values in counts.items()}
     for host in fleet.hosts:
-        switches = found[host.name]
+        switches = switches_of_host[host.name]
         if not switches:
             yield check.skip(host.name, "", "no LLDP neighbour")
             continue

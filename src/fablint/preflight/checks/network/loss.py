@@ -28,22 +28,22 @@ def _ping_loss(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
 
 
 def _results(check: Check, rail: Rail) -> Iterator[Result]:
-    found = rail.losses
-    for end, loss in found.ends.items():
+    losses = rail.losses
+    for end, loss in losses.ends.items():
         say = check.failure if loss.all.share > _MAX_WARN else check.warning
         yield say(*end, _words(loss), round(loss.all.share, 4), 0)
-    if found.among:
+    if losses.among:
         message = (
-            f"{found.rest} pings between these are lost, {found.rest.share:.1%}, and no NIC loses clearly more "
+            f"{losses.rest} pings between these are lost, {losses.rest.share:.1%}, and no NIC loses clearly more "
             "than the others: check the switches and cables between them"
         )
-        yield from (check.warning(*end, message, round(found.rest.share, 4), 0) for end in found.among)
+        yield from (check.warning(*end, message, round(losses.rest.share, 4), 0) for end in losses.among)
 
 
-def _not_confirmed(check: Check, rail: Rail, known: Collection[End]) -> Iterator[Result]:
+def _not_confirmed(check: Check, rail: Rail, judged_ends: Collection[End]) -> Iterator[Result]:
     """Yield a skip for each end with losses in the first pass, and without a second one."""
     once = [one for one in rail.pings if not one.kind and one.received < one.sent and not one.is_second]
-    ends = {end for one in once for end in one[:2]} - set(known)
+    ends = {end for one in once for end in one[:2]} - set(judged_ends)
     yield from (check.skip(*end, "pings were lost, and there was no second pass of pings") for end in sorted(ends))
 
 
@@ -52,8 +52,8 @@ PING_LOSS = Check(
     what="the ping loss of every NIC of the fabric that answers some pings",
     source="ping between all hosts, in rounds; after losses a second time, later, between the NICs that had them",
     rule=(
-        "in the second pass fewer than 2 lost, or no more than elsewhere on the rail; more than "
-        f"{_MAX_WARN:.0%} fails. Round trips do not show the direction"
+        "none lost in one of two passes, fewer than 2 in the second, or no more than elsewhere on the rail; "
+        f"more than {_MAX_WARN:.0%} fails. Round trips do not show the direction"
     ),
     severity=Severity.FAIL,
     component="nic",

@@ -97,13 +97,13 @@ RPF_DROPS = Check(
 
 def _setting(host: Host, nic: str, name: str) -> int | None:
     """Return the effective setting: the larger of the NIC's own setting and the setting for all."""
-    known = [host.number(f"{_CONF}/{where}/{name}") for where in ("all", nic)]
-    return max((value for value in known if value is not None), default=None)
+    settings = [host.number(f"{_CONF}/{where}/{name}") for where in ("all", nic)]
+    return max((value for value in settings if value is not None), default=None)
 
 
 def _answers_by(host: Host, address: Address) -> bool:
     """Tell whether an answer from an address leaves by the NIC of the address."""
-    own = {one.number for one in host.inet.addresses.items}
-    partner = next((number for number in range(address.last - 1, address.first, -1) if number not in own), None)
+    numbers = {one.number for one in host.inet.addresses.items}
+    partner = next((number for number in range(address.last - 1, address.first, -1) if number not in numbers), None)
     route = None if partner is None else RouteLookup(host.inet).find_route(partner, address.number)
     return partner is None or (route is not None and address.nic in route.nics)

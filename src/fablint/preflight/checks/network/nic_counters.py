@@ -46,24 +46,24 @@ def _compared(check: Check, nic: str, of_hosts: Sequence[tuple[Host, _Counted]])
     like = [counted for _, counted in of_hosts]
     usual = {name: third_quartile([one.totals.get(name, 0) for one in like]) for one in like for name in one.totals}
     growing = {name: third_quartile([one.grown.get(name, 0) for one in like]) for one in like for name in one.grown}
-    for one in like:
-        days = (one.host.uptime_s or 0.0) / DAY_S
+    for item in like:
+        days = (item.host.uptime_s or 0.0) / DAY_S
         messages = [
             f"{name} {count} in some seconds"
-            for name, count in one.grown.items()
+            for name, count in item.grown.items()
             if is_timeout(name)
             or (count >= _NOW and (is_damage(name) or len(like) == 1 or count > _TIMES * growing[name]))
         ]
         if len(like) > _FEWEST_PEERS:
             messages += [
                 f"{name} {total:,} so far, at most {usual[name]:,.0f} on most of {len(like)} hosts"
-                for name, total in one.totals.items()
+                for name, total in item.totals.items()
                 if total >= max(_TIMES * max(usual[name], 1), _A_DAY * max(days, 1))
             ]
         if messages:
-            yield check.failure(one.host.name, nic, "; ".join(messages[:3]), len(messages), 0)
+            yield check.failure(item.host.name, nic, "; ".join(messages[:3]), len(messages), 0)
         else:
-            yield check.ok(one.host.name, nic)
+            yield check.ok(item.host.name, nic)
 
 
 NIC_COUNTERS = Check(

@@ -18,13 +18,13 @@ _A_DAY = 10_000  # frames
 
 
 def _totals(check: Check, host: Host) -> Mapping[str, Result | PauseGrowth]:
-    found: dict[str, Result | PauseGrowth] = {}
+    pause_growths: dict[str, Result | PauseGrowth] = {}
     for nic in host.interfaces:
         output = host.command(f"ethtool-S-later/{nic.name}")
         totals = pause_totals(output.text) if output.status == 0 else None
         why = without_answer(output) if output.status else "its driver does not count pauses"
-        found[nic.name] = totals or check.skip(host.name, nic.name, f"ethtool: {why}")
-    return found
+        pause_growths[nic.name] = totals or check.skip(host.name, nic.name, f"ethtool: {why}")
+    return pause_growths
 
 
 def _compared(check: Check, nic: str, like: Sequence[tuple[Host, PauseGrowth]]) -> Iterator[Result]:

@@ -42,22 +42,24 @@ def _ping_answers(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
 
 
 def _results(check: Check, rail: Rail) -> Iterator[Result]:
-    found, pings, ends = rail.answers, rail.pings, rail.ends
-    if found.all_failed:
+    answers, pings, ends = rail.answers, rail.pings, rail.ends
+    if answers.all_failed:
         message = f"none of {len(ends)} NICs answers another: check whether ICMP is filtered or the rail is down"
         yield from (check.warning(*end, message) for end in sorted(ends))
-    for end, count in found.isolated.items():
+    for end, count in answers.isolated.items():
         which = "which reach each other" if count.failed == count.all else "most of which reach each other"
         yield check.failure(*end, f"{_how(end, pings)} {count}, {which}", count.failed, 0)
-    for part, say in [(one, check.failure) for one in found.cut_off] + [(one, check.warning) for one in found.halves]:
+    for part, say in [(one, check.failure) for one in answers.cut_off] + [
+        (halve, check.warning) for halve in answers.halves
+    ]:
         others = len(ends) - len(part)
         message = f"{fold(end.host for end in part)} reach each other, but none of the other {others}"
         yield from (say(*end, message, others, 0) for end in part)
-    for end, count in found.rx_failed.items():
+    for end, count in answers.rx_failed.items():
         yield check.warning(
             *end, f"does not answer {count}, although its own pings are answered: check whether ICMP is filtered"
         )
-    for end, count in found.tx_failed.items():
+    for end, count in answers.tx_failed.items():
         yield check.warning(*end, f"{_how(end, pings)} {count}, although it answers their pings")
 
 
@@ -91,8 +93,8 @@ def _ping_routes(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         for pair in rail.answers.routes + rail.sizes.routes:
             if not rail.losses.ends.keys().isdisjoint(pair):
                 continue  # an end with a high loss occasionally loses all pings of a pair
-            one = kinds[frozenset(pair)]
-            words = _lost_frames(reach, [one]) if one.kind in (MTU, TOO_LONG) else one.kind
+            kind = kinds[frozenset(pair)]
+            words = _lost_frames(reach, [kind]) if kind.kind in (MTU, TOO_LONG) else kind.kind
             also = ", although both reach others" if len(rail.ends) > 2 else ""
             results.append(_of_pair(check, pair, words + also))
         for pair, loss in rail.losses.pairs.items():
@@ -103,8 +105,8 @@ def _ping_routes(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
 
 
 def _of_pair(check: Check, pair: tuple[End, End], message: str, share: float | None = None) -> Result:
-    (one, other), expected = pair, None if share is None else 0
-    return check.failure(one.host, f"{one.nic}={other.name}", message, share, expected)._replace(peer=other.host)
+    (item, other), expected = pair, None if share is None else 0
+    return check.failure(item.host, f"{item.nic}={other.name}", message, share, expected)._replace(peer=other.host)
 
 
 PING_ROUTES = Check(
@@ -123,28 +125,30 @@ def _full_size(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
     tried: set[End] = set()
     for rail in rails_of(reach, contested_ends(fleet)):
         tried |= rail.sized
-        for end, some in rail.refused.items():
-            why = shortened(some[0].text.rpartition("too long")[2].strip(" ,")) or "message too long"
-            results.append(check.failure(*end, f"the host refuses full-size frames to {fold(_peers(some))}: {why}"))
+        for end, refused in rail.refused.items():
+            why = shortened(refused[0].text.rpartition("too long")[2].strip(" ,")) or "message too long"
+            results.append(check.failure(*end, f"the host refuses full-size frames to {fold(_peers(refused))}: {why}"))
         results += _lost(check, rail.sizes, rail.pings, reach)
     return with_passes(check, tried, results)
 
 
-def _lost(check: Check, found: ReachFaults, pings: Sequence[Ping], reach: Reach) -> Iterator[Result]:
+def _lost(check: Check, reach_faults: ReachFaults, pings: Sequence[Ping], reach: Reach) -> Iterator[Result]:
     bad = [one for one in pings if one.kind in (MTU, TOO_LONG)]
-    if found.all_failed:
+    if reach_faults.all_failed:
         yield from (check.warning(*end, f"{_lost_frames(reach, bad)}, on the whole rail") for end in _ends(bad))
-    for end, count in found.isolated.items():
-        own = [one for one in bad if end in one[:2]]
-        yield check.failure(*end, f"{_lost_frames(reach, own)}: from or to {count}", "lost", "answered")
-    for part, say in [(one, check.failure) for one in found.cut_off] + [(one, check.warning) for one in found.halves]:
+    for end, count in reach_faults.isolated.items():
+        lost = [one for one in bad if end in one[:2]]
+        yield check.failure(*end, f"{_lost_frames(reach, lost)}: from or to {count}", "lost", "answered")
+    for part, say in [(one, check.failure) for one in reach_faults.cut_off] + [
+        (halve, check.warning) for halve in reach_faults.halves
+    ]:
         out = [one for one in bad if (one.source in part) != (one.target in part)]
         message = f"{_lost_frames(reach, out)}: between {fold(end.host for end in part)} and all others"
         yield from (say(*end, message) for end in part)
-    for end, count in found.rx_failed.items():
+    for end, count in reach_faults.rx_failed.items():
         received = [one for one in bad if one.target == end]
         yield check.failure(*end, f"{_lost_frames(reach, received)}: from {count} to it")
-    for end, count in found.tx_failed.items():
+    for end, count in reach_faults.tx_failed.items():
         sent = [one for one in bad if one.source == end]
         yield check.failure(*end, f"{_lost_frames(reach, sent)}: from it to {count}")
 
@@ -165,10 +169,10 @@ def _round_trip(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
     timed: set[End] = set()
     for rail in rails_of(reach, contested_ends(fleet)):
         pings, attempts = rail.pings, list[Attempt]()
-        for some in _like(pings, fleet.topology):
-            usual = median(time for _, time in some)
+        for like in _like(pings, fleet.topology):
+            usual = median(time for _, time in like)
             limit = max(_SLOW * usual, _SLOW_S)
-            attempts += [Attempt(one.source, one.target, time <= limit) for one, time in some]
+            attempts += [Attempt(one.source, one.target, time <= limit) for one, time in like]
         timed |= {end for one in attempts for end in (one.source, one.target)}
         for end, count in localise_failures(attempts).isolated.items():
             if count.all >= _LEAST:
@@ -177,10 +181,12 @@ def _round_trip(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
 
 
 def _slow(check: Check, end: End, pings: Sequence[Ping], count: str) -> Result:
-    own, others = ([one.rtt_s for one in pings if one.rtt_s and (end in one[:2]) is mine] for mine in (True, False))
-    own_ms, usual_ms = median(own) * 1e3, median(others or own) * 1e3
-    message = f"round trip {own_ms:.2g} ms with {count}, {usual_ms:.2g} ms among these"
-    return check.failure(*end, message, own_ms, usual_ms, "ms")
+    times, others = (
+        [one.rtt_s for one in pings if one.rtt_s and (end in one[:2]) is is_of_end] for is_of_end in (True, False)
+    )
+    ms, usual_ms = median(times) * 1e3, median(others or times) * 1e3
+    message = f"round trip {ms:.2g} ms with {count}, {usual_ms:.2g} ms among these"
+    return check.failure(*end, message, ms, usual_ms, "ms")
 
 
 ROUND_TRIP = Check(
@@ -200,17 +206,19 @@ def _peer_names(check: Check, reach: Reach, fleet: Fleet) -> Iterable[Result]:
         return []  # the site has no such names
     results: list[Result] = []
     by_address: dict[str, list[NameLookup]] = defaultdict(list)
-    for one in lookups:
-        by_address[one.address].append(one)
-    for address, some in sorted(by_address.items()):
-        known = [one.name for one in some if one.holds]
+    for lookup in lookups:
+        by_address[lookup.address].append(lookup)
+    for address, lookups_of_address in sorted(by_address.items()):
+        valid_names = [one.name for one in lookups_of_address if one.holds]
         owner = reach.owners[address][0].end
-        bad = [one for one in some if not one.holds]
-        if bad and not known:
+        bad = [one for one in lookups_of_address if not one.holds]
+        if bad and not valid_names:
             results.append(check.failure(*owner, f"no host finds a name of its address {address}"))
-        for one in bad if known else ():
+        for lookup in bad if valid_names else ():
             results.append(
-                check.failure(one.host, owner.name, _not_found(one, known[0]), ", ".join(one.found), address)
+                check.failure(
+                    lookup.host, owner.name, _not_found(lookup, valid_names[0]), ", ".join(lookup.found), address
+                )
             )
     return [
         *results,
@@ -252,15 +260,15 @@ def _lost_frames(reach: Reach, pings: Sequence[Ping]) -> str:
 
 def _like(pings: Iterable[Ping], topology: Topology | None) -> Iterable[list[tuple[Ping, float]]]:
     """Return pings with their times, in groups of the same scope."""
-    found: dict[str, list[tuple[Ping, float]]] = defaultdict(list)
-    for one in pings:
-        if one.rtt_s is not None and not one.kind:
-            found[_scope(one, topology)].append((one, one.rtt_s))
-    return found.values()
+    result: dict[str, list[tuple[Ping, float]]] = defaultdict(list)
+    for ping in pings:
+        if ping.rtt_s is not None and not ping.kind:
+            result[_scope(ping, topology)].append((ping, ping.rtt_s))
+    return result.values()
 
 
-def _scope(one: Ping, topology: Topology | None) -> str:
-    hosts = (one.source.host, one.target.host)
+def _scope(ping: Ping, topology: Topology | None) -> str:
+    hosts = (ping.source.host, ping.target.host)
     if topology is None or not all(host in topology.host_switch for host in hosts):
         return "unknown"
     if len({topology.host_switch[host] for host in hosts}) == 1:
@@ -268,8 +276,8 @@ def _scope(one: Ping, topology: Topology | None) -> str:
     return "local" if len({topology.group_of(host) for host in hosts}) == 1 else "global"
 
 
-def _not_found(one: NameLookup, name: str) -> str:
+def _not_found(name_lookup: NameLookup, name: str) -> str:
     """Describe the wrong or missing name of a peer."""
-    if one.name and one.found:
-        return shortened(f"{one.name} is {', '.join(one.found)}, not {one.address}")
-    return f"does not find {shortened(one.name or name)} ({one.address}), which others find"
+    if name_lookup.name and name_lookup.found:
+        return shortened(f"{name_lookup.name} is {', '.join(name_lookup.found)}, not {name_lookup.address}")
+    return f"does not find {shortened(name_lookup.name or name)} ({name_lookup.address}), which others find"

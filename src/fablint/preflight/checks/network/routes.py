@@ -33,43 +33,43 @@ def _look(check: Check, host: Host, rails: Mapping[str, _Rail]) -> Iterator[Resu
     if host.inet.missing_tables:
         yield unseen(check, host, host.inet.missing_tables)
         return
-    found = of_rails(host)
-    if not found or host.inet.divided:
-        why = "it has virtual routers (VRF)" if found else "no NIC of the fabric has an address"
+    addresses_of_nic = of_rails(host)
+    if not addresses_of_nic or host.inet.divided:
+        why = "it has virtual routers (VRF)" if addresses_of_nic else "no NIC of the fabric has an address"
         yield check.skip(host.name, "", why)
         return
     lookup = RouteLookup(host.inet)
     down = {nic.name for nic in host.interfaces if nic.state == "down"}
-    for nic, addresses in found.items():
+    for nic, addresses in addresses_of_nic.items():
         if nic in down:
             yield check.skip(host.name, nic, "the link is down")
         else:
             yield _judge(check, host, addresses[0], lookup, rails[nic])
 
 
-def _judge(check: Check, host: Host, own: Address, lookup: RouteLookup, rail: _Rail) -> Result:
-    known, owners = rail
-    inside = range(bisect_left(known, own.first), bisect_right(known, own.last))
+def _judge(check: Check, host: Host, address: Address, lookup: RouteLookup, rail: _Rail) -> Result:
+    numbers, owners = rail
+    inside = range(bisect_left(numbers, address.first), bisect_right(numbers, address.last))
     partners = False
     astray: dict[tuple[bool, tuple[str, ...]], list[tuple[Route | None, set[str]]]] = defaultdict(list)
-    for section in lookup.sections(known, inside):
-        partner = next((known[at] for at in section if owners[known[at]] != host.name), None)
+    for section in lookup.sections(numbers, inside):
+        partner = next((numbers[at] for at in section if owners[numbers[at]] != host.name), None)
         if partner is None:
             continue
         partners = True
-        route = lookup.find_route(partner, own.number)
-        if route is None or not (route.is_local or own.nic in route.nics):
-            names = {owners[known[at]] for at in section} - {host.name}
-            astray[_same_network(host, own, route), route.nics if route else ()].append((route, names))
+        route = lookup.find_route(partner, address.number)
+        if route is None or not (route.is_local or address.nic in route.nics):
+            names = {owners[numbers[at]] for at in section} - {host.name}
+            astray[_same_network(host, address, route), route.nics if route else ()].append((route, names))
     if not partners:
-        return check.skip(host.name, own.nic, "no other host's address is in its network")
+        return check.skip(host.name, address.nic, "no other host's address is in its network")
     for (same, nics), routes in sorted(astray.items(), key=lambda pair: pair[0]):
         if not same:
-            return check.failure(host.name, own.nic, _describe(nics, routes), ", ".join(nics), own.nic)
-        if any(same_make(own.nic, nic) for nic in nics):
-            message = f"leaves by {', '.join(nics)}: both are in {own.network}, and no rule separates them"
-            return check.warning(host.name, own.nic, message, ", ".join(nics), own.nic)
-    return check.ok(host.name, own.nic)
+            return check.failure(host.name, address.nic, _describe(nics, routes), ", ".join(nics), address.nic)
+        if any(same_make(address.nic, nic) for nic in nics):
+            message = f"leaves by {', '.join(nics)}: both are in {address.network}, and no rule separates them"
+            return check.warning(host.name, address.nic, message, ", ".join(nics), address.nic)
+    return check.ok(host.name, address.nic)
 
 
 ROUTE_RAILS = Check(
@@ -94,12 +94,12 @@ def _describe(nics: Sequence[str], routes: Sequence[tuple[Route | None, set[str]
     return f"{hosts} {how}: route {routes[0][0]}{more}"
 
 
-def _same_network(host: Host, own: Address, route: Route | None) -> bool:
+def _same_network(host: Host, address: Address, route: Route | None) -> bool:
     """Tell whether a route belongs to the same network on another rail."""
     if route is None:
         return False
-    nics = {nic for nic, found in of_rails(host).items() for one in found if one.network == own.network}
-    return route.prefix <= own.prefix and not route.gateway and set(route.nics) <= nics and bool(route.nics)
+    nics = {nic for nic, addresses in of_rails(host).items() for one in addresses if one.network == address.network}
+    return route.prefix <= address.prefix and not route.gateway and set(route.nics) <= nics and bool(route.nics)
 
 
 def _some(names: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fablint.preflight.check import Check
 from fablint.preflight.host import Host
 from fablint.preflight.judges import uniform_settings
-from fablint.preflight.judges.uniform import Settings
+from fablint.preflight.judges.uniform import Settings, SettingsComparison
 from fablint.text.sanitise import shortened
 
 _AT = "/proc/sys/net"
@@ -28,5 +28,5 @@ TCP_SETTINGS = Check(
     what="buffers of TCP, backlog of received packets, congestion control",
     source=f"{_AT}/core/rmem_max, wmem_max, netdev_max_backlog; {_AT}/ipv4/tcp_rmem, tcp_wmem, tcp_congestion_control",
     remedy="use the same /etc/sysctl.d on all hosts; fast NICs need buffers of some MB",
-    judge=uniform_settings(_settings, "the kernel does not show them, as in a container"),
+    judge=uniform_settings(SettingsComparison(_settings, "the kernel does not show them, as in a container")),
 )

@@ -118,11 +118,11 @@ CXI_PAUSE = Check(
 def _cxi_flaps(check: Check, host: Host) -> Iterable[Result]:
     for device in host.cxi:
         folder = f"{CXI}/{device}/device/link_restarts"
-        known = _restart_times(host.snapshot.folder(folder))
-        if not known:
+        restarts = _restart_times(host.snapshot.folder(folder))
+        if not restarts:
             yield check.skip(host.name, device, "the driver does not report restarts")
             continue
-        ages = [host.snapshot.time - moment for moment in known if 0 < moment <= host.snapshot.time]
+        ages = [host.snapshot.time - moment for moment in restarts if 0 < moment <= host.snapshot.time]
         yield _judged(check, host.name, device, ages)
 
 
@@ -183,8 +183,8 @@ def _cxi_retry_handler(check: Check, host: Host) -> Iterable[Result]:
         state = output.text.strip()
         given_up = _grown(host, device)
         if output.ran and state != "active":
-            known = 2 <= len(state) <= 20 and state.isascii() and state.isalpha() and state.islower()
-            yield (check.failure if known else check.error)(host.name, device, f"retry handler {shortened(state)}")
+            is_state = 2 <= len(state) <= 20 and state.isascii() and state.isalpha() and state.islower()
+            yield (check.failure if is_state else check.error)(host.name, device, f"retry handler {shortened(state)}")
         elif given_up:
             yield check.warning(host.name, device, ", ".join(given_up))
         elif state == "active" or host.snapshot.names(f"/run/cxi/{device}"):
@@ -198,12 +198,12 @@ def _grown(host: Host, device: str) -> list[str]:
     first, last = host.snapshot.readings_in(f"/run/cxi/{device}")
     if host.before is None and first == last:
         return []
-    found = []
+    result = []
     for name in (*_GIVEN_UP, *_TIMEOUTS):
         limit = Limit(1, 1, 1) if name in _GIVEN_UP else Limit(10, 10)
         if grown := excess(host, f"/run/cxi/{device}/{name}", limit):
-            found.append(f"{name.replace('_', ' ')}: {grown}")
-    return found
+            result.append(f"{name.replace('_', ' ')}: {grown}")
+    return result
 
 
 CXI_RETRY_HANDLER = Check(

@@ -184,9 +184,9 @@ def _cxi_errors(host: Host) -> Iterable[CountedPart]:
         yield part._replace(why_not=missing if device in host.cxi_up else "the link is not up")
 
 
-def _judged_cxi_errors(check: Check, host: Host, part: CountedPart, found: Excess) -> Result:
-    if words := found.words():
-        return check.failure(host.name, part.target, ", ".join(words[:3]), found.most, 0)
+def _judged_cxi_errors(check: Check, host: Host, part: CountedPart, excess: Excess) -> Result:
+    if words := excess.words():
+        return check.failure(host.name, part.target, ", ".join(words[:3]), excess.most, 0)
     return check.ok(host.name, part.target)
 
 

@@ -37,10 +37,10 @@ def _ama_valid(check: Check, fleet: Fleet) -> Iterator[Result]:
             seen[nic.name, *host.like(nic.name)].append(_assigned(nic.mac))
     usual = {key: Agreement.of(like) for key, like in seen.items()}
     for host in fleet.hosts:
-        found = _nics(host)
-        if not found:
+        nics = _nics(host)
+        if not nics:
             yield check.skip(host.name, "", _NOT_SLINGSHOT)
-        for nic in found:
+        for nic in nics:
             agreed = usual[nic.name, *host.like(nic.name)]
             if _assigned(nic.mac):
                 yield check.ok(host.name, nic.name, value=nic.mac)
@@ -67,10 +67,10 @@ def _ama_match(check: Check, host: Host) -> Iterable[Result]:
     nics = {nic.name: nic for nic in _nics(host)}
     for neighbour in host.neighbours:
         nic = nics.get(neighbour.port)
-        own, port = decode(nic.mac) if nic else None, decode(neighbour.address)
-        if not nic or own is None or port is None:
+        position, port = decode(nic.mac) if nic else None, decode(neighbour.address)
+        if not nic or position is None or port is None:
             continue
-        if own == port:
+        if position == port:
             yield check.ok(host.name, nic.name, value=nic.mac)
         else:
             there = f"{neighbour.name} port {neighbour.its_port}"

@@ -150,6 +150,18 @@ async function pairTable(view, place) {
   });
 }
 
+/** One search for all tables: the first word opens those that are closed, except that of pairs, which may be long. */
+function listenToSearch() {
+  let wait;
+  byId("table-search").addEventListener("input", ({ target }) => {
+    clearTimeout(wait);
+    wait = setTimeout(() => {
+      for (const name of ["hosts", "switches", "links"]) if (target.value) byId(`table-${name}`).open = true;
+      for (const table of DataTable.made.values()) table.select();
+    }, 150);
+  });
+}
+
 /** Fills the tables that are open, again for another row. */
 function listenToTables(view) {
   const links = (map) => view.maps.find((one) => one.linked && one.row === map.row);
@@ -165,5 +177,6 @@ function listenToTables(view) {
     }
   };
   for (const name of Object.keys(fill)) byId(`table-${name}`).addEventListener("toggle", refresh);
+  listenToSearch();
   return refresh;
 }

@@ -34,13 +34,15 @@ function navigable(body) {
 }
 
 class DataTable {
+  static made = new Map(); // by their places
+
   /**
    * columns: [{title, value(line), text(line)}], numbers where `text` is given; count lines; hosts(line) its host names;
    * marked(line): is it named by a finding, behind(line): is its host behind a faulty component, slow(line): beyond the noise.
    */
   constructor(place, source) {
     Object.assign(this, source, { place, shown: PAGE_LINES, column: source.sorted, descending: true });
-    this.search = make("input", { type: "search", ariaLabel: `Search the ${source.name}`, placeholder: "search" });
+    DataTable.made.set(place, this);
     this.filter = make("select", { ariaLabel: `Filter the ${source.name}` },
       ...[["all", "all"], ["marked", "named by a finding"], ...(source.behind ? [["behind", "behind a faulty component"]] : []), ["slow", "slower than the noise"]].map(([value, text]) => make("option", { value, textContent: text })));
     this.output = make("output", { className: "nodeset" });
@@ -49,9 +51,9 @@ class DataTable {
     this.table = make("table", {}, make("thead"), make("tbody"));
     this.status = make("p", { className: "hint", role: "status" });
     place.replaceChildren(
-      make("div", { className: "tools" }, this.search, this.filter, button("Copy as node set", () => this.copy()), button("CSV", () => this.save())),
+      make("div", { className: "tools" }, this.filter, button("Copy as node set", () => this.copy()), button("CSV", () => this.save())),
       this.output, this.status, make("div", { className: "scroll" }, this.table), this.more);
-    for (const element of [this.search, this.filter]) element.addEventListener("input", () => this.select());
+    this.filter.addEventListener("input", () => this.select());
     this.select();
   }
 
@@ -59,7 +61,7 @@ class DataTable {
 
   /** The lines that search and filter leave, in order. */
   select() {
-    const words = this.search.value.toLowerCase().split(/\s+/).filter(Boolean), test = this[this.filter.value];
+    const words = byId("table-search").value.toLowerCase().split(/\s+/).filter(Boolean), test = this[this.filter.value];
     this.lines = [];
     for (let line = 0; line < this.count; line++) {
       if (test && !test(line)) continue;

@@ -156,14 +156,16 @@ class View {
     context.font = "12px system-ui, sans-serif";
     context.textAlign = "center";
     context.textBaseline = "middle";
+    const frames = this.isCalm ? this.marks.visible.flatMap((mark) => this.marks.frames(map, mark)) : [], ink = colourOf("--ink");
     const end = (offset, box, scale, count) => Math.min(count, Math.ceil((offset + box) / scale));
     for (let y = Math.floor(this.y / sy); y < end(this.y, this.boxHeight, sy, map.height); y++) {
       for (let x = Math.floor(this.x / sx); x < end(this.x, this.boxWidth, sx, map.width); x++) {
         const cell = cells[y * map.width + x];
         if (cell === MISSING || shade[cell] <= NO_MODEL || map.isFaint?.[cell]) continue;
         const words = mode === "raw" ? map.figure(shade[cell]).replace(/ .*/, "") : map.change(shade[cell]);
-        const [r, g, b] = RAMPS[mode][Math.round(255 * this.share(shade[cell]))];
-        context.fillStyle = 0.3 * r + 0.59 * g + 0.11 * b > 130 ? "#000" : "#fff";
+        const [r, g, b] = RAMPS[mode][Math.round(255 * this.share(shade[cell]))], isFramed = (one) => one[0] <= x && x < one[2] && one[1] <= y && y < one[3];
+        const onGround = this.isCalm && !frames.some(isFramed); // a faint cell is as light, or as dark, as the page
+        context.fillStyle = onGround ? ink : 0.3 * r + 0.59 * g + 0.11 * b > 130 ? "#000" : "#fff";
         context.fillText(words, (x + 0.5) * sx, (y + 0.5) * sy);
       }
     }

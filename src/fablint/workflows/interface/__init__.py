@@ -1,0 +1,1 @@
+"""The interface of fablint for Python programs."""

@@ -183,6 +183,14 @@ void refuse_other_library() {
                       "LIBRARY_PATH");
 }
 
+// Open MPI waits for its TCP connections by poll(2) by default, and poll(2) takes the longer the more
+// connections a rank has: rank 0, which has one to every rank for the results, had latencies of 1.2 times the others.
+// epoll(7) takes the same time for any number. Other libraries ignore the variable; the user's own value is kept.
+void choose_event_mechanism() {
+    constexpr int keep = 0;
+    setenv("OMPI_MCA_opal_event_include", "epoll", keep);
+}
+
 }  // namespace
 
 std::string loaded_mpi() {
@@ -192,6 +200,7 @@ std::string loaded_mpi() {
 
 void start_mpi(int& argc, char**& argv, bool threads) {
     refuse_other_library();
+    choose_event_mechanism();
     const auto begin = std::chrono::steady_clock::now();  // a simulated MPI has no time before it starts
     int provided = 0;                                     // check_threads() of session.cpp asks the library again
     if (threads) MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);

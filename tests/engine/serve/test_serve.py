@@ -138,6 +138,32 @@ def test_a_signal_ends_ranks_that_wait(serving: Serving, tmp_path: Path) -> None
     assert serving.process.wait(LIMIT_S) == 0
 
 
+def epoll_descriptors(pid: int) -> int:
+    links = [descriptor.readlink().name for descriptor in Path(f"/proc/{pid}/fd").iterdir()]
+    return links.count("anon_inode:[eventpoll]")
+
+
+def test_open_mpi_waits_by_epoll_unless_the_user_chooses(
+    mpi: Mpi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """poll(2) takes the longer the more connections a rank has, and rank 0 has most: its latencies would be higher."""
+    if mpi.name != "openmpi":
+        pytest.skip("a variable of Open MPI")
+    counts = []
+    for chosen in ("poll", None):
+        if chosen:
+            monkeypatch.setenv("OMPI_MCA_opal_event_include", chosen)
+        else:
+            monkeypatch.delenv("OMPI_MCA_opal_event_include")
+        engine = Serving(mpi.argv(2, "--serve"), mpi.environ())
+        engine.send(request(tmp_path / f"{chosen}.run", ROW.format("near")))
+        engine.next("end")
+        counts.append([epoll_descriptors(pid) for pid in ranks_of(engine.process)])
+        engine.end_input()
+    by_poll, by_default = counts
+    assert min(by_default) > max(by_poll)
+
+
 def test_a_rank_that_dies_between_two_requests_ends_the_launch(serving: Serving, tmp_path: Path) -> None:
     serving.send(request(tmp_path / "a.run", ROW.format("latency")))
     serving.next("end")

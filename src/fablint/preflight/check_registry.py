@@ -183,6 +183,7 @@ CHECKS: tuple[Check, ...] = (
     gpu_state.PEER_MEMORY,
     gpu_state.GPU_MEMORY,
     amd_gpus.GPU_RAS,
+    amd_gpus.AMD_MODES,
     gpu_state.GPU_THROTTLING,
     gpu_state.GPU_POWER,
     gpu_use.GPU_CLOCKS,

@@ -22,6 +22,8 @@ FIRST_LINES = 300  # letters of a NUMA node's meminfo: its size stands first
 AMD_GPUS = "/sys/bus/pci/drivers/amdgpu"
 AMD_COMMANDS = {
     "amd-smi-list": ["amd-smi", "list", "--json"],
+    "amd-smi-static": ["amd-smi", "static", "--json"],
+    "amd-smi-firmware": ["amd-smi", "firmware", "--json"],
     "amd-smi-metric": ["amd-smi", "metric", "--ecc", "--ecc-blocks", "--json"],
     "amd-smi-bad-pages": ["amd-smi", "bad-pages", "--json"],
     "rocm-smi": ["rocm-smi", "--showbus", "--showrasinfo", "all", "--showretiredpages"],

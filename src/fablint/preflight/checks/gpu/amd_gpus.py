@@ -1,4 +1,4 @@
-"""Check of the errors that the driver of AMD GPUs counts."""
+"""Checks of AMD GPUs: errors that the driver counts, settings and versions."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from fablint.model.names import plural
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.check import Check
 from fablint.preflight.host import Host
-from fablint.preflight.judges import limit
+from fablint.preflight.judges import limit, uniform_settings
+from fablint.preflight.judges.uniform import Settings, SettingsComparison
 from fablint.snapshot.agent.tuning import AMD_GPUS
 from fablint.snapshot.parsers.amd_ras import BadPages, BlockErrors, bad_pages, block_errors
-from fablint.snapshot.parsers.amd_smi import AmdGpuErrors, amd_smi_errors, rocm_smi_errors
+from fablint.snapshot.parsers.amd_smi import AmdGpuErrors, amd_smi_errors, amd_smi_settings, rocm_smi_errors
 from fablint.text.sanitise import shortened
 
 
@@ -32,7 +33,10 @@ def _driver_errors(host: Host) -> dict[str, AmdGpuErrors]:
 
 
 def _amd_smi(host: Host) -> Mapping[str, AmdGpuErrors]:
-    return amd_smi_errors(*(host.command(f"amd-smi-{verb}").text for verb in ("list", "metric", "bad-pages")))
+    gpus, static, metric, bad_pages = (
+        host.command(f"amd-smi-{verb}").text for verb in ("list", "static", "metric", "bad-pages")
+    )
+    return amd_smi_errors(gpus or static, metric, bad_pages)
 
 
 def _rocm_smi(host: Host) -> Mapping[str, AmdGpuErrors]:
@@ -85,4 +89,18 @@ GPU_RAS = Check(
     component="host",
     remedy="reset the GPU if pages are pending (amd-smi reset -G); replace it if uncorrectable errors recur",
     judge=limit(_errors, "no AMD GPU that counts errors"),
+)
+
+
+def _settings(host: Host) -> Mapping[str, Settings]:
+    settings = amd_smi_settings(host.command("amd-smi-static").text, host.command("amd-smi-firmware").text)
+    return {f"GPU {shortened(address)}": settings_of_gpu for address, settings_of_gpu in settings.items()}
+
+
+AMD_MODES = Check(
+    id="gpu.amd.modes",
+    what="the driver, VBIOS, partitions and firmware of every AMD GPU",
+    source="at level full amd-smi static, amd-smi firmware",
+    remedy="use the same partitions on all hosts (amd-smi set -C, -M); update driver and firmware",
+    judge=uniform_settings(SettingsComparison(_settings, "amd-smi, run at level full, reports no GPU")),
 )

@@ -33,6 +33,7 @@ from fablint.workflows import measurement
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.launches import Launches
 from fablint.workflows.check.level_runs import LevelRuns
+from fablint.workflows.check.stage_times import StageTimes
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.host_triage import HostTriage
 from fablint.workflows.recovery.launch_recovery import HostExclusion
@@ -359,7 +360,8 @@ def launches_of(cluster: FakeCluster, request: PlanInput, output: Path) -> tuple
     notes = Notes()
     context = Context(cluster.system, notes)
     recovery = HostExclusion(HostTriage(PairTrials(context), cluster.look), StartTrials(context))
-    return Launches(context, request, output, recovery), notes
+    times = StageTimes(cluster.system.monotonic)
+    return Launches(context, request, output, recovery, times=times), notes
 
 
 @dataclass
@@ -371,11 +373,11 @@ class Done:
     checked: CheckOutcome
 
 
-def whole_check(folder: Path, topology: Topology, asking_s: float = 0.0, **condition: Any) -> Done:
+def whole_check(folder: Path, topology: Topology, **condition: Any) -> Done:
     """A quick check of a cluster in that condition."""
     cluster = FakeCluster(FakeSystem(folder / "home"), **condition)
     launches, _ = launches_of(cluster, request_of(list(topology.host_switch), topology), folder / "a.run")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measurement, "measure", cluster.measure)
-        level_runs = LevelRuns(launches, find_suite("quick"), asking_s=asking_s)
+        level_runs = LevelRuns(launches, find_suite("quick"))
         return Done(cluster, level_runs, level_runs.check())

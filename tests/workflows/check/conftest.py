@@ -15,7 +15,7 @@ from fake_launches import (
     request_of,
     whole_check,
 )
-from level_cases import ASKING_S, CHECK, FABRIC, HOSTS
+from level_cases import CHECK, FABRIC, HOSTS
 
 from fablint.model import Finding
 from fablint.plan.check.suites import find_suite
@@ -41,7 +41,7 @@ def check(cluster: FakeCluster, tmp_path: Path) -> CHECK:
 
 @pytest.fixture(scope="session")
 def healthy(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    return whole_check(tmp_path_factory.mktemp("healthy"), FABRIC, ASKING_S)
+    return whole_check(tmp_path_factory.mktemp("healthy"), FABRIC)
 
 
 @pytest.fixture(scope="session")

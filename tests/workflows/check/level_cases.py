@@ -13,5 +13,4 @@ from fablint.workflows.check.level_runs import LevelRuns
 
 FABRIC = fabric()
 HOSTS = list(FABRIC.host_switch)
-ASKING_S = 7.0
 CHECK = Callable[..., tuple[CheckOutcome, LevelRuns]]

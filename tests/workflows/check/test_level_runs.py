@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from fake_launches import (
     launches_of,
     request_of,
 )
-from level_cases import ASKING_S, CHECK, FABRIC, HOSTS
+from level_cases import CHECK, FABRIC, HOSTS
 
 import finding_cases
 from fablint.analyse import with_additional
@@ -27,7 +26,9 @@ from fablint.plan.check.levels import several_each
 from fablint.plan.check.suites import find_suite
 from fablint.plan.rows.row_text import parse_row
 from fablint.store import read_run
+from fablint.text import notes as noted
 from fablint.text.evidence_sentences import sentences
+from fablint.text.notes import note_text
 from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.level_runs import LevelRuns, same_hosts
@@ -219,7 +220,7 @@ def test_a_host_that_dies_in_a_level_is_in_no_later_one(cluster: FakeCluster, ch
     path = checked.run.path
     assert path is not None
     assert [one.name for one in run_files.load_findings(path / run_files.FINDINGS)] == ["h12"]
-    assert f"for {len(cluster.measuring)} launches" in note_texts(verdict)[-1]
+    assert verdict.notes[-1].values["launches"] == len(cluster.measuring)
     assert len(cluster.measuring) == 7  # one of them repeated
 
 
@@ -303,17 +304,23 @@ def test_a_level_without_pairs_is_left_out(cluster: FakeCluster, tmp_path: Path)
 
 
 def test_the_time_is_reported_with_what_it_went_into(healthy: Done) -> None:
-    note = note_texts(healthy.checked.diagnosis.verdict)[-1]
-    found = re.fullmatch(
-        r"(\d+) s in all: (\d+) s measuring, (\d+) s for (\d+) launch(?:es)?, asking hosts, planning and judging", note
-    )
-    assert found is not None, note
-    whole, measuring, rest, launches = map(int, found.groups())
-    assert abs(whole - measuring - rest) <= 1
-    assert whole == pytest.approx(healthy.cluster.system.now_s + ASKING_S, abs=1)
+    note = healthy.checked.diagnosis.verdict.notes[-1]
+    assert note.kind == "duration"
+    seconds = {name: value for name, value in note.values.items() if name.endswith("_s")}
+    whole_s = seconds.pop("total_s")
+    assert whole_s == pytest.approx(healthy.cluster.system.now_s, abs=1)
+    assert sum(seconds.values()) <= whole_s + 0.1
     rows = [*read_run(healthy.cluster.launches[0].output).rows, *healthy.checked.run.rows]
-    assert measuring == pytest.approx(sum(row.facts.result.wall_s for row in rows), abs=1)
-    assert launches == len(healthy.cluster.launches)
+    assert seconds["measuring_s"] == pytest.approx(sum(row.facts.result.wall_s for row in rows), abs=1)
+    assert note.values["launches"] == len(healthy.cluster.launches)
+
+
+def test_stages_of_less_than_half_a_second_are_not_listed() -> None:
+    note = noted.duration(
+        total_s=38.2, measuring_s=23.1, asking_s=6.0, planning_s=0.4, starting_s=4.4, judging_s=2.6, launches=2
+    )
+    shown = "38 s in all: 23 s measuring, 6 s asking hosts, 4 s for 2 launches, 3 s judging, 2 s between"
+    assert note_text(note) == shown
 
 
 @pytest.mark.parametrize("budget_s", [10.0, 60.0])

@@ -131,7 +131,8 @@ def level_stage(
     specs = tuple(_in_turn(row) if asked.shared_cpus and not level.within_hosts else row for row in specs)
     serial = asked.oversubscribed and not level.within_hosts
     turns = [placement.ranks // 2 if serial or row.order == "serial" else 1 for row in specs]
-    pace = _Pace(specs, rate, (budget_s or LEVEL_S) / OVERHEAD, turns)
+    longest = [SHORTEST_S if row.order == "serial" and not serial else LONGEST_S for row in specs]
+    pace = _Pace(specs, rate, (budget_s or LEVEL_S) / OVERHEAD, turns, longest)
     most = None if level.every else MOST_ROUNDS if budget_s is None else min(MOST_ROUNDS, pace.most_rounds)
     rounds, complete = _rounds(level, asked, placement, left_out, most)
     if only:
@@ -165,18 +166,25 @@ def _rounds(
 
 
 def _in_turn(row: RowSpec) -> RowSpec:
-    """Small messages pair by pair: where ranks wait for a CPU, a stream does not show it."""
+    """Small messages pair by pair, as short as possible: where ranks wait for a CPU, a stream does not show it.
+
+    Latencies of such ranks show gross faults, but not that a host is healthy: streams have the time.
+    """
     return row if row.kernel_info.is_windowed else replace(row, order="serial")
 
 
 @dataclass(frozen=True)
 class _Pace:
-    """How `seconds` are shared by the rounds of some rows, each of which takes its time `turns` times."""
+    """How `seconds` are shared by the rounds of some rows, each of which takes its time `turns` times.
+
+    `longest` is the limit of that time for each row, in seconds.
+    """
 
     rows: Sequence[RowSpec]
     rate: float | None
     seconds: float
     turns: Sequence[int]
+    longest: Sequence[float]
 
     def _weights(self) -> list[float]:
         return [min(len(row.sizes), MOST_WEIGHT) for row in self.rows]
@@ -196,7 +204,8 @@ class _Pace:
     def shares(self, rounds: int) -> list[float]:
         """Seconds of a round of each row."""
         each = self.seconds / rounds / sum(map(operator.mul, self._weights(), self.turns))
-        return [weight * min(max(each, SHORTEST_S), LONGEST_S) for weight in self._weights()]
+        pairs = zip(self._weights(), self.longest, strict=True)
+        return [weight * min(max(each, SHORTEST_S), longest) for weight, longest in pairs]
 
 
 def _as_slow(stage: Stage, rate: float | None, pace: _Pace) -> Stage:

@@ -19,11 +19,26 @@ counters_not_read = NoteKind[str]("the counters of the hosts could not be read a
 
 
 @NoteKind
-def duration(*, total_s: float, measuring_s: float, launches: int) -> str:
-    return (
-        f"{total_s:.0f} s in all: {measuring_s:.0f} s measuring, {total_s - measuring_s:.0f} s for"
-        f" {plural(launches, 'launch')}, asking hosts, planning and judging"
-    )
+def duration(
+    *,
+    total_s: float,
+    measuring_s: float,
+    asking_s: float,
+    planning_s: float,
+    starting_s: float,
+    judging_s: float,
+    launches: int,
+) -> str:
+    stages = {
+        "measuring": measuring_s,
+        "asking hosts": asking_s,
+        "planning": planning_s,
+        f"for {plural(launches, 'launch')}": starting_s,
+        "judging": judging_s,
+    }
+    other_s = total_s - sum(stages.values())  # files of the run, transfer of requests, follow-ups that were planned
+    shown = [f"{seconds:.0f} s {what}" for what, seconds in {**stages, "between": other_s}.items() if seconds >= 0.5]
+    return f"{total_s:.0f} s in all: {', '.join(shown)}"
 
 
 @NoteKind

@@ -84,15 +84,15 @@ class CheckRun(ABC):
             self.launches.release()
             diagnosis = with_undecided(self.final_diagnosis(result), result)
         except (KeyboardInterrupt, StoppedError, FullDiskError) as error:
-            return self._report_interrupted(error, clock() - begun)
+            return self._report_interrupted(error)
         except OSError as error:
             if error.errno not in DISK_FULL:
                 raise
             failure = run_files.full_disk(error, Path(error.filename or self.launches.output))
-            return self._report_interrupted(failure, clock() - begun)
+            return self._report_interrupted(failure)
         if not self.launches.error:
             diagnosis = _without_undecided_paths(diagnosis)
-        return self._report(result.run, diagnosis, clock() - begun)
+        return self._report(result.run, diagnosis)
 
     @abstractmethod
     def steps(self, run: Run | None) -> Iterable[Step]:
@@ -114,8 +114,8 @@ class CheckRun(ABC):
         """Diagnose the run once all is measured."""
         return result.diagnosis
 
-    def notes(self, run: Run, seconds: float) -> Sequence[Note]:
-        """Return notes of the verdict; `seconds` is the duration of the check."""
+    def notes(self, run: Run) -> Sequence[Note]:
+        """Return notes of the verdict."""
         return ()
 
     def mark_ended(self) -> None:  # noqa: B027 - a check that cannot be resumed records nothing
@@ -130,7 +130,7 @@ class CheckRun(ABC):
         run_files.save_topology(self.launches.request.topology, self.launches.output)
         return run
 
-    def _report_interrupted(self, error: BaseException, seconds: float) -> CheckOutcome:
+    def _report_interrupted(self, error: BaseException) -> CheckOutcome:
         """Diagnose and report what was measured until a signal or a full disk; raise it where that is nothing."""
         from fablint.analyse import amended
 
@@ -148,18 +148,18 @@ class CheckRun(ABC):
         if isinstance(error, StoppedError):
             why, code = error.message, error.exit_code
         if isinstance(error, FullDiskError):
-            return self._report(run, diagnosis, seconds, f"{error.message}: free space")
-        outcome = self._report(run, diagnosis, seconds, why)
+            return self._report(run, diagnosis, f"{error.message}: free space")
+        outcome = self._report(run, diagnosis, why)
         # A trial that is stopped names no run.
         said = outcome.error if isinstance(error, StoppedError) and not error.hint else str(error)
         return replace(outcome, error=said, exit_code=code)
 
-    def _report(self, run: Run, diagnosis: Diagnosis, seconds: float, interrupted: str = "") -> CheckOutcome:
+    def _report(self, run: Run, diagnosis: Diagnosis, interrupted: str = "") -> CheckOutcome:
         error = interrupted or self.launches.error
         ended = [noted.ended_early(error)] if error else []
         from fablint.analyse import amended
 
-        notes = (*diagnosis.verdict.notes, *ended, *self.notes(run, seconds))
+        notes = (*diagnosis.verdict.notes, *ended, *self.notes(run))
         diagnosis = replace(diagnosis, verdict=amended(diagnosis.verdict, complete=not error, notes=notes))
         if not error:
             with suppress(FullDiskError):

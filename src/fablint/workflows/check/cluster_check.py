@@ -35,6 +35,7 @@ from fablint.workflows.check.preflight_findings import (
     with_later,
 )
 from fablint.workflows.check.request import CheckRequest, UnfitPolicy
+from fablint.workflows.check.stage_times import StageTimes
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.host_triage import HostTriage
 from fablint.workflows.recovery.launch_recovery import HostExclusion
@@ -66,6 +67,7 @@ class _Hosts:
     declared: host_preflight.SiteDeclaration
     preflight: host_preflight.PreflightResult
     connectivity: Connectivity
+    times: StageTimes  # of the check
 
     @property
     def fitness(self) -> Fitness:
@@ -96,7 +98,7 @@ class _Hosts:
         site: Path | None,
         planned: Sequence[PlannedLevel] = (),
     ) -> LevelRuns:
-        """Return the check of these hosts, begun or resumed; the caller sets `asking_s`.
+        """Return the check of these hosts, begun or resumed.
 
         Parameters
         ----------
@@ -128,7 +130,7 @@ class _Hosts:
             self.context.system, self.allocation, snapshots, self.fitness.results, self.declared.site
         )
         return LevelRuns(
-            Launches(self.context, request, output, recovery, options),
+            Launches(self.context, request, output, recovery, options, times=self.times),
             record.request.planned_suite,
             findings,
             site,
@@ -169,22 +171,24 @@ def check_cluster(context: Context, request: CheckRequest, output: Path) -> Chec
     from fablint.discover import add_assumed_cables, discover, read_files
 
     system, note = context.system, context.progress.note
-    begun = system.monotonic()
+    times = StageTimes(system.monotonic)
     # Files are read first: nothing is asked or measured with a file that cannot be read.
     declared = host_preflight.SiteDeclaration(site=run_files.load_site(request.site, system))
     texts = read_files(request.sources)
     allocation, unusable = fabric_discovery.usable_hosts(system, request, idle_only=True)
     context = programs.with_programs(context, request.media)
     note("fablint: asking the hosts whether they are fit, and which switch they are connected to")
-    preflight = host_preflight.preflight_hosts(system, allocation, nics=request.nics, declared=declared)
+    with times.spent_on("asking"):
+        preflight = host_preflight.preflight_hosts(system, allocation, nics=request.nics, declared=declared)
     for words in unseen_network(preflight.fitness):
         note(f"fablint: network: {words}")
     logins = slow_logins(preflight.collected.login_s)
     for login in logins:
         note(f"fablint: {note_text(login)}")
-    fabric = discover(system, preflight.collected, texts, allocation.hosts, request.blocks)
-    connectivity = connectivity_of(preflight, fabric.topology)
-    hosts = _Hosts(context, allocation, request.nics, declared, preflight, connectivity)
+    with times.spent_on("planning"):
+        fabric = discover(system, preflight.collected, texts, allocation.hosts, request.blocks)
+        connectivity = connectivity_of(preflight, fabric.topology)
+    hosts = _Hosts(context, allocation, request.nics, declared, preflight, connectivity, times)
     for finding in connectivity.paths:
         note(f"fablint: {finding.component} {finding.name}: {sentences(finding.evidence)}")
     unfit = _unfit_hosts(connectivity, request.unfit)
@@ -196,12 +200,13 @@ def check_cluster(context: Context, request: CheckRequest, output: Path) -> Chec
     each = ranks_each(request, fabric, [host for host in allocation.hosts if host not in unfit])
     ranks = _plan_input(request, topology, each)
     refuse_unshared(system, output.parent, ranks.slots)
-    _note_plan(context, request, ranks, len(each))
+    with times.spent_on("planning"):
+        _note_plan(context, request, ranks, len(each))
     findings = [*unusable, *other_findings(hosts.fitness, fabric.findings, unfit.values()), *connectivity.paths]
     record = _record(request, topology, hosts.fitness, logins)
     levels = hosts.level_runs(ranks, output, record, unfit, findings, request.site)
-    levels.asking_s = system.monotonic() - begun
-    refuse_unshared_engine(system, programs.build_first(context), levels.launches.request.slots)
+    with times.spent_on("planning"):
+        refuse_unshared_engine(system, programs.build_first(context), levels.launches.request.slots)
     return levels.check()
 
 
@@ -260,7 +265,7 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     from fablint.plan.check.plan_input import PlanInput
 
     system, request = context.system, record.request
-    begun = system.monotonic()
+    times = StageTimes(system.monotonic)
     measurement.restore(path)
     run = run_formats.read(path) if (path / "zarr.json").exists() else None
     if record.ended and run is not None and not measurement.has_missing_rounds(run):
@@ -271,11 +276,12 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     context.progress.note("fablint: asking the hosts whether they are fit to go on")
     site = run_files.site_of(record.site, path)
     declared = host_preflight.SiteDeclaration(site=run_files.load_site(site, system))
-    preflight = host_preflight.preflight_hosts(system, allocation, nics=request.nics, declared=declared)
+    with times.spent_on("asking"):
+        preflight = host_preflight.preflight_hosts(system, allocation, nics=request.nics, declared=declared)
     record = _with_later(record, preflight.fitness)
     topology = run_files.topology_of(record.topology, path)
     connectivity = connectivity_of(preflight, topology)
-    hosts = _Hosts(context, allocation, request.nics, declared, preflight, connectivity)
+    hosts = _Hosts(context, allocation, request.nics, declared, preflight, connectivity, times)
     unfit = _unfit_hosts(connectivity, request.unfit, is_resumed=True)
     excluded = {**{finding.name: finding for finding in unusable}, **unfit}
     ranks = sum(slot.ranks for slot in record.slots)
@@ -288,7 +294,6 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     findings += [finding for finding in record.findings if (finding.component, finding.name) not in named]
     planned = run_files.load_levels(run or Run(path, RunFacts(), ()))
     levels = hosts.level_runs(planned_ranks, path, record, excluded, findings, site, planned)
-    levels.asking_s = system.monotonic() - begun
     refuse_unshared_engine(system, programs.build_first(context), levels.launches.request.slots)
     return levels.check(run)
 

@@ -18,6 +18,7 @@ from fablint.model import Run
 from fablint.model.facts.failed_rank import FailedRank
 from fablint.model.host_name import HostNames
 from fablint.workflows import measurement
+from fablint.workflows.check.stage_times import StageTimes
 from fablint.workflows.context import Context
 from fablint.workflows.recovery.launch_recovery import LaunchFailure, LaunchRecovery, NoRecovery
 from fablint.workflows.run_files import LAUNCHES, reported_full_disk
@@ -51,6 +52,7 @@ class Launches:
     options: tuple[str, ...] = ()  # run options of the engine
     count: int = 0  # of measurements: stages, and what is measured again after a failure
     started: int = 0  # times that ranks were started for them
+    times: StageTimes = field(default_factory=StageTimes)  # of the check
     error: str = ""  # why the run is not complete
     _not_started: NotStartedError | None = field(default=None, init=False)  # where ranks of the last launch did not
 
@@ -124,7 +126,7 @@ class Launches:
                 with self._launch():
                     result = measurement.resume(self.context, self.output, self._engine_options)
                 if result is not None:
-                    self.started += result.is_new_launch
+                    self._note_start(result)
                     ended = _LaunchEnd(result.run, result.run.facts.lost[lost_before:], _why_ended(result))
             except IncompleteError as error:
                 ended = _LaunchEnd(run, error=_reason(error))
@@ -184,8 +186,12 @@ class Launches:
     def _measure(self, stage: Stage, output: Path, run: Run | None) -> measurement.MeasurementResult:
         with self._launch():
             result = measurement.measure_stage(self.context, stage, output, run, self._engine_options)
-        self.started += result.is_new_launch
+        self._note_start(result)
         return result
+
+    def _note_start(self, result: measurement.MeasurementResult) -> None:
+        self.started += result.is_new_launch
+        self.times.seconds["starting"] += result.start_s
 
     @contextmanager
     def _launch(self) -> Iterator[None]:

@@ -23,6 +23,7 @@ from fablint.workflows.check.check_record import CheckRecord, save_check
 from fablint.workflows.check.check_run import CheckRun
 from fablint.workflows.check.counter_changes import Recount
 from fablint.workflows.check.exclusions import Exclusions
+from fablint.workflows.check.stage_times import STAGES
 
 if TYPE_CHECKING:
     from fablint.plan.check.check_loop import LoopResult, Step
@@ -52,7 +53,6 @@ class LevelRuns(CheckRun):
     recounted: Recount = field(default_factory=Recount)  # their answers
     record: CheckRecord | None = None  # the request, kept in the run so that the check can be resumed
     measuring_s: float = 0.0  # of this call, in addition to the rows of the run; below 0: rows were measured before
-    asking_s: float = 0.0  # spent on preflight
 
     def __post_init__(self) -> None:
         from fablint.plan.check.levels import RANKS_WITHIN
@@ -113,7 +113,8 @@ class LevelRuns(CheckRun):
         self.launches.count, self.launches.started = inner.count, inner.started
         self._plan(level, rows=())
         self.measuring_s += _measuring_s(run)
-        findings = analysis.diagnose(run, None).verdict.findings
+        with self.launches.times.spent_on("judging"):
+            findings = analysis.diagnose(run, None).verdict.findings
         host_findings = [
             finding
             for finding in findings
@@ -286,9 +287,10 @@ class LevelRuns(CheckRun):
 
     def diagnose(self, run: Run) -> Diagnosis:
         self.excluding = ()
-        self.measured = self._diagnose_with_additional(run)
-        self.excluding = self.exclusions.open_findings(self.measured, run, self.launches.request.topology)
-        return self._diagnose_with_additional(run) if self.excluding else self.measured
+        with self.launches.times.spent_on("judging"):
+            self.measured = self._diagnose_with_additional(run)
+            self.excluding = self.exclusions.open_findings(self.measured, run, self.launches.request.topology)
+            return self._diagnose_with_additional(run) if self.excluding else self.measured
 
     def _diagnose_with_additional(self, run: Run) -> Diagnosis:
         """Write what does not follow from the times into the run, and diagnose it with that.
@@ -321,14 +323,20 @@ class LevelRuns(CheckRun):
         failed_hosts = self.launches.recovery.failed_hosts
         proven = {host for host, finding in failed_hosts.items() if finding.state is State.FAULT}  # many do not answer
         hosts = {*self.launches.request.rank_hosts, *failed_hosts} - proven
-        self.recounted = self.recount(result.run, hosts)
+        with self.launches.times.spent_on("asking"):
+            self.recounted = self.recount(result.run, hosts)
         run_files.save_counters(self.recounted.counters, self.launches.output)
         return self.diagnose(result.run)
 
-    def notes(self, run: Run, seconds: float) -> Sequence[Note]:
-        # A row that was continued has the time of its last launch only.
-        measuring_s, seconds = max(0.0, self.measuring_s + _measuring_s(run)), seconds + self.asking_s
-        duration = noted.duration(total_s=seconds, measuring_s=measuring_s, launches=self.launches.started)
+    def notes(self, run: Run) -> Sequence[Note]:
+        times = self.launches.times
+        duration = noted.duration(
+            total_s=times.total_s,
+            # A row that was continued has the time of its last launch only.
+            measuring_s=max(0.0, self.measuring_s + _measuring_s(run)),
+            launches=self.launches.started,
+            **{f"{stage}_s": times.seconds[stage] for stage in STAGES},
+        )
         failures = self.exclusions.levels
         excluded = [
             noted.excluded_after(level, tuple(host for host, at in failures.items() if at == level))

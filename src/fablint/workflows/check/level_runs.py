@@ -23,7 +23,6 @@ from fablint.workflows.check.check_record import CheckRecord, save_check
 from fablint.workflows.check.check_run import CheckRun
 from fablint.workflows.check.counter_changes import Recount
 from fablint.workflows.check.exclusions import Exclusions
-from fablint.workflows.check.stage_times import STAGES
 
 if TYPE_CHECKING:
     from fablint.plan.check.check_loop import LoopResult, Step
@@ -334,8 +333,11 @@ class LevelRuns(CheckRun):
             total_s=times.total_s,
             # A row that was continued has the time of its last launch only.
             measuring_s=max(0.0, self.measuring_s + _measuring_s(run)),
+            asking_s=times.seconds["asking"],
+            planning_s=times.seconds["planning"],
+            starting_s=times.seconds["starting"],
+            judging_s=times.seconds["judging"],
             launches=self.launches.started,
-            **{f"{stage}_s": times.seconds[stage] for stage in STAGES},
         )
         failures = self.exclusions.levels
         excluded = [

@@ -6,14 +6,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Literal, get_args
+from typing import Literal
 
 Stage = Literal["asking", "planning", "starting", "judging"]
-STAGES: tuple[Stage, ...] = get_args(Stage)
 
 
 class StageTimes:
-    """Seconds spent in each stage of a check besides the measurement; stages do not overlap.
+    """Seconds spent in each stage of a check, without the measurement; stages do not overlap.
 
     Attributes
     ----------

@@ -7,6 +7,7 @@
 # make reference  the pages, man pages and completion files that are written from the help texts and tables
 # make sbom       the packages of an installation, as CycloneDX: build/fablint.cdx.json
 # make bench      the figures, side by side
+# make sentences  write what the product says into tests/sentences; TESTS=tests/analyse for a part of the tests
 # make new-check ID=host.x, new-importer TOOL=x, new-kernel NAME=x   files, row, test and lines of a new part
 # make lint       the linters only
 # make clean      remove what was built, the set-up included
@@ -40,7 +41,7 @@ export CCACHE_NOHASHDIR := 1
 # every worker of pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sbom demo docs reference test test-engine test-python test-bytecode test-fast test-long test-engine-long test-python-long dev bench new-check new-importer new-kernel lint lint-python lint-engine format-engine clean
+.PHONY: sbom demo docs reference test test-engine test-python test-bytecode test-fast test-long test-engine-long test-python-long dev bench new-check new-importer new-kernel sentences lint lint-python lint-engine format-engine clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.engine
@@ -111,6 +112,9 @@ new-importer: $(VENV)/.dev
 
 new-kernel: $(VENV)/.dev
 	$(BIN)/python tools/new_part.py kernel '$(NAME)'
+
+sentences: dev
+	$(BIN)/python tools/renew_sentences.py $(TESTS)
 
 bench: dev
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done

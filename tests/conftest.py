@@ -16,12 +16,15 @@ from hypothesis import HealthCheck, settings
 from fablint.cli import main
 from fablint.system import System
 from fablint_command import COMMAND, Fablint
+from pinned import pytest_addoption, pytest_assertrepr_compare, pytest_configure
 from rdmavm import RunInVm, start_rdmavm
 from tested_mpis import built_engine, tested_mpis
 from vcluster import StartCluster, cluster
 
 if TYPE_CHECKING:
     from browser import Reader
+
+__all__ = ["pytest_addoption", "pytest_assertrepr_compare", "pytest_configure"]  # hooks of pytest
 
 _MPIS = tested_mpis()
 

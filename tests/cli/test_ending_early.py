@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from fablint_command import COMMAND, Fablint
+from pinned import pinned_by
+
+PINNED = pinned_by("cli.toml", __file__)
 
 ROWS = ("latency --pattern all-pairs --sizes 8 --repeats 20 --budget 0.05", "bandwidth --sizes 8 --samples 1")
 RANKS = 4
@@ -85,7 +88,7 @@ def test_a_killed_rank_ends_the_run_and_its_host_is_named(fablint, running):
     status, line = running.end()
     host = running.attributes["hosts"][0]
     assert status == 3
-    assert f"on {host} was ended by signal 9 (Killed): measured rounds are kept: fablint resume x.run" in line
+    assert PINNED["on host was ended by signal"].filled(host=host) in line
     assert running.attributes["state"] == "interrupted"
     (lost,) = running.attributes["lost"]
     assert lost["host"] == host
@@ -100,7 +103,7 @@ def test_a_killed_rank_ends_the_run_and_its_host_is_named(fablint, running):
 def test_ctrl_c_finishes_the_round_and_keeps_it(fablint, running):
     running.process.send_signal(signal.SIGINT)
     status, line = running.end()
-    assert (status, line) == (130, "fablint: interrupted; measured rounds are kept: fablint resume x.run")
+    assert (status, line) == (130, PINNED["interrupted; measured rounds"])
     assert running.attributes["state"] == "interrupted"
     assert "lost" not in running.attributes
     assert running.survivors() == []
@@ -111,7 +114,7 @@ def test_a_scheduler_s_sigterm_is_an_incomplete_run(running):
     running.process.send_signal(signal.SIGTERM)
     status, line = running.end()
     assert status == 3
-    assert line == "fablint: interrupted by SIGTERM: measured rounds are kept: fablint resume x.run"
+    assert line == PINNED["interrupted by SIGTERM: measured"]
     assert running.survivors() == []
 
 

@@ -16,6 +16,9 @@ from fablint.model.registry import KERNELS, PATTERNS, SYNCS, WINS
 from fablint.model.registry.option_values import parse_sizes
 from fablint.workflows import benchmark
 from fablint_command import COMMAND, Fablint
+from pinned import pinned_by
+
+PINNED = pinned_by("cli.toml", __file__)
 
 FEW = "-i 4 -x 1"
 HOST = socket.gethostname()
@@ -113,7 +116,7 @@ def test_a_transport_that_does_not_start_does_not_end_the_others(bench, tmp_path
     done = bench("latency --sizes 8 --samples 5 --transport ofi,tcp --ofi-provider nonesuch -o x.run")
     assert done.returncode == 3
     assert done.stderr.strip().startswith(reason)
-    assert done.stdout.startswith("# fablint latency over 1 transport, 5 blocks each")
+    assert PINNED["fablint latency over 1 transport"].begins(done.stdout)
     measured = [json.loads(path.read_text())["attributes"] for path in (tmp_path / "x.run").glob("latency-*/zarr.json")]
     assert {(row["transport"], row["state"]) for row in measured} == {("tcp", "complete")}
 
@@ -166,7 +169,7 @@ def test_ctrl_c_before_a_transport_is_measured_prints_no_table(chosen, tmp_path)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
-    assert err.splitlines()[-1] == "fablint: interrupted; measured rounds are kept: fablint resume x.run"
+    assert err.splitlines()[-1] == PINNED["interrupted; measured rounds"]
 
 
 def test_counts_are_kept_exactly(bench, tmp_path):

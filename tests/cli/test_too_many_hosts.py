@@ -9,6 +9,9 @@ import pytest
 
 from fablint.cli import _exit_code
 from fablint.cli.session import Session
+from pinned import pinned_by
+
+PINNED = pinned_by("cli.toml", __file__)
 
 SLIP = "n[1-99999999999]"
 NOTHING = {"pairs_planned": 0, "pairs_measured": 0, "hosts": 0, "hosts_judged": 0}
@@ -87,4 +90,4 @@ def test_a_switch_that_was_not_declared(tmp_path: Path, capsys: pytest.CaptureFi
     text = f'format: 1\nswitches: {{s0: {{}}}}\nhosts: {{n1: s0}}\nlinks:\n- ["{SLIP}", s0]\n'
     (tmp_path / "links.yaml").write_text(text)
     said = refused(["plan", "--topology", "links.yaml"], capsys)
-    assert said.endswith(f"links[0]: unknown switch '{SLIP}': declare it under switches")
+    assert PINNED["links 0 unknown switch slip"].filled(slip=SLIP).ends(said)

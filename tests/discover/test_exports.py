@@ -12,6 +12,9 @@ from fablint.discover import export, format_tree, infer_format, load_topology, w
 from fablint.discover.sources import SavedOutput, read_saved
 from fablint.errors import UsageError
 from fablint.model import Cable, Switch, Topology
+from pinned import pinned_by
+
+PINNED = pinned_by("discover.toml", __file__)
 
 TREE = "scontrol-show-topology-tree.txt"
 
@@ -103,7 +106,7 @@ def test_the_tree_folds_hosts_and_ends_with_findings() -> None:
     text = format_tree(discovered("fattree16-bad/ibnetdiscover.txt", "fattree16-bad/dump_fts.txt"))
     assert "  leaf4   node[013-014,016] (3)\n" in text
     assert "  without hosts: spine[1-2] (2)\n" in text
-    assert "routes from the\n  forwarding tables; from InfiniBand" in text
+    assert PINNED["routes from the forwarding"] in text
     assert text.index("sources") < text.index("findings") < text.index("FAULT cable leaf2=spine1")
     assert "scontrol, pbsnodes: not installed here" in text
 
@@ -128,6 +131,4 @@ def test_cables_are_counted() -> None:
     fabric = Topology({"s0": Switch("s0"), "s1": Switch("s1")}, {"h0": "s0"}, (Cable("s0", "s1"),), "file")
     from fablint.discover import DiscoveredFabric
 
-    assert format_tree(DiscoveredFabric(fabric)).startswith(
-        "0 groups, 2 switches, 1 host, 1 cable between switches; routing"
-    )
+    assert PINNED["0 groups, 2 switches, 1 host"].begins(format_tree(DiscoveredFabric(fabric)))

@@ -16,6 +16,9 @@ from fablint.model import State
 from fablint.snapshot import CollectedSnapshots, snapshot_of
 from fablint.snapshot.parsers.lldp import neighbours
 from fablint.text.evidence_sentences import sentences
+from pinned import pinned_by
+
+PINNED = pinned_by("discover.toml", __file__)
 
 OUTSIDE = Path(__file__).parents[1] / "fixtures" / "outside"
 
@@ -69,7 +72,7 @@ def test_of_a_host_in_two_topologies_the_default_one_counts_and_the_other_is_nam
     assert places(facts) == {"n1": "s1", "n2": "s1", "n3": "b1", "n4": "b1"}
     (finding,) = facts.findings
     assert (finding.state, finding.component) == (State.NOT_JUDGED, "config")
-    assert "topology first is not used for 2 of its hosts" in sentences(finding.evidence)
+    assert PINNED["topology first is not used"] in sentences(finding.evidence)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +117,7 @@ def test_links_that_flap() -> None:
     ((worst, ends, words), (other, _, other_words)) = cable_findings(read(FLAPS))
     assert (worst, other) == ("FAULT", "SUSPECT")
     assert ends == {"x1000c0r3b0", "x1001c0r7b0"}
-    assert "between ports j104p0 and j108p1 went down 9 and 9 times" in words
+    assert PINNED["between ports j104p0"] in words
     assert "the last time 0:04:10 ago" in words
     assert "went down 3 and 1 times" in other_words
     assert "flap scores are 2 and 2 of 6" in other_words
@@ -139,7 +142,7 @@ def test_without_flaps_there_is_no_finding() -> None:
 
 def test_links_that_are_down() -> None:
     ((state, _, words),) = cable_findings(read(HEALTH))
-    assert (state, words) == ("FAULT", "port j104p0 of x1000c0r3b0 is down: a fabric cable to x1001c0r7b0 j108p1")
+    assert (state, words) == ("FAULT", PINNED["port j104p0 of x1000c0r3b0"])
 
 
 @pytest.mark.parametrize("text", [FLAPS, HEALTH])

@@ -13,7 +13,10 @@ from fablint.errors import UsageError
 from fablint.measure import examine
 from fablint.workflows.run_history import save_baseline, site_with_baseline
 from fablint_command import COMMAND
+from pinned import pinned_by
 from tested_mpis import built_engine, tested_mpis as names_of_mpis
+
+PINNED = pinned_by("measure.toml", __file__)
 
 FOLDERS = {"scratch": "cache", "versions": "cache", "engines": "cache", "jobs": "state", "baselines": "state"}
 
@@ -78,9 +81,7 @@ def test_the_folder_that_cannot_be_made_is_named_with_its_variable(staged, site,
 def test_the_doctor_names_both(staged, site, tmp_path):
     check = next(check for check in examine(staged) if check.name == "FABLINT_HOME")
     assert check.ok
-    assert check.state == (
-        f"{site}, read only; files of this user are in {tmp_path}/cache/fablint and {tmp_path}/state/fablint"
-    )
+    assert check.state == PINNED["site read only; files"].filled(site=site, tmp_path=tmp_path)
 
 
 def test_baselines_of_the_site_are_read_and_those_of_the_user_first(staged, site, tmp_path):

@@ -13,6 +13,9 @@ from fablint.preflight.checks.host.class_members import lacking
 from fablint.preflight.host_classes import classes_of
 from fablint.text.evidence_sentences import sentences
 from fablint.text.fitness_findings import findings
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 FLEETS: list[Mapping[str, int]] = [
     {"ndr": 3},
@@ -71,9 +74,7 @@ def test_two_kinds_in_one_class_are_one_warning_of_both() -> None:
     odd = {f"ndr{number}": rewritten("4092", "2044", "/ib0/mtu") for number in range(12, 21)}
     fitness = judged(fleet({"ndr": 20}, odd))
     found = [one for one in fitness.results if one.check == "net.link.mtu" and one.target == "ib0"]
-    assert {(one.outcome, one.message) for one in found} == {
-        (Outcome.WARN, "two kinds: 11 x MTU 4092, 9 x 2044 on ndr[12-20]")
-    }
+    assert {(one.outcome, one.message) for one in found} == {(Outcome.WARN, PINNED["two kinds: 11 x MTU 4092"])}
     assert len(found) == 20 and fitness.unfit == {}
 
 
@@ -97,7 +98,7 @@ def test_the_same_card_missing_on_several_hosts_is_said() -> None:
     fitness = judged(fleet({"gpu": 20}, some))
     assert said(fitness) == {"host.class": set(some)}
     (message,) = {one.message for one in fitness.results if one.check == "host.class" and one.outcome is Outcome.WARN}
-    assert message == "7 instead of 8 GPUs on 4 hosts, 16 others have all of them"
+    assert message == PINNED["7 instead of 8 GPUs on 4"]
 
 
 def test_every_host_is_in_one_class_and_order_does_not_matter() -> None:

@@ -16,6 +16,9 @@ from fablint.report.console import MAX_LINES
 from fablint.simulate import Fault, fat_tree, full_mesh, simulate
 from fablint.text import actions as advise, evidence as seen
 from fact_cases import with_facts
+from pinned import pinned_by
+
+PINNED = pinned_by("report.toml", __file__)
 
 HOSTILE = "evil\x1b[2J\nhost"
 
@@ -67,8 +70,8 @@ def test_a_fault_is_printed_with_component_direction_effect_interval_evidence_al
 
 def test_coverage_measurements_and_instrument_follow_the_findings():
     summary = console_summary(*fault_case())
-    assert "4,032 of 4,032 planned measurements, 64 of 64 hosts judged" in summary
-    assert "64 hosts, 64 ranks, 2 rows; run complete; simulated" in summary
+    assert PINNED["4,032 of 4,032 planned measurements"] in summary
+    assert PINNED["64 hosts, 64 ranks, 2 rows"] in summary
     assert re.search(r"latency at 8 B: edge 1\.\d\d us, local 1\.\d\d us", summary)
     assert re.search(r"bandwidth at 1 MiB: edge 2\d\.\d GB/s", summary)
     assert "resolution 1.00 ns" in summary
@@ -80,7 +83,7 @@ def test_coverage_of_a_run_that_ended_early_counts_all_repeats_and_the_rows_that
     words = next(line for line in console_summary(run, diagnosis).splitlines() if line.startswith("coverage"))
     measured, planned = (int(number.replace(",", "")) for number in re.findall(r"[\d,]+", words)[:2])
     assert measured < planned == 2 * 64 * 63
-    assert "planned measurements, 1 of 3 rows missing, " in words
+    assert PINNED["planned measurements, 1"] in words
 
 
 def test_what_does_not_fit_is_counted_and_the_worst_comes_first():
@@ -98,7 +101,7 @@ def test_healthy_hosts_are_folded_into_one_line():
         for index, host in enumerate(run.hosts)
     ]
     summary = console_summary(run, diagnose(run, diagnosis.topology, findings=findings))
-    assert "host h[00-63]  lost bandwidth below 6.3 %" in summary
+    assert PINNED["host h 00-63 lost bandwidth"] in summary
 
 
 def test_numbers_of_components_keep_their_own_reasons():
@@ -113,7 +116,7 @@ def test_numbers_of_components_keep_their_own_reasons():
     ]
     lines = console_summary(run, diagnose(run, diagnosis.topology, findings=findings)).splitlines()
     at = lines.index("NOT JUDGED  36 links")
-    assert "bandwidth: each crossed by fewer than 6 measured pairs" in lines[at + 1]
+    assert PINNED["bandwidth: each crossed"] in lines[at + 1]
     assert lines[at + 2] == "NOT JUDGED  540 links"
 
 

@@ -29,6 +29,9 @@ from fablint.report.html.packing import embeddable
 from fablint.report.survey import heatmap
 from fablint.text import actions as advise, evidence as seen, units
 from fact_cases import attributes_of, run_facts
+from pinned import pinned_by
+
+PINNED = pinned_by("report.toml", __file__)
 
 ATTACK = "</script><img src=x onerror=alert(1)>"
 
@@ -86,7 +89,7 @@ def test_a_list_run_shows_rounds_and_names_the_pair(tmp_path, reader):
 def test_in_a_thinned_out_map_the_worst_pair_of_a_block_is_named(tmp_path, reader, monkeypatch):
     monkeypatch.setattr(heatmap, "EDGE", 150)
     said = readout(large_case(151), tmp_path, reader, "#row=latency&size=8&src=10&dst=6")
-    assert said == "nid000011 \u2192 nid000007: 6.25 us, between hosts, worst of 4 pairs here"
+    assert said == PINNED["nid000011 → nid000007: 6.25"]
 
 
 @needs_chromium
@@ -182,13 +185,13 @@ def test_percentiles_of_one_pair_are_those_of_its_messages(tmp_path):
 
 def test_a_simulated_run_has_no_date_no_retest_and_no_dictionaries(tmp_path):
     source = html.unescape(written(fault_case(), tmp_path).read_text())
-    assert "host h13 tx: bandwidth -31 %, latency +500 ns" in source
+    assert PINNED["host h13 tx: bandwidth -31"] in source
     for words in ("1970", "fablint retest", "bandwidth_factor"):
         assert words not in source.partition('id="data"')[0]
 
 
 def test_coverage_counts_all_pairs_of_the_fabric(tmp_path):
-    assert pairs_words(98_304, 4096) == "98,304 of 16,773,120 ordered pairs (0.59 %)"
+    assert pairs_words(98_304, 4096) == PINNED["98,304 of 16,773,120 ordered"]
     source = html.unescape(written(sparse_case(), tmp_path).read_text())
     assert "of 4,032 ordered pairs (" in source
 
@@ -200,6 +203,6 @@ def test_links_that_are_not_judged_in_one_measure_are_counted_beside_it():
     verdict = diagnosis.verdict
     coverage = verdict.coverage.model_copy(update={"links": 56, "links_judged": 56})
     verdict = verdict.model_copy(update={"findings": (found,), "coverage": coverage})
-    assert links_judged(verdict) == "56 of 56 links, 1 of them not in bandwidth"
+    assert links_judged(verdict) == PINNED["56 of 56 links, 1 of them"]
     assert links_judged(verdict.model_copy(update={"findings": ()})) == "56 of 56 links"
     assert links_judged(diagnosis.verdict) == ""

@@ -29,6 +29,9 @@ from fablint.text import units
 from fablint.workflows import analysis
 from fact_cases import with_facts
 from finding_cases import component, finding
+from pinned import pinned_by
+
+PINNED = pinned_by("report.toml", __file__)
 
 
 def pages(case) -> list[pypdf.PageObject]:
@@ -54,8 +57,8 @@ def test_verdict_hosts_and_signatures_are_text(case):
 
 def test_the_gravest_findings_are_drawn_over_time_and_nothing_simulated_is_measured_again():
     words = text_of(fault_case())
-    assert "The finding over time: host h13 tx (sending) bandwidth against the model, 1 MiB: median" in words
-    assert "64 of 64 hosts judged; 4,032 of 4,032 ordered pairs" in words
+    assert PINNED["The finding over time: host"] in words
+    assert PINNED["64 of 64 hosts judged; 4,032"] in words
     assert "fablint retest" not in words
 
 
@@ -183,7 +186,7 @@ def test_a_matrix_of_the_bisection_is_a_line_of_its_own() -> None:
     measured = run.row("bandwidth")
     crossing = replace(with_facts(measured, pattern="bisection"), name="across")
     words = text_of((replace(run, rows=(*run.rows, crossing)), diagnosis))
-    assert "Figures by distance, and of the bisection" in words and "No bisection" not in words
+    assert PINNED["Figures by distance"] in words and "No bisection" not in words
     assert re.search(r"bisection bandwidth 1 MiB 12 ", words)
 
 
@@ -216,7 +219,7 @@ def test_a_run_in_rounds_has_its_topology_a_matrix_of_links_and_the_slowest_pair
     run = SimulatedFabric(tree, faults, seed=3).measure(all_rounds(16)[:12])
     report = _Report(run, fabric_diagnosis(run, tree.topology))
     words = text_of((run, report.diagnosis))
-    assert "Topology Switches with hosts at the bottom" in words
+    assert PINNED["Topology Switches with hosts"] in words
     assert "bandwidth, 1 MiB: links between switches" in words
     survey = next(one for one in report.surveys["bandwidth"])
     slow = report._slowest_first_of_findings(survey)

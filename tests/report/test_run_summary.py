@@ -14,6 +14,9 @@ from fablint.report.summary import head_facts, row_summary, start_skew
 from fablint.store import read_run, write_run
 from fablint.text import units
 from fact_cases import with_facts
+from pinned import pinned_by
+
+PINNED = pinned_by("report.toml", __file__)
 
 
 def test_state_hosts_cells_and_instrument():
@@ -31,7 +34,7 @@ def test_state_hosts_cells_and_instrument():
 def test_an_interrupted_run_says_how_far_it_got_and_which_ranks_failed():
     summary = run_summary(incomplete_case()[0])
     assert "2,542 of 4,032" in summary
-    assert "rank 5 (h05), round 20, partner 12: no message for 60 s" in summary
+    assert PINNED["rank 5 (h05), round 20, partner"] in summary
 
 
 def test_start_skew_is_the_spread_of_the_pairs_of_a_round():
@@ -68,7 +71,7 @@ def test_cells_of_a_damaged_chunk_are_not_measured_and_a_note_says_so(tmp_path):
     chunk.write_bytes(chunk.read_bytes()[:20])
     summary = run_summary(read_run(path))
     assert "3,969 of 4,032 (98.4 %)" in summary
-    assert summary.endswith("its cells are treated as missing (fablint resume measures them again)\n")
+    assert PINNED["its cells are treated"].ends(summary)
 
 
 def test_schedule_overhead():
@@ -83,7 +86,7 @@ def test_devices_that_a_transport_has_chosen():
     assert row_summary(row).devices == ""
     chosen = {"transport": "ucx", "devices": {"tcp/eth0": "0-3,7", "cma/memory": "4-6"}}
     row = with_facts(row, **chosen)
-    assert row_summary(row).devices == "over ucx: tcp/eth0 (ranks 0-3,7); cma/memory (ranks 4-6)"
+    assert row_summary(row).devices == PINNED["over ucx: tcp/eth0 (ranks"]
     row = with_facts(row, transport="tcp", devices={"ipv6/hsn0": "0-7"})
     assert row_summary(row).devices == "over tcp: ipv6/hsn0"
 

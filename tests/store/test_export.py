@@ -20,6 +20,9 @@ from fablint.store import export_run, import_run, layout, read_run
 from fablint.store.export import FORMATS
 from fablint.store.export.table import COLUMNS
 from fact_cases import row_facts
+from pinned import pinned_by
+
+PINNED = pinned_by("store.toml", __file__)
 
 
 @pytest.fixture(params=[1, 1 << 25], ids=["many blocks", "one block"])
@@ -195,7 +198,7 @@ def test_a_missing_package_is_named(to, package, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UsageError) as caught:
         export_run(run_of(list_row()), to, tmp_path / "a")
-    assert str(caught.value) == f"export to {to} needs {package}: pip install 'fablint[export]'"
+    assert str(caught.value) == PINNED["export to to needs package"].filled(to=to, package=package)
 
 
 def test_an_unknown_format_is_refused(tmp_path):

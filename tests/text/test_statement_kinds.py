@@ -18,6 +18,9 @@ from fablint.text import evidence as seen, notes as noted
 from fablint.text.evidence_sentences import sentence
 from fablint.text.notes import note_text
 from fablint.text.sentence_kind import StatementKind
+from pinned import pinned_by
+
+PINNED = pinned_by("text.toml", __file__)
 
 SOURCE = Path(__file__).parents[2] / "src" / "fablint"
 TEXT = SOURCE / "text"
@@ -163,7 +166,7 @@ def test_a_kind_has_the_number_of_values_of_its_template() -> None:
 def test_numbers_of_evidence_are_numbers() -> None:
     record = seen.populations(counts=(3,), names=("n[1-3]",), effects=(-0.25,), others=9, usual="n[4-12]")
     assert json.loads(record.model_dump_json())["values"]["effects"] == [-0.25]
-    assert sentence(record) == "3 hosts (n[1-3]) -25.0%, compared with 9 hosts (n[4-12])"
+    assert sentence(record) == PINNED["3 hosts (n 1-3 ) -25.0%"]
 
 
 def test_values_that_are_none_are_left_out() -> None:
@@ -174,9 +177,7 @@ def test_values_that_are_none_are_left_out() -> None:
 
 def test_a_note_has_its_measurement_before_its_sentence() -> None:
     note = noted.contention(low=1.5, high=12.0).measured_in("bandwidth", 1 << 20)
-    assert note_text(note).startswith(
-        "bandwidth 1 MiB: pairs that shared a link with others took 1.5 to 12 times as long"
-    )
+    assert PINNED["bandwidth 1 MiB: pairs"].begins(note_text(note))
 
 
 def test_a_note_of_an_earlier_format_is_a_message() -> None:

@@ -24,6 +24,9 @@ from fablint.store import read_run, write_run
 from fablint.text.site_suppressions import parse_known_faults
 from fablint.workflows.analysis import diagnose
 from finding_cases import finding, note_texts
+from pinned import pinned_by
+
+PINNED = pinned_by("workflows.toml", __file__)
 
 TREE = fat_tree(4, 2)
 LAST_DAY = date(2030, 6, 30)
@@ -62,14 +65,14 @@ def test_a_known_fault_is_reported_and_does_not_count_until_its_last_day(folder:
     assert (host.suppressed.state, host.suppressed.until) == (State.FAULT, "2030-06-30")
     later = result(folder, today=date(2030, 7, 1)).diagnosis.verdict
     assert (later.verdict, later.exit_code) == ("fault", 1)
-    assert "suppress 1 (host h[02-03]) expired on 2030-06-30: its findings count again" in note_texts(later)[-1]
+    assert PINNED["suppress 1 (host h 02-03"] in note_texts(later)[-1]
 
 
 def test_every_output_has_the_known_fault(folder: Path) -> None:
     run, diagnosis = (one := result(folder)).run, one.diagnosis
     text = console_summary(run, diagnosis)
-    assert text.startswith("PASS        no fault that counts, 1 known finding suppressed; 16 hosts judged\n")
-    assert "FAULT, suppressed until 2030-06-30: riser <b>ordered</b>" in text
+    assert PINNED["PASS no fault that counts"].begins(text)
+    assert PINNED["FAULT, suppressed until 2030-06-30"] in text
     source = parse_source(verdict_json(diagnosis), "verdict.json")
     assert drains(source) == []
     assert "known      host h03" in ticket_text(source)
@@ -86,7 +89,7 @@ def test_a_fault_that_is_known_and_new_is_not_worse(folder: Path) -> None:
 def test_a_known_fault_without_a_finding_has_a_note(folder: Path) -> None:
     verdict = result(folder, "healthy").diagnosis.verdict
     assert verdict.verdict == "pass"
-    assert note_texts(verdict)[-1].endswith("suppress 1 (host h[02-03]): no such finding in this run")
+    assert PINNED["suppress 1 (host h 02-03 )"].ends(note_texts(verdict)[-1])
 
 
 def test_what_is_missing_is_not_suppressed(folder: Path) -> None:
@@ -178,4 +181,4 @@ def test_a_loss_that_is_larger_than_the_known_one_is_said_to_count(folder: Path,
     site.write_text(f'{SITE}loss = "10%"\n')
     verdict = result(folder, site=str(site)).diagnosis.verdict
     assert verdict.verdict == "fault"
-    assert note_texts(verdict)[-1].endswith("(host h[02-03]): its finding counts: its loss is not within the known 10%")
+    assert PINNED["(host h 02-03 ): its finding"].ends(note_texts(verdict)[-1])

@@ -13,7 +13,10 @@ from fablint.errors import IncompleteError, UsageError
 from fablint.model import Slots
 from fablint.workflows.shared_folder import explain_unshared, refuse_unshared, refuse_unshared_engine
 from fablint_command import Fablint
+from pinned import pinned_by
 from tested_mpis import built_engine, tested_mpis as installed_mpis
+
+PINNED = pinned_by("workflows.toml", __file__)
 
 # A fake of ssh: the host has the files of this machine, but other folders in the place of those called `unshared`.
 FAKE_SSH = """#!/bin/sh
@@ -97,7 +100,7 @@ def test_a_check_refuses_an_unshared_engine_before_it_launches(fablint: Fablint,
         FABLINT_HOME=str(unshared),
     )
     assert done.returncode == 2, done.stderr
-    assert f"198.51.100.[2-3] do not see {kept}/fablint-engine of this machine" in done.stderr
+    assert PINNED["198.51.100. 2-3 do not see"].filled(kept=kept) in done.stderr
     assert not (shared / "y.run").exists()
 
 
@@ -112,6 +115,6 @@ def test_verbs_refuse_it_before_they_launch(fablint: Fablint, tmp_path: Path) ->
     ):
         done = fablint(*words)
         assert done.returncode == 2, done.stderr
-        assert f" does not see {unshared} of this machine, and its rank writes the run: " in done.stderr
+        assert PINNED["does not see unshared"].filled(unshared=unshared) in done.stderr
         assert len([line for line in done.stderr.splitlines() if "does not see" in line]) == 1
         assert list(unshared.iterdir()) == []

@@ -15,6 +15,9 @@ from fablint.simulate import Fabric, Fault, Noise, SimulatedFabric, SimulatedRow
 from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from finding_cases import group, ref
+from pinned import pinned_by
+
+PINNED = pinned_by("analyse.toml", __file__)
 
 STREAM = SimulatedRow("bandwidth", (1 << 20,), "serial", histogram=True)
 MEDIANS = SimulatedRow("bandwidth", (1 << 20,), "serial")
@@ -102,7 +105,7 @@ def test_paths_of_several_lengths_hide_what_a_link_adds_to_a_latency() -> None:
     (reason,) = hidden.evidence
     assert (hidden.state, reason.kind, reason.values["adaptive"]) == (State.NOT_JUDGED, "hidden_loss", True)
     assert 0.1 < float(str(reason.values["bound"])) < 1.0
-    assert "adaptive routing spreads messages over links" in sentences(hidden.evidence)
+    assert PINNED["adaptive routing spreads"] in sentences(hidden.evidence)
 
 
 def test_medians_alone_are_blind() -> None:
@@ -123,7 +126,7 @@ def test_round_trips_name_the_cable_and_not_the_direction() -> None:
 
 def test_the_evidence_says_how_many_pairs_show_it() -> None:
     (finding,) = findings(judged(faulty(fly(0.5), GLOBAL), 24).verdict.findings, State.FAULT)
-    assert "pairs that may cross it have late messages" in sentences(finding.evidence)
+    assert PINNED["pairs that may cross it have"] in sentences(finding.evidence)
     assert finding.interval is not None
     assert finding.interval[0] - 0.05 < -0.4 < finding.interval[1] + 0.05
 
@@ -150,7 +153,7 @@ def test_a_faulty_cable_of_a_leaf_is_one_of_its_cables(fault: Fault, order: str)
     known = {finding.name, *(text.split()[-1] for text in group(finding))}
     assert finding.component == fault.component.kind and fault.component.label in known
     assert sum("spine" in name and "leaf1" in name for name in known) >= 8
-    assert advice(finding.next_step).startswith("read the error and drop counters of all ports of leaf1 to other")
+    assert PINNED["read the error and drop counters"].begins(advice(finding.next_step))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,9 @@ from fablint.model.figures.gpu_use import sharing_words
 from fablint.simulate import Fault, Noise, full_mesh, simulate
 from fact_cases import attributes_of, run_facts, with_facts
 from finding_cases import component, note_texts
+from pinned import pinned_by
+
+PINNED = pinned_by("analyse.toml", __file__)
 
 
 def with_gpus(run: Run, *, shared_nic: bool) -> Run:
@@ -76,7 +79,7 @@ def test_healthy_gpus_of_one_host_are_counted(gpus: int, counted: str) -> None:
     rows = tuple(with_facts(row, transport="cuda-p2p", memory="cuda") for row in run.rows)
     run = replace(with_facts(run, **one_host, rank_nic=["hsn0"] * gpus, nics={}), rows=rows)
     (note,) = (note for note in note_texts(diagnose(run).verdict) if "GPU" in note)
-    assert note.startswith(f"GPUs compared with each other: {counted} by latency, bandwidth")
+    assert PINNED["GPUs compared with each other"].filled(counted=counted).begins(note)
 
 
 def test_gpus_that_more_ranks_share_are_not_compared() -> None:
@@ -86,4 +89,4 @@ def test_gpus_that_more_ranks_share_are_not_compared() -> None:
     one_host = {"hosts": ["h"], "rank_host": [0] * len(gpus), "rank_gpu": gpus}
     run = with_facts(run, **one_host, nics={})
     assert have_comparable_gpus(Placement.of(run)).tolist() == [False, True, True, True, False, False]
-    assert sharing_words(run).startswith("1 GPU shared by several ranks, h/gpu0 by 2: ")
+    assert PINNED["1 GPU shared by several ranks"].begins(sharing_words(run))

@@ -18,6 +18,9 @@ from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from fact_cases import with_facts
 from finding_cases import note_texts
+from pinned import pinned_by
+
+PINNED = pinned_by("analyse.toml", __file__)
 
 QUIET = Noise(scale=0.01, spike_share=0)
 MESH = full_mesh(6, 5)
@@ -90,21 +93,17 @@ def split(finding: Finding) -> list[ComponentRef]:
 
 def test_the_sentence_says_how_many_of_how_many_in_which_direction_and_what_to_do() -> None:
     (path,) = missing(diagnose(without(WHOLE, CASES["one way between switches"][0]), MESH.topology))
-    assert sentences(path.evidence) == (
-        "latency, bandwidth: 25 of 25 measurements from s1 to s4 are missing, 0 of 25 in the opposite direction"
-    )
+    assert sentences(path.evidence) == PINNED["latency, bandwidth: 25"]
     assert "firewall rules between s1 and s4" in advice(path.next_step)
     (host,) = missing(diagnose(without(WHOLE, CASES["from a host to two switches"][0]), MESH.topology))
-    assert sentences(host.evidence) == (
-        "latency, bandwidth: 10 of 29 measurements from it are missing (those to h[20-29]), 0 of 29 to it"
-    )
+    assert sentences(host.evidence) == PINNED["latency, bandwidth: 10"]
 
 
 def test_many_pairs_of_switches_are_one_finding() -> None:
     cells = (switch(SENDER) < 3) & (switch(RECEIVER) >= 3)
     (finding,) = missing(diagnose(without(WHOLE, cells), MESH.topology))
     assert finding.name == "s[0-2]>s[3-5]"
-    assert "225 of 225 measurements from s[0-2] to s[3-5] are missing" in sentences(finding.evidence)
+    assert PINNED["225 of 225 measurements"] in sentences(finding.evidence)
 
 
 def test_a_row_of_which_all_is_there_is_not_in_the_evidence() -> None:
@@ -245,9 +244,7 @@ def test_cells_of_a_list_of_which_neither_end_is_known_are_counted() -> None:
         rows.append(replace(row, arrays={**row.arrays, "dst": dst, "time_median": times}))
     diagnosis = diagnose(only(rounds, *rows), MESH.topology)
     (finding,) = missing(diagnosis)
-    assert sentences(finding.evidence).endswith(
-        "2 of 360 measurements are missing; the run does not record of which pairs"
-    )
+    assert PINNED["2 of 360 measurements"].ends(sentences(finding.evidence))
     failed = Finding(state=State.FAULT, components=(ComponentRef.of("host", "h07"),))
     assert missing(diagnose(only(rounds, *rows), MESH.topology, others=[failed])) == []
 

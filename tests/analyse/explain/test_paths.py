@@ -18,6 +18,9 @@ from fablint.analyse.observations.samples import select_usable_rows
 from fablint.model import Diagnosis, Placement, State
 from fablint.text.evidence_sentences import sentences
 from finding_cases import note_texts
+from pinned import pinned_by
+
+PINNED = pinned_by("analyse.toml", __file__)
 
 LAYOUTS = ("matrix", "list")
 
@@ -185,7 +188,7 @@ def test_healthy_paths_are_ok_with_the_largest_loss_that_may_hide():
     assert ok["bandwidth"].name == "s0>s1, s0>s2, s1>s0, s1>s2, s2>s0, s2>s1"
     assert ok["latency"].name == "s0=s1, s0=s2, s1=s2"
     assert -0.1 < ok["bandwidth"].effect < 0 < ok["latency"].effect < 0.1
-    assert "each measured between at least 9 pairs of hosts; compared with" in sentences(ok["bandwidth"].evidence)
+    assert PINNED["each measured between"] in sentences(ok["bandwidth"].evidence)
     assert diagnosis.verdict.verdict == "pass"
 
 
@@ -197,7 +200,7 @@ def test_a_path_that_may_hide_a_loss_is_not_judged():
         for finding in diagnosis.verdict.findings
         if finding.component == "route" and finding.state is State.NOT_JUDGED
     ]
-    assert "lost bandwidth would not be noticed; OK requires less than 10%" in sentences(finding.evidence)
+    assert PINNED["lost bandwidth would"] in sentences(finding.evidence)
 
 
 @pytest.mark.parametrize("switches", [3, 6])

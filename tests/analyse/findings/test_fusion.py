@@ -25,6 +25,9 @@ from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 from fact_cases import with_facts
 from finding_cases import note_texts
+from pinned import pinned_by
+
+PINNED = pinned_by("analyse.toml", __file__)
 
 SERIES = Series("nid000123", "hsn1", "x1000c1r5b0", "12")
 HOST, NIC, CABLE, PORT = (SERIES.components[part] for part in PARTS)
@@ -80,10 +83,8 @@ def test_counters_that_moved_name_the_part(
 
 def test_a_swap_is_proposed_with_both_ends_of_the_cable() -> None:
     ranking = fuse(SERIES, "rx", nic(hni_pcs_uncorrected_cw=40), (), run="monday.run")
-    assert advice(ranking.next_step) == (
-        "swap cable between nid000123 hsn1 and x1000c1r5b0 port 12, then `fablint retest monday.run`"
-    )
-    assert sentences(ranking.reasons).startswith("the NIC received damaged code words; the line to the switch is clean")
+    assert advice(ranking.next_step) == PINNED["swap cable between nid000123"]
+    assert PINNED["the NIC received damaged"].begins(sentences(ranking.reasons))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,7 @@ def test_each_part_has_its_action(moved: str, loopback: State, step: str) -> Non
 def test_what_nothing_tells_apart_asks_for_the_test_that_does() -> None:
     ranking = fuse(SERIES, "rx", None, ())
     assert sentences(ranking.reasons) == ""
-    assert advice(ranking.next_step) == "run a loopback test on nid000123 hsn1, then `fablint retest RUN`"
+    assert advice(ranking.next_step) == PINNED["run a loopback test on nid000123"]
     fine = finding(HOST, "host", State.OK, "loopback: 24.1 GB/s")
     assert advice(fuse(SERIES, "rx", None, (fine,)).next_step).startswith("swap cable between nid000123 hsn1 and ")
 
@@ -114,7 +115,7 @@ def test_what_nothing_tells_apart_asks_for_the_test_that_does() -> None:
 def test_without_a_topology_the_parts_have_names_all_the_same() -> None:
     ranking = fuse(Series("h07"), "rx", nic(hni_pcs_uncorrected_cw=9), ())
     assert {part.label for part, _ in ranking.parts} == {"h07", "NIC of h07", "cable of h07", "switch port of h07"}
-    assert advice(ranking.next_step).startswith("swap cable between h07 and its switch, then")
+    assert PINNED["swap cable between h07"].begins(advice(ranking.next_step))
 
 
 def test_loopback_tells_the_ends_from_the_cable() -> None:
@@ -164,10 +165,8 @@ def test_other_processes_on_the_cpus_of_the_ranks_name_the_host() -> None:
     busy, idle = CpuWait(share=0.12, others=0.001), CpuWait(share=0.002, others=0.001)
     ranking = fuse(SERIES, "rx", None, (), cpu_wait=busy)
     assert ranking.first == HOST
-    assert sentences(ranking.reasons) == (
-        "its ranks waited 12.00% of the time for a CPU that other processes used, those of other hosts 0.10%"
-    )
-    assert advice(ranking.next_step).startswith("list the processes of nid000123 (top): end those that are not")
+    assert sentences(ranking.reasons) == PINNED["its ranks waited 12.00%"]
+    assert PINNED["list the processes of nid000123"].begins(advice(ranking.next_step))
     ranking = fuse(SERIES, "rx", None, (), cpu_wait=idle)
     assert (ranking.first, sentences(ranking.reasons)) == (CABLE, "")
 
@@ -180,7 +179,7 @@ def test_a_run_knows_how_long_the_ranks_of_a_host_waited_for_a_cpu() -> None:
     (fault,) = (finding for finding in verdict.findings if finding.state is State.FAULT)
     assert (fault.name, "its ranks waited 20.00% of the time" in sentences(fault.evidence)) == ("h02", True)
     assert advice(fault.next_step).startswith("list the processes of h02")
-    assert "they waited for a CPU up to 20.0% of the time (h02)" in str(note_texts(verdict))
+    assert PINNED["they waited for a CPU up"] in str(note_texts(verdict))
     oversubscribed = attributed(waiting, instrument={"oversubscribed": True})
     assert "waited" not in str(diagnose(oversubscribed, mesh.topology).verdict)
 
@@ -324,7 +323,7 @@ def test_a_run_knows_the_nic_its_counters_and_its_port() -> None:
     for name in (host, finding_cases.component("nic", "h02/cxi1"), second):
         ranking = fuse_run(replace(run, path=Path("a/b.run")), topology, name, "rx", ())
         assert ranking.first.label == "h02=s1"
-        assert advice(ranking.next_step) == "swap cable between h02 hsn1 and s1 port 12, then `fablint retest b.run`"
+        assert advice(ranking.next_step) == PINNED["swap cable between h02 hsn1"]
     assert "damaged code words" not in sentences(fuse_run(run, topology, first_nic, "rx", ()).reasons)
     assert fuse_run(run, None, host, "rx", ()).first.label == "cable of h02"
     assert "other hosts" in sentences(

@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from fablint_command import COMMAND
+from pinned import pinned_by
+
+PINNED = pinned_by("cli.toml", __file__)
 
 _FILE = Path(__file__).parents[2] / "cluster" / "pbs_stand_in.py"
 
@@ -89,7 +92,7 @@ def test_wait_has_the_exit_code_of_the_job(pbs, tmp_path):
         assert waiting.stderr.readline().startswith(f"fablint: job {job} ")
         (tmp_path / "go").touch()
         assert waiting.wait(60) == 1
-        assert waiting.stdout.read() == f"job {job} ended with exit code 1\nrun: {tmp_path}/night.run\n"
+        assert waiting.stdout.read() == PINNED["job job ended with exit code"].filled(job=job, tmp_path=tmp_path)
     facts = json.loads(pbs("wait", "--json", "-q").stdout)
     assert (facts["id"], facts["state"], facts["exit_code"], facts["hosts"]) == (job, "ended", 1, ["n1", "n2"])
 
@@ -138,11 +141,11 @@ def test_a_job_by_the_path_of_its_run(pbs, tmp_path):
 def test_jobs_that_there_are_not(pbs, verb):
     done = pbs(verb, "17")
     assert done.returncode == 2
-    assert done.stderr.startswith("fablint: no job was submitted from here: nothing in ")
+    assert PINNED["no job was submitted"].begins(done.stderr)
     pbs.submit("exit 0")
     done = pbs(verb, "17")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "fablint: no job 17 was submitted from here: the newest is 1.stand-in; see fablint status\n"
+    assert done.stderr == PINNED["no job 17 was submitted"]
 
 
 # ------------------------------------------------------------------------------------------------ verbs that submit
@@ -171,12 +174,12 @@ def test_dry_run_prints_the_script_and_submits_nothing(burn, tmp_path):
 def test_submit_and_wait(burn):
     done = burn("--time", "1m")
     assert done.returncode == 1, done.stderr
-    assert "fablint: submitted PBS job 1.stand-in, log " in done.stderr
+    assert PINNED["submitted PBS job 1.stand-in"] in done.stderr
 
 
 def test_submit_and_detach(burn, pbs):
     done = burn("--detach")
-    assert (done.returncode, done.stdout) == (0, "PBS job 1.stand-in: fablint wait 1.stand-in\n")
+    assert (done.returncode, done.stdout) == (0, PINNED["PBS job 1.stand-in: fablint"])
     assert pbs("wait", "1").returncode == 1
 
 
@@ -207,4 +210,4 @@ def test_without_a_scheduler(burn, pbs):
     pbs.environ["PATH"] = "/nowhere"
     done = burn("--dry-run")
     assert done.returncode == 2
-    assert done.stderr.startswith("fablint: no scheduler here: neither sbatch nor qsub is on the PATH: ")
+    assert PINNED["no scheduler here: neither"].begins(done.stderr)

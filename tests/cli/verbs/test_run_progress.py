@@ -22,6 +22,9 @@ from fablint.workflows.check.check_record import CheckRecord, save_check
 from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.run_progress import SILENCE_S, await_run, progress_of
 from fablint_command import Fablint
+from pinned import pinned_by
+
+PINNED = pinned_by("cli.toml", __file__)
 
 
 @pytest.fixture
@@ -57,7 +60,7 @@ def write_report(run: Path) -> int:
 
 def test_a_run_that_has_ended(fablint: Fablint, run: Path) -> None:
     done = fablint("status", "night.run", FABLINT_HOME="home")
-    assert (done.returncode, done.stdout) == (0, "night.run  complete  16 hosts  1 of 1 rows\n")
+    assert (done.returncode, done.stdout) == (0, PINNED["night.run complete 16 hosts"])
     assert fablint("wait", run, FABLINT_HOME="home").returncode == 0
     code = write_report(run)
     done = fablint("wait", "--json", "./night.run", FABLINT_HOME="home")
@@ -110,7 +113,7 @@ def test_a_run_that_was_left_behind(fablint: Fablint, run: Path) -> None:
     assert fablint("status", run, FABLINT_HOME="home").stdout.split()[1] == "abandoned"
     done = fablint("wait", run, FABLINT_HOME="home")
     assert done.returncode == 3
-    assert done.stderr.endswith(f"nothing measures into it any more: continue with fablint resume {run}\n")
+    assert PINNED["nothing measures into"].filled(run=run).ends(done.stderr)
     with pytest.raises(IncompleteError):
         await_run(System(), print, run, time.sleep)
 

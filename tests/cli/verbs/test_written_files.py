@@ -23,6 +23,9 @@ from fablint.errors import UsageError
 from fablint.snapshot.collecting import save_snapshots
 from fablint.system.written_files import replace_octets, whole_file, written_beside
 from fablint_command import COMMAND
+from pinned import pinned_by
+
+PINNED = pinned_by("cli.toml", __file__)
 
 DEVICE = stat.S_IFCHR | 0o666
 NULL, FULL = os.makedev(1, 3), os.makedev(1, 7)
@@ -179,7 +182,7 @@ def test_a_plan_on_standard_output_is_a_plan_file(monkeypatch, capsys):
 def test_a_file_that_is_no_text_is_not_printed_on_a_terminal(run, monkeypatch, capsys, verb):
     with standard_output(monkeypatch, is_terminal=True) as octets:
         assert exit_code(words_of(verb, run, "-")) == 2
-    assert "is not printed on a terminal: redirect standard output, or name a file" in capsys.readouterr().err
+    assert PINNED["is not printed on a terminal"] in capsys.readouterr().err
     assert not octets.getvalue()
 
 
@@ -187,7 +190,7 @@ def test_npy_is_a_folder_and_json_needs_standard_output(run, capsys):
     assert exit_code(["export", run, "--to", "npy", "-o", "-"]) == 2
     assert "npy is a folder of files" in capsys.readouterr().err
     assert exit_code(["report", run, "--json", "-o", "-"]) == 2
-    assert "--json and a file on standard output contradict each other" in capsys.readouterr().err
+    assert PINNED["--json and a file on standard"] in capsys.readouterr().err
 
 
 def test_output_before_the_file_is_kept_where_standard_output_is_a_file(tmp_path, run):

@@ -15,6 +15,9 @@ from fablint.model import State
 from fablint.store import read_run
 from fact_cases import attributes_of, with_facts
 from finding_cases import note_texts
+from pinned import pinned_by
+
+PINNED = pinned_by("engine.toml", __file__)
 
 RANKS = 8
 SLOW = 3
@@ -37,5 +40,5 @@ def test_a_gpu_with_slow_copies_is_named(
         gpu = next(finding for finding in verdict.findings if finding.component == "gpu")
         assert (gpu.state, gpu.components[0].text) == (state, f"gpu {run.hosts[0]}/0000:{0x1A + 16 * SLOW:02x}:00.0")
         assert [evidence.kind for evidence in gpu.evidence] == ["gpu_copies"]
-        assert f"GPUs compared with each other: {RANKS} of {RANKS} by gpu_loopback" in note_texts(verdict)
+        assert PINNED["GPUs compared with each other"].filled(ranks=RANKS) in note_texts(verdict)
         assert verdict.verdict == ("incomplete" if oversubscribed else "fault")

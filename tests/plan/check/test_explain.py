@@ -14,6 +14,9 @@ from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import first_stage
 from fablint.simulate import Fault, Noise, fat_tree as simulated_fat_tree
 from finding_cases import component
+from pinned import pinned_by
+
+PINNED = pinned_by("plan.toml", __file__)
 
 
 def explained(request: PlanInput):
@@ -36,7 +39,7 @@ def test_a_fat_tree_with_known_routes():
     assert by_part["latency", "link"].smallest > by_part["latency", "host"].smallest > TOLERANCE
     text = explanation.text()
     assert "     9 rounds  global" in text
-    assert "1 flows   at most on one of 2,048 directed links at once" in text
+    assert PINNED["1 flows at most on one"] in text
 
 
 def test_what_collides_is_said():
@@ -50,7 +53,7 @@ def test_links_that_too_few_pairs_cross_are_not_promised():
     explanation = explained(asked(two_level(32, 2, 16)))
     assert explanation.fewest_crossings < FEWEST_LINK_PAIRS
     assert {sight.part: sight.smallest for sight in explanation.sights}["link"] is None
-    assert "  none         smallest bandwidth fault of a link" in explanation.text()
+    assert PINNED["none smallest bandwidth fault"] in explanation.text()
 
 
 def test_links_that_enough_pairs_cross_are_promised():

@@ -10,6 +10,9 @@ from fablint.model import Row, Run
 from fablint.plan import resume_plan
 from fablint.plan.rows.row_text import parse_row
 from fact_cases import attributes_of, row_facts, run_facts
+from pinned import pinned_by
+
+PINNED = pinned_by("plan.toml", __file__)
 
 
 def a_row(name: str, order: str = "parallel", **attributes) -> Row:
@@ -41,9 +44,9 @@ def test_only_the_missing_rounds_of_the_unfinished_rows():
     plan = resume_plan(run, {"done": [], "half": [5, 2, 3], "serial": [6]})
     assert plan.ranks == 8
     done, half, serial = plan.rows
-    assert done.spec.text == "latency --name done --pattern all-pairs --budget 0.5 --only-rounds none"
+    assert done.spec.text == PINNED["latency --name done --pattern"]
     assert (done.rounds, done.predicted_s) == (0, 0)
-    assert half.spec.text == "latency --name half --pattern all-pairs --budget 0.5 --only-rounds 2-3,5"
+    assert half.spec.text == PINNED["latency --name half --pattern"]
     assert half.rounds == 3
     assert half.predicted_s == pytest.approx(3 * 0.5 * 1.1)
     assert serial.predicted_s == pytest.approx(1 * 4 * 0.5 * 1.1)

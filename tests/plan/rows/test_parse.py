@@ -11,6 +11,9 @@ from fablint.plan import parse_plan
 from fablint.plan.rows.cost import windows
 from fablint.plan.rows.patterns import extent, parse_rounds
 from fablint.plan.rows.row_text import parse_row
+from pinned import pinned_by
+
+PINNED = pinned_by("plan.toml", __file__)
 
 ROUNDS = "0-1 2-3  # first\n\n# nothing\n1-2\n"
 
@@ -25,7 +28,7 @@ def refusal(line: str, ranks: int = 4, **kwargs) -> str:
 
 def test_a_plan_is_written_without_comments_and_further_blanks():
     plan = parse_plan("latency --sizes 8 # small\n\n  bandwidth   --pattern pairs\n", 8, "plan.txt")
-    assert plan.text == "latency --sizes 8\nbandwidth --pattern pairs\n"
+    assert plan.text == PINNED["latency --sizes 8 bandwidth"]
     assert plan.ranks == 8
 
 
@@ -64,7 +67,7 @@ def test_refusals_name_the_line_and_the_remedy(line, error):
 
 
 def test_one_rank_is_refused():
-    assert refusal("latency", ranks=1).startswith("plan.txt:7: pattern pair needs at least 2 ranks, this run has 1")
+    assert PINNED["plan.txt:7: pattern pair"].begins(refusal("latency", ranks=1))
 
 
 def test_an_empty_plan_is_refused():
@@ -210,13 +213,8 @@ def test_a_rounds_file_is_read_through_the_resolver():
         raise FileNotFoundError(2, "No such file or directory", path)
 
     line = "latency --pattern rounds --rounds-file r.txt"
-    assert (
-        refusal(line, read_file=missing)
-        == "plan.txt:7: --rounds-file r.txt: No such file or directory: name a readable file"
-    )
-    assert "r.txt:4: rank 2 does not exist: this run has ranks 0-1" in refusal(
-        line, 2, read_file=lambda _: "\n\n\n0-1 2-3"
-    )
+    assert refusal(line, read_file=missing) == PINNED["plan.txt:7: --rounds-file r.txt"]
+    assert PINNED["r.txt:4: rank 2 does"] in refusal(line, 2, read_file=lambda _: "\n\n\n0-1 2-3")
     assert refusal(line).startswith("plan.txt:7: --rounds-file r.txt")
 
 
@@ -244,4 +242,4 @@ def test_every_row_over_several_transports():
 
 def test_another_transport_than_that_of_the_row_is_refused():
     error = refusal("latency --transport ucx", carriers={"transport": ("mpi", "tcp")})
-    assert error.startswith("plan.txt:7: option --transport appears twice")
+    assert PINNED["plan.txt:7: option --transport"].begins(error)

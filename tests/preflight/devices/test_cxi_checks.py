@@ -11,6 +11,9 @@ from fablint.preflight.checks.slingshot import cxi, cxi_counters
 from fablint.preflight.host import Host
 from fablint.snapshot import Output
 from fablint.snapshot.parsers.slingshot_tools import LINE_RATES
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 DEVICE = "/sys/class/cxi/cxi0/device"
 TELEMETRY = f"{DEVICE}/telemetry"
@@ -244,6 +247,6 @@ def test_a_service_has_to_be_enabled() -> None:
 def test_a_nid_that_is_not_that_of_the_address() -> None:
     files = {**GOOD, f"{DEVICE}/properties/nid": "0x8b4"}
     assert wrong(of(cxi.CXI_NID, host(files=files))) == [
-        ("n1", "cxi0", Outcome.FAIL, "NID 0x008b4, but 0x008b3 according to its address 02:00:00:00:08:b3")
+        ("n1", "cxi0", Outcome.FAIL, PINNED["NID 0x008b4, but 0x008b3"])
     ]
     assert outcomes(of(cxi.CXI_NID, host(files={**GOOD, f"{DEVICE}/properties/nid": "2227"})))[0] is Outcome.PASS

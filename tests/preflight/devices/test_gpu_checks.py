@@ -8,6 +8,9 @@ from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.gpu.gpus import GPU_COUNT, NV_LINK_ERRORS, NV_LINKS
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 STATE = sample("misc/nvidia-smi-nvlink-s.txt")
 ERRORS = "GPU 0: NVIDIA H100 (UUID: GPU-0)\n\t Link 0: Replay Errors: {}\n\t Link 1: CRC Errors: 3\n"
@@ -70,7 +73,7 @@ def test_no_link_at_all() -> None:
     down = STATE.replace("26.562 GB/s", "<inactive>")
     hosts = [host(f"n{index}", commands={"nvidia-smi-nvlink": down if index == 1 else STATE}) for index in range(3)]
     assert [(name, reported) for name, _, _, reported in wrong(of(NV_LINKS, *hosts))] == [
-        ("n1", "no active link, 2 others 2 links of 26.562 GB/s")
+        ("n1", PINNED["no active link, 2 others"])
     ]
 
 

@@ -9,6 +9,9 @@ from fablint.model.preflight_results import Outcome
 from fablint.preflight.check import Check
 from fablint.preflight.checks.infiniband.identities import IB_FLAPS, IB_IDENTITY, IB_LIDS, IB_PLANES
 from fablint.preflight.host import Host
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 PREFIXES = ("fe80:0000:0000:0000", "fe80:0000:0000:0001")
 
@@ -86,10 +89,7 @@ def test_swapped_planes_name_both_cables() -> None:
         ("n7", "mlx5_0/1", Outcome.FAIL),
         ("n7", "mlx5_1/1", Outcome.FAIL),
     ]
-    assert found[0][3] == (
-        "subnet manager LID 2, prefix fe80:0000:0000:0001, 5 others subnet manager LID 1, prefix fe80:0000:0000:0000: "
-        "the cables of mlx5_0/1 and mlx5_1/1 are swapped"
-    )
+    assert found[0][3] == PINNED["subnet manager LID 2, prefix"]
 
 
 def test_a_port_with_another_subnet_manager() -> None:
@@ -102,7 +102,7 @@ def test_a_port_with_another_subnet_manager() -> None:
 def test_links_that_went_down_more_often_than_others(count: str, found: int) -> None:
     results = wrong(of(IB_FLAPS, *fleet(machine(7, counters__link_downed=count))))
     assert [(name, message) for name, _, _, message in results] == [
-        ("n7", f"link went down {count} times, 0 times on most others")
+        ("n7", PINNED["link went down count times"].filled(count=count))
     ] * found
     every = [machine(number, counters__link_downed=str(30 + number)) for number in range(5)]
     assert wrong(of(IB_FLAPS, *every)) == []

@@ -15,6 +15,9 @@ from fablint.preflight.checks.fabric.infiniband_fabric import FABRIC_BALANCE, FA
 from fablint.snapshot import Snapshot, snapshot_of
 from fablint.system import System
 from fablint.workflows.host_preflight import FABRIC, query_fabric
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
 PORT_COUNTERS = 0x12  # an attribute ID
@@ -79,17 +82,17 @@ def test_degraded_cables_and_swapped_hosts_are_named(bad: Simulator) -> None:
     assert found == {
         ("node006", "mlx5_0"): (
             Outcome.FAIL,
-            "leaf2 port 2 to node006/mlx5_0 port 1 runs at 4xQDR, 3 other cables of leaf2 at 4xEDR",
+            PINNED["leaf2 port 2 to node006/mlx5_0"],
         ),
         ("leaf2", "port 21"): (
             Outcome.FAIL,
-            "leaf2 port 21 to spine1 port 3 runs at 1xEDR, 3 other cables of leaf2 at 4xEDR",
+            PINNED["leaf2 port 21 to spine1 port"],
         ),
     }
     placed = wrong(of(FABRIC_LINKS, fabric=fabric, topology=planned()))
     assert [one for one in placed if one[0] in ("node004", "node009")] == [
-        ("node004", "", Outcome.FAIL, "connected to leaf3, expected leaf1: node004 and node009 swapped"),
-        ("node009", "", Outcome.FAIL, "connected to leaf1, expected leaf3: node004 and node009 swapped"),
+        ("node004", "", Outcome.FAIL, PINNED["connected to leaf3, expected"]),
+        ("node009", "", Outcome.FAIL, PINNED["connected to leaf1, expected"]),
     ]
     assert len(placed) == 4
 
@@ -117,7 +120,7 @@ def test_counters_that_were_not_read_are_an_error(tmp_path: Path) -> None:
     with simulated(Tree(leaves=1), tmp_path) as simulator:
         simulator.leave_unanswered("node002", 1, PORT_COUNTERS)
         (unread,) = wrong(of(FABRIC_ERRORS, fabric=seen(simulator)))
-    assert unread[2:] == (Outcome.ERROR, "ibqueryerrors had no answer to 1 request for counters")
+    assert unread[2:] == (Outcome.ERROR, PINNED["ibqueryerrors had no answer"])
 
 
 def test_a_fabric_whose_subnet_manager_has_gone(tmp_path: Path) -> None:

@@ -13,6 +13,9 @@ from fablint.preflight.checks.host import pcie
 from fablint.preflight.checks.infiniband import omnipath, port_counters, ports
 from fablint.preflight.host import Host
 from fablint.snapshot import Output
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 GOOD, BAD = sysroot("mlx5-2rail-good"), sysroot("mlx5-2rail-bad")
 SLINGSHOT = sysroot("cxi-2rail-bad")
@@ -51,7 +54,7 @@ def test_a_host_without_such_a_device_is_skipped(check: Check) -> None:
 
 def test_a_port_without_a_subnet_manager() -> None:
     assert wrong(of(ports.IB_PORT_STATE, host(files=BAD, links=LINKS))) == [
-        ("n1", "mlx5_1/1", Outcome.FAIL, "INIT although the link is up: no subnet manager")
+        ("n1", "mlx5_1/1", Outcome.FAIL, PINNED["INIT although the link"])
     ]
 
 
@@ -128,7 +131,7 @@ def test_firmware_and_make_that_differ() -> None:
     hosts = [*(good(f"n{number}") for number in range(3)), odd]
     assert not wrong(of(ports.IB_FIRMWARE, *hosts))
     assert wrong(of(ports.IB_BOARD, *hosts)) == [
-        ("n3", "mlx5_0", Outcome.WARN, "board MT_0000000001, 3 others MT_0000000838")
+        ("n3", "mlx5_0", Outcome.WARN, PINNED["board MT_0000000001, 3 others"])
     ]
 
 
@@ -154,7 +157,7 @@ def test_link_errors_that_are_counted_now_fail() -> None:
 def test_old_errors_say_nothing_but_a_full_counter_has_to_be_cleared() -> None:
     """link_downed 7, link_error_recovery 12 and port_xmit_discards 812 were there before anybody looked."""
     assert wrong(of(port_counters.IB_ERRORS, host(files=BAD))) == [
-        ("n1", "mlx5_0/1", Outcome.WARN, "symbol_error is saturated: at least 65535 since it was cleared")
+        ("n1", "mlx5_0/1", Outcome.WARN, PINNED["symbol_error is saturated"])
     ]
 
 
@@ -176,7 +179,7 @@ def test_waiting_is_reported_and_not_judged() -> None:
 
 def test_packets_that_were_lost() -> None:
     assert wrong(of(port_counters.IB_LOSS, counting(out_of_sequence="2", packet_seq_err="1"))) == [
-        ("n1", "mlx5_0/1", Outcome.WARN, "packet_seq_err 1 in 4.0 s, out_of_sequence 2 in 4.0 s")
+        ("n1", "mlx5_0/1", Outcome.WARN, PINNED["packet_seq_err 1 in 4.0 s"])
     ]
     assert not wrong(of(port_counters.IB_LOSS, host(files=BAD))), "they are of yesterday"
 

@@ -15,6 +15,9 @@ from fablint.preflight.checks.fabric.infiniband_fabric import FABRIC_BALANCE, FA
 from fablint.snapshot import CollectedSnapshots, Output, Snapshot, save_snapshots, snapshot_of
 from fablint.system import System
 from fablint.workflows.host_preflight import FABRIC, judge_snapshots, preflight_saved, query_fabric
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 NOTHING = Output("/usr/sbin/ibtool: iberror: failed: Failed to open port\n", "ibwarn: no UMAD port", 255)
 
@@ -74,8 +77,8 @@ def placed(*hosts: str, **known: str) -> list[tuple[str, str, Outcome, str]]:
 
 def test_hosts_elsewhere_than_planned() -> None:
     assert placed(node004="leaf2", node005="leaf1") == [
-        ("node004", "", Outcome.FAIL, "connected to leaf1, expected leaf2: node004 and node005 swapped"),
-        ("node005", "", Outcome.FAIL, "connected to leaf2, expected leaf1: node004 and node005 swapped"),
+        ("node004", "", Outcome.FAIL, PINNED["connected to leaf1, expected"]),
+        ("node005", "", Outcome.FAIL, PINNED["connected to leaf2, expected"]),
     ]
     assert placed(node004="leaf2") == [("node004", "", Outcome.FAIL, "connected to leaf1, expected leaf2")]
 
@@ -107,7 +110,7 @@ def test_a_host_that_the_topology_does_not_know() -> None:
     hosts = {name: leaf for name, leaf in topology.host_switch.items() if name != "node007"}
     topology = Topology(topology.switches, hosts, topology.cables)
     found = wrong(of(FABRIC_LINKS, host("node007"), fabric=printed("good"), topology=topology))
-    assert found == [("node007", "", Outcome.WARN, "connected to leaf2, but not in the topology")]
+    assert found == [("node007", "", Outcome.WARN, PINNED["connected to leaf2"])]
 
 
 def errors(text: str, before: str | None = None) -> list[tuple[str, str, Outcome, str]]:
@@ -126,7 +129,7 @@ def test_errors_by_port_without_the_sums_of_switches() -> None:
         ("spine1", "port 3", Outcome.WARN),  # and not `port ALL`, which says 255 for 812
     ]
     assert first[0][3].startswith("symbol_error is saturated: >= 65535")
-    assert "port_xmit_discards 812 since it was cleared" in first[2][3]
+    assert PINNED["port_xmit_discards 812 since"] in first[2][3]
 
 
 def test_old_errors_are_reported_once() -> None:
@@ -148,11 +151,11 @@ def test_counters_that_were_not_read_never_pass() -> None:
     text = sample("ibsim/fattree16-bad/ibqueryerrors.txt")
     assert errors(text.replace("21 nodes checked", "6 nodes checked"))[0] == (
         *("fabric", "", Outcome.ERROR),
-        "ibqueryerrors reached 6 of 21 nodes of the fabric",
+        PINNED["ibqueryerrors reached 6"],
     )
     assert errors(text.replace("## Suppressed", "##          3 PMA query failures\n## Suppressed"))[0] == (
         *("fabric", "", Outcome.ERROR),
-        "ibqueryerrors had no answer to 3 requests for counters",
+        PINNED["ibqueryerrors had no answer"],
     )
 
 
@@ -218,7 +221,7 @@ def test_the_tools_that_are_installed_are_asked_once(tmp_path: Path) -> None:
     assert [*fabric.commands_like(fmn)] == ["hsn0", "hsn1"]
     for nic, said in fabric.commands_like(fmn).items():
         asked, *_, failure = said.text.splitlines()
-        assert asked == f"{fmn} --start-nid 1001 --end-nid 1003 -n {nic} --skip-healthEventCreation"
+        assert asked == PINNED["fmn --start-nid 1001 --end-nid"].filled(fmn=fmn, nic=nic)
         assert failure.startswith("FAILURE: Node: nid001003"), "what it wrote to its report"
 
 

@@ -14,6 +14,9 @@ from fablint.preflight.checks.host import tools
 from fablint.preflight.checks.slingshot import cxi_loopback
 from fablint.preflight.host import Host
 from fablint.snapshot import Output, Snapshot
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 SLINGSHOT = sysroot("cxi-2rail-good")
 ABSENT = Output(error="not installed")
@@ -42,8 +45,8 @@ def test_a_health_check_that_fails_with_its_warnings() -> None:
     text = sample("slingshot/cxi_healthcheck-fail.txt")
     ((_, target, outcome, message),) = wrong(of(tools.CXI_HEALTH, asked(cxi_healthcheck=text)))
     assert (target, outcome) == ("cxi1", Outcome.FAIL)
-    assert message.startswith("link_flap_check, dmesg_check, codeword_rate_check failed; [260188.266586] cxi_core")
-    assert message.endswith("A node reboot may be required for this uncorrectable error")
+    assert PINNED["link_flap_check, dmesg_check"].begins(message)
+    assert PINNED["A node reboot may be required"].ends(message)
 
 
 def test_a_health_check_that_was_cut_off_never_passes() -> None:
@@ -53,7 +56,7 @@ def test_a_health_check_that_was_cut_off_never_passes() -> None:
         assert Outcome.ERROR in outcomes(results), f"after {end} letters"
     (_, second) = of(tools.CXI_HEALTH, asked(cxi_healthcheck=text.partition("cxi1")[0]))
     assert (second.target, second.outcome) == ("cxi1", Outcome.ERROR)
-    assert second.message == "no summary: the output of cxi_healthcheck is incomplete"
+    assert second.message == PINNED["no summary: the output"]
 
 
 @pytest.mark.parametrize(
@@ -83,8 +86,7 @@ def test_warnings_of_slingshot_diag_reach_the_result_whatever_its_status() -> No
             "n1",
             "hsn0",
             Outcome.WARN,
-            "PCI AER threshold exceeded for device hsn0 on counter RxErr; "
-            "aer_dev_correctable/RxErr events=514 threshold=10",
+            PINNED["PCI AER threshold exceeded"],
         )
     ]
 
@@ -101,7 +103,7 @@ def test_slingshot_diag_by_its_words_and_its_status() -> None:
     )
     results = {result.target: result for result in of(tools.SLINGSHOT_DIAG, one)}
     assert [result.outcome.name for result in results.values()] == ["PASS", "WARN", "FAIL", "FAIL", "ERROR", "WARN"]
-    assert "AMA for device hsn0 does not match switch port ID" in results["hsn5"].message
+    assert PINNED["AMA for device hsn0 does"] in results["hsn5"].message
 
 
 # ------------------------------------------------------------------------------------------------ dcgmi

@@ -14,6 +14,9 @@ from documented_machine import CPU, PCI, Machine
 from fablint.model.preflight_results import Outcome
 from fablint.preflight import Fleet, Host, judge
 from fablint.snapshot import snapshot_of
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 RAILS = {
     "dgx": {f"ibp{bus}s0" for bus in (24, 64, 79, 94, 154, 192, 206, 220)} | {"ibp41s0f0", "ibp170s0f0"},
@@ -55,7 +58,7 @@ def test_a_card_of_another_make_among_like_hosts_is_reported(tmp_path: Path) -> 
         host.files["/sys/class/infiniband/mlx5_0/board_id"] = "MT_0000000999"
 
     found = reported(collected(tmp_path, {"ndr": 5}, {"ndr-03": spare}))
-    assert found == {("ib.psid", "board MT_0000000999, 4 others MT_0000000838"): {"ndr-03"}}
+    assert found == {("ib.psid", PINNED["board MT_0000000999, 4 others"]): {"ndr-03"}}
 
 
 def switched_off(host: Machine) -> None:
@@ -72,7 +75,7 @@ def switched_off(host: Machine) -> None:
 def test_what_follows_from_a_setting_is_no_finding_of_its_own(tmp_path: Path) -> None:
     found = reported(collected(tmp_path, {"roce": 5}, {"roce-02": switched_off}))
     assert found == {
-        ("net.offload", "tcp-segmentation-offload off, 4 others tcp-segmentation-offload on"): {"roce-02"},
+        ("net.offload", PINNED["tcp-segmentation-offload off, 4"]): {"roce-02"},
         ("net.coalesce", "adaptive-rx off, 4 others adaptive-rx on"): {"roce-02"},
     }
 
@@ -88,7 +91,7 @@ def test_what_is_off_but_requested_follows_from_what_was_switched_off(tmp_path: 
             host.commands[f"ethtool-k/{nic}"] = text
 
     found = reported(collected(tmp_path, {"roce": 5}, {"roce-02": change}))
-    assert found == {("net.offload", "tx-checksumming off, 4 others tx-checksumming on"): {"roce-02"}}
+    assert found == {("net.offload", PINNED["tx-checksumming off, 4 others"]): {"roce-02"}}
 
 
 def slow_everywhere(host: Machine) -> None:
@@ -117,15 +120,15 @@ def test_a_setting_that_is_poor_on_a_whole_class_is_one_warning(tmp_path: Path) 
     found = reported(collected(tmp_path, {"roce": 4, "ndr": 4}, dict.fromkeys(hosts, slow_everywhere)))
     assert found == {
         ("host.turbo", "turbo off on 4 of 4 similar hosts"): hosts,
-        ("host.cpu.cap", "CPUs capped at 53 % of their highest frequency on 4 of 4 similar hosts"): hosts,
-        ("host.throttle", "throttled more than 10,000 times a day since boot, as similar hosts are"): hosts,
-        ("host.irq", "interrupts all on one CPU on 4 of 4 similar hosts"): hosts,
-        ("ib.gid", "RoCE v2 over IPv4 nowhere, only RoCE v1 on 4 of 4 similar hosts"): hosts,
-        ("net.offload", "generic-receive-offload off on all 4 similar hosts"): hosts,
+        ("host.cpu.cap", PINNED["CPUs capped at 53 % of their"]): hosts,
+        ("host.throttle", PINNED["throttled more than 10,000"]): hosts,
+        ("host.irq", PINNED["interrupts all on one CPU"]): hosts,
+        ("ib.gid", PINNED["RoCE v2 over IPv4 nowhere"]): hosts,
+        ("net.offload", PINNED["generic-receive-offload off"]): hosts,
         ("net.coalesce", "rx-usecs 500 on all 4 similar hosts"): hosts,
         (
             "net.pause.frames",
-            "sent more than 4,000 pause frames in some seconds, as NICs of similar hosts did",
+            PINNED["sent more than 4,000 pause"],
         ): hosts,
     }
 
@@ -147,7 +150,7 @@ def test_a_nic_that_its_switch_pauses_far_more_than_others_is_reported(tmp_path:
 
     ((key, hosts),) = reported(collected(tmp_path, {"ethernet": 5}, {"ethernet-04": change})).items()
     assert key[0] == "net.pause.frames" and hosts == {"ethernet-04"}
-    assert key[1].startswith("paused by its switch 90,000 times in some seconds, median of 5 hosts 0")
+    assert PINNED["paused by its switch 90,000"].begins(key[1])
 
 
 def test_a_port_without_an_address_lacks_no_type_of_it(tmp_path: Path) -> None:

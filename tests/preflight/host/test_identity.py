@@ -12,6 +12,9 @@ from preflight_help import NOW, of, outcomes, wrong
 from fablint.model.preflight_results import Outcome
 from fablint.preflight import Host
 from fablint.preflight.checks.host.identity import CLOCK_PEERS, HOST_IDENTITY, OWN_NAME, PLANES
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 HOSTNAME, BOOT = "/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id"
 MACHINE, SERIAL = "/etc/machine-id", "/sys/devices/virtual/dmi/id/product_serial"
@@ -37,7 +40,7 @@ def test_a_fleet_of_its_own_is_silent():
 
 def test_two_names_of_one_machine():
     found = wrong(of(HOST_IDENTITY, *fleet(), machine(3, "n3-alt")))
-    assert found == [("n3-alt", "", Outcome.FAIL, "is the same machine as n3: same boot, same MACs")]
+    assert found == [("n3-alt", "", Outcome.FAIL, PINNED["is the same machine as n3"])]
 
 
 def test_containers_of_one_machine_are_hosts_of_their_own():
@@ -73,7 +76,7 @@ def named(index: int, address: str) -> Host:
 def test_a_name_that_leads_to_another_host():
     hosts = [*(named(index, f"10.1.0.{index}") for index in range(1, 5)), named(5, "10.1.0.2")]
     found = wrong(of(OWN_NAME, *hosts))
-    assert found == [("n5", "", Outcome.FAIL, "its own name n5 resolves to 10.1.0.2, an address of n2")]
+    assert found == [("n5", "", Outcome.FAIL, PINNED["its own name n5 resolves"])]
 
 
 @pytest.mark.parametrize("address", ["127.0.1.1", "192.0.2.9"])
@@ -121,7 +124,7 @@ def test_cables_of_a_host_that_are_swapped_are_seen_from_the_others():
         ("n8", "hsn0", Outcome.FAIL),
         ("n8", "hsn1", Outcome.FAIL),
     ]
-    assert "7 other hosts have hsn1: the cables of hsn0 and hsn1 are swapped" in wrong(of(PLANES, *hosts))[0][3]
+    assert PINNED["7 other hosts have hsn1"] in wrong(of(PLANES, *hosts))[0][3]
 
 
 def test_two_hosts_that_agree_are_enough_to_warn():

@@ -12,6 +12,9 @@ from fablint.preflight.checks.host.pcie_requests import PCIE_ORDERING
 from fablint.preflight.checks.host.slot_bandwidth import PCIE_BANDWIDTH
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 ROOT, UP, DOWN, NIC, GPU_PORT, GPU = (
     *("0000:3a:00.0", "0000:3b:00.0", "0000:3c:00.0", "0000:3d:00.0"),
@@ -77,9 +80,9 @@ def test_the_bandwidth_that_a_driver_reported() -> None:
     assert wrong(of(PCIE_BANDWIDTH, *hosts)) == []
     ((name, target, outcome, message),) = wrong(of(PCIE_BANDWIDTH, *hosts, machine("odd", f"{WHOLE}\n{LIMITED}")))
     assert (name, target, outcome) == ("odd", "mlx5_0", Outcome.FAIL)
-    assert message == "63.008 Gb/s of PCI Express, 4 others 252.048 Gb/s of PCI Express"
+    assert message == PINNED["63.008 Gb/s of PCI Express"]
     ((_, _, outcome, message),) = wrong(of(PCIE_BANDWIDTH, machine("alone", LIMITED)))
-    assert (outcome, message) == (Outcome.WARN, "63.008 Gb/s of PCI Express, supported 252.048 Gb/s of PCI Express")
+    assert (outcome, message) == (Outcome.WARN, PINNED["63.008 Gb/s of PCI Express, supported"])
     assert wrong(of(PCIE_BANDWIDTH, *(machine(f"n{number}", LIMITED) for number in range(3)))) == [], "built so"
     assert [one.outcome for one in of(PCIE_BANDWIDTH, machine("n1"))] == [Outcome.SKIP]
 

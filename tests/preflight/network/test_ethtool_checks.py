@@ -10,6 +10,9 @@ from fablint.preflight.check import Check
 from fablint.preflight.checks.network.ethtool import LINK_FEC, LINK_OPTICS, LINK_PAUSE, LINK_POWER
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 PAUSE = "Pause parameters for hsn0:\nAutonegotiate:\toff\nRX:\t\t{}\nTX:\t\t{}\nRX negotiated: off\n"
 MODULE = """\tIdentifier                                : 0x11 (QSFP28)
@@ -65,7 +68,7 @@ def test_blocks_that_fec_just_corrected(
     (result,) = of(LINK_FEC, asked("n1", "ethtool-fec", histogram(*first), histogram(*last)))
     assert result.outcome is outcome
     if outcome is Outcome.WARN:
-        assert "10 blocks with 8 or more errors in some seconds" in result.message
+        assert PINNED["10 blocks with 8 or more"] in result.message
     assert of(LINK_FEC, asked("n1", "ethtool-fec", histogram(*first)))[0].outcome is Outcome.PASS
 
 
@@ -78,7 +81,7 @@ def test_blocks_that_fec_could_not_correct() -> None:
 
 def test_pause_that_differs() -> None:
     hosts = [asked(f"n{index}", "ethtool-a", PAUSE.format("on", "off" if index == 3 else "on")) for index in range(8)]
-    assert wrong(of(LINK_PAUSE, *hosts)) == [("n3", "hsn0", Outcome.WARN, "pause rx on, tx off; 7 others rx on, tx on")]
+    assert wrong(of(LINK_PAUSE, *hosts)) == [("n3", "hsn0", Outcome.WARN, PINNED["pause rx on, tx off; 7 others"])]
     assert outcomes(of(LINK_PAUSE, hosts[0])) == [Outcome.SKIP]
 
 
@@ -101,7 +104,7 @@ def test_what_cannot_be_seen_is_skipped_and_what_cannot_be_understood_is_reporte
     checks: dict[str, Check] = {"ethtool-fec": LINK_FEC, "ethtool-a": LINK_PAUSE, "ethtool-m": LINK_OPTICS}
     for command, check in checks.items():
         (result,) = of(check, asked("n1", command, refused))
-        assert (result.outcome, result.message) == (Outcome.SKIP, "ethtool: netlink error: Operation not supported")
+        assert (result.outcome, result.message) == (Outcome.SKIP, PINNED["ethtool: netlink error: Operation"])
         assert outcomes(of(check, asked("n1", command, "", operstate="down"), host("n2"))) == [Outcome.SKIP] * 2
         assert outcomes(of(check, asked("n1", command, " "))) == [Outcome.ERROR]
 
@@ -121,7 +124,7 @@ def test_received_light_far_below_that_of_others(form: str) -> None:
     assert wrong(of(LINK_POWER, *hosts)) == []
     assert wrong(of(LINK_POWER, *hosts, asked("odd", "ethtool-m", POWERS[form].format("-3.90")))) == []
     assert wrong(of(LINK_POWER, *hosts, asked("odd", "ethtool-m", POWERS[form].format("-6.20")))) == [
-        ("odd", "hsn0", Outcome.WARN, "received optical power -6.20 dBm, median of 5 hosts -1.20 dBm")
+        ("odd", "hsn0", Outcome.WARN, PINNED["received optical power -6.20"])
     ]
 
 

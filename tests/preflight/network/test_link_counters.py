@@ -13,6 +13,9 @@ from fablint.preflight.host import Host
 from fablint.report.preflight.preflight_text import fitness_table
 from fablint.text.actions import advice
 from fablint.text.fitness_findings import findings
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 AT = "/sys/class/net/hsn0"
 STATISTICS = f"{AT}/statistics"
@@ -68,7 +71,7 @@ def test_a_switch_that_was_restarted_flaps_for_all() -> None:
 def test_a_link_that_flapped_before_anybody_looked_is_reported_by_the_others() -> None:
     others = [flapping(f"n{index}", 1, 1) for index in range(2, 9)]
     assert wrong(of(LINK_FLAPS, after_three_flaps(), *others)) == [
-        ("n1", "hsn0", Outcome.WARN, "link went down 4 times since boot, 1 on most others")
+        ("n1", "hsn0", Outcome.WARN, PINNED["link went down 4 times since"])
     ]
     assert not wrong(of(LINK_FLAPS, *(after_three_flaps(f"n{index}") for index in range(8))))
     assert not wrong(of(LINK_FLAPS, after_three_flaps()))
@@ -131,5 +134,5 @@ def test_unwanted_frames_are_dropped_on_every_idle_host() -> None:
     assert not wrong(of(LINK_DROPS, counting(rx_packets=100, rx_dropped=90)))
     quiet = [counting(f"n{index}", rx_packets=10_000, rx_dropped=1) for index in range(2, 9)]
     assert wrong(of(LINK_DROPS, counting(rx_packets=10_000, rx_dropped=400), *quiet)) == [
-        ("n1", "hsn0", Outcome.WARN, "rx_dropped 400 in 4.0 s, 0.04 of the packets, 0.0001 on most others")
+        ("n1", "hsn0", Outcome.WARN, PINNED["rx_dropped 400 in 4.0 s"])
     ]

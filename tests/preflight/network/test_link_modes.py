@@ -10,6 +10,9 @@ from fablint.preflight.checks.network.link_modes import LINK_MODES
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
 from fablint.snapshot.parsers.ethtool import link_speeds
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 SETTINGS = """Settings for ens1f0np0:
 \tSupported ports: [ Backplane ]
@@ -70,7 +73,7 @@ def test_a_whole_class_that_runs_slower_than_it_could_is_one_warning() -> None:
 
 def test_a_host_that_offers_less_is_reported_so() -> None:
     ((*_, message),) = wrong(of(LINK_MODES, connected("n1", settings(10_000, ALL, (1000, 10_000)), 10_000)))
-    assert message == "10000 Mbit/s, both ends support 100000: the host does not advertise it"
+    assert message == PINNED["10000 Mbit/s, both ends support"]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +92,7 @@ def test_the_best_that_both_ends_can_do_is_in_order(speed: int, partner: tuple[i
 def test_an_end_that_does_not_tell_is_not_judged() -> None:
     (result,) = of(LINK_MODES, connected("n1", settings(25_000, ())))
     assert result.outcome is Outcome.SKIP
-    assert result.message.startswith("25000 of 100000 Mbit/s; the speeds of the other end")
+    assert PINNED["25000 of 100000 Mbit/s"].begins(result.message)
 
 
 def test_what_a_user_may_not_see_takes_nothing_from_the_rest() -> None:

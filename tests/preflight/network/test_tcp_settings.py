@@ -7,6 +7,9 @@ from preflight_help import host, of, outcomes, wrong
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.network.tcp_settings import TCP_SETTINGS
 from fablint.preflight.host import Host
+from pinned import pinned_by
+
+PINNED = pinned_by("preflight.toml", __file__)
 
 
 def tuned(name: str, **changed: str) -> Host:
@@ -22,8 +25,8 @@ def test_a_host_with_other_buffers() -> None:
     assert wrong(of(TCP_SETTINGS, *hosts)) == []
     odd = tuned("odd", rmem_max="212992", tcp_congestion_control="bbr", tcp_rmem="4096\t131072\t6291456")
     assert {said for *_, said in wrong(of(TCP_SETTINGS, *hosts, odd))} == {
-        "rmem_max 212992, 4 others rmem_max 268435456",
-        "tcp_congestion_control bbr, 4 others tcp_congestion_control cubic",
-        "tcp_rmem 4096 131072 6291456, 4 others tcp_rmem 4096 87380 134217728",
+        PINNED["rmem_max 212992, 4 others"],
+        PINNED["tcp_congestion_control bbr, 4"],
+        PINNED["tcp_rmem 4096 131072 6291456"],
     }
     assert outcomes(of(TCP_SETTINGS, host("n1"))) == [Outcome.SKIP]

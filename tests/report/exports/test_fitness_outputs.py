@@ -18,6 +18,9 @@ from fablint.model.preflight_results import Fitness, Outcome, Result, Rule, Seve
 from fablint.report import fitness_json, fitness_table
 from fablint.report.exports.fitness_junit import junit_text
 from fablint.report.exports.fitness_metrics import prometheus_text
+from pinned import pinned_by
+
+PINNED = pinned_by("report.toml", __file__)
 
 HOSTS = tuple(f"nid{number:06d}" for number in range(1001, 1017))
 REMEDIES = {
@@ -73,30 +76,14 @@ def faulty_fleet() -> Fitness:
 
 
 def test_what_is_wrong_worst_first():
-    assert fitness_table(faulty_fleet(), 80) == (
-        "FAIL   no answer     nid001099: does not answer ssh within 21 s\n"
-        "       remedy: log in to the host; exclude it with -x until it answers\n"
-        "FAIL   net.link.up   nid001013 hsn1: link down\n"
-        "       remedy: look at cable, NIC and the port of the switch\n"
-        "FAIL   net.link.mtu  nid[001003,001007] hsn[0-1]: MTU 1500, 14 others 9000\n"
-        "       remedy: set the same MTU everywhere; long messages are lost on the path\n"
-        "WARN   net.errors    nid[001001-001008] hsn0: rx_crc_errors 1 in 3 h;\n"
-        "       rx_crc_errors 2 in 3 h; rx_crc_errors 3 in 3 h; rx_crc_errors 4 in 3 h;\n"
-        "       and 4 more\n"
-        "       remedy: clean or swap the cable\n"
-        "ERROR  host.time     nid001005: chronyc printed '?[31mgibberish'\n"
-        "\n"
-        "17 hosts: 12 fit, 4 unfit (nid[001003,001007,001013,001099]), 1 unclear\n"
-        "       (nid001005); 8 checks: 1 passed on every host that answered, 4 found\n"
-        "       something, 3 skipped\n"
-        "skipped: no Slingshot NIC (2); lspci: not installed\n"
-    )
+    assert fitness_table(faulty_fleet(), 80) == PINNED["FAIL no answer nid001099"]
 
 
 def test_a_clean_fleet_has_two_lines():
     skipped = [Result(f"x.c{number}", HOSTS[0], "", Outcome.SKIP, f"reason {number:040d}") for number in range(9)]
-    assert fitness_table(fitness_of(*passed("net.link.up"), *passed("net.link.mtu")), 80) == (
-        "16 hosts: 16 fit; 2 checks: 2 passed on every host\n"
+    assert (
+        fitness_table(fitness_of(*passed("net.link.up"), *passed("net.link.mtu")), 80)
+        == PINNED["16 hosts: 16 fit; 2 checks"]
     )
     lines = fitness_table(fitness_of(*passed("net.link.up"), *skipped), 80).splitlines()
     assert len(lines) == 2
@@ -112,7 +99,7 @@ def test_reasons_with_one_ending_are_one_reason():
         Result("host.time", "a", "", Outcome.SKIP, "chronyc: other"),
     ]
     last = fitness_table(fitness_of(*results, hosts=["a"]), 120).splitlines()[-1]
-    assert last == "skipped: no majority to compare with (2); not installed (2); chronyc: other"
+    assert last == PINNED["skipped: no majority to compare"]
 
 
 def test_a_check_that_is_seen_on_some_hosts_only_did_not_pass_on_every():

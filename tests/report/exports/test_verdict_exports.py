@@ -18,6 +18,9 @@ from fablint.model.verdict import FormerState
 from fablint.report.exports.formats import RESULT_FORMATS
 from fablint.report.exports.verdict_junit import verdict_junit
 from fablint.report.exports.verdict_metrics import verdict_metrics
+from pinned import pinned_by
+
+PINNED = pinned_by("report.toml", __file__)
 
 ODD = 'h<1>&"\\\n\x01\ud800\u00e9'
 
@@ -117,6 +120,6 @@ def test_the_verb_writes_both_and_refuses_first(fablint_in_process, tmp_path: Pa
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert not (tmp_path / "y.run").exists()
     detached = fablint_in_process("check", "-w", "n[1-2]", "--submit", "--detach", "--junit", "a.xml")
-    assert "--junit and --detach contradict each other" in detached.stderr
+    assert PINNED["--junit and --detach contradict"] in detached.stderr
     table = fablint_in_process("report", "x.run", "--table", "pairs", "--junit", "b.xml")
     assert (table.returncode, (tmp_path / "b.xml").exists()) == (2, False)

@@ -12,6 +12,9 @@ from table_cases import both_ways, row, run_of, stored
 from fablint.errors import UsageError
 from fablint.report import Options, render_table
 from fablint.report.tables.counters import packets
+from pinned import pinned_by
+
+PINNED = pinned_by("report.toml", __file__)
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 US = 1e-6
@@ -67,12 +70,12 @@ def test_header_and_columns_are_the_references():
     ours = [
         line for line in table(run_of(clients_row()), "net_sanitizer").text.splitlines() if not line.startswith("# ")
     ]
-    assert ours[0] == "#nservers=2 nclients=2 niters=120 nflight=12 sequential=0 ssize=1000, esize=1000"
+    assert ours[0] == PINNED["nservers=2 nclients=2 niters=120"]
     peer = reference.splitlines()
     assert ours[1].rstrip() == peer[1].rstrip()
     assert ours[2] == peer[2]
     assert len(ours[3]) == len(peer[3])
-    assert ours[3].startswith("Put    1000   0.000960    1000.00    2.00    1000000")
+    assert PINNED["Put 1000 0.000960 1000.00"].begins(ours[3])
 
 
 def test_put_and_get_share_a_header_where_it_is_the_same():
@@ -118,7 +121,7 @@ def test_without_a_fixed_count_the_least_is_said():
     made = clients_row(iterations=None, count=7)
     found = table(run_of(made), "net_sanitizer")
     assert "niters=84" in found.text  # seven windows of twelve
-    assert "niters and time(s) are the least that was done" in found.text
+    assert PINNED["niters and time(s)"] in found.text
 
 
 # ------------------------------------------------------------------------------------------------ bisec_bw
@@ -146,14 +149,12 @@ def test_lines_are_the_references():
     reference = (FIXTURES / "bisec_bw" / "bisec_bw-2021-openmpi4.1.4-np4.txt").read_text().splitlines()
     peer = next(line for line in reference if "1048576 bytes" in line)
     lines = table(exchange_run(), "bisec_bw").text.splitlines()
-    assert lines[2:4] == [" Number of Process 4", "PPN: 2, Number of nodes: 2, Num_reps = 20"]
-    assert (
-        lines[4] == "4 Ranks, Msg Size:   1048576 bytes, Node BW:   1441.79 MB/sec/node,  Aggregate BW:   2.88 GB/sec"
-    )
+    assert lines[2:4] == [" Number of Process 4", PINNED["PPN: 2, Number of nodes"]]
+    assert lines[4] == PINNED["4 Ranks, Msg Size: 1048576"]
     assert [lines[4].index(part) for part in ("Msg", "Node", "Aggregate", "GB/sec")] == [
         peer.index(part) for part in ("Msg", "Node", "Aggregate", "GB/sec")
     ]
-    assert lines[5] == "Pair (0<->2) Elapsed time =    0.0200 sec (  2097.15 MB/sec)  a <-> b"
+    assert lines[5] == PINNED["Pair (0 2) Elapsed time 0.0200"]
 
 
 def test_the_slowest_pair_first_and_the_hosts_in_full():

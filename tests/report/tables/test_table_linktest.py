@@ -14,6 +14,9 @@ from fablint.errors import UsageError
 from fablint.report import Options, render_table
 from fablint.report.tables.steps import rate_words, starts, steps, time_words
 from fact_cases import with_facts
+from pinned import pinned_by
+
+PINNED = pinned_by("report.toml", __file__)
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "linktest"
 US, GIB, SIZE = 1e-6, 2**30, 16 << 20
@@ -65,11 +68,8 @@ def test_lines_are_linktests_but_for_the_figures():
     assert [shape(line) for line in ours][:2] == [
         shape(line).replace("    99.9999 GiB", "    99.9999 GiB") for line in published
     ][:2]
-    assert ours[0].startswith("Parallel Results for step 1: min:   11.64910 us (   20.9579 GiB/s) avg:   11.71055 us")
-    assert ours[2] == (
-        "Timing Summary: Elapsed time:   24.52618 ms (  24.52618 ms/step). Estimated time remaining for iteration: "
-        "   0.00000 ns (0 steps). Estimated total time remaining:    0.00000 ns"
-    )
+    assert PINNED["Parallel Results for step"].begins(ours[0])
+    assert ours[2] == PINNED["Timing Summary: Elapsed time"]
     words = re.compile(r"[A-Z][a-z ]+(?=:|\.)")
     assert words.findall(ours[2]) == words.findall(published[2])
 
@@ -108,13 +108,13 @@ def test_aggregated_results_run_along_with_the_steps():
 
 def test_result_lines_and_the_header():
     lines = linktest(run_of(bisection_row()))
-    assert "RESULT: Min Time:    1.00000 ms (   31.2500 GiB/s)" in lines
-    assert "RESULT: Max Time:    4.00000 ms (    7.8125 GiB/s)" in lines
-    assert "RESULT: Avg Time:    2.12500 ms (   14.7059 GiB/s)" in lines
-    assert "linktest: Virtual-Cluster Implementation: mpi" in lines
-    assert "linktest: Number of MPI-Task:             4" in lines
-    assert "linktest: Message length:                 16777216 Bytes" in lines
-    assert "linktest: Number of Iteration:            25" in lines
+    assert PINNED["RESULT: Min Time: 1.00000"] in lines
+    assert PINNED["RESULT: Max Time: 4.00000"] in lines
+    assert PINNED["RESULT: Avg Time: 2.12500"] in lines
+    assert PINNED["linktest: Virtual-Cluster"] in lines
+    assert PINNED["linktest: Number of MPI-Task"] in lines
+    assert PINNED["linktest: Message length"] in lines
+    assert PINNED["linktest: Number of Iteration"] in lines
     assert "both directions, 2 x size / time" in lines[1]
 
 
@@ -122,7 +122,7 @@ def test_all_pairs_have_no_bisection_bandwidth_and_serial_steps_say_so():
     cells = both_ways({(0, 1): [2e-3], (1, 0): [1e-3]})
     lines = linktest(run_of(row("latency", "all-pairs", cells, order="serial", sizes=(SIZE,))))
     (line,) = [line for line in lines if "Results for step" in line]
-    assert line.startswith("Serial Results for step 1: min:    1.00000 ms (   15.6250 GiB/s)")
+    assert PINNED["Serial Results for step 1"].begins(line)
     assert "bisection" not in line
 
 
@@ -150,7 +150,7 @@ def test_slowest_pairs_come_with_what_their_retest_found(tmp_path):
         slow[0],
     )
     assert slow[2].split("2nd: ")[1] == "not re-tested  n1 <-> n3"
-    assert "RESULT: Max Time Stest:    1.50000 ms (   20.8333 GiB/s)" in lines
+    assert PINNED["RESULT: Max Time Stest: 1.50000"] in lines
 
 
 def test_the_retest_is_no_section_of_its_own():
@@ -187,13 +187,13 @@ def test_a_run_that_keeps_all_rules_is_a_commitment_run(tmp_path):
     found = bisection(stored(commitment_run(), tmp_path))
     facts = found.as_dict()
     assert (facts["commitment"], facts["broken"]) == (True, [])
-    assert found.text.endswith("This is a commitment run: all rules are kept.\n")
+    assert PINNED["This is a commitment run"].ends(found.text)
     # the steps of test_min_mean_and_max: 3 and 2 times 16 MiB / ms
     assert facts["bisection_bytes_per_s"] == pytest.approx({"min": 2000 * SIZE, "avg": 2500 * SIZE, "max": 3000 * SIZE})
     lines = [line.split() for line in found.text.splitlines()]
     assert ["GiB/s", "31.2500", "39.0625", "46.8750"] in lines
     assert ["25", "16777216", "--bidirectional", "--bisection", "2", "2", "2"] in lines
-    assert "bytes counted: both directions of every pair" in found.text
+    assert PINNED["bytes counted: both directions"] in found.text
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,9 @@ import pytest
 from table_cases import row, run_of
 
 from fablint.report import Options, render_table
+from pinned import pinned_by
+
+PINNED = pinned_by("report.toml", __file__)
 
 PAIR = {(0, 1, 0): [1e-6], (1, 0, 0): [1e-6]}
 VICTIMS = {(0, 1, 0): [1e-6], (0, 1, 1): [2e-6]}
@@ -36,7 +39,7 @@ def test_tables_name_the_transport_with_its_device_and_memory(name):
 
 def test_memory_is_stated_of_mpi_too():
     text = render_table(run_of(row("latency", "pair", PAIR, memory="host-numa:1")), "osu", Options()).text
-    assert "# fablint: messages over the transport mpi host-numa:1" in text
+    assert PINNED["messages over the transport"] in text
 
 
 def test_windows_over_two_transports_share_no_matrix():
@@ -45,6 +48,6 @@ def test_windows_over_two_transports_share_no_matrix():
         return type(made)(f"bandwidth-{window}-{made.medium.label}", made.facts, made.arrays)
 
     tcp = [column(1, transport="tcp"), column(2, transport="tcp")]
-    assert "# fablint: messages over the transport tcp" in render_table(run_of(*tcp), "osu", Options()).text
+    assert PINNED["messages over the transport tcp"] in render_table(run_of(*tcp), "osu", Options()).text
     mixed = render_table(run_of(column(1), column(2, transport="tcp")), "osu", Options())
     assert len(mixed.as_dict()["tables"]) == 2

@@ -9,6 +9,9 @@ from table_cases import row, run_of
 
 from fablint.report import Options, benchmark_table, render_table
 from fablint.store.importing.nccl_tests import parse_nccl_tests
+from pinned import pinned_by
+
+PINNED = pinned_by("report.toml", __file__)
 
 PRINTED = Path(__file__).parents[2] / "fixtures" / "nccl_tests" / "nccl-tests-2.13-all_reduce-synthetic.txt"
 WORLD = {(rank, -1, 0): [seconds * 1e-6] for rank, seconds in enumerate((10.0, 20.0, 30.0, 40.0))}  # 25 us in the mean
@@ -49,7 +52,7 @@ def test_size_and_bandwidths_of_each_collective(kernel, words):
     made = row(kernel, "world", WORLD, ranks=4, sizes=(1000,), transport="nccl", memory="cuda", batch=20)
     printed = table(made).text
     assert body(printed) == [[*words, *["N/A"] * 4]]
-    assert "timed: 20 calls one after another, after a barrier and until the device has completed them" in printed
+    assert PINNED["timed: 20 calls one after"] in printed
 
 
 def test_wrong_results_are_counted_where_they_were_checked():
@@ -63,7 +66,7 @@ def test_the_gpu_of_a_rank_is_named_where_the_run_has_it():
     made = row("allreduce", "world", WORLD, ranks=4, sizes=(8,))
     gpus = {"rank_gpu": ["gpu3"] * 4, "rank_gpu_pci": ["0000:3b:00.0"] * 4, "rank_gpu_model": ["NVIDIA H100"] * 4}
     text = render_table(run_of(made, hosts=["gpu001"] * 4, **gpus), "nccl_tests", Options()).text
-    assert "#  Rank  2 Group  0 on     gpu001 device  3 [0x3b] NVIDIA H100" in text.splitlines()
+    assert PINNED["Rank 2 Group 0 on gpu001"] in text.splitlines()
     assert parse_nccl_tests(text)[0].hosts[0, 2] == ("gpu001", "3")
 
 

@@ -12,6 +12,9 @@ from fablint.errors import UsageError
 from fablint.report import Options, benchmark_table, render_table
 from fablint.report.html.page import render
 from fablint.report.html.transport_sections import transport_sections
+from pinned import pinned_by
+
+PINNED = pinned_by("report.toml", __file__)
 
 ONE_WAY = (0, 1, 0)
 
@@ -85,7 +88,7 @@ def side_by_side():
 def test_the_page_has_the_table_the_curves_and_the_devices():
     run = side_by_side()
     [section] = transport_sections(run, run.rows)
-    assert section.title == "latency over 2 transports, 2 blocks each, 1 directed pair on 2 hosts"
+    assert section.title == PINNED["latency over 2 transports"]
     assert section.lines[0] == ["Size", "mpi (us)", "tcp (us)", "tcp / mpi"]
     assert section.lines[2] == ["1 KiB", "2.00", "-", "-"]
     assert section.media[1] == ("tcp", "ipv4/hsn0")
@@ -115,7 +118,7 @@ def test_transports_without_the_window_of_the_kernel_are_compared_and_the_window
     table = render_table(run_of(*rows), "transports", Options())
     assert [one["transport"] for one in table.as_dict()["transports"]] == ["mpi", "ucx", "ofi"]
     assert [one["win"] for one in table.as_dict()["transports"]] == ["allocate", "allocate", "create"]
-    assert "# RMA windows differ: mpi allocate, flush; ucx allocate, flush; ofi create, flush" in table.text
+    assert PINNED["RMA windows differ: mpi allocate"] in table.text
     run = run_of(*rows)
     assert "RMA windows differ: mpi allocate, flush;" in render(run, diagnose(run, None))
     same = render_table(run_of(*rows[:2]), "transports", Options())
@@ -140,8 +143,8 @@ def test_victims_alone_and_under_load_are_compared_with_their_names():
         rows.append(type(made)(f"latency-{transport}-{1 + len(rows) // 2}", made.facts, made.arrays))
     run = run_of(*rows)
     text = render_table(run, "transports", Options()).text
-    assert "latency (alone) over 2 transports, 2 blocks each, 1 directed pair on" in text
-    assert "latency (loaded) over 2 transports, 2 blocks each, 1 directed pair on" in text
+    assert PINNED["latency (alone) over 2 transports"] in text
+    assert PINNED["latency (loaded) over 2 transports"] in text
     assert "3.00" in text  # 6 us to 2 us
     sections = transport_sections(run, run.rows)
     assert [section.title.split(" over")[0] for section in sections] == ["latency (alone)", "latency (loaded)"]
@@ -152,7 +155,7 @@ def test_victims_alone_and_under_load_are_compared_with_their_names():
 def test_memories_are_counted_as_memories():
     rows = [block(1, "tcp", [1e-6]), block(2, "tcp", [1e-6], memory="host-huge")]
     text = render_table(run_of(*rows), "transports", Options()).text
-    assert "latency over 1 transport with 2 memories, 1 directed pair" in text
+    assert PINNED["latency over 1 transport"] in text
 
 
 def test_cells_of_a_collective_are_its_ranks():
@@ -162,4 +165,4 @@ def test_cells_of_a_collective_are_its_ranks():
         made = row("allreduce", "world", cells, transport=transport)
         rows.append(type(made)(f"allreduce-{transport}-1", made.facts, made.arrays))
     text = render_table(run_of(*rows), "transports", Options()).text
-    assert "allreduce over 2 transports, 2 ranks on 2 hosts" in text
+    assert PINNED["allreduce over 2 transports"] in text

@@ -20,6 +20,9 @@ from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.level_runs import LevelRuns
 from fablint.workflows.check.request import CheckRequest
 from fablint.workflows.run_formats import read
+from pinned import pinned_by
+
+PINNED = pinned_by("workflows.toml", __file__)
 
 FABRIC = fabric()
 RECORD = CheckRecord(CheckRequest(), topology=write_topology(FABRIC))
@@ -64,7 +67,7 @@ def test_what_was_measured_is_judged_and_the_rest_measured_later(
         verdict = outcome.diagnosis.verdict
         assert (verdict.verdict, verdict.exit_code) == ("incomplete", 3)
         assert outcome.error.startswith(f"cannot write {output}/")
-        assert outcome.error.endswith(f": {os.strerror(number)}: free space: go on with fablint resume {output}")
+        assert PINNED["number free space: go"].filled(number=os.strerror(number), output=output).ends(outcome.error)
         assert NOTE in verdict.notes
         assert outcome.run.rows
     assert len(cluster.trials) == searches  # no host is looked for
@@ -88,6 +91,4 @@ def test_a_report_that_does_not_fit_is_not_a_pass_without_a_word(
     monkeypatch.setattr(run_files, "replace_octets", replace)
     outcome = checked(cluster, output, RECORD)
     assert (outcome.diagnosis.verdict.verdict, outcome.exit_code, outcome.page) == ("pass", 3, None)
-    assert outcome.error == (
-        f"cannot write {output}/report/verdict.json: No space left on device: free space, then fablint report {output}"
-    )
+    assert outcome.error == PINNED["cannot write output"].filled(output=output)

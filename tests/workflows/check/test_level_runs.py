@@ -33,6 +33,9 @@ from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_run import CheckOutcome
 from fablint.workflows.check.level_runs import LevelRuns, same_hosts
 from finding_cases import note_texts
+from pinned import pinned_by
+
+PINNED = pinned_by("workflows.toml", __file__)
 
 
 def said(level_runs: LevelRuns) -> list[str]:
@@ -148,7 +151,7 @@ def test_a_host_that_fails_a_level_is_in_no_later_one(faulty: Done) -> None:
 
 def test_it_is_noted_at_once_and_in_the_verdict(faulty: Done) -> None:
     assert sorted(said(faulty.level_runs)) == [
-        f"fablint: {host} fails edge and is excluded from what follows" for host in ("h03", "h09")
+        PINNED["host fails edge and is excluded"].filled(host=host) for host in ("h03", "h09")
     ]
     notes = [note for note in note_texts(faulty.checked.diagnosis.verdict) if note.startswith("excluded")]
     assert notes in (["excluded after edge: h03, h09"], ["excluded after edge: h09, h03"])

@@ -72,6 +72,8 @@ CONTENTS = {
         "developing/add-a-check",
         "developing/add-an-importer",
         "developing/add-a-kernel",
+        "developing/add-a-benchmark",
+        "developing/add-a-page-element",
         "developing/add-a-detector",
         "developing/release",
     ],

@@ -46,6 +46,8 @@ def render() -> str:
     families: dict[str, list[Rule]] = defaultdict(list)
     for check in CHECKS:
         families[check.id.partition(".")[0]].append(check)
+    if unknown := families.keys() - FAMILIES.keys():
+        raise SystemExit(f"FAMILIES has no title for checks called {', '.join(sorted(unknown))}.*")
     return "\n".join([HEAD, *(_family(FAMILIES[name], families[name]) for name in FAMILIES if name in families)])
 
 

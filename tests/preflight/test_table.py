@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from preflight_help import host, sample, sysroot
+from preflight_reference import FAMILIES
 
 from fablint.model.preflight_results import Fitness, Outcome
 from fablint.preflight import CHECKS, Fleet, Host, judge
@@ -15,7 +16,6 @@ from fablint.preflight.check import Check
 from fablint.snapshot import Snapshot, command_to_collect
 from fablint.snapshot.collecting import snapshot_of, unpack
 
-FAMILIES = {"net", "lldp", "ss", "cxi", "ib", "opa", "pcie", "host", "log", "gpu", "tool", "fabric"}
 COMPONENTS = {"host", "nic", "cable", "link", "switch", "route", "config"}
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import re
 import runpy
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from fablint.preflight.check_registry import CHECKS
 
@@ -19,9 +22,14 @@ def test_the_page_is_fresh():
 
 
 def test_every_check_is_there():
-    """A family without a title would be left out."""
     text = REFERENCE["render"]()
     assert [check.id for check in CHECKS if f"\n| `{check.id}` |" not in text] == []
+
+
+def test_a_family_without_a_title_is_refused(monkeypatch):
+    monkeypatch.setitem(REFERENCE["render"].__globals__, "CHECKS", [replace(CHECKS[0], id="mem.overcommit")])
+    with pytest.raises(SystemExit, match=r"no title for checks called mem\.\*"):
+        REFERENCE["render"]()
 
 
 def test_no_two_checks_have_one_id_and_none_is_longer_than_sinfo_shows():

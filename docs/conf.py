@@ -16,6 +16,7 @@ CONTENTS = {
         "how-to/check",
         "how-to/suites",
         "how-to/submit",
+        "how-to/large-systems",
         "how-to/discover",
         "how-to/preflight",
         "how-to/read-a-report",

@@ -50,6 +50,7 @@ COMPUTATIONS = {
         "null_model/host_spread.py": "ITERATIONS",
         "null_model/median_polish.py": "PASSES",
         "null_model/modes.py": "CANDIDATES",
+        "null_model/offsets/allocation_levels.py": "PASSES",
         "null_model/path_levels.py": "PASSES",
         "observations/segments.py": "ROUNDS",
         "other_questions/miswiring.py": "PASSES",

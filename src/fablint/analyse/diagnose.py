@@ -23,6 +23,7 @@ from fablint.analyse.findings.unreported_components import unreported_findings
 from fablint.analyse.null_model.recorded_facts import HostFacts
 from fablint.analyse.other_questions.confounders import confounded
 from fablint.analyse.other_questions.gpu_coverage import gpu_notes
+from fablint.analyse.other_questions.joined_runs import joined_run_findings, joined_run_notes
 from fablint.analyse.other_questions.nic_kind_notes import nic_kind_notes
 from fablint.analyse.other_questions.unfit_runs import unfit_runs
 from fablint.analyse.other_questions.wiring import wiring_of
@@ -64,6 +65,7 @@ def diagnose(
     missing = missing_cells(run, placement, others)
     confounders, confounder_notes = confounded(run, placement, [view.sample for view in clearing], settings)
     findings = [*claims.results(judged), *missing.findings, *unfit_runs(placement), *confounders]
+    findings += joined_run_findings(run, judged.views, settings.tolerance)
     findings += unreported_findings(clearing, placement, judged.routes, findings, settings, claims.designed)
     of_paths, path_notes = healthy_paths(clearing, placement, findings, settings)
     findings += of_paths
@@ -71,6 +73,7 @@ def diagnose(
     coverage = coverage_of(missing, clearing, placement, judged.routes, settings, findings)
     notes = [
         *notes_of_run(judged),
+        *joined_run_notes(run, judged.views, topology),
         *wiring.notes,
         *claims.notes,
         *path_notes,

@@ -27,12 +27,14 @@ def analyse(
 ) -> int:
     """Analyse a run: faults, their confidence, next steps. The exit code is the verdict's.
 
-    RUN is a run directory; FILE is the output of another tool, as for fablint import.
+    RUN is a run directory; FILE is the output of another tool, as for fablint import. Runs of several allocations, as
+    fablint plan --split plans them, have one verdict.
 
     \b
     Examples:
       fablint analyse night.run --topology fabric.yaml
       fablint analyse night.run --baseline spring
+      fablint analyse check-1.run check-2.run --topology fabric.yaml
       fablint analyse mpigraph.out
     """
     from fablint.model.names import plural

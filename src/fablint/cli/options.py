@@ -81,6 +81,9 @@ findings_option = click.option(
 # Hosts, and additional sources about the fabric.
 exclude_option = click.option("-x", "--exclude", metavar="LIST", help="Exclude these hosts.")
 hostfile_option = click.option("--hostfile", type=FILE, metavar="FILE", help="Use the hosts in FILE.")
+measured_hostfile_option = click.option(
+    "--hostfile", type=FILE, metavar="FILE", help="Ranks on the hosts in FILE, HOST slots=N on each line [1 on each]."
+)
 fabric_options: Sequence[Callable[[Any], Any]] = (
     exclude_option,
     hostfile_option,

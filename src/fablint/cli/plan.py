@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fablint.plan.check.stages import Stage
 
 _LOCAL = 8  # ranks that a plan is shown for
+_OVERLAP = 2  # hosts that two allocations have in common
 
 
 @verb(short_help="Show what a check would measure, and the time.")
@@ -38,23 +39,30 @@ _LOCAL = 8  # ranks that a plan is shown for
 @topology_option
 @budget_option
 @click.option("--explain", is_flag=True, help="Smallest visible fault, and messages that share a link.")
+@click.option("--split", type=click.IntRange(2), metavar="N", help="Plans of N allocations that measure all hosts.")
+@click.option("--overlap", type=click.IntRange(1), metavar="K", help=f"With --split: hosts in common [{_OVERLAP}].")
 @click.option("-o", "--output", type=WRITTEN_FILE, metavar="FILE", help="Plan file to write.")
 def plan(session: Session, explain: bool, output: Path | None, **values: Any) -> None:
     """Show what a check would measure first, and the time that it takes.
 
     With --topology only: for all hosts of the topology. --explain adds the rounds by distance, the smallest fault
     that they show, and how many messages share a link. Rounds files are written to the folder of the plan file. With
-    --suite: the levels of that suite, and the time to request from a scheduler.
+    --suite: the levels of that suite, and the time to request from a scheduler. With --split: plan, hostfile and job
+    script of each allocation.
 
     \b
     Examples:
       fablint plan --local 8 -o check.plan && fablint measure -n 8 check.plan
       fablint plan --topology fabric.yaml --explain
       fablint plan --topology fabric.yaml --suite acceptance
+      fablint plan --topology fabric.yaml --split 8 --overlap 2 -o check.plan
     """
     from fablint.plan.check.stages import first_stage
 
     request = _request(session, values)
+    if values["split"] is not None or values["overlap"] is not None:
+        _plan_of_allocations(session, request, {"explain": explain, **values}, output)
+        return
     if values["suite"] is not None:
         _refuse_with_suite(explain, output, values)
         _plan_of_suite(session, request, values)
@@ -80,6 +88,17 @@ def _plan_of_stage(session: Session, stage: Stage, request: PlanInput, explain: 
         facts["explained"] = explanation.facts()
         lines += ["", explanation.text()]
     session.result("\n".join(lines), facts)
+
+
+def _plan_of_allocations(session: Session, request: PlanInput, values: dict[str, Any], output: Path | None) -> None:
+    from fablint.cli.plan_split import SplitRequest, plan_split
+
+    if values["split"] is None:
+        raise UsageError("--overlap requires --split", "give --split as well")
+    for option, name in (("--explain", "explain"), ("--suite", "suite"), ("--local", "ranks")):
+        if values[name]:
+            raise UsageError(f"{option} and --split contradict each other", "give one of them")
+    plan_split(session, request, SplitRequest(values["split"], values["overlap"] or _OVERLAP, output), _written)
 
 
 def _refuse_with_suite(explain: bool, output: Path | None, values: dict[str, Any]) -> None:

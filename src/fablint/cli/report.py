@@ -151,6 +151,8 @@ def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, form: _Fo
     if form.pdf or form.png is not None:
         refuse_terminal(form.output, "a PDF" if form.pdf else "a picture")
     run = session.read(runs)
+    if run.joined and form.output is None:
+        raise UsageError("joined runs have no folder for the page", "name the page with -o page.html")
     if run.path is None and form.output is None:
         raise UsageError(f"{runs[0]} is a file, not a run directory for the page", "name the page with -o page.html")
     topology = run_files.load_topology(sources.topology, run)

@@ -170,11 +170,17 @@ class Run:
     rows: tuple[Row, ...]
     notes: Sequence[str] = ()  # repairs by the reader; grows while arrays of a directory are read
     damaged: Collection[str] = ()  # files of the directory that are read as missing; grows likewise
+    joined: tuple[Path, ...] = ()  # directories of the runs of several allocations that it was joined from
 
     @property
     def state(self) -> str:
         """`measuring`, `complete` or `interrupted`."""
         return self.facts.state
+
+    @property
+    def directories(self) -> tuple[Path, ...]:
+        """Its run directory, or those of the runs that it was joined from; none if it was made in memory."""
+        return self.joined if self.path is None else (self.path,)
 
     @property
     def ranks(self) -> int:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fablint.store.checksums import discard_damaged, write_checksums
     from fablint.store.export import export_run
     from fablint.store.importing import import_run
+    from fablint.store.joining import join_runs
     from fablint.store.labels import open_run
     from fablint.store.missing import missing_rounds
     from fablint.store.reading import read_run
@@ -25,6 +26,7 @@ __all__ = [
     "discard_damaged",
     "export_run",
     "import_run",
+    "join_runs",
     "missing_rounds",
     "open_run",
     "read_run",
@@ -41,6 +43,7 @@ if not TYPE_CHECKING:
             "discard_damaged": "checksums",
             "export_run": "export",
             "import_run": "importing",
+            "join_runs": "joining",
             "missing_rounds": "missing",
             "open_run": "labels",
             "read_run": "reading",

@@ -49,6 +49,7 @@ ARRAYS: Mapping[str, ArrayKind] = {
     "bucket": ArrayKind("float64", ("bucket",), ("bucket",), math.nan),
     "percentile_time": ArrayKind("float32", (*_CELL, "size", "percentile"), (*_LISTED, "size", "percentile"), math.nan),
     "percentile": ArrayKind("float64", ("percentile",), ("percentile",), math.nan),
+    "allocation": ArrayKind("int32", None, ("round",), 0),
 }
 COORDINATES = ("size", "bucket", "percentile")  # arrays without which no cell has a meaning
 

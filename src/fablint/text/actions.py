@@ -111,6 +111,8 @@ measure_serially = General("""measure again with --order serial: if they are sti
     paths share""")
 measure_after_repair = OfOne("measure again when {0} is repaired")
 measure_other_host_first = OfOne("measure again with another host first: is it {0} or the place that is slow?")
+measure_with_overlap = General("""plan with a larger --overlap and measure again: hosts in two allocations show whether
+    it is the launch""")
 measure_without_load = General("see what else used the fabric then, and measure again")
 measure_own_cpus = General("give every rank a CPU of its own and measure again")
 measure_bound = General("bind every rank to a CPU of its own (the launcher's --bind-to core) and measure again")

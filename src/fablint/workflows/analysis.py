@@ -11,17 +11,17 @@ from fablint.errors import UsageError
 from fablint.model import Run, Scope, Topology
 from fablint.model.host_name import HostNames
 from fablint.workflows.run_files import (
-    FINDINGS,
     INTRA_NODE,
     LAUNCHES,
     SITE,
     load_host_facts,
     load_known_faults,
+    load_own_verdict,
     load_thresholds,
     load_topology,
-    load_verdict,
     missing_levels,
     own_file,
+    own_files,
     save_octets,
     save_text,
     with_own_counters,
@@ -73,7 +73,7 @@ def diagnose(
             f" {run.hosts[0]}",
             "give the topology of this fabric, with the names that fablint show prints",
         )
-    known_verdict = known_verdict or load_verdict(own_file(run, FINDINGS))
+    known_verdict = known_verdict or load_own_verdict(run)
     additional = named_as(run, known_verdict.findings) if known_verdict is not None else ()
     host_facts = load_host_facts(run)
     facts = {name: host_facts[host] for host, name in run_names(run, host_facts).items()}
@@ -119,11 +119,11 @@ def _with_thresholds(diagnosis: Diagnosis, run: Run, thresholds: Sequence[Thresh
     from fablint.analyse.other_questions.missed_thresholds import compare, with_comparison
     from fablint.store import read_run
 
-    inner = own_file(run, f"{LAUNCHES}/{INTRA_NODE}.run")
-    if inner is not None and (inner / "zarr.json").exists():
-        within = compare_within(read_run(inner), thresholds)
+    inner_runs = [path for path in own_files(run, f"{LAUNCHES}/{INTRA_NODE}.run") if (path / "zarr.json").exists()]
+    for inner in inner_runs:
+        diagnosis = with_comparison(diagnosis, compare_within(read_run(inner), thresholds))
+    if inner_runs:
         thresholds = [threshold for threshold in thresholds if threshold.scope is not Scope.INTRA_NODE]
-        diagnosis = with_comparison(diagnosis, within)
     return with_comparison(diagnosis, compare(run, thresholds, diagnosis))
 
 

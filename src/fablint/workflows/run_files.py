@@ -80,9 +80,13 @@ def reported_full_disk(error: str, run: Path) -> FullDiskError | None:
 
 
 def own_file(run: Run, name: str) -> Path | None:
-    """Return the path of a file in the directory of a run, None where there is none."""
-    path = run.path / name if run.path is not None else None
-    return path if path is not None and path.exists() else None
+    """Return the path of a file in the directory of a run, of joined runs the first one; None where there is none."""
+    return next(iter(own_files(run, name)), None)
+
+
+def own_files(run: Run, name: str) -> list[Path]:
+    """Return the paths of a file in the directories of a run: several where it was joined from runs that have it."""
+    return [path for directory in run.directories if (path := directory / name).exists()]
 
 
 def whole_run(path: Path) -> Path:
@@ -185,12 +189,12 @@ def save_counters(counters: Mapping[str, Any], run: Path) -> None:
 def with_own_counters(run: Run) -> Run:
     """Return the run with counters that span the whole check, where its directory has them.
 
-    The counters of the engine span one launch.
+    The counters of the engine span one launch. Joined runs have them already.
 
     Raises BrokenRunError where the file cannot be read.
     """
     path = own_file(run, COUNTERS)
-    if path is None:
+    if path is None or run.path is None:
         return run
     with errors_of(path, "a table of counters", "remove it, or measure again"):
         kept = json.loads(path.read_text(encoding="utf-8"))
@@ -221,12 +225,12 @@ def save_host_facts(facts: Mapping[str, Mapping[str, str]], run: Path) -> None:
 
 def load_host_facts(run: Run) -> Mapping[str, Mapping[str, str]]:
     """Read host facts by host and name; empty where the run has none. Raises BrokenRunError for a damaged file."""
-    path = own_file(run, HOST_FACTS)
-    if path is None:
-        return {}
-    with errors_of(path, "a table of hosts", "remove it, or measure again"):
-        hosts = json.loads(path.read_text(encoding="utf-8"))["hosts"]
-        return {str(host): {str(name): str(value) for name, value in facts.items()} for host, facts in hosts.items()}
+    of_hosts: dict[str, dict[str, str]] = {}
+    for path in own_files(run, HOST_FACTS):
+        with errors_of(path, "a table of hosts", "remove it, or measure again"):
+            hosts = json.loads(path.read_text(encoding="utf-8"))["hosts"]
+            of_hosts |= {str(host): {str(name): str(value) for name, value in hosts[host].items()} for host in hosts}
+    return of_hosts
 
 
 def load_thresholds(path: Path) -> Sequence[Threshold]:
@@ -281,6 +285,17 @@ def load_findings(path: Path | None) -> Sequence[Finding]:
     return verdict.findings if verdict is not None else ()
 
 
+def load_own_verdict(run: Run) -> Verdict | None:
+    """Read the findings from outside the measurement in the directories of a run; None where there are none."""
+    verdicts = [verdict for path in own_files(run, FINDINGS) if (verdict := load_verdict(path)) is not None]
+    if len(verdicts) < 2:
+        return next(iter(verdicts), None)
+    findings = {finding.model_dump_json(): finding for verdict in verdicts for finding in verdict.findings}
+    notes = {note.model_dump_json(): note for verdict in verdicts for note in verdict.notes}
+    network = dict.fromkeys(name for verdict in verdicts for name in verdict.network)
+    return external_verdict(list(findings.values()), list(notes.values()), list(network))
+
+
 def load_verdict(path: Path | None) -> Verdict | None:
     """Read a verdict in JSON; None without a path. Raises UsageError where it cannot be read."""
     if path is None:
@@ -317,18 +332,18 @@ def load_levels(run: Run) -> Sequence[PlannedLevel]:
     BrokenRunError
         The file cannot be read, or is not a list of levels.
     """
-    path = own_file(run, LEVELS)
-    if path is None:
-        return ()
-    with errors_of(path, "a list of planned levels", "restore it, or measure again"):
-        entries = json.loads(path.read_text(encoding="utf-8"))["levels"]
-        rows = [None if one["rows"] is None else tuple(map(str, one["rows"])) for one in entries]
-        return [
-            PlannedLevel(str(entry["name"]), row_names, entry["skipped"])
-            for entry, row_names in zip(entries, rows, strict=True)
-        ]
+    levels: list[PlannedLevel] = []
+    for path in own_files(run, LEVELS):
+        with errors_of(path, "a list of planned levels", "restore it, or measure again"):
+            entries = json.loads(path.read_text(encoding="utf-8"))["levels"]
+            rows = [None if one["rows"] is None else tuple(map(str, one["rows"])) for one in entries]
+            levels += [
+                PlannedLevel(str(entry["name"]), row_names, entry["skipped"])
+                for entry, row_names in zip(entries, rows, strict=True)
+            ]
+    return levels
 
 
 def missing_levels(run: Run) -> list[str]:
     """Return the names of the levels that the check of a run planned and never began, in order."""
-    return [level.name for level in load_levels(run) if level.is_missing(run.facts.rows)]
+    return list(dict.fromkeys(level.name for level in load_levels(run) if level.is_missing(run.facts.rows)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fablint.errors import UsageError
 from fablint.workflows.measurement import free_output
-from fablint.workflows.run_files import refuse_unbegun
+from fablint.workflows.run_files import refuse_unbegun, with_own_counters
 
 if TYPE_CHECKING:
     from fablint.model import Run
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 
 def read(*paths: Path) -> Run:
-    """Read one run directory, or the files of another tool as one run.
+    """Read one run directory, several that measured a fabric in parts as one run, or the files of another tool.
 
     Raises
     ------
     UsageError
-        There is more than one run directory, or a path cannot be read.
+        Run directories measured different things or are of the same hosts, or a path cannot be read.
     IncompleteError
         The check of a run directory ended before it measured anything between hosts.
     """
@@ -29,10 +29,32 @@ def read(*paths: Path) -> Run:
 
     if any(path.exists() and not path.is_dir() for path in paths):
         return import_run(paths)
-    if len(paths) > 1:
-        raise UsageError(f"{paths[1]}: a second run", "give one run; -o names a file to write")
-    refuse_unbegun(paths[0])
-    return read_run(paths[0])
+    for number, path in enumerate(paths):
+        if path in paths[:number]:
+            raise UsageError(f"{path} is named twice", "name each run once")
+        refuse_unbegun(path)
+    runs = [read_run(path) for path in paths]
+    return runs[0] if len(runs) == 1 else _joined(runs)
+
+
+def _joined(runs: Sequence[Run]) -> Run:
+    """Return the runs of several allocations as one; a host that they spell differently has the name of the first."""
+    from fablint.model.host_name import HostNames
+    from fablint.store import join_runs
+
+    renamed: list[Run] = []
+    for run in runs:
+        names = HostNames(host for one in renamed for host in one.hosts)
+        spelled = {host: name for host in run.hosts if (name := names.find(host)) is not None}
+        renamed.append(with_own_counters(run.renamed(spelled)))
+    for run in renamed:
+        others = {host for other in renamed if other is not run for host in other.hosts}
+        if others.isdisjoint(run.hosts):
+            raise UsageError(
+                f"{run.path} has no host in common with the other runs",
+                "plan with fablint plan --split, which gives each allocation hosts of another",
+            )
+    return join_runs(renamed)
 
 
 def import_files(system: System, files: Sequence[Path], output: Path, hosts: str | None = None) -> Run:

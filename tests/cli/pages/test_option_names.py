@@ -20,6 +20,7 @@ MEANINGS = {
     "--all-columns": "columns of a table that it has not by default",
     "--budget": "limit of time",
     "--full": "all pairs",
+    "--hostfile": "hosts of a file",
     "--hosts": "hosts by their names",
     "--kernel": "a kernel by its name",
     "--local": "ranks of this machine",

@@ -80,8 +80,8 @@ def test_show_report_and_tables_take_a_file(fablint, tmp_path):
         (("import", FAULTY, "-o", "taken.run"), "fablint: taken.run exists: give another name with -o\n"),
         (("import", ".", "-o", "x.run"), "fablint: .: is a directory: give the file that a benchmark printed into\n"),
         (
-            ("analyse", "a.run", "b.run"),
-            "fablint: b.run: a second run: give one run; -o names a file to write\n",
+            ("analyse", "a.run", "a.run"),
+            "fablint: a.run is named twice: name each run once\n",
         ),
         (
             ("import", FAULTY, "-o", "x.run", "--hosts", "a,b"),

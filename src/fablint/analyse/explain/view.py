@@ -25,7 +25,12 @@ from fablint.analyse.null_model.geometry import are_lengths_unknown, most_extra_
 from fablint.analyse.null_model.host_populations import Populations
 from fablint.analyse.null_model.loads import NicLoad, loads, nic_load
 from fablint.analyse.null_model.median_polish import fit
-from fablint.analyse.null_model.nic_offsets import NicOffsets, fit_nic_offsets, subtract_nic_offsets
+from fablint.analyse.null_model.offsets.allocation_levels import (
+    AllocationLevels,
+    fit_allocation_levels,
+    subtract_allocation_levels,
+)
+from fablint.analyse.null_model.offsets.nic_offsets import NicOffsets, fit_nic_offsets, subtract_nic_offsets
 from fablint.analyse.observations.message_paths import MessagePaths, find_message_paths
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.resolution import find_step
@@ -66,6 +71,7 @@ class ViewResult(SearchResult):
     # populations of hosts as senders, as receivers
     populations: tuple[Populations | None, Populations | None] = (None, None)
     nic_offsets: NicOffsets | None = None  # effects of the kinds of NICs; None: none
+    levels: AllocationLevels | None = None  # of the allocations that measured it; None: they do not differ
     step: float = 0.0  # resolution of the log times
     geometry_s: float = GEOMETRY_S  # s by which messages across a cable may be later than across others without a fault
 
@@ -95,9 +101,14 @@ def judge_view(view: View, *, declared: bool = True) -> ViewResult:
     pairs, nic_offsets = _log_times(flows, placement)
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
     message_paths = find_message_paths(pairs, placement, routes)
+    classes = _classes(view, pairs, message_paths, nic_offsets)
+    levels = fit_allocation_levels(
+        pairs, lambda cells: classes.of_cells(pairs, cells), flows.allocations, settings.tolerance
+    )
+    subtract_allocation_levels(pairs, levels)
     paths = paths_of(flows, pairs, placement, message_paths, routes, settings, views=view.views) if declared else None
     partners = count_nic_partners(pairs, placement, settings, scarcer=view.sides is not Sides.TOGETHER)
-    effects = _fit_model(view, subtract_paths(pairs, paths, placement), message_paths, nic_offsets)
+    effects = _fit_model(view, subtract_paths(pairs, paths, placement), message_paths, classes)
     component_types = _comparable_types(view, effects)
     sample = _sample(flows, effects, placement)
     search = ViewSearch(view, effects, component_types)
@@ -129,6 +140,7 @@ def judge_view(view: View, *, declared: bool = True) -> ViewResult:
         paths=paths,
         populations=effects.populations,
         nic_offsets=nic_offsets,
+        levels=levels,
         step=effects.step,
         geometry_s=_geometry_s(fitted, unknown_lengths=are_lengths_unknown(routes, placement)),
     )
@@ -143,23 +155,28 @@ def _log_times(flows: Flows, placement: Placement) -> tuple[Pairs, NicOffsets | 
     return pairs, nic_offsets
 
 
-def _fit_model(view: View, pairs: Pairs, message_paths: MessagePaths, nic_offsets: NicOffsets | None) -> Effects:
-    """Fit the effects of components to log times without the offsets of NICs; these become residuals."""
-    flows, placement, is_stream = view.flows, view.placement, view.flows.row.quantity == "bandwidth"
+def _classes(view: View, pairs: Pairs, message_paths: MessagePaths, nic_offsets: NicOffsets | None) -> Classes:
+    """Return the classes of comparable pairs."""
+    flows, placement = view.flows, view.placement
     # A stream is as fast over three cables as over one; only the latency grows.
     beyond = cables_beyond(placement, view.routes) if flows.row.quantity == "latency" else None
     load, of_nics = _loads(view, pairs, message_paths)
-    classes = Classes(
+    return Classes(
         placement,
         load,
         beyond=beyond,
         nic_load=of_nics,
         nic_offsets=nic_offsets,
-        stream=is_stream,
+        stream=flows.row.quantity == "bandwidth",
         planned=flows.planned,
         facts=view.facts,
     )
-    stream = flows.observations.size if is_stream else None
+
+
+def _fit_model(view: View, pairs: Pairs, message_paths: MessagePaths, classes: Classes) -> Effects:
+    """Fit the effects of components to log times without the offsets of NICs; these become residuals."""
+    flows = view.flows
+    stream = flows.observations.size if classes.stream else None
     # The rounds of a list cross paths of different lengths: round trips show the path, not the time.
     timed = None if flows.row.layout == "list" and stream is None else round_starts(flows)
     bidirectional = view.is_bidirectional
@@ -240,9 +257,9 @@ def _as_fit(flows: Flows, effects: Effects, detections: Sequence[Detection]) -> 
     for detection in detections:
         for side in detection.sides if detection.kind in ENDPOINT_KINDS else ():
             ends[side][detection.ranks] = detection.loss[1]
-    classes = {
-        SCOPES[code]: float(np.exp(value)) for code, value in effects.class_log_time.items() if code < len(SCOPES)
-    }
+    classes: dict[Scope, float] = {}  # of each scope the nearest pairs that share least
+    for code, value in sorted(effects.class_log_time.items()):
+        classes.setdefault(SCOPES[code % len(SCOPES)], float(np.exp(value)))
     return Fit(
         observations.row,
         observations.kernel,

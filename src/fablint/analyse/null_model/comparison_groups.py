@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from fablint.analyse.null_model.loads import STEPS, NicLoad
-from fablint.analyse.null_model.nic_offsets import NicOffsets
+from fablint.analyse.null_model.offsets.nic_offsets import NicOffsets
 from fablint.analyse.observations.message_paths import MOST_UNKNOWN
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.settings import FEWEST_PEERS, SMALL_SHARE

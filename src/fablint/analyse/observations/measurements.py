@@ -91,3 +91,10 @@ def repeats_of(row: Row, size: int, statistic: str) -> tuple[Values, Floats | No
     values = np.asarray(row.arrays[f"time_{statistic}"][:, :, :, row.sizes.index(size)])
     started = np.asarray(row.arrays["started"][:]) if "started" in row.arrays else None
     return values, started if started is None or started.shape == values.shape else None
+
+
+def allocations_of(rows: Sequence[Row]) -> Codes | None:
+    """Return the (m,) allocation that measured each round of the rows; None if they are not of several allocations."""
+    if not all("allocation" in row.arrays for row in rows):
+        return None
+    return np.concatenate([np.asarray(row.arrays["allocation"][:]) for row in rows])

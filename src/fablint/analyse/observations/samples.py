@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fablint.analyse.observations.measurements import RepeatedCells, TimesTaken, repeats_of
+from fablint.analyse.observations.measurements import RepeatedCells, TimesTaken, allocations_of, repeats_of
 from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, Note, Observations, Placement, Row, Run
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
@@ -44,7 +44,7 @@ class Flows:
     # (m,) columns of a list that were planned before anything was measured
     planned: Mask = field(default_factory=lambda: np.empty(0, bool))
     rounds: Codes | None = None  # (n, n) round of each pair of a matrix whose rounds were measured at once
-
+    allocations: Codes | None = None  # (m,) allocation that measured each column of a list; None: all the same
     started: Floats | None = None  # (n, m) s since the start of the run; None: unknown
     later: Mask | None = None  # (n, m) cells of follow-up measurements
     histograms: tuple[Ints, Floats] | None = None  # (n, m, buckets), lower edges
@@ -103,6 +103,7 @@ class UsableRow:
             concurrent=self._columns(lambda one: one.facts.schedule.order == "parallel"),
             planned=self._columns(lambda one: one.purpose not in CHOSEN_BY_RESULTS),
             rounds=_rounds_of(row),
+            allocations=allocations_of((self.row, *self.more)),
             started=self._started(observations.sent.shape),
             later=self._later(size, observations),
             histograms=self._histograms(size),

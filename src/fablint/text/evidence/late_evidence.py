@@ -56,6 +56,8 @@ shared_cores = Sentence[Names]("""on {hosts:fold} more ranks are bound to some C
     wait for each other""")
 drift = Sentence[float]("""the times of all hosts changed by {excess:+.0%} from the first to the last measurement
     of the run""")
+allocation_level = Sentence[str, float]("""all times of {run} are {change:+.0%} beside those of the other runs; no pair
+    of hosts that is in two of them shows whether the launch or the hosts are the reason""")
 members_agree = Plain("the members of each agree")
 separating_fact = Sentence[str, str]("{fact} separates them ({values})")
 separating_fact_many = Sentence[str]("{fact} separates them")

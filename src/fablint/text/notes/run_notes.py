@@ -122,3 +122,13 @@ def gpu_path(*, memory: str, path: str, media: Names) -> str:
 @NoteKind
 def shared_gpus(*, gpus: int, gpu: str, ranks: int) -> str:
     return SharedGpus(gpus, gpu, ranks).words
+
+
+allocation_levels = NoteKind[float, float]("""the runs differ as a whole by {low:+.0%} to {high:+.0%}: taken for effects
+    of their launches""")
+
+
+@NoteKind
+def joined_runs(*, runs: Names, hosts: int, shared: int, absent: int) -> str:
+    missing = f"; {plural(absent, 'host')} of the topology are in none of them" if absent else ""
+    return f"{plural(hosts, 'host')} in {len(runs)} runs ({', '.join(runs)}), {shared} of them in several{missing}"

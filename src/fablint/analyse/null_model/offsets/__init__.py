@@ -1,0 +1,1 @@
+"""Effects that are taken out of the times before the model is fitted: kinds of NICs, allocations."""

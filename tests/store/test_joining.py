@@ -16,6 +16,7 @@ from fablint.store import join_runs, read_run, write_run
 from fact_cases import row_facts, run_facts
 
 FIELDS = {
+    "options": "latency --pattern rounds",
     "pattern": "rounds",
     "order": "parallel",
     "layout": "list",

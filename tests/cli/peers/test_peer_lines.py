@@ -11,6 +11,7 @@ from fablint.cli.bench_options import SETTINGS
 from fablint.cli.peers import PEERS, peer_of
 from fablint.cli.peers.peer_options import PeerOption
 from fablint.errors import UsageError
+from fablint.workflows.benchmark import benchmark_registry
 
 # Line -> kernel, and fields of its row.
 LINES = {
@@ -169,8 +170,8 @@ def _words(option: PeerOption) -> list[str]:
 
 def _is_line_of(peer, line: str) -> bool:
     name = line.split()[0]
-    family = "OSU" if name.startswith("osu") else "nccl-tests" if name.endswith("_perf") else ""
-    return peer_of(name, family) is peer
+    benchmark = benchmark_registry().get(name)
+    return peer_of(name, benchmark.family if benchmark else "") is peer
 
 
 def test_the_page_of_a_benchmark_has_its_letters_once(fablint):

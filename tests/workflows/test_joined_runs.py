@@ -14,6 +14,9 @@ from fablint.simulate.fabrics.kinds import build
 from fablint.store import write_run
 from fablint.workflows.run_files import save_topology
 from fablint_command import Fablint
+from pinned import pinned_by
+
+PINNED = pinned_by("workflows.toml", __file__)
 
 TREE = build("fat-tree", shape="8x2")
 NAMES = ("one.run", "two.run")
@@ -59,7 +62,7 @@ def test_a_run_without_a_host_of_the_others_is_refused(fablint: Fablint, runs: P
     write_run(runs / "other.run", other.renamed({host: f"x{host}" for host in other.hosts}))
     refused = fablint("analyse", *NAMES, "other.run")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
-    assert "other.run has no host in common with the other runs" in refused.stderr
+    assert PINNED["other.run has no host"] in refused.stderr
 
 
 def test_a_run_that_is_named_twice_and_a_page_without_a_place_are_refused(fablint: Fablint, runs: Path) -> None:
@@ -67,7 +70,7 @@ def test_a_run_that_is_named_twice_and_a_page_without_a_place_are_refused(fablin
     without = fablint("report", *NAMES)
     assert (without.returncode, without.stderr) == (
         2,
-        "fablint: joined runs have no folder for the page: name the page with -o page.html\n",
+        PINNED["joined runs have no folder"],
     )
 
 
@@ -79,9 +82,7 @@ def test_plan_writes_the_files_of_each_allocation(fablint: Fablint, runs: Path) 
     for number, allocation in enumerate(planned, 1):
         hosts = [f"{host} slots=1" for host in allocation["hosts"]]
         assert (runs / f"night-{number}.hosts").read_text().splitlines() == hosts
-        assert allocation["command"] == (
-            f"fablint measure --hostfile night-{number}.hosts night-{number}.plan -o night-{number}.run"
-        )
+        assert allocation["command"] == PINNED["fablint measure --hostfile"].filled(number=number)
         (rounds,) = {
             word
             for line in (runs / f"night-{number}.plan").read_text().splitlines()

@@ -2,7 +2,7 @@
 
 Read are `amd-smi list` or `static`, `metric --ecc --ecc-blocks`, `bad-pages` and `firmware`, as JSON, text or CSV. JSON
 is a list of GPUs, since ROCm 7 the mapping `{"gpu_data": [...]}`; a figure that the GPU lacks is `"N/A"`, a list of
-pages may be `"No bad pages found."`, and a list of one page is the page itself. A GPU without an address has its number.
+pages may be `"No bad pages found."`, and a list of one page is the page itself. A GPU without address has its number.
 The JSON of rocm-smi has no RAS information: its tables are read.
 """
 

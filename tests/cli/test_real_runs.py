@@ -53,6 +53,21 @@ def test_measure_then_read_it_with_every_verb(fablint_in_process, small_run):
     assert (resumed.returncode, resumed.stdout) == (0, "x.run: nothing is missing\n")
 
 
+def test_lines_of_json_end_with_the_verdict(fablint, tmp_path, chosen):
+    done = fablint("check", "--local", "4", "--budget", "4s", "--json-lines", "-o", "x.run", *chosen)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (events[-1]["event"], events[-1]["exit_code"]) == ("verdict", done.returncode)
+    document = json.loads((tmp_path / "x.run" / "report" / "verdict.json").read_text())
+    assert {"event": "verdict", **document} == events[-1]
+    assert {event["event"] for event in events[:-1]} <= {"note", "step", "next", "finding", "withdrawn"}
+
+
+def test_an_error_is_a_line_of_json_too(fablint, tmp_path):
+    done = fablint("resume", "nothing.run", "--json-lines")
+    (event,) = map(json.loads, done.stdout.splitlines())
+    assert (event["event"], event["exit_code"]) == ("error", done.returncode)
+
+
 def test_a_flipped_bit_is_named_and_measured_again(fablint, fablint_in_process, small_run, chosen):
     chunk = small_run / "latency" / "time_median" / "c.0.1.0.0"
     octets = bytearray(chunk.read_bytes())

@@ -40,7 +40,7 @@ class Notes(NoProgress):
 
     texts: list[str]
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, event: str = "note", **values: object) -> None:
         self.texts.append(text)
 
 

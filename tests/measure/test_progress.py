@@ -1,13 +1,15 @@
-"""Progress: nothing for short jobs, a line now and then off a terminal, a bar on one."""
+"""Progress: nothing for short jobs, a line now and then off a terminal, a bar on one; lines of JSON for programs."""
 
 from __future__ import annotations
 
 import io
+import json
 
+import pytest
 from rich.console import Console
 from terminal import screen_of
 
-from fablint.measure import ConsoleProgress
+from fablint.measure import ConsoleProgress, JsonLinesProgress
 from fablint.system import System
 
 
@@ -81,3 +83,25 @@ def test_a_short_task_without_steps_shows_nothing():
     with ConsoleProgress(System(), Console(file=screen, force_terminal=False)).working("judging 3 hosts"):
         pass
     assert screen.getvalue() == ""
+
+
+def test_each_event_is_one_line_whatever_its_text(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = JsonLinesProgress(FakeClock())
+    progress.note("fablint: two\nlines of \u2028 text")
+    progress.note("fablint: FAULT host h1", "finding", finding={"component": "host"})
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"event": "note", "text": "two\nlines of \u2028 text"},
+        {"event": "finding", "text": "FAULT host h1", "finding": {"component": "host"}},
+    ]
+
+
+def test_steps_are_thinned_out(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = FakeClock()
+    progress = JsonLinesProgress(clock)
+    for done in range(10):
+        progress.step("row 1 of 2, edge-latency", done, 10, 9.0 - done)
+        clock.time_s += 0.2
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [event["done"] for event in events] == [0, 3, 6, 9]
+    assert events[1] == {"event": "step", "task": "row 1 of 2, edge-latency", "done": 3, "total": 10, "left_s": 6.0}

@@ -53,7 +53,7 @@ class Recorded:
     def step(self, task: str, done: int, total: int, left_s: float | None = None) -> None:
         self.steps.append((task, done, total, left_s))
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, event: str = "note", **values: object) -> None:
         self.notes.append(text)
 
 

@@ -64,15 +64,18 @@ class FakeSystem(System):
 
 @dataclass
 class Notes:
-    """Progress that keeps its messages."""
+    """Progress that keeps its messages, and the events for programs."""
 
     said: list[str] = field(default_factory=list)
+    events: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
     def step(self, task: str, done: int, total: int, left_s: float | None = None) -> None:
         pass
 
-    def note(self, text: str) -> None:
-        self.said.append(text)
+    def note(self, text: str, event: str = "note", **values: object) -> None:
+        if event == "note":
+            self.said.append(text)
+        self.events.append((event, {"text": text, **values}))
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,7 @@ class FakeCluster:
     warnings: Sequence[Result] = ()  # of preflight, when they are asked before a check goes on
     wordless: bool = False  # a launch that stalls names no host
     rate: float = 12.5e9  # bytes/s
+    noise: float = 0.005  # standard deviation of the logarithm of a median
     attributes: dict[str, Any] = field(default_factory=dict)  # of every run
     domain: str = ""  # hosts call themselves so, whatever the plan has
     stop_after: int | None = None  # rounds of the last row of a launch that are measured before it is killed
@@ -228,7 +232,7 @@ class FakeCluster:
             for a, b in (*rounds[at], *((b, a) for a, b in rounds[at])):
                 dst[a, at] = b
                 started[a, at] = EPOCH_S + self.system.now_s + wall_s - began
-                times[a, at] = self._seconds(row, hosts[a], hosts[b]) * np.exp(0.005 * random.standard_normal())
+                times[a, at] = self._seconds(row, hosts[a], hosts[b]) * np.exp(self.noise * random.standard_normal())
             wall_s += row.budget or 0.05
         self.system.now_s += wall_s
         arrays = {

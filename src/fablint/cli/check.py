@@ -31,10 +31,11 @@ from fablint.cli.options import (
     suite_option,
     topology_option,
     unequal_option,
+    until_option,
     with_options,
 )
 from fablint.cli.result_files import result_file_options
-from fablint.cli.session import Session, all_option, verb
+from fablint.cli.session import Session, all_option, json_lines_option, verb
 from fablint.errors import PreflightError, UsageError
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ _options = with_options(
     site_option,
     baseline_option,
     budget_option,
+    until_option,
     media_options,
     submit_options,
     click.option("--request", "request_file", type=FILE, metavar="FILE", help="All options, as a job has them (JSON)."),
@@ -68,6 +70,7 @@ _options = with_options(
     launcher_option,
     yes_option,
     result_file_options,
+    json_lines_option,
     all_option,
 )
 
@@ -77,7 +80,7 @@ class _CheckCommand(SectionedCommand):
 
     sections: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Hosts": ("--local", "--hosts", "--exclude", "--hostfile", "--ppn", "--exclude-unfit", "--include-unfit"),
-        "What is measured": ("--suite", "--full", "--budget", "--unequal"),
+        "What is measured": ("--suite", "--full", "--budget", "--until", "--unequal"),
         "How it is measured": (
             *("--transport", "--device", "--streams", "--ofi-provider", "--memory", "--nic", "--ranks-per-nic"),
             *("--mpicxx", "--launcher", "--yes"),
@@ -87,7 +90,7 @@ class _CheckCommand(SectionedCommand):
             *("--submit", "--dry-run", "--detach", "--begin", "--account", "--partition", "--mail-user"),
             *("--constraint", "--time", "--request"),
         ),
-        "Result": ("--output", "--junit", "--prometheus", "--all"),
+        "Result": ("--output", "--junit", "--prometheus", "--json-lines", "--all"),
     }
 
 

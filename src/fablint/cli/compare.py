@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
 import click
 
 from fablint.cli.options import RUN, WRITTEN_FILE, run_topology_option
+from fablint.cli.param_types import Loss
 from fablint.cli.session import Session, in_colour, verb
 from fablint.errors import UsageError
 
 _SHOWN = 10  # hosts and findings on a terminal
 
 
-def _margin(_: click.Context, __: click.Parameter, text: str) -> float:
-    match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,3})?)%?", text.strip())
-    if not match or not 0 < float(match[1]) < 100:
-        raise UsageError(f"--margin: '{text}' is not a share", "write a loss between 0% and 100%, such as 3%")
-    return float(match[1]) / 100
-
-
 @verb(short_help="Compare a run with an older one.")
 @click.argument("old", type=RUN, metavar="OLD")
 @click.argument("new", type=RUN, metavar="NEW")
 @run_topology_option
-@click.option(
-    "--margin", callback=_margin, default="3%", show_default=True, metavar="SHARE", help="Loss that is accepted."
-)
+@click.option("--margin", type=Loss(), default="3%", show_default=True, metavar="SHARE", help="Loss that is accepted.")
 @click.option("--html", "is_page", is_flag=True, help="Write a page as well [NEW/report/compare.html].")
 @click.option("-o", "--output", type=WRITTEN_FILE, metavar="FILE", help="File to write, with --html.")
 @click.option("--all", "everything", is_flag=True, help="Print all hosts and findings, not the first 10 of each.")

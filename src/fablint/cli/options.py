@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from fablint.cli.param_types import Duration, RunPath, WrittenFile
+from fablint.cli.param_types import Duration, Loss, RunPath, WrittenFile
 
 SUITES = ("quick", "edge", "local", "global", "switch-pairs", "bisection", "acceptance", "full")  # of plan.check.suites
 
@@ -107,6 +107,9 @@ hosts_option = click.option("-w", "--hosts", metavar="LIST", help="Measure these
 ppn_option = click.option("--ppn", type=click.IntRange(1), metavar="N", help="Ranks on each of the hosts [1].")
 full_option = click.option("--full", is_flag=True, help="Measure all pairs, regardless of their number.")
 budget_option = click.option("--budget", type=Duration(), metavar="TIME", help="Total time, such as 90s or 10m.")
+until_option = click.option(
+    "--until", type=Loss(), metavar="LOSS", help="Measure until a loss such as 8% would be named, or the budget ends."
+)
 suite_option = click.option("--suite", type=click.Choice(SUITES), help="Levels of a cluster check [quick].")
 unequal_option = click.option(
     "--unequal", is_flag=True, help="Bisection: exclude surplus hosts if the halves differ in size."

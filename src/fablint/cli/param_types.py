@@ -71,6 +71,20 @@ class Duration(click.ParamType[float]):
         return float(match[1]) * self._UNITS[match[2]]
 
 
+class Loss(click.ParamType[float]):
+    """`8%` or `8`, between 0 and 100; as a share."""
+
+    name = "loss"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,3})?)\s*%?", str(value).strip())
+        if not match or not float(match[1]):
+            self.fail(f"'{value}' is not a loss between 0% and 100%: write 8%", param, ctx)
+        return float(match[1]) / 100
+
+
 class Sizes(click.ParamType[tuple[int, ...]]):
     """Message sizes `8`, `1K:4M` (doubling) or `8,1K,1M`; as bytes."""
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from fablint.cli.options import launcher_option, mpicxx_option, run_argument
-from fablint.cli.session import Session, all_option, verb
+from fablint.cli.session import Session, all_option, json_lines_option, verb
 
 
 @verb(short_help="Measure the missing rounds of a run.")
 @run_argument
 @mpicxx_option
 @launcher_option
+@json_lines_option
 @all_option
 def resume(session: Session, run: Path, mpicxx: Path | None, launcher: str) -> int:
     """Measure the missing rounds of RUN, with the same ranks; print the verdict and write the report.

@@ -47,6 +47,7 @@ class Session:
     debug: bool = False
     quiet: bool = False
     json: bool = False
+    is_json_lines: bool = False  # progress and result are lines of JSON on standard output
     is_stdout_written: bool = False  # a file is written to standard output: all else goes to stderr
     is_full: bool = False  # everything that a verdict says, also on a terminal
     machine: Callable[[], System] = field(default=_machine)
@@ -57,10 +58,13 @@ class Session:
     @contextmanager
     def context(self, mpicxx: Path | None = None, launcher: str = "") -> Iterator[Context]:
         """Context of a workflow, with the progress display on stderr."""
-        from fablint.measure import ConsoleProgress, NoProgress
+        from fablint.measure import ConsoleProgress, JsonLinesProgress, NoProgress
         from fablint.workflows.context import Context
 
         system = self.machine()
+        if self.is_json_lines:
+            yield Context(system, JsonLinesProgress(system), mpicxx, launcher)
+            return
         if self.quiet:
             yield Context(system, NoProgress(), mpicxx, launcher)
             return
@@ -103,7 +107,11 @@ class Session:
 
     def error(self, line: str, code: int) -> None:
         """Print the error that ends the call: a line on stderr, with --json and without a result also JSON."""
-        if self.json and not self.has_result:
+        if self.is_json_lines:
+            from fablint.measure import write_event
+
+            write_event("error", text=line, exit_code=code)
+        elif self.json and not self.has_result:
             click.echo(json.dumps({"format": 1, "error": line, "exit_code": code}, indent=2))
         click.echo(f"fablint: {line}", err=True)
 
@@ -115,7 +123,9 @@ class Session:
         """Print a verdict; return its exit code."""
         from fablint.report import console_summary, verdict_json
 
-        if self.json:
+        if self.is_json_lines:
+            self.print(json.dumps({"event": "verdict", **json.loads(verdict_json(diagnosis))}))
+        elif self.json:
             self.print(verdict_json(diagnosis), nl=False)
         else:
             is_terminal = sys.stdout.isatty()
@@ -257,6 +267,16 @@ all_option = click.option(
     expose_value=False,
     callback=_set_in_session("is_full"),
     help="Print every finding and note in full, as into a pipe or a file [25 lines on a terminal].",
+)
+
+
+json_lines_option = click.option(
+    "--json-lines",
+    "is_json_lines",
+    is_flag=True,
+    expose_value=False,
+    callback=_set_in_session("is_json_lines"),
+    help="Print progress, findings as they become certain, and the verdict as lines of JSON.",
 )
 
 

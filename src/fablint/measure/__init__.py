@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         list_engines,
     )
     from fablint.measure.engine_messages import failure_text
+    from fablint.measure.json_lines import JsonLinesProgress, write_event
     from fablint.measure.launcher_choice import (
         Choice,
         connects_without_mpi,
@@ -53,6 +54,7 @@ __all__ = [
     "Engine",
     "EngineOptions",
     "EngineOutcome",
+    "JsonLinesProgress",
     "LoadedLibrary",
     "Mpiexec",
     "NoProgress",
@@ -76,6 +78,7 @@ __all__ = [
     "run_engine",
     "run_on_first",
     "start_limit_s",
+    "write_event",
 ]
 
 if not TYPE_CHECKING:
@@ -94,6 +97,7 @@ if not TYPE_CHECKING:
             "Progress": "progress",
             "ServedLaunch": "served_launch",
             "ConsoleProgress": "progress",
+            "JsonLinesProgress": "json_lines",
             "NoProgress": "progress",
             "build_engine": "engine",
             "connects_without_mpi": "launcher_choice",
@@ -113,5 +117,6 @@ if not TYPE_CHECKING:
             "run_engine": "session",
             "run_on_first": "session",
             "start_limit_s": "session",
+            "write_event": "json_lines",
         },
     )

@@ -25,8 +25,8 @@ class Progress(Protocol):
         """Report that `done` of `total` steps of `task` are done, with `left_s` seconds to go, None if unknown."""
         ...
 
-    def note(self, text: str) -> None:
-        """Print a message for the user now."""
+    def note(self, text: str, event: str = "note", **values: object) -> None:
+        """Report something now: a sentence for the user, and for programs the kind of `event` with its values."""
         ...
 
 
@@ -36,7 +36,7 @@ class NoProgress:
     def step(self, task: str, done: int, total: int, left_s: float | None = None) -> None:
         pass
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, event: str = "note", **values: object) -> None:
         pass
 
 
@@ -71,7 +71,7 @@ class ConsoleProgress:
             self._bar.stop()
             self._bar = None
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, event: str = "note", **values: object) -> None:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def step(self, task: str, done: int, total: int, left_s: float | None = None) -> None:

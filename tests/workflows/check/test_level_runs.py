@@ -31,7 +31,8 @@ from fablint.text.evidence_sentences import sentences
 from fablint.text.notes import note_text
 from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_run import CheckOutcome
-from fablint.workflows.check.level_runs import LevelRuns, same_hosts
+from fablint.workflows.check.launches import same_hosts
+from fablint.workflows.check.level_runs import LevelRuns
 from finding_cases import note_texts
 from pinned import pinned_by
 

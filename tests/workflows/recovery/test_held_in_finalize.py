@@ -41,7 +41,7 @@ class Notes:
     def step(self, task: str, done: int, total: int, left_s: float | None = None) -> None:
         pass
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, event: str = "note", **values: object) -> None:
         self.said.append(text)
 
 

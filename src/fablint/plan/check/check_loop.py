@@ -7,7 +7,7 @@ simulated fabric.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from fablint.model import ComponentRef, Diagnosis, FollowUp, Run
@@ -26,6 +26,9 @@ Step = Callable[[Run | None], tuple[Run | None, bool]]
 # Adds a follow-up to a run; returns the same as `Measure`.
 MeasureFollowUp = Callable[[Stage, Run], tuple[Run, bool]]
 Diagnose = Callable[[Run], Diagnosis]
+# Announces a follow-up before it is measured: its stage, what it decides, seconds left of the budget (None: no
+# budget).
+Announce = Callable[[Stage, Sequence[FollowUp], float | None], None]
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class CheckLoop:
         Diagnoses a run.
     spent_s
         Returns the seconds of the budget that are spent.
+    announce
+        Announces each follow-up.
     """
 
     steps: Iterable[Step]
@@ -72,6 +77,7 @@ class CheckLoop:
     measure: MeasureFollowUp
     diagnose: Diagnose
     spent_s: Callable[[], float]
+    announce: Announce = lambda *_: None
 
     def run(self, run: Run | None = None) -> LoopResult:
         """Measure all steps; then measure follow-ups until every component is decided or the budget is spent.
@@ -111,6 +117,7 @@ class CheckLoop:
             retested = retests if rounds_left > 0 else ()
             repeated |= {one.component for one in (*retested, *routes[:MOST_ROUTES], *distances)}
             rounds_left -= len(next(iter(stage.rounds.values()))) - stage.again
+            self.announce(stage, [*retested, *follow_ups, *routes, *distances], None if left_s == math.inf else left_s)
             run, is_going = self.measure(stage, run)
             diagnosis = self.diagnose(run)
         undecided = _open_follow_ups(diagnosis)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from fablint.model import Diagnosis, Note, Run
 from fablint.system import DISK_FULL
 from fablint.text import notes as noted
 from fablint.workflows import analysis, measurement, run_files, run_formats
+from fablint.workflows.check.announcements import Announcements
 from fablint.workflows.check.launches import Launches
 from fablint.workflows.context import Context
 
@@ -50,6 +51,10 @@ class CheckRun(ABC):
     """One check: its launches, and the state that its steps share."""
 
     launches: Launches
+    announcements: Announcements = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.announcements = Announcements(self.context.progress)
 
     @property
     def context(self) -> Context:
@@ -76,10 +81,15 @@ class CheckRun(ABC):
         begun = clock()
         try:
             loop = CheckLoop(
-                self.steps(run), self.follow_up_request, self.launches.add, self.diagnose, lambda: clock() - begun
+                steps=self.steps(run),
+                follow_up_request=self.follow_up_request,
+                measure=self.launches.add,
+                diagnose=self.judge,
+                spent_s=lambda: clock() - begun,
+                announce=self.announcements.follow_up,
             )
             result = loop.run(run)
-            while (more := self.measure_missed(result)) is not None:
+            while (more := self.measure_more(result)) is not None:
                 result = loop.follow_up(more)
             self.launches.release()
             diagnosis = with_undecided(self.final_diagnosis(result), result)
@@ -98,8 +108,8 @@ class CheckRun(ABC):
     def steps(self, run: Run | None) -> Iterable[Step]:
         """Return the planned steps, those that a resumed run lacks."""
 
-    def measure_missed(self, result: LoopResult) -> Run | None:
-        """Measure what was left out for a reason that the run no longer has; None where that is nothing."""
+    def measure_more(self, result: LoopResult) -> Run | None:
+        """Measure what the verdict lacks although no follow-up is open; None where that is nothing."""
         return None
 
     @abstractmethod
@@ -110,9 +120,20 @@ class CheckRun(ABC):
         """Diagnose what was measured so far."""
         return analysis.diagnose(run, self.launches.request.topology)
 
+    def judge(self, run: Run) -> Diagnosis:
+        """Diagnose what was measured so far, and tell what is certain."""
+        diagnosis = self.diagnose(run)
+        self.announcements.judged(diagnosis)
+        return diagnosis
+
     def final_diagnosis(self, result: LoopResult) -> Diagnosis:
         """Diagnose the run once all is measured."""
         return result.diagnosis
+
+    @property
+    def is_bounded(self) -> bool:
+        """Return whether the losses that the user asked for would be named."""
+        return True
 
     def notes(self, run: Run) -> Sequence[Note]:
         """Return notes of the verdict."""
@@ -160,7 +181,8 @@ class CheckRun(ABC):
         from fablint.analyse import amended
 
         notes = (*diagnosis.verdict.notes, *ended, *self.notes(run))
-        diagnosis = replace(diagnosis, verdict=amended(diagnosis.verdict, complete=not error, notes=notes))
+        is_complete = not error and self.is_bounded
+        diagnosis = replace(diagnosis, verdict=amended(diagnosis.verdict, complete=is_complete, notes=notes))
         if not error:
             with suppress(FullDiskError):
                 self.mark_ended()

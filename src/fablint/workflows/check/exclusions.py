@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from fablint.model import ComponentRef, Diagnosis, Finding, Run, State, Topology
-from fablint.text import actions as advise, evidence as seen
+from fablint.model import ComponentRef, Diagnosis, Finding, Note, Run, State, Topology
+from fablint.text import actions as advise, evidence as seen, notes as noted
 
 _REPORTED = frozenset({State.FAULT, State.SUSPECT, State.CONFOUNDED, State.SUPPRESSED})
 _OF_LATER_ROWS = frozenset({"follow_up", "retest"})
@@ -45,6 +45,21 @@ class Exclusions:
     def levels(self) -> dict[str, str]:
         """The level that each excluded host failed."""
         return {host: one.level for host, one in self.by_host.items() if not one.included}
+
+    @property
+    def notes(self) -> list[Note]:
+        """Return a note for each level after which hosts were excluded, and for each host that was included again."""
+        failures = self.levels
+        excluded = [
+            noted.excluded_after(level, tuple(host for host, at in failures.items() if at == level))
+            for level in dict.fromkeys(failures.values())
+        ]
+        included = [
+            noted.included_again(host, item.level)
+            for host, item in self.by_host.items()
+            if item.included and not item.missed
+        ]
+        return [*excluded, *included]
 
     def add(self, host: str, level: str, finding: Finding) -> None:
         """Exclude a host; a host that was measured again keeps the levels that it still lacks."""
@@ -147,3 +162,12 @@ def _not_judged(host: str, exclusion: Exclusion) -> Finding:
         evidence=(seen.missed_levels(level=exclusion.level, missed=exclusion.missed),),
         next_step=advise.measure_component(component),
     )
+
+
+def not_explained(suspects: Iterable[Finding], grown: Iterable[Finding]) -> list[Finding]:
+    """Return the findings of `suspects` but those about a host that, or a NIC of which, `grown` proves to be at fault.
+
+    A rank that is killed because its link goes down leaves a suspect host; the counters name the cable.
+    """
+    at_fault = {host for finding in grown if finding.state is State.FAULT for host in finding.hosts}
+    return [one for one in suspects if one.state is State.FAULT or not at_fault.issuperset(one.hosts)]

@@ -270,6 +270,13 @@ def without(request: PlanInput, failed: Collection[str]) -> PlanInput:
     return replace(request, slots=slots, ranks=sum(slot.ranks for slot in slots))
 
 
+def same_hosts(request: PlanInput, inner: PlanInput) -> PlanInput:
+    """Return the request for those of its hosts that a launch with several ranks on each could start."""
+    hosts = set(inner.rank_hosts)
+    slots = tuple(slot for slot in request.slots if slot.host in hosts)
+    return replace(request, slots=slots, ranks=sum(slot.ranks for slot in slots))
+
+
 def _plan_of_rows(stage: Stage) -> dict[str, tuple[str, list[int]]]:
     """Return the plan line of each row of a stage and its number of cells in every round, by row name."""
     return {

@@ -22,7 +22,9 @@ from fablint.workflows import analysis, run_files
 from fablint.workflows.check.check_record import CheckRecord, save_check
 from fablint.workflows.check.check_run import CheckRun
 from fablint.workflows.check.counter_changes import Recount
-from fablint.workflows.check.exclusions import Exclusions
+from fablint.workflows.check.exclusions import Exclusions, not_explained
+from fablint.workflows.check.launches import same_hosts
+from fablint.workflows.check.refinement import Refinement
 
 if TYPE_CHECKING:
     from fablint.plan.check.check_loop import LoopResult, Step
@@ -50,16 +52,19 @@ class LevelRuns(CheckRun):
     network: Sequence[str] = ()  # networks that preflight did not examine
     recount: Callable[[Run, Collection[str]], Recount] | None = None  # asks the hosts again after the measurement
     recounted: Recount = field(default_factory=Recount)  # their answers
+    refinement: Refinement = field(default_factory=Refinement)
     record: CheckRecord | None = None  # the request, kept in the run so that the check can be resumed
     measuring_s: float = 0.0  # of this call, in addition to the rows of the run; below 0: rows were measured before
 
     def __post_init__(self) -> None:
         from fablint.plan.check.levels import RANKS_WITHIN
 
+        super().__post_init__()
         if any(level.within_hosts for level in self.suite.levels):  # the same launch measures the other levels
             self.launches.need(RANKS_WITHIN)
         if self.record is not None:
             self.exclusions = Exclusions(dict(self.record.exclusions))
+            self.refinement = Refinement(self.record.request.until)
 
     # ------------------------------------------------------------------------------------------------ steps
 
@@ -183,7 +188,10 @@ class LevelRuns(CheckRun):
             request = replace(request, shared_cpus=run.facts.instrument.oversubscribed)
         ranks = [rank for rank, host in enumerate(request.rank_hosts) if host in only]
         budget_s = level_budget(self.suite, request)
-        return level_stage(level, request, request.placement(), excluded, rate, budget_s, ranks)
+        stage = level_stage(level, request, request.placement(), excluded, rate, budget_s, ranks)
+        if stage is not None:
+            self.announcements.level(level.name, level.what, stage)
+        return stage
 
     def follow_up_request(self, run: Run) -> PlanInput:
         """Return the request with the stream that suits the rate of the network."""
@@ -200,7 +208,7 @@ class LevelRuns(CheckRun):
         return self.exclusions.levels.keys() | self.launches.recovery.failed_hosts.keys()
 
     def _exclude_faulty(self, level: Level, run: Run) -> None:
-        diagnosis = self.diagnose(run)
+        diagnosis = self.judge(run)
         self._include_healthy(run)
         additional = self._additional(run)
         findings = [finding for finding in diagnosis.verdict.findings if finding not in additional]
@@ -214,14 +222,19 @@ class LevelRuns(CheckRun):
                 f"fablint: {host} failed {level}, but is healthy by later measurements: included"
             )
 
-    def measure_missed(self, result: LoopResult) -> Run | None:
-        """Measure the levels that hosts missed which are healthy by what was measured since; None where no host did."""
-        run = result.run
-        self._include_healthy(run)
+    def measure_more(self, result: LoopResult) -> Run | None:
+        """Measure what excluded hosts missed, then all levels again while losses that were asked for are not named."""
+        self._include_healthy(result.run)
         self._save()
         budget_s = self.launches.request.budget_s
-        if self.launches.error or (budget_s is not None and _measuring_s(run) >= budget_s):
-            return None
+        is_over = bool(self.launches.error) or (budget_s is not None and _measuring_s(result.run) >= budget_s)
+        missed = None if is_over else self._measure_missed(result.run)
+        if missed is None and self.refinement.needs_pass(result.diagnosis.verdict, is_time_over=is_over):
+            return self._measure_again(result.run)
+        return missed
+
+    def _measure_missed(self, run: Run) -> Run | None:
+        """Measure the levels that hosts missed which are healthy by what was measured since; None where no host did."""
         is_measured = False
         for level in self.suite.levels:
             hosts = self.exclusions.waiting(level.name)
@@ -233,12 +246,32 @@ class LevelRuns(CheckRun):
                 is_measured = True
         return run if is_measured else None
 
-    def _stage_again(self, level: Level, hosts: Sequence[str], run: Run) -> Stage | None:
-        """Return the pairs of a level that these hosts take part in; None where the other hosts make none."""
+    def _measure_again(self, run: Run) -> Run | None:
+        """Measure all levels between hosts once more, with other rounds; None where a launch failed."""
+        row_names, number = {row.name for row in run.rows}, self.refinement.passes + 1
+        while any(name.startswith(f"{level.name}-{number}-") for level in self.suite.levels for name in row_names):
+            number += 1  # of a check that was resumed
+        request = replace(self.launches.request, seed=self.launches.request.seed + number)
+        for level in self.suite.levels:
+            if level.within_hosts or level.pairs == "near and far":
+                continue
+            stage = self._possible(replace(level, name=f"{level.name}-{number}"), request, run)
+            if stage is not None:
+                run, is_complete = self.launches.add(stage, run)
+                if not is_complete:
+                    return None
+        return run
+
+    def _possible(self, level: Level, request: PlanInput, run: Run, hosts: Collection[str] = ()) -> Stage | None:
+        """Return the rows of a level; None where the hosts that are left make no pair of it."""
         try:
-            return self._stage(replace(level, name=f"{level.name}-again"), self.launches.request, run, hosts)
+            return self._stage(level, request, run, hosts)
         except UsageError:
             return None
+
+    def _stage_again(self, level: Level, hosts: Sequence[str], run: Run) -> Stage | None:
+        """Return the pairs of a level that these hosts take part in; None where the other hosts make none."""
+        return self._possible(replace(level, name=f"{level.name}-again"), self.launches.request, run, hosts)
 
     def _exclude(self, level: Level, findings: Sequence[Finding]) -> None:
         """Exclude the hosts of findings from the further levels."""
@@ -307,7 +340,7 @@ class LevelRuns(CheckRun):
         """Return the findings that do not follow from the times of the run, named as it names its hosts."""
         recovery = self.launches.recovery
         grown = self.recounted.findings
-        failed = [*_not_explained(recovery.failed_hosts.values(), grown), *recovery.failed_pairs.values()]
+        failed = [*not_explained(recovery.failed_hosts.values(), grown), *recovery.failed_pairs.values()]
         earlier_findings = [*self.known, *self.inside, *failed, *self.excluding]
         findings = [*earlier_findings, *(finding for finding in grown if finding not in earlier_findings)]
         return analysis.named_as(run, findings, self.launches.request.rank_hosts)
@@ -327,6 +360,10 @@ class LevelRuns(CheckRun):
         run_files.save_counters(self.recounted.counters, self.launches.output)
         return self.diagnose(result.run)
 
+    @property
+    def is_bounded(self) -> bool:
+        return self.refinement.is_reached
+
     def notes(self, run: Run) -> Sequence[Note]:
         times = self.launches.times
         duration = noted.duration(
@@ -339,33 +376,7 @@ class LevelRuns(CheckRun):
             judging_s=times.seconds["judging"],
             launches=self.launches.started,
         )
-        failures = self.exclusions.levels
-        excluded = [
-            noted.excluded_after(level, tuple(host for host, at in failures.items() if at == level))
-            for level in dict.fromkeys(failures.values())
-        ]
-        included = [
-            noted.included_again(host, item.level)
-            for host, item in self.exclusions.by_host.items()
-            if item.included and not item.missed
-        ]
-        return [*self.skipped, *excluded, *included, duration]
-
-
-def _not_explained(suspects: Iterable[Finding], grown: Iterable[Finding]) -> list[Finding]:
-    """Return the findings of `suspects` but those about a host that, or a NIC of which, `grown` proves to be at fault.
-
-    A rank that is killed because its link goes down leaves a suspect host; the counters name the cable.
-    """
-    at_fault = {host for finding in grown if finding.state is State.FAULT for host in finding.hosts}
-    return [one for one in suspects if one.state is State.FAULT or not at_fault.issuperset(one.hosts)]
-
-
-def same_hosts(request: PlanInput, inner: PlanInput) -> PlanInput:
-    """Return the request for those of its hosts that a launch with several ranks on each could start."""
-    hosts = set(inner.rank_hosts)
-    slots = tuple(slot for slot in request.slots if slot.host in hosts)
-    return replace(request, slots=slots, ranks=sum(slot.ranks for slot in slots))
+        return [*self.skipped, *self.exclusions.notes, *self.refinement.notes, duration]
 
 
 def _inside(finding: Finding) -> Finding:

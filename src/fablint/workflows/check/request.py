@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from fablint.errors import UsageError
 from fablint.model import Medium
 from fablint.model.registry import MEMORIES, TRANSPORTS
+from fablint.workflows.check.refinement import refuse_too_small
 from fablint.workflows.context import from_any_folder
 from fablint.workflows.fabric_discovery import FabricRequest
 
@@ -44,6 +45,7 @@ class ClusterRequest(FabricRequest):
     ranks_per_nic: PositiveInt | None = None  # instead of `ppn`
     suite: str | None = None
     unequal: bool = False
+    until: Annotated[float, Field(gt=0, lt=1)] | None = None  # relative loss that is to be named
     site: Path | None = None  # the site file
     baseline: str | None = None
     exclude_unfit: bool = False
@@ -80,6 +82,8 @@ class CheckRequest(ClusterRequest):
             raise contradiction("--full", f"--suite {self.suite}")
         refuse_media_within_hosts(self.media)
         find_suite(self.suite or "quick")
+        if self.until is not None:
+            refuse_too_small(self.until)
 
     def _refuse_options_of_clusters(self) -> None:
         for field in fields(ClusterRequest):

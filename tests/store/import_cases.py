@@ -7,10 +7,18 @@ from pathlib import Path
 import numpy as np
 
 from fablint.model import Row, Run
+from fablint.store import import_run
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 COMET = FIXTURES / "osu" / "osu_latency-4.4.1-comet-21.txt"
 NETSAN_VERBOSE = FIXTURES / "net_sanitizer" / "net_sanitizer-readme-verbose.txt"
+NCCL_HEAD = """# nThread 1 nGpus 1 minBytes 8 maxBytes 16 step: 2(factor) warmup iters: 5 iters: 20 validation: 1
+#  Rank  0 Pid 71 on  n1 device  0 [0x01] NVIDIA H100
+#  Rank  1 Pid 72 on  n1 device  1 [0x02] NVIDIA H100
+#  Rank  2 Pid 44 on  n2 device  0 [0x01] NVIDIA H100
+#  Rank  3 Pid 45 on  n2 device  1 [0x02] NVIDIA H100
+"""
+NCCL_END = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.0\n"
 FAULTY = FIXTURES / "mpigraph" / "faulty-np8.mpigraph.txt"
 
 
@@ -45,3 +53,16 @@ def by_host(run: Run, row: Row, hosts: list[str], size: int) -> np.ndarray:
         return found
     found[np.ix_(place, place)] = means(row, size)
     return found
+
+
+def written(folder: Path, text: str, hosts: list[str] | None = None) -> Run:
+    """The run of a text, imported from a file in a folder."""
+    path = folder / "output.txt"
+    path.write_text(text)
+    return import_run([path], hosts or [])
+
+
+def times_of(row: Row) -> list[float]:
+    """All mean seconds of a row, in order."""
+    times = np.asarray(row.arrays["time_mean"]).ravel()
+    return [float(time) for time in times if np.isfinite(time)]

@@ -44,6 +44,12 @@ LABELS = [
     "[pod/mpi-launcher-x7/launcher] ",
     "2026-11-03T10:00:00Z [1,0]<stdout>:",
     "launcher-1  | ",
+    "[pod/mpi-launcher-x7/launcher] 2026-11-03T10:00:00.123456789Z ",
+    "[pod/mpi-launcher-x7/launcher] [1,0]<stdout>:",
+    "Nov  3 10:00:00 n1 osu_latency[4711]: ",
+    "2026-11-03T10:00:00+0000 n1 mpirun[4711]: ",
+    "[0@nid001] ",
+    "[0]:",
 ]
 NOISE = [
     "nodea:12171:12000 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA",

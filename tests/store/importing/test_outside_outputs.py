@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
+from import_cases import NCCL_END, NCCL_HEAD, times_of, written
 
 from fablint.analyse import diagnose
 from fablint.errors import UsageError
-from fablint.model import Row, Run
+from fablint.model import Run
 from fablint.model.facts.row_attributes import DamagedPayload
 from fablint.report import Options, render_table
 from fablint.store import import_run
@@ -21,17 +21,6 @@ MIB = 2.0**20
 def run_of(number: str, hosts: list[str] | None = None) -> Run:
     (path,) = OUTSIDE.glob(f"{number}-*")
     return import_run([path], hosts or [])
-
-
-def written(folder: Path, text: str, hosts: list[str] | None = None) -> Run:
-    path = folder / "output.txt"
-    path.write_text(text)
-    return import_run([path], hosts or [])
-
-
-def means(row: Row) -> list[float]:
-    times = np.asarray(row.arrays["time_mean"]).ravel()
-    return [float(time) for time in times if np.isfinite(time)]
 
 
 NCCL = [  # file, ranks, hosts, seconds of the first row, of the second
@@ -49,7 +38,7 @@ def test_times_of_nccl_tests(
     run = run_of(number)
     assert (run.ranks, len(run.hosts), run.state) == (ranks, hosts, "complete")
     assert [row.kernel for row in run.rows] == ["allreduce", "allreduce"]
-    assert [means(row) for row in run.rows] == [pytest.approx(out), pytest.approx(within)]
+    assert [times_of(row) for row in run.rows] == [pytest.approx(out), pytest.approx(within)]
 
 
 def test_tables_of_an_imported_collective_name_all_ranks() -> None:
@@ -78,13 +67,6 @@ def test_wrong_values_of_nccl_tests_are_a_fault() -> None:
     assert [entry.size for entry in run.rows[0].facts.result.corrupt] == [67108864, 134217728]
 
 
-NCCL_HEAD = """# nThread 1 nGpus 1 minBytes 8 maxBytes 16 step: 2(factor) warmup iters: 5 iters: 20 validation: 1
-#  Rank  0 Pid 71 on  n1 device  0 [0x01] NVIDIA H100
-#  Rank  1 Pid 72 on  n1 device  1 [0x02] NVIDIA H100
-#  Rank  2 Pid 44 on  n2 device  0 [0x01] NVIDIA H100
-#  Rank  3 Pid 45 on  n2 device  1 [0x02] NVIDIA H100
-"""
-NCCL_END = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.0\n"
 TABLES = {  # of a release or an option: heading, line, kernel, seconds
     "2.0 to 2.10": (
         "#  size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error",
@@ -140,7 +122,7 @@ def test_columns_of_nccl_tests_are_read_by_their_heading(
 ) -> None:
     run = written(tmp_path, f"{NCCL_HEAD}{heading}\n{line}\n{NCCL_END}")
     assert [row.kernel for row in run.rows] == [kernel] * 2
-    assert [time for row in run.rows for time in means(row)] == pytest.approx(seconds)
+    assert [time for row in run.rows for time in times_of(row)] == pytest.approx(seconds)
     assert diagnose(run).verdict.exit_code != 1
 
 
@@ -177,7 +159,7 @@ def test_a_failed_validation_of_a_pair_names_its_hosts(tmp_path: Path) -> None:
 def test_defects_of_imb_are_a_fault() -> None:
     run = run_of("06")
     latency, exchange = run.rows
-    assert means(latency) == pytest.approx([1.59e-6, 1.77e-6, 342e-6])
+    assert times_of(latency) == pytest.approx([1.59e-6, 1.77e-6, 342e-6])
     assert {entry.size for entry in latency.facts.result.corrupt} == {4194304}
     assert not exchange.facts.result.corrupt and exchange.facts.sampling.validate
     assert diagnose(run).verdict.exit_code == 1
@@ -197,7 +179,7 @@ def test_the_headings_of_all_releases_of_imb(tmp_path: Path, heading: str, versi
     text = path.read_text().replace("#    Intel (R) MPI Benchmarks 4.0 Update 1, MPI-1 part", heading)
     run = written(tmp_path, text)
     assert run.facts.imported.tool == f"imb {version}"
-    assert (run.state, means(run.rows[0])[0]) == ("complete", pytest.approx(58.74e-6))
+    assert (run.state, times_of(run.rows[0])[0]) == ("complete", pytest.approx(58.74e-6))
 
 
 @pytest.mark.parametrize("unit", [1e6, MIB])
@@ -206,30 +188,30 @@ def test_the_unit_of_imb_is_that_of_its_rate_of_messages(tmp_path: Path, unit: f
     columns = "#bytes #repetitions Mbytes/sec Msg/sec"
     table = f"# Benchmarking Uniband\n# #processes = 2\n {columns}\n 65536 100 {rate:.2f} 152588\n"
     run = written(tmp_path, table + "# All processes entering MPI_Finalize\n")
-    assert means(run.rows[0]) == pytest.approx([65536 / 1e10], rel=1e-4)
+    assert times_of(run.rows[0]) == pytest.approx([65536 / 1e10], rel=1e-4)
 
 
 @pytest.mark.parametrize("number", ["07", "09"])
 def test_labelled_lines_of_osu(number: str) -> None:
     run = run_of(number)
-    assert (run.state, means(run.rows[0])) == ("complete", pytest.approx([1.88e-6, 1.84e-6, 1.88e-6, 104.3e-6]))
+    assert (run.state, times_of(run.rows[0])) == ("complete", pytest.approx([1.88e-6, 1.84e-6, 1.88e-6, 104.3e-6]))
 
 
 def test_tables_below_different_command_lines_are_rows_of_their_own() -> None:
     first, second = run_of("10").rows
-    assert means(first) == pytest.approx([268435456 / 279573.25e6])
-    assert means(second) == pytest.approx([268435456 / 23751.60e6])
+    assert times_of(first) == pytest.approx([268435456 / 279573.25e6])
+    assert times_of(second) == pytest.approx([268435456 / 23751.60e6])
     assert "host to device" in second.facts.variant
 
 
 def test_tables_below_different_headings_are_rows_of_their_own() -> None:
-    assert [means(row)[1] for row in run_of("12").rows] == pytest.approx([1048576 / 21000e6, 1048576 / 1900e6])
+    assert [times_of(row)[1] for row in run_of("12").rows] == pytest.approx([1048576 / 21000e6, 1048576 / 1900e6])
 
 
 def test_tables_below_equal_command_lines_are_repeats(tmp_path: Path) -> None:
     table = "$ mpirun -n 2 osu_latency\n# OSU MPI Latency Test v7.4\n# Size  Avg Latency(us)\n8  {}\n"
     (row,) = written(tmp_path, "".join(map(table.format, (1.5, 1.6, 1.7)))).rows
-    assert sorted(means(row)) == pytest.approx([1.5e-6, 1.6e-6, 1.7e-6])
+    assert sorted(times_of(row)) == pytest.approx([1.5e-6, 1.6e-6, 1.7e-6])
 
 
 def test_the_memory_is_that_of_the_buffers_that_were_measured() -> None:
@@ -240,13 +222,13 @@ def test_the_memory_is_that_of_the_buffers_that_were_measured() -> None:
 
 def test_bidirectional_bandwidth_of_old_releases() -> None:
     (row,) = run_of("14").rows
-    assert (row.kernel, means(row)[-1]) == ("bibandwidth", pytest.approx(2 * 4194304 / 6291.84e6))
+    assert (row.kernel, times_of(row)[-1]) == ("bibandwidth", pytest.approx(2 * 4194304 / 6291.84e6))
 
 
 def test_a_reduction_of_gpus_has_its_kernel() -> None:
     (row,) = run_of("45", ["n1", "n2", "n3", "n4"]).rows
     assert (row.name, row.kernel, row.pattern, row.facts.carrier.memory) == ("reduce", "reduce", "world", "cuda")
-    assert means(row) == pytest.approx([50.89e-6, 50.20e-6, 49.70e-6])
+    assert times_of(row) == pytest.approx([50.89e-6, 50.20e-6, 49.70e-6])
 
 
 RECORDED = {  # title, names of the columns, figures, row, seconds
@@ -281,7 +263,7 @@ def test_programs_that_are_recorded(
     tmp_path: Path, title: str, columns: str, figures: str, name: str, seconds: float
 ) -> None:
     run = written(tmp_path, f"# {title} v7.3\n# Size       {columns}\n8     {figures}\n", ["n1", "n2", "n3"])
-    assert [(row.name, means(row)) for row in run.rows] == [(name, pytest.approx([seconds]))]
+    assert [(row.name, times_of(row)) for row in run.rows] == [(name, pytest.approx([seconds]))]
     assert run.state == "complete"
     assert diagnose(run).verdict.exit_code != 1
 
@@ -323,4 +305,4 @@ def test_a_page_of_hp2p_may_begin_with_its_script(tmp_path: Path) -> None:
     page = next((OUTSIDE.parent / "hp2p").glob("*.html"))
     path = tmp_path / "page.html"
     path.write_text(f"<!DOCTYPE html>\n<script>{'x' * 3_600_000}</script>\n{page.read_text()}")
-    assert means(import_run([path]).rows[0]) == means(import_run([page]).rows[0])
+    assert times_of(import_run([path]).rows[0]) == times_of(import_run([page]).rows[0])

@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
 from pathlib import Path
 from typing import BinaryIO
 
@@ -145,6 +144,16 @@ def _without_noise(imported: Imported, lines: int) -> Imported:
     return replace(imported, left_out=tuple(kept), missing="; ".join(filter(None, reasons)))
 
 
+def _labels_of(head: bytes) -> Iterator[tuple[re.Pattern[bytes], ...]]:
+    """Yield what launchers may have put before the lines: nothing, one label, or one before another."""
+    yield ()
+    present = [label for label in LABELS if label.search(head)]
+    yield from ((label,) for label in present)
+    for first in present:
+        plain = first.sub(b"", head)
+        yield from ((first, second) for second in LABELS if second is not first and second.search(plain))
+
+
 def recognise(head: bytes, length: int) -> tuple[Format, Sequence[re.Pattern[bytes]]]:
     """Return the format of a file, and the labels of launchers without which it has this format.
 
@@ -163,8 +172,7 @@ def recognise(head: bytes, length: int) -> tuple[Format, Sequence[re.Pattern[byt
     if not head.strip():
         raise UsageError("the file is empty" if not head else "the file is blank", "give the output of a benchmark")
     binary = b"\0" in head
-    present = [] if binary else [label for label in LABELS if label.search(head)]
-    for labels in ((), *((label,) for label in present), *permutations(present, 2)):
+    for labels in ((),) if binary else _labels_of(head):
         plain = _without(labels, head)
         fits = [form for form in FORMATS if form.binary == binary and form.recognise(plain, length)]
         fits = [form for form in fits if not form.general] or fits

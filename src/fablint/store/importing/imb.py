@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fablint.errors import UsageError
+from fablint.store.importing.captions import Captions, distinct_captions
 from fablint.store.importing.cells import (
     BANDWIDTH,
     BIBANDWIDTH,
@@ -43,6 +44,8 @@ _VERSION = re.compile(r"# +(?:Intel ?\(R\)|PALLAS) MPI Benchmark(?:s| Suite) V?(
 _BENCHMARK = re.compile(r"# Benchmarking (?:(Multi)-)?(\S+)")
 _PROCESSES = re.compile(rf"# #processes = ({INTEGER})")
 _GROUP = re.compile(rf"# Group +({INTEGER}): +((?:{INTEGER} *)+)$")
+_CALLED = re.compile(r"# (MPI (?:Version|Thread Environment) *: .*\S|.*\bIMB-\w+ .*\S)")
+_COMMAND = re.compile(r"\bIMB-\w+")
 _MODE = re.compile(r"# +MODE: (.*\S)")
 _COLUMN = re.compile(r"Group|#bytes|#repetitions|t(?:_min|_max|_avg)?\[usec\]|Mbytes/sec|Msg/sec|defects")
 
@@ -68,6 +71,7 @@ class ImbTable:
     columns: tuple[str, ...] = ()
     unknown: str = ""  # a column that is not known
     rows: list[ImbRow] = field(default_factory=list)
+    caption: str = ""  # headings and command line of a script above it, and how the program was called
 
     def value(self, row: ImbRow, *names: str) -> float | None:
         """Figure in the first of these columns that the table has; None if it has none of them."""
@@ -94,20 +98,25 @@ def parse_imb(text: str) -> ImbText:
     """
     tables: list[ImbTable] = []
     foreign: list[Foreign] = []
+    captions, caption, called = Captions(), "", ""
     version, ended = "", False
     cut, last = not text.endswith("\n"), text.count("\n") + 1
     for number, line in numbered(text):
         if match := _VERSION.match(line):
-            version = match[1]
+            version, called = match[1], ""
         elif match := _BENCHMARK.match(line):
             tables.append(ImbTable(match[2], number, bool(match[1])))
+            caption = captions.caption(caption)
+            tables[-1].caption = f"{caption} {called}"
         elif line.startswith("#") and not line.startswith("#bytes"):
             ended = ended or "All processes entering MPI_Finalize" in line
+            called += f" {match[1]}" if (match := _CALLED.match(line)) else ""
             _heading(tables[-1] if tables else None, line)
         elif not line.strip() or (tables and _columns(tables[-1], line)):
             continue
         elif (cut and number == last) or not (tables and _row(tables[-1], number, line)):
             foreign.append(Foreign(number, line))
+            captions.take(line, is_command=_COMMAND.search(line) is not None)
     if not tables:
         raise UsageError("the text has no benchmark of IMB", "give the complete output of IMB")
     return ImbText(version, tuple(tables), tuple(foreign), ended)
@@ -176,6 +185,7 @@ def read_imb(data: bytes, hosts: Sequence[str]) -> Imported:
     bodies: list[Body] = []
     skipped: list[LeftOut] = [*left_out(parsed.foreign)]
     ranks = 2
+    words = distinct_captions((table.name, table.caption) for table in parsed.tables)
     for table in parsed.tables:
         if table.name not in _KNOWN:
             skipped.append(LeftOut(table.line, f"Benchmarking {table.name}", "not a benchmark of pairs"))
@@ -184,7 +194,7 @@ def read_imb(data: bytes, hosts: Sequence[str]) -> Imported:
             problem = f"line {table.line}: the column '{table.unknown}' is not known"
             raise UsageError(problem, "run the benchmark without the option that prints it")
         ranks = max(ranks, _ranks(table))
-        bodies += _bodies(table, _KNOWN[table.name], skipped)
+        bodies += _bodies(table, _KNOWN[table.name], skipped, words[table.name, table.caption])
     return Imported(
         tool=f"imb {parsed.version}".strip(),
         rank_names=ranks_named(ranks, hosts),
@@ -201,8 +211,11 @@ def _ranks(table: ImbTable) -> int:
     return max(named, table.processes)
 
 
-def _bodies(table: ImbTable, benchmark: _Benchmark, skipped: list[LeftOut]) -> list[Body]:
-    """Bodies of a table: lines of a group or of the only two ranks are of a pair, other lines are of all ranks."""
+def _bodies(table: ImbTable, benchmark: _Benchmark, skipped: list[LeftOut], words: str) -> list[Body]:
+    """Bodies of a table: lines of a group or of the only two ranks are of a pair, other lines are of all ranks.
+
+    `words` are those of its caption that other tables of the benchmark do not have.
+    """
     entries, fabric = [], []
     counts: list[int] = []
     figureless: list[tuple[int, int]] = []
@@ -220,7 +233,7 @@ def _bodies(table: ImbTable, benchmark: _Benchmark, skipped: list[LeftOut]) -> l
         else:
             entries.append((*pair, int(size), times["mean"]))
             counts.append(int(min(max(repetitions or 1, 1), 1 << 31)))
-    facts: dict[str, Any] = {"variant": " ".join(filter(None, [table.name, table.mode]))}
+    facts: dict[str, Any] = {"variant": " ".join(filter(None, [table.name, table.mode, words]))}
     bodies = []
     if entries:
         cells = with_unmeasured(cells_of(entries, count=counts), figureless)

@@ -20,7 +20,8 @@ LABELS = tuple(
         _DATE + _CLOCK + rb"(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?[ \t]",  # kubectl logs --timestamps, ts
         rb"(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ 0-9][0-9] " + _CLOCK + rb"(?: [0-9]{4})?:? ",  # ts, syslog
         rb"\[(?:pod|container)/[^\]\n]*\] ",  # kubectl logs --prefix
-        rb"\[[0-9]+\] ?",  # mpiexec -l of Hydra and Intel MPI
+        rb"[A-Za-z0-9][\w.-]* [\w./-]+\[[0-9]+\]: ",  # journalctl, syslog: host, program, process
+        rb"\[[0-9]+(?:@[\w.-]+)?\]:? ?",  # mpiexec -l of Hydra and Intel MPI, `-prepend-pattern '[%r@%h] '`, mpirun_rsh
         rb" *[0-9]+: ?",  # srun -l
         rb"[A-Za-z0-9][\w.-]* [0-9]+: ",  # mpiexec -l of PALS: host, rank
         rb"[A-Za-z0-9][\w.-]* +\| ",  # docker compose
@@ -30,7 +31,7 @@ LABELS = tuple(
 
 _NOISE = re.compile(
     r"\S+:\d+:\d+ \[\d+\] .*\bNCCL (?:INFO|WARN|TRACE|CALL)|(?:NCCL|RCCL) version |rccl-tests: |RCCL library path"
-    r"|(?:HIP|ROCm) version|Hostname +:|Librccl path"
+    r"|#Using [NR]CCL\b|(?:HIP|ROCm) version|Hostname +:|Librccl path"
     r"|\[\d+\.\d+\] \[\S+ *:\d+ *(?::\d+)?\] .*\bUCX +[A-Z]+|libfabric:\d+:|\[\S+:\d+\] |\[\S+:\d+:\d+:\d+\] "
     r"|(?:\([A-Za-z0-9][\w.-]*:\d+(?:,\d+)*\))+$|cpu[-_]bind[=-]|\[PE_\d+\]:"
     r"|=+ +JOB MAP|Data for (?:JOB|node)[ :]| *(?:Mapping policy|Cpu set|Process (?:jobid|OMPI jobid)|PPR|Bound):? "

@@ -50,7 +50,11 @@ _KERNELS = {
     if kernel.nccl_test
 }
 _OTHER = Kernel("collective", "latency", "both")  # reduce, sendrecv, ..., or not stated
+_MESSAGE = re.compile(r"(?:\[[0-9]+\] ?)?[A-Za-z][\w.-]*:[0-9]+:[0-9]+ \[[0-9]+\] .*NCCL [A-Z]+ ")
+_ANY_MESSAGE = re.compile(_MESSAGE.pattern.replace("[A-Za-z]", r"\b[0-9]"))  # of a host whose name begins with a digit
+_CELL = re.compile(r"[0-9][0-9.e+-]*|N/A")
 _ROUNDED = 0.2  # times and bandwidths of a line agree up to their last digits
+_LAST_DIGIT = 0.01  # of a bandwidth
 _CLOSE = 0.03  # bandwidths have three digits or more
 
 
@@ -73,6 +77,12 @@ class NcclRow:
     kind: tuple[str, str, str]
     halves: tuple[NcclFigures, NcclFigures]  # out of place, in place
 
+    def agrees(self, half: NcclFigures) -> bool:
+        """Return whether size, time and bandwidth agree; those of a line that lacks a figure do not."""
+        if half.time_us is None or half.algbw is None:
+            return half.time_us is half.algbw
+        return abs(self.size * 1e-3 / max(half.time_us, 1e-9) - half.algbw) <= _LAST_DIGIT + _CLOSE * half.algbw
+
 
 @dataclass
 class NcclText:
@@ -80,6 +90,7 @@ class NcclText:
 
     test: str = ""
     hosts: dict[tuple[int, int], tuple[str, str]] = field(default_factory=dict)  # (group, rank): host, device
+    ranked: dict[tuple[int, int], str] = field(default_factory=dict)  # what the line of each rank says
     ranks: int = 0  # as stated in a file that does not name their hosts
     columns: tuple[str, ...] = ()
     rows: list[NcclRow] = field(default_factory=list)
@@ -91,6 +102,7 @@ class NcclText:
     started: list[str] = field(default_factory=list)  # programs in command lines
     command: str = ""  # the last command line above the table
     is_old: bool = False  # columns as they were named until 2018
+    parts: list[Foreign] = field(default_factory=list)  # of a line that others divide
     settings: str = ""  # what is measured differently: operations that are timed together, graphs
 
     @property
@@ -128,6 +140,7 @@ def parse_nccl_tests(text: str) -> list[NcclText]:
         whole[-1].foreign += run.foreign
         whole[-1].tables += bool(run.hosts or run.settings)  # it ended before its table
     for run in whole:
+        run.foreign += run.parts
         if run.is_old:
             run.rows = _in_microseconds(run.rows)
         tests = list(dict.fromkeys(run.named or run.started))
@@ -163,7 +176,11 @@ def _is_command(line: str) -> bool:
 def _heading(parsed: NcclText, number: int, line: str) -> Iterator[str]:
     """Read a line that begins with #; yield the name of a program in it."""
     if device := _DEVICE.match(line):
-        parsed.hosts[int(device[2] or 0), int(device[1])] = (device[3], device[4])
+        rank = int(device[2] or 0), int(device[1])
+        if parsed.ranked.setdefault(rank, device[0]) != device[0]:
+            problem = f"line {number}: rank {rank[1]} is there twice: these programs measured apart from each other"
+            raise UsageError(problem, "build nccl-tests with MPI=1")
+        parsed.hosts[rank] = (device[3], device[4])
     elif heading := _HEADING.match(line):
         columns = tuple(_OLD.get(name, name) for name in heading[1].split())
         parsed.is_old = heading[1].startswith("bytes")
@@ -187,6 +204,11 @@ def _heading(parsed: NcclText, number: int, line: str) -> Iterator[str]:
 
 
 def _row(parsed: NcclText, number: int, line: str) -> bool:
+    """Read a line of figures, or a part of one; return whether it is one."""
+    return _whole(parsed, number, line) or _part(parsed, number, line)
+
+
+def _whole(parsed: NcclText, number: int, line: str) -> bool:
     """Read a line of figures by the columns of the heading; return whether it is one."""
     words, columns = line.split(), parsed.columns
     if "timestamp" in columns:
@@ -205,6 +227,25 @@ def _row(parsed: NcclText, number: int, line: str) -> bool:
     size = int(words[0])
     kind = (first["type"], first.get("redop", ""), first.get("root", ""))
     parsed.rows.append(NcclRow(number, size, kind, (halves[0], halves[1])))
+    return True
+
+
+def _part(parsed: NcclText, number: int, line: str) -> bool:
+    """Read a part of a line of figures, which lines of NCCL divide; return whether it is one."""
+    message = _MESSAGE.search(line) or _ANY_MESSAGE.search(line)
+    words = line[: message.start() if message else None].split()
+    begins = len(words) > len(_FIRST) - len(_BLANK[-1]) - 1 and words[2].isidentifier()
+    if not parsed.columns or not words or not (begins or (parsed.parts and all(map(_CELL.fullmatch, words)))):
+        return False
+    if begins:  # the line before it is not complete
+        parsed.foreign += parsed.parts
+        parsed.parts = []
+    parsed.parts.append(Foreign(number, " ".join(words)))
+    if _whole(parsed, parsed.parts[0].line, " ".join(part.text for part in parsed.parts)):
+        if all(map(parsed.rows[-1].agrees, parsed.rows[-1].halves)):
+            parsed.parts = []
+        else:  # a figure is missing
+            parsed.rows.pop()
     return True
 
 

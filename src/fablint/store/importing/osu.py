@@ -12,11 +12,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fablint.errors import UsageError
+from fablint.store.importing.captions import Captions
 from fablint.store.importing.lines import INTEGER, NUMBER, Foreign, figure, numbered
 
 _HOSTS = re.compile(r"([A-Za-z][\w.-]*),([A-Za-z][\w.-]*)$")
 _TITLE = re.compile(r"# ((?:OSU MPI|OSU |fablint [a-z]).*?)(?: +\(?(?:v|Version )([0-9][\w.+-]*)\)?)?$")
 _FACT = re.compile(r"# ([A-Z][A-Za-z ]*[a-z]): (.+?)\.? *$")
+_STATED = (  # by the programs
+    "Datatype", "Window creation", "Synchronization", "Number of Sender threads", "Number of Receiver threads",
+    "Number of forked processes in sender", "Number of forked processes in receiver",
+)  # fmt: skip
 _PAIRS = re.compile(r"# \[ pairs: ([0-9]+) \](?: \[ window size: (\w+) \])?")
 _NAMES = (
     r"Size|(?:Avg |Min |Max )?Latency ?\(us\)|Reverse (?:Lat\(us\)|BW\(MB/s\))|(?:Bi-)?Bandwidth \(MB/s\)|MB/s"
@@ -33,7 +38,7 @@ _VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}
 _WORD = rf"(?:{NUMBER}|-|pass(?:ed)?|fail(?:ed)?)"
 _ROW = re.compile(rf" *{_WORD}(?: +{_WORD})* *$", re.IGNORECASE)
 _PLACES = re.compile(r"# Send Buffer on (\w+) .*and Receive Buffer on (\w+) ")
-_CAPTION = re.compile(r"[-=*#]{3,} *(?P<text>\S.*?\S) *[-=*#]{3,}$")
+_CAPTION = re.compile(r"[-=*#]{3,} *(?P<text>[^-=*#\s].*?\S) *[-=*#]{3,}$")
 _COMMAND = re.compile(r"(?:[$+#>] ?)?(?P<text>(?:.*[\s/])?osu_\w+(?:\s.*)?)$")
 _ABORTED = re.compile(
     r"DATA VALIDATION ERROR|MPI_ABORT was invoked|BAD TERMINATION|DUE TO TIME LIMIT|process(?:es)? returned$"
@@ -112,7 +117,7 @@ def parse_osu(text: str) -> OsuText:
         The text has no OSU table, or none whose columns are known.
     """
     reader = _Reader()
-    whole, cut = _without_cut_line(text)
+    whole, cut = _without_cut_line(text.expandtabs())  # releases 2 and 3 have tabs between columns
     for number, line in numbered(whole):
         reader.take(number, line.strip())
     tables = reader.finished()
@@ -183,7 +188,7 @@ class _Reader:
         self.open: _Open | None = None
         self.facts: dict[str, str] = {}  # seen before the title that they belong to
         self.section = "MB/s"  # quantity of the next matrix of -V
-        self.caption = ""  # of the next title
+        self.captions = Captions()  # of the next title
         self.aborted = 0
         self.unknown: list[Foreign] = []
 
@@ -198,10 +203,18 @@ class _Reader:
         if not understood and _ABORTED.search(line):
             self.aborted = self.aborted or number
             self.foreign.append(Foreign(number, line))
-        elif not understood and (caption := _CAPTION.match(line) or _COMMAND.match(line)):
-            self.caption = caption["text"]
+        elif not understood and (command := _COMMAND.match(line)):
+            self.captions.take(command["text"], is_command=True)
+        elif not understood and _CAPTION.match(line):
+            self.captions.take(line)
         elif not understood:
             self.foreign.append(Foreign(number, line))
+            self._heading_of_script(line)
+
+    def _heading_of_script(self, line: str) -> None:
+        """Take a line above the next table; a line with the hosts of a table already distinguishes it."""
+        if not self.launches and (self.open is None or self.open.rows):
+            self.captions.take(line)
 
     def finished(self) -> tuple[OsuTable, ...]:
         self._close()
@@ -254,10 +267,12 @@ class _Reader:
             self._current(number).windows = counts
         elif fact := _FACT.match(line):
             self._facts()[fact[1]] = fact[2]
+            self._heading_of_script("" if fact[1] in _STATED else line)
         elif self.open is None:
             return False
         else:
             self.open.comments.append(line.lstrip("# "))
+            self._heading_of_script(line)
         return True
 
     def _begin(self, number: int, title: str, version: str) -> None:
@@ -265,8 +280,8 @@ class _Reader:
         if again and self.open is not None and not self.open.columns and not self.open.rows:
             return  # 7.1 prints its title twice
         self._close()
-        self.open = _Open(title, version, number, self.facts, launch=self._launch(), caption=self.caption)
-        self.facts, self.caption = {}, ""
+        self.open = _Open(title, version, number, self.facts, launch=self._launch(), caption=self.captions.caption())
+        self.facts = {}
         self.section = "MB/s"
 
     def _current(self, number: int) -> _Open:

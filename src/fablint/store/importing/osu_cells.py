@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from fablint.model.figures.percentiles import STATISTICS_AT, Statistic
 from fablint.model.names import plural
 from fablint.model.registry import SYNCS, WINS
+from fablint.store.importing.captions import distinct_captions
 from fablint.store.importing.cells import (
     Body,
     Cells,
@@ -28,11 +28,11 @@ from fablint.store.importing.cells import (
     world_body,
 )
 from fablint.store.importing.job_maps import JobHosts
-from fablint.store.importing.lines import distinct_words, marked, text_of
+from fablint.store.importing.lines import marked, text_of
 from fablint.store.importing.osu import OsuRow, OsuTable, OsuText, parse_osu
 from fablint.store.importing.osu_tests import LATENCIES, RECORDED, OsuTest, buffers_of, test_of
 
-MARK = marked(rb" *# (?:OSU (?:MPI|One Sided)|Size +\S.*(?:\(us\)|MB/s))")
+MARK = marked(rb" *# (?:OSU (?:MPI|One Sided|[NR]CCL)|Size +\S.*(?:\(us\)|MB/s))")
 
 
 _WIN = {osu: name for name, osu in WINS.items()}
@@ -110,7 +110,7 @@ class _Reader:
         self.parsed, self.hosts = parsed, hosts
         self.skipped: list[LeftOut] = []
         self.gathered: dict[str, _Gathered] = {}
-        self.captions = _captions(parsed.tables)
+        self.captions = distinct_captions((table.title, table.caption) for table in parsed.tables)
         self.world: list[Body] = []
         self.rank_names: dict[RankName, int] = {}
         full = {table.launch for table in parsed.tables if table.rows}
@@ -146,12 +146,12 @@ class _Reader:
         return "the last line is cut off" if self.parsed.truncated else ""
 
     def take(self, table: OsuTable) -> None:
-        test, memory = test_of(table)
+        test, carrier = test_of(table)
         if reason := self._refusal(table, test):
             self.skipped.append(LeftOut(table.line, table.title or "a table without a title", reason))
             return
         assert test is not None
-        facts = _facts(table, self.captions) | ({"memory": memory} if memory else {})
+        facts = _facts(table, self.captions) | dict(carrier)
         for at in range(max(1, len(table.windows))):
             facts_of_window = facts | ({"window": table.windows[at]} if table.windows else {})
             figures = [(row, _seconds(table, test, row, at)) for row in table.rows]
@@ -253,19 +253,6 @@ class _Reader:
 def _directions(ends: tuple[int, int], kernel: Kernel) -> tuple[tuple[int, int], ...]:
     """Return sender and receiver of the payloads that a pair checks: both directions of a round trip."""
     return (ends,) if kernel.payload == "src" else (ends, ends[::-1])
-
-
-def _captions(tables: Sequence[OsuTable]) -> Mapping[tuple[str, str], str]:
-    """Return, by title and caption, the words of a caption that not all captions of the title have.
-
-    Tables of a program below different command lines or headings are different measurements.
-    """
-    captions: dict[str, list[str]] = defaultdict(list)
-    for table in tables:
-        captions[table.title].append(table.caption)
-    return {
-        (title, caption): words for title, lines in captions.items() for caption, words in distinct_words(lines).items()
-    }
 
 
 def _pairs(table: OsuTable) -> int | None:

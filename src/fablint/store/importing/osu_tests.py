@@ -13,6 +13,7 @@ from fablint.store.importing.osu import OsuTable
 LATENCIES = ("Latency (us)", "Latency(us)", "Avg Latency(us)", "Avg Latency (us)")  # columns
 RECORDED = Kernel("collective", "latency", "both")  # a collective that no kernel measures
 
+_MEMORIES = {"-CUDA": "cuda", "-ROCM": "hip"}  # in titles
 _LETTERS = re.compile(r"\s([DHM]) ([DHM])\s*$")  # arguments of a command line
 _BUFFERS = {"D": "DEVICE", "H": "HOST", "M": "MANAGED"}
 _COLLECTIVE = re.compile(r"reduce|gather|scatter|all-?to-?all|barrier|broadcast|neighb")
@@ -29,13 +30,14 @@ class OsuTest:
     name: str = ""  # of its row; '' for that of the kernel
 
 
-_TITLE = re.compile(r"OSU (?:MPI|One Sided MPI)(-[A-Z]+)?[ _](.+?)(?: Test)?$")
+_TITLE = re.compile(r"OSU (?:One Sided )?(MPI|[NR]CCL)(-[A-Z]+)?[ _](.+?)(?: Test)?$")
 
 
 def _words_of_title(title: str) -> str:
     """The words of a title between `OSU MPI` and `Test`; empty where it is not a title of OSU."""
     match = _TITLE.match(title)
-    return match[2].lower().replace("_", " ") if match else ""
+    words = match[3].lower().replace("_", " ").replace("bidirect", "bi-direct").split() if match else []
+    return " ".join(word for word in words if word != "test")  # 7.5: `Latency Test Persistent`
 
 
 def _of_kernel(kernel: KernelInfo) -> OsuTest:
@@ -51,18 +53,19 @@ _TESTS: Mapping[str, OsuTest] = {
 }
 
 
-def test_of(table: OsuTable) -> tuple[OsuTest | None, str]:
-    """Test of a title, and the memory that it names. Without a title the column decides."""
+def test_of(table: OsuTable) -> tuple[OsuTest | None, Mapping[str, str]]:
+    """Test of a title, and the memory and the transport that it names. Without a title the column decides."""
     if not table.title:
         latency = bool(table.columns) and table.columns[0] in LATENCIES
-        return (_TESTS["latency"] if latency and len(table.columns) == 1 else None), ""
+        return (_TESTS["latency"] if latency and len(table.columns) == 1 else None), {}
     match, words = _TITLE.match(table.title), _words_of_title(table.title)
     test = _TESTS.get(words)
     if test is None and _COLLECTIVE.search(words):  # recorded: no kernel measures it
         name = "-".join(re.findall(r"[a-z0-9]+", words.removesuffix(" latency")))
         test = OsuTest(RECORDED, collective=True, name=name)
-    memory = {"-CUDA": "cuda", "-ROCM": "hip"}.get(match[1] or "", "") if match else ""
-    return test, "" if buffers_of(table) == "HOST HOST" else memory
+    memory = _MEMORIES.get(match[2] or "", "") if match and buffers_of(table) != "HOST HOST" else ""
+    transport = "nccl" if match and match[1] != "MPI" else ""
+    return test, {key: word for key, word in (("memory", memory), ("transport", transport)) if word}
 
 
 def buffers_of(table: OsuTable) -> str:

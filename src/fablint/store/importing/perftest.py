@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from fablint.errors import UsageError
+from fablint.store.importing.captions import Captions, distinct_captions
 from fablint.store.importing.cells import (
     BANDWIDTH,
     BIBANDWIDTH,
@@ -39,6 +40,9 @@ _TITLE = re.compile(r"\s*((?:Send|RDMA_Write|RDMA_Read|Atomic|Raw Ethernet)[\w ]
 _HEADING = re.compile(r"\s*(#bytes\s+#iterations\s.*)")
 _COLUMN = re.compile(r"[#\w.%]+(?: (?:peak|average|percentile|Port[12]|Port[12]))*(?:\[[^\]]*\])?")
 _SETTING = re.compile(r"\s*[A-Za-z][\w*. /-]*\s*: \S|\s*(?:local|remote) address:|\s*GID:|-{10,}|\*{10,}|\s*\* Waiting")
+_COMMAND = re.compile(r"\bib_\w+_(?:bw|lat)\b")
+_OPTION = re.compile(r"([A-Za-z][\w*. /-]*?)\s*: (\S+(?: \S+)*)")
+_ADDRESS = re.compile(r"local|remote|LID 0x[0-9a-f]+")
 _KERNELS = {
     ("Send", "BW"): BANDWIDTH,
     ("RDMA_Write", "BW"): Kernel("put_bandwidth", "bandwidth", "src"),
@@ -58,6 +62,7 @@ class PerftestTable:
     line: int
     columns: tuple[str, ...] = ()
     rows: list[tuple[int, dict[str, float]]] = field(default_factory=list)  # line, figures
+    settings: str = ""  # device, addresses and options: what distinguishes tests of one title
 
 
 def parse_perftest(text: str) -> tuple[list[PerftestTable], list[Foreign]]:
@@ -70,10 +75,12 @@ def parse_perftest(text: str) -> tuple[list[PerftestTable], list[Foreign]]:
     """
     tables: list[PerftestTable] = []
     foreign: list[Foreign] = []
+    captions = Captions()
     cut, last = not text.endswith("\n"), text.count("\n") + 1
     for number, line in numbered(text):
         if title := _TITLE.match(line):
             tables.append(PerftestTable(title[1], number))
+            tables[-1].settings = captions.caption()
         elif heading := _HEADING.match(line):
             if not tables or tables[-1].rows:
                 tables.append(PerftestTable("", number))
@@ -82,9 +89,22 @@ def parse_perftest(text: str) -> tuple[list[PerftestTable], list[Foreign]]:
             not line.strip() or (tables and _row(tables[-1], number, line)) or _SETTING.match(line)
         ):
             foreign.append(Foreign(number, line))
+            captions.take(line, is_command=_COMMAND.search(line) is not None)
+        elif tables and not tables[-1].rows:
+            tables[-1].settings += "".join(f" {word}" for word in _setting(line))
     if not any(table.columns for table in tables):
         raise UsageError("the text has no table of perftest", "give the complete output of the client")
     return tables, foreign
+
+
+def _setting(line: str) -> Iterator[str]:
+    """Yield the settings on a line, and the address of an end; numbers of queues and packets are of a run."""
+    if "address:" in line:
+        yield from (part.replace(" ", ":") for part in _ADDRESS.findall(line))
+    elif "GID:" in line:
+        yield "".join(line.split())
+    else:
+        yield from (f"{name.strip()}:{value.strip()}".replace(" ", "-") for name, value in _OPTION.findall(line))
 
 
 def _row(table: PerftestTable, number: int, line: str) -> bool:
@@ -102,11 +122,12 @@ def read_perftest(data: bytes, hosts: Sequence[str]) -> Imported:
     """Import each test as a row of one pair: of the client, which sends, and the server."""
     tables, foreign = parse_perftest(text_of(data))
     skipped = list(left_out(foreign))
-    bodies = [body for table in tables if (body := _body(table, skipped)) is not None]
+    words = distinct_captions((table.title, table.settings) for table in tables)
+    bodies = [_body(table, skipped, words[table.title, table.settings]) for table in tables]
     return Imported(
         tool="perftest",
         rank_names=ranks_named(2, hosts),
-        bodies=tuple(bodies),
+        bodies=tuple(body for body in bodies if body is not None),
         left_out=tuple(sorted(skipped, key=lambda line: line.line)),
         missing="" if all(table.rows for table in tables) else "a test has no figures",
     )
@@ -159,8 +180,11 @@ def _of_results(title: str, results: Mapping[str, Any]) -> PerftestTable:
     return PerftestTable(title, 1, tuple(figures), [(1, figures)])
 
 
-def _body(table: PerftestTable, skipped: list[LeftOut]) -> Body | None:
-    """Return the body of a table; None if its test is not supported, or has no usable figure."""
+def _body(table: PerftestTable, skipped: list[LeftOut], settings: str = "") -> Body | None:
+    """Return the body of a table; None if its test is not supported, or has no usable figure.
+
+    `settings` are those that other tests of the title do not have.
+    """
     operation, is_bandwidth = table.title.partition(" ")[0], "BW" in table.title.split()
     kernel = _KERNELS.get((operation, "BW" if is_bandwidth else "Latency"))
     is_both = "Bidirectional" in table.title
@@ -181,7 +205,8 @@ def _body(table: PerftestTable, skipped: list[LeftOut]) -> Body | None:
         counts.append(int(min(max(figures.get("#iterations", 1), 1), 1 << 31)))
     cells: Cells = cells_of(entries, count=counts)
     kernel = BIBANDWIDTH if is_both else kernel
-    return Body(kernel.name, kernel, cells, [1], "serial", "pair", {"transport": "verbs", "variant": table.title})
+    facts = {"transport": "verbs", "variant": f"{table.title} {settings}".rstrip()}
+    return Body(kernel.name, kernel, cells, [1], "serial", "pair", facts)
 
 
 def _seconds(figures: Mapping[str, float], directions: int) -> float | None:

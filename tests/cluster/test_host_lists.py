@@ -54,6 +54,11 @@ def test_hostfiles(text, room):
     assert parse_hostfile(text, "hosts") == room
 
 
+def test_a_published_hostfile_of_ipv6_addresses() -> None:
+    text = (FIXTURES / "outside" / "49-ipv6-hostfile.txt").read_text()
+    assert parse_hostfile(text, "hosts") == dict.fromkeys(ADDRESSES, 0)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

@@ -282,3 +282,7 @@ def test_a_default_or_shared_description_is_no_name(shared: str) -> None:
 def test_rails_of_a_host_may_have_its_name_alone() -> None:
     text = text_of("23-ib-unnamed-hcas").replace("n1014 HCA-1", "n1014").replace("n1015 HCA-1", "n1014")
     assert {"n1014", "n1016"} <= set(places(read(text)))
+
+
+def test_an_aggregation_node_is_no_host() -> None:
+    assert set(places(read(text_of("44-iblinkinfo-aggregation-node")))) == {f"gpu-{number}" for number in range(4)}

@@ -306,3 +306,24 @@ def test_a_page_of_hp2p_may_begin_with_its_script(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text(f"<!DOCTYPE html>\n<script>{'x' * 3_600_000}</script>\n{page.read_text()}")
     assert times_of(import_run([path]).rows[0]) == times_of(import_run([page]).rows[0])
+
+
+def test_a_page_of_hp2p_as_it_is_written_has_all_pairs(tmp_path: Path) -> None:
+    (path,) = OUTSIDE.glob("18-*")
+    page = tmp_path / "page.html"
+    page.write_text(path.read_text().replace("/*FILLER*/", "x" * 3_600_000))
+    run = import_run([page])
+    assert (run.ranks, len(times_of(run.rows[0]))) == (28, 756)
+
+
+def test_the_banner_of_rccl_tests_is_no_part_of_the_table() -> None:
+    run = run_of("42")
+    assert (run.hosts, run.state) == (["node-a"], "complete")
+    assert times_of(run.rows[0])[0] == pytest.approx(91.10e-6)
+
+
+def test_names_of_hosts_that_differ_in_the_domain_only() -> None:
+    run = run_of("48")
+    assert len(run.hosts) == 6
+    (fault,) = (finding for finding in diagnose(run).verdict.findings if finding.state == "FAULT")
+    assert fault.components[0].label == "mpi-worker.20.foo.net"

@@ -75,7 +75,18 @@ def drains(source: HostFindings) -> list[Drain]:
 
 
 def drain_command(drain: Drain, scheduler: str, hosts: Iterable[str] = ()) -> str:
-    """One line for a shell; `hosts` are all hosts, as far as they are known."""
+    """Return the command that drains hosts, as one line for a shell.
+
+    Parameters
+    ----------
+    drain
+        Hosts and the reason.
+    scheduler
+        `slurm` or `pbs`.
+    hosts
+        All hosts of the cluster, as far as they are known: names are shortened as long as none of these has the
+        same.
+    """
     reason = shlex.quote(drain.reason)
     if scheduler == "pbs":
         return f"pbsnodes -o -C {reason} {shlex.join(drain.hosts)}"

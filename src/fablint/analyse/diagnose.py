@@ -50,12 +50,28 @@ def diagnose(
     others: Sequence[Finding] = (),
     host_facts: HostFacts | None = None,
 ) -> Diagnosis:
-    """Name the parts that are slow, say how sure that is, and what could not be judged.
+    """Name the components that are slow, with the certainty of each, and what cannot be judged.
 
-    `topology` adds switches and links to the parts that can be named. `others` are findings of other stages (loopback
-    tests, preflight): they localise no fault by themselves, but distinguish components in series. `host_facts` (CPU
-    model, firmware, driver, image) say what separates populations of hosts. docs/explanation/how-it-decides.md has the
-    method.
+    docs/explanation/how-it-decides.md has the method.
+
+    Parameters
+    ----------
+    run
+        The run to judge.
+    topology
+        Switches and links, which can then be named.
+    settings
+        Numbers that decide; None: the default ones.
+    others
+        Findings of other stages (loopback tests, preflight): they localise no fault by themselves, but distinguish
+        components in series.
+    host_facts
+        CPU model, firmware, driver and image of the hosts, which separate populations.
+
+    Returns
+    -------
+    Diagnosis
+        Findings with their state and evidence, notes, and the verdict.
     """
     settings = settings or Settings()
     wiring = wiring_of(run, topology.named_as(run.hosts) if topology is not None else None, settings)

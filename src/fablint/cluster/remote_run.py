@@ -16,11 +16,29 @@ from fablint.system import System, is_here
 def everywhere(
     system: System, allocation: Allocation, argv: Sequence[str], text: str = "", timeout_s: float = 20.0
 ) -> list[Answer]:
-    """Run `argv` on every host at once with `text` on stdin; one answer per host, in the allocation's order.
+    """Run a program on all hosts at the same time.
 
     A program that fails has its last line on stderr, or its exit status, as `error`, and keeps its output. Hosts that
     do not answer are reported: all of them together cost little more than `timeout_s`, at most twice that if a launcher
     gave up because of them and the other hosts are tried again.
+
+    Parameters
+    ----------
+    system
+        The machine that starts the program.
+    allocation
+        Hosts, and how programs are started on them.
+    argv
+        Words of the program.
+    text
+        Its standard input.
+    timeout_s
+        Seconds until a host counts as silent.
+
+    Returns
+    -------
+    list of Answer
+        One for each host, in the order of the allocation.
     """
     hosts = allocation.hosts
     if not hosts:

@@ -73,12 +73,25 @@ def discover(
     hosts: Sequence[str] = (),
     blocks: int | None = None,
 ) -> DiscoveredFabric:
-    """Discover the fabric of `hosts` from every source; of all hosts that a source names if `hosts` is empty.
+    """Discover the fabric of hosts from every source.
 
-    `collected` are the snapshots of hosts, `texts` saved outputs of tools. Fabric tools of this machine are run as
-    well. `blocks` is the number of consecutive hosts per switch, used if no source gives the switch of a host.
+    Parameters
+    ----------
+    system
+        This machine, whose fabric tools are run as well.
+    collected
+        Snapshots of hosts.
+    texts
+        Saved outputs of tools.
+    hosts
+        The hosts whose fabric is returned; empty: all that a source names.
+    blocks
+        Number of consecutive hosts per switch, used if no source gives the switch of a host.
 
-    Raises UsageError for a text of an unknown format. Every other failure is in a finding or in a source's report.
+    Raises
+    ------
+    UsageError
+        A text has an unknown format. Every other failure is in a finding or in the report of a source.
     """
     outputs = [(*read_saved(saved), saved) for saved in texts]
     reports = [report_on(f"{source.name}, {saved.name}", facts) for source, facts, saved in outputs]

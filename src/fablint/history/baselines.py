@@ -86,7 +86,17 @@ def baseline_text(name: str, thresholds: Sequence[Threshold]) -> str:
 
 
 def with_baseline(site: str, thresholds: Iterable[Threshold], baseline: Sequence[Threshold]) -> str:
-    """Return the text of a site file with the thresholds of a baseline; its own `thresholds` take precedence."""
+    """Return the text of a site file with the thresholds of a baseline.
+
+    Parameters
+    ----------
+    site
+        Text of the site file.
+    thresholds
+        Those that the site file has: they take precedence.
+    baseline
+        Thresholds of the baseline.
+    """
     present = {(one.scope, one.kernel, one.size) for one in thresholds}
     new = [one for one in baseline if (one.scope, one.kernel, one.size) not in present]
     return "\n".join([site.rstrip("\n"), "", *_tables(new)])

@@ -80,7 +80,18 @@ def metrics(database: Database) -> list[tuple[int, Metric]]:
 
 
 def trends(database: Database, component: str | None, kernel: str | None, size: int | None) -> list[Trend]:
-    """Return the series of a host or scope, or of all scopes; of one kernel and size, or of all.
+    """Return the series of figures of a host or scope over the runs of a history.
+
+    Parameters
+    ----------
+    database
+        The history.
+    component
+        Host or scope; None: all scopes.
+    kernel
+        None: all kernels.
+    size
+        Bytes of a message; None: all sizes.
 
     Raises
     ------

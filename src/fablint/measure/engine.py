@@ -71,7 +71,12 @@ class Engine:
 
 
 def find_mpicxx(system: System, requested: Path | None = None) -> tuple[Path, str]:
-    """Return the `mpicxx` to use, and how it was found.
+    """Return the `mpicxx` to use.
+
+    Returns
+    -------
+    tuple of (Path, str)
+        The compiler wrapper, and where it was found, in words.
 
     Raises
     ------
@@ -107,7 +112,24 @@ def _plain_compiler(system: System) -> Compiler:
 
 
 def find_compiler(system: System, mpicxx: Path | None, *, with_mpi: bool) -> Compiler:
-    """Compiler of the engine. Raises UsageError or PreflightError if there is none, or `mpicxx` is not for it."""
+    """Return the compiler of the engine.
+
+    Parameters
+    ----------
+    system
+        This machine.
+    mpicxx
+        The compiler wrapper; None: the first one that is found.
+    with_mpi
+        Whether the engine is linked with MPI.
+
+    Raises
+    ------
+    UsageError
+        `mpicxx` is not for such an engine.
+    PreflightError
+        This machine has no compiler.
+    """
     if with_mpi:
         return describe_compiler(system, *find_mpicxx(system, mpicxx))
     if mpicxx is not None:
@@ -187,7 +209,22 @@ def engine_key(sources: Path, compiler: Compiler) -> str:
 
 
 def find_engine(system: System, mpicxx: Path | None = None, *, with_mpi: bool = True) -> Engine:
-    """Engine for this `mpicxx`, or without MPI. Raises UsageError if it is not built."""
+    """Return the engine that is built for a compiler.
+
+    Parameters
+    ----------
+    system
+        This machine.
+    mpicxx
+        The compiler wrapper; None: the first one that is found.
+    with_mpi
+        Whether the engine is linked with MPI.
+
+    Raises
+    ------
+    UsageError
+        It is not built.
+    """
     compiler = find_compiler(system, mpicxx, with_mpi=with_mpi)
     engine = _kept_engine(system, engine_key(find_sources(), compiler))
     if engine is None:
@@ -205,11 +242,24 @@ def build_engine(
     with_mpi: bool = True,
     known_compiler: Compiler | None = None,
 ) -> Engine:
-    """Engine for this `mpicxx`, or without MPI, built if it is missing or if `force`.
-
-    A `known_compiler` compiler is used where it is for such an engine, and not asked for its version again.
+    """Return the engine for a compiler, built if it is missing.
 
     Safe when several processes build at once: each builds in a separate folder and moves the finished file into place.
+
+    Parameters
+    ----------
+    system
+        This machine.
+    progress
+        Shows each file that is compiled.
+    mpicxx
+        The compiler wrapper; None: the first one that is found.
+    force
+        Build it also if it is there.
+    with_mpi
+        Whether the engine is linked with MPI.
+    known_compiler
+        A compiler that was asked for its version before; used if it is for such an engine.
 
     Raises
     ------

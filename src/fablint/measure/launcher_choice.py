@@ -58,7 +58,16 @@ def connects_without_mpi(launcher: str, plan: Plan) -> bool:
 
 
 def find_rendezvous(system: System, launcher: str, first_host: str = "") -> Choice:
-    """Launchers of an engine without MPI: `launcher` is `direct`, `ssh` or `srun`, `first_host` the first of the job.
+    """Return the launchers of an engine without MPI.
+
+    Parameters
+    ----------
+    system
+        This machine.
+    launcher
+        `direct`, `ssh` or `srun`.
+    first_host
+        The first host of the job.
 
     Raises
     ------

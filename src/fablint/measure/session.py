@@ -191,9 +191,29 @@ def run_on_first(
     *,
     options: EngineOptions = _NO_OPTIONS,
 ) -> EngineOutcome:
-    """`run_engine` with the first of the launchers whose ranks connect; reports why others were not used.
+    """Measure a plan with the first of the launchers whose ranks connect.
 
-    Where no launcher connects the ranks, the error has the reason of each.
+    Parameters
+    ----------
+    system
+        This machine.
+    progress
+        Shows rounds, and of launchers that are not used.
+    launchers
+        In the order in which they are tried.
+    engine
+        The program.
+    plan
+        What is measured, on how many ranks.
+    output
+        The run directory.
+    options
+        Options of the engine beside the plan.
+
+    Returns
+    -------
+    EngineOutcome
+        How the engine ended. Where no launcher connects the ranks, its error has the reason of each.
     """
     failures: dict[Path, EngineOutcome] = {}
     for number, mpiexec in enumerate(launchers, 1):

@@ -21,12 +21,21 @@ Each = Callable[[Callable[[Group], list[Batch]], Sequence[Group]], Iterable[list
 
 
 def judge(fleet: Fleet, checks: Sequence[Check] = CHECKS, site: Site | None = None, each: Each = map) -> Fitness:
-    """Judge a fleet with the checks. Values of `site` replace the comparison with other hosts.
-
-    `each` is `map`, or an equivalent that uses several processes.
+    """Judge a fleet with the checks.
 
     A host with an incomplete snapshot is excluded from comparisons, because missing facts would look like differences.
     Checks that judge each host on its own include it.
+
+    Parameters
+    ----------
+    fleet
+        Hosts with their snapshots.
+    checks
+        Those to be judged.
+    site
+        Expected values, which replace the comparison with other hosts.
+    each
+        `map`, or an equivalent that uses several processes.
     """
     results: list[Result] = []
     late = {host.name: host.snapshot.incomplete for host in fleet.hosts if host.snapshot.incomplete}

@@ -45,9 +45,24 @@ def simulate(
     seed: int = 1,
     ranks_per_host: int | None = None,
 ) -> Run:
-    """Run of all pairs on `fabric` with `faults`; equal arguments give equal numbers.
+    """Return a run of all pairs of a fabric.
 
     Every cell is measured, and transfers do not disturb each other.
+
+    Parameters
+    ----------
+    fabric
+        Hosts, switches and routes.
+    rows
+        What is measured.
+    faults
+        What is wrong with components.
+    noise
+        Scatter of the times; None: that of a healthy fabric.
+    seed
+        Of the random numbers: equal arguments give equal times.
+    ranks_per_host
+        None: one for each NIC.
 
     Raises
     ------

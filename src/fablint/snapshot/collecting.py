@@ -92,10 +92,23 @@ def _instead(output: str) -> str:
 def command_to_collect(
     level: str, sysroot: Path | None = None, managed: str = "", times: float = 1.0
 ) -> tuple[list[str], str]:
-    """Return the command that takes a snapshot on a host, and its stdin: the program itself.
+    """Return the command that takes a snapshot on a host.
 
-    `times` multiplies the time limits. At level `fabric` the Slingshot fabric manager is queried about NIDs and NICs,
-    such as `1001-1016:hsn0,hsn1`.
+    Parameters
+    ----------
+    level
+        Level of preflight. At `fabric` the Slingshot fabric manager is queried about `managed`.
+    sysroot
+        Folder that replaces `/`.
+    managed
+        NIDs and NICs, such as `1001-1016:hsn0,hsn1`.
+    times
+        Factor of the time limits.
+
+    Returns
+    -------
+    tuple of (list of str, str)
+        Words of the command, and its standard input: the program itself.
     """
     where = [str(sysroot or "/"), *filter(None, [managed])] if sysroot or managed else []
     limits = f"{times * AIMS_S[level]:g}:{times * LIMITS_S[level]:g}"
@@ -164,10 +177,17 @@ def snapshot_of(document: Mapping[str, Any]) -> Snapshot:
 
 
 def save_snapshots(documents: Iterable[Mapping[str, Any]], path: Path, *, private: bool = False) -> None:
-    """Write one document per line, compressed if the name ends with `.gz`.
+    """Write snapshots into a file.
 
-    With `private`, or if a snapshot was taken by root, only the owner can read the file, since it contains facts that
-    are visible to root only, such as the kernel log. Otherwise the umask decides.
+    Parameters
+    ----------
+    documents
+        Snapshots, one line each.
+    path
+        File to write, compressed if its name ends with `.gz`.
+    private
+        Only the owner can read the file. This also holds if a snapshot was taken by root, since it contains facts that
+        are visible to root only, such as the kernel log. Otherwise the umask decides.
     """
     documents = list(documents)
     private = private or any(document.get("root") is True for document in documents)

@@ -82,10 +82,22 @@ def _counted(is_sum: bool, text: str) -> int | None:
 
 
 def delta(path: str, before: str | None, after: str | None, seconds: float) -> Delta | None:
-    """Return the growth of the counter at a path between two readings; None if it is unknown.
+    """Return the growth of a counter between two readings.
 
-    Slingshot's telemetry (`VALUE@SECONDS`) contains the times of its readings, which replace `seconds`; without a new
-    reading the growth is unknown.
+    Parameters
+    ----------
+    path
+        Path of the counter in sysfs.
+    before, after
+        Its text at the two readings; None: it was not there.
+    seconds
+        Time between the readings. Slingshot's telemetry (`VALUE@SECONDS`) contains the times of its readings, which
+        replace it.
+
+    Returns
+    -------
+    Delta or None
+        None if the growth is unknown: a reading is missing, or the telemetry has no new one.
     """
     if before is None or after is None:
         return None
@@ -97,7 +109,24 @@ def delta(path: str, before: str | None, after: str | None, seconds: float) -> D
 def deltas(
     folder: str, names: tuple[str, ...], before: Mapping[str, object], after: Mapping[str, object], seconds: float
 ) -> dict[str, Delta]:
-    """Return the growth of the counters of a folder, as `delta` does for one; unknown ones are left out."""
+    """Return the growth of the counters of a folder between two readings.
+
+    Parameters
+    ----------
+    folder
+        Folder of the counters in sysfs.
+    names
+        Their names.
+    before, after
+        Texts of files by path, at the two readings.
+    seconds
+        Time between the readings.
+
+    Returns
+    -------
+    dict
+        Growths by name; unknown ones are left out.
+    """
     result = {}
     none = _none(seconds) if seconds > 0 else None
     for name, kind in _kinds(folder, names):

@@ -25,10 +25,25 @@ def pinger(
     level: str,
     lossy: Sequence[tuple[str, str]] = (),
 ) -> tuple[list[str], str]:
-    """Return the command that pings on a host, and its stdin: the program with its instructions.
+    """Return the command that pings on a host.
 
-    The table has a row for every host: `host`, `own` (its own host name) and `rails`: address and MTU by label.
-    `count` pings are sent to every peer that answers. The second pass has the hosts and rails of the `lossy` ends.
+    Parameters
+    ----------
+    table
+        A row for every host: `host`, `own` (its own host name) and `rails`: address and MTU by label.
+    offsets
+        Distances in the table to the peers of a host.
+    count
+        Number of pings to every peer that answers.
+    level
+        Level of preflight.
+    lossy
+        Hosts and rails of the ends that lost pings, in the second pass.
+
+    Returns
+    -------
+    tuple of (list of str, str)
+        Words of the command, and its standard input: the program with its instructions.
     """
     times = {"limit_s": LIMITS_S[level], "pause_s": PAUSE_S if lossy else 0.0}
     instructions = {"hosts": table, "offsets": offsets, "count": count, "lossy": lossy, **times}
@@ -38,8 +53,14 @@ def pinger(
 def with_reach(collected: CollectedSnapshots, answers: Iterable[Answer], *, second: bool = False) -> CollectedSnapshots:
     """Return the snapshots with the outputs of the pingers, or the reasons why there are none.
 
-    Neighbour entries of pinged addresses are those after the pings. Outputs of the `second` pass are added to those of
-    the first.
+    Parameters
+    ----------
+    collected
+        Snapshots. Their neighbour entries of pinged addresses are replaced by those after the pings.
+    answers
+        Outputs of the pingers.
+    second
+        Whether the outputs are added to those of the first pass.
     """
     documents = dict(collected.documents)
     for answer in answers:

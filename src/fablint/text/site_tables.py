@@ -40,7 +40,21 @@ def read_document(text: str, source: str) -> Mapping[str, Any]:
 
 
 def entries(document: Mapping[str, Any], key: str, source: str) -> Sequence[Mapping[str, Any]]:
-    """Tables of a list such as `[[suppress]]`; () if the document has no such list.
+    """Return the tables of a list.
+
+    Parameters
+    ----------
+    document
+        A site file.
+    key
+        Name of the list: `suppress` of `[[suppress]]`.
+    source
+        Name of the file in errors.
+
+    Returns
+    -------
+    sequence of mappings
+        Empty if the document has no such list.
 
     Raises
     ------
@@ -54,7 +68,22 @@ def entries(document: Mapping[str, Any], key: str, source: str) -> Sequence[Mapp
 
 
 def refuse_unknown(table: Mapping[str, Any], keys: Collection[str], where: str) -> None:
-    """Raise UsageError with the nearest key if the table has a key that is not in `keys`."""
+    """Refuse a table with a key that there is not.
+
+    Parameters
+    ----------
+    table
+        A table of a site file.
+    keys
+        Keys that it may have.
+    where
+        File and table in errors.
+
+    Raises
+    ------
+    UsageError
+        The table has another key; the error has the nearest one.
+    """
     for key in table:
         if key not in keys:
             hint = did_you_mean(key, keys, f"choose {alternatives(keys)}")
@@ -62,14 +91,46 @@ def refuse_unknown(table: Mapping[str, Any], keys: Collection[str], where: str) 
 
 
 def refuse_missing(table: Mapping[str, Any], keys: Sequence[str], where: str) -> None:
-    """Raise UsageError if the table lacks one of `keys`."""
+    """Refuse a table that lacks a key.
+
+    Parameters
+    ----------
+    table
+        A table of a site file.
+    keys
+        Keys that it must have.
+    where
+        File and table in errors.
+
+    Raises
+    ------
+    UsageError
+        One of the keys is missing.
+    """
     for key in keys:
         if key not in table:
             raise UsageError(f"{where}: no {key}", f"it needs {alternatives(keys).replace(' or ', ' and ')}")
 
 
 def choice(table: Mapping[str, Any], key: str, where: str, among: Collection[str]) -> str:
-    """Word of the table under `key`; raise UsageError if it is not in `among`."""
+    """Return a word of a table.
+
+    Parameters
+    ----------
+    table
+        A table of a site file.
+    key
+        Key of the word.
+    where
+        File and table in errors.
+    among
+        Words that it may be.
+
+    Raises
+    ------
+    UsageError
+        It is another word.
+    """
     word = table[key]
     if not isinstance(word, str) or word not in among:
         hint = did_you_mean(word if isinstance(word, str) else "", among, f"choose {alternatives(among)}")

@@ -218,9 +218,22 @@ def _codes(names: object, ordered: tuple[str, ...]) -> list[int]:
 
 
 def hosts_behind(finding: Finding, crossing: ComponentPairs | None, placement: Placement) -> list[int]:
-    """Codes of the hosts behind the components of a finding: those it names, else those connected to its switches.
+    """Return the hosts behind the components of a finding.
 
-    Of components of switches without hosts, those whose messages cross them.
+    Parameters
+    ----------
+    finding
+        Names components.
+    crossing
+        Messages that cross the components; None: not known.
+    placement
+        Hosts and switches of the ranks.
+
+    Returns
+    -------
+    list of int
+        Codes of hosts: those that the finding names, else those connected to its switches. Of switches without hosts,
+        those whose messages cross them.
     """
     nodes = finding.nodes
     if hosts := _codes(nodes, placement.hosts):

@@ -104,7 +104,7 @@ def links_crossed(
     dst_host: Codes,
     switches: Sequence[str] | None = None,
 ) -> tuple[Codes, Codes]:
-    """Flat: message and directed link that it crosses; no entry for a message whose path is not known.
+    """Return the directed links that messages cross.
 
     Parameters
     ----------
@@ -116,6 +116,12 @@ def links_crossed(
         (k,) position of the receiving host among the topology's hosts.
     switches
         Names of the switch codes; None: the codes are those of `routes`.
+
+    Returns
+    -------
+    tuple of (Codes, Codes)
+        Positions of messages, and the directed link that each crosses: one entry for each link of a message, none for a
+        message whose path is not known.
     """
     if switches is not None:
         code = np.append(routes.codes(switches), np.int32(-1))

@@ -165,9 +165,17 @@ def compare_runs(old: Run, new: Run, topology: Path | None, margin: float) -> Ru
 
 
 def write_report(run: Run, diagnosis: Diagnosis, page: Path) -> None:
-    """Write the HTML page, and the verdict in the same folder: `verdict.json`, for `NAME.html` `NAME.verdict.json`.
+    """Write the HTML page and the verdict.
 
-    A page that is written into a pipe or device has no verdict beside it.
+    Parameters
+    ----------
+    run
+        The run.
+    diagnosis
+        Findings and verdict of the run.
+    page
+        File of the page. The verdict is `verdict.json` in its folder, for `NAME.html` it is `NAME.verdict.json`. A page
+        that is written into a pipe or device has no verdict beside it.
     """
     from fablint.report import verdict_json, write_html
     from fablint.system.written_files import is_written_into

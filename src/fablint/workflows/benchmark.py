@@ -52,9 +52,18 @@ def benchmark_registry() -> Mapping[str, Benchmark]:
 
 
 def read_plan(text: str, ranks: int, source: str, carriers: Mapping[str, Any] | None = None) -> Plan:
-    """Parse a plan of the user. Rounds files are relative to the working directory; `source` names it in errors.
+    """Parse a plan of the user.
 
-    `carriers` are options of all rows: `transport`, `device` and the like.
+    Parameters
+    ----------
+    text
+        Lines of the plan. Rounds files are relative to the working directory.
+    ranks
+        Number of ranks.
+    source
+        Name of the plan in errors.
+    carriers
+        Options of all rows: `transport`, `device` and the like.
     """
     from fablint.plan import parse_plan
 

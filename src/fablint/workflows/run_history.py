@@ -34,7 +34,22 @@ class Added:
 
 @contextmanager
 def opened(system: System, file: Path | None, *, create: bool = False) -> Iterator[Database]:
-    """Open the history, by default `history.sqlite` below FABLINT_HOME. Raises UsageError."""
+    """Open a history, and close it at the end of the block.
+
+    Parameters
+    ----------
+    system
+        This machine.
+    file
+        The history; None: `history.sqlite` below FABLINT_HOME.
+    create
+        Whether a missing history is made.
+
+    Raises
+    ------
+    UsageError
+        There is no history, or the file is not one.
+    """
     from fablint.history.database import Database
 
     database = Database(file or system.home_folder(".") / FILE, create=create)
@@ -72,7 +87,27 @@ def add_runs(database: Database, paths: Sequence[Path], topology: Path | None) -
 
 
 def save_baseline(system: System, name: str, thresholds: Sequence[Threshold]) -> Path:
-    """Write a baseline below FABLINT_HOME; an older one of this name is replaced. Raises UsageError."""
+    """Write a baseline below FABLINT_HOME.
+
+    Parameters
+    ----------
+    system
+        This machine.
+    name
+        Of the baseline; an older one of this name is replaced.
+    thresholds
+        Its contents.
+
+    Returns
+    -------
+    Path
+        The file that was written.
+
+    Raises
+    ------
+    UsageError
+        The file cannot be written.
+    """
     from fablint.history.baselines import baseline_text
 
     path = _baseline_path(system, name)
@@ -81,7 +116,16 @@ def save_baseline(system: System, name: str, thresholds: Sequence[Threshold]) ->
 
 
 def site_with_baseline(system: System, name: str | None, site: Path | None) -> Path | None:
-    """Return the site file with the thresholds of a baseline; without a baseline the site file.
+    """Return a site file with the thresholds of a baseline.
+
+    Parameters
+    ----------
+    system
+        This machine.
+    name
+        Of a baseline; None: the site file is returned.
+    site
+        The site file, if there is one.
 
     Raises
     ------

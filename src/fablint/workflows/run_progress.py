@@ -90,6 +90,19 @@ def await_run(
 ) -> RunProgress:
     """Wait until nothing measures into a run any more, twice in a row: a check goes from launch to launch.
 
+    Parameters
+    ----------
+    system
+        This machine.
+    say
+        Called with each line for the user.
+    path
+        The run directory.
+    pause
+        Waits for seconds.
+    poll_s
+        Seconds between two looks.
+
     Raises
     ------
     IncompleteError

@@ -15,10 +15,19 @@ _AT_A_HOST: frozenset[ComponentKind] = frozenset({"host", "nic", "cable"})
 
 
 def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], earlier: Verdict | None = None) -> Diagnosis:
-    """The diagnosis that says these as well, and whose verdict counts the findings; with the notes of `earlier`.
+    """Return the diagnosis with additional findings, which its verdict counts.
 
     An additional finding about a host, its NIC or its cable replaces the finding of the measurement that the host
     failed. Hosts that stalled only with a faulty partner, or only across reported routes, are not reported.
+
+    Parameters
+    ----------
+    diagnosis
+        What the measurement showed.
+    findings
+        Findings of other stages: hosts that stalled, counters that grew.
+    earlier
+        A verdict whose notes are kept.
     """
     verdict = diagnosis.verdict
     if earlier is not None and (earlier.notes or earlier.network):

@@ -60,7 +60,17 @@ def reference_rows(run: Run) -> list[Row]:
 
 
 def figures_of(row: Row, size: int, placement: Placement) -> PairMetrics:
-    """The measured cells of a row at a size."""
+    """Return the measured cells of a row at a size as figures of pairs.
+
+    Parameters
+    ----------
+    row
+        A row of a run.
+    size
+        Bytes of a message.
+    placement
+        Hosts and switches of the ranks.
+    """
     statistic = next(name for name in PREFERRED_STATISTICS if name in row.statistics)
     seen = row.observations(size, statistic)
     src, column = np.nonzero(seen.sent > 0)

@@ -18,10 +18,24 @@ def stored_percentiles(row: Row) -> dict[float, Statistic]:
 
 
 def times_at(row: Row, statistic: Statistic, place: tuple[int | slice, ...]) -> np.ndarray:
-    """Return seconds of a statistic or percentile; `place` is of an array of the cells: (src, round, size) or longer.
+    """Return the times of cells.
 
     An imported row has percentiles that are no statistics in the array `percentile_time`, whose last dimension is
     `percentile`.
+
+    Parameters
+    ----------
+    row
+        A row of a run.
+    statistic
+        `median`, `min` and the like, or a percentile.
+    place
+        Index into an array of the cells: (src, round, size) or longer.
+
+    Returns
+    -------
+    array
+        Seconds, NaN where nothing was measured.
     """
     if isinstance(statistic, str):
         return np.asarray(row.arrays[f"time_{statistic}"][place], dtype=np.float64)

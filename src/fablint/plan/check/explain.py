@@ -87,7 +87,17 @@ class Explained:
 
 
 def explain(stage: Stage, asked: PlanInput, placement: RoutedPlacement | None = None) -> Explained:
-    """The figures of the first stage of a check."""
+    """Return what the first stage of a check measures, and the smallest faults that it can show.
+
+    Parameters
+    ----------
+    stage
+        A stage of a check.
+    asked
+        The request.
+    placement
+        Hosts, switches and routes of the ranks, if they are known.
+    """
     placement = placement or asked.placement()
     rounds = next(iter(stage.rounds.values()), None)
     if rounds is None:

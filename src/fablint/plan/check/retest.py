@@ -106,7 +106,23 @@ def plan_retest(
     """Return rounds with pairs that test the reported components, and with pairs that show what is healthy now.
 
     Slow pairs that no component explains are measured several times, as in a check. Only hosts that take
-    part are started, with all their ranks. None where no pair would tell, or the time does not suffice.
+    part are started, with all their ranks.
+
+    Parameters
+    ----------
+    run
+        The run whose findings are tested.
+    diagnosis
+        What it showed.
+    topology
+        Switches and links.
+    budget_s
+        Longest time in seconds; None: no limit.
+
+    Returns
+    -------
+    Retest or None
+        None where no pair would decide, or the time does not suffice.
     """
     names = run.rank_host
     nics = run.facts.rank_nic
@@ -169,11 +185,22 @@ def row_kinds(run: Run) -> Sequence[RowSpec]:
 
 
 def fates(before: Diagnosis, after: Diagnosis, run: Run, retest: Retest) -> list[Fate]:
-    """Return what became of each reported component; `run` is the new run.
+    """Return what became of each reported component.
 
     Still there: the new run reports it, or a component of its ambiguity group, as FAULT; or as SUSPECT, and its pairs
     have at least half of their loss. Gone: the new run reports nothing about it, and its pairs have less than half of
     their loss, compared with other pairs of their distance. Undecided: neither.
+
+    Parameters
+    ----------
+    before
+        The diagnosis that was tested.
+    after
+        The diagnosis of the new run.
+    run
+        The new run.
+    retest
+        What it measured.
     """
     return [_fate(finding, after, run, retest) for finding in reported_findings(before)]
 

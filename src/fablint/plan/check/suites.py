@@ -179,9 +179,20 @@ def plan_summary(
     left_out: Collection[int] = (),
     rate: float | None = None,
 ) -> PlanSummary:
-    """Rows, rounds and time of every level, before any host has failed.
+    """Return rows, rounds and time of every level, before any host has failed.
 
-    A budget of `asked` is for all levels and what is asked next; half of it is shared by the levels.
+    Parameters
+    ----------
+    suite
+        Levels of the check.
+    asked
+        The request. Its budget is for all levels and the follow-up measurements; half of it is shared by the levels.
+    placement
+        Hosts, switches and routes of the ranks, if they are known.
+    left_out
+        Ranks that are not measured.
+    rate
+        Bytes per second of a healthy pair; None: a usual one.
 
     Raises
     ------

@@ -130,7 +130,17 @@ def offsets(count: int, level: str) -> list[int]:
 
 
 def repeats(count: int, level: str, counts: Mapping[str, PingCounts] = FIRST) -> int:
-    """Return the number of pings per peer, so that an end has enough pings in total to measure its loss."""
+    """Return the number of pings per peer, so that an end has enough pings in total to measure its loss.
+
+    Parameters
+    ----------
+    count
+        Number of hosts that ping each other.
+    level
+        Level of preflight.
+    counts
+        Numbers of pings by level.
+    """
     rows = 2 * len(offsets(count, level))  # that it sends, and that are sent to it
     aim, most = counts[level]
     return min(max(_FEWEST, -(-aim // rows)), most) if rows else _FEWEST

@@ -52,9 +52,18 @@ class _ClassValues:
 
 
 def learn(fleet: Fleet, remark: str, checks: Sequence[Check]) -> Learned:
-    """Write the values of the classes of a fleet as a site file. `remark` is its first line.
+    """Write the values of the classes of a fleet as a site file.
 
     A value is learned if all hosts of the class have it, or a clear majority (`Agreement.is_clear`).
+
+    Parameters
+    ----------
+    fleet
+        Hosts with their snapshots.
+    remark
+        First line of the file.
+    checks
+        Those whose values are written.
     """
     hosts = {host.name: host for host in fleet.hosts if not host.snapshot.incomplete}
     classes = [one for one in fleet.classes if one.hosts]

@@ -24,7 +24,18 @@ _WIDTH, _MIDDLE = 1000, 500  # of a drawing, whose pixels are stretched to the p
 
 
 def write_changes_page(changes: RunChanges, old: Run, new: Run, path: Path) -> None:
-    """Write the comparison of two runs to `path`, replacing what was there in one step.
+    """Write the comparison of two runs as a page.
+
+    Parameters
+    ----------
+    changes
+        What changed between the runs.
+    old
+        The earlier run.
+    new
+        The later run.
+    path
+        File to write, replaced in one step.
 
     Raises
     ------

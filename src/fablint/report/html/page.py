@@ -44,9 +44,16 @@ SCRIPTS = (
 
 
 def write_html(run: Run, diagnosis: Diagnosis, path: Path) -> None:
-    """Write the report of a run to `path`, replacing what was there in one step. Makes the folder if it is missing.
+    """Write the report of a run as a page.
 
-    Reads the run's matrices once, in blocks.
+    Parameters
+    ----------
+    run
+        The run; its matrices are read once, in blocks.
+    diagnosis
+        Findings and verdict of the run.
+    path
+        File to write, replaced in one step. Its folder is made if it is missing.
 
     Raises
     ------

@@ -82,8 +82,18 @@ def _facts(level: str, fitness: Fitness) -> dict[str, Any]:
 
 
 def fitness_table(fitness: Fitness, width: int = 80, *, color: bool = False) -> str:
-    """Return what is wrong with which hosts, worst first; at the end how many hosts are fit, and what could not be
-    seen.
+    """Return what is wrong with which hosts as text, worst first.
+
+    At the end are the number of hosts that are fit, and what could not be examined.
+
+    Parameters
+    ----------
+    fitness
+        Results of all checks.
+    width
+        Characters of a line.
+    color
+        Whether states are coloured.
     """
     problems = _problems(fitness)
     column = max((len(one.check) for one in problems), default=0)

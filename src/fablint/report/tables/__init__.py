@@ -56,9 +56,23 @@ _OF_PATTERNS = {
 
 
 def render_table(run: Run, name: str, options: Options, rows: Sequence[str] = ()) -> Table:
-    """Table `name` of the rows of these names (default: all that it suits).
+    """Return a table of rows of a run.
 
-    Raises UsageError for an unknown table or row, and where no row suits the table.
+    Parameters
+    ----------
+    run
+        The run.
+    name
+        A key of `TABLES`.
+    options
+        Percentiles, number of lines.
+    rows
+        Names of rows; empty: all that the table suits.
+
+    Raises
+    ------
+    UsageError
+        There is no such table or row, or no row suits the table.
     """
     if name not in TABLES:
         raise UsageError(f"there is no table '{name}'", f"choose from {', '.join(TABLES)}")

@@ -88,7 +88,22 @@ KINDS: Mapping[str, Kind] = {
 
 
 def build(kind: str, hosts: int | None = None, shape: str | None = None) -> Fabric:
-    """Fabric of that kind with so many hosts, or of that shape. Raises UsageError if there is none."""
+    """Return a fabric of a kind.
+
+    Parameters
+    ----------
+    kind
+        `fat-tree`, `dragonfly`, `torus` or `mesh`.
+    hosts
+        Number of hosts.
+    shape
+        Numbers of the kind, such as `9x4x2`, instead of the number of hosts.
+
+    Raises
+    ------
+    UsageError
+        There is no fabric of that size or shape, or both or neither are given.
+    """
     entry = KINDS[kind]
     if (hosts is None) == (shape is None):
         raise UsageError(f"{kind}: its size", f"give either the number of hosts or a shape, {entry.form}")
@@ -126,7 +141,24 @@ def _nearest(entry: Kind, hosts: int, step: int) -> int | None:
 
 
 def rerouted(kind: str, fabric: Fabric, routing: str | None, minimal_share: float | None) -> Fabric:
-    """Fabric with another routing. Raises UsageError for a routing that the kind does not support."""
+    """Return a fabric with another routing.
+
+    Parameters
+    ----------
+    kind
+        The kind of the fabric.
+    fabric
+        The fabric.
+    routing
+        Name of the routing; None: that of the fabric.
+    minimal_share
+        Share of messages on shortest paths, of adaptive routing; None: that of the fabric.
+
+    Raises
+    ------
+    UsageError
+        The kind does not support the routing, or the share is not one of adaptive routing.
+    """
     entry, present = KINDS[kind], fabric.topology.routing
     if routing is not None and routing not in entry.routings:
         raise UsageError(f"{kind}: routing '{routing}'", f"choose from {', '.join(entry.routings)}")

@@ -48,7 +48,17 @@ class AmdGpuErrors:
 
 
 def amd_smi_errors(gpus: str, metric: str, bad_pages: str) -> Mapping[str, AmdGpuErrors]:
-    """Parse the outputs of `amd-smi list` (or `static`), `metric` and `bad-pages`: errors by PCI address."""
+    """Return the errors of GPUs by PCI address.
+
+    Parameters
+    ----------
+    gpus
+        Output of `amd-smi list` or `static`.
+    metric
+        Output of `amd-smi metric`.
+    bad_pages
+        Output of `amd-smi bad-pages`.
+    """
     outputs = [list(gpu_entries(text)) for text in (gpus, metric, bad_pages)]
     addresses: dict[int, str] = {}
     for entry in itertools.chain(*outputs):

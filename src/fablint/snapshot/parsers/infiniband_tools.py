@@ -89,7 +89,13 @@ def bytes_per_second(rate: str) -> float:
 
 
 def host_and_nic(description: str) -> tuple[str, str]:
-    """Split `node001 mlx5_0` into host and NIC; a description without a device is the host."""
+    """Split the description of a port.
+
+    Returns
+    -------
+    tuple of (str, str)
+        Host and NIC: `node001` and `mlx5_0` of `node001 mlx5_0`. A description without a device is the host.
+    """
     match = _DEVICE.fullmatch(description.strip())
     return (plain(match[1]), plain(match[2])) if match else (plain(description), "")
 
@@ -121,7 +127,13 @@ class NamedCable:
 
 
 def name_cables(joined: Iterable[PortPair]) -> tuple[list[NamedCable], Mapping[str, str]]:
-    """Return all cables without duplicates, and the names of all switches by GUID."""
+    """Return cables and switches by their names.
+
+    Returns
+    -------
+    tuple of (list of NamedCable, Mapping)
+        All cables without duplicates, and the names of all switches by GUID.
+    """
     cables = _once(joined)
     names, hosts = _switch_names(cables), _host_names(cables)
     result = []

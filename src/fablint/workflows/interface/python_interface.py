@@ -57,7 +57,16 @@ def write_run(run: Run, path: PathText) -> None:
 
 
 def export_run(run: Run, form: str, path: PathText) -> None:
-    """Write the figures of a run as `netcdf`, `hdf5`, `csv`, `parquet` or `npy`.
+    """Write the figures of a run in a format that other programs read.
+
+    Parameters
+    ----------
+    run
+        The run.
+    form
+        `netcdf`, `hdf5`, `csv`, `parquet` or `npy`.
+    path
+        File to write.
 
     Raises
     ------
@@ -189,6 +198,15 @@ def verdict_json(diagnosis: Diagnosis) -> str:
 
 def write_report(run: Run, diagnosis: Diagnosis, path: PathText) -> None:
     """Write the report as an HTML page, and the verdict beside it.
+
+    Parameters
+    ----------
+    run
+        The run.
+    diagnosis
+        What `diagnose` returns of it.
+    path
+        File of the page. The verdict is in the same folder.
 
     Examples
     --------

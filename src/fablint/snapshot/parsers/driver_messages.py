@@ -81,7 +81,7 @@ BNXT_EN = DriverMessages(
         Pattern("initiating reset", rf"{_B} .*Detected firmware fatal condition, initiating reset", Grade.WARN, _RESET),
         Pattern(
             " reset event",
-            rf"{_B} .*(?:Firmware fatal reset event|Fatal firmware reset event)",
+            rf"{_B} .*(?:Firmware fatal reset event|(?:Fatal|Non-fatal) firmware reset event)",
             Grade.WARN,
             _RESET,
         ),
@@ -145,6 +145,7 @@ _INTEL = rf"(?:ice|i40e|idpf) {BDF}"
 IRDMA = DriverMessages(
     (
         Pattern("HMC Error", rf"{_INTEL} [\w.-]+: HMC Error", Grade.WARN, _HMC),
+        Pattern("tx_timeout: VSI_", rf"{INTERFACE}: tx_timeout: VSI_(?:num|seid): ", Grade.WARN, STALLED),
         Pattern("critical PE Error", rf"{_INTEL} [\w.-]+: critical PE Error", Grade.WARN, _PROTOCOL_ENGINE),
     ),
     (RecoveryPattern(": NIC Link is ", rf"{_INTEL} [\w.-]+: NIC Link is [Uu]p\b", (_HMC, _PROTOCOL_ENGINE)),),

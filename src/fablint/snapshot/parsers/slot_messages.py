@@ -13,12 +13,14 @@ _POWER = "power fault of the slot"
 _TRAINING = "no link to the device in the slot"
 _CONTAINED = "port shut down after an error (DPC)"
 _FROZEN = "device frozen after an error (EEH)"
+_BRIDGE = "host bridge failed (EEH)"
 _REMOVED = "device removed after errors (EEH)"
 REFUSED = "access refused by the IOMMU"
 _IOMMU = "error of the IOMMU"
 
 _SLOT = rf"(?:pcieport|pciehp) {BDF}(?::pcie\d+)?: (?:pciehp: )?"
 _PE = r"(?P<device>PHB#[0-9a-f]+-PE#[0-9a-f]+)"
+_PHB = r"PHB#[0-9a-f]+"
 _BRIEF = r"(?P<device>(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])"  # the domain may be missing
 
 EVENTS = (
@@ -28,6 +30,9 @@ EVENTS = (
     Pattern("Cannot train link", rf"{_SLOT}Slot\(\S+\): Cannot train link", Grade.FAIL, _TRAINING),
     Pattern("containment event", rf"pcieport {BDF}: (?:DPC: )?containment event, status:", Grade.WARN, _CONTAINED),
     Pattern("EEH: Frozen", rf"EEH: Frozen {_PE} detected", Grade.WARN, _FROZEN),
+    Pattern(
+        "EEH: ", r"EEH: (?:Recovering )?(?P<device>PHB#[0-9a-f]+)(?: failure detected)?, location", Grade.WARN, _FROZEN
+    ),
     Pattern("has been permanently disabled", rf"EEH: {_PE} has failed \d+ times", Grade.FAIL, _REMOVED),
     Pattern("EEH: Unable to recover", rf"EEH: Unable to recover from failure from {_PE}", Grade.FAIL, _REMOVED),
     Pattern("IO_PAGE_FAULT", rf"{BDF}: (?:AMD-Vi: )?Event logged \[IO_PAGE_FAULT ", Grade.WARN, REFUSED),
@@ -39,11 +44,12 @@ EVENTS = (
         Grade.WARN,
         REFUSED,
     ),
+    Pattern(" received:", r"(?P<device>arm-smmu-v3\.\d+\.auto): event 0x[0-9a-f]{2} received:", Grade.WARN, REFUSED),
     Pattern("IOTLB_INV_TIMEOUT", rf"IOTLB_INV_TIMEOUT device={_BRIEF}", Grade.WARN, _IOMMU),
     Pattern("_TAB_HARDWARE_ERROR", rf"(?:DEV|PAGE)_TAB_HARDWARE_ERROR device={_BRIEF}", Grade.FAIL, _IOMMU),
 )
 ENDINGS = (
     RecoveryPattern("Link Up", rf"{_SLOT}Slot\(\S+\): Link Up", (_GONE, _POWER, _TRAINING, _CONTAINED)),
     RecoveryPattern("ecovery successful", rf"pcieport {BDF}: (?:AER: )?[Dd]evice recovery successful", (_CONTAINED,)),
-    RecoveryPattern("EEH: Recovery successful", r"EEH: Recovery successful", (_FROZEN,)),
+    RecoveryPattern("EEH: Recovery successful", r"EEH: Recovery successful", (_FROZEN, _BRIDGE)),
 )

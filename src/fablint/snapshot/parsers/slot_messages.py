@@ -30,9 +30,7 @@ EVENTS = (
     Pattern("Cannot train link", rf"{_SLOT}Slot\(\S+\): Cannot train link", Grade.FAIL, _TRAINING),
     Pattern("containment event", rf"pcieport {BDF}: (?:DPC: )?containment event, status:", Grade.WARN, _CONTAINED),
     Pattern("EEH: Frozen", rf"EEH: Frozen {_PE} detected", Grade.WARN, _FROZEN),
-    Pattern(
-        "EEH: ", r"EEH: (?:Recovering )?(?P<device>PHB#[0-9a-f]+)(?: failure detected)?, location", Grade.WARN, _FROZEN
-    ),
+    Pattern("EEH: ", rf"EEH: (?:Recovering {_PHB}|{_PHB} failure detected), location", Grade.WARN, _BRIDGE),
     Pattern("has been permanently disabled", rf"EEH: {_PE} has failed \d+ times", Grade.FAIL, _REMOVED),
     Pattern("EEH: Unable to recover", rf"EEH: Unable to recover from failure from {_PE}", Grade.FAIL, _REMOVED),
     Pattern("IO_PAGE_FAULT", rf"{BDF}: (?:AMD-Vi: )?Event logged \[IO_PAGE_FAULT ", Grade.WARN, REFUSED),
